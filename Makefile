@@ -1,0 +1,33 @@
+# Delegates to cargo, cmake, ctest and scripts/. Nothing outside this folder changes without a line that says so first.
+PREFIX ?= $(CURDIR)/build/prefix
+
+.PHONY: help demo build test test-all bench loom format install clean
+help: ## what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
+
+demo: ## train a classifier on handwritten digits over four devices, from C++
+	@scripts/demo
+
+build: ## libpurlin.a, libpurlin.so, examples and tests, in build/release
+	@scripts/build
+
+test: ## every test that needs no extra tools (minutes)
+	@scripts/test
+
+test-all: ## make test, and clang, sanitizers, linters, documentation, Bazel
+	@scripts/test --all
+
+bench: ## what operations cost, beside the standard library
+	@scripts/build core_bench && build/release/benches/core_bench
+
+loom: ## explore the interleavings of the lock-free code
+	@scripts/loom
+
+format: ## format Rust and C++
+	@scripts/format
+
+install: ## install into PREFIX (default: build/prefix)
+	@scripts/build && cmake=$$(scripts/tools cmake) && "$$cmake" --install build/release --prefix "$(PREFIX)"
+
+clean: ## remove build/ (tools stay in .tools/)
+	rm -rf build

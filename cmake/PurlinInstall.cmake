@@ -1,0 +1,46 @@
+# The installed prefix: headers, libraries, CMake package, pkg-config file. No path in it is absolute, so it may be moved.
+# Nothing of Rust, cxx or cpp/generated goes there.
+include(CMakePackageConfigHelpers)
+
+if(NOT PURLIN_PRELINK AND PURLIN_BUILD_STATIC)
+  message(STATUS "Purlin: no install rules, because PURLIN_PRELINK is off")
+  return()
+endif()
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/purlin)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/purlin DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT purlin_devel
+        FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT purlin_devel)
+
+# One export per kind, so that a prefix may hold either or both.
+foreach(kind static shared)
+  if(TARGET purlin_${kind})
+    install(TARGETS purlin_${kind} EXPORT purlin-${kind}
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT purlin_${kind}
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT purlin_${kind})
+    install(EXPORT purlin-${kind} NAMESPACE purlin:: FILE purlin-${kind}.cmake DESTINATION ${package_dir}
+            COMPONENT purlin_${kind})
+  endif()
+endforeach()
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/purlinConfig.cmake.in ${PROJECT_BINARY_DIR}/purlinConfig.cmake
+  INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a minor version may break its users.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/purlinConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/purlinConfig.cmake ${PROJECT_BINARY_DIR}/purlinConfigVersion.cmake
+        DESTINATION ${package_dir} COMPONENT purlin_devel)
+
+# pkg-config knows no configurations: Debug is a package of its own, purlind.
+set(pc_name purlin$<$<CONFIG:Debug>:d>)
+list(JOIN PURLIN_SYSTEM_LIBRARIES " " pc_private)
+set(pc_private "-lstdc++ ${pc_private}")
+set(pc_public "-l${pc_name}")
+if(NOT TARGET purlin_shared)
+  set(pc_public "${pc_public} ${pc_private}")
+  set(pc_private "")
+endif()
+file(RELATIVE_PATH pc_up "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+string(REGEX REPLACE "/$" "" pc_up "${pc_up}")
+configure_file(${PROJECT_SOURCE_DIR}/cmake/purlin.pc.in ${PROJECT_BINARY_DIR}/purlin.pc.configured @ONLY)
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/${pc_name}.pc INPUT ${PROJECT_BINARY_DIR}/purlin.pc.configured)
+install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT purlin_devel)

@@ -1,0 +1,85 @@
+# libpurlin.a and libpurlin.so, out of the objects of cpp/ (purlin_objects) and the Rust archive (purlin_rust).
+
+# What Rust's std asks of the system. libgcc_s, libstdc++ and libc come with the C++ compiler driver; naming libgcc_s here
+# would break -static. With glibc >= 2.34 all of these are empty. As flags, so that a target called "util" is not meant.
+set(PURLIN_SYSTEM_LIBRARIES -lutil -lrt -lpthread -lm -ldl)
+set(exported_symbols ${PROJECT_SOURCE_DIR}/cmake/exported_symbols.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${exported_symbols})
+if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  set(keep_debug ON)
+else()
+  set(keep_debug OFF)
+endif()
+
+function(purlin_describe target kind)
+  target_include_directories(${target} ${kind} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${target} ${kind} cxx_std_17)
+  add_library(purlin::${target} ALIAS ${target})
+endfunction()
+
+# Prelinked: one object of everything, in which only purlin:: stays global, so that a program may hold another Rust
+# library or another user of cxx beside it. --force-group-allocation makes the hidden parts of COMDAT groups our own (lld
+# refuses them otherwise); .llvmbc/.llvmcmd are Rust's bitcode, which makes some ranlibs abort.
+if(PURLIN_BUILD_STATIC AND PURLIN_PRELINK)
+  find_program(PURLIN_LD NAMES ld.bfd ld REQUIRED DOC "GNU ld, for the prelink step")
+  find_program(PURLIN_OBJCOPY NAMES objcopy REQUIRED DOC "GNU objcopy, for the prelink step")
+  set(prelinked ${PROJECT_BINARY_DIR}/purlin_prelinked.o)
+  set(localised ${PROJECT_BINARY_DIR}/purlin_localised.o)
+  add_custom_command(OUTPUT ${localised}
+    COMMAND ${PURLIN_LD} -r --force-group-allocation -o ${prelinked} $<TARGET_OBJECTS:purlin_objects> ${purlin_rust_archive}
+    COMMAND ${PURLIN_OBJCOPY} --wildcard --keep-global-symbols=${exported_symbols} --localize-hidden
+            --remove-section=.llvmbc --remove-section=.llvmcmd $<$<NOT:$<BOOL:${keep_debug}>>:--strip-debug>
+            ${prelinked} ${localised}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${prelinked}
+    DEPENDS purlin_objects purlin_cargo $<TARGET_OBJECTS:purlin_objects> ${purlin_rust_archive} ${exported_symbols}
+    COMMENT "Prelinking libpurlin.a" COMMAND_EXPAND_LISTS VERBATIM)
+  add_library(purlin_static STATIC ${localised})
+  set_source_files_properties(${localised} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  set_target_properties(purlin_static PROPERTIES OUTPUT_NAME purlin DEBUG_POSTFIX d LINKER_LANGUAGE CXX)
+  target_link_libraries(purlin_static INTERFACE ${PURLIN_SYSTEM_LIBRARIES})
+  purlin_describe(purlin_static INTERFACE)
+elseif(PURLIN_BUILD_STATIC)
+  # For sanitizers and other builds that stay in this tree: objects and archive go to the program's own link line.
+  add_library(purlin_static INTERFACE)
+  target_sources(purlin_static INTERFACE $<BUILD_INTERFACE:$<TARGET_OBJECTS:purlin_objects>>)
+  target_link_libraries(purlin_static INTERFACE $<BUILD_INTERFACE:purlin_rust> ${PURLIN_SYSTEM_LIBRARIES})
+  if(PURLIN_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    enable_language(C)
+    add_library(purlin_tsan_shim OBJECT ${PROJECT_SOURCE_DIR}/cmake/tsan_shim.c)
+    target_compile_options(purlin_tsan_shim PRIVATE -fno-builtin -fno-sanitize=thread)
+    target_sources(purlin_static INTERFACE $<BUILD_INTERFACE:$<TARGET_OBJECTS:purlin_tsan_shim>>)
+  endif()
+  purlin_describe(purlin_static INTERFACE)
+endif()
+
+if(PURLIN_BUILD_SHARED)
+  file(STRINGS ${exported_symbols} patterns REGEX "^[^#]")
+  list(JOIN patterns "; " patterns)
+  set(version_script ${PROJECT_BINARY_DIR}/purlin.map)
+  file(CONFIGURE OUTPUT ${version_script} CONTENT "PURLIN_0 { global: ${patterns}; local: *; };\n")
+  add_library(purlin_shared SHARED $<TARGET_OBJECTS:purlin_objects>)
+  set_target_properties(purlin_shared PROPERTIES OUTPUT_NAME purlin DEBUG_POSTFIX d LINKER_LANGUAGE CXX
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${version_script})
+  target_link_libraries(purlin_shared PRIVATE $<BUILD_INTERFACE:purlin_rust> ${PURLIN_SYSTEM_LIBRARIES})
+  target_link_options(purlin_shared PRIVATE LINKER:--version-script=${version_script} LINKER:--no-undefined
+                      LINKER:--gc-sections LINKER:--as-needed $<$<NOT:$<BOOL:${keep_debug}>>:LINKER:--strip-debug>)
+  purlin_describe(purlin_shared INTERFACE)
+endif()
+
+# purlin::purlin, by the rule at the top of CMakeLists.txt.
+if(DEFINED PURLIN_USE_STATIC_LIBS)
+  set(use_static ${PURLIN_USE_STATIC_LIBS})
+elseif(BUILD_SHARED_LIBS OR NOT PURLIN_BUILD_STATIC)
+  set(use_static OFF)
+else()
+  set(use_static ON)
+endif()
+if(use_static AND TARGET purlin_static)
+  add_library(purlin::purlin ALIAS purlin_static)
+elseif(NOT use_static AND TARGET purlin_shared)
+  add_library(purlin::purlin ALIAS purlin_shared)
+else()
+  message(FATAL_ERROR "purlin::purlin is to be static: ${use_static}, but PURLIN_BUILD_STATIC is ${PURLIN_BUILD_STATIC} "
+                      "and PURLIN_BUILD_SHARED is ${PURLIN_BUILD_SHARED}")
+endif()

@@ -1,0 +1,66 @@
+# The Rust half: one static archive, libpurlin_rust.a, made by cargo in the build tree.
+#
+# Gives: target purlin_rust (imported archive; what links it waits for cargo) and purlin_rust_archive (its path).
+# Cargo is asked on every build and decides itself what is out of date; an unchanged archive rebuilds nothing further.
+
+find_program(PURLIN_CARGO cargo HINTS $ENV{CARGO_HOME}/bin $ENV{HOME}/.cargo/bin DOC "Rust's cargo")
+find_program(PURLIN_RUSTC rustc HINTS $ENV{CARGO_HOME}/bin $ENV{HOME}/.cargo/bin DOC "Rust's compiler")
+if(NOT PURLIN_CARGO OR NOT PURLIN_RUSTC)
+  message(FATAL_ERROR "Purlin is written in Rust: cargo and rustc are needed to build it (not to use it). "
+                      "Put them on PATH, or set PURLIN_CARGO and PURLIN_RUSTC.")
+endif()
+
+if(NOT PURLIN_RUST_TARGET)
+  execute_process(COMMAND ${PURLIN_RUSTC} -vV OUTPUT_VARIABLE rustc_version COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCH "host: ([^\n]+)" host_line "${rustc_version}")
+  set(PURLIN_RUST_TARGET ${CMAKE_MATCH_1} CACHE STRING "Rust target triple")
+endif()
+set(PURLIN_RUSTFLAGS "$ENV{RUSTFLAGS}" CACHE STRING "Flags for rustc, added to Purlin's own")
+set(PURLIN_CARGO_FLAGS "" CACHE STRING "Flags for cargo build, such as --offline")
+set(PURLIN_CARGO_TARGET_DIR ${PROJECT_BINARY_DIR}/cargo CACHE PATH "Where cargo builds; build trees with equal flags may share one")
+
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(cargo_profile dev)
+  set(cargo_folder debug)
+else()
+  set(cargo_profile release)
+  set(cargo_folder release)
+endif()
+set(purlin_rust_archive ${PURLIN_CARGO_TARGET_DIR}/${PURLIN_RUST_TARGET}/${cargo_folder}/libpurlin_rust.a)
+
+separate_arguments(rustflags UNIX_COMMAND "${PURLIN_RUSTFLAGS}")
+list(APPEND rustflags ${purlin_sanitize_rustflags})
+# For cxx.cc, which cargo compiles: the same compiler and flags as for our own C++, but its warnings are not ours.
+list(JOIN purlin_sanitize_flags " " sanitize_flags)
+set(cargo_cxxflags "${CMAKE_CXX_FLAGS} ${sanitize_flags} -fvisibility=hidden -fno-exceptions -w")
+if(cargo_profile STREQUAL "release")
+  # Panic messages name source files; the builder's folders are nobody's business.
+  if(DEFINED ENV{CARGO_HOME})
+    set(cargo_home $ENV{CARGO_HOME})
+  else()
+    set(cargo_home $ENV{HOME}/.cargo)
+  endif()
+  list(APPEND rustflags "--remap-path-prefix=${cargo_home}=cargo" "--remap-path-prefix=${PROJECT_SOURCE_DIR}=purlin")
+  if(NOT cargo_home MATCHES " ")  # CXXFLAGS are split at spaces.
+    string(APPEND cargo_cxxflags " -ffile-prefix-map=${cargo_home}=cargo")
+  endif()
+endif()
+string(ASCII 31 separator)  # What CARGO_ENCODED_RUSTFLAGS wants between flags, so that paths may hold spaces.
+list(JOIN rustflags "${separator}" encoded_rustflags)
+
+separate_arguments(cargo_flags UNIX_COMMAND "${PURLIN_CARGO_FLAGS}")
+
+add_custom_target(purlin_cargo
+  COMMAND ${CMAKE_COMMAND} -E env ${purlin_sanitize_environment}
+          "CARGO_TARGET_DIR=${PURLIN_CARGO_TARGET_DIR}" "CARGO_ENCODED_RUSTFLAGS=${encoded_rustflags}"
+          "RUSTC=${PURLIN_RUSTC}" "CXX=${CMAKE_CXX_COMPILER}" "CXXFLAGS=${cargo_cxxflags}"
+          ${PURLIN_CARGO} build --locked --package purlin-lib --profile ${cargo_profile} --target ${PURLIN_RUST_TARGET}
+          ${cargo_flags}
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+  BYPRODUCTS ${purlin_rust_archive}
+  COMMENT "cargo build --package purlin-lib --profile ${cargo_profile}"
+  USES_TERMINAL VERBATIM)
+
+add_library(purlin_rust STATIC IMPORTED GLOBAL)
+set_target_properties(purlin_rust PROPERTIES IMPORTED_LOCATION ${purlin_rust_archive})
+add_dependencies(purlin_rust purlin_cargo)

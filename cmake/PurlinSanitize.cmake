@@ -1,0 +1,29 @@
+# Sanitizers over C++ and Rust together. Sets, for the whole build: compile and link options, and for cargo
+# purlin_sanitize_rustflags and purlin_sanitize_environment.
+#
+# rustc 1.95 has the -Z flags behind RUSTC_BOOTSTRAP; its std stays uninstrumented. That is enough for ASan. For TSan the
+# locks must be instrumented too: --cfg purlin_tsan makes rust/core take parking_lot, compiled with us, for std's.
+set(purlin_sanitize_rustflags "")
+set(purlin_sanitize_environment "")
+if(NOT PURLIN_SANITIZE)
+  return()
+endif()
+
+if(PURLIN_SANITIZE STREQUAL "address")
+  set(purlin_sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+elseif(PURLIN_SANITIZE STREQUAL "thread")
+  set(purlin_sanitize_flags -fsanitize=thread -fno-omit-frame-pointer -g)
+  list(APPEND purlin_sanitize_rustflags --cfg purlin_tsan)
+else()
+  message(FATAL_ERROR "PURLIN_SANITIZE is '${PURLIN_SANITIZE}'; it may be address, thread or empty")
+endif()
+if(PURLIN_PRELINK OR PURLIN_BUILD_SHARED)
+  message(FATAL_ERROR "PURLIN_SANITIZE=${PURLIN_SANITIZE} needs PURLIN_PRELINK=OFF and PURLIN_BUILD_SHARED=OFF: "
+                      "prelinked objects give false odr-violation reports")
+endif()
+
+list(APPEND purlin_sanitize_rustflags -Zsanitizer=${PURLIN_SANITIZE} -Cunsafe-allow-abi-mismatch=sanitizer
+            -Cforce-frame-pointers=yes -Cdebuginfo=1)
+set(purlin_sanitize_environment RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=off)
+add_compile_options(${purlin_sanitize_flags})
+add_link_options(${purlin_sanitize_flags})

@@ -1,0 +1,77 @@
+#include "purlin/device.h"
+
+#include "cpp/generated/device.rs.h"
+#include "cpp/internal/convert.h"
+
+namespace purlin {
+inline namespace v0 {
+
+MemorySpace::MemorySpace(const MemorySpace& other) noexcept : rep_(other.rep_) {
+  if (rep_ != nullptr) ffi::memory_space_retain(rep_);
+}
+
+MemorySpace::~MemorySpace() {
+  if (rep_ != nullptr) ffi::memory_space_release(rep_);
+}
+
+int MemorySpace::id() const noexcept { return ffi::memory_space_id(*rep_); }
+
+std::string_view MemorySpace::kind() const noexcept { return internal::FromRust(ffi::memory_space_kind(*rep_)); }
+
+Device MemorySpace::device() const noexcept { return Device::Adopt(ffi::memory_space_device(*rep_)); }
+
+MemoryStats MemorySpace::Stats() const noexcept {
+  const ffi::MemoryStats stats = ffi::memory_space_stats(*rep_);
+  return {stats.bytes_in_use, stats.peak_bytes_in_use, stats.num_allocs, stats.largest_alloc_size};
+}
+
+std::string MemorySpace::DebugString() const {
+  std::string text;
+  ffi::memory_space_to_string(*rep_, text);
+  return text;
+}
+
+bool MemorySpace::Equal(const MemorySpace& a, const MemorySpace& b) noexcept {
+  return ffi::memory_space_equal(*a.rep_, *b.rep_);
+}
+
+Device::Device(const Device& other) noexcept : rep_(other.rep_) {
+  if (rep_ != nullptr) ffi::device_retain(rep_);
+}
+
+Device::~Device() {
+  if (rep_ != nullptr) ffi::device_release(rep_);
+}
+
+int Device::id() const noexcept { return ffi::device_id(*rep_); }
+
+std::string_view Device::kind() const noexcept { return internal::FromRust(ffi::device_kind(*rep_)); }
+
+std::vector<MemorySpace> Device::memory_spaces() const {
+  std::vector<MemorySpace> spaces;
+  const std::size_t count = ffi::device_memory_space_count(*rep_);
+  spaces.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) spaces.push_back(MemorySpace::Adopt(ffi::device_memory_space_at(*rep_, i)));
+  return spaces;
+}
+
+MemorySpace Device::default_memory_space() const noexcept {
+  return MemorySpace::Adopt(ffi::device_default_memory_space(*rep_));
+}
+
+StatusOr<MemorySpace> Device::memory_space(std::string_view kind) const {
+  const internal::StatusRep* error = nullptr;
+  const internal::MemorySpaceRep* rep = ffi::device_memory_space(*rep_, internal::ToRust(kind), error);
+  return internal::ToStatusOr<MemorySpace>(rep, error);
+}
+
+std::string Device::DebugString() const {
+  std::string text;
+  ffi::device_to_string(*rep_, text);
+  return text;
+}
+
+bool Device::Equal(const Device& a, const Device& b) noexcept { return ffi::device_equal(*a.rep_, *b.rep_); }
+
+}  // namespace v0
+}  // namespace purlin

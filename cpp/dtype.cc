@@ -1,0 +1,16 @@
+#include "purlin/dtype.h"
+
+#include "cpp/generated/dtype.rs.h"
+#include "cpp/internal/convert.h"
+
+namespace purlin {
+inline namespace v0 {
+
+std::size_t ByteWidth(DType dtype) noexcept { return ffi::dtype_byte_width(static_cast<std::uint8_t>(dtype)); }
+
+std::string_view DTypeName(DType dtype) noexcept {
+  return internal::FromRust(ffi::dtype_name(static_cast<std::uint8_t>(dtype)));
+}
+
+}  // namespace v0
+}  // namespace purlin

@@ -1,0 +1,75 @@
+#include "purlin/executor.h"
+
+#include <utility>
+
+#include "cpp/generated/executor.rs.h"
+#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/convert.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace internal {
+
+TaskNode* TaskAllocate() noexcept { return purlin_task_allocate(); }
+
+void TaskFree(TaskNode* node) noexcept { purlin_task_free(node); }
+
+}  // namespace internal
+
+using Pool = ThreadPoolAsyncWorkRunner;
+
+StatusOr<Pool> Pool::Create(const ThreadPoolOptions& options) {
+  const internal::StatusRep* error = nullptr;
+  const internal::ThreadPoolRep* rep =
+      ffi::thread_pool_create(options.thread_count, internal::ToRust(options.name), error);
+  return internal::ToStatusOr<Pool>(rep, error, [](const internal::ThreadPoolRep* made) { return Pool(made); });
+}
+
+Pool::ThreadPoolAsyncWorkRunner(const Pool& other) noexcept : AsyncWorkRunner(other), rep_(other.rep_) {
+  if (rep_ != nullptr) internal::purlin_thread_pool_retain(rep_);
+}
+
+Pool::ThreadPoolAsyncWorkRunner(Pool&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+
+Pool& Pool::operator=(const Pool& other) noexcept {
+  Pool copy(other);
+  std::swap(rep_, copy.rep_);
+  return *this;
+}
+
+Pool& Pool::operator=(Pool&& other) noexcept {
+  Pool taken(std::move(other));
+  std::swap(rep_, taken.rep_);
+  return *this;
+}
+
+Pool::~ThreadPoolAsyncWorkRunner() {
+  if (rep_ != nullptr) internal::purlin_thread_pool_release(rep_);
+}
+
+Status Pool::Execute(Task task) {
+  return Status::FromRep(internal::purlin_thread_pool_execute(rep_, std::move(task).Release()));
+}
+
+Status Pool::ExecuteWhenReady(Span<const Event> events, Task task) {
+  return Status::FromRep(internal::purlin_thread_pool_execute_when_ready(rep_, internal::ToRust(events), events.size(),
+                                                                         std::move(task).Release()));
+}
+
+Status Pool::ParallelForRanges(std::size_t count, std::size_t grain,
+                               bool (*call)(void* data, std::size_t begin, std::size_t end), void* data) {
+  return Status::FromRep(internal::purlin_thread_pool_parallel_for(rep_, count, grain, call, data));
+}
+
+std::size_t Pool::NumThreads() const noexcept { return internal::purlin_thread_pool_num_threads(rep_); }
+
+std::string Pool::Describe() const {
+  std::string text;
+  ffi::thread_pool_describe(*rep_, text);
+  return text;
+}
+
+Status Pool::Shutdown() { return Status::FromRep(internal::purlin_thread_pool_shutdown(rep_)); }
+
+}  // namespace v0
+}  // namespace purlin

@@ -1,0 +1,95 @@
+// Digits: data-parallel descent, as work scheduled on events.
+//
+// Every device owns a shard of the training images, which lie in its pinned_host memory. A step, for each device:
+//
+//   batch    shard --copy--> batches[step % 2]       after the gradient of step - 2, which read that buffer
+//   weights  master --copy--> weights                after the update of step - 1
+//   gradient a task                                  after both copies
+//   collect  gradient --copy--> collected            after the task
+//
+// and then, once for all devices, after all collecting copies:
+//
+//   update   a task: adds the gradients up in the order of the devices, and changes the master weights
+//
+// The thread that calls Train() only enqueues, up to kStepsInFlight steps ahead, so a batch is copied while the step
+// before it computes. Who may write what when: the update of step - 1 comes after everything that step - 1 does with
+// weights, gradient and collected, so what waits for that update, directly or not, may write them again; batches, which
+// are copied without waiting for an update, have `batch_free`.
+//
+// The order of additions never depends on who was faster: the result is the same whatever the number of threads.
+// An event that fails takes all later ones with it, and Train() returns its error.
+#ifndef DIGITS_TRAINER_H_
+#define DIGITS_TRAINER_H_
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "dataset.h"
+#include "model.h"
+#include "purlin/client.h"
+#include "purlin/event.h"
+#include "purlin/executor.h"
+#include "purlin/raw_buffer.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+
+namespace digits {
+
+class Trainer {
+ public:
+  /// Allocates on all devices of `client` and begins to upload; `dataset` must live as long as the trainer.
+  /// kInvalidArgument: more devices than training images. Errors of allocations as they are.
+  static purlin::StatusOr<std::unique_ptr<Trainer>> Create(const purlin::Client& client, const Dataset& dataset);
+
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+  /// Waits for what is in flight: tasks point into the trainer.
+  ~Trainer();
+
+  /// Runs `steps` steps; calls `on_step(finished)` on this thread as they finish. The first error of any event ends it.
+  purlin::Status Train(int steps, const std::function<void(int)>& on_step);
+
+  /// The weights, float[kWeights] in pinned_host memory of device 0; final once Train() has returned OK.
+  [[nodiscard]] const purlin::RawBuffer& weights() const { return master_; }
+  /// Time that gradient tasks of a device took so far; for when Train() has returned.
+  [[nodiscard]] std::chrono::nanoseconds busy(std::size_t device) const { return shards_[device].busy; }
+  /// Images per step, over all devices; the last step of a round over the images may have fewer.
+  [[nodiscard]] std::size_t images_per_step() const;
+
+ private:
+  // One device's part.
+  struct Shard {
+    std::vector<purlin::RawBuffer> minibatches;  // Slices of the shard in pinned_host memory.
+    std::array<purlin::RawBuffer, 2> batches;
+    std::array<purlin::Event, 2> batch_free;
+    purlin::RawBuffer weights;
+    purlin::RawBuffer gradient;
+    purlin::RawBuffer collected;  // In pinned_host memory.
+    std::chrono::nanoseconds busy{0};
+  };
+
+  explicit Trainer(const purlin::Client& client, purlin::RawBuffer master);
+  static purlin::StatusOr<Shard> MakeShard(const purlin::Device& device, const Example* examples, std::size_t rows);
+  purlin::Event EnqueueStep(std::size_t step);
+  purlin::Event EnqueueGradient(Shard& shard, std::size_t step);
+  purlin::Event EnqueueUpdate(const std::vector<purlin::Event>& collected, std::size_t rows);
+  void Update(std::size_t rows);
+  purlin::Status WaitForOldestStep();
+
+  purlin::ThreadPoolAsyncWorkRunner runner_;
+  purlin::RawBuffer master_;
+  std::vector<float> velocity_;
+  std::vector<Shard> shards_;
+  purlin::Event updated_;                // The last update that was enqueued, or the upload of the first weights.
+  std::deque<purlin::Event> in_flight_;  // Updates of unfinished steps, oldest first.
+};
+
+}  // namespace digits
+
+#endif  // DIGITS_TRAINER_H_

@@ -1,0 +1,124 @@
+// Purlin: devices and their memory spaces. Both belong to a Client; their handles keep it alive.
+#ifndef PURLIN_DEVICE_H_
+#define PURLIN_DEVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "purlin/export.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace internal {
+struct DeviceRep;
+struct MemorySpaceRep;
+}  // namespace internal
+
+class Device;
+
+/// Counters of one memory space, under PJRT's names. A snapshot: fields are read one after the other.
+struct MemoryStats {
+  /// Bytes of live allocations, as asked for.
+  std::uint64_t bytes_in_use = 0;
+  /// The highest that bytes_in_use has been.
+  std::uint64_t peak_bytes_in_use = 0;
+  /// Allocations made since the client was.
+  std::uint64_t num_allocs = 0;
+  /// The largest single allocation so far.
+  std::uint64_t largest_alloc_size = 0;
+};
+
+/// A kind of memory of one device. A handle of one word; copies are cheap.
+class MemorySpace final {
+ public:
+  /// Shares the handle.
+  PURLIN_API MemorySpace(const MemorySpace& other) noexcept;
+  /// `other` may only be assigned to or destroyed.
+  MemorySpace(MemorySpace&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// See the constructors.
+  MemorySpace& operator=(MemorySpace other) noexcept {
+    std::swap(rep_, other.rep_);
+    return *this;
+  }
+  PURLIN_API ~MemorySpace();
+
+  /// Unique within the client.
+  [[nodiscard]] PURLIN_API int id() const noexcept;
+  /// "device" or "pinned_host". Static storage.
+  [[nodiscard]] PURLIN_API std::string_view kind() const noexcept;
+  /// The device it belongs to.
+  [[nodiscard]] PURLIN_API Device device() const noexcept;
+  /// What is allocated here now, and was at most.
+  [[nodiscard]] PURLIN_API MemoryStats Stats() const noexcept;
+  /// Such as "host:2/pinned_host".
+  [[nodiscard]] PURLIN_API std::string DebugString() const;
+
+  /// The same space of the same client.
+  friend bool operator==(const MemorySpace& a, const MemorySpace& b) noexcept { return Equal(a, b); }
+  /// Another one.
+  friend bool operator!=(const MemorySpace& a, const MemorySpace& b) noexcept { return !Equal(a, b); }
+
+  /// For Purlin's own files.
+  static MemorySpace Adopt(const internal::MemorySpaceRep* rep) noexcept { return MemorySpace(rep); }
+  /// For Purlin's own files.
+  const internal::MemorySpaceRep* rep() const noexcept { return rep_; }
+
+ private:
+  explicit MemorySpace(const internal::MemorySpaceRep* rep) noexcept : rep_(rep) {}
+  PURLIN_API static bool Equal(const MemorySpace& a, const MemorySpace& b) noexcept;
+  const internal::MemorySpaceRep* rep_;
+};
+
+/// A device of a client. A handle of one word; copies are cheap.
+class Device final {
+ public:
+  /// Shares the handle.
+  PURLIN_API Device(const Device& other) noexcept;
+  /// `other` may only be assigned to or destroyed.
+  Device(Device&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// See the constructors.
+  Device& operator=(Device other) noexcept {
+    std::swap(rep_, other.rep_);
+    return *this;
+  }
+  PURLIN_API ~Device();
+
+  /// Its index in Client::devices().
+  [[nodiscard]] PURLIN_API int id() const noexcept;
+  /// The backend's name for it, such as "host". Static storage.
+  [[nodiscard]] PURLIN_API std::string_view kind() const noexcept;
+  /// All memory spaces, the default one ("device") first.
+  [[nodiscard]] PURLIN_API std::vector<MemorySpace> memory_spaces() const;
+  /// The space "device".
+  [[nodiscard]] PURLIN_API MemorySpace default_memory_space() const noexcept;
+  /// The space of that kind; kNotFound, naming the kinds that exist, if there is none.
+  [[nodiscard]] PURLIN_API StatusOr<MemorySpace> memory_space(std::string_view kind) const;
+  /// Such as "host:2".
+  [[nodiscard]] PURLIN_API std::string DebugString() const;
+
+  /// The same device of the same client.
+  friend bool operator==(const Device& a, const Device& b) noexcept { return Equal(a, b); }
+  /// Another one.
+  friend bool operator!=(const Device& a, const Device& b) noexcept { return !Equal(a, b); }
+
+  /// For Purlin's own files.
+  static Device Adopt(const internal::DeviceRep* rep) noexcept { return Device(rep); }
+  /// For Purlin's own files.
+  const internal::DeviceRep* rep() const noexcept { return rep_; }
+
+ private:
+  explicit Device(const internal::DeviceRep* rep) noexcept : rep_(rep) {}
+  PURLIN_API static bool Equal(const Device& a, const Device& b) noexcept;
+  const internal::DeviceRep* rep_;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_DEVICE_H_

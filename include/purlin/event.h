@@ -1,0 +1,199 @@
+// Purlin: something that happens once, and who waits for it.
+//
+//   purlin::EventPromise promise("weights copied");
+//   purlin::Event event = promise.event();
+//   event.OnReady([](const purlin::Status& status) { ... });   // on the thread that calls SetReady
+//   promise.SetReady();
+//
+// States: pending -> ready, or pending -> error; a terminal state never changes. The first set wins and the second is
+// told so. A promise that goes away unset completes its event with kInternal, naming it: no waiter is ever forgotten.
+//
+// Waiters run in the order in which they were attached (FIFO), each exactly once, under no lock, on the thread that
+// completes the event; a waiter attached to a terminal event runs at once on the attaching thread. Waiters that
+// complete further events nest at most 32 deep; beyond that they queue and run when the outermost one returns, so a
+// chain of a million links needs no more stack than one of ten.
+//
+// Memory ordering: what a thread did before it set the event is visible to every waiter, to every Wait() that returned,
+// and to whoever saw IsReady() return true.
+#ifndef PURLIN_EVENT_H_
+#define PURLIN_EVENT_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "purlin/export.h"
+#include "purlin/internal/abi.h"
+#include "purlin/internal/waiter.h"
+#include "purlin/label.h"
+#include "purlin/source_location.h"
+#include "purlin/span.h"
+#include "purlin/status.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// PJRT's numbers.
+enum class EventState : int {
+  /// Pending.
+  kUnavailable = 0,
+  /// Happened.
+  kReady = 1,
+  /// Failed; error() says why.
+  kError = 2,
+};
+
+/// A reference to an event: one word, cheap to copy, safe to share among threads as a shared_ptr is.
+/// A default-constructed or moved-from Event is one that has already happened.
+class [[nodiscard]] Event final {
+ public:
+  /// Already happened; allocates nothing.
+  constexpr Event() noexcept = default;
+  /// Already happened; allocates nothing.
+  static Event Ready() noexcept { return Event(); }
+  /// Already failed. An OK `status` gives Ready().
+  static Event Error(Status status, SourceLocation location = SourceLocation::Current()) noexcept {
+    if (status.ok()) return Event();
+    return Adopt(internal::EventNewError(std::move(status).ReleaseRep(), location));
+  }
+
+  /// Another reference to the same event; one atomic increment, no call.
+  Event(const Event& other) noexcept : header_(other.header_) { internal::EventRetain(header_); }
+  /// Leaves `other` Ready().
+  Event(Event&& other) noexcept : header_(std::exchange(other.header_, nullptr)) {}
+  /// See the constructors.
+  Event& operator=(const Event& other) noexcept {
+    Event copy(other);
+    std::swap(header_, copy.header_);
+    return *this;
+  }
+  /// See the constructors.
+  Event& operator=(Event&& other) noexcept {
+    Event taken(std::move(other));
+    std::swap(header_, taken.header_);
+    return *this;
+  }
+  ~Event() { internal::EventRelease(header_); }
+
+  /// True once the event has happened or failed. One load; never blocks.
+  [[nodiscard]] bool IsReady() const noexcept { return header_ == nullptr || (Word() & internal::kTerminalBit) != 0; }
+  /// The state, by one load; never blocks.
+  [[nodiscard]] EventState state() const noexcept {
+    if (header_ == nullptr) return EventState::kReady;
+    const std::uintptr_t state = Word() & internal::kStateMask;
+    return (state & internal::kTerminalBit) == 0 ? EventState::kUnavailable : static_cast<EventState>(state - 1);
+  }
+  /// The error if state() is kError, else OK (also while pending). Never blocks.
+  [[nodiscard]] Status error() const noexcept {
+    return state() == EventState::kError ? Status::FromBorrowedRep(header_->error) : Status();
+  }
+  /// The label that the promise was given; "" for Ready(). Static storage.
+  [[nodiscard]] std::string_view label() const noexcept {
+    return header_ == nullptr ? std::string_view() : std::string_view(internal::EventLabel(header_));
+  }
+
+  /// Blocks this thread until the event is terminal; OK or its error. Do not wait in a task for an event that needs a
+  /// task of the same pool: use OnReady or ScheduleWhenReady there.
+  Status Wait() const noexcept { return IsReady() ? error() : Status::FromRep(internal::EventWait(header_, -1)); }
+  /// As Wait(), for at most `timeout` (negative counts as zero); then kDeadlineExceeded, naming the event, which stays
+  /// pending. The clock is monotonic.
+  Status WaitFor(std::chrono::nanoseconds timeout) const noexcept {
+    const std::int64_t timeout_ns = timeout.count() < 0 ? 0 : timeout.count();
+    return IsReady() ? error() : Status::FromRep(internal::EventWait(header_, timeout_ns));
+  }
+
+  /// Calls `waiter(status)` or `waiter()` exactly once when the event is terminal; see the top of this file for thread
+  /// and order. `waiter` may be move-only, may attach to this event again and may drop the last reference to it. It
+  /// must not block for long: it borrows the thread of whoever completed the event.
+  template <typename F>
+  void OnReady(F&& waiter) const {
+    internal::Attach(header_, std::forward<F>(waiter));
+  }
+
+  /// The same event, not an equal one.
+  friend bool operator==(const Event& a, const Event& b) noexcept { return a.header_ == b.header_; }
+  /// Not the same event.
+  friend bool operator!=(const Event& a, const Event& b) noexcept { return !(a == b); }
+
+  /// For Purlin's own files: takes over one reference.
+  static Event Adopt(internal::EventHeader* header) noexcept {
+    Event event;
+    event.header_ = header;
+    return event;
+  }
+  /// For Purlin's own files: the cell, borrowed; null is ready.
+  internal::EventHeader* header() const noexcept { return header_; }
+
+ private:
+  // Acquire pairs with the release of the word by whoever completed the event (rust/core/src/event/state.rs).
+  std::uintptr_t Word() const noexcept { return header_->word.load(std::memory_order_acquire); }
+
+  internal::EventHeader* header_ = nullptr;
+};
+
+static_assert(sizeof(Event) == sizeof(void*), "an Event is one word");
+
+/// The side that makes an event happen. Move-only, one word. Set, SetReady and SetError may race; the first wins.
+class EventPromise final {
+ public:
+  /// A new pending event, known by `label` (static storage) and by the place of the caller.
+  explicit EventPromise(Label label = Label(), SourceLocation location = SourceLocation::Current()) noexcept
+      : header_(internal::EventNew(label.c_str(), location)) {}
+
+  EventPromise(const EventPromise&) = delete;
+  EventPromise& operator=(const EventPromise&) = delete;
+  /// Leaves `other` empty: it owes nothing and its Set calls answer false.
+  EventPromise(EventPromise&& other) noexcept : header_(std::exchange(other.header_, nullptr)) {}
+  /// As if this promise were destroyed first: an unset event completes with kInternal.
+  EventPromise& operator=(EventPromise&& other) noexcept {
+    EventPromise taken(std::move(other));
+    std::swap(header_, taken.header_);
+    return *this;
+  }
+  /// Completes an unset event with kInternal, naming its label and the place where the promise was made; its waiters
+  /// run here.
+  ~EventPromise() {
+    if (header_ == nullptr) return;
+    if ((header_->word.load(std::memory_order_acquire) & internal::kTerminalBit) == 0) internal::EventAbandon(header_);
+    internal::EventRelease(header_);
+  }
+
+  /// Another reference to the event; Ready() if this promise was moved from.
+  Event event() const noexcept {
+    internal::EventRetain(header_);
+    return Event::Adopt(header_);
+  }
+  /// Makes the event happen and runs its waiters on this thread. False if it was set before (or moved from): nothing
+  /// changed.
+  bool SetReady() noexcept { return header_ != nullptr && internal::EventSetReady(header_); }
+  /// Makes the event fail with `error` and runs its waiters on this thread. False if it was set before (or moved from):
+  /// nothing changed. An OK `error` is a bug of the caller and becomes kInternal.
+  bool SetError(Status error, SourceLocation location = SourceLocation::Current()) noexcept {
+    if (error.ok()) error = InternalError("EventPromise::SetError was given an OK status", location);
+    return header_ != nullptr && internal::EventSetError(header_, std::move(error).ReleaseRep());
+  }
+  /// SetReady() if `status` is OK, else SetError(status).
+  bool Set(Status status) noexcept { return status.ok() ? SetReady() : SetError(std::move(status)); }
+
+ private:
+  internal::EventHeader* header_;
+};
+
+/// An event that completes when all of `events` have. If any failed, it fails with the error of the one with the lowest
+/// index, after all have completed; so the result does not depend on who came first. None or all ready: Ready(),
+/// without allocation.
+inline Event WhenAll(Span<const Event> events) noexcept {
+  static_assert(std::is_standard_layout<Event>::value, "an Event is read as its pointer");
+  return Event::Adopt(
+      internal::EventWhenAll(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size()));
+}
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_EVENT_H_

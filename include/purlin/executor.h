@@ -1,0 +1,189 @@
+// Purlin: who runs asynchronous work.
+//
+//   purlin::StatusOr<purlin::ThreadPoolAsyncWorkRunner> runner = purlin::ThreadPoolAsyncWorkRunner::Create({});
+//   purlin::Status status = runner->ScheduleWhenReady({copied}, [] { Multiply(); });
+//
+// A task is a move-only closure that is called once or destroyed uncalled, never both and never neither. When a runner
+// refuses a task it destroys the closure before it returns: promises inside complete with an error, so no completion is
+// lost. An exception that escapes from a task is reported and swallowed; the pool lives.
+#ifndef PURLIN_EXECUTOR_H_
+#define PURLIN_EXECUTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "purlin/event.h"
+#include "purlin/export.h"
+#include "purlin/internal/abi.h"
+#include "purlin/internal/task.h"
+#include "purlin/label.h"
+#include "purlin/span.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// A closure on its way to a thread. Move-only, one word. Closures of at most 40 bytes with alignment <= 8 cost no heap
+/// allocation: their nodes are recycled.
+class [[nodiscard]] Task final {
+ public:
+  /// Wraps `closure`, called as `closure()` once. `label` names it in traces and reports.
+  template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&> &&
+                                                    !std::is_same_v<std::decay_t<F>, Task>>>
+  Task(F&& closure, Label label = Label("task"))  // NOLINT(google-explicit-constructor)
+      : node_(internal::MakeTask(std::forward<F>(closure), label)) {}
+
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  /// Leaves `other` empty.
+  Task(Task&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  /// Destroys the closure that was here, uncalled.
+  Task& operator=(Task&& other) noexcept {
+    Task taken(std::move(other));
+    std::swap(node_, taken.node_);
+    return *this;
+  }
+  /// Destroys the closure, uncalled.
+  ~Task() {
+    if (node_ != nullptr) node_->invoke(node_, internal::TaskOp::kDrop);
+  }
+
+  /// Calls the closure here and destroys it. Nothing if the task is empty.
+  void Run() && noexcept {
+    if (internal::TaskNode* node = std::exchange(node_, nullptr)) node->invoke(node, internal::TaskOp::kRun);
+  }
+  /// False once moved from or run.
+  explicit operator bool() const noexcept { return node_ != nullptr; }
+
+  /// For Purlin's own files: gives up the node.
+  internal::TaskNode* Release() && noexcept { return std::exchange(node_, nullptr); }
+
+ private:
+  internal::TaskNode* node_;
+};
+
+/// Something that runs tasks: a pool of ours, or one of yours.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  /// Takes `task` to be run once, on a thread of the executor's choosing, in general after this returns. Does not block
+  /// on other tasks. On an error the task has been destroyed uncalled: kCancelled after shutdown.
+  virtual Status Execute(Task task) = 0;
+
+ protected:
+  Executor() = default;
+  Executor(const Executor&) = default;
+  Executor(Executor&&) = default;
+  Executor& operator=(const Executor&) = default;
+  Executor& operator=(Executor&&) = default;
+};
+
+/// An executor that also understands events and loops.
+class AsyncWorkRunner : public Executor {
+ public:
+  /// Execute, with a closure and a label. See Executor::Execute.
+  template <typename F>
+  Status Schedule(F&& closure, Label label = Label("task")) {
+    return Execute(Task(std::forward<F>(closure), label));
+  }
+
+  /// Runs the closure after all of `events` are terminal, whether they happened or failed. `closure()` does not learn
+  /// which; `closure(status)` gets OK or the error of the failed event with the lowest index. Never blocks. If the
+  /// runner has shut down by then, the closure is destroyed uncalled.
+  template <typename F>
+  Status ScheduleWhenReady(Span<const Event> events, F&& closure, Label label = Label("task")) {
+    using Closure = std::decay_t<F>;
+    if constexpr (std::is_invocable_v<Closure&>) {
+      return ExecuteWhenReady(events, Task(std::forward<F>(closure), label));
+    } else {
+      static_assert(std::is_invocable_v<Closure&, Status>, "a task is called as f() or f(const purlin::Status&)");
+      Event all = WhenAll(events);
+      Event gate = all;
+      return ExecuteWhenReady(
+          {&gate, 1},
+          Task([all = std::move(all), closure = Closure(std::forward<F>(closure))]() mutable { closure(all.error()); },
+               label));
+    }
+  }
+
+  /// Calls `body(begin, end)` for consecutive ranges that together cover [0, count), each at most `grain` long (0:
+  /// chosen from count and thread count), on this thread and on idle workers, and returns when all calls have returned.
+  /// This thread works too, so nesting cannot deadlock. kInternal if a call threw (Rust: panicked); the other ranges
+  /// still run.
+  template <typename F>
+  Status ParallelFor(std::size_t count, std::size_t grain, F&& body) {
+    auto call = [](void* data, std::size_t begin, std::size_t end) -> bool {
+      return internal::GuardedOk("ParallelFor", [&] { (*static_cast<std::remove_reference_t<F>*>(data))(begin, end); });
+    };
+    return ParallelForRanges(count, grain, call, const_cast<void*>(static_cast<const void*>(&body)));
+  }
+
+  /// What ScheduleWhenReady calls: runs `task` once all of `events` are terminal. See there.
+  virtual Status ExecuteWhenReady(Span<const Event> events, Task task) = 0;
+  /// What ParallelFor calls: `call(data, begin, end)` answers false to report a failure. See there.
+  virtual Status ParallelForRanges(std::size_t count, std::size_t grain,
+                                   bool (*call)(void* data, std::size_t begin, std::size_t end), void* data) = 0;
+};
+
+/// How to make a pool.
+struct ThreadPoolOptions {
+  /// Threads; 0 takes what the cgroup quota, the affinity mask and PURLIN_NPROC allow. At most 4096.
+  std::size_t thread_count = 0;
+  /// Threads are named `name/0`, `name/1`, ... and cut to the kernel's 15 bytes; so 1..12 bytes are useful.
+  std::string_view name = "purlin";
+};
+
+/// A fixed number of named threads with a queue each; idle ones steal. A handle: copies share the pool, and the last
+/// one to go shuts it down (see Shutdown).
+class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
+ public:
+  /// Starts the threads. kInvalidArgument: more than 4096 threads, an empty name, or one with a NUL or bytes that are
+  /// not UTF-8. kResourceExhausted: the system refused a thread; none is left running.
+  PURLIN_API static StatusOr<ThreadPoolAsyncWorkRunner> Create(const ThreadPoolOptions& options);
+
+  /// Another handle to the same pool.
+  PURLIN_API ThreadPoolAsyncWorkRunner(const ThreadPoolAsyncWorkRunner& other) noexcept;
+  /// Takes the handle; `other` may only be assigned to or destroyed.
+  PURLIN_API ThreadPoolAsyncWorkRunner(ThreadPoolAsyncWorkRunner&& other) noexcept;
+  /// See the constructors.
+  PURLIN_API ThreadPoolAsyncWorkRunner& operator=(const ThreadPoolAsyncWorkRunner& other) noexcept;
+  /// See the constructors.
+  PURLIN_API ThreadPoolAsyncWorkRunner& operator=(ThreadPoolAsyncWorkRunner&& other) noexcept;
+  /// The last handle shuts the pool down: it blocks until queued tasks have run.
+  PURLIN_API ~ThreadPoolAsyncWorkRunner() override;
+
+  /// Any thread, also a task of this pool. kCancelled after Shutdown began.
+  PURLIN_API Status Execute(Task task) override;
+  /// See AsyncWorkRunner::ScheduleWhenReady.
+  PURLIN_API Status ExecuteWhenReady(Span<const Event> events, Task task) override;
+  /// See AsyncWorkRunner::ParallelFor.
+  PURLIN_API Status ParallelForRanges(std::size_t count, std::size_t grain,
+                                      bool (*call)(void* data, std::size_t begin, std::size_t end),
+                                      void* data) override;
+
+  /// Number of threads.
+  [[nodiscard]] PURLIN_API std::size_t NumThreads() const noexcept;
+  /// One line: how many threads, and which limit decided that.
+  [[nodiscard]] PURLIN_API std::string Describe() const;
+
+  /// 1. Refuses new tasks (kCancelled). 2. Runs everything that is queued. 3. Joins the threads. Tasks that still wait
+  /// for events are destroyed uncalled when their events complete. Blocks until done; a second call waits for the
+  /// first. kFailedPrecondition, and nothing happens, on a thread of this pool.
+  PURLIN_API Status Shutdown();
+
+ private:
+  friend class Client;
+  explicit ThreadPoolAsyncWorkRunner(const internal::ThreadPoolRep* rep) noexcept : rep_(rep) {}
+  const internal::ThreadPoolRep* rep_;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_EXECUTOR_H_

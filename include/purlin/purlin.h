@@ -1,0 +1,22 @@
+// Purlin: everything at once. Smaller headers compile faster.
+#ifndef PURLIN_PURLIN_H_
+#define PURLIN_PURLIN_H_
+
+// IWYU pragma: begin_exports
+#include "purlin/buffer.h"
+#include "purlin/client.h"
+#include "purlin/device.h"
+#include "purlin/dtype.h"
+#include "purlin/event.h"
+#include "purlin/executor.h"
+#include "purlin/label.h"
+#include "purlin/raw_buffer.h"
+#include "purlin/source_location.h"
+#include "purlin/span.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+#include "purlin/trace.h"
+#include "purlin/version.h"
+// IWYU pragma: end_exports
+
+#endif  // PURLIN_PURLIN_H_

@@ -1,0 +1,50 @@
+// Purlin: what ran when, as a file for chrome://tracing or ui.perfetto.dev.
+//
+// Purlin opens spans for schedule, run, copy and wait. They cost one relaxed load each while no trace is recorded.
+#ifndef PURLIN_TRACE_H_
+#define PURLIN_TRACE_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "purlin/export.h"
+#include "purlin/label.h"
+#include "purlin/status.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// Begins to record, in memory, what the whole process does; StopTrace() writes it to `path` in Chrome's JSON format.
+/// The file is tried out now: kInvalidArgument (an empty or overlong path, or no regular file), kNotFound,
+/// kPermissionDenied, kResourceExhausted, kFailedPrecondition or kUnknown, naming the path and the system's reason.
+/// kFailedPrecondition also: a trace is being recorded or still being written, or the host program (in Rust) has installed
+/// a `tracing` subscriber of its own; the first call installs Purlin's, for good.
+PURLIN_API Status StartTrace(std::string_view path);
+
+/// Ends the recording and writes the file: whole, under a temporary name that is then renamed, so a failure leaves what
+/// was there before. kFailedPrecondition: nothing is recorded. Otherwise the system's reason, naming the path. Blocks
+/// for the write.
+PURLIN_API Status StopTrace();
+
+/// A span of your own, from construction to destruction, on this thread; `name` as it appears in the trace.
+class [[nodiscard]] TraceSpan final {
+ public:
+  /// Begins the span, if a trace is being recorded.
+  explicit TraceSpan(Label name) noexcept : id_(Begin(name.c_str())) {}
+  ~TraceSpan() {
+    if (id_ != 0) End(id_);
+  }
+  TraceSpan(const TraceSpan&) = delete;
+  TraceSpan& operator=(const TraceSpan&) = delete;
+
+ private:
+  PURLIN_API static std::uint64_t Begin(const char* name) noexcept;
+  PURLIN_API static void End(std::uint64_t id) noexcept;
+  std::uint64_t id_;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_TRACE_H_

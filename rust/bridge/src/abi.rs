@@ -1,0 +1,44 @@
+//! `purlin/internal/abi.h`: what belongs to no public header.
+
+use std::ffi::{CStr, c_char};
+use std::io::{self, Write};
+use std::pin::Pin;
+
+use cxx::CxxString;
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    extern "Rust" {
+        /// Appends Rust's view of the shared memory, as `name=value` lines.
+        fn abi_layout(text: Pin<&mut CxxString>);
+    }
+}
+
+fn abi_layout(text: Pin<&mut CxxString>) {
+    text.push_str(&(purlin::event::abi::layout() + &purlin::exec::task::layout()));
+}
+
+/// The version of this crate; static, ends with a NUL.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// Says that an exception escaped from a C++ closure, on stderr and to whoever listens to `tracing`.
+///
+/// # Safety
+/// `place` ends with a NUL; `what` is null or does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_report_exception(place: *const c_char, what: *const c_char) {
+    // SAFETY: the caller's promise.
+    let place = unsafe { CStr::from_ptr(place) }.to_string_lossy();
+    let what = if what.is_null() {
+        "not a std::exception".into()
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { CStr::from_ptr(what) }.to_string_lossy()
+    };
+    tracing::error!(target: "purlin", %place, %what, "exception");
+    // A closed stderr is no reason to fail.
+    let _ = writeln!(io::stderr(), "purlin: exception in {place}: {what}");
+}

@@ -1,0 +1,151 @@
+//! `purlin/device.h`: handles to devices and memory spaces.
+
+use std::pin::Pin;
+
+use cxx::CxxString;
+use purlin::{Device, MemorySpace};
+
+use crate::handle::{self, give_handle, share};
+use crate::panic::guard;
+
+/// What a `purlin::Device` points to.
+pub struct DeviceRep(pub(crate) Device);
+
+/// What a `purlin::MemorySpace` points to.
+pub struct MemorySpaceRep(pub(crate) MemorySpace);
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    /// `purlin::MemoryStats`.
+    struct MemoryStats {
+        bytes_in_use: u64,
+        peak_bytes_in_use: u64,
+        num_allocs: u64,
+        largest_alloc_size: u64,
+    }
+
+    unsafe extern "C++" {
+        include!("purlin/device.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        #[derive(ExternType)]
+        type DeviceRep;
+        #[namespace = "purlin::v0::internal"]
+        #[derive(ExternType)]
+        type MemorySpaceRep;
+
+        unsafe fn device_retain(device: *const DeviceRep);
+        unsafe fn device_release(device: *const DeviceRep);
+        fn device_id(device: &DeviceRep) -> i32;
+        fn device_kind(device: &DeviceRep) -> &'static str;
+        fn device_memory_space_count(device: &DeviceRep) -> usize;
+        /// Space `index` of `device_memory_space_count`.
+        fn device_memory_space_at(device: &DeviceRep, index: usize) -> *const MemorySpaceRep;
+        fn device_default_memory_space(device: &DeviceRep) -> *const MemorySpaceRep;
+        /// The space of that kind, or null and an error.
+        fn device_memory_space(device: &DeviceRep, kind: &[u8], error: &mut *const StatusRep) -> *const MemorySpaceRep;
+        fn device_to_string(device: &DeviceRep, text: Pin<&mut CxxString>);
+        fn device_equal(a: &DeviceRep, b: &DeviceRep) -> bool;
+
+        unsafe fn memory_space_retain(space: *const MemorySpaceRep);
+        unsafe fn memory_space_release(space: *const MemorySpaceRep);
+        fn memory_space_id(space: &MemorySpaceRep) -> i32;
+        fn memory_space_kind(space: &MemorySpaceRep) -> &'static str;
+        fn memory_space_device(space: &MemorySpaceRep) -> *const DeviceRep;
+        fn memory_space_stats(space: &MemorySpaceRep) -> MemoryStats;
+        fn memory_space_to_string(space: &MemorySpaceRep, text: Pin<&mut CxxString>);
+        fn memory_space_equal(a: &MemorySpaceRep, b: &MemorySpaceRep) -> bool;
+    }
+}
+
+/// # Safety
+/// C++ holds a reference.
+unsafe fn device_retain(device: *const DeviceRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::retain(device) };
+}
+
+/// # Safety
+/// C++ gives its reference up.
+unsafe fn device_release(device: *const DeviceRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::release(device) };
+}
+
+fn device_id(device: &DeviceRep) -> i32 {
+    device.0.id()
+}
+
+fn device_kind(device: &DeviceRep) -> &'static str {
+    device.0.kind()
+}
+
+fn device_memory_space_count(device: &DeviceRep) -> usize {
+    device.0.memory_spaces().len()
+}
+
+fn device_memory_space_at(device: &DeviceRep, index: usize) -> *const MemorySpaceRep {
+    share(MemorySpaceRep(device.0.memory_spaces().swap_remove(index)))
+}
+
+fn device_default_memory_space(device: &DeviceRep) -> *const MemorySpaceRep {
+    share(MemorySpaceRep(device.0.default_memory_space()))
+}
+
+fn device_memory_space(device: &DeviceRep, kind: &[u8], error: &mut *const ffi::StatusRep) -> *const MemorySpaceRep {
+    // Kinds are ASCII, so a replaced byte only makes the kind as unknown as it was.
+    let kind = String::from_utf8_lossy(kind);
+    give_handle(guard(|| device.0.memory_space(&kind).map(MemorySpaceRep)), error)
+}
+
+fn device_to_string(device: &DeviceRep, text: Pin<&mut CxxString>) {
+    text.push_str(&device.0.to_string());
+}
+
+fn device_equal(a: &DeviceRep, b: &DeviceRep) -> bool {
+    a.0 == b.0
+}
+
+/// # Safety
+/// C++ holds a reference.
+unsafe fn memory_space_retain(space: *const MemorySpaceRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::retain(space) };
+}
+
+/// # Safety
+/// C++ gives its reference up.
+unsafe fn memory_space_release(space: *const MemorySpaceRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::release(space) };
+}
+
+fn memory_space_id(space: &MemorySpaceRep) -> i32 {
+    space.0.id()
+}
+
+fn memory_space_kind(space: &MemorySpaceRep) -> &'static str {
+    space.0.kind()
+}
+
+fn memory_space_device(space: &MemorySpaceRep) -> *const DeviceRep {
+    share(DeviceRep(space.0.device()))
+}
+
+fn memory_space_stats(space: &MemorySpaceRep) -> ffi::MemoryStats {
+    let purlin::MemoryStats { bytes_in_use, peak_bytes_in_use, num_allocs, largest_alloc_size } = space.0.stats();
+    ffi::MemoryStats { bytes_in_use, peak_bytes_in_use, num_allocs, largest_alloc_size }
+}
+
+fn memory_space_to_string(space: &MemorySpaceRep, text: Pin<&mut CxxString>) {
+    text.push_str(&space.0.to_string());
+}
+
+fn memory_space_equal(a: &MemorySpaceRep, b: &MemorySpaceRep) -> bool {
+    a.0 == b.0
+}

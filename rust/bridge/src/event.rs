@@ -1,0 +1,121 @@
+//! `purlin/event.h`: what it does not do inline. Plain functions; the events themselves are in `purlin::event`.
+//!
+//! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
+
+use std::ffi::c_char;
+
+use purlin::event::abi::{EventHeader, Waiter};
+use purlin::event::raw;
+use purlin::status::StatusRep;
+use purlin::{Event, Status, when_all};
+
+use crate::handle::elements;
+use crate::panic::guard;
+use crate::status::Location;
+
+/// The events that a C++ `Span<const Event>` points to.
+///
+/// # Safety
+/// `count == 0`, or `events` points to `count` words, each null or an alive event, unchanged for `'a`.
+pub(crate) unsafe fn borrowed<'a>(events: *const *mut EventHeader, count: usize) -> &'a [Event] {
+    // SAFETY: the caller's promise; an Event is its pointer (repr(transparent)), and a shared slice drops none.
+    unsafe { elements(events.cast::<Event>(), count) }
+}
+
+/// A pending event with one reference, C++'s.
+///
+/// # Safety
+/// `label` is static and ends with a NUL; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_new(label: *const c_char, location: Location) -> *mut EventHeader {
+    // SAFETY: the caller's promises.
+    unsafe { raw::new(label, location.get()) }
+}
+
+/// An event that has failed, with one reference, C++'s.
+///
+/// # Safety
+/// `error` is not null and owned by the caller, who gives it up; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_new_error(error: *const StatusRep, location: Location) -> *mut EventHeader {
+    // SAFETY: the caller's promises.
+    unsafe { raw::new_error(Status::from_raw(error), location.get()) }
+}
+
+/// True if this call made the event happen.
+///
+/// # Safety
+/// `event` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_set_ready(event: *mut EventHeader) -> bool {
+    // SAFETY: alive.
+    unsafe { raw::set_ready(event) }
+}
+
+/// True if this call made the event fail.
+///
+/// # Safety
+/// `event` is alive; `error` is not null and owned by the caller, who gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_set_error(event: *mut EventHeader, error: *const StatusRep) -> bool {
+    // SAFETY: the caller's promises.
+    unsafe { raw::set_error(event, Status::from_raw(error)) }
+}
+
+/// Completes the event with an error that names it, if it is pending.
+///
+/// # Safety
+/// `event` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_abandon(event: *mut EventHeader) {
+    // SAFETY: alive.
+    unsafe { raw::abandon(event) };
+}
+
+/// Blocks until terminal, for `timeout_ns` if that is not negative; null or an error, C++'s.
+///
+/// # Safety
+/// `event` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_wait(event: *mut EventHeader, timeout_ns: i64) -> *const StatusRep {
+    // SAFETY: alive.
+    let waited = guard(|| unsafe { raw::wait(event, timeout_ns) }.into_result());
+    waited.err().unwrap_or_default().into_raw()
+}
+
+/// An event with one reference, C++'s, that completes after all of `events`.
+///
+/// # Safety
+/// As `borrowed`, for this call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_when_all(events: *const *mut EventHeader, count: usize) -> *mut EventHeader {
+    // SAFETY: the caller's promise.
+    let all = guard(|| Ok(when_all(unsafe { borrowed(events, count) })));
+    all.unwrap_or_else(Event::from_error).into_raw()
+}
+
+/// The label that the event was made with.
+///
+/// # Safety
+/// `event` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_label(event: *const EventHeader) -> *const c_char {
+    // SAFETY: alive.
+    unsafe { raw::label(event) }
+}
+
+/// Queues a waiter of a terminal event until this thread's stack has unwound to its outermost waiter.
+///
+/// # Safety
+/// `event` is null or alive and terminal; `waiter` is valid until it is invoked, and the caller's own until now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_defer_waiter(event: *mut EventHeader, waiter: *mut Waiter) {
+    // SAFETY: the caller's promises.
+    unsafe { raw::defer_waiter(event, waiter) };
+}
+
+/// Runs what [`purlin_event_defer_waiter`] queued on this thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_event_run_deferred_waiters() {
+    raw::run_deferred_waiters();
+}

@@ -1,0 +1,196 @@
+//! `purlin/executor.h`: pools and task nodes. Scheduling is plain functions; making and describing a pool goes through cxx.
+//!
+//! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::pin::Pin;
+
+use cxx::CxxString;
+use purlin::event::abi::EventHeader;
+use purlin::exec::task::{self, TaskNode};
+use purlin::status::StatusRep;
+use purlin::{AsyncWorkRunner, Executor, Status, Task, ThreadPool, ThreadPoolOptions};
+
+use crate::event;
+use crate::handle::{give_handle, release, retain};
+use crate::panic::guard;
+
+/// What a `purlin::ThreadPoolAsyncWorkRunner` points to.
+pub struct ThreadPoolRep(pub(crate) ThreadPool);
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+        include!("purlin/internal/task.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        #[derive(ExternType)]
+        type ThreadPoolRep;
+
+        /// A new pool, or null and an error.
+        fn thread_pool_create(thread_count: usize, name: &[u8], error: &mut *const StatusRep) -> *const ThreadPoolRep;
+        /// Appends one line.
+        fn thread_pool_describe(pool: &ThreadPoolRep, text: Pin<&mut CxxString>);
+    }
+}
+
+fn thread_pool_create(thread_count: usize, name: &[u8], error: &mut *const ffi::StatusRep) -> *const ThreadPoolRep {
+    let made = guard(|| {
+        let name = std::str::from_utf8(name).map_err(|why| {
+            Status::invalid_argument(format!("a thread pool's name is not UTF-8: {:?}: {why}", name.escape_ascii()))
+        })?;
+        ThreadPool::new(&ThreadPoolOptions { thread_count, name: name.to_owned() }).map(ThreadPoolRep)
+    });
+    give_handle(made, error)
+}
+
+fn thread_pool_describe(pool: &ThreadPoolRep, text: Pin<&mut CxxString>) {
+    text.push_str(&pool.0.describe());
+}
+
+/// The pointer that C++ takes over; null for OK.
+fn give(result: Result<(), Status>) -> *const StatusRep {
+    result.err().unwrap_or_default().into_raw()
+}
+
+/// One more reference.
+///
+/// # Safety
+/// `pool` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_retain(pool: *const ThreadPoolRep) {
+    // SAFETY: alive.
+    unsafe { retain(pool) };
+}
+
+/// One reference less; the last shuts the pool down.
+///
+/// # Safety
+/// The caller owns a reference and gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_release(pool: *const ThreadPoolRep) {
+    // SAFETY: the caller's promise.
+    unsafe { release(pool) };
+}
+
+/// Runs a task on the pool. Null, or an error, C++'s; then the task has been dropped.
+///
+/// # Safety
+/// `pool` is alive; `task` is null or a node that the caller owns and gives up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_execute(
+    pool: *const ThreadPoolRep,
+    task: *mut TaskNode,
+) -> *const StatusRep {
+    // SAFETY: alive, and the caller's promise.
+    give(guard(|| unsafe { (*pool).0.execute(take(task)?) }))
+}
+
+/// Runs a task after events. Null, or an error, C++'s; then the task has been dropped.
+///
+/// # Safety
+/// As [`purlin_thread_pool_execute`]; `events` as `event::borrowed`, for this call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_execute_when_ready(
+    pool: *const ThreadPoolRep,
+    events: *const *mut EventHeader,
+    count: usize,
+    task: *mut TaskNode,
+) -> *const StatusRep {
+    // SAFETY: alive, and the caller's promises.
+    give(guard(|| unsafe { (*pool).0.schedule_when_ready(event::borrowed(events, count), take(task)?) }))
+}
+
+/// # Safety
+/// `task` is null or a node that the caller owns and gives up.
+unsafe fn take(task: *mut TaskNode) -> Result<Task, Status> {
+    if task.is_null() {
+        return Err(Status::invalid_argument("an empty task (moved from, or run) was given to a thread pool"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Task::from_raw(task) })
+}
+
+/// A C++ loop body; false when a call threw.
+type RangeCall = unsafe extern "C" fn(data: *mut c_void, begin: usize, end: usize) -> bool;
+
+/// A loop body and what it works on.
+struct Body {
+    call: RangeCall,
+    data: *mut c_void,
+}
+
+// SAFETY: ParallelFor's contract in purlin/executor.h: its body is called from several threads at once. The data outlives
+// the calls because ParallelFor returns after the last of them.
+unsafe impl Sync for Body {}
+
+impl Body {
+    fn run(&self, range: Range<usize>) -> Result<(), Status> {
+        // SAFETY: C++ gave a function together with the data that it takes, for the length of purlin_thread_pool_parallel_for.
+        if unsafe { (self.call)(self.data, range.start, range.end) } {
+            Ok(())
+        } else {
+            Err(Status::internal(format!("ParallelFor: the call for [{}, {}) threw", range.start, range.end)))
+        }
+    }
+}
+
+/// Calls `call(data, begin, end)` for ranges that cover `[0, count)`. Null, or an error, C++'s.
+///
+/// # Safety
+/// `pool` is alive; `call` may be called from any thread until this returns, with `data`, and does not unwind.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_parallel_for(
+    pool: *const ThreadPoolRep,
+    count: usize,
+    grain: usize,
+    call: RangeCall,
+    data: *mut c_void,
+) -> *const StatusRep {
+    let body = Body { call, data };
+    // SAFETY: alive.
+    give(guard(|| unsafe { (*pool).0.parallel_for(count, grain, &|range| body.run(range)) }))
+}
+
+/// Number of threads.
+///
+/// # Safety
+/// `pool` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_num_threads(pool: *const ThreadPoolRep) -> usize {
+    // SAFETY: alive.
+    unsafe { (*pool).0.num_threads() }
+}
+
+/// Refuses new tasks, runs what is queued, joins the threads. Null, or an error, C++'s.
+///
+/// # Safety
+/// `pool` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_shutdown(pool: *const ThreadPoolRep) -> *const StatusRep {
+    // SAFETY: alive.
+    give(guard(|| unsafe { (*pool).0.shutdown() }))
+}
+
+/// An uninitialised node, the caller's.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_task_allocate() -> *mut TaskNode {
+    task::allocate()
+}
+
+/// Takes a node back; its closure is gone already.
+///
+/// # Safety
+/// `node` came from [`purlin_task_allocate`] and the caller gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_task_free(node: *mut TaskNode) {
+    // SAFETY: the caller's promise.
+    unsafe { task::free(node) };
+}

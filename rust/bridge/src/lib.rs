@@ -1,0 +1,26 @@
+//! Purlin for C++: converts, calls, converts. No logic, no threads, no state of its own.
+//!
+//! One module per public header. What is called often is a plain `extern "C"` function, declared by hand in
+//! `cpp/internal/abi_rust.h` ([`status`], [`event`], [`executor`]); everything else is a `#[cxx::bridge]`, whose C++ half
+//! `rust/bridgegen` writes to `cpp/generated/`. `docs/ffi.md` has the rules; in short:
+//!
+//! - Handles are pointers from `Arc::into_raw` (`handle`); C++ retains and releases, Rust makes and frees.
+//! - Nothing fallible returns a `Result` to C++ (cxx would throw): an error leaves through a status pointer, null for OK.
+//! - Nothing unwinds into C++: whatever can fail runs inside `panic::guard`, and a panic is a status like any other.
+//!   A panic where there is no status to give ends the process with a message, as `extern "C"` does.
+//! - Text comes in as bytes and is checked here, because `rust::Str` throws on what is not UTF-8.
+
+#![allow(unreachable_pub, reason = "cxx writes pub before everything that it generates")]
+
+pub mod abi;
+pub mod buffer;
+pub mod client;
+pub mod device;
+pub mod dtype;
+pub mod event;
+pub mod executor;
+mod handle;
+mod panic;
+pub mod raw_buffer;
+pub mod status;
+pub mod trace;

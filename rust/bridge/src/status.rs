@@ -1,0 +1,232 @@
+//! `purlin/status.h`. A status crosses as the pointer of its record, null for OK.
+//!
+//! In the safety sections, "alive" means that C++ holds a reference for the length of the call, and "owned" that it gives
+//! its reference up.
+
+use std::ffi::{CStr, c_char};
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::ptr;
+
+use cxx::CxxString;
+use purlin::{SourceLocation, Status, StatusCode, status};
+
+use crate::handle::elements;
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep;
+    }
+
+    extern "Rust" {
+        /// Appends the status as text.
+        unsafe fn status_to_string(status: *const StatusRep, text: Pin<&mut CxxString>);
+    }
+}
+
+/// Bytes that belong to a record; `cpp/internal/abi_rust.h` has the same struct.
+#[repr(C)]
+pub struct Bytes {
+    /// First byte; not null.
+    pub data: *const u8,
+    /// Number of bytes.
+    pub size_bytes: usize,
+}
+
+impl Bytes {
+    fn of(bytes: &[u8]) -> Self {
+        Self { data: bytes.as_ptr(), size_bytes: bytes.len() }
+    }
+}
+
+/// A `purlin::SourceLocation`; `cpp/internal/abi_rust.h` has the same struct.
+#[repr(C)]
+pub struct Location {
+    /// Static, ends with a NUL, not null.
+    pub file: *const c_char,
+    /// Line from 1; 0 when unknown.
+    pub line: u32,
+}
+
+impl Location {
+    /// # Safety
+    /// `file` is what the struct says.
+    pub(crate) unsafe fn get(&self) -> SourceLocation {
+        // SAFETY: the caller's promise.
+        SourceLocation::from_static(unsafe { CStr::from_ptr(self.file) }, self.line)
+    }
+}
+
+/// Reads a status that C++ keeps.
+///
+/// # Safety
+/// `rep` is null or alive for as long as the result is used.
+unsafe fn borrowed(rep: *const status::StatusRep) -> ManuallyDrop<Status> {
+    // SAFETY: the reference stays C++'s: ManuallyDrop never gives it back.
+    ManuallyDrop::new(unsafe { Status::from_raw(rep) })
+}
+
+/// A new status.
+///
+/// # Safety
+/// `message` points to `size_bytes` bytes; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_new(
+    code: i32,
+    message: *const u8,
+    size_bytes: usize,
+    location: Location,
+) -> *const status::StatusRep {
+    // SAFETY: the caller's promises.
+    let (message, location) = unsafe { (elements(message, size_bytes), location.get()) };
+    Status::with_location(StatusCode::from_raw(code), String::from_utf8_lossy(message), location).into_raw()
+}
+
+/// One more reference.
+///
+/// # Safety
+/// `rep` is not null and alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_retain(rep: *const status::StatusRep) {
+    // SAFETY: alive; the new reference becomes C++'s.
+    let _ = unsafe { Status::from_borrowed_raw(rep) }.into_raw();
+}
+
+/// One reference less.
+///
+/// # Safety
+/// `rep` is not null and owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_release(rep: *const status::StatusRep) {
+    // SAFETY: owned.
+    drop(unsafe { Status::from_raw(rep) });
+}
+
+/// The code's number.
+///
+/// # Safety
+/// `rep` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_code(rep: *const status::StatusRep) -> i32 {
+    // SAFETY: alive.
+    unsafe { borrowed(rep) }.code() as i32
+}
+
+/// The message; lives as long as the record.
+///
+/// # Safety
+/// `rep` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_message(rep: *const status::StatusRep) -> Bytes {
+    // SAFETY: alive.
+    Bytes::of(unsafe { borrowed(rep) }.message().as_bytes())
+}
+
+/// Where the error was made.
+///
+/// # Safety
+/// `rep` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_location(rep: *const status::StatusRep) -> Location {
+    // SAFETY: alive.
+    let location = unsafe { borrowed(rep) }.location().unwrap_or(SourceLocation::UNKNOWN);
+    Location { file: location.file_as_c_str().as_ptr(), line: location.line() }
+}
+
+/// Payload `index` in the order of the first sets; false if there are fewer. The bytes live as long as the record.
+///
+/// # Safety
+/// `rep` is null or alive; `type_url` and `payload` are writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_payload_at(
+    rep: *const status::StatusRep,
+    index: usize,
+    type_url: *mut Bytes,
+    payload: *mut Bytes,
+) -> bool {
+    // SAFETY: alive.
+    let status = unsafe { borrowed(rep) };
+    let Some((key, value)) = status.payloads().nth(index) else { return false };
+    // SAFETY: writable.
+    unsafe {
+        type_url.write(Bytes::of(key.as_bytes()));
+        payload.write(Bytes::of(value));
+    }
+    true
+}
+
+/// The payload of that type; `data` is null if there is none. The bytes live as long as the record.
+///
+/// # Safety
+/// `rep` is null or alive; `type_url` points to `type_url_size_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_payload(
+    rep: *const status::StatusRep,
+    type_url: *const u8,
+    type_url_size_bytes: usize,
+) -> Bytes {
+    // SAFETY: alive, and the caller's promise.
+    let (status, type_url) = unsafe { (borrowed(rep), elements(type_url, type_url_size_bytes)) };
+    let payload = status.payload(&String::from_utf8_lossy(type_url));
+    payload.map_or(Bytes { data: ptr::null(), size_bytes: 0 }, Bytes::of)
+}
+
+/// The status with that payload, owned by C++.
+///
+/// # Safety
+/// `rep` is null or owned; the pointers point to as many bytes as is said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_set_payload(
+    rep: *const status::StatusRep,
+    type_url: *const u8,
+    type_url_size_bytes: usize,
+    payload: *const u8,
+    payload_size_bytes: usize,
+) -> *const status::StatusRep {
+    // SAFETY: owned.
+    let mut status = unsafe { Status::from_raw(rep) };
+    // SAFETY: the caller's promises.
+    let (type_url, payload) =
+        unsafe { (elements(type_url, type_url_size_bytes), elements(payload, payload_size_bytes)) };
+    status.set_payload(&String::from_utf8_lossy(type_url), payload);
+    status.into_raw()
+}
+
+/// Removes a payload from `*rep`, which may become another record; false if there was none.
+///
+/// # Safety
+/// `*rep` is null or owned, and what is written there is C++'s; `type_url` points to `type_url_size_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_erase_payload(
+    rep: *mut *const status::StatusRep,
+    type_url: *const u8,
+    type_url_size_bytes: usize,
+) -> bool {
+    // SAFETY: the caller's promises.
+    let (mut status, type_url) = unsafe { (Status::from_raw(*rep), elements(type_url, type_url_size_bytes)) };
+    let erased = status.erase_payload(&String::from_utf8_lossy(type_url));
+    // SAFETY: writable, and the reference that was read above has been taken over.
+    unsafe { *rep = status.into_raw() };
+    erased
+}
+
+/// Equal code, message and payloads.
+///
+/// # Safety
+/// Both are null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_status_equal(a: *const status::StatusRep, b: *const status::StatusRep) -> bool {
+    // SAFETY: alive.
+    unsafe { *borrowed(a) == *borrowed(b) }
+}
+
+/// # Safety
+/// `rep` is null or alive.
+unsafe fn status_to_string(rep: *const ffi::StatusRep, text: Pin<&mut CxxString>) {
+    // SAFETY: alive.
+    text.push_str(&unsafe { borrowed(rep.cast()) }.to_string());
+}

@@ -1,0 +1,49 @@
+//! `purlin/trace.h`.
+
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use purlin::trace;
+
+use crate::handle::give;
+use crate::panic::guard;
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+    }
+
+    extern "Rust" {
+        /// Null, or an error.
+        fn trace_start(path: &[u8]) -> *const StatusRep;
+        /// Null, or an error.
+        fn trace_stop() -> *const StatusRep;
+        /// A span's number, 0 if nothing is recorded. `name` is static and ends with a NUL.
+        unsafe fn trace_begin_span(name: *const c_char) -> u64;
+        fn trace_end_span(id: u64);
+    }
+}
+
+fn trace_start(path: &[u8]) -> *const ffi::StatusRep {
+    give(guard(|| trace::start(Path::new(OsStr::from_bytes(path)))))
+}
+
+fn trace_stop() -> *const ffi::StatusRep {
+    give(guard(trace::stop))
+}
+
+/// # Safety
+/// `name` is static and ends with a NUL.
+unsafe fn trace_begin_span(name: *const c_char) -> u64 {
+    // SAFETY: the caller's promise.
+    trace::begin_span(unsafe { CStr::from_ptr(name) })
+}
+
+fn trace_end_span(id: u64) {
+    trace::end_span(id);
+}

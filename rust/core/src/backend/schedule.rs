@@ -1,0 +1,249 @@
+//! When and where a copy runs, for backends whose copies are plain calls.
+
+use tracing::trace_span;
+
+use super::CopyOperation;
+use crate::event::{Event, when_all};
+use crate::exec::{AsyncWorkRunner, Task};
+use crate::status::Status;
+
+/// What a copy has to wait for and where it may run.
+pub struct CopySchedule<'a> {
+    /// The copy begins after all of them; if one fails, it does not happen and its event has that error.
+    pub dependencies: &'a [Event],
+    /// The client's runner.
+    pub runner: &'a dyn AsyncWorkRunner,
+    /// The caller waits for the event before it returns to its own caller: a hop to another thread gains nothing.
+    pub caller_waits: bool,
+}
+
+impl CopySchedule<'_> {
+    /// Calls `execute(&operation)` once all dependencies have happened.
+    ///
+    /// Without unfinished dependencies, and if the caller waits or the copy is of at most `inline_limit_bytes`, that is
+    /// inside this call, and an event that costs nothing is returned. Otherwise it is a task of the runner; if the runner
+    /// has shut down, the event fails with `Cancelled`.
+    pub fn run<F>(&self, operation: CopyOperation, inline_limit_bytes: usize, execute: F) -> Event
+    where
+        F: FnOnce(&CopyOperation) -> Result<(), Status> + Send + 'static,
+    {
+        let gate = when_all(self.dependencies);
+        if gate.is_ready() {
+            if !gate.error().ok() {
+                return gate;
+            }
+            if self.caller_waits || operation.size_bytes() <= inline_limit_bytes {
+                return traced(&operation, execute).map_or_else(Event::from_error, |()| Event::ready());
+            }
+        }
+        let waited_for = [gate.clone()];
+        let (event, copy) = operation.promise(gate);
+        let task = Task::new(c"copy", move || {
+            let result = copy.gate().error().into_result().and_then(|()| traced(copy.operation(), execute));
+            copy.complete(result);
+        });
+        // A refused task was dropped, and with it the promised copy, which has failed the event.
+        let _ = self.runner.schedule_when_ready(&waited_for, task);
+        event
+    }
+}
+
+/// Runs the copy inside its trace span.
+fn traced(operation: &CopyOperation, execute: impl FnOnce(&CopyOperation) -> Result<(), Status>) -> Result<(), Status> {
+    let _span = trace_span!(
+        target: "purlin",
+        "copy",
+        bytes = operation.size_bytes(),
+        from = %operation.source(),
+        to = %operation.destination()
+    )
+    .entered();
+    execute(operation)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+    use std::ops::Range;
+    use std::sync::Arc;
+
+    use tracing::field::{Field, Visit};
+    use tracing::{Metadata, Subscriber, span};
+
+    use super::*;
+    use crate::backend::test_operation::operation;
+    use crate::event::EventPromise;
+    use crate::exec::Executor;
+    use crate::status::StatusCode;
+    use crate::sync::Mutex;
+    use crate::sync::atomic::{AtomicBool, Ordering};
+
+    const LIMIT_BYTES: usize = 100;
+
+    /// Keeps tasks until the test runs them; refuses them once closed.
+    #[derive(Default)]
+    struct ByHand {
+        tasks: Mutex<Vec<Task>>,
+        closed: bool,
+    }
+
+    impl ByHand {
+        fn waiting(&self) -> usize {
+            self.tasks.lock().len()
+        }
+
+        fn run_all(&self) {
+            let tasks = std::mem::take(&mut *self.tasks.lock());
+            tasks.into_iter().for_each(Task::run);
+        }
+    }
+
+    impl Executor for ByHand {
+        fn execute(&self, task: Task) -> Result<(), Status> {
+            if self.closed {
+                return Err(Status::cancelled("closed"));
+            }
+            self.tasks.lock().push(task);
+            Ok(())
+        }
+    }
+
+    impl AsyncWorkRunner for ByHand {
+        fn schedule_when_ready(&self, _events: &[Event], task: Task) -> Result<(), Status> {
+            self.execute(task)
+        }
+
+        fn parallel_for(
+            &self,
+            count: usize,
+            _grain: usize,
+            body: &(dyn Fn(Range<usize>) -> Result<(), Status> + Sync),
+        ) -> Result<(), Status> {
+            body(0..count)
+        }
+    }
+
+    /// A copy of `size_bytes` on `runner`, and whether it was executed.
+    fn run(runner: &ByHand, size_bytes: usize, dependencies: &[Event], caller_waits: bool) -> (Event, Arc<AtomicBool>) {
+        let executed = Arc::new(AtomicBool::new(false));
+        let execute = Arc::clone(&executed);
+        let schedule = CopySchedule { dependencies, runner, caller_waits };
+        let event = schedule.run(operation(size_bytes, &Arc::new(())), LIMIT_BYTES, move |operation| {
+            assert_eq!(operation.size_bytes(), size_bytes);
+            assert!(!execute.swap(true, Ordering::Relaxed), "a copy happens once");
+            Ok(())
+        });
+        (event, executed)
+    }
+
+    // Relaxed: these tests run on one thread.
+    fn was_executed(executed: &AtomicBool) -> bool {
+        executed.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_small_ready_copy_runs_inside_the_call() {
+        let runner = ByHand::default();
+        let (event, executed) = run(&runner, LIMIT_BYTES, &[Event::ready()], false);
+        assert!(event.is_ready() && was_executed(&executed));
+        assert_eq!(runner.waiting(), 0);
+    }
+
+    #[test]
+    fn a_large_copy_runs_inside_the_call_only_if_the_caller_waits() {
+        let runner = ByHand::default();
+        let (event, executed) = run(&runner, LIMIT_BYTES + 1, &[], true);
+        assert!(event.is_ready() && was_executed(&executed));
+        assert_eq!(runner.waiting(), 0);
+
+        let (event, executed) = run(&runner, LIMIT_BYTES + 1, &[], false);
+        assert!(!event.is_ready());
+        assert_eq!(runner.waiting(), 1);
+        runner.run_all();
+        assert!(was_executed(&executed));
+        assert_eq!(event.wait(), Ok(()));
+    }
+
+    #[test]
+    fn a_copy_with_unfinished_dependencies_is_a_task_whatever_its_size() {
+        let runner = ByHand::default();
+        let gate = EventPromise::new(c"gate");
+        let (event, executed) = run(&runner, 1, &[Event::ready(), gate.event()], true);
+        gate.set_ready();
+        assert!(!event.is_ready(), "the runner has not run it");
+        runner.run_all();
+        assert!(event.is_ready() && was_executed(&executed));
+    }
+
+    #[test]
+    fn a_failed_dependency_needs_no_runner_and_copies_nothing() {
+        let runner = ByHand { closed: true, ..ByHand::default() };
+        for size_bytes in [1, LIMIT_BYTES + 1] {
+            let failed = Event::from_error(Status::aborted("upstream"));
+            let (event, executed) = run(&runner, size_bytes, &[failed], false);
+            assert_eq!(event.wait().unwrap_err().message(), "upstream");
+            assert!(!was_executed(&executed));
+        }
+    }
+
+    #[test]
+    fn a_refused_copy_is_cancelled() {
+        let runner = ByHand { closed: true, ..ByHand::default() };
+        let (event, executed) = run(&runner, LIMIT_BYTES + 1, &[], false);
+        assert_eq!(event.wait().unwrap_err().code(), StatusCode::Cancelled);
+        assert!(!was_executed(&executed));
+    }
+
+    #[test]
+    fn an_error_of_the_backend_is_the_copys_error() {
+        let runner = ByHand::default();
+        for size_bytes in [1, LIMIT_BYTES + 1] {
+            let schedule = CopySchedule { dependencies: &[], runner: &runner, caller_waits: false };
+            let event = schedule.run(operation(size_bytes, &Arc::new(())), LIMIT_BYTES, |_operation| {
+                Err(Status::unavailable("the bus is down"))
+            });
+            runner.run_all();
+            assert_eq!(event.wait().unwrap_err().code(), StatusCode::Unavailable);
+        }
+    }
+
+    /// Writes spans down as `name field=value ...`.
+    #[derive(Clone, Default)]
+    struct Spans(Arc<Mutex<Vec<String>>>);
+
+    impl Subscriber for Spans {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            metadata.target() == "purlin" && metadata.name() == "copy"
+        }
+
+        fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
+            struct Fields(String);
+            impl Visit for Fields {
+                fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+                    self.0.push_str(&format!(" {field}={value:?}"));
+                }
+            }
+            let mut fields = Fields(span.metadata().name().to_owned());
+            span.record(&mut fields);
+            self.0.lock().push(fields.0);
+            span::Id::from_u64(1)
+        }
+
+        fn record(&self, _span: &span::Id, _values: &span::Record<'_>) {}
+        fn record_follows_from(&self, _span: &span::Id, _follows: &span::Id) {}
+        fn event(&self, _event: &tracing::Event<'_>) {}
+        fn enter(&self, _span: &span::Id) {}
+        fn exit(&self, _span: &span::Id) {}
+    }
+
+    #[test]
+    fn a_copy_that_runs_is_a_span() {
+        let spans = Spans::default();
+        let runner = ByHand::default();
+        tracing::subscriber::with_default(spans.clone(), || {
+            run(&runner, 7, &[], false).0.wait().unwrap();
+            let _failed = run(&runner, 8, &[Event::from_error(Status::aborted("upstream"))], false);
+        });
+        assert_eq!(*spans.0.lock(), ["copy bytes=7 from=null:0/device to=null:0/device"]);
+    }
+}

@@ -1,0 +1,236 @@
+//! The root of everything: a backend's devices and the runner that works for them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::backend::Backend;
+use crate::device::{Device, Instance};
+use crate::exec::{ThreadPool, ThreadPoolOptions};
+use crate::status::{Status, StatusOr};
+
+/// The most virtual devices that a client may have.
+const MAX_DEVICES: i32 = 1024;
+/// The most threads that its runner may have.
+const MAX_WORKERS: i32 = 4096;
+
+/// How to make a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// Virtual devices, 1..=1024.
+    pub device_count: i32,
+    /// Threads of the client's runner, 1..=4096; 0 takes what the machine allows.
+    pub worker_count: i32,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self { device_count: 1, worker_count: 0 }
+    }
+}
+
+/// A backend's devices and the runner that works for them. Devices, memory spaces, buffers and copies in flight keep what
+/// they need of it alive, also when the client itself is gone; the last of them shuts the runner down, which runs what is
+/// queued there.
+pub struct Client {
+    instance: Arc<Instance>,
+}
+
+impl Client {
+    /// Opens `options.device_count` devices of `backend` and starts the runner.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the value: a device or worker count out of range. `ResourceExhausted`: threads could
+    /// not be started. Or the backend's, if it cannot open a device.
+    pub fn new(options: &ClientOptions, backend: Arc<dyn Backend>) -> StatusOr<Arc<Self>> {
+        let device_count = in_range("device_count", options.device_count, 1, MAX_DEVICES)?;
+        let thread_count = in_range("worker_count", options.worker_count, 0, MAX_WORKERS)?;
+        let runner = ThreadPool::new(&ThreadPoolOptions { thread_count, name: "purlin".to_owned() })?;
+        Ok(Arc::new(Self { instance: Instance::open(backend, device_count, runner)? }))
+    }
+
+    /// The backend's name, such as `"host"`.
+    #[must_use]
+    pub fn platform_name(&self) -> &'static str {
+        self.instance.backend().platform_name()
+    }
+
+    /// All devices; `devices()[i].id() == i`.
+    #[must_use]
+    pub fn devices(&self) -> Vec<Device> {
+        (0..self.instance.device_count()).map(|index| Device::new(Arc::clone(&self.instance), index)).collect()
+    }
+
+    /// Device `id`.
+    ///
+    /// # Errors
+    /// `NotFound`, naming the count.
+    pub fn lookup_device(&self, id: i32) -> StatusOr<Device> {
+        let count = self.instance.device_count();
+        let index = usize::try_from(id)
+            .ok()
+            .filter(|&index| index < count)
+            .ok_or_else(|| Status::not_found(format!("there is no device {id}: the client has {count}, from 0")))?;
+        Ok(Device::new(Arc::clone(&self.instance), index))
+    }
+
+    /// The pool on which the client's copies run; yours to schedule on.
+    #[must_use]
+    pub fn runner(&self) -> &ThreadPool {
+        self.instance.runner()
+    }
+
+    /// A few lines: platform, devices, memory in use, and why the runner has as many threads as it has.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let devices = self.devices();
+        let memory: Vec<String> = self
+            .instance
+            .backend()
+            .memory_kinds()
+            .iter()
+            .enumerate()
+            .map(|(kind, name)| {
+                let in_use: u64 = devices.iter().map(|device| device.memory_spaces()[kind].stats().bytes_in_use).sum();
+                format!("{in_use} bytes in {name}")
+            })
+            .collect();
+        format!(
+            "platform {}: {} device(s)\nmemory in use: {}\nrunner: {}",
+            self.platform_name(),
+            devices.len(),
+            memory.join(", "),
+            self.runner().describe()
+        )
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client({} with {} device(s))", self.platform_name(), self.instance.device_count())
+    }
+}
+
+/// `value`, if it is in `least..=most`; neither is negative.
+fn in_range(name: &str, value: i32, least: i32, most: i32) -> StatusOr<usize> {
+    usize::try_from(value)
+        .ok()
+        .filter(|_| (least..=most).contains(&value))
+        .ok_or_else(|| Status::invalid_argument(format!("{name} is {value}; it must be in {least}..{most}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{Memory, NullBackend};
+    use crate::status::StatusCode;
+
+    fn client(device_count: i32, worker_count: i32) -> StatusOr<Arc<Client>> {
+        Client::new(&ClientOptions { device_count, worker_count }, Arc::new(NullBackend::new()))
+    }
+
+    #[test]
+    fn counts_out_of_range_are_named() {
+        for (device_count, worker_count, message) in [
+            (0, 1, "device_count is 0; it must be in 1..1024"),
+            (-1, 1, "device_count is -1; it must be in 1..1024"),
+            (1025, 1, "device_count is 1025; it must be in 1..1024"),
+            (1, -1, "worker_count is -1; it must be in 0..4096"),
+            (1, 4097, "worker_count is 4097; it must be in 0..4096"),
+        ] {
+            let error = client(device_count, worker_count).unwrap_err();
+            assert_eq!((error.code(), error.message()), (StatusCode::InvalidArgument, message));
+        }
+    }
+
+    #[test]
+    fn devices_and_spaces_are_numbered_and_find_their_way_back() {
+        let client = client(3, 1).unwrap();
+        let devices = client.devices();
+        assert_eq!(devices.len(), 3);
+        let mut ids = Vec::new();
+        for (index, device) in devices.iter().enumerate() {
+            assert_eq!(device.id() as usize, index);
+            assert_eq!(client.lookup_device(device.id()).unwrap(), *device);
+            assert_eq!(device.memory_spaces()[0], device.default_memory_space());
+            for space in device.memory_spaces() {
+                assert_eq!(space.device(), *device);
+                assert_eq!(device.memory_space(space.kind()).unwrap(), space);
+                assert_eq!(space.to_string(), format!("null:{index}/{}", space.kind()));
+                ids.push(space.id());
+            }
+        }
+        assert_eq!(ids, [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_answered_with_what_does() {
+        let client = client(2, 1).unwrap();
+        for id in [-1, 2, i32::MIN, i32::MAX] {
+            let error = client.lookup_device(id).unwrap_err();
+            assert_eq!(error.code(), StatusCode::NotFound);
+            assert_eq!(error.message(), format!("there is no device {id}: the client has 2, from 0"));
+        }
+        let error = client.devices()[1].memory_space("hbm").unwrap_err();
+        assert_eq!(error.code(), StatusCode::NotFound);
+        assert_eq!(error.message(), "null:1 has no memory space 'hbm'; it has device, pinned_host");
+    }
+
+    #[test]
+    fn devices_of_different_clients_differ() {
+        let (a, b) = (client(1, 1).unwrap(), client(1, 1).unwrap());
+        assert_ne!(a.devices()[0], b.devices()[0]);
+        assert_ne!(a.devices()[0].default_memory_space(), b.devices()[0].default_memory_space());
+    }
+
+    #[test]
+    fn a_description_names_platform_memory_and_runner() {
+        let client = client(2, 1).unwrap();
+        let _buffers: Vec<_> = client
+            .devices()
+            .iter()
+            .map(|device| crate::RawBuffer::allocate(&device.default_memory_space(), 100).unwrap())
+            .collect();
+        let description = client.describe();
+        assert!(description.starts_with("platform null: 2 device(s)\n"), "{description}");
+        assert!(description.contains("memory in use: 200 bytes in device, 0 bytes in pinned_host\n"), "{description}");
+        assert!(description.contains(&client.runner().describe()), "{description}");
+    }
+
+    /// A backend whose second device cannot be opened.
+    struct OneDevice;
+
+    impl Backend for OneDevice {
+        fn platform_name(&self) -> &'static str {
+            "one"
+        }
+
+        fn memory_kinds(&self) -> &'static [&'static str] {
+            &["device"]
+        }
+
+        fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+            if device > 0 {
+                return Err(Status::unavailable(format!("device {device} fell off the bus")));
+            }
+            NullBackend::new().open_memory(device, kind)
+        }
+    }
+
+    #[test]
+    fn a_device_that_does_not_open_is_an_error_of_the_client() {
+        let options = ClientOptions { device_count: 2, worker_count: 1 };
+        let error = Client::new(&options, Arc::new(OneDevice)).unwrap_err();
+        assert_eq!((error.code(), error.message()), (StatusCode::Unavailable, "device 1 fell off the bus"));
+    }
+
+    #[test]
+    fn a_backend_without_copies_says_so() {
+        let client = Client::new(&ClientOptions { device_count: 1, worker_count: 1 }, Arc::new(OneDevice)).unwrap();
+        let error = crate::Buffer::from_slice(&[1_u8], &[1], &client.devices()[0].default_memory_space()).unwrap_err();
+        assert_eq!(error.code(), StatusCode::Unimplemented);
+        assert!(
+            error.message().contains("the backend one has no copy of 1 bytes from host to one:0/device"),
+            "{error}"
+        );
+    }
+}

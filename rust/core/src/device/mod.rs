@@ -1,0 +1,91 @@
+//! Devices and their memory spaces. Both belong to a client, and their handles keep it alive.
+
+mod instance;
+mod memory_space;
+mod stats;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub(crate) use instance::Instance;
+pub(crate) use memory_space::MemoryBlock;
+pub use memory_space::MemorySpace;
+pub use stats::MemoryStats;
+
+use crate::status::{Status, StatusOr};
+
+/// A handle to a device; it keeps its client alive. Equal if it is the same device of the same client.
+#[derive(Clone)]
+pub struct Device {
+    instance: Arc<Instance>,
+    /// In 0..instance.device_count().
+    index: usize,
+}
+
+impl Device {
+    /// `index < instance.device_count()`
+    pub(crate) fn new(instance: Arc<Instance>, index: usize) -> Self {
+        Self { instance, index }
+    }
+
+    /// Its index in `Client::devices()`.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        i32::try_from(self.index).expect("a client has at most 1024 devices")
+    }
+
+    /// The backend's name for it, such as `"host"`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.instance.backend().device_kind()
+    }
+
+    /// All memory spaces, the default one first.
+    #[must_use]
+    pub fn memory_spaces(&self) -> Vec<MemorySpace> {
+        (0..self.instance.kind_count()).map(|kind| self.nth_memory_space(kind)).collect()
+    }
+
+    /// The first of [`memory_spaces`](Self::memory_spaces).
+    #[must_use]
+    pub fn default_memory_space(&self) -> MemorySpace {
+        self.nth_memory_space(0)
+    }
+
+    /// The space of that kind.
+    ///
+    /// # Errors
+    /// `NotFound`, naming the kinds that exist.
+    pub fn memory_space(&self, kind: &str) -> StatusOr<MemorySpace> {
+        let kinds = self.instance.backend().memory_kinds();
+        let index = kinds.iter().position(|known| *known == kind).ok_or_else(|| {
+            Status::not_found(format!("{self} has no memory space '{kind}'; it has {}", kinds.join(", ")))
+        })?;
+        Ok(self.nth_memory_space(index))
+    }
+
+    fn nth_memory_space(&self, kind: usize) -> MemorySpace {
+        MemorySpace::new(Arc::clone(&self.instance), self.index * self.instance.kind_count() + kind)
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.instance, &other.instance) && self.index == other.index
+    }
+}
+
+impl Eq for Device {}
+
+/// `host:2`
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind(), self.index)
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,299 @@
+//! Something that happens once, and who waits for it.
+//!
+//! States: pending, then ready or error, which never change again. [`EventPromise`] sets, [`Event`] watches. The first set
+//! wins and later ones are told so; a promise that goes away unset completes its event with an error that names it.
+//!
+//! Waiters run first in, first out, each exactly once, under no lock, on the thread that completes the event; a waiter
+//! that is attached later runs at once on the attaching thread. Nesting is bounded (`waiters.rs`).
+//!
+//! Memory order: what a thread did before it set an event is visible to every waiter, to every wait that returned, and to
+//! whoever saw the event ready.
+//!
+//! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
+//! `park.rs` blocking, `join.rs` several at once, `raw.rs` for the bridge. Models: `loom_model.rs`.
+
+#![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
+
+pub mod abi;
+mod join;
+mod park;
+pub mod raw;
+mod state;
+mod waiters;
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
+use std::time::Duration;
+
+use crate::label::Label;
+use crate::status::{SourceLocation, Status};
+use abi::{EventCell, EventHeader, STATE_ERROR, STATE_READY};
+use waiters::ClosureWaiter;
+
+pub use join::when_all;
+
+/// PJRT's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum EventState {
+    /// Pending.
+    Unavailable = 0,
+    /// Happened.
+    Ready = 1,
+    /// Failed; [`Event::error`] says why.
+    Error = 2,
+}
+
+/// A reference to an event: one word, cheap to clone. `Event::default()` has already happened.
+#[derive(Default)]
+#[repr(transparent)]
+pub struct Event(Option<NonNull<EventHeader>>);
+
+const _: () = assert!(size_of::<Event>() == size_of::<usize>(), "an Event is one word");
+
+// SAFETY: the cell is shared by atomics under the rules of `state.rs`; what it owns (an error) is Send and Sync.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// An event that has happened; allocates nothing.
+    #[must_use]
+    pub const fn ready() -> Self {
+        Self(None)
+    }
+
+    /// An event that has failed; [`Event::ready`] if `error` is OK.
+    #[must_use]
+    #[track_caller]
+    pub fn from_error(error: Status) -> Self {
+        if error.ok() {
+            return Self::ready();
+        }
+        let place = SourceLocation::caller();
+        // SAFETY: the new event's one reference.
+        unsafe { Self::from_raw(raw::new_error(error, place)) }
+    }
+
+    fn header(&self) -> Option<&EventHeader> {
+        // SAFETY: our reference keeps the cell alive.
+        self.0.map(|header| unsafe { header.as_ref() })
+    }
+
+    /// The cell around the header.
+    fn cell(&self) -> Option<&EventCell> {
+        // SAFETY: all events are made by `raw::new`, as the first field of an EventCell. The pointer, unlike a reference
+        // to the header, may be widened.
+        self.0.map(|header| unsafe { header.cast::<EventCell>().as_ref() })
+    }
+
+    /// True once the event has happened or failed. Never blocks.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.header().is_none_or(EventHeader::is_terminal)
+    }
+
+    /// Never blocks.
+    #[must_use]
+    pub fn state(&self) -> EventState {
+        match self.header().map_or(STATE_READY, EventHeader::state) {
+            STATE_READY => EventState::Ready,
+            STATE_ERROR => EventState::Error,
+            _ => EventState::Unavailable,
+        }
+    }
+
+    /// The error if the event has failed, else OK (also while it is pending). Never blocks.
+    #[must_use]
+    pub fn error(&self) -> Status {
+        self.header().map_or(Status::OK, EventHeader::error)
+    }
+
+    /// What the event was named.
+    #[must_use]
+    pub fn label(&self) -> Label {
+        self.cell().map(EventCell::label).unwrap_or_default()
+    }
+
+    /// Blocks until the event is terminal. In a task, do not wait for an event that needs a task of the same pool.
+    ///
+    /// # Errors
+    /// The event's.
+    pub fn wait(&self) -> Result<(), Status> {
+        self.wait_until_terminal(None).map(|_| self.error())?.into_result()
+    }
+
+    /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
+    ///
+    /// # Errors
+    /// The event's, or [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded), naming the event, which stays pending.
+    pub fn wait_for(&self, timeout: Duration) -> Result<(), Status> {
+        self.wait_until_terminal(Some(timeout)).map(|_| self.error())?.into_result()
+    }
+
+    fn wait_until_terminal(&self, timeout: Option<Duration>) -> Result<(), Status> {
+        let (Some(header), Some(cell)) = (self.header(), self.cell()) else { return Ok(()) };
+        if header.is_terminal() {
+            return Ok(());
+        }
+        let _span = tracing::trace_span!(target: "purlin", "wait", label = %cell.label()).entered();
+        if park::wait(header, timeout) {
+            return Ok(());
+        }
+        let timeout = timeout.unwrap_or_default();
+        let (name, place) = (describe(cell), cell.location);
+        Err(Status::deadline_exceeded(format!("{name} (made at {place}) was still pending after {timeout:?}")))
+    }
+
+    /// Calls `waiter` with OK or the error, exactly once, when the event is terminal: on the thread that completes it, or
+    /// here and now if it is. It borrows that thread, so it must not block for long. A panic is reported and swallowed.
+    pub fn on_ready(&self, waiter: impl FnOnce(&Status) + Send + 'static) {
+        let mut waiter = Some(waiter);
+        if self.is_ready() {
+            let error = self.error();
+            let ran = waiters::run_nested(|| {
+                if let Some(waiter) = waiter.take() {
+                    waiters::call(waiter, &error);
+                }
+            });
+            if ran.is_ok() {
+                return;
+            }
+        }
+        let Some(waiter) = waiter else { return };
+        let node = ClosureWaiter::boxed(waiter);
+        // SAFETY: the node is new; the event is alive because we hold it.
+        unsafe { raw::attach(self.as_raw(), node) };
+    }
+
+    /// The cell, borrowed; null for [`Event::ready`].
+    #[must_use]
+    pub fn as_raw(&self) -> *mut EventHeader {
+        self.0.map_or(ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    /// Gives the reference away. Take it back with [`from_raw`](Self::from_raw).
+    #[must_use]
+    pub fn into_raw(self) -> *mut EventHeader {
+        ManuallyDrop::new(self).as_raw()
+    }
+
+    /// Takes a reference back; null is [`Event::ready`].
+    ///
+    /// # Safety
+    /// `header` is null or a reference that was given away, once per call.
+    #[must_use]
+    pub unsafe fn from_raw(header: *mut EventHeader) -> Self {
+        Self(NonNull::new(header))
+    }
+
+    /// One more reference to an event that somebody else holds; null is [`Event::ready`].
+    ///
+    /// # Safety
+    /// `header` is null or an event that is alive during this call.
+    #[must_use]
+    pub unsafe fn from_borrowed_raw(header: *mut EventHeader) -> Self {
+        // SAFETY: the borrow lasts for this function; the clone counts for itself.
+        let borrowed = ManuallyDrop::new(unsafe { Self::from_raw(header) });
+        Self::clone(&borrowed)
+    }
+}
+
+impl Clone for Event {
+    fn clone(&self) -> Self {
+        if let Some(header) = self.header() {
+            header.retain();
+        }
+        Self(self.0)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let Some(header) = self.0 else { return };
+        // SAFETY: we own a reference until release(); if it was the last, nobody else can reach the cell.
+        unsafe {
+            if header.as_ref().release() {
+                (header.as_ref().vtable.free)(header.as_ptr());
+            }
+        }
+    }
+}
+
+impl PartialEq for Event {
+    /// The same event, not an equal one.
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Event({:?}, {:?})", self.label(), self.state())
+    }
+}
+
+/// The side that makes an event happen. Sets may race; the first wins.
+pub struct EventPromise(Event);
+
+impl EventPromise {
+    /// A new pending event, known by `label` and by the place of the caller.
+    #[must_use]
+    #[track_caller]
+    pub fn new(label: impl Into<Label>) -> Self {
+        let place = SourceLocation::caller();
+        // SAFETY: a Label is a static string with a NUL; the new event's one reference becomes ours.
+        Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place)) })
+    }
+
+    /// Another reference to the event.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        self.0.clone()
+    }
+
+    /// Makes the event happen and runs its waiters on this thread. False, and nothing changes, if it was set before.
+    pub fn set_ready(&self) -> bool {
+        // SAFETY: our reference keeps the event alive.
+        unsafe { raw::set_ready(self.0.as_raw()) }
+    }
+
+    /// Makes the event fail and runs its waiters on this thread. False, and nothing changes, if it was set before. An OK
+    /// `error` is a bug of the caller and becomes [`Internal`](crate::StatusCode::Internal).
+    #[track_caller]
+    pub fn set_error(&self, error: Status) -> bool {
+        let error = if error.ok() { Status::internal("EventPromise::set_error was given an OK status") } else { error };
+        // SAFETY: our reference keeps the event alive.
+        unsafe { raw::set_error(self.0.as_raw(), error) }
+    }
+
+    /// [`set_ready`](Self::set_ready) if `status` is OK, else [`set_error`](Self::set_error).
+    pub fn set(&self, status: Status) -> bool {
+        if status.ok() { self.set_ready() } else { self.set_error(status) }
+    }
+}
+
+impl Drop for EventPromise {
+    fn drop(&mut self) {
+        // SAFETY: our reference keeps the event alive.
+        unsafe { raw::abandon(self.0.as_raw()) };
+    }
+}
+
+impl fmt::Debug for EventPromise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EventPromise({:?}, {:?})", self.0.label(), self.0.state())
+    }
+}
+
+/// How reports name an event.
+fn describe(cell: &EventCell) -> String {
+    let label = cell.label();
+    if label == Label::default() { "an event without a label".to_owned() } else { format!("event '{label}'") }
+}
+
+#[cfg(all(test, loom))]
+mod loom_model;
+#[cfg(all(test, not(loom)))]
+mod tests;

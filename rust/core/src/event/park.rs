@@ -1,0 +1,69 @@
+//! Blocking a thread until an event is terminal, without a node in its list: a timed wait leaves nothing behind.
+//!
+//! Sleepers share a few buckets, chosen by the event's address. A sleeper announces itself in the event's word under its
+//! bucket's lock and then waits on the bucket's condition; a completion that finds the announcement passes through the
+//! same lock before it notifies, so it comes either before the announcement (which then fails) or after the sleeper
+//! sleeps. Events that share a bucket wake each other's sleepers, who look again.
+
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use super::abi::EventHeader;
+use crate::sync::{Condvar, Mutex, hint};
+
+const BUCKETS: usize = 64;
+/// Looks before a thread goes to sleep; about a microsecond, less than the price of sleeping.
+const SPINS: u32 = if cfg!(loom) { 0 } else { 100 };
+
+struct Bucket {
+    lock: Mutex<()>,
+    woken: Condvar,
+}
+
+#[cfg(not(loom))]
+static TABLE: [Bucket; BUCKETS] = [const { Bucket { lock: Mutex::new(()), woken: Condvar::new() } }; BUCKETS];
+
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref TABLE: [Bucket; BUCKETS] = std::array::from_fn(|_| Bucket { lock: Mutex::new(()), woken: Condvar::new() });
+}
+
+fn bucket(event: &EventHeader) -> &'static Bucket {
+    // Events are at least 32 bytes apart; the multiplier spreads the rest (Fibonacci hashing).
+    let hash = (ptr::from_ref(event).addr() >> 5).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    if cfg!(loom) { &TABLE[0] } else { &TABLE[hash >> (usize::BITS - BUCKETS.ilog2())] }
+}
+
+/// Sleeps until `event` is terminal (true) or `timeout` has passed (false). `None` waits for ever.
+pub(super) fn wait(event: &EventHeader, timeout: Option<Duration>) -> bool {
+    for _ in 0..SPINS {
+        if event.is_terminal() {
+            return true;
+        }
+        hint::spin_loop();
+    }
+    // A deadline beyond the clock's end is none.
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let bucket = bucket(event);
+    let mut guard = bucket.lock.lock();
+    while event.announce_parked() {
+        guard = match deadline {
+            None => bucket.woken.wait(guard),
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return event.is_terminal();
+                }
+                bucket.woken.wait_for(guard, left)
+            }
+        };
+    }
+    true
+}
+
+/// Wakes those who sleep until `event` is terminal, which it is.
+pub(super) fn wake(event: &EventHeader) {
+    let bucket = bucket(event);
+    drop(bucket.lock.lock());
+    bucket.woken.notify_all();
+}

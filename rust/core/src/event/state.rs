@@ -1,0 +1,159 @@
+//! The state machine of an event: one atomic word, and who may move it.
+//!
+//! ```text
+//!            try_ready                                 bits 0-1: state
+//!  PENDING ------------------------> READY             bit 2:    somebody is parked (park.rs)
+//!     |                                                bits 3..: newest waiter, a list through Waiter::next
+//!     | try_error, 1st step     2nd step
+//!     '-------------> CLAIMED ----------> ERROR
+//! ```
+//!
+//! 1. Whoever moves the state out of PENDING has won: nobody else will change the state, and everybody else is told no.
+//! 2. Only the winner of CLAIMED writes `error`, and only between its two steps.
+//! 3. Waiters are pushed by compare-and-swap while the state is PENDING or CLAIMED; the step into a terminal state takes
+//!    the whole list, so that each waiter is in exactly one pair of hands. Afterwards the list is empty for ever.
+//! 4. The step into a terminal state is a release: it publishes `error` and all that its thread did before. It is also an
+//!    acquire, which pairs with the release of each push: the nodes are readable.
+//! 5. Terminal states are read with acquire, by `IsReady` in C++ too.
+//! 6. References are counted as in `Arc`: an increment is relaxed because its maker holds one already; a decrement is a
+//!    release, and whoever was last acquires all of them before it frees. At [`REFS_SATURATED`] the count sticks.
+
+use std::ptr;
+
+use super::abi::{
+    EventHeader, PARKED_BIT, REFS_SATURATED, STATE_CLAIMED, STATE_ERROR, STATE_MASK, STATE_PENDING, STATE_READY,
+    TERMINAL_BIT, WAITER_MASK, Waiter,
+};
+use crate::status::Status;
+use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// What the thread that completed an event now owes: run these waiters, wake those who are parked.
+#[must_use = "these waiters would be forgotten"]
+pub(super) struct Completion {
+    /// The newest waiter first.
+    pub(super) newest: *mut Waiter,
+    pub(super) wake: bool,
+}
+
+impl Completion {
+    fn of(word: usize) -> Self {
+        Self { newest: ptr::with_exposed_provenance_mut(word & WAITER_MASK), wake: word & PARKED_BIT != 0 }
+    }
+}
+
+impl EventHeader {
+    /// True in READY and ERROR.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.word.load(Acquire) & TERMINAL_BIT != 0
+    }
+
+    /// PENDING, CLAIMED, READY or ERROR.
+    pub(super) fn state(&self) -> usize {
+        self.word.load(Acquire) & STATE_MASK
+    }
+
+    /// The error in state ERROR, else OK.
+    pub(super) fn error(&self) -> Status {
+        if self.state() != STATE_ERROR {
+            return Status::OK;
+        }
+        // SAFETY: rule 2: in ERROR nobody writes `error` any more, and the acquire in state() saw it written. The event
+        // owns the reference that we borrow.
+        self.error.with(|error| unsafe { Status::from_borrowed_raw(*error) })
+    }
+
+    /// A first guess for a compare-and-swap. loom remembers one access per object, so a load here would hide from it that
+    /// the swap races with other loads.
+    fn guess(&self) -> usize {
+        if cfg!(loom) { STATE_PENDING } else { self.word.load(Relaxed) }
+    }
+
+    /// PENDING to READY; `None` if somebody else was first.
+    pub(super) fn try_ready(&self) -> Option<Completion> {
+        let mut word = self.guess();
+        while word & STATE_MASK == STATE_PENDING {
+            match self.word.compare_exchange_weak(word, STATE_READY, AcqRel, Relaxed) {
+                Ok(before) => return Some(Completion::of(before)),
+                Err(now) => word = now,
+            }
+        }
+        None
+    }
+
+    /// PENDING to ERROR; gives `error` back if somebody else was first.
+    pub(super) fn try_error(&self, error: Status) -> Result<Completion, Status> {
+        let mut word = self.guess();
+        loop {
+            if word & STATE_MASK != STATE_PENDING {
+                return Err(error);
+            }
+            // Relaxed: nothing is published yet. The list stays where it is.
+            match self.word.compare_exchange_weak(word, word | STATE_CLAIMED, Relaxed, Relaxed) {
+                Ok(_) => break,
+                Err(now) => word = now,
+            }
+        }
+        // SAFETY: rule 2: we won CLAIMED, so nobody else writes `error`, and nobody reads it before ERROR.
+        self.error.with_mut(|place| unsafe { *place = error.into_raw() });
+        Ok(Completion::of(self.word.swap(STATE_ERROR, AcqRel)))
+    }
+
+    /// Pushes `waiter`; false, and the waiter is still the caller's, if the event is terminal.
+    ///
+    /// # Safety
+    /// `waiter` is the caller's own, aligned to 8 and stays valid until it is invoked.
+    #[must_use]
+    pub(super) unsafe fn push(&self, waiter: *mut Waiter) -> bool {
+        let address = waiter.expose_provenance();
+        debug_assert_eq!(address & !WAITER_MASK, 0, "a waiter is aligned to 8");
+        let mut word = self.word.load(Acquire);
+        while word & TERMINAL_BIT == 0 {
+            // SAFETY: the node is the caller's until the exchange below succeeds.
+            unsafe { (*waiter).next = ptr::with_exposed_provenance_mut(word & WAITER_MASK) };
+            // Release publishes the node to the completion's acquire; acquire on failure sees the completion.
+            match self.word.compare_exchange_weak(word, address | (word & !WAITER_MASK), Release, Acquire) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Announces that a thread is about to sleep; false if the event is terminal. The sleeper holds its bucket's lock, so
+    /// that a completion which sees the bit cannot wake it too early.
+    #[must_use]
+    pub(super) fn announce_parked(&self) -> bool {
+        let mut word = self.word.load(Acquire);
+        while word & TERMINAL_BIT == 0 {
+            if word & PARKED_BIT != 0 {
+                return true;
+            }
+            match self.word.compare_exchange_weak(word, word | PARKED_BIT, Relaxed, Acquire) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// One more reference.
+    pub(super) fn retain(&self) {
+        if self.refs.fetch_add(1, Relaxed) >= REFS_SATURATED {
+            self.refs.store(REFS_SATURATED, Relaxed);
+        }
+    }
+
+    /// One reference less; true if it was the last and the caller must free the event.
+    #[must_use]
+    pub(super) fn release(&self) -> bool {
+        let before = self.refs.fetch_sub(1, Release);
+        if before >= REFS_SATURATED {
+            self.refs.store(REFS_SATURATED, Relaxed);
+        } else if before == 1 {
+            // A load and not a fence: ThreadSanitizer follows loads only.
+            let _ = self.refs.load(Acquire);
+            return true;
+        }
+        false
+    }
+}

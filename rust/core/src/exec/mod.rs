@@ -1,0 +1,70 @@
+//! Who runs asynchronous work.
+//!
+//! [`Executor`] takes a [`Task`]; [`AsyncWorkRunner`] also understands events and loops; [`ThreadPool`] is ours. A runner
+//! that refuses a task drops its closure before it returns, so what the closure owed is told: no completion is lost.
+//!
+//! Files: `task.rs` and `node_cache.rs` the closure and its memory, `queue.rs` and `idle.rs` the protocols under the pool
+//! (modelled in `loom_model.rs`), `worker.rs` the thread, `pool.rs` the pool and its shutdown,
+//! `parallel_for.rs` loops, `parallelism` how many threads this machine grants.
+
+#![allow(unsafe_code, reason = "tasks are intrusive and shared with C++; loops lend their body to other threads")]
+
+mod idle;
+#[cfg_attr(loom, path = "node_cache_plain.rs")]
+mod node_cache;
+mod parallel_for;
+pub mod parallelism;
+mod pool;
+mod queue;
+pub mod task;
+mod worker;
+
+use std::ops::Range;
+
+use crate::event::Event;
+use crate::status::Status;
+
+pub use pool::{MAX_THREADS, ThreadPool, ThreadPoolOptions};
+pub use task::Task;
+
+/// The field's name for [`ThreadPool`], as C++ has it.
+pub type ThreadPoolAsyncWorkRunner = ThreadPool;
+
+/// Something that runs tasks: a pool of ours, or one of yours.
+pub trait Executor: Send + Sync {
+    /// Takes `task` to be run once, on a thread of the executor's choosing, in general after this returns. Does not block
+    /// on other tasks.
+    ///
+    /// # Errors
+    /// The task was dropped uncalled: [`Cancelled`](crate::StatusCode::Cancelled) after shutdown.
+    fn execute(&self, task: Task) -> Result<(), Status>;
+}
+
+/// An executor that also understands events and loops.
+pub trait AsyncWorkRunner: Executor {
+    /// Runs `task` after all of `events` are terminal, whether they happened or failed. Never blocks. If the runner has
+    /// shut down by then, the task is dropped uncalled.
+    ///
+    /// # Errors
+    /// As [`execute`](Executor::execute), when all events are terminal already.
+    fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Status>;
+
+    /// Calls `body` for consecutive ranges that together cover `0..count`, each at most `grain` long (0: chosen from the
+    /// count and the number of threads), on this thread and on idle workers, and returns when all calls have returned.
+    /// This thread works too, so nesting cannot deadlock.
+    ///
+    /// # Errors
+    /// The error of the lowest failed range; a panic counts as [`Internal`](crate::StatusCode::Internal). The other
+    /// ranges still run.
+    fn parallel_for(
+        &self,
+        count: usize,
+        grain: usize,
+        body: &(dyn Fn(Range<usize>) -> Result<(), Status> + Sync),
+    ) -> Result<(), Status>;
+}
+
+#[cfg(all(test, loom))]
+mod loom_model;
+#[cfg(all(test, not(loom)))]
+mod tests;

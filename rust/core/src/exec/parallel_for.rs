@@ -1,0 +1,109 @@
+//! Loops over ranges, shared among the calling thread and idle workers.
+//!
+//! The range is cut into chunks of `grain`. The caller schedules at most one helper per worker and then takes chunks like
+//! everybody else, until none is left; then it waits for chunks that helpers have begun. It never waits for a helper to
+//! start: one that comes late finds no chunk and leaves. So a loop inside a loop inside a fully busy pool just runs on its
+//! caller.
+
+use std::any::Any;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::Task;
+use super::worker::Shared;
+use crate::event::EventPromise;
+use crate::status::Status;
+use crate::sync::Mutex;
+use crate::sync::atomic::AtomicUsize;
+use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+type Body<'a> = dyn Fn(Range<usize>) -> Result<(), Status> + Sync + 'a;
+
+/// Chunks per thread when the caller leaves the grain to us: enough to even out unequal ones.
+const CHUNKS_PER_THREAD: usize = 4;
+
+struct Loop {
+    /// The caller's, lent without its lifetime; see `take_chunks`.
+    body: *const Body<'static>,
+    count: usize,
+    grain: usize,
+    chunks: usize,
+    next_chunk: AtomicUsize,
+    chunks_left: AtomicUsize,
+    done: EventPromise,
+    /// The lowest failed chunk and its error.
+    failure: Mutex<Option<(usize, Status)>>,
+}
+
+// SAFETY: `body` is Sync, and `take_chunks` uses it only while the caller waits for it.
+unsafe impl Send for Loop {}
+// SAFETY: as above; everything else is Sync.
+unsafe impl Sync for Loop {}
+
+/// See [`AsyncWorkRunner::parallel_for`](super::AsyncWorkRunner::parallel_for).
+pub(super) fn run(shared: &Arc<Shared>, count: usize, grain: usize, body: &Body<'_>) -> Result<(), Status> {
+    let threads = shared.thread_count();
+    let grain = if grain == 0 { count.div_ceil(threads * CHUNKS_PER_THREAD).max(1) } else { grain };
+    let chunks = count.div_ceil(grain);
+    if chunks == 0 {
+        return Ok(());
+    }
+    // SAFETY: only the lifetime changes; `take_chunks` says why nobody uses the body after this function returns.
+    let body = unsafe { std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body) };
+    let this = Arc::new(Loop {
+        body,
+        count,
+        grain,
+        chunks,
+        next_chunk: AtomicUsize::new(0),
+        chunks_left: AtomicUsize::new(chunks),
+        done: EventPromise::new(c"ParallelFor"),
+        failure: Mutex::new(None),
+    });
+    let helpers = threads.min(chunks - 1);
+    for _ in 0..helpers {
+        let this = Arc::clone(&this);
+        if shared.submit(Task::new(c"ParallelFor", move || this.take_chunks())).is_err() {
+            break; // Shutting down: the caller does it all.
+        }
+    }
+    this.take_chunks();
+    // The promise cannot be dropped before it is set: we hold it.
+    let _ = this.done.event().wait();
+    let failure = this.failure.lock().take();
+    failure.map_or(Ok(()), |(_chunk, error)| Err(error))
+}
+
+impl Loop {
+    /// Runs chunks until none is left to begin.
+    fn take_chunks(&self) {
+        loop {
+            // Relaxed: who gets a chunk needs only that nobody else does. Helpers are few, so this cannot wrap around.
+            let chunk = self.next_chunk.fetch_add(1, Relaxed);
+            if chunk >= self.chunks {
+                return;
+            }
+            let begin = chunk * self.grain;
+            let range = begin..self.count.min(begin.saturating_add(self.grain));
+            // SAFETY: this chunk is not done, so the caller is still in run(), where the body lives.
+            let body = unsafe { &*self.body };
+            let result = catch_unwind(AssertUnwindSafe(|| body(range)));
+            if let Err(error) = result.unwrap_or_else(|panic| Err(panicked(&*panic))) {
+                let mut failure = self.failure.lock();
+                if failure.as_ref().is_none_or(|(lowest, _)| chunk < *lowest) {
+                    *failure = Some((chunk, error));
+                }
+            }
+            // AcqRel: the last one has seen what all others did, and passes it on by the event.
+            if self.chunks_left.fetch_sub(1, AcqRel) == 1 {
+                self.done.set_ready();
+            }
+        }
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Status {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Status::internal(format!("a call of ParallelFor panicked: {}", text.unwrap_or("(not a text)")))
+}

@@ -1,0 +1,241 @@
+//! A closure on its way to a thread: called once or destroyed uncalled, never both and never neither.
+//!
+//! A [`Task`] is one word, the address of a [`TaskNode`] of 64 bytes. Closures of up to 40 bytes live in the node; nodes
+//! are recycled (`node_cache.rs`), so small tasks cost no heap allocation. A node never moves, so it can hold C++ objects
+//! that know their own address.
+
+use std::ffi::{CStr, c_char};
+use std::fmt;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+
+use super::node_cache;
+use crate::label::Label;
+
+/// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum TaskOp {
+    /// Destroy the closure uncalled.
+    Drop = 0,
+    /// Call the closure, then destroy it.
+    Run = 1,
+}
+
+/// Bytes in a node for a closure.
+pub const INLINE_BYTES: usize = 40;
+
+/// The memory of a task, shared with C++ (`include/purlin/internal/abi.h`).
+#[repr(C, align(8))]
+pub struct TaskNode {
+    /// For whoever holds the node in a list.
+    pub next: *mut TaskNode,
+    /// Consumes the node. Must not unwind.
+    pub invoke: unsafe extern "C" fn(node: *mut TaskNode, op: TaskOp),
+    /// Static, ends with a NUL, never null.
+    pub label: *const c_char,
+    /// The closure, or its address.
+    pub storage: [MaybeUninit<u8>; INLINE_BYTES],
+}
+
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<TaskNode>() == 64 && align_of::<TaskNode>() == 8);
+    assert!(offset_of!(TaskNode, next) == 0 && offset_of!(TaskNode, invoke) == 8);
+    assert!(offset_of!(TaskNode, label) == 16 && offset_of!(TaskNode, storage) == 24);
+};
+
+/// This side's layout as `name=value` lines, for the test that compares both sides.
+#[must_use]
+pub fn layout() -> String {
+    use std::mem::offset_of;
+    format!(
+        "TaskNode.size={}\nTaskNode.align={}\nTaskNode.next={}\nTaskNode.invoke={}\nTaskNode.label={}\n\
+         TaskNode.storage={}\n",
+        size_of::<TaskNode>(),
+        align_of::<TaskNode>(),
+        offset_of!(TaskNode, next),
+        offset_of!(TaskNode, invoke),
+        offset_of!(TaskNode, label),
+        offset_of!(TaskNode, storage),
+    )
+}
+
+/// A closure to be run once. Dropping it destroys the closure uncalled.
+#[must_use = "a task that is dropped never runs"]
+pub struct Task(NonNull<TaskNode>);
+
+// SAFETY: Task::new takes Send closures only; from_raw's callers promise the same.
+unsafe impl Send for Task {}
+
+impl Task {
+    /// Wraps `closure`; `label` names it in traces and reports. A panic in it is reported and swallowed.
+    pub fn new(label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Self {
+        Self::with_closure(label.into(), closure)
+    }
+
+    fn with_closure<F: FnOnce() + Send + 'static>(label: Label, closure: F) -> Self {
+        let node = node_cache::allocate();
+        // SAFETY: the node is new and ours, and every field is written here; storage fits what stored() chose.
+        unsafe {
+            (&raw mut (*node.as_ptr()).next).write(ptr::null_mut());
+            (&raw mut (*node.as_ptr()).label).write(label.as_cstr().as_ptr());
+            let storage = &raw mut (*node.as_ptr()).storage;
+            if const { fits_inline::<F>() } {
+                storage.cast::<F>().write(closure);
+                (&raw mut (*node.as_ptr()).invoke).write(invoke_inline::<F>);
+            } else {
+                storage.cast::<*mut F>().write(Box::into_raw(Box::new(closure)));
+                (&raw mut (*node.as_ptr()).invoke).write(invoke_boxed::<F>);
+            }
+        }
+        Self(node)
+    }
+
+    /// What the task was named.
+    #[must_use]
+    pub fn label(&self) -> Label {
+        // SAFETY: the node is ours; its label is a static string with a NUL.
+        Label::new(unsafe { CStr::from_ptr(self.0.as_ref().label) })
+    }
+
+    /// Calls the closure on this thread.
+    pub fn run(self) {
+        self.invoke(TaskOp::Run);
+    }
+
+    fn invoke(self, op: TaskOp) {
+        let node = ManuallyDrop::new(self).0.as_ptr();
+        // SAFETY: the node is ours and is given away here.
+        unsafe { ((*node).invoke)(node, op) };
+    }
+
+    /// Gives the node away. Take it back with [`from_raw`](Self::from_raw).
+    #[must_use]
+    pub fn into_raw(self) -> *mut TaskNode {
+        ManuallyDrop::new(self).0.as_ptr()
+    }
+
+    /// Takes a node, from [`into_raw`](Self::into_raw) or filled in by C++.
+    ///
+    /// # Safety
+    /// `node` is not null, the caller's own and complete, and its closure may be called on any thread.
+    pub unsafe fn from_raw(node: *mut TaskNode) -> Self {
+        // SAFETY: not null, says the caller.
+        Self(unsafe { NonNull::new_unchecked(node) })
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        // The node goes with this second owner, and `self` is not used after it.
+        Self(self.0).invoke(TaskOp::Drop);
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Task({:?})", self.label())
+    }
+}
+
+/// A node, uninitialised, for C++ to fill in.
+#[must_use]
+pub fn allocate() -> *mut TaskNode {
+    node_cache::allocate().as_ptr()
+}
+
+/// Frees a node whose closure is gone.
+///
+/// # Safety
+/// `node` came from [`allocate`] and is the caller's own.
+pub unsafe fn free(node: *mut TaskNode) {
+    // SAFETY: the caller's promises; allocate() never gives null.
+    unsafe { node_cache::free(NonNull::new_unchecked(node)) };
+}
+
+const fn fits_inline<F>() -> bool {
+    size_of::<F>() <= INLINE_BYTES && align_of::<F>() <= align_of::<TaskNode>()
+}
+
+unsafe extern "C" fn invoke_inline<F: FnOnce()>(node: *mut TaskNode, op: TaskOp) {
+    // SAFETY: with_closure() wrote an F into the storage of a node that is ours now; it is read once, and the node is not
+    // used after that.
+    let closure = unsafe {
+        let closure = (&raw const (*node).storage).cast::<F>().read();
+        free(node);
+        closure
+    };
+    consume(closure, op);
+}
+
+unsafe extern "C" fn invoke_boxed<F: FnOnce()>(node: *mut TaskNode, op: TaskOp) {
+    // SAFETY: with_closure() wrote the address of a leaked box into the storage of a node that is ours now.
+    let closure = unsafe {
+        let closure = Box::from_raw((&raw const (*node).storage).cast::<*mut F>().read());
+        free(node);
+        closure
+    };
+    consume(closure, op);
+}
+
+/// Calls or drops a closure; a panic is reported by the panic hook and in the trace, and goes no further.
+fn consume(closure: impl FnOnce(), op: TaskOp) {
+    let consumed = catch_unwind(AssertUnwindSafe(|| match op {
+        TaskOp::Run => closure(),
+        TaskOp::Drop => drop(closure),
+    }));
+    if consumed.is_err() {
+        tracing::error!(target: "purlin", "a task panicked");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_task_runs_once_and_drops_its_closure() {
+        let witness = Arc::new(AtomicUsize::new(0));
+        let inside = Arc::clone(&witness);
+        Task::new(c"t", move || _ = inside.fetch_add(1, Ordering::Relaxed)).run();
+        assert_eq!((witness.load(Ordering::Relaxed), Arc::strong_count(&witness)), (1, 1));
+    }
+
+    #[test]
+    fn a_dropped_task_drops_its_closure_uncalled() {
+        let witness = Arc::new(AtomicUsize::new(0));
+        let inside = Arc::clone(&witness);
+        drop(Task::new(c"t", move || _ = inside.fetch_add(1, Ordering::Relaxed)));
+        assert_eq!((witness.load(Ordering::Relaxed), Arc::strong_count(&witness)), (0, 1));
+    }
+
+    #[test]
+    fn large_and_overaligned_closures_work_too() {
+        #[repr(align(64))]
+        struct Wide([u8; 100]);
+        let wide = Wide([7; 100]);
+        let sum = Arc::new(AtomicUsize::new(0));
+        let out = Arc::clone(&sum);
+        let run = move || {
+            assert_eq!((&raw const wide).addr() % 64, 0);
+            out.store(wide.0.iter().map(|&byte| usize::from(byte)).sum(), Ordering::Relaxed);
+        };
+        Task::new(c"wide", run).run();
+        assert_eq!(sum.load(Ordering::Relaxed), 700);
+    }
+
+    #[test]
+    fn a_panic_stays_inside() {
+        Task::new(c"t", || panic!("expected by a test")).run();
+    }
+
+    #[test]
+    fn the_label_is_kept() {
+        assert_eq!(Task::new(c"gradient", || ()).label().as_str(), "gradient");
+    }
+}

@@ -1,0 +1,230 @@
+//! The pool from the outside. What only interleavings show is in `loom_model.rs`.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+
+use super::*;
+use crate::event::EventPromise;
+use crate::status::StatusCode;
+
+fn pool(thread_count: usize) -> ThreadPool {
+    ThreadPool::new(&ThreadPoolOptions { thread_count, name: "test".to_owned() }).unwrap()
+}
+
+#[test]
+fn tasks_of_one_thread_run_in_order() {
+    let (pool, order) = (pool(1), Arc::new(Mutex::new(Vec::new())));
+    for index in 0..100 {
+        let order = Arc::clone(&order);
+        pool.schedule(c"t", move || order.lock().unwrap().push(index)).unwrap();
+    }
+    pool.shutdown().unwrap();
+    assert_eq!(*order.lock().unwrap(), (0..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn threads_carry_the_pools_name() {
+    let (pool, (send, receive)) = (pool(1), mpsc::channel());
+    pool.schedule(c"t", move || send.send(thread::current().name().map(str::to_owned)).unwrap()).unwrap();
+    assert_eq!(receive.recv().unwrap().as_deref(), Some("test/0"));
+}
+
+#[test]
+fn bad_options_are_named() {
+    let error = |thread_count, name: &str| {
+        ThreadPool::new(&ThreadPoolOptions { thread_count, name: name.to_owned() }).unwrap_err()
+    };
+    assert_eq!(error(4097, "x").message(), "thread_count is 4097; a pool has at most 4096 threads");
+    for name in ["", "a\0b"] {
+        assert_eq!(error(1, name).code(), StatusCode::InvalidArgument);
+    }
+}
+
+#[test]
+fn describe_says_why() {
+    assert_eq!(pool(3).describe(), "pool 'test': 3 threads: chosen by the caller");
+    let detected = pool(0);
+    assert!(detected.describe().contains(&detected.num_threads().to_string()));
+}
+
+#[test]
+fn everything_scheduled_runs_before_shutdown_returns() {
+    let (pool, runs) = (pool(4), Arc::new(AtomicUsize::new(0)));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..500 {
+                    let runs = Arc::clone(&runs);
+                    pool.schedule(c"t", move || _ = runs.fetch_add(1, Ordering::Relaxed)).unwrap();
+                }
+            });
+        }
+    });
+    pool.shutdown().unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 2000);
+}
+
+#[test]
+fn a_late_task_is_refused_and_its_promise_is_told() {
+    let pool = pool(1);
+    pool.shutdown().unwrap();
+    let promise = EventPromise::new(c"owed");
+    let event = promise.event();
+    let error = pool.schedule(c"late", move || _ = promise.set_ready()).unwrap_err();
+    assert_eq!(error.code(), StatusCode::Cancelled);
+    assert_eq!(error.message(), "pool 'test' has shut down and refused task 'late'");
+    assert!(event.error().message().starts_with("event 'owed' was abandoned"));
+    pool.shutdown().unwrap();
+}
+
+#[test]
+fn tasks_scheduled_by_tasks_during_shutdown_are_refused() {
+    let (pool, gate) = (pool(1), Arc::new(Barrier::new(2)));
+    let (send, receive) = mpsc::channel();
+    let (inner, inside) = (pool.clone(), Arc::clone(&gate));
+    pool.schedule(c"outer", move || {
+        inside.wait();
+        while inner.schedule(c"probe", || ()).is_ok() {
+            thread::yield_now();
+        }
+        send.send(inner.shutdown().unwrap_err().code()).unwrap();
+    })
+    .unwrap();
+    gate.wait();
+    pool.shutdown().unwrap();
+    assert_eq!(receive.recv().unwrap(), StatusCode::FailedPrecondition);
+}
+
+#[test]
+fn concurrent_shutdowns_all_return() {
+    let pool = pool(2);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| pool.shutdown().unwrap());
+        }
+    });
+}
+
+#[test]
+fn the_last_handle_may_go_on_a_worker() {
+    let (pool, (send, receive)) = (pool(2), mpsc::channel());
+    let gate = Arc::new(Barrier::new(2));
+    let (held, inside) = (pool.clone(), Arc::clone(&gate));
+    pool.schedule(c"holder", move || {
+        inside.wait();
+        drop(held);
+        send.send(()).unwrap();
+    })
+    .unwrap();
+    drop(pool);
+    gate.wait();
+    receive.recv().unwrap();
+}
+
+#[test]
+fn a_panicking_task_leaves_the_pool_alive() {
+    let (pool, (send, receive)) = (pool(1), mpsc::channel());
+    pool.schedule(c"bad", || panic!("expected by a test")).unwrap();
+    pool.schedule(c"good", move || send.send(7).unwrap()).unwrap();
+    assert_eq!(receive.recv().unwrap(), 7);
+}
+
+#[test]
+fn a_task_waits_for_its_events() {
+    let (pool, promises) = (pool(2), [c"a", c"b"].map(EventPromise::new));
+    let events = promises.each_ref().map(EventPromise::event);
+    let (send, receive) = mpsc::channel();
+    pool.schedule_when_ready(&events, Task::new(c"t", move || send.send(()).unwrap())).unwrap();
+    promises[0].set_ready();
+    assert!(receive.try_recv().is_err());
+    promises[1].set_error(Status::aborted("tasks run after failures too"));
+    receive.recv().unwrap();
+}
+
+#[test]
+fn a_task_whose_event_comes_after_shutdown_is_dropped() {
+    let (pool, gate) = (pool(1), EventPromise::new(c"gate"));
+    let owed = EventPromise::new(c"owed");
+    let event = owed.event();
+    pool.schedule_when_ready(&[gate.event()], Task::new(c"t", move || _ = owed.set_ready())).unwrap();
+    pool.shutdown().unwrap();
+    assert!(!event.is_ready());
+    gate.set_ready();
+    assert_eq!(event.error().code(), StatusCode::Internal);
+}
+
+#[test]
+fn parallel_for_covers_the_range_once() {
+    let pool = pool(3);
+    for (count, grain) in [(0, 0), (1, 0), (7, 3), (1000, 0), (1000, 1), (5, usize::MAX), (64, 64)] {
+        let hits: Vec<_> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+        pool.parallel_for(count, grain, &|range| {
+            assert!(!range.is_empty() && (grain == 0 || range.len() <= grain));
+            range.for_each(|index| _ = hits[index].fetch_add(1, Ordering::Relaxed));
+            Ok(())
+        })
+        .unwrap();
+        assert!(hits.iter().all(|hit| hit.load(Ordering::Relaxed) == 1), "{count} {grain}");
+    }
+    let top = AtomicUsize::new(0);
+    pool.parallel_for(usize::MAX, usize::MAX / 2, &|range| {
+        top.fetch_max(range.end, Ordering::Relaxed);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(top.into_inner(), usize::MAX);
+}
+
+#[test]
+fn parallel_for_reports_the_lowest_failure_and_finishes_the_rest() {
+    let (pool, runs) = (pool(2), AtomicUsize::new(0));
+    let error = pool
+        .parallel_for(10, 1, &|range| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            match range.start {
+                3 => panic!("expected by a test"),
+                7 => Err(Status::data_loss("seven")),
+                _ => Ok(()),
+            }
+        })
+        .unwrap_err();
+    assert_eq!(error.message(), "a call of ParallelFor panicked: expected by a test");
+    assert_eq!(runs.into_inner(), 10);
+}
+
+#[test]
+fn loops_inside_loops_inside_a_full_pool_end() {
+    let (pool, runs) = (pool(2), Arc::new(AtomicUsize::new(0)));
+    let done: Vec<_> = (0..8)
+        .map(|_| {
+            let (inner, runs, done) = (pool.clone(), Arc::clone(&runs), EventPromise::new(c"done"));
+            let event = done.event();
+            pool.schedule(c"outer", move || {
+                let body = |_: Range<usize>| {
+                    inner.parallel_for(4, 1, &|_| {
+                        runs.fetch_add(1, Ordering::Relaxed);
+                        Ok(())
+                    })
+                };
+                done.set(inner.parallel_for(4, 1, &body).err().unwrap_or_default());
+            })
+            .unwrap();
+            event
+        })
+        .collect();
+    crate::event::when_all(&done).wait().unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 8 * 16);
+}
+
+#[test]
+fn parallel_for_after_shutdown_runs_on_its_caller() {
+    let pool = pool(2);
+    pool.shutdown().unwrap();
+    let me = thread::current().id();
+    pool.parallel_for(5, 1, &|_| {
+        assert_eq!(thread::current().id(), me);
+        Ok(())
+    })
+    .unwrap();
+}

@@ -1,0 +1,53 @@
+//! The name of an event or a task, as it appears in errors, reports and traces.
+
+use std::borrow::Cow;
+use std::ffi::CStr;
+use std::fmt;
+
+/// A static string, such as `c"gradient"`. Two words in Rust, one pointer across the boundary; never copied or freed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Label(&'static CStr);
+
+impl Label {
+    /// Wraps `text`.
+    #[must_use]
+    pub const fn new(text: &'static CStr) -> Self {
+        Self(text)
+    }
+
+    /// The text with its final NUL.
+    #[must_use]
+    pub const fn as_cstr(self) -> &'static CStr {
+        self.0
+    }
+
+    /// The text; bytes that are not UTF-8 are replaced.
+    #[must_use]
+    pub fn as_str(self) -> Cow<'static, str> {
+        self.0.to_string_lossy()
+    }
+}
+
+impl Default for Label {
+    fn default() -> Self {
+        Self(c"")
+    }
+}
+
+impl From<&'static CStr> for Label {
+    fn from(text: &'static CStr) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.as_str())
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.as_str(), f)
+    }
+}

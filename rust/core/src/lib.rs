@@ -1,0 +1,50 @@
+//! Purlin: the runtime core beneath a machine-learning stack.
+//!
+//! Asynchronous work completes once, and says why when it does not. This crate holds all of Purlin's logic; it knows no
+//! FFI, no GPU and no socket. `docs/architecture.md` is the map of the whole house; this is the map of this room, bottom
+//! up, and a module may only use those above it in this list:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `sync` | locks, atomics and threads, from std, loom or parking_lot |
+//! | [`status`] | [`Status`]: absl's codes, one word, cheap to share |
+//! | [`label`] | [`Label`]: the name of an event or a task |
+//! | [`trace`] | recording of spans, export to Chrome's JSON |
+//! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once |
+//! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`] |
+//! | [`dtype`], [`shape`] | [`DType`], [`Shape`]: what arrays are made of |
+//! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
+//! | [`device`] | [`Device`], [`MemorySpace`]: where memory is, and its books |
+//! | [`raw_buffer`] | [`RawBuffer`]: bytes in a memory space |
+//! | [`buffer`] | [`Buffer`]: an array on a device |
+//! | [`client`] | [`Client`]: the root of it all |
+
+#![deny(unsafe_code)]
+
+pub mod backend;
+pub mod buffer;
+pub mod client;
+pub mod device;
+pub mod dtype;
+pub mod event;
+pub mod exec;
+pub mod label;
+pub mod raw_buffer;
+pub mod shape;
+pub mod status;
+mod sync;
+// A recording is one per process, which models, that begin anew thousands of times, cannot have.
+#[cfg(not(loom))]
+pub mod trace;
+
+pub use backend::NullBackend;
+pub use buffer::{Buffer, HostBufferSemantics};
+pub use client::{Client, ClientOptions};
+pub use device::{Device, MemorySpace, MemoryStats};
+pub use dtype::{DType, Element};
+pub use event::{Event, EventPromise, EventState, when_all};
+pub use exec::{AsyncWorkRunner, Executor, Task, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
+pub use label::Label;
+pub use raw_buffer::RawBuffer;
+pub use shape::Shape;
+pub use status::{SourceLocation, Status, StatusCode, StatusOr};

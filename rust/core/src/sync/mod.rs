@@ -1,0 +1,42 @@
+//! The only door to locks, atomics and threads for the rest of the crate.
+//!
+//! Three faces, chosen at compile time, with one shape (locks without poisoning, as parking_lot's):
+//! - std, in every ordinary build;
+//! - loom under `--cfg loom`, so that the models in `rust/model` explore every interleaving;
+//! - parking_lot under `--cfg purlin_tsan`, because std's locks reach us uninstrumented and ThreadSanitizer would report
+//!   races that are none.
+
+#[cfg(loom)]
+#[path = "loom_locks.rs"]
+mod locks;
+#[cfg(all(purlin_tsan, not(loom)))]
+#[path = "parking_lot_locks.rs"]
+mod locks;
+#[cfg(not(any(loom, purlin_tsan)))]
+#[path = "std_locks.rs"]
+mod locks;
+
+pub(crate) use locks::{Condvar, Mutex};
+
+#[cfg(not(loom))]
+mod cell;
+#[cfg(not(loom))]
+pub(crate) use cell::UnsafeCell;
+#[cfg(loom)]
+pub(crate) use loom::cell::UnsafeCell;
+
+#[cfg(loom)]
+pub(crate) use loom::{hint, sync::atomic};
+#[cfg(not(loom))]
+pub(crate) use std::{hint, sync::atomic};
+
+/// A variable per thread, with an initial value that is computed at compile time where the face allows it.
+macro_rules! per_thread {
+    (static $name:ident: $type:ty = $init:expr) => {
+        #[cfg(loom)]
+        loom::thread_local! { static $name: $type = $init; }
+        #[cfg(not(loom))]
+        std::thread_local! { static $name: $type = const { $init }; }
+    };
+}
+pub(crate) use per_thread;

@@ -1,0 +1,267 @@
+//! The file that a recording becomes: all of it or what was there before.
+//!
+//! It is written under a temporary name in the same directory and then renamed. That both will work is tried out when
+//! the recording begins; nothing stays on disk in between. A link is followed, so that it stays a link; what is no file
+//! (a directory, a device such as `/dev/null`) is refused, because a rename would replace it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::mem;
+use std::path::{self, Path, PathBuf};
+use std::process;
+
+use crate::status::{Status, StatusCode};
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// Where a recording goes.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// As the caller wrote it, for messages.
+    shown: String,
+    /// Absolute, because the working directory may change until the file is written.
+    path: PathBuf,
+}
+
+impl Target {
+    /// Tries out whether `path` can be written.
+    pub(super) fn check(path: &Path) -> Result<Self, Status> {
+        if path.as_os_str().is_empty() {
+            return Err(Status::invalid_argument("the path of the trace is empty"));
+        }
+        let shown = path.display().to_string();
+        let checked = resolve(path).and_then(|path| {
+            let (probe, _file) = Unfinished::create_beside(&path)?;
+            probe.remove()?;
+            Ok(path)
+        });
+        match checked {
+            Ok(path) => Ok(Self { shown, path }),
+            Err(error) => Err(failure(&shown, &error)),
+        }
+    }
+
+    /// Replaces the file by what `content` writes, once all of it is written.
+    pub(super) fn write(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Status> {
+        let written = Unfinished::create_beside(&self.path).and_then(|(unfinished, file)| {
+            let mut out = BufWriter::new(file);
+            content(&mut out)?;
+            drop(out.into_inner().map_err(io::IntoInnerError::into_error)?);
+            unfinished.rename_to(&self.path)
+        });
+        written.map_err(|error| failure(&self.shown, &error))
+    }
+}
+
+/// `path` made absolute, with links followed if something is there; an error if that is no file or cannot be written.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let absolute = path::absolute(path)?;
+    match fs::metadata(&absolute) {
+        Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => Err(io::Error::new(ErrorKind::AlreadyExists, "not a regular file")),
+        Ok(_) => {
+            OpenOptions::new().write(true).open(&absolute)?;
+            fs::canonicalize(&absolute)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // "new/" would be taken for "new" by everything but the rename.
+            let names_a_directory = absolute.as_os_str().as_encoded_bytes().ends_with(b"/");
+            if names_a_directory { Err(ErrorKind::IsADirectory.into()) } else { Ok(absolute) }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A temporary file, removed unless it is renamed.
+struct Unfinished {
+    /// Empty once there is nothing to remove.
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// A new file in the directory of `path`.
+    fn create_beside(path: &Path) -> io::Result<(Self, File)> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        loop {
+            // Relaxed: only uniqueness counts. A name that a killed process has left behind is passed over.
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = directory.join(format!(".purlin-trace-{}-{number}", process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok((Self { path }, file)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn rename_to(mut self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.path, path)?;
+        self.path = PathBuf::new();
+        Ok(())
+    }
+
+    fn remove(mut self) -> io::Result<()> {
+        fs::remove_file(mem::take(&mut self.path))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            // The first error is the one that the caller hears of.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn failure(shown: &str, error: &io::Error) -> Status {
+    Status::new(code_of(error.kind()), format!("cannot write the trace to {shown}: {error}"))
+}
+
+fn code_of(kind: ErrorKind) -> StatusCode {
+    match kind {
+        ErrorKind::InvalidInput | ErrorKind::InvalidFilename => StatusCode::InvalidArgument,
+        ErrorKind::NotFound => StatusCode::NotFound,
+        ErrorKind::PermissionDenied => StatusCode::PermissionDenied,
+        ErrorKind::IsADirectory
+        | ErrorKind::NotADirectory
+        | ErrorKind::AlreadyExists
+        | ErrorKind::ReadOnlyFilesystem => StatusCode::FailedPrecondition,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StatusCode::ResourceExhausted,
+        _ => StatusCode::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of this test's own, removed at its end.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(test: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("purlin-trace-file-{test}-{}", process::id()));
+            fs::create_dir(&path).expect("the temporary directory can be written to");
+            Self(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).expect("the directory is there");
+            let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_check_leaves_nothing_behind() {
+        let directory = Directory::new("check");
+        Target::check(&directory.0.join("a.json")).expect("the path is good");
+        assert_eq!(directory.names(), [""; 0]);
+    }
+
+    #[test]
+    fn a_write_that_fails_half_way_leaves_the_old_file() {
+        let directory = Directory::new("half");
+        let path = directory.0.join("a.json");
+        fs::write(&path, "old").expect("the file can be written");
+        let target = Target::check(&path).expect("the path is good");
+        let status = target.write(|out| {
+            // More than the buffer holds, so that some of it reaches the disk.
+            out.write_all(&[b'x'; 100_000])?;
+            Err(ErrorKind::StorageFull.into())
+        });
+        let status = status.expect_err("the content failed");
+        assert_eq!(status.code(), StatusCode::ResourceExhausted);
+        assert!(status.message().contains(path.to_str().expect("a plain path")), "{status}");
+        assert_eq!(fs::read_to_string(&path).expect("it is still there"), "old");
+        assert_eq!(directory.names(), ["a.json"]);
+    }
+
+    #[test]
+    fn a_content_that_panics_leaves_nothing_behind() {
+        let directory = Directory::new("panic");
+        let target = Target::check(&directory.0.join("a.json")).expect("the path is good");
+        let result = std::panic::catch_unwind(|| target.write(|_| panic!("planted")));
+        assert!(result.is_err());
+        assert_eq!(directory.names(), [""; 0]);
+    }
+
+    #[test]
+    fn a_write_replaces_all_of_the_old_file() {
+        let directory = Directory::new("replace");
+        let path = directory.0.join("a.json");
+        fs::write(&path, "older and longer").expect("the file can be written");
+        // A reader that has the old file open must not see it change: a second name stands for it.
+        let reader = directory.0.join("reader");
+        fs::hard_link(&path, &reader).expect("the link can be made");
+        let target = Target::check(&path).expect("the path is good");
+        target.write(|out| out.write_all(b"new")).expect("nothing is in the way");
+        assert_eq!(fs::read_to_string(&path).expect("it is there"), "new");
+        assert_eq!(fs::read_to_string(&reader).expect("it is there"), "older and longer");
+        assert_eq!(directory.names(), ["a.json", "reader"]);
+    }
+
+    #[test]
+    fn a_name_that_a_killed_process_left_is_passed_over() {
+        let directory = Directory::new("left");
+        let path = directory.0.join("a.json");
+        let left: Vec<_> =
+            (0..64).map(|number| directory.0.join(format!(".purlin-trace-{}-{number}", process::id()))).collect();
+        left.iter().for_each(|name| fs::write(name, "left").expect("the file can be written"));
+        let target = Target::check(&path).expect("there are other names");
+        target.write(|out| out.write_all(b"new")).expect("there are other names");
+        assert_eq!(fs::read_to_string(&path).expect("it is there"), "new");
+        assert!(left.iter().all(|name| fs::read_to_string(name).is_ok_and(|content| content == "left")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link() {
+        let directory = Directory::new("link");
+        let (link, file) = (directory.0.join("link"), directory.0.join("file"));
+        fs::write(&file, "old").expect("the file can be written");
+        std::os::unix::fs::symlink(&file, &link).expect("the link can be made");
+        let target = Target::check(&link).expect("the path is good");
+        target.write(|out| out.write_all(b"new")).expect("nothing is in the way");
+        assert_eq!(fs::read_to_string(&file).expect("it is there"), "new");
+        assert_eq!(fs::read_link(&link).expect("it is a link"), file);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        let directory = Directory::new("refused");
+        let code = |path: &Path| Target::check(path).expect_err("the path is bad").code();
+        assert_eq!(code(Path::new("")), StatusCode::InvalidArgument);
+        assert_eq!(code(&directory.0.join("nul\0byte")), StatusCode::InvalidArgument);
+        assert_eq!(code(&directory.0.join("x".repeat(300))), StatusCode::InvalidArgument);
+        assert_eq!(code(&directory.0), StatusCode::FailedPrecondition);
+        let status = Target::check(&directory.0).expect_err("the path is bad");
+        assert!(status.message().ends_with("is a directory"), "{status}");
+        assert_eq!(code(Path::new("/")), StatusCode::FailedPrecondition);
+        assert_eq!(code(&directory.0.join("..")), StatusCode::FailedPrecondition);
+        assert_eq!(code(&directory.0.join("new/")), StatusCode::FailedPrecondition);
+        assert_eq!(code(Path::new("/dev/null")), StatusCode::FailedPrecondition);
+        assert_eq!(code(&directory.0.join("missing/a.json")), StatusCode::NotFound);
+        fs::write(directory.0.join("file"), "").expect("the file can be written");
+        assert_eq!(code(&directory.0.join("file/a.json")), StatusCode::FailedPrecondition);
+        assert_eq!(directory.names(), ["file"]);
+    }
+
+    #[test]
+    fn reasons_of_the_system_become_codes() {
+        let code = |kind: ErrorKind| failure("a.json", &kind.into()).code();
+        assert_eq!(code(ErrorKind::PermissionDenied), StatusCode::PermissionDenied);
+        assert_eq!(code(ErrorKind::ReadOnlyFilesystem), StatusCode::FailedPrecondition);
+        assert_eq!(code(ErrorKind::QuotaExceeded), StatusCode::ResourceExhausted);
+        assert_eq!(code(ErrorKind::BrokenPipe), StatusCode::Unknown);
+    }
+}

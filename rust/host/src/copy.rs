@@ -1,0 +1,38 @@
+//! What a copy does here: one memmove.
+
+#![allow(unsafe_code, reason = "bytes are copied by address")]
+
+use std::any::Any;
+use std::ptr;
+
+use purlin::Status;
+use purlin::backend::{CopyEnds, CopyOperation, DeviceRange};
+
+use crate::memory::HostAllocation;
+
+/// Copies up to this size run inside the call if nothing is to be waited for: a hop to another thread would cost more.
+pub const INLINE_LIMIT_BYTES: usize = 64 << 10;
+
+/// Copies now; the dependencies have happened.
+pub(crate) fn execute(operation: &CopyOperation) -> Result<(), Status> {
+    let (source, destination) = match operation.ends() {
+        CopyEnds::FromHost(source, destination) => (source.address(), address(destination)),
+        CopyEnds::ToHost(source, destination) => (address(source).cast_const(), destination.address()),
+        CopyEnds::Between(source, destination) => (address(source).cast_const(), address(destination)),
+    };
+    // SAFETY: both ends are `size_bytes()` long. A device end lies inside a block that the operation keeps alive; a host
+    // end is kept by whoever asked for the copy until its event. Nobody else writes either end meanwhile: that is the
+    // contract of RawBuffer's copies. The ends may overlap, which ptr::copy allows.
+    unsafe { ptr::copy(source, destination, operation.size_bytes()) }
+    Ok(())
+}
+
+/// The first byte of a range of one of our blocks.
+fn address(end: &DeviceRange) -> *mut u8 {
+    let allocation: &dyn Any = end.allocation();
+    let Some(block) = allocation.downcast_ref::<HostAllocation>() else {
+        unreachable!("core guarantees that both ends belong to the backend's own client")
+    };
+    // SAFETY: core has checked that the range lies inside the block.
+    unsafe { block.address().as_ptr().add(end.range().offset_bytes()) }
+}

@@ -1,0 +1,40 @@
+//! Where the bytes come from: a door, so that a caching allocator can stand behind it, and tests can make it fail.
+
+#![allow(unsafe_code, reason = "memory is taken from and given to an allocator by address")]
+
+use std::alloc::{self, Layout};
+use std::ptr::NonNull;
+
+/// Memory to hand out.
+///
+/// # Safety
+/// Memory that [`take`](Self::take) returned is readable and writable as the layout says, belongs to nobody else, and
+/// stays so until it is given back.
+pub unsafe trait ByteSource: Send + Sync {
+    /// Memory of `layout`, whose size is not 0; contents unspecified. `None` if there is none: never aborts.
+    fn take(&self, layout: Layout) -> Option<NonNull<u8>>;
+
+    /// Takes memory back.
+    ///
+    /// # Safety
+    /// `address` came from [`take`](Self::take) of this source with the same `layout`, is given back once, and nobody
+    /// uses it any more.
+    unsafe fn give_back(&self, address: NonNull<u8>, layout: Layout);
+}
+
+/// The allocator of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemSource;
+
+// SAFETY: the contract of the global allocator is that of ByteSource.
+unsafe impl ByteSource for SystemSource {
+    fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
+        // SAFETY: the size is not 0, by the contract of take().
+        NonNull::new(unsafe { alloc::alloc(layout) })
+    }
+
+    unsafe fn give_back(&self, address: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller gives back what take() allocated, with the same layout.
+        unsafe { alloc::dealloc(address.as_ptr(), layout) }
+    }
+}

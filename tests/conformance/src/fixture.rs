@@ -1,0 +1,141 @@
+//! What a case works on: two clients of the backend under test, and a look into their books at the end.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+
+use purlin::backend::Backend;
+use purlin::{Client, ClientOptions, Device, MemorySpace, RawBuffer, Status, StatusCode};
+
+use crate::host_copy::HostCopy;
+
+/// More than any backend copies inside the call (the host: 64 KiB).
+pub(crate) const LARGE_BYTES: usize = (1 << 20) + 3;
+
+/// Two clients of one backend, with three devices and two workers each.
+pub(crate) struct Fixture {
+    make: fn() -> Arc<dyn Backend>,
+    pub(crate) client: Arc<Client>,
+    /// For what must not mix.
+    pub(crate) other_client: Arc<Client>,
+}
+
+impl Fixture {
+    pub(crate) fn new(make: fn() -> Arc<dyn Backend>) -> Self {
+        let backend = make();
+        let client = new_client(&backend);
+        Self { make, client, other_client: new_client(&backend) }
+    }
+
+    /// A client that belongs to the case alone.
+    pub(crate) fn own_client(&self) -> Arc<Client> {
+        new_client(&(self.make)())
+    }
+
+    pub(crate) fn device(&self, id: i32) -> Device {
+        self.client.lookup_device(id).expect("a fixture's client has three devices")
+    }
+
+    /// The default memory space of device 0.
+    pub(crate) fn space(&self) -> MemorySpace {
+        self.device(0).default_memory_space()
+    }
+
+    /// Every memory space of every device.
+    pub(crate) fn spaces(&self) -> Vec<MemorySpace> {
+        self.client.devices().iter().flat_map(Device::memory_spaces).collect()
+    }
+
+    /// `size_bytes` bytes in [`space`](Self::space), unspecified.
+    pub(crate) fn allocate(&self, size_bytes: usize) -> RawBuffer {
+        RawBuffer::allocate(&self.space(), size_bytes).expect("a few megabytes are there")
+    }
+
+    /// A buffer in [`space`](Self::space) that holds `bytes`.
+    pub(crate) fn filled(&self, bytes: &[u8]) -> RawBuffer {
+        filled(&self.space(), bytes)
+    }
+
+    /// Makes every worker of the client busy until the guard is dropped.
+    pub(crate) fn occupy_runner(&self) -> Occupied {
+        let (arrived, arrivals) = mpsc::channel();
+        let workers = self.client.runner().num_threads();
+        let leave = (0..workers)
+            .map(|_| {
+                let arrived = arrived.clone();
+                let (leave, left) = mpsc::channel::<()>();
+                let occupy = move || {
+                    arrived.send(()).expect("the case waits for it");
+                    // Ends with an error, because the guard never sends and only goes.
+                    let _ = left.recv();
+                };
+                self.client.runner().schedule(c"occupied", occupy).expect("the runner runs");
+                leave
+            })
+            .collect();
+        for _ in 0..workers {
+            arrivals.recv().expect("each worker takes a task");
+        }
+        Occupied { _leave: leave }
+    }
+
+    /// The end of a case: no memory is in use any more.
+    pub(crate) fn finish(self) {
+        for client in [&self.client, &self.other_client] {
+            client.runner().shutdown().expect("a case does not run on its own runner");
+            for space in client.devices().iter().flat_map(Device::memory_spaces) {
+                assert_eq!(space.stats().bytes_in_use, 0, "the case left memory behind in {space}");
+            }
+        }
+    }
+}
+
+/// Workers that are busy until this goes.
+pub(crate) struct Occupied {
+    _leave: Vec<Sender<()>>,
+}
+
+fn new_client(backend: &Arc<dyn Backend>) -> Arc<Client> {
+    let options = ClientOptions { device_count: 3, worker_count: 2 };
+    Client::new(&options, Arc::clone(backend)).expect("the backend opens three devices")
+}
+
+/// A buffer in `space` that holds `bytes`.
+pub(crate) fn filled(space: &MemorySpace, bytes: &[u8]) -> RawBuffer {
+    let buffer = RawBuffer::allocate(space, bytes.len()).expect("a few megabytes are there");
+    HostCopy::to_device(&buffer, 0, bytes.to_vec(), &[]).wait().expect("copies from the host work");
+    buffer
+}
+
+/// All bytes of `buffer`.
+pub(crate) fn read(buffer: &RawBuffer) -> Vec<u8> {
+    HostCopy::from_device(buffer, 0, buffer.size_bytes(), &[]).wait().expect("copies to the host work")
+}
+
+/// `size_bytes` bytes that tell their position, and differ by `seed`.
+pub(crate) fn pattern(size_bytes: usize, seed: u8) -> Vec<u8> {
+    (0..size_bytes).map(|index| (index.wrapping_mul(31) >> 3) as u8 ^ (index as u8) ^ seed.wrapping_mul(59)).collect()
+}
+
+/// Checks the code of an error and that its message has all of `parts`.
+#[track_caller]
+pub(crate) fn assert_error(error: &Status, code: StatusCode, parts: &[&str]) {
+    assert_eq!(error.code(), code, "{error}");
+    for part in parts {
+        assert!(error.message().contains(part), "'{part}' is missing in: {error}");
+    }
+}
+
+/// Calls `work(0)`, `work(1)`, ... on `threads` threads at once, and returns when all have.
+///
+/// Each thread is joined by name, because ThreadSanitizer sees that and not the end of a scope.
+pub(crate) fn on_threads(threads: usize, work: impl Fn(usize) + Sync) {
+    thread::scope(|scope| {
+        let work = &work;
+        let running: Vec<_> = (0..threads).map(|index| scope.spawn(move || work(index))).collect();
+        for thread in running {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+    });
+}

@@ -1,0 +1,251 @@
+//! What every backend of Purlin must do: suites of cases, run on each backend by [`suite!`].
+//!
+//! A case sees a backend only through the crate `purlin`, on a client with three devices and two workers, and ends with
+//! a look into the books: no memory may be in use. Pending states are made with promises that the case itself holds; no
+//! case sleeps.
+//!
+//! A backend that cannot pass a case lists it with the reason. Such a case is run all the same: when it passes, the test
+//! fails and says that the list is out of date; so a gap cannot outlive its reason.
+
+mod buffer;
+mod buffer_delete;
+mod copy;
+mod copy_order;
+mod failure;
+mod fixture;
+mod host_copy;
+mod lifetime;
+mod memory;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use purlin::backend::Backend;
+
+use fixture::Fixture;
+
+/// Calls `$then!` with `$args` and all cases, suite by suite. The one list: a case that is missing here is never used, and
+/// the compiler says so.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! for_each_case {
+    ($then:ident $args:tt) => {
+        $crate::$then! {
+            $args
+            memory {
+                an_allocation_has_the_size_that_was_asked_for
+                addresses_are_aligned_to_64_bytes
+                addresses_of_live_allocations_do_not_overlap
+                zero_bytes_can_be_allocated
+                absurd_sizes_are_resource_exhausted
+                a_failed_allocation_changes_no_books
+                the_books_follow_allocations
+                each_space_has_its_own_books
+                slices_keep_the_memory
+                slices_nest
+                slices_of_nothing_may_stand_at_the_end
+                a_slice_past_the_end_is_out_of_range
+                the_books_survive_many_threads
+            }
+            copy {
+                bytes_come_back
+                parts_go_where_they_should
+                sizes_around_a_page_and_the_inline_limit_come_back
+                slices_are_copied_by_their_own_offsets
+                every_pair_of_spaces_copies
+                a_copy_to_a_larger_buffer_leaves_the_rest
+                overlapping_ranges_move_forward
+                overlapping_ranges_move_backward
+                a_buffer_copied_to_itself_stays
+                nothing_is_copied_with_a_null_pointer
+                nothing_is_copied_between_devices
+                many_threads_copy_at_once
+            }
+            copy_order {
+                happened_dependencies_are_fine
+                a_copy_waits_for_its_dependency
+                a_copy_finds_what_is_there_when_it_begins
+                a_copy_waits_for_all_dependencies_in_any_order
+                a_copy_of_nothing_waits_too
+                one_event_releases_many_copies
+                copies_chain_by_their_events
+                a_copy_may_be_asked_for_by_a_waiter
+                a_copy_may_be_asked_for_by_a_task
+                a_waiter_sees_the_bytes
+            }
+            failure {
+                copies_past_the_end_are_out_of_range
+                a_null_pointer_is_invalid
+                a_destination_that_is_too_small_is_invalid
+                another_clients_buffer_is_invalid
+                a_failed_dependency_is_the_copys_error
+                a_dependency_that_fails_later_is_the_copys_error
+                a_copy_behind_a_failed_dependency_copies_nothing
+                the_error_of_the_first_failed_dependency_counts
+                a_dropped_promise_is_a_failed_dependency
+                a_copy_of_nothing_fails_with_its_dependency
+                a_copy_released_after_shutdown_is_cancelled
+                a_copy_that_needs_the_runner_after_shutdown_is_cancelled
+                a_failed_dependency_is_told_even_after_shutdown
+            }
+            lifetime {
+                a_copy_in_flight_keeps_both_ends
+                what_a_copy_in_flight_keeps_is_intact
+                memory_is_free_when_the_event_says_so
+                a_failed_copy_frees_its_ends
+                a_cancelled_copy_frees_its_ends
+                a_copy_in_flight_outlives_its_client
+                memory_outlives_the_client_handle
+            }
+            buffer {
+                an_array_comes_back
+                an_array_knows_its_shape_and_place
+                a_scalar_is_one_element
+                empty_arrays_have_no_bytes
+                every_dtype_has_its_width
+                shapes_that_make_no_sense_are_named
+                sizes_that_do_not_fit_are_named
+                null_data_is_invalid
+                an_array_is_read_as_its_own_type_only
+                the_source_is_free_after_the_call
+                the_source_is_read_until_the_event
+                a_blocked_runner_does_not_block_the_call
+                copies_to_every_space_come_back
+                a_copy_is_another_array
+                a_pending_array_can_be_copied_on
+                a_failed_array_fails_what_is_made_of_it
+                another_clients_device_is_invalid
+                the_raw_alias_is_the_same_memory
+            }
+            buffer_delete {
+                deleting_frees_the_memory
+                deleting_twice_is_the_same
+                deleting_one_reference_deletes_all
+                every_use_after_delete_says_so
+                what_an_array_was_is_known_after_delete
+                a_pending_read_survives_delete
+                a_raw_alias_survives_delete
+                readers_race_with_delete
+            }
+        }
+    };
+}
+
+/// Makes one `#[test]` per case for a backend, named `suite::case`:
+///
+/// ```text
+/// purlin_conformance::suite!(|| Arc::new(NullBackend::new()), unsupported = [
+///     ("copy::bytes_come_back", "the null backend holds no bytes"),
+/// ]);
+/// ```
+///
+/// Once per test file, at its root.
+#[macro_export]
+macro_rules! suite {
+    ($make:expr $(, unsupported = [$(($case:literal, $reason:literal)),* $(,)?])? $(,)?) => {
+        fn conformance_backend() -> ::std::sync::Arc<dyn ::purlin::backend::Backend> {
+            $make()
+        }
+
+        const CONFORMANCE_GAPS: &[(&str, &str)] = &[$($(($case, $reason)),*)?];
+
+        #[test]
+        fn every_listed_gap_is_a_case() {
+            for (name, _) in CONFORMANCE_GAPS {
+                assert!($crate::is_case(name), "there is no case {name}");
+            }
+        }
+
+        $crate::for_each_case!(suite_tests ());
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! suite_tests {
+    (() $($suite:ident { $($case:ident)* })*) => {
+        $(mod $suite {
+            $(#[test]
+            fn $case() {
+                let name = concat!(stringify!($suite), "::", stringify!($case));
+                $crate::run(name, super::conformance_backend, super::CONFORMANCE_GAPS);
+            })*
+        })*
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! case_table {
+    (() $($suite:ident { $($case:ident)* })*) => {
+        /// All cases by name.
+        const CASES: &[(&str, fn(&Fixture))] =
+            &[$($((concat!(stringify!($suite), "::", stringify!($case)), $suite::$case),)*)*];
+    };
+}
+
+for_each_case!(case_table());
+
+/// True if a case of that name exists.
+#[must_use]
+pub fn is_case(name: &str) -> bool {
+    CASES.iter().any(|(known, _)| *known == name)
+}
+
+/// Runs the case `name` on the backend that `make` makes.
+///
+/// # Panics
+/// If the case fails and is not in `gaps` (case, reason), or passes and is.
+pub fn run(name: &str, make: fn() -> Arc<dyn Backend>, gaps: &[(&str, &str)]) {
+    let (_, case) = CASES.iter().find(|(known, _)| *known == name).expect("for_each_case! lists every case");
+    judge(name, gaps, || {
+        let fixture = Fixture::new(make);
+        case(&fixture);
+        fixture.finish();
+    });
+}
+
+/// Runs `case`, and panics unless what it does is what `gaps` says.
+fn judge(name: &str, gaps: &[(&str, &str)], case: impl FnOnce()) {
+    let outcome = catch_unwind(AssertUnwindSafe(case));
+    let gap = gaps.iter().find(|(listed, _)| *listed == name);
+    match (outcome, gap) {
+        (Ok(()), None) => {}
+        (Err(panic), None) => resume_unwind(panic),
+        (Err(_), Some((_, reason))) => println!("{name} is not supported: {reason}"),
+        (Ok(()), Some((_, reason))) => {
+            panic!("{name} passes, but is listed as unsupported ({reason}): remove it from the list")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails() {
+        resume_unwind(Box::new("the case failed"));
+    }
+
+    fn panics(gaps: &[(&str, &str)], case: fn()) -> bool {
+        catch_unwind(AssertUnwindSafe(|| judge("a", gaps, case))).is_err()
+    }
+
+    #[test]
+    fn a_case_is_judged_by_the_list_of_gaps() {
+        assert!(!panics(&[], || {}));
+        assert!(panics(&[], fails));
+        assert!(!panics(&[("a", "because")], fails));
+        assert!(panics(&[("a", "because")], || {}));
+        assert!(panics(&[("b", "because")], fails));
+    }
+
+    #[test]
+    fn cases_have_names_of_their_own() {
+        assert!(is_case("memory::slices_nest"));
+        assert!(!is_case("slices_nest"));
+        for (index, (name, _)) in CASES.iter().enumerate() {
+            assert!(CASES[..index].iter().all(|(other, _)| other != name), "{name} is listed twice");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Allocation, slices, and the books.
+
+use purlin::{MemoryStats, RawBuffer, StatusCode};
+
+use crate::fixture::{Fixture, assert_error, on_threads};
+
+pub(crate) fn an_allocation_has_the_size_that_was_asked_for(fixture: &Fixture) {
+    for space in fixture.spaces() {
+        for size_bytes in [1, 63, 64, 65, 4096, 1_000_003] {
+            let buffer = RawBuffer::allocate(&space, size_bytes).unwrap();
+            assert_eq!(buffer.size_bytes(), size_bytes);
+            assert_eq!(buffer.memory_space(), space);
+        }
+    }
+}
+
+pub(crate) fn addresses_are_aligned_to_64_bytes(fixture: &Fixture) {
+    for space in fixture.spaces() {
+        for size_bytes in [0, 1, 8, 100, 4097] {
+            let buffer = RawBuffer::allocate(&space, size_bytes).unwrap();
+            let address = buffer.host_pointer().expect("the host reaches the memory").as_ptr() as usize;
+            assert_eq!(address % 64, 0, "{size_bytes} bytes in {space}");
+        }
+    }
+}
+
+pub(crate) fn addresses_of_live_allocations_do_not_overlap(fixture: &Fixture) {
+    let buffers: Vec<RawBuffer> = (1..200).map(|size_bytes| fixture.allocate(size_bytes)).collect();
+    let mut ranges: Vec<(usize, usize)> = buffers
+        .iter()
+        .map(|buffer| {
+            let address = buffer.host_pointer().expect("the host reaches the memory").as_ptr() as usize;
+            (address, address + buffer.size_bytes())
+        })
+        .collect();
+    ranges.sort_unstable();
+    assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+}
+
+pub(crate) fn zero_bytes_can_be_allocated(fixture: &Fixture) {
+    let (a, b) = (fixture.allocate(0), fixture.allocate(0));
+    assert_eq!((a.size_bytes(), b.size_bytes()), (0, 0));
+    let stats = fixture.space().stats();
+    assert_eq!((stats.bytes_in_use, stats.num_allocs), (0, 2));
+}
+
+pub(crate) fn absurd_sizes_are_resource_exhausted(fixture: &Fixture) {
+    let _held = fixture.allocate(12_345);
+    for size_bytes in [usize::MAX, usize::MAX - 63, usize::MAX / 2 + 1, usize::MAX / 2, usize::MAX / 2 - 63, 1 << 60] {
+        let error = RawBuffer::allocate(&fixture.space(), size_bytes).expect_err("nobody has so much");
+        assert_error(
+            &error,
+            StatusCode::ResourceExhausted,
+            &[&size_bytes.to_string(), &fixture.space().to_string(), "12345 bytes in use"],
+        );
+    }
+}
+
+pub(crate) fn a_failed_allocation_changes_no_books(fixture: &Fixture) {
+    let _held = fixture.allocate(100);
+    let before = fixture.space().stats();
+    assert!(RawBuffer::allocate(&fixture.space(), usize::MAX / 2).is_err());
+    assert_eq!(fixture.space().stats(), before);
+}
+
+pub(crate) fn the_books_follow_allocations(fixture: &Fixture) {
+    let space = fixture.space();
+    assert_eq!(space.stats(), MemoryStats::default());
+    let a = fixture.allocate(1000);
+    let b = fixture.allocate(24);
+    drop(a);
+    let c = fixture.allocate(500);
+    let expected = MemoryStats { bytes_in_use: 524, peak_bytes_in_use: 1024, num_allocs: 3, largest_alloc_size: 1000 };
+    assert_eq!(space.stats(), expected);
+    drop((b, c));
+    assert_eq!(space.stats(), MemoryStats { bytes_in_use: 0, ..expected });
+}
+
+pub(crate) fn each_space_has_its_own_books(fixture: &Fixture) {
+    let spaces = fixture.spaces();
+    let _buffers: Vec<RawBuffer> =
+        spaces.iter().enumerate().map(|(index, space)| RawBuffer::allocate(space, 10 + index).unwrap()).collect();
+    for (index, space) in spaces.iter().enumerate() {
+        assert_eq!(space.stats().bytes_in_use, 10 + index as u64, "{space}");
+    }
+}
+
+pub(crate) fn slices_keep_the_memory(fixture: &Fixture) {
+    let whole = fixture.allocate(100);
+    let part = whole.slice(10, 5).unwrap();
+    let again = part.clone();
+    drop(whole);
+    drop(part);
+    assert_eq!(fixture.space().stats().bytes_in_use, 100);
+    drop(again);
+    assert_eq!(fixture.space().stats().bytes_in_use, 0);
+}
+
+pub(crate) fn slices_nest(fixture: &Fixture) {
+    let whole = fixture.allocate(100);
+    let inner = whole.slice(10, 50).unwrap().slice(5, 20).unwrap();
+    assert_eq!(inner.size_bytes(), 20);
+    assert_eq!(inner.memory_space(), whole.memory_space());
+    assert_eq!(fixture.space().stats().num_allocs, 1);
+    let address = |buffer: &RawBuffer| buffer.host_pointer().map(|pointer| pointer.as_ptr() as usize);
+    assert_eq!(address(&inner), address(&whole).map(|base| base + 15));
+    assert_error(&inner.slice(0, 21).unwrap_err(), StatusCode::OutOfRange, &["21", "20"]);
+}
+
+pub(crate) fn slices_of_nothing_may_stand_at_the_end(fixture: &Fixture) {
+    let whole = fixture.allocate(100);
+    let end = whole.slice(100, 0).unwrap();
+    assert_eq!(end.size_bytes(), 0);
+    assert_eq!(end.slice(0, 0).unwrap().size_bytes(), 0);
+    assert_eq!(fixture.allocate(0).slice(0, 0).unwrap().size_bytes(), 0);
+}
+
+pub(crate) fn a_slice_past_the_end_is_out_of_range(fixture: &Fixture) {
+    let whole = fixture.allocate(100);
+    for (offset_bytes, size_bytes) in [
+        (0, 101),
+        (101, 0),
+        (100, 1),
+        (1, 100),
+        (usize::MAX, 0),
+        (usize::MAX, 1),
+        (1, usize::MAX),
+        (usize::MAX, usize::MAX),
+        (usize::MAX / 2 + 1, usize::MAX / 2 + 1),
+    ] {
+        let error = whole.slice(offset_bytes, size_bytes).unwrap_err();
+        assert_error(&error, StatusCode::OutOfRange, &[&offset_bytes.to_string(), &size_bytes.to_string(), "100"]);
+    }
+}
+
+pub(crate) fn the_books_survive_many_threads(fixture: &Fixture) {
+    const THREADS: u64 = 8;
+    const ROUNDS: u64 = 200;
+    let space = fixture.space();
+    on_threads(THREADS as usize, |_| {
+        for round in 0..ROUNDS {
+            drop(RawBuffer::allocate(&space, round as usize).unwrap());
+        }
+    });
+    let stats = space.stats();
+    assert_eq!((stats.bytes_in_use, stats.num_allocs, stats.largest_alloc_size), (0, THREADS * ROUNDS, ROUNDS - 1));
+    assert!((ROUNDS - 1..=THREADS * (ROUNDS - 1)).contains(&stats.peak_bytes_in_use), "{stats:?}");
+}

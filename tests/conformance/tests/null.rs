@@ -1,0 +1,47 @@
+//! The null backend under conformance: all of its gaps have one root.
+
+use std::sync::Arc;
+
+use purlin::NullBackend;
+
+/// Lists the gaps that come from having no bytes.
+macro_rules! suite_without_bytes {
+    ($($case:literal)*) => {
+        purlin_conformance::suite!(
+            || Arc::new(NullBackend::new()),
+            unsupported = [$(($case, "the null backend holds no bytes")),*]
+        );
+    };
+}
+
+suite_without_bytes! {
+    "memory::addresses_are_aligned_to_64_bytes"
+    "memory::addresses_of_live_allocations_do_not_overlap"
+    "copy::bytes_come_back"
+    "copy::parts_go_where_they_should"
+    "copy::sizes_around_a_page_and_the_inline_limit_come_back"
+    "copy::slices_are_copied_by_their_own_offsets"
+    "copy::every_pair_of_spaces_copies"
+    "copy::a_copy_to_a_larger_buffer_leaves_the_rest"
+    "copy::overlapping_ranges_move_forward"
+    "copy::overlapping_ranges_move_backward"
+    "copy::a_buffer_copied_to_itself_stays"
+    "copy::many_threads_copy_at_once"
+    "copy_order::a_copy_finds_what_is_there_when_it_begins"
+    "copy_order::copies_chain_by_their_events"
+    "copy_order::a_waiter_sees_the_bytes"
+    "failure::a_copy_behind_a_failed_dependency_copies_nothing"
+    "lifetime::what_a_copy_in_flight_keeps_is_intact"
+    "buffer::an_array_comes_back"
+    "buffer::a_scalar_is_one_element"
+    "buffer::the_source_is_free_after_the_call"
+    "buffer::the_source_is_read_until_the_event"
+    "buffer::a_blocked_runner_does_not_block_the_call"
+    "buffer::copies_to_every_space_come_back"
+    "buffer::a_copy_is_another_array"
+    "buffer::a_pending_array_can_be_copied_on"
+    "buffer::the_raw_alias_is_the_same_memory"
+    "buffer_delete::a_pending_read_survives_delete"
+    "buffer_delete::a_raw_alias_survives_delete"
+    "buffer_delete::readers_race_with_delete"
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# Installs this build and uses the prefix as strangers do. ctest runs one step each, with the environment that
+# tests/CMakeLists.txt gives; `install` comes first and the others share its prefix.
+#
+#   tests/consumer/run.sh install | static | shared | moved | no_exceptions | package | pkg_config_shared |
+#                         pkg_config_static | second_rust | add_subdirectory
+set -euo pipefail
+step=${1:?usage: run.sh STEP}
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$PURLIN_WORK_DIR/prefix
+work=$PURLIN_WORK_DIR/$step
+warnings="-Wall -Wextra -Wpedantic -Wconversion -Werror"
+package=purlin
+[[ $PURLIN_CONFIG == Debug ]] && package=purlind
+rm -rf "$work"
+mkdir -p "$work"
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# Runs a command with a PATH whose Rust tools only leave a mark: users of the prefix need none.
+without_rust() (
+  mkdir -p "$work/no_rust"
+  for tool in cargo rustc rustup; do
+    printf '#!/bin/sh\necho "%s $*" >>"%s/no_rust/calls"\nexit 1\n' "$tool" "$work" >"$work/no_rust/$tool"
+    chmod +x "$work/no_rust/$tool"
+  done
+  export PATH=$work/no_rust:$PATH
+  "$@"
+  [[ ! -e $work/no_rust/calls ]] || fail "Rust was called: $(cat "$work/no_rust/calls")"
+)
+
+# cmake_project SOURCE BUILD [ARGUMENT...]: configures, builds and runs the program `consumer`.
+cmake_project() {
+  local source=$1 build=$2
+  shift 2
+  "$CMAKE" -S "$source" -B "$build" -G "$CMAKE_GENERATOR" -DCMAKE_MAKE_PROGRAM="$CMAKE_MAKE_PROGRAM" \
+    -DCMAKE_BUILD_TYPE="$PURLIN_CONFIG" -DCMAKE_NO_SYSTEM_FROM_IMPORTED=ON "$@"
+  "$CMAKE" --build "$build"
+  "$build/consumer"
+}
+
+# find_package_project PREFIX BUILD [ARGUMENT...]
+find_package_project() {
+  local from=$1 build=$2
+  shift 2
+  without_rust cmake_project "$here/project" "$build" -DCMAKE_PREFIX_PATH="$from" -DCMAKE_CXX_FLAGS="$warnings" "$@"
+}
+
+needs_shared() { readelf -dW "$1" | grep -q "NEEDED.*\[lib${package}\.so\.0\]"; }
+
+# pkg_config_project PREFIX PROGRAM [ARGUMENT...]: compiles with what pkg-config answers to ARGUMENTs.
+pkg_config_project() {
+  local from=$1 program=$2 answer
+  shift 2
+  if ! command -v pkg-config >/dev/null; then
+    echo "skipped: pkg-config is not here"
+    exit 77
+  fi
+  answer=$(PKG_CONFIG_PATH="$from/$PURLIN_LIBDIR/pkgconfig" pkg-config --cflags --libs "$@" "$package")
+  # eval, because pkg-config quotes for the shell.
+  eval "without_rust \"\$CXX\" -std=c++17 \$warnings \"\$here/project/main.cc\" -o \"\$program\" ${linker_flags-} $answer"
+}
+
+case $step in
+install)
+  rm -rf "$prefix"
+  "$CMAKE" --install "$PURLIN_BUILD_DIR" --prefix "$prefix"
+  if (cd "$prefix" && find . -name '*cxx*' -o -name '*.rs*' -o -name '*_rust*') | grep .; then
+    fail "the prefix holds files of Rust or cxx"
+  fi
+  folders="$(for folder in "$PURLIN_BUILD_DIR" "$PURLIN_SOURCE_DIR" "${CARGO_HOME:-$HOME/.cargo}" "$prefix"; do
+    printf '(^|[^[:alnum:]._/-])%s/\n' "$(sed 's/[][\.*^$+?(){}|]/\\&/g' <<<"$folder")"
+  done)"
+  if grep -rIlE "$folders" "$prefix"; then fail "these text files name folders of the machine that built them"; fi
+  if [[ $PURLIN_CONFIG == Release ]] && grep -rlaE "$folders" "$prefix"; then
+    fail "these binaries name folders of the machine that built them"
+  fi
+  ;;
+static)
+  find_package_project "$prefix" "$work"
+  ! needs_shared "$work/consumer" || fail "linked the shared library, though nothing asked for it"
+  ;;
+shared)
+  find_package_project "$prefix" "$work" -DBUILD_SHARED_LIBS=ON
+  needs_shared "$work/consumer" || fail "BUILD_SHARED_LIBS did not choose the shared library"
+  ;;
+moved)
+  "$CMAKE" --install "$PURLIN_BUILD_DIR" --prefix "$work/first" >/dev/null
+  mv "$work/first" "$work/second place"
+  find_package_project "$work/second place" "$work/cmake_static"
+  find_package_project "$work/second place" "$work/cmake_shared" -DPURLIN_USE_STATIC_LIBS=OFF
+  needs_shared "$work/cmake_shared/consumer" || fail "PURLIN_USE_STATIC_LIBS=OFF did not choose the shared library"
+  pkg_config_project "$work/second place" "$work/pkg_config"
+  LD_LIBRARY_PATH="$work/second place/$PURLIN_LIBDIR" "$work/pkg_config"
+  ;;
+no_exceptions)
+  warnings+=" -fno-exceptions -fno-rtti"
+  find_package_project "$prefix" "$work/static"
+  find_package_project "$prefix" "$work/shared" -DBUILD_SHARED_LIBS=ON
+  ;;
+package)
+  # What find_package must refuse, and what it must say.
+  ask() {
+    local build=$work/ask
+    rm -rf "$build" && mkdir "$build"
+    printf 'cmake_minimum_required(VERSION 3.25)\nproject(ask LANGUAGES NONE)\nfind_package(purlin %s)\n' "$1" >"$build/CMakeLists.txt"
+    shift
+    "$CMAKE" -S "$build" -B "$build/b" -G "$CMAKE_GENERATOR" -DCMAKE_MAKE_PROGRAM="$CMAKE_MAKE_PROGRAM" \
+      -DCMAKE_PREFIX_PATH="$prefix" "$@" >"$build/log" 2>&1
+  }
+  version=$(sed -n 's/.*PURLIN_VERSION_STRING "\(.*\)"/\1/p' "$prefix/include/purlin/version.h")
+  ask "$version CONFIG REQUIRED COMPONENTS static shared" || { cat "$work/ask/log"; fail "$version is not found"; }
+  ! ask "0.99 CONFIG REQUIRED" || fail "version 0.99 was found"
+  ! ask "1.0 CONFIG REQUIRED" || fail "version 1.0 was found"
+  ! ask "CONFIG REQUIRED COMPONENTS nonsense" || fail "component nonsense was found"
+  # A prefix with the archive alone: the rule falls back on it, and says so when that is forbidden.
+  for component in purlin_devel purlin_static; do
+    "$CMAKE" --install "$PURLIN_BUILD_DIR" --prefix "$work/archive_only" --component "$component" >/dev/null
+  done
+  prefix=$work/archive_only
+  ask "CONFIG REQUIRED" -DBUILD_SHARED_LIBS=ON || { cat "$work/ask/log"; fail "the archive alone is not found"; }
+  ! ask "CONFIG REQUIRED" -DPURLIN_USE_STATIC_LIBS=OFF || fail "a shared library was found where there is none"
+  grep -q "asks for the shared library, which is not in" "$work/ask/log" || { cat "$work/ask/log"; fail "no reason was given"; }
+  ;;
+pkg_config_shared)
+  pkg_config_project "$prefix" "$work/consumer"
+  needs_shared "$work/consumer" || fail "pkg-config did not choose the shared library"
+  LD_LIBRARY_PATH=$prefix/$PURLIN_LIBDIR "$work/consumer"
+  ;;
+pkg_config_static)
+  linker_flags=-static pkg_config_project "$prefix" "$work/consumer" --static
+  ! readelf -dW "$work/consumer" | grep NEEDED || fail "a static program needs shared libraries"
+  "$work/consumer"
+  ;;
+second_rust)
+  # Twice: with debug code and with everything optimised into one unit, because their global names differ.
+  for profile in dev release; do
+    RUSTC=$PURLIN_RUSTC CARGO_TARGET_DIR=$PURLIN_WORK_DIR/second_rust_cargo "$PURLIN_CARGO" build --locked \
+      --manifest-path "$here/second_rust/Cargo.toml" --profile "$profile" </dev/null
+    folder=$profile
+    [[ $profile == dev ]] && folder=debug
+    second=$PURLIN_WORK_DIR/second_rust_cargo/$folder/libsecond_rust.a
+    first=$prefix/$PURLIN_LIBDIR/lib$package.a
+    "$CXX" -std=c++17 $warnings -I"$prefix/include" "$here/second_rust/main.cc" "$first" "$second" -o "$work/first_$profile"
+    "$CXX" -std=c++17 $warnings -I"$prefix/include" "$here/second_rust/main.cc" "$second" "$first" -o "$work/second_$profile"
+    "$CXX" -std=c++17 $warnings -I"$prefix/include" "$here/second_rust/main.cc" \
+      -Wl,--whole-archive "$first" "$second" -Wl,--no-whole-archive -o "$work/whole_$profile"
+    for order in first second whole; do "$work/${order}_$profile"; done
+  done
+  ;;
+add_subdirectory)
+  cmake_project "$here/subdirectory" "$work" -DPURLIN_SOURCE_DIR="$PURLIN_SOURCE_DIR" \
+    -DPURLIN_CARGO_TARGET_DIR="$PURLIN_CARGO_TARGET_DIR" -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC"
+  tests=$("$(dirname "$CMAKE")/ctest" --test-dir "$work" -N | sed -n 's/^Total Tests: //p')
+  [[ $tests == 1 ]] || fail "the parent project has $tests tests, not its own one"
+  "$CMAKE" --install "$work" --prefix "$work/prefix" >/dev/null
+  [[ ! -e $work/prefix/include/purlin ]] || fail "installing the parent installed Purlin"
+  ;;
+*) fail "no such step: $step" ;;
+esac
+echo "consumer step '$step' passed"

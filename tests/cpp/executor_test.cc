@@ -1,0 +1,339 @@
+#include "purlin/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace purlin {
+namespace {
+
+using Pool = ThreadPoolAsyncWorkRunner;
+
+Pool MakePool(std::size_t thread_count) { return Pool::Create({thread_count, "test"}).value(); }
+
+TEST(ThreadPoolTest, HasAsManyThreadsAsAsked) {
+  const Pool pool = MakePool(3);
+  EXPECT_EQ(pool.NumThreads(), 3U);
+  EXPECT_NE(pool.Describe().find('3'), std::string::npos) << pool.Describe();
+}
+
+TEST(ThreadPoolTest, ZeroThreadsTakesWhatTheMachineAllows) {
+  StatusOr<Pool> pool = Pool::Create({});
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  EXPECT_GE(pool->NumThreads(), 1U);
+  EXPECT_NE(pool->Describe().find(std::to_string(pool->NumThreads())), std::string::npos) << pool->Describe();
+}
+
+TEST(ThreadPoolTest, RefusesOptionsThatMakeNoSenseAndNamesThem) {
+  StatusOr<Pool> pool = Pool::Create({4097, "x"});
+  EXPECT_TRUE(IsInvalidArgument(pool.status())) << pool.status();
+  EXPECT_NE(pool.status().message().find("4097"), std::string::npos) << pool.status();
+  for (const std::string_view name : {std::string_view(""), std::string_view("a\0b", 3), std::string_view("a\xff")}) {
+    pool = Pool::Create({1, name});
+    EXPECT_TRUE(IsInvalidArgument(pool.status())) << pool.status();
+  }
+}
+
+TEST(ThreadPoolTest, RunsEveryTaskOnce) {
+  Pool pool = MakePool(4);
+  constexpr std::size_t kTasks = 10'000;
+  std::vector<std::atomic<int>> runs(kTasks);
+  for (std::size_t i = 0; i < kTasks; ++i) {
+    ASSERT_TRUE(pool.Schedule([&runs, i] { runs[i].fetch_add(1); }).ok());
+  }
+  ASSERT_TRUE(pool.Shutdown().ok());
+  for (const std::atomic<int>& run : runs) ASSERT_EQ(run.load(), 1);
+}
+
+TEST(ThreadPoolTest, TasksMaySchedule) {
+  Pool pool = MakePool(2);
+  EventPromise done("done");
+  const Event event = done.event();
+  ASSERT_TRUE(pool.Schedule([&pool, done = std::move(done)]() mutable {
+                    static_cast<void>(pool.Schedule([done = std::move(done)]() mutable { done.SetReady(); }));
+                  })
+                  .ok());
+  EXPECT_TRUE(event.Wait().ok());
+}
+
+TEST(ThreadPoolTest, TasksRunOnThePoolsThreads) {
+  Pool pool = MakePool(2);
+  EventPromise done("done");
+  const Event event = done.event();
+  std::thread::id ran_on;
+  ASSERT_TRUE(pool.Schedule([&] {
+                    ran_on = std::this_thread::get_id();
+                    done.SetReady();
+                  })
+                  .ok());
+  ASSERT_TRUE(event.Wait().ok());
+  EXPECT_NE(ran_on, std::this_thread::get_id());
+}
+
+TEST(ThreadPoolTest, TheLastHandleDrains) {
+  std::atomic<int> ran{0};
+  {
+    std::optional<Pool> pool(MakePool(2));
+    const Pool copy = *pool;
+    Pool assigned = MakePool(1);
+    assigned = copy;
+    Pool moved = std::move(assigned);
+    for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(pool->Schedule([&ran] { ran.fetch_add(1); }).ok());
+    pool.reset();
+    ASSERT_TRUE(moved.Schedule([&ran] { ran.fetch_add(1); }).ok()) << "the other handles keep it";
+  }
+  EXPECT_EQ(ran.load(), 1'001);
+}
+
+/// Counts its calls, and the ends of what it stands for (not of moved-from copies).
+struct Counted {
+  Counted(std::atomic<int>* calls_in, std::atomic<int>* ends_in) : calls(calls_in), ends(ends_in) {}
+  Counted(Counted&& other) noexcept : calls(other.calls), ends(std::exchange(other.ends, nullptr)) {}
+  ~Counted() {
+    if (ends != nullptr) ends->fetch_add(1);
+  }
+  void operator()() const { calls->fetch_add(1); }
+  std::atomic<int>* calls;
+  std::atomic<int>* ends;
+};
+
+TEST(ThreadPoolTest, AfterShutdownTasksAreRefusedAndDestroyedBeforeTheAnswer) {
+  Pool pool = MakePool(1);
+  ASSERT_TRUE(pool.Shutdown().ok());
+  ASSERT_TRUE(pool.Shutdown().ok()) << "again";
+  std::atomic<int> calls{0};
+  std::atomic<int> ends{0};
+  EXPECT_TRUE(IsCancelled(pool.Schedule(Counted(&calls, &ends))));
+  EXPECT_EQ(ends.load(), 1);
+  EXPECT_TRUE(IsCancelled(pool.ScheduleWhenReady({}, Counted(&calls, &ends))));
+  EXPECT_EQ(ends.load(), 2);
+  EXPECT_EQ(calls.load(), 0);
+
+  EventPromise promise("owed");
+  const Event event = promise.event();
+  EXPECT_TRUE(IsCancelled(pool.Schedule([promise = std::move(promise)]() mutable { promise.SetReady(); })));
+  EXPECT_EQ(event.state(), EventState::kError) << "what the task owed is told";
+  EXPECT_NE(event.error().message().find("'owed'"), std::string::npos) << event.error();
+}
+
+TEST(ThreadPoolTest, ShutdownOnAThreadOfThePoolIsRefused) {
+  Pool pool = MakePool(1);
+  Status answer;
+  EventPromise done("done");
+  const Event event = done.event();
+  ASSERT_TRUE(pool.Schedule([&] {
+                    answer = pool.Shutdown();
+                    done.SetReady();
+                  })
+                  .ok());
+  ASSERT_TRUE(event.Wait().ok());
+  EXPECT_TRUE(IsFailedPrecondition(answer)) << answer;
+  EXPECT_TRUE(pool.Schedule([] {}).ok()) << "nothing happened";
+}
+
+TEST(ThreadPoolTest, AnEmptyTaskIsRefused) {
+  Pool pool = MakePool(1);
+  Task task([] {});
+  std::move(task).Run();
+  EXPECT_TRUE(IsInvalidArgument(pool.Execute(std::move(task))));  // NOLINT(bugprone-use-after-move): the point.
+}
+
+TEST(ScheduleWhenReadyTest, RunsAfterAllEvents) {
+  Pool pool = MakePool(2);
+  EventPromise a("a");
+  EventPromise b("b");
+  EventPromise done("done");
+  const Event event = done.event();
+  std::atomic<bool> early{true};
+  ASSERT_TRUE(pool.ScheduleWhenReady({a.event(), Event(), b.event()},
+                                     [&early, done = std::move(done)]() mutable {
+                                       done.Set(early.load() ? InternalError("too early") : OkStatus());
+                                     })
+                  .ok());
+  a.SetReady();
+  EXPECT_FALSE(event.IsReady());
+  early = false;
+  b.SetReady();
+  EXPECT_TRUE(event.Wait().ok()) << event.error();
+}
+
+TEST(ScheduleWhenReadyTest, WithoutPendingEventsRunsSoon) {
+  Pool pool = MakePool(1);
+  for (const bool some : {false, true}) {
+    EventPromise done("done");
+    const Event event = done.event();
+    const std::vector<Event> events(some ? 3 : 0);
+    ASSERT_TRUE(pool.ScheduleWhenReady(events, [done = std::move(done)]() mutable { done.SetReady(); }).ok());
+    EXPECT_TRUE(event.Wait().ok());
+  }
+}
+
+TEST(ScheduleWhenReadyTest, RunsAfterFailedEventsToo) {
+  Pool pool = MakePool(1);
+  EventPromise failing("failing");
+  EventPromise done("done");
+  const Event event = done.event();
+  ASSERT_TRUE(pool.ScheduleWhenReady({failing.event()}, [&done] { done.SetReady(); }).ok());
+  failing.SetError(AbortedError("x"));
+  EXPECT_TRUE(event.Wait().ok());
+}
+
+TEST(ScheduleWhenReadyTest, TellsAClosureThatAsksWhichErrorCameFirstByIndex) {
+  Pool pool = MakePool(2);
+  EventPromise a("a");
+  EventPromise b("b");
+  EventPromise done("done");
+  const Event event = done.event();
+  ASSERT_TRUE(
+      pool.ScheduleWhenReady({Event(), a.event(), b.event()}, [&done](const Status& status) { done.SetError(status); })
+          .ok());
+  b.SetError(InternalError("b"));
+  a.SetError(AbortedError("a"));
+  EXPECT_EQ(event.Wait(), AbortedError("a"));
+
+  EventPromise good("good");
+  const Event good_event = good.event();
+  ASSERT_TRUE(pool.ScheduleWhenReady({Event()}, [&good](Status status) { good.Set(std::move(status)); }).ok());
+  EXPECT_TRUE(good_event.Wait().ok());
+}
+
+TEST(ScheduleWhenReadyTest, WhatStillWaitsAtShutdownIsDestroyedUncalled) {
+  Pool pool = MakePool(1);
+  std::atomic<int> calls{0};
+  std::atomic<int> ends{0};
+  EventPromise promise("late");
+  ASSERT_TRUE(pool.ScheduleWhenReady({promise.event()}, Counted(&calls, &ends)).ok());
+  ASSERT_TRUE(pool.Shutdown().ok());
+  EXPECT_EQ(ends.load(), 0);
+  promise.SetReady();
+  EXPECT_EQ(calls.load(), 0);
+  EXPECT_EQ(ends.load(), 1);
+}
+
+TEST(ScheduleWhenReadyTest, WhatStillWaitsWhenTheLastHandleGoesIsDestroyedUncalled) {
+  std::atomic<int> calls{0};
+  std::atomic<int> ends{0};
+  EventPromise promise("late");
+  {
+    Pool pool = MakePool(1);
+    ASSERT_TRUE(pool.ScheduleWhenReady({promise.event()}, Counted(&calls, &ends)).ok());
+  }
+  promise.SetReady();
+  EXPECT_EQ(calls.load(), 0);
+  EXPECT_EQ(ends.load(), 1);
+}
+
+/// Calls ParallelFor and checks that the ranges cover [0, count) once each and are no longer than `grain`.
+void ExpectCovers(AsyncWorkRunner& runner, std::size_t count, std::size_t grain) {
+  std::vector<std::atomic<int>> visits(count);
+  std::atomic<std::size_t> longest{0};
+  const Status status = runner.ParallelFor(count, grain, [&](std::size_t begin, std::size_t end) {
+    EXPECT_LT(begin, end);
+    EXPECT_LE(end, count);
+    std::size_t seen = longest.load();
+    while (seen < end - begin && !longest.compare_exchange_weak(seen, end - begin)) {
+    }
+    for (std::size_t i = begin; i < end; ++i) visits[i].fetch_add(1);
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  for (const std::atomic<int>& visit : visits) EXPECT_EQ(visit.load(), 1);
+  EXPECT_LE(longest.load(), grain == 0 ? count : grain);
+}
+
+TEST(ParallelForTest, CoversTheRangeOnceInPiecesOfAtMostAGrain) {
+  Pool pool = MakePool(3);
+  for (const std::size_t count : {0, 1, 2, 7, 100, 1'000}) {
+    for (const std::size_t grain : {0, 1, 3, 100, 5'000}) ExpectCovers(pool, count, grain);
+  }
+}
+
+TEST(ParallelForTest, ExtremeGrainsAreFine) {
+  Pool pool = MakePool(2);
+  ExpectCovers(pool, 10, static_cast<std::size_t>(-1));
+}
+
+TEST(ParallelForTest, NestsInAFullPool) {
+  Pool pool = MakePool(2);
+  std::atomic<int> cells{0};
+  std::array<EventPromise, 2> done = {EventPromise("a"), EventPromise("b")};
+  for (EventPromise& promise : done) {
+    ASSERT_TRUE(pool.Schedule([&pool, &cells, &promise] {
+                      promise.Set(pool.ParallelFor(4, 1, [&](std::size_t, std::size_t) {
+                        static_cast<void>(
+                            pool.ParallelFor(4, 1, [&](std::size_t, std::size_t) { cells.fetch_add(1); }));
+                      }));
+                    })
+                    .ok());
+  }
+  EXPECT_TRUE(done[0].event().Wait().ok());
+  EXPECT_TRUE(done[1].event().Wait().ok());
+  EXPECT_EQ(cells.load(), 2 * 4 * 4);
+}
+
+TEST(ParallelForTest, UsesIdleWorkers) {
+  Pool pool = MakePool(1);
+  EventPromise both("both");
+  const Event event = both.event();
+  std::atomic<int> inside{0};
+  const Status status = pool.ParallelFor(2, 1, [&](std::size_t, std::size_t) {
+    if (inside.fetch_add(1) == 1) both.SetReady();
+    static_cast<void>(event.Wait());  // Returns only if the two calls are on two threads.
+  });
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(ParallelForTest, BodyMayBeANamedMutableObject) {
+  Pool pool = MakePool(1);
+  std::atomic<std::size_t> sum{0};
+  auto body = [&sum](std::size_t begin, std::size_t end) mutable { sum.fetch_add(end - begin); };
+  EXPECT_TRUE(pool.ParallelFor(10, 2, body).ok());
+  const auto constant = body;
+  static_cast<void>(constant);
+  EXPECT_EQ(sum.load(), 10U);
+}
+
+/// A runner of the user's: everything inline.
+class InlineRunner final : public AsyncWorkRunner {
+ public:
+  Status Execute(Task task) override {
+    std::move(task).Run();
+    return OkStatus();
+  }
+  Status ExecuteWhenReady(Span<const Event> events, Task task) override {
+    WhenAll(events).OnReady([task = std::move(task)]() mutable { std::move(task).Run(); });
+    return OkStatus();
+  }
+  Status ParallelForRanges(std::size_t count, std::size_t, bool (*call)(void*, std::size_t, std::size_t),
+                           void* data) override {
+    return count == 0 || call(data, 0, count) ? OkStatus() : InternalError("threw");
+  }
+};
+
+TEST(AsyncWorkRunnerTest, MayBeTheUsersOwn) {
+  InlineRunner runner;
+  int ran = 0;
+  EXPECT_TRUE(runner.Schedule([&ran] { ++ran; }).ok());
+  EXPECT_EQ(ran, 1);
+  EventPromise promise("p");
+  EXPECT_TRUE(
+      runner.ScheduleWhenReady({promise.event()}, [&ran](const Status& status) { ran += IsAborted(status) ? 1 : 100; })
+          .ok());
+  EXPECT_EQ(ran, 1);
+  promise.SetError(AbortedError("x"));
+  EXPECT_EQ(ran, 2);
+  ExpectCovers(runner, 10, 0);
+}
+
+}  // namespace
+}  // namespace purlin

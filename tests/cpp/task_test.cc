@@ -1,0 +1,171 @@
+// Tasks: closures that are called once or destroyed uncalled, and what they cost.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "purlin/executor.h"
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+}  // namespace
+
+// Every allocation of this program's C++ is counted. Not inlined: gcc would take the pairs apart and see malloc beside
+// delete (-Wmismatched-new-delete).
+#define PURLIN_TEST_NOINLINE __attribute__((noinline))
+PURLIN_TEST_NOINLINE void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(size)) return memory;
+  std::abort();
+}
+PURLIN_TEST_NOINLINE void* operator new(std::size_t size, std::align_val_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t align = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(align, (size + align - 1) / align * align)) return memory;
+  std::abort();
+}
+PURLIN_TEST_NOINLINE void operator delete(void* memory) noexcept { std::free(memory); }
+PURLIN_TEST_NOINLINE void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+PURLIN_TEST_NOINLINE void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+PURLIN_TEST_NOINLINE void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace purlin {
+namespace {
+
+/// Counts its calls, and the ends of what it stands for (not of moved-from copies).
+struct Counted {
+  Counted(int* calls_in, int* ends_in) : calls(calls_in), ends(ends_in) {}
+  Counted(Counted&& other) noexcept : calls(other.calls), ends(std::exchange(other.ends, nullptr)) {}
+  ~Counted() {
+    if (ends != nullptr) ++*ends;
+  }
+  void operator()() const { ++*calls; }
+  int* calls;
+  int* ends;
+};
+
+/// A closure of `kBytes` bytes.
+template <std::size_t kBytes>
+struct Sized {
+  std::array<unsigned char, kBytes> bytes{};
+  void operator()() const {}
+};
+
+template <typename F>
+std::size_t AllocationsOfTask(F f) {
+  const std::size_t before = allocations.load();
+  Task task(std::move(f));
+  std::move(task).Run();
+  return allocations.load() - before;
+}
+
+TEST(TaskTest, RunsOnceAndDestroysTheClosure) {
+  int calls = 0;
+  int ends = 0;
+  Task task(Counted(&calls, &ends));
+  EXPECT_TRUE(task);
+  EXPECT_EQ(calls + ends, 0);
+  std::move(task).Run();
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(ends, 1);
+  EXPECT_FALSE(task);     // NOLINT(bugprone-use-after-move): the contract.
+  std::move(task).Run();  // NOLINT(bugprone-use-after-move): nothing happens.
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(TaskTest, DestroysAnUncalledClosureOnce) {
+  int calls = 0;
+  int ends = 0;
+  {
+    const Task task(Counted(&calls, &ends));
+  }
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(ends, 1);
+}
+
+TEST(TaskTest, MovesWithoutMovingTheClosure) {
+  int calls = 0;
+  int ends = 0;
+  Task a(Counted(&calls, &ends));
+  Task b = std::move(a);
+  EXPECT_FALSE(a);  // NOLINT(bugprone-use-after-move): the contract.
+  Task c([] {});
+  c = std::move(b);
+  EXPECT_EQ(ends, 0);
+  c = Task([] {});
+  EXPECT_EQ(calls, 0) << "assigning destroys what was there, uncalled";
+  EXPECT_EQ(ends, 1);
+}
+
+TEST(TaskTest, IsOneWordAndMoveOnly) {
+  static_assert(sizeof(Task) == sizeof(void*));
+  static_assert(!std::is_copy_constructible_v<Task> && std::is_nothrow_move_constructible_v<Task>);
+}
+
+TEST(TaskTest, ClosuresMayBeMoveOnlyMutableAndOfAnyAlignment) {
+  int sum = 0;
+  std::move(Task([&sum, five = std::make_unique<int>(5)]() mutable { sum += (*five)++; })).Run();
+  EXPECT_EQ(sum, 5);
+  struct alignas(64) Wide {
+    int value = 7;
+  };
+  std::uintptr_t address = 1;
+  std::move(Task([&address, wide = Wide()] { address = reinterpret_cast<std::uintptr_t>(&wide) % 64; })).Run();
+  EXPECT_EQ(address, 0U);
+}
+
+TEST(TaskTest, SmallClosuresCostNoAllocation) {
+  EXPECT_EQ(AllocationsOfTask(Sized<1>()), 0U);
+  EXPECT_EQ(AllocationsOfTask(Sized<40>()), 0U) << "40 bytes are inline";
+  EXPECT_EQ(AllocationsOfTask(Sized<41>()), 1U) << "41 are not";
+  struct alignas(16) Aligned {
+    void operator()() const {}
+  };
+  EXPECT_EQ(AllocationsOfTask(Aligned()), 1U) << "alignment above 8 is not";
+}
+
+TEST(TaskTest, NodesAreRecycled) {
+  internal::TaskNode* first = internal::TaskAllocate();
+  internal::TaskFree(first);
+  internal::TaskNode* second = internal::TaskAllocate();
+  EXPECT_EQ(first, second);
+  internal::TaskFree(second);
+}
+
+TEST(TaskTest, SchedulingSmallClosuresOnAPoolCostsNoAllocation) {
+  StatusOr<ThreadPoolAsyncWorkRunner> pool = ThreadPoolAsyncWorkRunner::Create({2, "count"});
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  constexpr int kTasks = 1'000;
+  std::atomic<int> left{kTasks};
+  EventPromise done("done");
+  const Event event = done.event();
+  const std::size_t before = allocations.load();
+  for (int i = 0; i < kTasks; ++i) {
+    const Status status = pool->Schedule([&left, &done] {
+      if (left.fetch_sub(1) == 1) done.SetReady();
+    });
+    if (!status.ok()) ADD_FAILURE() << status;
+  }
+  static_cast<void>(event.Wait());
+  EXPECT_EQ(allocations.load() - before, 0U);
+}
+
+TEST(TaskTest, NodesMayBeFreedOnAnotherThread) {
+  StatusOr<ThreadPoolAsyncWorkRunner> pool = ThreadPoolAsyncWorkRunner::Create({1, "free"});
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(pool->Schedule([&ran] { ran.fetch_add(1); }).ok());
+  ASSERT_TRUE(pool->Shutdown().ok());
+  EXPECT_EQ(ran.load(), 10'000);
+}
+
+}  // namespace
+}  // namespace purlin

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Compiles every header under include/ alone, and twice in a row, with all warnings as errors.
+#
+#   tests/headers/check.sh COMPILER STANDARD      such as: tests/headers/check.sh g++ c++17
+#
+# Exit code 1 if one does not compile, 77 if COMPILER is not there.
+set -euo pipefail
+compiler=${1-} standard=${2:?usage: check.sh COMPILER STANDARD}
+include=$(cd "$(dirname "$0")/../../include" && pwd)
+
+if [[ -z $compiler || $compiler == *-NOTFOUND ]] || ! command -v "$compiler" >/dev/null; then
+  echo "skipped: no such compiler here: '$compiler'; no header was compiled as $standard with it"
+  exit 77
+fi
+
+compile_alone() {
+  local header=$1
+  printf '#include "%s"\n#include "%s"\n' "$header" "$header" |
+    "$compiler" -x c++ -std="$standard" -Wall -Wextra -Wpedantic -Wconversion -Werror -fno-exceptions -fno-rtti \
+      -I"$include" -fsyntax-only - || { echo "FAILED: $header does not compile alone"; return 1; }
+}
+export -f compile_alone
+export compiler standard include
+
+mapfile -t headers < <(cd "$include" && find purlin -name '*.h' | sort)
+((${#headers[@]} > 0)) || { echo "no header under include/"; exit 1; }
+printf '%s\0' "${headers[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'compile_alone "{}"'
+echo "${#headers[@]} headers compile alone: $("$compiler" --version | head -n 1), $standard"

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# What the public headers may include: headers of the C++ standard library, and each other. Not absl, not rust/cxx.h, not
+# what cxx generates, nothing of cpp/. Exit code 1 if one does otherwise.
+set -euo pipefail
+include=$(cd "$(dirname "$0")/../../include" && pwd)
+standard_headers=" algorithm any array atomic bitset charconv chrono cmath complex condition_variable cstdarg cstddef
+  cstdint cstdio cstdlib cstring ctime deque exception execution filesystem forward_list fstream functional future
+  initializer_list iomanip ios iosfwd iostream istream iterator limits list locale map memory memory_resource mutex new
+  numeric optional ostream queue random ratio regex scoped_allocator set shared_mutex source_location span sstream stack
+  stdexcept streambuf string string_view system_error thread tuple type_traits typeindex typeinfo unordered_map
+  unordered_set utility valarray variant vector version "
+standard_headers=$(tr -s ' \n' ' ' <<<"$standard_headers")
+
+failed=0
+while IFS=: read -r file line text; do
+  if [[ $text =~ ^[[:space:]]*#[[:space:]]*include[[:space:]]*\<([^\>]+)\> ]]; then
+    [[ " $standard_headers " == *" ${BASH_REMATCH[1]} "* ]] && continue
+  elif [[ $text =~ ^[[:space:]]*#[[:space:]]*include[[:space:]]*\"(purlin/[^\"]+)\" ]]; then
+    [[ -f $include/${BASH_REMATCH[1]} ]] && continue
+  fi
+  echo "$file:$line: not of the standard library and not of include/purlin: $text"
+  failed=1
+done < <(cd "$include" && grep -rnE '^[[:space:]]*#[[:space:]]*include' .)
+
+# Names as well, so that a forward declaration does not tie users to them.
+if (cd "$include" && grep -rnE 'absl::|rust::|cxxbridge' . | grep -vE '^[^:]+:[0-9]+: *//'); then
+  echo "names of absl or cxx in public headers"
+  failed=1
+fi
+((failed == 0)) && echo "the headers include the standard library and each other, nothing else"
+exit "$failed"

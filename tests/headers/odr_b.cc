@@ -1,0 +1,15 @@
+// See odr_a.cc; this one without exceptions and RTTI.
+#include "purlin/purlin.h"
+#include "purlin/purlin.h"  // NOLINT(readability-duplicate-include): the guards are what is tested.
+
+namespace odr {
+
+int CountFromB() {
+  int calls = 0;
+  purlin::EventPromise promise("odr b");
+  promise.event().OnReady([&calls](const purlin::Status& status) { calls += status.ok() ? 1 : 0; });
+  promise.SetReady();
+  return calls;
+}
+
+}  // namespace odr
