@@ -5,7 +5,7 @@ load(":rust_host.bzl", "rust_host")
 def _purlin_impl(_module_ctx):
     rust_host(
         name = "purlin_rust_host",
-        lockfile = "//:Cargo.lock",
+        lockfile = Label("//:Cargo.lock"),
     )
 
 purlin = module_extension(

@@ -1,8 +1,8 @@
 // What the basic operations cost, beside what the standard library offers for the same work.
 //
 // Every row is measured in rounds; ours and the peer take turns within a round, so that a noisy machine disturbs both
-// alike. Printed are the minimum and the median over the rounds in ns per operation, heap allocations per operation, and
-// the ratio of the minima. Compare ratios: absolute times belong to the machine and the moment.
+// alike. Printed are the minimum and the median over the rounds in ns per operation, heap allocations per operation,
+// and the ratio of the minima. Compare ratios: absolute times belong to the machine and the moment.
 //
 //   make bench        (or: build/release/benches/core_bench [rounds])
 #include <algorithm>
@@ -165,52 +165,68 @@ int main(int argc, char** argv) {
     return 1;
   }
   StdPool std_pool(2);
-  std::printf("| operation                | min ns   | med ns   | alloc | peer                   | min ns   | med ns   "
-              "| alloc | ratio |\n|---|---|---|---|---|---|---|---|---|\n");
+  std::printf(
+      "| operation                | min ns   | med ns   | alloc | peer                   | min ns   | med ns   "
+      "| alloc | ratio |\n|---|---|---|---|---|---|---|---|---|\n");
 
-  Compare("make, set, drop", "mutex+condition event", rounds, 20000, [](std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) purlin::EventPromise("bench").SetReady();
-  }, [](std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) std::make_shared<StdEvent>()->Set();
-  });
-  Compare("make, set, drop", "std::promise", rounds, 20000, [](std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) purlin::EventPromise("bench").SetReady();
-  }, [](std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) std::promise<void>().set_value();
-  });
-  Compare("copy and drop a reference", "shared_ptr", rounds, 200000, [](std::size_t count) {
-    purlin::EventPromise promise("bench");
-    const purlin::Event event = promise.event();
-    for (std::size_t i = 0; i < count; ++i) purlin::Event copy(event);
-    promise.SetReady();
-  }, [](std::size_t count) {
-    const auto event = std::make_shared<StdEvent>();
-    for (std::size_t i = 0; i < count; ++i) auto copy(event);
-  });
+  Compare(
+      "make, set, drop", "mutex+condition event", rounds, 20000,
+      [](std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) purlin::EventPromise("bench").SetReady();
+      },
+      [](std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) std::make_shared<StdEvent>()->Set();
+      });
+  Compare(
+      "make, set, drop", "std::promise", rounds, 20000,
+      [](std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) purlin::EventPromise("bench").SetReady();
+      },
+      [](std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) std::promise<void>().set_value();
+      });
+  Compare(
+      "copy and drop a reference", "shared_ptr", rounds, 200000,
+      [](std::size_t count) {
+        purlin::EventPromise promise("bench");
+        const purlin::Event event = promise.event();
+        for (std::size_t i = 0; i < count; ++i) purlin::Event copy(event);
+        promise.SetReady();
+      },
+      [](std::size_t count) {
+        const auto event = std::make_shared<StdEvent>();
+        for (std::size_t i = 0; i < count; ++i) auto copy(event);
+      });
   for (const std::size_t waiters : {1U, 10U, 100U}) {
     const std::string name = "make, " + std::to_string(waiters) + " OnReady, set";
-    Compare(name.c_str(), "mutex+condition event", rounds, 20000 / waiters, [waiters](std::size_t count) {
-      std::size_t calls = 0;
-      for (std::size_t i = 0; i < count; ++i) {
-        purlin::EventPromise promise("bench");
-        for (std::size_t w = 0; w < waiters; ++w) promise.event().OnReady([&calls] { ++calls; });
-        promise.SetReady();
-      }
-      if (calls != count * waiters) std::abort();
-    }, [waiters](std::size_t count) {
-      std::size_t calls = 0;
-      for (std::size_t i = 0; i < count; ++i) {
-        auto event = std::make_shared<StdEvent>();
-        for (std::size_t w = 0; w < waiters; ++w) event->OnReady([&calls] { ++calls; });
-        event->Set();
-      }
-      if (calls != count * waiters) std::abort();
-    });
+    Compare(
+        name.c_str(), "mutex+condition event", rounds, 20000 / waiters,
+        [waiters](std::size_t count) {
+          std::size_t calls = 0;
+          for (std::size_t i = 0; i < count; ++i) {
+            purlin::EventPromise promise("bench");
+            for (std::size_t w = 0; w < waiters; ++w) promise.event().OnReady([&calls] { ++calls; });
+            promise.SetReady();
+          }
+          if (calls != count * waiters) std::abort();
+        },
+        [waiters](std::size_t count) {
+          std::size_t calls = 0;
+          for (std::size_t i = 0; i < count; ++i) {
+            auto event = std::make_shared<StdEvent>();
+            for (std::size_t w = 0; w < waiters; ++w) event->OnReady([&calls] { ++calls; });
+            event->Set();
+          }
+          if (calls != count * waiters) std::abort();
+        });
   }
-  Compare("schedule 2000, wait", "one locked queue", rounds, 2000, [&pool](std::size_t count) {
-    RunAll(count, [&pool](auto task) { pool->Schedule(std::move(task)).IgnoreError(); });
-  }, [&std_pool](std::size_t count) {
-    RunAll(count, [&std_pool](auto task) { std_pool.Schedule(std::move(task)); });
-  });
+  Compare(
+      "schedule 2000, wait", "one locked queue", rounds, 2000,
+      [&pool](std::size_t count) {
+        RunAll(count, [&pool](auto task) { pool->Schedule(std::move(task)).IgnoreError(); });
+      },
+      [&std_pool](std::size_t count) {
+        RunAll(count, [&std_pool](auto task) { std_pool.Schedule(std::move(task)); });
+      });
   return 0;
 }

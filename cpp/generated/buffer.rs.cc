@@ -448,7 +448,7 @@ public:
 } // namespace rust
 
 namespace purlin {
-  namespace v0 {
+  inline namespace v0 {
     namespace internal {
       struct BufferRep;
     }

@@ -426,7 +426,7 @@ std::size_t align_of() {
 } // namespace rust
 
 namespace purlin {
-  namespace v0 {
+  inline namespace v0 {
     namespace internal {
       struct BufferRep;
     }

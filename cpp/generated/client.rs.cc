@@ -502,7 +502,7 @@ public:
 } // namespace rust
 
 namespace purlin {
-  namespace v0 {
+  inline namespace v0 {
     namespace internal {
       struct ClientRep;
     }

@@ -531,7 +531,7 @@ namespace purlin {
   namespace ffi {
     struct MemoryStats;
   }
-  namespace v0 {
+  inline namespace v0 {
     namespace internal {
       struct DeviceRep;
       struct MemorySpaceRep;

@@ -427,7 +427,7 @@ std::size_t align_of() {
 } // namespace rust
 
 namespace purlin {
-  namespace v0 {
+  inline namespace v0 {
     namespace internal {
       struct ThreadPoolRep;
     }

@@ -95,7 +95,7 @@ std::size_t align_of() {
 } // namespace rust
 
 namespace purlin {
-  namespace v0 {
+  inline namespace v0 {
     namespace internal {
       using EventHeader = ::purlin::v0::internal::EventHeader;
       struct RawBufferRep;

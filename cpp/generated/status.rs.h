@@ -8,7 +8,7 @@
 #endif // __clang__
 
 namespace purlin {
-  namespace v0 {
+  inline namespace v0 {
     namespace internal {
       using StatusRep = ::purlin::v0::internal::StatusRep;
     }

@@ -35,7 +35,7 @@ purlin::Status Run() {
   purlin::Status status = client->runner().ScheduleWhenReady({copy->ready_event()}, std::move(convert), "convert");
   if (!status.ok()) return status;
 
-  // The way back waits for the task; only here does this thread wait, for all of it.
+  // The way back waits for the task, and this thread for the way back.
   float fahrenheit[4];
   status = output->CopyToHost(fahrenheit, 0, sizeof(fahrenheit), {converted}).Wait();
   if (status.ok()) std::printf("%g %g %g %g\n", fahrenheit[0], fahrenheit[1], fahrenheit[2], fahrenheit[3]);

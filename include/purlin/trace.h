@@ -18,8 +18,8 @@ inline namespace v0 {
 /// Begins to record, in memory, what the whole process does; StopTrace() writes it to `path` in Chrome's JSON format.
 /// The file is tried out now: kInvalidArgument (an empty or overlong path, or no regular file), kNotFound,
 /// kPermissionDenied, kResourceExhausted, kFailedPrecondition or kUnknown, naming the path and the system's reason.
-/// kFailedPrecondition also: a trace is being recorded or still being written, or the host program (in Rust) has installed
-/// a `tracing` subscriber of its own; the first call installs Purlin's, for good.
+/// kFailedPrecondition also: a trace is being recorded or still being written, or the host program (in Rust) has
+/// installed a `tracing` subscriber of its own; the first call installs Purlin's, for good.
 PURLIN_API Status StartTrace(std::string_view path);
 
 /// Ends the recording and writes the file: whole, under a temporary name that is then renamed, so a failure leaves what

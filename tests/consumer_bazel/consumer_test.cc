@@ -20,9 +20,8 @@ purlin::Status VersionsAgree() {
 purlin::Status CopyThroughDevices(const purlin::Client& client) {
   const std::vector<std::int32_t> sent = {3, 1, 4, 1, 5, 9};
   const std::vector<purlin::Device> devices = client.devices();
-  purlin::StatusOr<purlin::Buffer> first =
-      purlin::Buffer::FromHost(sent.data(), sent.size() * sizeof(std::int32_t), purlin::DType::kS32, {2, 3},
-                               devices[0].default_memory_space());
+  purlin::StatusOr<purlin::Buffer> first = purlin::Buffer::FromHost(
+      sent.data(), sent.size() * sizeof(std::int32_t), purlin::DType::kS32, {2, 3}, devices[0].default_memory_space());
   if (!first.ok()) return first.status();
   purlin::StatusOr<purlin::Buffer> second = first->CopyToDevice(devices[1]);
   if (!second.ok()) return second.status();
@@ -38,11 +37,10 @@ purlin::Status RunAfterAnEvent(const purlin::Client& client) {
   purlin::Event finished = done.event();
   int answer = 0;
   purlin::ThreadPoolAsyncWorkRunner runner = client.runner();
-  purlin::Status scheduled =
-      runner.ScheduleWhenReady({go.event()}, [&answer, done = std::move(done)]() mutable {
-        answer = 42;
-        done.SetReady();
-      });
+  purlin::Status scheduled = runner.ScheduleWhenReady({go.event()}, [&answer, done = std::move(done)]() mutable {
+    answer = 42;
+    done.SetReady();
+  });
   if (!scheduled.ok()) return scheduled;
   if (finished.IsReady()) return purlin::InternalError("the task ran before its event");
   go.SetReady();

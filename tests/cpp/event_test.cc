@@ -312,7 +312,7 @@ TEST(WhenAllTest, CompletesWithTheLast) {
   std::vector<Event> events;
   for (int i = 0; i < 5; ++i) events.push_back(promises.emplace_back("p").event());
   const Event all = WhenAll(events);
-  for (const std::size_t i : {3, 0, 4, 1}) {
+  for (const std::size_t i : {3U, 0U, 4U, 1U}) {
     promises[i].SetReady();
     EXPECT_FALSE(all.IsReady());
   }

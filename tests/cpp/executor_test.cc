@@ -253,8 +253,8 @@ void ExpectCovers(AsyncWorkRunner& runner, std::size_t count, std::size_t grain)
 
 TEST(ParallelForTest, CoversTheRangeOnceInPiecesOfAtMostAGrain) {
   Pool pool = MakePool(3);
-  for (const std::size_t count : {0, 1, 2, 7, 100, 1'000}) {
-    for (const std::size_t grain : {0, 1, 3, 100, 5'000}) ExpectCovers(pool, count, grain);
+  for (const std::size_t count : {0U, 1U, 2U, 7U, 100U, 1'000U}) {
+    for (const std::size_t grain : {0U, 1U, 3U, 100U, 5'000U}) ExpectCovers(pool, count, grain);
   }
 }
 

@@ -111,7 +111,7 @@ void Attach(EventHeader* event, F&& waiter) {
     if ((word & kTerminalBit) != 0) {  // Lost the race against the completion.
       return RunWaiterNow(event, [node, event] { node->base.invoke(&node->base, event); });
     }
-    node->base.next = reinterpret_cast<Waiter*>(word & kWaiterMask);
+    node->base.next = reinterpret_cast<Waiter*>(word & kWaiterMask);  // NOLINT(performance-no-int-to-ptr)
     // Release publishes the node to the completing exchange (acquire); acquire on failure sees the completion.
   } while (!event->word.compare_exchange_weak(word, reinterpret_cast<std::uintptr_t>(node) | (word & ~kWaiterMask),
                                               std::memory_order_release, std::memory_order_acquire));

@@ -76,7 +76,7 @@ fn generate(sources: &Path) -> Result<Files, String> {
 
 /// Reopens `purlin::v0` as the inline namespace that it is; cxx does not know of such, and clang warns.
 fn reopen_inline(code: Vec<u8>) -> Vec<u8> {
-    String::from_utf8_lossy(&code).replace("\nnamespace v0 {", "\ninline namespace v0 {").into_bytes()
+    String::from_utf8_lossy(&code).replace("namespace v0 {", "inline namespace v0 {").into_bytes()
 }
 
 /// Names of the files in `folder` that are missing, differ, or should not be there.

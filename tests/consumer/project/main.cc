@@ -18,9 +18,8 @@ int Fail(const char* what, const purlin::Status& status) {
 purlin::Status RoundTrip(const purlin::Client& client) {
   const std::vector<float> sent = {1.0F, 2.0F, 3.0F, 4.0F};
   const std::vector<purlin::Device> devices = client.devices();
-  purlin::StatusOr<purlin::Buffer> first =
-      purlin::Buffer::FromHost(sent.data(), sent.size() * sizeof(float), purlin::DType::kF32, {2, 2},
-                               devices[0].default_memory_space());
+  purlin::StatusOr<purlin::Buffer> first = purlin::Buffer::FromHost(
+      sent.data(), sent.size() * sizeof(float), purlin::DType::kF32, {2, 2}, devices[0].default_memory_space());
   if (!first.ok()) return first.status();
   purlin::StatusOr<purlin::Buffer> second = first->CopyToDevice(devices[1]);
   if (!second.ok()) return second.status();
@@ -46,7 +45,8 @@ purlin::Status RunTask(const purlin::Client& client) {
 }  // namespace
 
 int main() {
-  if (purlin::AbiVersion() != purlin::kAbiVersion || std::string_view(purlin::VersionString()) != PURLIN_VERSION_STRING) {
+  if (purlin::AbiVersion() != purlin::kAbiVersion ||
+      std::string_view(purlin::VersionString()) != PURLIN_VERSION_STRING) {
     std::fprintf(stderr, "headers %s, library %s\n", PURLIN_VERSION_STRING, purlin::VersionString());
     return 1;
   }

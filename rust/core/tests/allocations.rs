@@ -1,0 +1,80 @@
+//! What costs no heap allocation, counted. A process of its own, because it replaces the global allocator.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use purlin::{Event, EventPromise, Status, ThreadPool, ThreadPoolOptions, when_all};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are those of the system's allocator.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static GLOBAL: Counting = Counting;
+
+fn allocations_of(f: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    f();
+    ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
+/// One test, so that nothing else in this process allocates meanwhile.
+#[test]
+fn allocations_are_as_documented() {
+    small_tasks_cost_none_once_the_nodes_are_warm();
+    events_cost_what_they_say();
+}
+
+fn small_tasks_cost_none_once_the_nodes_are_warm() {
+    // With the two at the gate, a multiple of the batch in which nodes travel: each round leaves as many where it found
+    // them.
+    const TASKS: usize = 1022;
+    let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, name: "count".to_owned() }).unwrap();
+    let gate = Arc::new(Barrier::new(2));
+    let runs = Arc::new(AtomicUsize::new(0));
+    // The worker waits at the gate until all tasks are queued, so that each round needs as many nodes as the last.
+    let round = || {
+        let inside = Arc::clone(&gate);
+        pool.schedule(c"gate", move || _ = inside.wait()).unwrap();
+        for _ in 0..TASKS {
+            let (runs, ballast) = (Arc::clone(&runs), [0_u64; 4]);
+            pool.schedule(c"count", move || _ = runs.fetch_add(1 + ballast[0] as usize, Ordering::Relaxed)).unwrap();
+        }
+        let inside = Arc::clone(&gate);
+        pool.schedule(c"end", move || _ = inside.wait()).unwrap();
+        gate.wait();
+        gate.wait();
+    };
+    // The first round makes the nodes, the second replaces those that the worker keeps for itself.
+    (0..3).for_each(|_| round());
+    assert_eq!(allocations_of(round), 0);
+    assert_eq!(runs.load(Ordering::Relaxed), 4 * TASKS);
+}
+
+fn events_cost_what_they_say() {
+    let ready = [Event::ready(), Event::ready()];
+    assert_eq!(allocations_of(|| assert!(when_all(&ready).is_ready())), 0);
+    assert_eq!(allocations_of(|| assert!(Status::OK.clone().ok())), 0);
+    assert_eq!(allocations_of(|| Event::ready().on_ready(|status| assert!(status.ok()))), 0);
+    assert_eq!(allocations_of(|| assert!(EventPromise::new(c"e").set_ready())), 1, "the cell");
+    let promise = EventPromise::new(c"e");
+    let event = promise.event();
+    assert_eq!(allocations_of(|| drop((event.clone(), event.clone()))), 0);
+    assert_eq!(allocations_of(|| event.on_ready(|_| ())), 1, "the waiter");
+}
