@@ -22,7 +22,8 @@ replace-with = "purlin-vendored"
 directory = "$work/vendor"
 TOML
 
-# As in cmake/PurlinRust.cmake. The builder's folders are nobody's business; of two prefixes that fit, the later counts.
+# As in cmake/PurlinRust.cmake. The builder's folders are nobody's business; of two prefixes that fit, the later
+# counts.
 rustflags=()
 cxxflags="-fvisibility=hidden -fno-exceptions -w"
 folder=debug
@@ -31,7 +32,8 @@ if [[ $profile == release ]]; then
   rustflags=("--remap-path-prefix=$workspace=purlin" "--remap-path-prefix=$work=cargo")
   cxxflags+=" -ffile-prefix-map=$work=cargo"
 fi
-export CARGO_HOME=$work/home CARGO_TARGET_DIR=$work/target RUSTC_WRAPPER="" RUSTC_WORKSPACE_WRAPPER="" CXXFLAGS=$cxxflags
+export CARGO_HOME=$work/home CARGO_TARGET_DIR=$work/target CXXFLAGS=$cxxflags
+export RUSTC_WRAPPER="" RUSTC_WORKSPACE_WRAPPER=""
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf %s "${rustflags[*]-}")
 export CARGO_ENCODED_RUSTFLAGS
 linker=CARGO_TARGET_$(tr a-z- A-Z_ <<<"$PURLIN_RUST_TARGET")_LINKER

@@ -90,9 +90,8 @@ TEST(EventTest, AnOkErrorIsABugAndSaysWhere) {
   EXPECT_EQ(error.location().line(), line);
 }
 
-TEST(EventTest, ADroppedPromiseNamesItselfAndItsPlace) {
+TEST(EventTest, ADroppedPromiseFailsItsEventAndNamesIt) {
   std::optional<EventPromise> promise(std::in_place, "gradients");
-  const std::uint32_t line = __LINE__ - 1;
   const Event event = promise->event();
   std::string seen;
   event.OnReady([&seen](const Status& status) { seen = status.ToString(); });
@@ -100,9 +99,7 @@ TEST(EventTest, ADroppedPromiseNamesItselfAndItsPlace) {
   EXPECT_EQ(event.state(), EventState::kError);
   EXPECT_TRUE(IsInternal(event.error()));
   EXPECT_NE(event.error().message().find("'gradients'"), std::string::npos) << event.error();
-  EXPECT_GT(event.error().location().line(), 0U);
-  EXPECT_EQ(seen, event.error().ToString());
-  EXPECT_NE(line, 0U);
+  EXPECT_EQ(seen, event.error().ToString()) << "waiters run as ever";
 }
 
 TEST(EventTest, ThePlaceOfADroppedPromiseIsWhereItWasMade) {

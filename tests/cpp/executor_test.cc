@@ -298,8 +298,6 @@ TEST(ParallelForTest, BodyMayBeANamedMutableObject) {
   std::atomic<std::size_t> sum{0};
   auto body = [&sum](std::size_t begin, std::size_t end) mutable { sum.fetch_add(end - begin); };
   EXPECT_TRUE(pool.ParallelFor(10, 2, body).ok());
-  const auto constant = body;
-  static_cast<void>(constant);
   EXPECT_EQ(sum.load(), 10U);
 }
 

@@ -43,3 +43,40 @@ fn message(payload: &(dyn Any + Send)) -> &str {
         .or_else(|| payload.downcast_ref::<&str>().copied())
         .unwrap_or("a value that is not text")
 }
+
+#[cfg(test)]
+mod tests {
+    use purlin::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn values_and_errors_pass() {
+        assert_eq!(guard(|| Ok(7)), Ok(7));
+        assert_eq!(guard(|| Err::<(), _>(Status::aborted("x"))), Err(Status::aborted("x")));
+    }
+
+    #[test]
+    fn a_panic_says_what_and_where() {
+        let line = line!() + 1;
+        let text = guard(|| -> Result<(), Status> { panic!("plain") }).unwrap_err();
+        assert_eq!(text.code(), StatusCode::Internal);
+        assert_eq!(text.message(), format!("panic: plain at {}:{line}", file!()));
+        let formatted = guard(|| -> Result<(), Status> { panic!("number {}", 7) }).unwrap_err();
+        assert!(formatted.message().starts_with("panic: number 7 at "), "{formatted}");
+    }
+
+    #[test]
+    fn a_value_without_text_is_a_panic_too() {
+        let thrown = guard(|| -> Result<(), Status> { std::panic::panic_any(7) }).unwrap_err();
+        assert!(thrown.message().starts_with("panic: a value that is not text at "), "{thrown}");
+    }
+
+    #[test]
+    fn a_place_belongs_to_one_panic_only() {
+        let _ = guard(|| -> Result<(), Status> { panic!("first") });
+        // resume_unwind passes the hook by, so nobody knows the place.
+        let resumed = guard(|| -> Result<(), Status> { std::panic::resume_unwind(Box::new("resumed")) }).unwrap_err();
+        assert_eq!(resumed.message(), "panic: resumed at an unknown place");
+    }
+}

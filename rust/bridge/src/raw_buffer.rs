@@ -171,3 +171,66 @@ unsafe fn raw_buffer_copy_to(
     // SAFETY: the caller's promises.
     give_event(|| unsafe { Ok(buffer.0.copy_to(&destination.0, borrowed(dependencies.cast(), count))) })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use purlin::backend::{Allocation, Backend, CopyOperation, CopySchedule, Memory, NullBackend};
+    use purlin::{Client, ClientOptions, MemorySpace, StatusOr};
+
+    use super::*;
+
+    /// A backend with bugs: no copy works, and device 0 has no memory.
+    struct Buggy;
+
+    impl Backend for Buggy {
+        fn platform_name(&self) -> &'static str {
+            "buggy"
+        }
+
+        fn memory_kinds(&self) -> &'static [&'static str] {
+            &["device"]
+        }
+
+        fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+            if device == 0 { Ok(Box::new(Self)) } else { NullBackend::new().open_memory(device, kind) }
+        }
+
+        fn copy(&self, operation: CopyOperation, _schedule: &CopySchedule<'_>) -> Event {
+            panic!("cannot do the {operation:?}")
+        }
+    }
+
+    impl Memory for Buggy {
+        fn allocate(&self, size_bytes: usize) -> StatusOr<Box<dyn Allocation>> {
+            panic!("cannot allocate {size_bytes}")
+        }
+    }
+
+    fn memory_of_device(id: i32) -> MemorySpace {
+        let client = Client::new(&ClientOptions { device_count: 2, worker_count: 1 }, Arc::new(Buggy)).unwrap();
+        client.lookup_device(id).unwrap().default_memory_space()
+    }
+
+    #[test]
+    fn a_panicking_allocation_is_an_error_and_no_handle() {
+        let mut error = ptr::null();
+        let handle = raw_buffer_allocate(&MemorySpaceRep(memory_of_device(0)), 8, &mut error);
+        assert!(handle.is_null());
+        // SAFETY: the call has given us its error.
+        let status = unsafe { Status::from_raw(error.cast()) };
+        assert!(status.message().starts_with("panic: cannot allocate 8 at "), "{status}");
+    }
+
+    #[test]
+    fn a_panicking_copy_is_an_event_that_failed() {
+        let buffer = RawBufferRep(RawBuffer::allocate(&memory_of_device(1), 8).unwrap());
+        let bytes = [0; 8];
+        // SAFETY: there are no dependencies; the bytes live until the end of the test; the event is given to us.
+        let event =
+            unsafe { Event::from_raw(raw_buffer_copy_from_host(&buffer, bytes.as_ptr(), 0, 8, ptr::null(), 0).cast()) };
+        let error = event.wait().unwrap_err();
+        assert!(error.message().starts_with("panic: cannot do the copy of 8 bytes"), "{error}");
+    }
+}
