@@ -77,10 +77,15 @@ class Executor {
   virtual Status Execute(Task task) = 0;
 
  protected:
+  /// For implementations only, as are the next four: an Executor is used by reference.
   Executor() = default;
+  /// See the constructor.
   Executor(const Executor&) = default;
+  /// See the constructor.
   Executor(Executor&&) = default;
+  /// See the constructor.
   Executor& operator=(const Executor&) = default;
+  /// See the constructor.
   Executor& operator=(Executor&&) = default;
 };
 
