@@ -3,10 +3,10 @@
 #include <stdint.h>
 #include <string.h>
 
-// Arc gives up a reference by fetch_sub(release), and the last one then runs fence(acquire). TSan does not model fences, so
-// it does not see that the last owner comes after all others. Here that acquire is a part of the fetch_sub. Of Purlin's own
-// 64-bit counts only that of a join (rust/core/src/event/join.rs) is given up so, and loom checks that one; the references of
-// events are 32-bit, use loads, and are checked as they are written.
+// Arc gives up a reference by fetch_sub(release), and the last one then runs fence(acquire). TSan does not model
+// fences, so it does not see that the last owner comes after all others. Here that acquire is a part of the fetch_sub.
+// Arc's counts are the only 64-bit ones that are given up so; Purlin's own are 32-bit, use loads, and are checked as
+// they are written.
 enum { kRelease = 3, kAcquireRelease = 4 };  // TSan's numbers of memory orders.
 
 uint64_t __real___tsan_atomic64_fetch_sub(volatile uint64_t* word, uint64_t operand, int order);

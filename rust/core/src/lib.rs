@@ -18,6 +18,17 @@
 //! | [`raw_buffer`] | [`RawBuffer`]: bytes in a memory space |
 //! | [`buffer`] | [`Buffer`]: an array on a device |
 //! | [`client`] | [`Client`]: the root of it all |
+//!
+//! ```
+//! use purlin::{EventPromise, Status, ThreadPool, ThreadPoolOptions};
+//!
+//! let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() })?;
+//! let promise = EventPromise::new(c"answer");
+//! let event = promise.event();
+//! pool.schedule(c"compute", move || _ = promise.set_ready())?;
+//! event.wait()?;
+//! # Ok::<(), Status>(())
+//! ```
 
 #![deny(unsafe_code)]
 
