@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kFields = kPixels + 1;
 constexpr std::uint64_t kBrightest = 16;
+// A file is read whole, and some, such as /dev/zero, have no end.
+constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 
 purlin::StatusOr<std::string> ReadFile(const std::string& path) {
   std::string content;
@@ -25,9 +27,15 @@ purlin::StatusOr<std::string> ReadFile(const std::string& path) {
   if (file != nullptr) {
     char block[1 << 16];
     std::size_t size = 0;
-    while ((size = std::fread(block, 1, sizeof(block), file)) > 0) content.append(block, size);
+    while (content.size() <= kMostBytes && (size = std::fread(block, 1, sizeof(block), file)) > 0) {
+      content.append(block, size);
+    }
     error = std::ferror(file) != 0 ? errno : 0;
     std::fclose(file);
+    if (content.size() > kMostBytes) {
+      return purlin::InvalidArgumentError(
+          Format("%s is larger than %zu MiB: too much to be read whole", Quoted(path).c_str(), kMostBytes >> 20U));
+    }
     if (error == 0) return content;
   }
   return purlin::NotFoundError(Format("cannot read %s: %s", Quoted(path).c_str(), std::strerror(error)));
@@ -44,7 +52,7 @@ std::string_view TakeUntil(char separator, std::string_view& text) {
 // Puts one line into `example`; says what is wrong with it, if anything is.
 std::optional<std::string> ParseLine(std::string_view line, Example& example) {
   const auto fields = static_cast<std::size_t>(std::count(line.begin(), line.end(), ',')) + (line.empty() ? 0U : 1U);
-  if (fields != kFields) return Format("%zu fields instead of %zu", fields, kFields);
+  if (fields != kFields) return Format("%zu field%s instead of %zu", fields, fields == 1 ? "" : "s", kFields);
   for (std::size_t i = 0; i < kFields; ++i) {
     const std::string_view field = TakeUntil(',', line);
     const bool is_label = i == kPixels;
@@ -52,10 +60,13 @@ std::optional<std::string> ParseLine(std::string_view line, Example& example) {
     // A minus is let through to the range, where it is explained better.
     const bool negative = field.size() > 1 && field[0] == '-';
     const std::optional<std::uint64_t> number = ParseNumber(negative ? field.substr(1) : field);
-    if (!number) return Format("field %zu, %s, is not a whole number", i + 1, Quoted(field).c_str());
+    if (!number) {
+      return Format("field %zu, %s, is not a whole number in 0..%d", i + 1, Quoted(field).c_str(),
+                    static_cast<int>(limit));
+    }
     if (*number > limit || (negative && *number != 0)) {
-      return Format("the %s in field %zu is %s, outside 0..%d", is_label ? "label" : "pixel", i + 1,
-                    std::string(field).c_str(), static_cast<int>(limit));
+      return Format("the %s in field %zu is %s%llu, outside 0..%d", is_label ? "label" : "pixel", i + 1,
+                    negative ? "-" : "", static_cast<unsigned long long>(*number), static_cast<int>(limit));
     }
     if (is_label) {
       example.label = static_cast<std::int32_t>(*number);

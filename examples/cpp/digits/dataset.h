@@ -18,7 +18,8 @@ struct Dataset {
 };
 
 /// Reads the file, shuffles its lines by `seed` and parts them. Lines may end in CR LF. Errors name the file and, where
-/// one line is wrong, its number and what is wrong with it: kNotFound (cannot be read), kInvalidArgument (content).
+/// one line is wrong, its number and what is wrong with it: kNotFound (cannot be read), kInvalidArgument (the content,
+/// or more than 256 MiB of it).
 purlin::StatusOr<Dataset> ReadDataset(const std::string& path, std::uint64_t seed);
 
 }  // namespace digits

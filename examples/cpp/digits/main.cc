@@ -2,8 +2,10 @@
 // See trainer.h for how a step is made of copies, tasks and events.
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "dataset.h"
 #include "evaluation.h"
@@ -15,6 +17,7 @@
 #include "purlin/status_or.h"
 #include "purlin/trace.h"
 #include "report.h"
+#include "text.h"
 #include "trainer.h"
 
 namespace digits {
@@ -52,6 +55,12 @@ purlin::StatusOr<Result> TrainAndEvaluate(const purlin::Client& client, const Da
 purlin::StatusOr<std::string> Run(const Options& options) {
   const purlin::StatusOr<Dataset> dataset = ReadDataset(options.data, options.seed);
   if (!dataset.ok()) return dataset.status();
+
+  std::error_code none_there;  // A trace that does not exist yet is nobody's data.
+  if (!options.trace.empty() && std::filesystem::equivalent(options.trace, options.data, none_there)) {
+    return purlin::InvalidArgumentError(
+        Format("--trace %s would overwrite the images of --data", Quoted(options.trace).c_str()));
+  }
 
   purlin::ClientOptions client_options;
   client_options.device_count = options.devices;

@@ -11,7 +11,8 @@ namespace digits {
 namespace {
 
 constexpr std::size_t kStepsInFlight = 3;
-constexpr std::size_t kMostBatchRows = 64;
+// Over all devices, as long as each gets one; so the noise of a step does not depend on how many share it.
+constexpr std::size_t kImagesPerStep = 256;
 
 // The host backend's memory is this machine's, so kernels reach it through a pointer; events order who does when.
 const float* Floats(const purlin::RawBuffer& buffer) { return static_cast<const float*>(buffer.host_pointer()); }
@@ -49,10 +50,11 @@ purlin::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const purlin::Client&
   purlin::StatusOr<purlin::RawBuffer> master = AllocatePinned(devices[0], kWeightBytes);
   if (!master.ok()) return master.status();
   std::unique_ptr<Trainer> trainer(new Trainer(client, *std::move(master)));
+  const std::size_t batch_rows = (kImagesPerStep + devices.size() - 1) / devices.size();
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::size_t begin = i * rows / devices.size();
     const std::size_t end = (i + 1) * rows / devices.size();
-    purlin::StatusOr<Shard> shard = MakeShard(devices[i], dataset.training.data() + begin, end - begin);
+    purlin::StatusOr<Shard> shard = MakeShard(devices[i], dataset.training.data() + begin, end - begin, batch_rows);
     if (!shard.ok()) return shard.status();
     trainer->shards_.push_back(*std::move(shard));
   }
@@ -60,8 +62,8 @@ purlin::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const purlin::Client&
 }
 
 purlin::StatusOr<Trainer::Shard> Trainer::MakeShard(const purlin::Device& device, const Example* examples,
-                                                    std::size_t rows) {
-  const std::size_t batch_rows = std::min(rows, kMostBatchRows);
+                                                    std::size_t rows, std::size_t most_batch_rows) {
+  const std::size_t batch_rows = std::min(rows, most_batch_rows);
   const purlin::MemorySpace memory = device.default_memory_space();
   const purlin::StatusOr<purlin::RawBuffer> pinned = AllocatePinned(device, rows * sizeof(Example));
   const purlin::StatusOr<purlin::RawBuffer> even = purlin::RawBuffer::Allocate(memory, batch_rows * sizeof(Example));

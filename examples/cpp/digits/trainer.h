@@ -75,7 +75,8 @@ class Trainer {
   };
 
   explicit Trainer(const purlin::Client& client, purlin::RawBuffer master);
-  static purlin::StatusOr<Shard> MakeShard(const purlin::Device& device, const Example* examples, std::size_t rows);
+  static purlin::StatusOr<Shard> MakeShard(const purlin::Device& device, const Example* examples, std::size_t rows,
+                                           std::size_t most_batch_rows);
   purlin::Event EnqueueStep(std::size_t step);
   purlin::Event EnqueueGradient(Shard& shard, std::size_t step);
   purlin::Event EnqueueUpdate(const std::vector<purlin::Event>& collected, std::size_t rows);
