@@ -45,7 +45,7 @@ pub mod shape;
 pub mod status;
 mod sync;
 // A recording is one per process, which models, that begin anew thousands of times, cannot have.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub mod trace;
 
 pub use backend::NullBackend;

@@ -78,7 +78,7 @@ impl EventCell {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 const _: () = {
     use std::mem::offset_of;
     assert!(size_of::<EventHeader>() == 32 && align_of::<EventHeader>() == 8);

@@ -295,5 +295,5 @@ fn describe(cell: &EventCell) -> String {
 
 #[cfg(all(test, loom))]
 mod loom_model;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -13,15 +13,20 @@ use crate::sync::{Condvar, Mutex, hint};
 
 const BUCKETS: usize = 64;
 /// Looks before a thread goes to sleep; about a microsecond, less than the price of sleeping.
-const SPINS: u32 = if cfg!(loom) { 0 } else { 100 };
+const SPINS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 100 };
 
 struct Bucket {
     lock: Mutex<()>,
     woken: Condvar,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 static TABLE: [Bucket; BUCKETS] = [const { Bucket { lock: Mutex::new(()), woken: Condvar::new() } }; BUCKETS];
+
+#[cfg(shuttle)]
+shuttle::lazy_static! {
+    static ref TABLE: [Bucket; BUCKETS] = std::array::from_fn(|_| Bucket { lock: Mutex::new(()), woken: Condvar::new() });
+}
 
 #[cfg(loom)]
 loom::lazy_static! {
