@@ -6,7 +6,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `sync` | locks, atomics and threads, from std, loom or parking_lot |
+//! | `sync` | locks, atomics and threads, from std, loom, shuttle or parking_lot |
 //! | [`status`] | [`Status`]: absl's codes, one word, cheap to share |
 //! | [`label`] | [`Label`]: the name of an event or a task |
 //! | [`trace`] | recording of spans, export to Chrome's JSON |
