@@ -59,7 +59,7 @@ class RawBuffer final {
 
   /// Copies `size_bytes` from `source` to this buffer at `offset_bytes`. `source` must stay readable and unchanged
   /// until the event. Fails with kInvalidArgument (null source, size > 0), kOutOfRange, a dependency's error, or
-  /// kCancelled (the client's runner has shut down).
+  /// kCancelled (the copy needed the client's runner, which has shut down; one that runs inside the call does not).
   [[nodiscard]] PURLIN_API Event CopyFromHost(const void* source, std::size_t offset_bytes, std::size_t size_bytes,
                                               Span<const Event> dependencies = {}) const;
   /// Copies `size_bytes` at `offset_bytes` of this buffer to `destination`, which must stay writable and untouched

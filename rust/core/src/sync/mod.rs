@@ -7,11 +7,8 @@
 //! - parking_lot under `--cfg purlin_tsan`, because std's locks reach us uninstrumented and ThreadSanitizer would report
 //!   races that are none.
 
-#[cfg(loom)]
-#[path = "loom_locks.rs"]
-mod locks;
-#[cfg(shuttle)]
-#[path = "shuttle_locks.rs"]
+#[cfg(any(loom, shuttle))]
+#[path = "model_locks.rs"]
 mod locks;
 #[cfg(all(purlin_tsan, not(any(loom, shuttle))))]
 #[path = "parking_lot_locks.rs"]

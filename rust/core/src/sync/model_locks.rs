@@ -1,12 +1,21 @@
-//! Locks of loom. A wait with a timeout never times out there: models check what completes, not clocks.
+//! Locks of loom or of shuttle. A wait with a timeout never times out there: models check what completes, not clocks.
 
 use std::time::Duration;
 
-pub(crate) type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
+#[cfg(loom)]
+use loom::sync;
+#[cfg(shuttle)]
+use shuttle::sync;
+
+/// Why neither's locks are ever poisoned.
+const WHOLE: &str = "a panic ends the model";
+
+pub(crate) type MutexGuard<'a, T> = sync::MutexGuard<'a, T>;
 
 #[derive(Debug)]
-pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+pub(crate) struct Mutex<T>(sync::Mutex<T>);
 
+// loom's has no Default.
 impl<T: Default> Default for Mutex<T> {
     fn default() -> Self {
         Self::new(T::default())
@@ -15,24 +24,24 @@ impl<T: Default> Default for Mutex<T> {
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(loom::sync::Mutex::new(value))
+        Self(sync::Mutex::new(value))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().expect("loom's locks are not poisoned: a panic ends the model")
+        self.0.lock().expect(WHOLE)
     }
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Condvar(loom::sync::Condvar);
+pub(crate) struct Condvar(sync::Condvar);
 
 impl Condvar {
     pub(crate) fn new() -> Self {
-        Self(loom::sync::Condvar::new())
+        Self(sync::Condvar::new())
     }
 
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(guard).expect("loom's locks are not poisoned: a panic ends the model")
+        self.0.wait(guard).expect(WHOLE)
     }
 
     pub(crate) fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, _timeout: Duration) -> MutexGuard<'a, T> {
