@@ -1,0 +1,163 @@
+// Runs operations of ours and of peers side by side and prints one JSON object a line for each.
+//
+//   purlin_bench [--rounds N] [--only REGEX] [--instructions] LIBRARY...
+//
+// Every column of a row runs once in every round, so that a noisy machine disturbs all alike; the one that goes first
+// changes from round to round. Minimum and median are over the rounds. Allocations come from a round of their own.
+// --instructions is for callgrind: each single-threaded operation becomes one dump, named "ROW|PEER|COUNT".
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <regex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "count_allocations.h"
+#include "op.h"
+#include "ours.h"
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#define PURLIN_BENCH_CALLGRIND 1
+#endif
+
+extern "C" void bench_loop_body(std::uint32_t* data, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) data[i] = data[i] * 1664525U + 1013904223U;
+}
+
+namespace {
+
+struct Column {
+  Op op;
+  std::vector<double> ns;
+  double allocations = 0;
+};
+struct Row {
+  std::string name;
+  std::vector<Column> columns;
+};
+
+void Add(std::vector<Row>& rows, const Op* ops, std::size_t count, const std::regex& only) {
+  for (const Op* op = ops; op != ops + count; ++op) {
+    if (!std::regex_search(op->row, only)) continue;
+    auto row = std::find_if(rows.begin(), rows.end(), [op](const Row& r) { return r.name == op->row; });
+    if (row == rows.end()) row = rows.insert(rows.end(), Row{op->row, {}});
+    row->columns.push_back(Column{*op, {}, 0});
+  }
+}
+
+// One call of an operation, in ns per operation.
+double Time(const Op& op) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t own = op.run(op.batch);
+  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+  const double total = op.kind == kOnce || own != 0 ? static_cast<double>(own) : elapsed.count();
+  return total / static_cast<double>(op.batch);
+}
+
+// Lets the workers of the pool that has just worked fall asleep, so that they do not spin into the next one's time.
+void Settle(const Op& op) {
+  if (op.kind != kOneThread) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void Measure(Row& row, int rounds) {
+  const bool once = row.columns.front().op.kind == kOnce;
+  for (Column& column : row.columns) {
+    if (!once) column.op.run(column.op.batch);
+    StartCountingAllocations();
+    if (!once) column.op.run(column.op.batch);
+    column.allocations = static_cast<double>(StopCountingAllocations()) / static_cast<double>(column.op.batch);
+    Settle(column.op);
+  }
+  const std::size_t width = row.columns.size();
+  for (std::size_t round = 0; round < (once ? 1 : static_cast<std::size_t>(rounds)); ++round) {
+    for (std::size_t i = 0; i < width; ++i) {
+      Column& column = row.columns[(round + i) % width];
+      column.ns.push_back(Time(column.op));
+      Settle(column.op);
+    }
+  }
+  for (Column& column : row.columns) {
+    std::sort(column.ns.begin(), column.ns.end());
+    std::printf("{\"op\": \"%s\", \"peer\": \"%s\", \"min\": %.4g, \"median\": %.4g, \"allocs\": %.4g}\n",
+                row.name.c_str(), column.op.peer, column.ns.front(), column.ns[column.ns.size() / 2],
+                column.allocations);
+  }
+  std::fflush(stdout);
+}
+
+void CountInstructions(const Row& row) {
+#ifdef PURLIN_BENCH_CALLGRIND
+  for (const Column& column : row.columns) {
+    if (column.op.kind != kOneThread) continue;
+    const std::uint64_t count = std::clamp<std::uint64_t>(column.op.batch / 10, 10, 1000);
+    column.op.run(count);  // Fills the caches of allocators, which the first operations pay for.
+    const std::string name = row.name + "|" + column.op.peer + "|" + std::to_string(count);
+    CALLGRIND_ZERO_STATS;
+    CALLGRIND_TOGGLE_COLLECT;
+    column.op.run(count);
+    CALLGRIND_TOGGLE_COLLECT;
+    CALLGRIND_DUMP_STATS_AT(name.c_str());
+  }
+#else
+  static_cast<void>(row);
+#endif
+}
+
+int Usage() {
+  std::fprintf(stderr, "usage: purlin_bench [--rounds N] [--only REGEX] [--instructions] LIBRARY...\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int rounds = 31;
+  bool instructions = false;
+  std::string only;
+  std::vector<const char*> libraries;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--instructions") {
+      instructions = true;
+    } else if (argument == "--rounds" && i + 1 < argc) {
+      rounds = std::max(1, std::atoi(argv[++i]));
+    } else if (argument == "--only" && i + 1 < argc) {
+      only = argv[++i];
+    } else if (argument.rfind("--", 0) == 0) {
+      return Usage();
+    } else {
+      libraries.push_back(argv[i]);
+    }
+  }
+
+  const std::regex filter(only);
+  std::vector<Row> rows;
+  for (const OpList& list : OwnOps()) Add(rows, list.ops, list.count, filter);
+  for (const char* library : libraries) {
+    void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    void* symbol = handle == nullptr ? nullptr : dlsym(handle, "bench_ops");
+    if (symbol == nullptr) {
+      std::fprintf(stderr, "purlin_bench: %s: %s\n", library, dlerror());
+      continue;
+    }
+    BenchOps bench_ops = nullptr;
+    std::memcpy(&bench_ops, &symbol, sizeof(bench_ops));
+    std::size_t count = 0;
+    const Op* ops = bench_ops(&count);
+    Add(rows, ops, count, filter);
+  }
+  for (Row& row : rows) {
+    if (instructions) {
+      CountInstructions(row);
+    } else {
+      Measure(row, rounds);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,47 @@
+// Purlin's column of the rows about pools.
+#include <cstdio>
+
+#include "ours.h"
+#include "pool_rows.h"
+#include "purlin/executor.h"
+#if __has_include("purlin/fork_join.h")
+#include "purlin/fork_join.h"
+#endif
+
+namespace {
+
+class OurPool {
+ public:
+  static constexpr bool kParallelFor = true;
+  static constexpr bool kJoin = false;
+  OurPool() : runner_(Make()) {}
+
+  template <typename F>
+  void Schedule(F&& f) {
+    runner_.Schedule(std::forward<F>(f)).IgnoreError();
+  }
+  void ParallelFor(std::uint32_t* data, std::size_t count) {
+    runner_.ParallelFor(count, 0, [data](std::size_t begin, std::size_t end) { bench_loop_body(data, begin, end); })
+        .IgnoreError();
+  }
+
+ private:
+  static purlin::ThreadPoolAsyncWorkRunner Make() {
+    purlin::ThreadPoolOptions options;
+    options.thread_count = 2;
+    auto runner = purlin::ThreadPoolAsyncWorkRunner::Create(options);
+    if (!runner.ok()) {
+      std::fprintf(stderr, "purlin_bench: %s\n", runner.status().ToString().c_str());
+      std::abort();
+    }
+    return *std::move(runner);
+  }
+  purlin::ThreadPoolAsyncWorkRunner runner_;
+};
+
+}  // namespace
+
+OpList PoolOps() {
+  static const std::vector<Op> ops = PoolRows<OurPool>::Table("purlin");
+  return {ops.data(), ops.size()};
+}
