@@ -17,8 +17,8 @@ test: ## every test that needs no extra tools (minutes)
 test-all: ## make test, and clang, sanitizers, linters, documentation, Bazel
 	@scripts/test --all
 
-bench: ## what operations cost, beside the standard library
-	@scripts/build core_bench && build/release/benches/core_bench
+bench: ## what operations cost, beside their peers (brings peers on first use; a minute after that)
+	@scripts/bench $(BENCH)
 
 loom: ## explore the interleavings of the lock-free code
 	@scripts/loom

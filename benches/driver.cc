@@ -4,7 +4,8 @@
 //
 // Every column of a row runs once in every round, so that a noisy machine disturbs all alike; the one that goes first
 // changes from round to round. Minimum and median are over the rounds. Allocations come from a round of their own.
-// --instructions is for callgrind: each single-threaded operation becomes one dump, named "ROW|PEER|COUNT".
+// --instructions is for callgrind: each single-threaded operation becomes two dumps, named "ROW|PEER|COUNT", for two
+// counts; what one operation takes is the slope between them, free of what a call sets up.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -95,14 +96,16 @@ void CountInstructions(const Row& row) {
 #ifdef PURLIN_BENCH_CALLGRIND
   for (const Column& column : row.columns) {
     if (column.op.kind != kOneThread) continue;
-    const std::uint64_t count = std::clamp<std::uint64_t>(column.op.batch / 10, 10, 1000);
-    column.op.run(count);  // Fills the caches of allocators, which the first operations pay for.
-    const std::string name = row.name + "|" + column.op.peer + "|" + std::to_string(count);
-    CALLGRIND_ZERO_STATS;
-    CALLGRIND_TOGGLE_COLLECT;
-    column.op.run(count);
-    CALLGRIND_TOGGLE_COLLECT;
-    CALLGRIND_DUMP_STATS_AT(name.c_str());
+    const std::uint64_t least = column.op.batch >= 10000 ? 1000 : column.op.batch >= 1000 ? 100 : 10;
+    column.op.run(3 * least);  // Fills the caches of allocators, which the first operations pay for.
+    for (const std::uint64_t count : {least, 3 * least}) {
+      const std::string name = row.name + "|" + column.op.peer + "|" + std::to_string(count);
+      CALLGRIND_ZERO_STATS;
+      CALLGRIND_TOGGLE_COLLECT;
+      column.op.run(count);
+      CALLGRIND_TOGGLE_COLLECT;
+      CALLGRIND_DUMP_STATS_AT(name.c_str());
+    }
   }
 #else
   static_cast<void>(row);

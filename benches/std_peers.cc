@@ -126,6 +126,14 @@ class LockedQueue {
   std::deque<std::function<void()>> tasks_;
 };
 
+// What a second of rest costs the process by itself.
+std::uint64_t IdleWithoutPool(std::uint64_t) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const std::uint64_t before = ProcessCpu();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return ProcessCpu() - before;
+}
+
 // The loop itself, on one thread.
 std::uint64_t PlainLoop(std::uint64_t) {
   static std::vector<std::uint32_t> data(kLoopItems);
@@ -150,6 +158,7 @@ OpList StdEventOps() {
 OpList StdPoolOps() {
   static const std::vector<Op> ops = [] {
     std::vector<Op> all = PoolRows<LockedQueue>::Table("one locked queue");
+    all.push_back({"parked pool: CPU ns in a second of rest", "no pool", 1, &IdleWithoutPool, kOnce});
     all.push_back({"parallel loop, per item", "one thread", kLoopItems, &PlainLoop, kThreads});
     return all;
   }();
