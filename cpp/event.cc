@@ -6,19 +6,36 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 
-EventHeader* EventNew(const char* label, SourceLocation location) noexcept {
-  return purlin_event_new(label, ToRust(location));
+ThreadState* ThreadStateAddress() noexcept { return purlin_thread_state(); }
+
+void* AllocateBlockSlowly(BlockClass block_class) noexcept { return purlin_block_allocate(block_class); }
+
+void FreeBlockSlowly(BlockClass block_class, void* block) noexcept { purlin_block_free(block_class, block); }
+
+void* AllocateLargeCell(std::size_t size_bytes, std::size_t align_bytes) noexcept {
+  return purlin_large_cell_allocate(size_bytes, align_bytes);
+}
+
+void FreeLargeCell(void* cell, std::size_t size_bytes, std::size_t align_bytes) noexcept {
+  purlin_large_cell_free(cell, size_bytes, align_bytes);
 }
 
 EventHeader* EventNewError(const StatusRep* error, SourceLocation location) noexcept {
   return purlin_event_new_error(error, ToRust(location));
 }
 
-void EventFree(EventHeader* event) noexcept { event->vtable->free(event); }
+EventHeader* EventNewWithStream(const char* label, SourceLocation location, std::uintptr_t stream,
+                                std::uint64_t sequence_number) noexcept {
+  return purlin_event_new_with_stream(label, ToRust(location), stream, sequence_number);
+}
 
-bool EventSetReady(EventHeader* event) noexcept { return purlin_event_set_ready(event); }
+bool EventDefinitionStream(const EventHeader* event, std::uintptr_t* stream, std::uint64_t* sequence_number) noexcept {
+  return purlin_event_definition_stream(event, stream, sequence_number);
+}
 
-bool EventSetError(EventHeader* event, const StatusRep* error) noexcept { return purlin_event_set_error(event, error); }
+void EventFinish(EventHeader* event, std::uintptr_t word) noexcept { purlin_event_finish(event, word); }
+
+void EventForward(EventHeader* event, EventHeader* source) noexcept { purlin_event_forward(event, source); }
 
 void EventAbandon(EventHeader* event) noexcept { purlin_event_abandon(event); }
 
@@ -29,8 +46,6 @@ const StatusRep* EventWait(EventHeader* event, std::int64_t timeout_ns) noexcept
 EventHeader* EventWhenAll(EventHeader* const* events, std::size_t count) noexcept {
   return purlin_event_when_all(events, count);
 }
-
-const char* EventLabel(const EventHeader* event) noexcept { return purlin_event_label(event); }
 
 void DeferWaiter(EventHeader* event, Waiter* waiter) noexcept { purlin_event_defer_waiter(event, waiter); }
 

@@ -8,14 +8,6 @@
 
 namespace purlin {
 inline namespace v0 {
-namespace internal {
-
-TaskNode* TaskAllocate() noexcept { return purlin_task_allocate(); }
-
-void TaskFree(TaskNode* node) noexcept { purlin_task_free(node); }
-
-}  // namespace internal
-
 using Pool = ThreadPoolAsyncWorkRunner;
 
 StatusOr<Pool> Pool::Create(const ThreadPoolOptions& options) {

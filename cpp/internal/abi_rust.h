@@ -1,5 +1,5 @@
 // Purlin: the plain functions of rust/bridge that are called too often for anything else. Declared by hand: the other
-// half of status.rs, event.rs, executor.rs and abi.rs there, in the same order, where each has its contract.
+// half of status.rs, slab.rs, event.rs, executor.rs and abi.rs there, in the same order, where each has its contract.
 #ifndef PURLIN_CPP_INTERNAL_ABI_RUST_H_
 #define PURLIN_CPP_INTERNAL_ABI_RUST_H_
 
@@ -43,14 +43,22 @@ const StatusRep* purlin_status_set_payload(const StatusRep* rep, const char* typ
 bool purlin_status_erase_payload(const StatusRep** rep, const char* type_url, std::size_t type_url_size_bytes) noexcept;
 bool purlin_status_equal(const StatusRep* a, const StatusRep* b) noexcept;
 
-EventHeader* purlin_event_new(const char* label, PurlinLocation location) noexcept;
+ThreadState* purlin_thread_state() noexcept;
+void* purlin_block_allocate(BlockClass block_class) noexcept;
+void purlin_block_free(BlockClass block_class, void* block) noexcept;
+void* purlin_large_cell_allocate(std::size_t size_bytes, std::size_t align_bytes) noexcept;
+void purlin_large_cell_free(void* cell, std::size_t size_bytes, std::size_t align_bytes) noexcept;
+
 EventHeader* purlin_event_new_error(const StatusRep* error, PurlinLocation location) noexcept;
-bool purlin_event_set_ready(EventHeader* event) noexcept;
-bool purlin_event_set_error(EventHeader* event, const StatusRep* error) noexcept;
+EventHeader* purlin_event_new_with_stream(const char* label, PurlinLocation location, std::uintptr_t stream,
+                                          std::uint64_t sequence_number) noexcept;
+bool purlin_event_definition_stream(const EventHeader* event, std::uintptr_t* stream,
+                                    std::uint64_t* sequence_number) noexcept;
+void purlin_event_finish(EventHeader* event, std::uintptr_t word) noexcept;
+void purlin_event_forward(EventHeader* event, EventHeader* source) noexcept;
 void purlin_event_abandon(EventHeader* event) noexcept;
 const StatusRep* purlin_event_wait(EventHeader* event, std::int64_t timeout_ns) noexcept;
 EventHeader* purlin_event_when_all(EventHeader* const* events, std::size_t count) noexcept;
-const char* purlin_event_label(const EventHeader* event) noexcept;
 void purlin_event_defer_waiter(EventHeader* event, Waiter* waiter) noexcept;
 void purlin_event_run_deferred_waiters() noexcept;
 
@@ -64,8 +72,6 @@ const StatusRep* purlin_thread_pool_parallel_for(const ThreadPoolRep* pool, std:
                                                  void* data) noexcept;
 std::size_t purlin_thread_pool_num_threads(const ThreadPoolRep* pool) noexcept;
 const StatusRep* purlin_thread_pool_shutdown(const ThreadPoolRep* pool) noexcept;
-TaskNode* purlin_task_allocate() noexcept;
-void purlin_task_free(TaskNode* node) noexcept;
 
 const char* purlin_version() noexcept;
 void purlin_report_exception(const char* place, const char* what) noexcept;

@@ -22,12 +22,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "purlin/export.h"
 #include "purlin/internal/abi.h"
+#include "purlin/internal/cell.h"
 #include "purlin/internal/waiter.h"
 #include "purlin/label.h"
 #include "purlin/source_location.h"
@@ -46,6 +48,14 @@ enum class EventState : int {
   kReady = 1,
   /// Failed; error() says why.
   kError = 2,
+};
+
+/// Where work is ordered: the producer's stream and the position in it.
+struct DefinitionStream {
+  /// Names the stream to those who know it: a platform's handle. Not 0.
+  std::uintptr_t stream = 0;
+  /// Grows along the stream; from 1.
+  std::uint64_t sequence_number = 0;
 };
 
 /// A reference to an event: one word, cheap to copy, safe to share among threads as a shared_ptr is.
@@ -89,12 +99,27 @@ class [[nodiscard]] Event final {
     return (state & internal::kTerminalBit) == 0 ? EventState::kUnavailable : static_cast<EventState>(state - 1);
   }
   /// The error if state() is kError, else OK (also while pending). Never blocks.
-  [[nodiscard]] Status error() const noexcept {
-    return state() == EventState::kError ? Status::FromBorrowedRep(header_->error) : Status();
-  }
+  [[nodiscard]] Status error() const noexcept { return header_ == nullptr ? Status() : internal::ErrorOf(header_); }
   /// The label that the promise was given; "" for Ready(). Static storage.
   [[nodiscard]] std::string_view label() const noexcept {
-    return header_ == nullptr ? std::string_view() : std::string_view(internal::EventLabel(header_));
+    return header_ == nullptr ? std::string_view() : std::string_view(Cell()->label.load(std::memory_order_relaxed));
+  }
+  /// Where the promise was made; line() is 0 for Ready().
+  [[nodiscard]] SourceLocation location() const noexcept {
+    if (header_ == nullptr) return SourceLocation();
+    return SourceLocation(Cell()->file.load(std::memory_order_relaxed), Cell()->line.load(std::memory_order_relaxed));
+  }
+  /// The stream that the event belongs to, if its maker said so.
+  [[nodiscard]] std::optional<DefinitionStream> definition_stream() const noexcept {
+    DefinitionStream definition;
+    if (!internal::EventDefinitionStream(header_, &definition.stream, &definition.sequence_number)) return std::nullopt;
+    return definition;
+  }
+  /// True while a waiter is attached or a thread sleeps. Others may change that at any time.
+  [[nodiscard]] bool HasWaiters() const noexcept { return header_ != nullptr && internal::HasWaiters(header_); }
+  /// How many references there are; 0 for Ready(), which is not counted. Others may change that at any time.
+  [[nodiscard]] std::uint32_t NumRef() const noexcept {
+    return header_ == nullptr ? 0 : header_->refs.load(std::memory_order_acquire);
   }
 
   /// Blocks this thread until the event is terminal; OK or its error. Do not wait in a task for an event that needs a
@@ -132,6 +157,8 @@ class [[nodiscard]] Event final {
  private:
   // Acquire pairs with the release of the word by whoever completed the event (rust/core/src/event/state.rs).
   std::uintptr_t Word() const noexcept { return header_->word.load(std::memory_order_acquire); }
+  // Every header is the first member of a cell.
+  const internal::EventCell* Cell() const noexcept { return reinterpret_cast<const internal::EventCell*>(header_); }
 
   internal::EventHeader* header_ = nullptr;
 };
@@ -143,7 +170,11 @@ class EventPromise final {
  public:
   /// A new pending event, known by `label` (static storage) and by the place of the caller.
   explicit EventPromise(Label label = Label(), SourceLocation location = SourceLocation::Current()) noexcept
-      : header_(internal::EventNew(label.c_str(), location)) {}
+      : header_(internal::NewCell(sizeof(internal::EventCell), alignof(internal::EventCell), nullptr, 0, 0, label,
+                                  location)) {}
+  /// As above, for an event that a stream orders.
+  EventPromise(DefinitionStream definition, Label label, SourceLocation location = SourceLocation::Current()) noexcept
+      : header_(internal::EventNewWithStream(label.c_str(), location, definition.stream, definition.sequence_number)) {}
 
   EventPromise(const EventPromise&) = delete;
   EventPromise& operator=(const EventPromise&) = delete;
@@ -159,7 +190,7 @@ class EventPromise final {
   /// run here.
   ~EventPromise() {
     if (header_ == nullptr) return;
-    if ((header_->word.load(std::memory_order_acquire) & internal::kTerminalBit) == 0) internal::EventAbandon(header_);
+    if (!internal::IsTerminal(header_)) internal::EventAbandon(header_);
     internal::EventRelease(header_);
   }
 
@@ -170,15 +201,25 @@ class EventPromise final {
   }
   /// Makes the event happen and runs its waiters on this thread. False if it was set before (or moved from): nothing
   /// changed.
-  bool SetReady() noexcept { return header_ != nullptr && internal::EventSetReady(header_); }
+  bool SetReady() noexcept { return header_ != nullptr && internal::TrySetReady(header_); }
   /// Makes the event fail with `error` and runs its waiters on this thread. False if it was set before (or moved from):
   /// nothing changed. An OK `error` is a bug of the caller and becomes kInternal.
   bool SetError(Status error, SourceLocation location = SourceLocation::Current()) noexcept {
     if (error.ok()) error = InternalError("EventPromise::SetError was given an OK status", location);
-    return header_ != nullptr && internal::EventSetError(header_, std::move(error).ReleaseRep());
+    return header_ != nullptr && internal::TrySetError(header_, std::move(error));
   }
   /// SetReady() if `status` is OK, else SetError(status).
   bool Set(Status status) noexcept { return status.ok() ? SetReady() : SetError(std::move(status)); }
+  /// Makes the event follow `other`: it happens or fails as that does, on the thread that completes that. Leaves this
+  /// promise empty. An event that would follow itself fails with kInternal instead of never completing.
+  void Forward(const Event& other) && noexcept {
+    if (header_ != nullptr) internal::EventForward(std::exchange(header_, nullptr), other.header());
+  }
+  /// Attaches to the event, as Event::OnReady, without a reference of one's own.
+  template <typename F>
+  void OnReady(F&& waiter) const {
+    internal::Attach(header_, std::forward<F>(waiter));
+  }
 
  private:
   internal::EventHeader* header_;

@@ -24,6 +24,24 @@ std::map<std::string, std::size_t> ThisSide() {
       {"EventVTable.size", sizeof(EventVTable)},
       {"EventVTable.abi_size", offsetof(EventVTable, abi_size)},
       {"EventVTable.free", offsetof(EventVTable, free)},
+      {"EventVTable.payload_type", offsetof(EventVTable, payload_type)},
+      {"EventCell.size", sizeof(EventCell)},
+      {"EventCell.label", offsetof(EventCell, label)},
+      {"EventCell.file", offsetof(EventCell, file)},
+      {"EventCell.line", offsetof(EventCell, line)},
+      {"EventCell.born_ms", offsetof(EventCell, born_ms)},
+      {"EventCell.context", offsetof(EventCell, context)},
+      {"ThreadState.size", sizeof(ThreadState)},
+      {"ThreadState.depth", offsetof(ThreadState, depth)},
+      {"ThreadState.deferred", offsetof(ThreadState, deferred)},
+      {"ThreadState.context", offsetof(ThreadState, context)},
+      {"ThreadState.now_ms", offsetof(ThreadState, now_ms)},
+      {"ThreadState.lists", offsetof(ThreadState, lists)},
+      {"FreeList.size", sizeof(FreeList)},
+      {"FreeList.head", offsetof(FreeList, head)},
+      {"FreeList.count", offsetof(FreeList, count)},
+      {"FreeList.limit", offsetof(FreeList, limit)},
+      {"kLinkOffset", kLinkOffset},
       {"Waiter.size", sizeof(Waiter)},
       {"Waiter.next", offsetof(Waiter, next)},
       {"Waiter.invoke", offsetof(Waiter, invoke)},
@@ -54,7 +72,6 @@ TEST(LayoutTest, BothSidesAgree) {
 TEST(LayoutTest, LinesAreNameEqualsNumber) {
   std::istringstream lines(RustAbiLayout());
   for (std::string line; std::getline(lines, line);) {
-    EXPECT_NE(line.find('.'), std::string::npos) << line;
     EXPECT_NE(line.find('='), std::string::npos) << line;
   }
 }

@@ -133,11 +133,11 @@ TEST(TaskTest, SmallClosuresCostNoAllocation) {
 }
 
 TEST(TaskTest, NodesAreRecycled) {
-  internal::TaskNode* first = internal::TaskAllocate();
-  internal::TaskFree(first);
-  internal::TaskNode* second = internal::TaskAllocate();
+  void* first = internal::AllocateBlock(internal::BlockClass::kNode);
+  internal::FreeBlock(internal::BlockClass::kNode, first);
+  void* second = internal::AllocateBlock(internal::BlockClass::kNode);
   EXPECT_EQ(first, second);
-  internal::TaskFree(second);
+  internal::FreeBlock(internal::BlockClass::kNode, second);
 }
 
 TEST(TaskTest, SchedulingSmallClosuresOnAPoolCostsNoAllocation) {

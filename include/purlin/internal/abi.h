@@ -1,5 +1,5 @@
-// Purlin: the memory that C++ and Rust both touch. Layout is asserted here and in rust/core/src/event/abi.rs and
-// rust/core/src/exec/task.rs; tests/cpp/layout_test.cc prints and compares the offsets of both sides.
+// Purlin: the memory that C++ and Rust both touch. Layout is asserted here and in rust/core/src/{event/abi,exec/task,
+// slab/mod}.rs; tests/cpp/layout_test.cc prints and compares the offsets of both sides.
 // Not for users: everything here may change with kAbiVersion.
 #ifndef PURLIN_INTERNAL_ABI_H_
 #define PURLIN_INTERNAL_ABI_H_
@@ -21,11 +21,14 @@ namespace internal {
 struct StatusRep;
 struct EventHeader;
 
-/// What an event's kind knows to do; filled by Rust. Readers check `abi_size` before they use a later slot.
+/// What a kind of event with a payload knows to do. Readers check `abi_size` before they use a later slot. A plain
+/// event has none.
 struct EventVTable {
   std::size_t abi_size;
   /// Frees the event when its last reference is gone.
   void (*free)(EventHeader* event) noexcept;
+  /// Tells the types of payloads apart: equal for equal types.
+  const void* payload_type;
 };
 
 /// A node in an event's list of waiters, embedded as the first member of whatever the attacher allocated.
@@ -35,16 +38,68 @@ struct Waiter {
   void (*invoke)(Waiter* self, const EventHeader* event) noexcept;
 };
 
-/// The event cell. `word` is the state machine: bits 0-1 state, bit 2 "a thread is parked", the rest the newest waiter.
+/// The head of every event. `word` is the state machine: bits 0-1 state, bit 2 "a thread is parked", the rest the
+/// newest waiter. rust/core/src/event/state.rs has the rules.
 struct EventHeader {
   std::atomic<std::uintptr_t> word;
   std::atomic<std::uint32_t> refs;
-  std::uint16_t flags;
+  /// What the payload is: kPayload...
+  std::atomic<std::uint16_t> flags;
+  /// Where the payload begins, from the header's address; 0 in a plain event.
   std::uint16_t payload_offset;
+  /// Null in a plain event.
   const EventVTable* vtable;
-  /// Owned; written once before the state becomes kError, never after.
-  const StatusRep* error;
+  /// In kStateError, and only there, the StatusRep, owned.
+  std::atomic<const void*> error;
 };
+
+/// Every event: the header, then what reports say about it, then the payload, if there is one. Stall reports read cells
+/// that are in use, so what they read is atomic.
+struct EventCell {
+  EventHeader header;
+  /// Static storage; ends with a NUL.
+  std::atomic<const char*> label;
+  /// Static storage; ends with a NUL.
+  std::atomic<const char*> file;
+  std::atomic<std::uint32_t> line;
+  /// The coarse clock's time when the event was made.
+  std::atomic<std::uint32_t> born_ms;
+  /// The number of the user context in which it was made; 0 for none.
+  std::atomic<std::uint64_t> context;
+};
+
+/// In `EventHeader::flags`: the payload is constructed, whatever the state.
+constexpr std::uint16_t kPayloadConstructed = 1;
+/// The payload is a pointer to the value and something that keeps the value alive.
+constexpr std::uint16_t kPayloadIndirect = 2;
+/// An error does not destroy the payload.
+constexpr std::uint16_t kKeepPayloadOnError = 4;
+
+/// A thread's free blocks of one class. rust/core/src/slab/mod.rs has the rules.
+struct FreeList {
+  void* head;
+  std::uint32_t count;
+  std::uint32_t limit;
+};
+
+/// What blocks are for: 64 bytes, 64 bytes, 128 bytes.
+enum class BlockClass : std::uint32_t { kNode = 0, kCell = 1, kWideCell = 2 };
+
+/// What each thread keeps for itself.
+struct ThreadState {
+  /// How deep the waiters that run on this thread are nested.
+  std::uint32_t depth;
+  /// Not 0 when waiters are queued until the nesting ends.
+  std::uint32_t deferred;
+  /// The current user context, null for none. Its first word is its number.
+  const std::uint64_t* context;
+  /// The coarse clock, in ms.
+  const std::atomic<std::uint32_t>* now_ms;
+  FreeList lists[3];
+};
+
+/// Where a free block holds the address of the next one.
+constexpr std::size_t kLinkOffset = 24;
 
 /// States in `EventHeader::word & kStateMask`. Bit 1 set means terminal; terminal state minus one is PJRT's number.
 constexpr std::uintptr_t kStatePending = 0;
@@ -55,6 +110,8 @@ constexpr std::uintptr_t kStateMask = 3;
 constexpr std::uintptr_t kTerminalBit = 2;
 constexpr std::uintptr_t kParkedBit = 4;
 constexpr std::uintptr_t kWaiterMask = ~static_cast<std::uintptr_t>(7);
+/// How many completions nest on one stack before the next is queued.
+constexpr std::uint32_t kMaxInlineDepth = 32;
 /// A reference count that reaches this stays there: the event is never freed, and nothing aborts.
 constexpr std::uint32_t kRefsSaturated = 0x8000'0000U;
 
@@ -79,38 +136,53 @@ static_assert(offsetof(EventHeader, word) == 0 && offsetof(EventHeader, refs) ==
                   offsetof(EventHeader, flags) == 12 && offsetof(EventHeader, payload_offset) == 14 &&
                   offsetof(EventHeader, vtable) == 16 && offsetof(EventHeader, error) == 24,
               "EventHeader ABI");
+static_assert(sizeof(EventCell) == 64 && alignof(EventCell) == 8 && offsetof(EventCell, label) == 32 &&
+                  offsetof(EventCell, file) == 40 && offsetof(EventCell, line) == 48 &&
+                  offsetof(EventCell, born_ms) == 52 && offsetof(EventCell, context) == 56,
+              "EventCell ABI");
+static_assert(sizeof(FreeList) == 16 && sizeof(ThreadState) == 72 && offsetof(ThreadState, context) == 8 &&
+                  offsetof(ThreadState, now_ms) == 16 && offsetof(ThreadState, lists) == 24,
+              "ThreadState ABI");
 static_assert(sizeof(Waiter) == 16 && offsetof(Waiter, next) == 0 && offsetof(Waiter, invoke) == 8, "Waiter ABI");
 static_assert(sizeof(TaskNode) == 64 && offsetof(TaskNode, next) == 0 && offsetof(TaskNode, invoke) == 8 &&
                   offsetof(TaskNode, label) == 16 && offsetof(TaskNode, storage) == 24,
               "TaskNode ABI");
 
-/// A pending event with one reference (the promise's). `label` has static storage and ends with a NUL.
-PURLIN_API EventHeader* EventNew(const char* label, SourceLocation location) noexcept;
+/// This thread's state, valid on this thread until it ends.
+PURLIN_API ThreadState* ThreadStateAddress() noexcept;
+/// A block when the thread's list is empty.
+PURLIN_API void* AllocateBlockSlowly(BlockClass block_class) noexcept;
+/// Takes a block for which the thread's list has no room.
+PURLIN_API void FreeBlockSlowly(BlockClass block_class, void* block) noexcept;
+/// Memory for a cell that fits no class; its word says that it is free.
+PURLIN_API void* AllocateLargeCell(std::size_t size_bytes, std::size_t align_bytes) noexcept;
+/// Gives it back; same numbers.
+PURLIN_API void FreeLargeCell(void* cell, std::size_t size_bytes, std::size_t align_bytes) noexcept;
+
 /// An event that is already in error; takes over `error`.
 PURLIN_API EventHeader* EventNewError(const StatusRep* error, SourceLocation location) noexcept;
-/// Frees an event whose last reference was dropped.
-PURLIN_API void EventFree(EventHeader* event) noexcept;
-/// True when this call completed the event; runs its waiters.
-PURLIN_API bool EventSetReady(EventHeader* event) noexcept;
-/// True when this call completed the event; takes over `error` either way; runs the waiters.
-PURLIN_API bool EventSetError(EventHeader* event, const StatusRep* error) noexcept;
+/// A pending event of a stream.
+PURLIN_API EventHeader* EventNewWithStream(const char* label, SourceLocation location, std::uintptr_t stream,
+                                           std::uint64_t sequence_number) noexcept;
+/// False if the event belongs to no stream.
+PURLIN_API bool EventDefinitionStream(const EventHeader* event, std::uintptr_t* stream,
+                                      std::uint64_t* sequence_number) noexcept;
+/// Runs the waiters and wakes the sleepers of an event that the caller has just completed. `word` is what its word held
+/// before.
+PURLIN_API void EventFinish(EventHeader* event, std::uintptr_t word) noexcept;
+/// Completes `event` as `source` completes; takes over the promise's reference to `event`.
+PURLIN_API void EventForward(EventHeader* event, EventHeader* source) noexcept;
 /// Completes the event with kInternal, naming it, if it is pending.
 PURLIN_API void EventAbandon(EventHeader* event) noexcept;
 /// Blocks until terminal or `timeout_ns` passed (negative: forever); null or an owned error.
 PURLIN_API const StatusRep* EventWait(EventHeader* event, std::int64_t timeout_ns) noexcept;
 /// A new event, owned, that completes after all of `events` (null entries are ready).
 PURLIN_API EventHeader* EventWhenAll(EventHeader* const* events, std::size_t count) noexcept;
-/// The label and place that the event was made with.
-PURLIN_API const char* EventLabel(const EventHeader* event) noexcept;
 /// Queues a waiter of a terminal event until this thread's stack has unwound to its outermost waiter.
 PURLIN_API void DeferWaiter(EventHeader* event, Waiter* waiter) noexcept;
 /// Runs what `DeferWaiter` queued on this thread.
 PURLIN_API void RunDeferredWaiters() noexcept;
 
-/// A node for `TaskNode`, uninitialised, from a cache of the calling thread.
-PURLIN_API TaskNode* TaskAllocate() noexcept;
-/// Gives a node back to the cache of the calling thread.
-PURLIN_API void TaskFree(TaskNode* node) noexcept;
 /// Reports a C++ exception that escaped from a closure. `what` may be null.
 PURLIN_API void ReportException(const char* place, const char* what) noexcept;
 /// Rust's view of the structs above, as `Struct.field=offset` and `Struct.size=bytes` lines; for the test that

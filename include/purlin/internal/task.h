@@ -9,6 +9,7 @@
 
 #include "purlin/internal/abi.h"
 #include "purlin/internal/guard.h"
+#include "purlin/internal/thread_state.h"
 #include "purlin/label.h"
 #include "purlin/version.h"
 
@@ -25,7 +26,7 @@ struct InlineTask {
     F* closure = std::launder(reinterpret_cast<F*>(self->storage));
     if (op == TaskOp::kRun) Guarded("task", [&] { (*closure)(); });
     closure->~F();
-    TaskFree(self);
+    FreeBlock(BlockClass::kNode, self);
   }
 };
 
@@ -37,7 +38,7 @@ struct HeapTask {
     std::memcpy(&closure, self->storage, sizeof(closure));
     if (op == TaskOp::kRun) Guarded("task", [&] { (*closure)(); });
     delete closure;
-    TaskFree(self);
+    FreeBlock(BlockClass::kNode, self);
   }
 };
 
@@ -48,14 +49,14 @@ TaskNode* MakeTask(F&& closure, Label label) {
   constexpr bool kInline = sizeof(Closure) <= TaskNode::kInlineBytes && alignof(Closure) <= 8 &&
                            std::is_nothrow_constructible_v<Closure, F&&>;
   if constexpr (kInline) {
-    TaskNode* node = TaskAllocate();
+    auto* node = static_cast<TaskNode*>(AllocateBlock(BlockClass::kNode));
     node->label = label.c_str();
     node->invoke = &InlineTask<Closure>::Invoke;
     ::new (static_cast<void*>(node->storage)) Closure(std::forward<F>(closure));
     return node;
   } else {
     auto* owned = new Closure(std::forward<F>(closure));
-    TaskNode* node = TaskAllocate();
+    auto* node = static_cast<TaskNode*>(AllocateBlock(BlockClass::kNode));
     node->label = label.c_str();
     node->invoke = &HeapTask<Closure>::Invoke;
     std::memcpy(node->storage, &owned, sizeof(owned));

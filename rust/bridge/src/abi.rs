@@ -15,7 +15,7 @@ pub(crate) mod ffi {
 }
 
 fn abi_layout(text: Pin<&mut CxxString>) {
-    text.push_str(&(purlin::event::abi::layout() + &purlin::exec::task::layout()));
+    text.push_str(&(purlin::slab::layout() + &purlin::event::abi::layout() + &purlin::exec::task::layout()));
 }
 
 /// The version of this crate; static, ends with a NUL.

@@ -7,7 +7,7 @@ use std::ffi::c_char;
 use purlin::event::abi::{EventHeader, Waiter};
 use purlin::event::raw;
 use purlin::status::StatusRep;
-use purlin::{Event, Status, when_all};
+use purlin::{DefinitionStream, Event, EventPromise, Status, when_all};
 
 use crate::handle::elements;
 use crate::panic::guard;
@@ -22,16 +22,6 @@ pub(crate) unsafe fn borrowed<'a>(events: *const *mut EventHeader, count: usize)
     unsafe { elements(events.cast::<Event>(), count) }
 }
 
-/// A pending event with one reference, C++'s.
-///
-/// # Safety
-/// `label` is static and ends with a NUL; `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_event_new(label: *const c_char, location: Location) -> *mut EventHeader {
-    // SAFETY: the caller's promises.
-    unsafe { raw::new(label, location.get()) }
-}
-
 /// An event that has failed, with one reference, C++'s.
 ///
 /// # Safety
@@ -42,24 +32,58 @@ pub unsafe extern "C" fn purlin_event_new_error(error: *const StatusRep, locatio
     unsafe { raw::new_error(Status::from_raw(error), location.get()) }
 }
 
-/// True if this call made the event happen.
+/// A pending event of a stream, with one reference, C++'s.
 ///
 /// # Safety
-/// `event` is alive.
+/// `label` is static and ends with a NUL; `location` is what its struct says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_event_set_ready(event: *mut EventHeader) -> bool {
-    // SAFETY: alive.
-    unsafe { raw::set_ready(event) }
+pub unsafe extern "C" fn purlin_event_new_with_stream(
+    label: *const c_char,
+    location: Location,
+    stream: usize,
+    sequence_number: u64,
+) -> *mut EventHeader {
+    // SAFETY: the caller's promises.
+    unsafe { raw::new_with_stream(label, location.get(), DefinitionStream { stream, sequence_number }) }
 }
 
-/// True if this call made the event fail.
+/// True, and the outputs are written, if the event belongs to a stream.
 ///
 /// # Safety
-/// `event` is alive; `error` is not null and owned by the caller, who gives it up.
+/// `event` is null or alive; the outputs are the caller's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_event_set_error(event: *mut EventHeader, error: *const StatusRep) -> bool {
+pub unsafe extern "C" fn purlin_event_definition_stream(
+    event: *const EventHeader,
+    stream: *mut usize,
+    sequence_number: *mut u64,
+) -> bool {
     // SAFETY: the caller's promises.
-    unsafe { raw::set_error(event, Status::from_raw(error)) }
+    unsafe {
+        let Some(definition) = raw::definition_stream(event) else { return false };
+        stream.write(definition.stream);
+        sequence_number.write(definition.sequence_number);
+    }
+    true
+}
+
+/// Runs the waiters and wakes the sleepers of an event that C++ has just completed.
+///
+/// # Safety
+/// `event` is alive and terminal; `word` is what its word held before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_finish(event: *mut EventHeader, word: usize) {
+    // SAFETY: the caller's promises.
+    unsafe { raw::finish_word(event, word) };
+}
+
+/// Completes `event` as `source` completes.
+///
+/// # Safety
+/// `event` is a promise's reference, which the caller gives up; `source` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_forward(event: *mut EventHeader, source: *mut EventHeader) {
+    // SAFETY: the caller's promises.
+    unsafe { EventPromise::from_raw(event).forward(&Event::from_borrowed_raw(source)) };
 }
 
 /// Completes the event with an error that names it, if it is pending.
@@ -92,16 +116,6 @@ pub unsafe extern "C" fn purlin_event_when_all(events: *const *mut EventHeader, 
     // SAFETY: the caller's promise.
     let all = guard(|| Ok(when_all(unsafe { borrowed(events, count) })));
     all.unwrap_or_else(Event::from_error).into_raw()
-}
-
-/// The label that the event was made with.
-///
-/// # Safety
-/// `event` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_event_label(event: *const EventHeader) -> *const c_char {
-    // SAFETY: alive.
-    unsafe { raw::label(event) }
 }
 
 /// Queues a waiter of a terminal event until this thread's stack has unwound to its outermost waiter.

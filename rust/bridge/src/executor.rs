@@ -8,7 +8,7 @@ use std::pin::Pin;
 
 use cxx::CxxString;
 use purlin::event::abi::EventHeader;
-use purlin::exec::task::{self, TaskNode};
+use purlin::exec::task::TaskNode;
 use purlin::status::StatusRep;
 use purlin::{AsyncWorkRunner, Executor, Status, Task, ThreadPool, ThreadPoolOptions};
 
@@ -177,20 +177,4 @@ pub unsafe extern "C" fn purlin_thread_pool_num_threads(pool: *const ThreadPoolR
 pub unsafe extern "C" fn purlin_thread_pool_shutdown(pool: *const ThreadPoolRep) -> *const StatusRep {
     // SAFETY: alive.
     give(guard(|| unsafe { (*pool).0.shutdown() }))
-}
-
-/// An uninitialised node, the caller's.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_task_allocate() -> *mut TaskNode {
-    task::allocate()
-}
-
-/// Takes a node back; its closure is gone already.
-///
-/// # Safety
-/// `node` came from [`purlin_task_allocate`] and the caller gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_task_free(node: *mut TaskNode) {
-    // SAFETY: the caller's promise.
-    unsafe { task::free(node) };
 }

@@ -9,6 +9,7 @@
 //! | `sync` | locks, atomics and threads, from std, loom, shuttle or parking_lot |
 //! | [`status`] | [`Status`]: absl's codes, one word, cheap to share |
 //! | [`label`] | [`Label`]: the name of an event or a task |
+//! | [`slab`] | the memory of events, waiters and tasks |
 //! | [`trace`] | recording of spans, export to Chrome's JSON |
 //! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once |
 //! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`] |
@@ -42,6 +43,7 @@ pub mod exec;
 pub mod label;
 pub mod raw_buffer;
 pub mod shape;
+pub mod slab;
 pub mod status;
 mod sync;
 // A recording is one per process, which models, that begin anew thousands of times, cannot have.
@@ -53,7 +55,7 @@ pub use buffer::{Buffer, HostBufferSemantics};
 pub use client::{Client, ClientOptions};
 pub use device::{Device, MemorySpace, MemoryStats};
 pub use dtype::{DType, Element};
-pub use event::{Event, EventPromise, EventState, when_all};
+pub use event::{DefinitionStream, Event, EventPromise, EventState, when_all};
 pub use exec::{AsyncWorkRunner, Executor, Task, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
 pub use label::Label;
 pub use raw_buffer::RawBuffer;

@@ -1,12 +1,13 @@
 //! The memory that C++ and Rust both touch. The C++ side is `include/purlin/internal/abi.h`, which inlines what needs no
 //! call: one load, one compare-and-swap. Layout is asserted on both sides and compared by `tests/cpp/layout_test.cc`.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
+// Not crate::sync: what reports say about an event is published with it and takes no part in any protocol.
+use std::sync::atomic::{AtomicPtr as PlainPtr, AtomicU32 as PlainU32, AtomicU64 as PlainU64, Ordering::Relaxed};
 
 use crate::label::Label;
-use crate::status::{SourceLocation, StatusRep};
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AtomicU32, AtomicUsize};
+use crate::status::SourceLocation;
+use crate::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize};
 
 /// What an event's kind knows to do. Readers check `abi_size` before they use a later slot.
 #[repr(C)]
@@ -15,7 +16,12 @@ pub struct EventVTable {
     pub abi_size: usize,
     /// Frees the event when its last reference is gone.
     pub free: unsafe extern "C" fn(event: *mut EventHeader),
+    /// Tells the types of payloads apart: equal for equal types. Null for an event without a payload.
+    pub payload_type: *const c_void,
 }
+
+// SAFETY: a constant; the pointer in it is only compared.
+unsafe impl Sync for EventVTable {}
 
 /// A node in an event's list of waiters, embedded as the first field of whatever the attacher allocated.
 #[repr(C)]
@@ -30,16 +36,17 @@ pub struct Waiter {
 #[repr(C)]
 pub struct EventHeader {
     /// Bits 0-1 the state, bit 2 "a thread is parked", the rest the newest waiter.
-    pub(super) word: AtomicUsize,
+    pub(crate) word: AtomicUsize,
     /// References; at or above [`REFS_SATURATED`] the event is never freed.
     pub(super) refs: AtomicU32,
-    /// Reserved for the kinds of events to come.
-    pub(super) flags: u16,
-    /// Where the payload of an event with a value begins; none yet.
+    /// What the payload is: `FLAG_*`.
+    pub(super) flags: AtomicU16,
+    /// Where the payload begins, from the header's address; 0 without one.
     pub(super) payload_offset: u16,
-    pub(super) vtable: &'static EventVTable,
-    /// The error, owned; written once by whoever moved the state to claimed, before it becomes error.
-    pub(super) error: UnsafeCell<*const StatusRep>,
+    /// Null in a plain event, which has no payload.
+    pub(super) vtable: *const EventVTable,
+    /// In state error, the error, owned. While pending, what it waits for, if that is known ([`DEBT_MASK`]).
+    pub(crate) error: AtomicPtr<c_void>,
 }
 
 /// Neither ready nor in error.
@@ -61,20 +68,59 @@ pub const WAITER_MASK: usize = !7;
 /// A reference count that reaches this stays there: the event is never freed, and nothing aborts.
 pub const REFS_SATURATED: u32 = 0x8000_0000;
 
-/// A plain event as Rust allocates it: the header, then what reports say about it.
+/// The payload is constructed, whatever the state.
+pub const FLAG_CONSTRUCTED: u16 = 1;
+/// The payload is a pointer to the value and something that keeps the value alive.
+pub const FLAG_INDIRECT: u16 = 2;
+/// An error does not destroy the payload.
+pub const FLAG_KEEP_ON_ERROR: u16 = 4;
+/// The payload is a [`DefinitionStream`].
+pub const FLAG_STREAM: u16 = 8;
+
+/// The low bits of `error` while the event is pending. The pointer is compared, never followed.
+pub const DEBT_MASK: usize = 3;
+/// The event completes when another event does: the address is that event's.
+pub const DEBT_EVENT: usize = 1;
+/// The event completes when a task runs: the address is the task node's.
+pub const DEBT_TASK: usize = 2;
+
+/// Every event: the header, then what reports say about it, then the payload, if there is one. 64 bytes. Stall reports
+/// read cells that others make and free at the same time, so all that they read is atomic.
 #[repr(C)]
-pub(super) struct EventCell {
-    pub(super) header: EventHeader,
+pub struct EventCell {
+    pub(crate) header: EventHeader,
     /// Static, ends with a NUL.
-    pub(super) label: *const c_char,
-    pub(super) location: SourceLocation,
+    pub(super) label: PlainPtr<c_char>,
+    /// Static, ends with a NUL.
+    pub(super) file: PlainPtr<c_char>,
+    pub(super) line: PlainU32,
+    /// The coarse clock's time when the event was made, in ms.
+    pub(crate) born_ms: PlainU32,
+    /// The number of the user context in which it was made; 0 for none.
+    pub(crate) context: PlainU64,
+}
+
+/// Where work is ordered: the producer's stream and the position in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct DefinitionStream {
+    /// Names the stream to those who know it: a platform's handle. Not 0.
+    pub stream: usize,
+    /// Grows along the stream; from 1.
+    pub sequence_number: u64,
 }
 
 impl EventCell {
     /// What the event was named when it was made.
-    pub(super) fn label(&self) -> Label {
+    pub(crate) fn label(&self) -> Label {
         // SAFETY: whoever made the cell promised a static string that ends with a NUL.
-        Label::new(unsafe { CStr::from_ptr(self.label) })
+        Label::new(unsafe { CStr::from_ptr(self.label.load(Relaxed)) })
+    }
+
+    /// Where the event was made.
+    pub(crate) fn location(&self) -> SourceLocation {
+        // SAFETY: as above.
+        SourceLocation::from_static(unsafe { CStr::from_ptr(self.file.load(Relaxed)) }, self.line.load(Relaxed))
     }
 }
 
@@ -90,7 +136,12 @@ const _: () = {
     assert!(offset_of!(EventHeader, error) == 24);
     assert!(size_of::<Waiter>() == 16 && align_of::<Waiter>() == 8);
     assert!(offset_of!(Waiter, next) == 0 && offset_of!(Waiter, invoke) == 8);
-    assert!(offset_of!(EventCell, header) == 0);
+    assert!(size_of::<EventCell>() == 64 && offset_of!(EventCell, header) == 0);
+    assert!(offset_of!(EventCell, label) == 32 && offset_of!(EventCell, file) == 40);
+    assert!(offset_of!(EventCell, line) == 48 && offset_of!(EventCell, born_ms) == 52);
+    assert!(offset_of!(EventCell, context) == 56);
+    assert!(offset_of!(EventHeader, error) == crate::slab::LINK_OFFSET, "a free cell's link is in `error`");
+    assert!(STATE_READY == crate::slab::FREE_WORD, "a free cell is in a terminal state");
 };
 
 /// This side's layout as `name=value` lines, for the test that compares both sides.
@@ -101,7 +152,9 @@ pub fn layout() -> String {
     format!(
         "EventHeader.size={}\nEventHeader.align={}\nEventHeader.word={}\nEventHeader.refs={}\nEventHeader.flags={}\n\
          EventHeader.payload_offset={}\nEventHeader.vtable={}\nEventHeader.error={}\nEventVTable.size={}\n\
-         EventVTable.abi_size={}\nEventVTable.free={}\nWaiter.size={}\nWaiter.next={}\nWaiter.invoke={}\n",
+         EventVTable.abi_size={}\nEventVTable.free={}\nEventVTable.payload_type={}\nEventCell.size={}\n\
+         EventCell.label={}\nEventCell.file={}\nEventCell.line={}\nEventCell.born_ms={}\nEventCell.context={}\n\
+         Waiter.size={}\nWaiter.next={}\nWaiter.invoke={}\n",
         size_of::<EventHeader>(),
         align_of::<EventHeader>(),
         offset_of!(EventHeader, word),
@@ -113,6 +166,13 @@ pub fn layout() -> String {
         size_of::<EventVTable>(),
         offset_of!(EventVTable, abi_size),
         offset_of!(EventVTable, free),
+        offset_of!(EventVTable, payload_type),
+        size_of::<EventCell>(),
+        offset_of!(EventCell, label),
+        offset_of!(EventCell, file),
+        offset_of!(EventCell, line),
+        offset_of!(EventCell, born_ms),
+        offset_of!(EventCell, context),
         size_of::<Waiter>(),
         offset_of!(Waiter, next),
         offset_of!(Waiter, invoke),

@@ -10,12 +10,14 @@
 //! whoever saw the event ready.
 //!
 //! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
-//! `park.rs` blocking, `join.rs` several at once, `raw.rs` for the bridge. Models: `loom_model.rs`.
+//! `memory.rs` where cells live, `park.rs` blocking, `join.rs` several at once, `raw.rs` for the bridge. Models: `loom_model.rs`.
 
 #![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
 
 pub mod abi;
 mod join;
+#[cfg_attr(any(loom, shuttle), path = "memory_model.rs")]
+mod memory;
 mod park;
 pub mod raw;
 mod state;
@@ -31,6 +33,7 @@ use crate::status::{SourceLocation, Status};
 use abi::{EventCell, EventHeader, STATE_ERROR, STATE_READY};
 use waiters::ClosureWaiter;
 
+pub use abi::DefinitionStream;
 pub use join::when_all;
 
 /// PJRT's numbers.
@@ -116,6 +119,25 @@ impl Event {
         self.cell().map(EventCell::label).unwrap_or_default()
     }
 
+    /// The stream that the event belongs to, if its maker said so.
+    #[must_use]
+    pub fn definition_stream(&self) -> Option<DefinitionStream> {
+        // SAFETY: our reference keeps the event alive.
+        unsafe { raw::definition_stream(self.as_raw()) }
+    }
+
+    /// True while somebody waits: a waiter is attached or a thread sleeps. Others may change that at any time.
+    #[must_use]
+    pub fn has_waiters(&self) -> bool {
+        self.header().is_some_and(EventHeader::has_waiters)
+    }
+
+    /// How many references there are; 0 for [`Event::ready`], which is not counted. Others may change that at any time.
+    #[must_use]
+    pub fn ref_count(&self) -> u32 {
+        self.header().map_or(0, EventHeader::ref_count)
+    }
+
     /// Blocks until the event is terminal. In a task, do not wait for an event that needs a task of the same pool.
     ///
     /// # Errors
@@ -142,7 +164,7 @@ impl Event {
             return Ok(());
         }
         let timeout = timeout.unwrap_or_default();
-        let (name, place) = (describe(cell), cell.location);
+        let (name, place) = (describe(cell), cell.location());
         Err(Status::deadline_exceeded(format!("{name} (made at {place}) was still pending after {timeout:?}")))
     }
 
@@ -162,7 +184,7 @@ impl Event {
             }
         }
         let Some(waiter) = waiter else { return };
-        let node = ClosureWaiter::boxed(waiter);
+        let node = ClosureWaiter::allocated(waiter);
         // SAFETY: the node is new; the event is alive because we hold it.
         unsafe { raw::attach(self.as_raw(), node) };
     }
@@ -212,12 +234,8 @@ impl Clone for Event {
 impl Drop for Event {
     fn drop(&mut self) {
         let Some(header) = self.0 else { return };
-        // SAFETY: we own a reference until release(); if it was the last, nobody else can reach the cell.
-        unsafe {
-            if header.as_ref().release() {
-                (header.as_ref().vtable.free)(header.as_ptr());
-            }
-        }
+        // SAFETY: our reference, which ends here.
+        unsafe { raw::release(header.as_ptr()) };
     }
 }
 
@@ -247,6 +265,25 @@ impl EventPromise {
         Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place)) })
     }
 
+    /// As [`new`](Self::new), for an event that a stream orders.
+    #[must_use]
+    #[track_caller]
+    pub fn with_definition_stream(label: impl Into<Label>, definition: DefinitionStream) -> Self {
+        let place = SourceLocation::caller();
+        // SAFETY: as in new().
+        Self(unsafe { Event::from_raw(raw::new_with_stream(label.into().as_cstr().as_ptr(), place, definition)) })
+    }
+
+    /// Takes over a promise that C++ made.
+    ///
+    /// # Safety
+    /// `event` is not null, and the reference was the promise's, given away.
+    #[must_use]
+    pub unsafe fn from_raw(event: *mut EventHeader) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { Event::from_raw(event) })
+    }
+
     /// Another reference to the event.
     #[must_use]
     pub fn event(&self) -> Event {
@@ -271,6 +308,21 @@ impl EventPromise {
     /// [`set_ready`](Self::set_ready) if `status` is OK, else [`set_error`](Self::set_error).
     pub fn set(&self, status: Status) -> bool {
         if status.ok() { self.set_ready() } else { self.set_error(status) }
+    }
+
+    /// Makes the event follow `other`: it happens or fails as that does, on the thread that completes that. An event that
+    /// would follow itself fails with [`Internal`](crate::StatusCode::Internal) instead of never completing.
+    pub fn forward(self, other: &Event) {
+        if self.0 == *other {
+            let name = other.cell().map(describe).unwrap_or_default();
+            self.set_error(Status::internal(format!("{name} was forwarded to itself")));
+            return;
+        }
+        if !other.is_ready() {
+            // SAFETY: pending; this promise, which completes it, is consumed here.
+            unsafe { raw::set_debt(self.0.as_raw(), other.as_raw(), abi::DEBT_EVENT) };
+        }
+        other.on_ready(move |status| _ = self.set(status.clone()));
     }
 }
 

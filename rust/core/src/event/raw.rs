@@ -4,32 +4,64 @@
 //! null only where it is said; null is the ready event.
 
 use std::ffi::c_char;
+use std::ptr;
 
-use super::abi::{EventCell, EventHeader, EventVTable, STATE_PENDING, Waiter};
+use super::abi::{
+    DefinitionStream, EventCell, EventHeader, EventVTable, FLAG_STREAM, STATE_ERROR, STATE_PENDING, Waiter,
+};
 use super::state::Completion;
-use super::{Event, describe, park, waiters};
+use super::{Event, describe, memory, park, waiters};
 use crate::label::Label;
+use crate::slab::Class;
 use crate::status::{SourceLocation, Status};
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AtomicU32, AtomicUsize};
+use crate::sync::atomic::Ordering::Relaxed;
 
-static PLAIN: EventVTable = EventVTable { abi_size: size_of::<EventVTable>(), free };
+static WITH_STREAM: EventVTable =
+    EventVTable { abi_size: size_of::<EventVTable>(), free: free_with_stream, payload_type: ptr::null() };
 
 /// A pending event with one reference, the caller's.
 ///
 /// # Safety
 /// `label` is a static string that ends with a NUL.
+#[inline]
 #[must_use]
 pub unsafe fn new(label: *const c_char, location: SourceLocation) -> *mut EventHeader {
-    let header = EventHeader {
-        word: AtomicUsize::new(STATE_PENDING),
-        refs: AtomicU32::new(1),
-        flags: 0,
-        payload_offset: 0,
-        vtable: &PLAIN,
-        error: UnsafeCell::new(std::ptr::null()),
-    };
-    Box::into_raw(Box::new(EventCell { header, label, location })).cast()
+    // SAFETY: the caller's promise.
+    unsafe { memory::new_cell(Class::Cell, label, location, ptr::null(), 0, 0) }
+}
+
+/// As [`new`], for an event of `definition`.
+///
+/// # Safety
+/// As [`new`].
+#[must_use]
+pub unsafe fn new_with_stream(
+    label: *const c_char,
+    location: SourceLocation,
+    definition: DefinitionStream,
+) -> *mut EventHeader {
+    const OFFSET: u16 = size_of::<EventCell>() as u16;
+    // SAFETY: the caller's promise; the payload fits behind the cell, and nobody else knows the event yet.
+    unsafe {
+        let event = memory::new_cell(Class::WideCell, label, location, &WITH_STREAM, FLAG_STREAM, OFFSET);
+        event.byte_add(usize::from(OFFSET)).cast::<DefinitionStream>().write(definition);
+        event
+    }
+}
+
+/// The stream that the event belongs to, if its maker said so.
+///
+/// # Safety
+/// `event` is null or alive.
+#[must_use]
+pub unsafe fn definition_stream(event: *const EventHeader) -> Option<DefinitionStream> {
+    // SAFETY: alive; the payload of an event with the flag was written before the event was shared.
+    unsafe {
+        if event.is_null() || (*event).flags.load(Relaxed) & FLAG_STREAM == 0 {
+            return None;
+        }
+        Some(event.byte_add(usize::from((*event).payload_offset)).cast::<DefinitionStream>().read())
+    }
 }
 
 /// An event that has failed, with one reference, the caller's.
@@ -42,15 +74,66 @@ pub fn new_error(error: Status, location: SourceLocation) -> *mut EventHeader {
     event
 }
 
-/// Frees an event whose last reference is gone; the `free` of plain events.
+/// Writes down what completes a new event, for stall reports: the address of an event or of a task node and
+/// [`DEBT_EVENT`](super::abi::DEBT_EVENT) or [`DEBT_TASK`](super::abi::DEBT_TASK). It is compared, never followed.
 ///
 /// # Safety
-/// `event` came from [`new`] and nobody refers to it any more.
-pub unsafe extern "C" fn free(event: *mut EventHeader) {
-    // SAFETY: `event` is the first field of the box that new() leaked, and the caller was the last to know it.
-    let cell = unsafe { Box::from_raw(event.cast::<EventCell>()) };
-    // SAFETY: the event owned its error, if it had one; nobody can read it now.
-    drop(cell.header.error.with(|error| unsafe { Status::from_raw(*error) }));
+/// `event` is alive and nobody but the caller can complete it yet.
+pub unsafe fn set_debt<T>(event: *mut EventHeader, creditor: *const T, kind: usize) {
+    // SAFETY: alive.
+    unsafe {
+        (*event).error.store(creditor.cast_mut().cast::<u8>().map_addr(|address| address | kind).cast(), Relaxed)
+    };
+}
+
+/// Lets go of the error, if there is one.
+///
+/// # Safety
+/// The last reference is gone.
+unsafe fn drop_error(event: *mut EventHeader) {
+    // SAFETY: nobody else can reach the event; in ERROR it owns its error.
+    unsafe {
+        if (*event).state() == STATE_ERROR {
+            drop(Status::from_raw((*event).error.load(Relaxed).cast()));
+        }
+    }
+}
+
+/// Frees a plain event whose last reference is gone.
+///
+/// # Safety
+/// Nobody refers to the event any more.
+unsafe fn free(event: *mut EventHeader) {
+    // SAFETY: the caller's promise; plain events are of this class.
+    unsafe {
+        drop_error(event);
+        memory::free_cell(Class::Cell, event);
+    }
+}
+
+unsafe extern "C" fn free_with_stream(event: *mut EventHeader) {
+    // SAFETY: called for the last reference of an event from new_with_stream(); the payload needs no destructor.
+    unsafe {
+        drop_error(event);
+        memory::free_cell(Class::WideCell, event);
+    }
+}
+
+/// One reference less; the last frees the event.
+///
+/// # Safety
+/// The caller owns a reference and gives it up.
+#[inline]
+pub unsafe fn release(event: *mut EventHeader) {
+    // SAFETY: alive until release(); if it was the last reference, nobody else can reach the cell.
+    unsafe {
+        if (*event).release() {
+            match (*event).vtable.as_ref() {
+                None => free(event),
+                Some(vtable) => (vtable.free)(event),
+            }
+        }
+    }
 }
 
 /// True if this call made the event happen; its waiters have then run or are queued on this thread.
@@ -97,13 +180,23 @@ pub unsafe fn abandon(event: *mut EventHeader) {
         return;
     }
     let message = format!("{} was abandoned: its promise was dropped before it was set", describe(cell));
-    let error = Status::with_location(crate::StatusCode::Internal, message, cell.location);
+    let error = Status::with_location(crate::StatusCode::Internal, message, cell.location());
     // SAFETY: alive.
     unsafe { set_error(event, error) };
 }
 
+/// Runs the waiters and wakes the sleepers of an event that the caller has just completed.
+///
+/// # Safety
+/// `event` is alive and terminal; `word` is what its word held before the caller's step into that state.
+pub unsafe fn finish_word(event: *mut EventHeader, word: usize) {
+    // SAFETY: the caller's promises.
+    unsafe { finish(event, Completion::of(word)) };
+}
+
 /// # Safety
 /// `event` is alive and the completion is its own.
+#[inline]
 unsafe fn finish(event: *mut EventHeader, completion: Completion) {
     if completion.wake {
         // SAFETY: alive.
@@ -111,9 +204,12 @@ unsafe fn finish(event: *mut EventHeader, completion: Completion) {
     }
     // SAFETY: the completion took the list out of the word, so it is ours; the event is alive and terminal.
     unsafe {
+        if completion.newest.is_null() {
+            return;
+        }
         let oldest = waiters::oldest_first(completion.newest);
         // A waiter may drop the reference that keeps the event alive (a promise, say), and the next one still reads it.
-        let several = !oldest.is_null() && !(*oldest).next.is_null();
+        let several = !(*oldest).next.is_null();
         let _alive = several.then(|| Event::from_borrowed_raw(event));
         waiters::run(event, oldest);
     }
@@ -160,14 +256,4 @@ pub unsafe fn wait(event: *mut EventHeader, timeout_ns: i64) -> Status {
         Err(_forever) => event.wait(),
     };
     result.err().unwrap_or_default()
-}
-
-/// The label that the event was made with; static, ends with a NUL.
-///
-/// # Safety
-/// `event` is alive.
-#[must_use]
-pub unsafe fn label(event: *const EventHeader) -> *const c_char {
-    // SAFETY: alive, and all events are EventCells.
-    unsafe { (*event.cast::<EventCell>()).label }
 }

@@ -16,7 +16,9 @@
 //!    acquire, which pairs with the release of each push: the nodes are readable.
 //! 5. Terminal states are read with acquire, by `IsReady` in C++ too.
 //! 6. References are counted as in `Arc`: an increment is relaxed because its maker holds one already; a decrement is a
-//!    release, and whoever was last acquires all of them before it frees. At [`REFS_SATURATED`] the count sticks.
+//!    release, and whoever was last acquires all of them before it frees. Who sees a count of one holds the only
+//!    reference, so nobody can add one: it frees without a decrement. At [`REFS_SATURATED`] the count sticks.
+//! 7. Before the event is shared, its maker may write into `error` what the event waits for; rule 2's winner overwrites it.
 
 use std::ptr;
 
@@ -36,7 +38,8 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    fn of(word: usize) -> Self {
+    /// What the word held before the step into a terminal state.
+    pub(super) fn of(word: usize) -> Self {
         Self { newest: ptr::with_exposed_provenance_mut(word & WAITER_MASK), wake: word & PARKED_BIT != 0 }
     }
 }
@@ -52,14 +55,24 @@ impl EventHeader {
         self.word.load(Acquire) & STATE_MASK
     }
 
+    /// A waiter is attached or a thread is parked.
+    pub(super) fn has_waiters(&self) -> bool {
+        let word = self.word.load(Acquire);
+        word & TERMINAL_BIT == 0 && word & (WAITER_MASK | PARKED_BIT) != 0
+    }
+
+    pub(super) fn ref_count(&self) -> u32 {
+        self.refs.load(Acquire)
+    }
+
     /// The error in state ERROR, else OK.
     pub(super) fn error(&self) -> Status {
         if self.state() != STATE_ERROR {
             return Status::OK;
         }
-        // SAFETY: rule 2: in ERROR nobody writes `error` any more, and the acquire in state() saw it written. The event
-        // owns the reference that we borrow.
-        self.error.with(|error| unsafe { Status::from_borrowed_raw(*error) })
+        // Relaxed: the acquire in state() saw it written.
+        // SAFETY: rule 2: in ERROR it is an error that the event owns; nobody writes it any more.
+        unsafe { Status::from_borrowed_raw(self.error.load(Relaxed).cast()) }
     }
 
     /// A first guess for a compare-and-swap. loom remembers one access per object, so a load here would hide from it that
@@ -93,8 +106,8 @@ impl EventHeader {
                 Err(now) => word = now,
             }
         }
-        // SAFETY: rule 2: we won CLAIMED, so nobody else writes `error`, and nobody reads it before ERROR.
-        self.error.with_mut(|place| unsafe { *place = error.into_raw() });
+        // Relaxed: rule 2: we won CLAIMED, so nobody else writes it, and the swap publishes it.
+        self.error.store(error.into_raw().cast_mut().cast(), Relaxed);
         Ok(Completion::of(self.word.swap(STATE_ERROR, AcqRel)))
     }
 
@@ -146,6 +159,10 @@ impl EventHeader {
     /// One reference less; true if it was the last and the caller must free the event.
     #[must_use]
     pub(super) fn release(&self) -> bool {
+        // Acquire as below. Not under loom, for the reason in guess().
+        if !cfg!(loom) && self.refs.load(Acquire) == 1 {
+            return true;
+        }
         let before = self.refs.fetch_sub(1, Release);
         if before >= REFS_SATURATED {
             self.refs.store(REFS_SATURATED, Relaxed);

@@ -3,21 +3,22 @@
 //! A waiter may complete further events, whose waiters run nested on the same stack. Beyond the limit they are queued on
 //! the thread and run by its outermost frame, so that a chain of a million links needs no more stack than one of ten.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use super::Event;
 use super::abi::{EventHeader, Waiter};
+use crate::slab::{self, Class};
 use crate::status::Status;
 use crate::sync::per_thread;
 
 /// How many completions nest on one stack before the next is queued.
 pub(super) const MAX_INLINE_DEPTH: u32 = 32;
 
+/// The waiters that wait for this thread's stack to unwind. The depth is in the thread's state, where C++ counts too.
 struct Trampoline {
-    depth: Cell<u32>,
     queue: RefCell<VecDeque<Deferred>>,
 }
 
@@ -27,7 +28,7 @@ struct Deferred {
     oldest: *mut Waiter,
 }
 
-per_thread!(static TRAMPOLINE: Trampoline = Trampoline { depth: Cell::new(0), queue: RefCell::new(VecDeque::new()) });
+per_thread!(static TRAMPOLINE: Trampoline = Trampoline { queue: RefCell::new(VecDeque::new()) });
 
 /// Turns the list that `state.rs` took (newest first) into the order in which waiters run.
 ///
@@ -52,83 +53,74 @@ pub(super) unsafe fn run(event: *mut EventHeader, oldest: *mut Waiter) {
     if oldest.is_null() {
         return;
     }
-    let nested = TRAMPOLINE.try_with(|here| {
-        if here.depth.get() >= MAX_INLINE_DEPTH {
-            // SAFETY: the caller keeps `event` alive; the clone keeps it alive from now on.
-            let event = unsafe { Event::from_borrowed_raw(event) };
-            here.queue.borrow_mut().push_back(Deferred { event, oldest });
-            return;
-        }
+    if slab::with_state(|state| state.depth.get()) < MAX_INLINE_DEPTH {
         // SAFETY: the caller's promises.
-        here.nested(|| unsafe { invoke_all(event, oldest) });
-    });
-    if nested.is_err() {
-        // The thread is ending and its trampoline is gone: run without a bound.
+        nested(|| unsafe { invoke_all(event, oldest) });
+    } else {
         // SAFETY: the caller's promises.
-        unsafe { invoke_all(event, oldest) };
+        unsafe { queue(event, oldest) };
     }
 }
 
-/// Queues one waiter behind those that wait for this thread's stack to unwind. For C++, which counts its own nesting and
-/// calls [`run_deferred`] when its outermost waiter returns.
+/// Queues one waiter behind those that wait for this thread's stack to unwind. For C++, which runs waiters too.
 ///
 /// # Safety
 /// As [`run`], for a list of one.
 pub(super) unsafe fn defer(event: *mut EventHeader, waiter: *mut Waiter) {
     // SAFETY: the waiter is the caller's own; a list of one.
-    unsafe { (*waiter).next = ptr::null_mut() };
+    unsafe {
+        (*waiter).next = ptr::null_mut();
+        queue(event, waiter);
+    }
+}
+
+/// # Safety
+/// As [`run`].
+unsafe fn queue(event: *mut EventHeader, oldest: *mut Waiter) {
     let queued = TRAMPOLINE.try_with(|here| {
         // SAFETY: the caller keeps `event` alive; the clone keeps it alive from now on.
         let event = unsafe { Event::from_borrowed_raw(event) };
-        here.queue.borrow_mut().push_back(Deferred { event, oldest: waiter });
+        here.queue.borrow_mut().push_back(Deferred { event, oldest });
+        slab::with_state(|state| state.deferred.set(1));
     });
     if queued.is_err() {
+        // The thread is ending and its queue is gone: run without a bound.
         // SAFETY: the caller's promises.
-        unsafe { invoke_all(event, waiter) };
+        unsafe { invoke_all(event, oldest) };
     }
 }
 
 /// Runs what is queued on this thread, unless a frame further out will.
 pub(super) fn run_deferred() {
-    // An ending thread has nothing queued.
-    let _ = TRAMPOLINE.try_with(|here| here.nested(|| ()));
+    nested(|| ());
 }
 
-/// Calls `f` one level deeper; true if it ran.
+/// Calls `f` one level deeper, unless that is too deep.
 pub(super) fn run_nested(f: impl FnOnce()) -> Result<(), ()> {
-    let mut f = Some(f);
-    let ran = TRAMPOLINE.try_with(|here| {
-        if here.depth.get() < MAX_INLINE_DEPTH
-            && let Some(f) = f.take()
-        {
-            here.nested(f);
-        }
-    });
-    match (ran, f) {
-        (Err(_), Some(f)) => {
-            f();
-            Ok(())
-        }
-        (_, None) => Ok(()),
-        (Ok(()), Some(_)) => Err(()),
+    if slab::with_state(|state| state.depth.get()) >= MAX_INLINE_DEPTH {
+        return Err(());
     }
+    nested(f);
+    Ok(())
+}
+
+/// Calls `f` one level deeper, then, if this was the outermost level, runs what was queued meanwhile.
+fn nested(f: impl FnOnce()) {
+    let depth = slab::with_state(|state| state.depth.replace(state.depth.get() + 1));
+    f();
+    if depth == 0 {
+        while slab::with_state(|state| state.deferred.get()) != 0 {
+            match TRAMPOLINE.try_with(Trampoline::pop) {
+                // SAFETY: the queue owned the list and keeps its event, which was terminal when it was queued.
+                Ok(Some(Deferred { event, oldest })) => unsafe { invoke_all(event.as_raw(), oldest) },
+                Ok(None) | Err(_) => slab::with_state(|state| state.deferred.set(0)),
+            }
+        }
+    }
+    slab::with_state(|state| state.depth.set(depth));
 }
 
 impl Trampoline {
-    /// Calls `f` one level deeper, then, if this was the outermost level, runs what was queued meanwhile.
-    fn nested(&self, f: impl FnOnce()) {
-        let depth = self.depth.get();
-        self.depth.set(depth + 1);
-        f();
-        if depth == 0 {
-            while let Some(Deferred { event, oldest }) = self.pop() {
-                // SAFETY: the queue owned the list and keeps its event, which was terminal when it was queued.
-                unsafe { invoke_all(event.as_raw(), oldest) };
-            }
-        }
-        self.depth.set(depth);
-    }
-
     /// The borrow ends before anybody's code runs.
     fn pop(&self) -> Option<Deferred> {
         self.queue.borrow_mut().pop_front()
@@ -157,17 +149,35 @@ pub(super) struct ClosureWaiter<F> {
 }
 
 impl<F: FnOnce(&Status)> ClosureWaiter<F> {
-    pub(super) fn boxed(closure: F) -> *mut Waiter {
-        let waiter = Waiter { next: ptr::null_mut(), invoke: Self::invoke };
-        Box::into_raw(Box::new(Self { waiter, closure })).cast()
+    /// Small closures live in recycled blocks.
+    const IN_A_BLOCK: bool = size_of::<Self>() <= Class::Node.block_bytes() && align_of::<Self>() <= 64;
+
+    pub(super) fn allocated(closure: F) -> *mut Waiter {
+        let this = Self { waiter: Waiter { next: ptr::null_mut(), invoke: Self::invoke }, closure };
+        if !Self::IN_A_BLOCK {
+            return Box::into_raw(Box::new(this)).cast();
+        }
+        let node = slab::allocate(Class::Node).cast::<Self>();
+        // SAFETY: a block that is large enough, and ours.
+        unsafe { node.write(this) };
+        node.cast()
     }
 
     unsafe extern "C" fn invoke(waiter: *mut Waiter, event: *const EventHeader) {
-        // SAFETY: `waiter` is the first field of a Self that boxed() leaked, and it is invoked once.
-        let node = unsafe { Box::from_raw(waiter.cast::<Self>()) };
+        let node = waiter.cast::<Self>();
+        // SAFETY: `waiter` is the first field of what allocated() made, and it is invoked once; so the closure is read once.
+        let closure = unsafe {
+            if Self::IN_A_BLOCK {
+                let closure = (&raw const (*node).closure).read();
+                slab::free(Class::Node, node.cast());
+                closure
+            } else {
+                Box::from_raw(node).closure
+            }
+        };
         // SAFETY: null or alive and terminal during this call, says whoever runs waiters.
         let error = unsafe { event.as_ref() }.map_or(Status::OK, EventHeader::error);
-        call(node.closure, &error);
+        call(closure, &error);
     }
 }
 

@@ -3,15 +3,13 @@
 //! [`Executor`] takes a [`Task`]; [`AsyncWorkRunner`] also understands events and loops; [`ThreadPool`] is ours. A runner
 //! that refuses a task drops its closure before it returns, so what the closure owed is told: no completion is lost.
 //!
-//! Files: `task.rs` and `node_cache.rs` the closure and its memory, `queue.rs` and `idle.rs` the protocols under the pool
+//! Files: `task.rs` the closure, `queue.rs` and `idle.rs` the protocols under the pool
 //! (modelled in `loom_model.rs` and, the whole pool, `shuttle_model.rs`), `worker.rs` the thread, `pool.rs` the pool and its shutdown,
 //! `parallel_for.rs` loops, `parallelism` how many threads this machine grants.
 
 #![allow(unsafe_code, reason = "tasks are intrusive and shared with C++; loops lend their body to other threads")]
 
 mod idle;
-#[cfg_attr(any(loom, shuttle), path = "node_cache_plain.rs")]
-mod node_cache;
 mod parallel_for;
 pub mod parallelism;
 mod pool;

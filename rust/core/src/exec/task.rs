@@ -1,7 +1,7 @@
 //! A closure on its way to a thread: called once or destroyed uncalled, never both and never neither.
 //!
 //! A [`Task`] is one word, the address of a [`TaskNode`] of 64 bytes. Closures of up to 40 bytes live in the node; nodes
-//! are recycled (`node_cache.rs`), so small tasks cost no heap allocation. A node never moves, so it can hold C++ objects
+//! are recycled (`crate::slab`), so small tasks cost no heap allocation. A node never moves, so it can hold C++ objects
 //! that know their own address.
 
 use std::ffi::{CStr, c_char};
@@ -10,8 +10,8 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 
-use super::node_cache;
 use crate::label::Label;
+use crate::slab::{self, Class};
 
 /// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Task {
     }
 
     fn with_closure<F: FnOnce() + Send + 'static>(label: Label, closure: F) -> Self {
-        let node = node_cache::allocate();
+        let node = new_node();
         // SAFETY: the node is new and ours, and every field is written here; storage fits what stored() chose.
         unsafe {
             (&raw mut (*node.as_ptr()).next).write(ptr::null_mut());
@@ -140,10 +140,16 @@ impl fmt::Debug for Task {
     }
 }
 
+fn new_node() -> NonNull<TaskNode> {
+    const { assert!(size_of::<TaskNode>() <= Class::Node.block_bytes()) };
+    // SAFETY: the slab gives no null.
+    unsafe { NonNull::new_unchecked(slab::allocate(Class::Node).cast()) }
+}
+
 /// A node, uninitialised, for C++ to fill in.
 #[must_use]
 pub fn allocate() -> *mut TaskNode {
-    node_cache::allocate().as_ptr()
+    new_node().as_ptr()
 }
 
 /// Frees a node whose closure is gone.
@@ -151,8 +157,8 @@ pub fn allocate() -> *mut TaskNode {
 /// # Safety
 /// `node` came from [`allocate`] and is the caller's own.
 pub unsafe fn free(node: *mut TaskNode) {
-    // SAFETY: the caller's promises; allocate() never gives null.
-    unsafe { node_cache::free(NonNull::new_unchecked(node)) };
+    // SAFETY: the caller's promises.
+    unsafe { slab::free(Class::Node, node.cast()) };
 }
 
 const fn fits_inline<F>() -> bool {

@@ -22,6 +22,7 @@ pub(crate) use locks::{Condvar, Mutex};
 #[cfg(not(loom))]
 mod cell;
 #[cfg(not(loom))]
+#[allow(unused_imports, reason = "for whoever shares bare memory")]
 pub(crate) use cell::UnsafeCell;
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;

@@ -1,0 +1,193 @@
+// Purlin: making, completing and freeing event cells without a call. Not for users; see event.h and async_value.h.
+//
+// The second implementation of the protocol that rust/core/src/event/state.rs explains, in the same order, kept to what
+// is worth being inline.
+#ifndef PURLIN_INTERNAL_CELL_H_
+#define PURLIN_INTERNAL_CELL_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "purlin/internal/abi.h"
+#include "purlin/internal/thread_state.h"
+#include "purlin/label.h"
+#include "purlin/source_location.h"
+#include "purlin/status.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace internal {
+
+/// Writes a pending cell with `refs` references. Stall reports may look at the memory already, so the word, which says
+/// that the rest means something, comes last.
+inline void WriteCell(EventCell* cell, std::uint32_t refs, const EventVTable* vtable, std::uint16_t payload_offset,
+                      std::uint16_t flags, Label label, SourceLocation location) noexcept {
+  const ThreadState& here = ThisThread();
+  EventHeader& header = cell->header;
+  header.refs.store(refs, std::memory_order_relaxed);
+  header.flags.store(flags, std::memory_order_relaxed);
+  header.payload_offset = payload_offset;
+  header.vtable = vtable;
+  header.error.store(nullptr, std::memory_order_relaxed);
+  cell->label.store(label.c_str(), std::memory_order_relaxed);
+  cell->file.store(location.file(), std::memory_order_relaxed);
+  cell->line.store(location.line(), std::memory_order_relaxed);
+  cell->born_ms.store(here.now_ms->load(std::memory_order_relaxed), std::memory_order_relaxed);
+  cell->context.store(here.context == nullptr ? 0 : *here.context, std::memory_order_relaxed);
+  header.word.store(kStatePending, std::memory_order_release);
+}
+
+/// The class of a cell of that size; false if it fits none.
+constexpr bool FitsBlock(std::size_t size_bytes, std::size_t align_bytes) noexcept {
+  return size_bytes <= 128 && align_bytes <= 64;
+}
+/// For sizes that fit.
+constexpr BlockClass CellClass(std::size_t size_bytes) noexcept {
+  return size_bytes <= sizeof(EventCell) ? BlockClass::kCell : BlockClass::kWideCell;
+}
+
+/// A pending event with one reference. `size_bytes` and `align_bytes` are those of an EventCell and the payload at
+/// `payload_offset` behind it; constants, so that the choice is made by the compiler.
+inline EventHeader* NewCell(std::size_t size_bytes, std::size_t align_bytes, const EventVTable* vtable,
+                            std::uint16_t payload_offset, std::uint16_t flags, Label label,
+                            SourceLocation location) noexcept {
+  void* memory = FitsBlock(size_bytes, align_bytes) ? AllocateBlock(CellClass(size_bytes))
+                                                    : AllocateLargeCell(size_bytes, align_bytes);
+  auto* cell = static_cast<EventCell*>(memory);
+  WriteCell(cell, 1, vtable, payload_offset, flags, label, location);
+  return &cell->header;
+}
+
+/// A pending event in the caller's storage: never freed by counting, unknown to stall reports.
+inline void InitCell(EventCell* storage, const EventVTable* vtable, std::uint16_t payload_offset, std::uint16_t flags,
+                     Label label, SourceLocation location) noexcept {
+  WriteCell(storage, kRefsSaturated, vtable, payload_offset, flags, label, location);
+}
+
+/// Lets go of the error, if the event has one. Nobody else refers to the event.
+inline void DropError(EventHeader* event) noexcept {
+  if ((event->word.load(std::memory_order_relaxed) & kStateMask) != kStateError) return;
+  static_cast<void>(Status::FromRep(static_cast<const StatusRep*>(event->error.load(std::memory_order_relaxed))));
+  event->word.store(kStateReady, std::memory_order_relaxed);
+}
+
+/// The caller's storage is going away.
+inline void EndCell(EventCell* storage) noexcept { DropError(&storage->header); }
+
+/// Frees a cell whose last reference is gone and whose payload is destroyed. Same numbers as in NewCell.
+inline void FreeCell(EventHeader* event, std::size_t size_bytes, std::size_t align_bytes) noexcept {
+  DropError(event);
+  event->word.store(kStateReady, std::memory_order_relaxed);  // A free cell is in a terminal state.
+  if (FitsBlock(size_bytes, align_bytes)) return FreeBlock(CellClass(size_bytes), event);
+  FreeLargeCell(event, size_bytes, align_bytes);
+}
+
+/// One more reference. Null is the ready event, which is not counted.
+inline void EventRetain(EventHeader* event) noexcept {
+  if (event == nullptr) return;
+  // Relaxed: the caller holds a reference already, so nothing can be freed meanwhile.
+  if (event->refs.fetch_add(1, std::memory_order_relaxed) >= kRefsSaturated) {
+    event->refs.store(kRefsSaturated, std::memory_order_relaxed);
+  }
+}
+
+/// One reference less; frees the event with the last.
+inline void EventRelease(EventHeader* event) noexcept {
+  if (event == nullptr) return;
+  // Acquire pairs with the releases of those who held references before; a load, not a fence: TSan sees loads.
+  if (event->refs.load(std::memory_order_acquire) != 1) {
+    const std::uint32_t before = event->refs.fetch_sub(1, std::memory_order_release);
+    if (before != 1) {
+      if (before >= kRefsSaturated) event->refs.store(kRefsSaturated, std::memory_order_relaxed);
+      return;
+    }
+    static_cast<void>(event->refs.load(std::memory_order_acquire));
+  }
+  if (event->vtable == nullptr) return FreeCell(event, sizeof(EventCell), alignof(EventCell));
+  event->vtable->free(event);
+}
+
+/// True in the terminal states.
+inline bool IsTerminal(const EventHeader* event) noexcept {
+  return (event->word.load(std::memory_order_acquire) & kTerminalBit) != 0;
+}
+
+/// The error in kStateError, else OK.
+inline Status ErrorOf(const EventHeader* event) noexcept {
+  if ((event->word.load(std::memory_order_acquire) & kStateMask) != kStateError) return Status();
+  return Status::FromBorrowedRep(static_cast<const StatusRep*>(event->error.load(std::memory_order_relaxed)));
+}
+
+/// A waiter is attached or a thread sleeps.
+inline bool HasWaiters(const EventHeader* event) noexcept {
+  const std::uintptr_t word = event->word.load(std::memory_order_acquire);
+  return (word & kTerminalBit) == 0 && (word & (kWaiterMask | kParkedBit)) != 0;
+}
+
+/// Where the payload is.
+inline void* PayloadOf(EventHeader* event) noexcept {
+  return reinterpret_cast<unsigned char*>(event) + event->payload_offset;
+}
+
+/// What whoever completed the event owes: runs its waiters here, wakes its sleepers. `word` is what was there before.
+inline void RunCompletion(EventHeader* event, std::uintptr_t word) noexcept {
+  if ((word & (kWaiterMask | kParkedBit)) == 0) return;
+  auto* newest = reinterpret_cast<Waiter*>(word & kWaiterMask);  // NOLINT(performance-no-int-to-ptr)
+  ThreadState& here = ThisThread();
+  if ((word & kParkedBit) != 0 || newest->next != nullptr || here.depth >= kMaxInlineDepth) {
+    return EventFinish(event, word);
+  }
+  ++here.depth;
+  newest->invoke(newest, event);
+  if (--here.depth == 0 && here.deferred != 0) RunDeferredWaiters();
+}
+
+/// Pending to claimed. True: the caller has won, writes the payload and must publish.
+inline bool TryClaim(EventHeader* event) noexcept {
+  std::uintptr_t word = event->word.load(std::memory_order_relaxed);
+  while ((word & kStateMask) == kStatePending) {
+    // Relaxed: nothing is published yet. The list of waiters stays where it is.
+    if (event->word.compare_exchange_weak(word, word | kStateClaimed, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+/// Claimed to ready.
+inline void PublishReady(EventHeader* event) noexcept {
+  RunCompletion(event, event->word.exchange(kStateReady, std::memory_order_acq_rel));
+}
+
+/// Claimed to error.
+inline void PublishError(EventHeader* event, Status error) noexcept {
+  event->error.store(std::move(error).ReleaseRep(), std::memory_order_relaxed);
+  RunCompletion(event, event->word.exchange(kStateError, std::memory_order_acq_rel));
+}
+
+/// Pending to ready, in one step; false if somebody else was first.
+inline bool TrySetReady(EventHeader* event) noexcept {
+  std::uintptr_t word = event->word.load(std::memory_order_relaxed);
+  while ((word & kStateMask) == kStatePending) {
+    // Release publishes what this thread did; acquire makes the waiters' nodes readable.
+    if (event->word.compare_exchange_weak(word, kStateReady, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+      RunCompletion(event, word);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Pending to error; false if somebody else was first. `error` is not OK.
+inline bool TrySetError(EventHeader* event, Status error) noexcept {
+  if (!TryClaim(event)) return false;
+  PublishError(event, std::move(error));
+  return true;
+}
+
+}  // namespace internal
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_INTERNAL_CELL_H_

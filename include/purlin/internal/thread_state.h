@@ -1,0 +1,59 @@
+// Purlin: blocks of memory from the calling thread's own lists, without a call. Not for users.
+//
+// The second implementation of what rust/core/src/slab/mod.rs explains.
+#ifndef PURLIN_INTERNAL_THREAD_STATE_H_
+#define PURLIN_INTERNAL_THREAD_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "purlin/internal/abi.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace internal {
+
+/// Where this thread's state is; null until it is first needed.
+inline thread_local ThreadState* thread_state = nullptr;
+
+inline ThreadState& ThisThread() noexcept {
+  ThreadState* state = thread_state;
+  if (__builtin_expect(static_cast<long>(state == nullptr), 0L) != 0) {
+    state = ThreadStateAddress();
+    thread_state = state;
+  }
+  return *state;
+}
+
+/// A block while it is free. It was something else before, and will be.
+struct __attribute__((may_alias)) FreeBlockHead {
+  unsigned char unused[kLinkOffset];
+  void* next;
+};
+static_assert(offsetof(FreeBlockHead, next) == kLinkOffset, "the link of a free block");
+
+/// Memory of the class, with unspecified contents; never null.
+inline void* AllocateBlock(BlockClass block_class) noexcept {
+  FreeList& list = ThisThread().lists[static_cast<std::uint32_t>(block_class)];
+  void* block = list.head;
+  if (block == nullptr) return AllocateBlockSlowly(block_class);
+  list.head = static_cast<FreeBlockHead*>(block)->next;
+  --list.count;
+  return block;
+}
+
+/// Gives a block back. A cell's word must be that of a terminal state.
+inline void FreeBlock(BlockClass block_class, void* block) noexcept {
+  FreeList& list = ThisThread().lists[static_cast<std::uint32_t>(block_class)];
+  if (list.count >= list.limit) return FreeBlockSlowly(block_class, block);
+  static_cast<FreeBlockHead*>(block)->next = list.head;
+  list.head = block;
+  ++list.count;
+}
+
+}  // namespace internal
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_INTERNAL_THREAD_STATE_H_

@@ -1,0 +1,30 @@
+//! A clock that costs one load: milliseconds since the first look, brought up to date by those who are about to do
+//! something slow anyway (sleep, take a batch of blocks, look for stalls). So it lags while nobody does such a thing, and
+//! an age computed from it is an upper bound; a watchdog that looks every so often makes it as exact as its period.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Instant;
+
+/// Wraps around after 49 days; ages are differences and survive that.
+pub(super) static NOW_MS: AtomicU32 = AtomicU32::new(0);
+
+fn exact_ms() -> u32 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    #[expect(clippy::cast_possible_truncation, reason = "the clock wraps around")]
+    let elapsed = START.get_or_init(Instant::now).elapsed().as_millis() as u32;
+    elapsed
+}
+
+/// Brings the clock up to date; the time.
+pub(crate) fn touch() -> u32 {
+    let now = exact_ms();
+    NOW_MS.store(now, Relaxed);
+    now
+}
+
+/// The time as of the last [`touch`].
+#[inline]
+pub(crate) fn now_ms() -> u32 {
+    NOW_MS.load(Relaxed)
+}

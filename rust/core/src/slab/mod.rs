@@ -1,0 +1,218 @@
+//! Memory for what is made and dropped millions of times: event cells, waiters and task nodes, in blocks of fixed size.
+//!
+//! Each thread keeps a list of free blocks per [`Class`] in its [`ThreadState`], so taking and giving back is a few
+//! instructions without an atomic; C++ does the same inline (`include/purlin/internal/thread_state.h`). Blocks travel
+//! between threads in batches through `depot.rs`, whose lock is paid once per [`BATCH`] blocks. Blocks come from chunks
+//! that are never given back to the system, so an event's address stays an event cell for ever: that is what lets
+//! [`for_each_cell`] read all cells of the process, while they are in use, to explain a stall.
+//!
+//! While a block is free, its word at [`LINK_OFFSET`] is the link to the next one. The first word of a free cell is
+//! [`FREE_WORD`], a terminal state, so that nobody takes it for a pending event; `event/memory.rs` keeps that rule.
+//!
+//! AddressSanitizer (`plain.rs`) and models (`model.rs`) take every block from the system, so that they see each of them.
+
+#![allow(unsafe_code, reason = "free blocks are raw memory, linked by hand and shared with C++")]
+
+mod clock;
+#[cfg(not(any(loom, shuttle, purlin_asan)))]
+mod depot;
+#[cfg(any(loom, shuttle))]
+#[path = "model.rs"]
+mod depot;
+#[cfg(all(purlin_asan, not(any(loom, shuttle))))]
+#[path = "plain.rs"]
+mod depot;
+#[cfg(not(any(loom, shuttle)))]
+mod large;
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::AtomicU32;
+
+use crate::sync::per_thread;
+
+pub(crate) use clock::{now_ms, touch};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use depot::for_each_cell;
+pub use depot::{allocate_slowly, free_slowly};
+#[cfg(not(any(loom, shuttle)))]
+pub use large::{allocate_large, free_large};
+
+/// What a block is for. Blocks of one class never serve another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Class {
+    /// 64 bytes: a waiter or a task node.
+    Node = 0,
+    /// 64 bytes: an event cell.
+    Cell = 1,
+    /// 128 bytes: an event cell with a payload of up to 64.
+    WideCell = 2,
+}
+
+/// How many classes there are.
+pub const CLASSES: usize = 3;
+/// Where a free block holds the address of the next one.
+pub const LINK_OFFSET: usize = 24;
+/// The first word of a cell that is free: that of a ready event.
+pub const FREE_WORD: usize = 2;
+/// Blocks that travel together.
+pub const BATCH: u32 = 64;
+/// The most free blocks of a class that one thread keeps.
+pub const LIMIT: u32 = 2 * BATCH;
+
+impl Class {
+    /// Bytes of a block; also its alignment, as far as 64.
+    #[must_use]
+    pub const fn block_bytes(self) -> usize {
+        match self {
+            Self::Node | Self::Cell => 64,
+            Self::WideCell => 128,
+        }
+    }
+}
+
+/// A thread's free blocks of one class.
+#[derive(Debug)]
+#[repr(C)]
+pub struct FreeList {
+    pub(crate) head: Cell<*mut u8>,
+    pub(crate) count: Cell<u32>,
+    /// 0 until the thread has used the class, and again when it is ending.
+    pub(crate) limit: Cell<u32>,
+}
+
+/// What each thread keeps for itself, shared with C++.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ThreadState {
+    /// How deep the waiters that run on this thread are nested.
+    pub(crate) depth: Cell<u32>,
+    /// Not 0 when waiters are queued until the nesting ends.
+    pub(crate) deferred: Cell<u32>,
+    /// The current user context, borrowed from its scope; null for none. Its first word is its number.
+    pub(crate) context: Cell<*const u64>,
+    /// The coarse clock: milliseconds, behind by what `clock.rs` says.
+    pub(crate) now_ms: Cell<*const AtomicU32>,
+    pub(crate) lists: [FreeList; CLASSES],
+}
+
+impl FreeList {
+    const fn new() -> Self {
+        Self { head: Cell::new(ptr::null_mut()), count: Cell::new(0), limit: Cell::new(0) }
+    }
+}
+
+impl ThreadState {
+    const fn new() -> Self {
+        Self {
+            depth: Cell::new(0),
+            deferred: Cell::new(0),
+            context: Cell::new(ptr::null()),
+            now_ms: Cell::new(&raw const clock::NOW_MS),
+            lists: [const { FreeList::new() }; CLASSES],
+        }
+    }
+
+    /// The number of the current user context; 0 for none.
+    pub(crate) fn context_id(&self) -> u64 {
+        let context = self.context.get();
+        // SAFETY: the scope that set it keeps it alive until it is reset, on this thread.
+        if context.is_null() { 0 } else { unsafe { context.read() } }
+    }
+}
+
+// Nothing in it needs a destructor, so it can be used until the thread is gone.
+per_thread!(static STATE: ThreadState = ThreadState::new());
+
+/// Calls `f` with this thread's state.
+#[inline]
+pub(crate) fn with_state<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
+    STATE.with(f)
+}
+
+/// This thread's state, valid on this thread until it ends.
+#[cfg(not(any(loom, shuttle)))]
+#[must_use]
+pub fn thread_state() -> *const ThreadState {
+    STATE.with(ptr::from_ref)
+}
+
+/// Memory of `class` with unspecified contents. Ends the process when the system has none, as `Box` does.
+#[inline]
+pub(crate) fn allocate(class: Class) -> *mut u8 {
+    with_state(|state| {
+        let list = &state.lists[class as usize];
+        let block = list.head.get();
+        if block.is_null() {
+            return allocate_slowly(class);
+        }
+        // SAFETY: a block of the list is ours, and free: it holds its link.
+        unsafe { list.head.set(link(block).read()) };
+        list.count.set(list.count.get() - 1);
+        block
+    })
+}
+
+/// Gives a block back.
+///
+/// # Safety
+/// `block` came from [`allocate`] with the same class, and nobody uses it any more, except [`for_each_cell`]'s readers.
+#[inline]
+pub(crate) unsafe fn free(class: Class, block: *mut u8) {
+    with_state(|state| {
+        let list = &state.lists[class as usize];
+        if list.count.get() >= list.limit.get() {
+            // SAFETY: the caller's promises.
+            return unsafe { free_slowly(class, block) };
+        }
+        // SAFETY: the block is ours; its link is 8 of its bytes.
+        unsafe { link(block).write(list.head.get()) };
+        list.head.set(block);
+        list.count.set(list.count.get() + 1);
+    });
+}
+
+/// The link of a free block. Cells have an atomic there, which nobody reads while the cell is free.
+///
+/// # Safety
+/// `block` is a block.
+unsafe fn link(block: *mut u8) -> *mut *mut u8 {
+    // SAFETY: blocks are larger than the offset, and aligned.
+    unsafe { block.add(LINK_OFFSET).cast() }
+}
+
+/// Keeps a new cell from being taken for a pending event.
+///
+/// # Safety
+/// `cell` is the caller's own memory, of at least a cell's size, aligned.
+#[cfg(not(any(loom, shuttle)))]
+unsafe fn mark_free(cell: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { cell.cast::<usize>().write(FREE_WORD) };
+}
+
+/// This side's layout as `name=value` lines, for the test that compares both sides.
+#[must_use]
+pub fn layout() -> String {
+    use std::mem::offset_of;
+    format!(
+        "ThreadState.size={}\nThreadState.depth={}\nThreadState.deferred={}\nThreadState.context={}\n\
+         ThreadState.now_ms={}\nThreadState.lists={}\nFreeList.size={}\nFreeList.head={}\nFreeList.count={}\n\
+         FreeList.limit={}\nkLinkOffset={}\n",
+        size_of::<ThreadState>(),
+        offset_of!(ThreadState, depth),
+        offset_of!(ThreadState, deferred),
+        offset_of!(ThreadState, context),
+        offset_of!(ThreadState, now_ms),
+        offset_of!(ThreadState, lists),
+        size_of::<FreeList>(),
+        offset_of!(FreeList, head),
+        offset_of!(FreeList, count),
+        offset_of!(FreeList, limit),
+        LINK_OFFSET,
+    )
+}
+
+#[cfg(all(test, not(any(loom, shuttle, purlin_asan))))]
+mod tests;
