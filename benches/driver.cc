@@ -34,6 +34,8 @@ extern "C" void bench_loop_body(std::uint32_t* data, std::size_t begin, std::siz
 
 namespace {
 
+constexpr std::size_t kPasses = 3;
+
 struct Column {
   Op op;
   std::vector<double> ns;
@@ -67,30 +69,38 @@ void Settle(const Op& op) {
   if (op.kind != kOneThread) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-void Measure(Row& row, int rounds) {
-  const bool once = row.columns.front().op.kind == kOnce;
+// Warms up, and counts allocations the first time.
+void Prepare(Row& row) {
   for (Column& column : row.columns) {
-    if (!once) column.op.run(column.op.batch);
+    if (column.op.kind == kOnce) continue;
+    column.op.run(column.op.batch);
+    if (!column.ns.empty()) continue;
     StartCountingAllocations();
-    if (!once) column.op.run(column.op.batch);
+    column.op.run(column.op.batch);
     column.allocations = static_cast<double>(StopCountingAllocations()) / static_cast<double>(column.op.batch);
     Settle(column.op);
   }
+}
+
+void Measure(Row& row, std::size_t rounds) {
   const std::size_t width = row.columns.size();
-  for (std::size_t round = 0; round < (once ? 1 : static_cast<std::size_t>(rounds)); ++round) {
+  if (row.columns.front().op.kind == kOnce) rounds = row.columns.front().ns.empty() ? 1 : 0;
+  for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < width; ++i) {
       Column& column = row.columns[(round + i) % width];
       column.ns.push_back(Time(column.op));
       Settle(column.op);
     }
   }
+}
+
+void Print(Row& row) {
   for (Column& column : row.columns) {
     std::sort(column.ns.begin(), column.ns.end());
     std::printf("{\"op\": \"%s\", \"peer\": \"%s\", \"min\": %.4g, \"median\": %.4g, \"allocs\": %.4g}\n",
                 row.name.c_str(), column.op.peer, column.ns.front(), column.ns[column.ns.size() / 2],
                 column.allocations);
   }
-  std::fflush(stdout);
 }
 
 void CountInstructions(const Row& row) {
@@ -162,12 +172,17 @@ int main(int argc, char** argv) {
     const Op* ops = bench_ops(&count);
     Add(rows, ops, count, filter);
   }
-  for (Row& row : rows) {
-    if (instructions) {
-      CountInstructions(row);
-    } else {
-      Measure(row, rounds);
+  if (instructions) {
+    for (const Row& row : rows) CountInstructions(row);
+    return 0;
+  }
+  // In passes over all rows, so that a bad second of the machine does not have a row to itself.
+  for (std::size_t pass = 0; pass < kPasses; ++pass) {
+    for (Row& row : rows) {
+      Prepare(row);
+      Measure(row, (static_cast<std::size_t>(rounds) + kPasses - 1 - pass) / kPasses);
     }
   }
+  for (Row& row : rows) Print(row);
   return 0;
 }

@@ -210,7 +210,7 @@ struct EventRows {
       add("run when 100 ready", 80, &All<100>);
       add("run when ready, 4 of 4 are", 20000, &AllOfReady);
     }
-    add("blocked wait to wake", 10, &BlockedWait, kThreads);
+    add("blocked wait to wake", 4, &BlockedWait, kThreads);
     return ops;
   }
 };

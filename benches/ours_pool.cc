@@ -1,19 +1,34 @@
 // Purlin's column of the rows about pools.
 #include <cstdio>
+#include <type_traits>
+#include <utility>
 
 #include "ours.h"
 #include "pool_rows.h"
 #include "purlin/executor.h"
-#if __has_include("purlin/fork_join.h")
-#include "purlin/fork_join.h"
-#endif
 
 namespace {
+
+// Whether the runner of this tree has Join(a, b).
+template <typename R, typename F, typename = void>
+struct HasJoin : std::false_type {};
+template <typename R, typename F>
+struct HasJoin<R, F, std::void_t<decltype(std::declval<R&>().Join(std::declval<F>(), std::declval<F>()))>>
+    : std::true_type {};
+
+template <typename R>
+std::uint64_t JoinFib(R& runner, int n) {
+  if (n < 2) return static_cast<std::uint64_t>(n);
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+  runner.Join([&] { a = JoinFib(runner, n - 1); }, [&] { b = JoinFib(runner, n - 2); }).IgnoreError();
+  return a + b;
+}
 
 class OurPool {
  public:
   static constexpr bool kParallelFor = true;
-  static constexpr bool kJoin = false;
+  static constexpr bool kJoin = HasJoin<purlin::ThreadPoolAsyncWorkRunner, void (*)()>::value;
   OurPool() : runner_(Make()) {}
 
   template <typename F>
@@ -23,6 +38,10 @@ class OurPool {
   void ParallelFor(std::uint32_t* data, std::size_t count) {
     runner_.ParallelFor(count, 0, [data](std::size_t begin, std::size_t end) { bench_loop_body(data, begin, end); })
         .IgnoreError();
+  }
+  template <typename R = purlin::ThreadPoolAsyncWorkRunner>
+  std::uint64_t Fib(int n) {
+    return JoinFib<R>(runner_, n);
   }
 
  private:

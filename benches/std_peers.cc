@@ -149,7 +149,7 @@ OpList StdEventOps() {
   static const std::vector<Op> ops = [] {
     std::vector<Op> all = EventRows<LockedEvent>::Table("mutex + condition", "");
     all.push_back({"make, set, drop", "std::promise", 10000, &PromiseMakeSetDrop, kOneThread});
-    all.push_back({"blocked wait to wake", "futex", 10, &EventRows<Futex>::BlockedWait, kThreads});
+    all.push_back({"blocked wait to wake", "futex", 4, &EventRows<Futex>::BlockedWait, kThreads});
     return all;
   }();
   return Keep(ops);

@@ -60,5 +60,5 @@ extern "C" fn blocked_wait(count: u64) -> u64 {
 pub fn add(ops: &mut Vec<Op>) {
     ops.push(Op::new(c"make, set, drop", PEER, 10000, make_set_drop, ONE_THREAD));
     ops.push(Op::new(c"make, 1 waiter, set, drop", PEER, 10000, one_waiter, ONE_THREAD));
-    ops.push(Op::new(c"blocked wait to wake", PEER, 10, blocked_wait, THREADS));
+    ops.push(Op::new(c"blocked wait to wake", PEER, 4, blocked_wait, THREADS));
 }

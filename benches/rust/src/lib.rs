@@ -181,7 +181,7 @@ fn table() -> Vec<Op> {
         Op::new(c"run when 4 ready", PEER, 2000, all::<4>, ONE_THREAD),
         Op::new(c"run when 100 ready", PEER, 80, all::<100>, ONE_THREAD),
         Op::new(c"run when ready, 4 of 4 are", PEER, 20000, all_of_ready, ONE_THREAD),
-        Op::new(c"blocked wait to wake", PEER, 10, blocked_wait, THREADS),
+        Op::new(c"blocked wait to wake", PEER, 4, blocked_wait, THREADS),
     ]
 }
 
