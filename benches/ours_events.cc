@@ -1,14 +1,8 @@
-// Purlin's columns of the rows about events: purlin::Event, and where this tree has them, AsyncValueRef<int> and
-// Future<int>, which carry a value as tsl's do.
+// purlin::Event in the rows about events. It is the column "purlin" only where AsyncValueRef, which carries a value as
+// tsl's does (ours_values.cc), is not there yet.
 #include "event_rows.h"
 #include "ours.h"
 #include "purlin/event.h"
-#if __has_include("purlin/async_value.h")
-#include "purlin/async_value.h"
-#endif
-#if __has_include("purlin/future.h")
-#include "purlin/future.h"
-#endif
 
 namespace {
 
@@ -42,7 +36,7 @@ struct PlainEvent {
 
 OpList EventOps() {
   static const std::vector<Op> ops = EventRows<PlainEvent>::Table(
-#if __has_include("purlin/async_value.h")
+#if __has_include("purlin/async_value.h") && __has_include("purlin/run_when_ready.h")
       "purlin::Event",
 #else
       "purlin",
@@ -50,10 +44,3 @@ OpList EventOps() {
       "");
   return {ops.data(), ops.size()};
 }
-
-#if !__has_include("purlin/async_value.h")
-OpList ValueOps() { return {nullptr, 0}; }
-#endif
-#if !__has_include("purlin/future.h")
-OpList FutureOps() { return {nullptr, 0}; }
-#endif
