@@ -310,14 +310,16 @@ auto MakeAsyncValueRef(Executor& executor, F&& f, Label label = Label(),
                        SourceLocation location = SourceLocation::Current()) noexcept {
   using Closure = std::decay_t<F>;
   using Result = std::conditional_t<std::is_void_v<T>, internal::PayloadFor<std::invoke_result_t<Closure>>, T>;
-  auto result = MakeUnconstructedAsyncValueRef<Result>(label, location);
-  internal::SubmitOwed(executor, result.AsEvent(),
+  using Cell = internal::InlineCell<Result>;
+  internal::EventHeader* result = Cell::New(Cell::kFlags, label, location);
+  internal::EventRetain(result);
+  internal::SubmitOwed(executor, Event::Adopt(result),
                        [f = Closure(std::forward<F>(f))](internal::EventHeader* owed) mutable noexcept {
                          internal::EmplaceFrom<Result>(owed, [&]() -> decltype(auto) {
                            return internal::OrChain([&]() -> decltype(auto) { return std::invoke(std::move(f)); });
                          });
                        });
-  return result;
+  return AsyncValueRef<Result>::Adopt(result);
 }
 /// As above, for `f` that returns a StatusOr<U> (the value is a U, or a `T` made of it) or a Status (a Chain).
 template <typename T = void, typename F>
@@ -326,13 +328,15 @@ auto TryMakeAsyncValueRef(Executor& executor, F&& f, Label label = Label(),
   using Closure = std::decay_t<F>;
   using Returned = std::decay_t<std::invoke_result_t<Closure>>;
   using Result = std::conditional_t<std::is_void_v<T>, typename internal::StatusOrTraits<Returned>::Value, T>;
-  auto result = MakeUnconstructedAsyncValueRef<Result>(label, location);
+  using Cell = internal::InlineCell<Result>;
+  internal::EventHeader* result = Cell::New(Cell::kFlags, label, location);
+  internal::EventRetain(result);
   internal::SubmitOwed(
-      executor, result.AsEvent(), [f = Closure(std::forward<F>(f))](internal::EventHeader* owed) mutable noexcept {
+      executor, Event::Adopt(result), [f = Closure(std::forward<F>(f))](internal::EventHeader* owed) mutable noexcept {
         if (!internal::TryClaim(owed)) return;
         internal::CompleteClaimedTry<Result>(owed, [&]() -> decltype(auto) { return std::invoke(std::move(f)); });
       });
-  return result;
+  return AsyncValueRef<Result>::Adopt(result);
 }
 
 /// Blocks this thread until the value is available; OK or its error. See Event::Wait.

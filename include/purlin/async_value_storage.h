@@ -41,7 +41,7 @@ class AsyncValueStorage final {
     auto* cell = ::new (static_cast<void*>(memory_)) internal::EventCell;
     internal::InitCell(cell, &Cell::kVTable.event, static_cast<std::uint16_t>(Cell::kOffset), Cell::kFlags, label,
                        location);
-    return &cell->header;
+    return std::launder(&cell->header);
   }
 
  private:

@@ -77,12 +77,16 @@ inline std::uint16_t FlagsOf(const EventHeader* event) noexcept { return event->
 inline std::uintptr_t StateOf(const EventHeader* event) noexcept {
   return event->word.load(std::memory_order_acquire) & kStateMask;
 }
+/// The cell around a header. Laundered: gcc otherwise takes the header's first member for the whole object.
+inline const EventCell* CellAround(const EventHeader* event) noexcept {
+  return std::launder(reinterpret_cast<const EventCell*>(event));
+}
 inline SourceLocation PlaceOf(const EventHeader* event) noexcept {
-  const auto* cell = reinterpret_cast<const EventCell*>(event);
+  const EventCell* cell = CellAround(event);
   return SourceLocation(cell->file.load(std::memory_order_relaxed), cell->line.load(std::memory_order_relaxed));
 }
 inline Label LabelOf(const EventHeader* event) noexcept {
-  return Label(reinterpret_cast<const EventCell*>(event)->label.load(std::memory_order_relaxed));
+  return Label(CellAround(event)->label.load(std::memory_order_relaxed));
 }
 
 /// What a null reference answers when it is asked for an error.
@@ -223,9 +227,10 @@ Status StatusOfThrow(const char* thrower, SourceLocation location, F&& f, Mode =
 /// Constructs a `T` in the payload out of what `make()` returns, without a move if that is a `T`. Not published yet.
 template <typename T, typename Make>
 Status ConstructPayload(EventHeader* event, Make&& make) noexcept {
-  // Laundered: the payload is behind the EventCell that the compiler sees, not in it.
-  void* payload = std::launder(static_cast<unsigned char*>(PayloadOf(event)));
-  Status thrown = StatusOfThrow("making the value", PlaceOf(event), [&] { ::new (payload) T(make()); });
+  void* payload = reinterpret_cast<unsigned char*>(event) + InlineCell<T>::kOffset;
+  // A cast, and no move: also for types that cannot be moved.
+  Status thrown =
+      StatusOfThrow("making the value", PlaceOf(event), [&] { ::new (payload) T(static_cast<T>(make())); });
   if (thrown.ok()) AddFlags(event, kPayloadConstructed);
   return thrown;
 }
