@@ -229,8 +229,7 @@ template <typename T, typename Make>
 Status ConstructPayload(EventHeader* event, Make&& make) noexcept {
   void* payload = reinterpret_cast<unsigned char*>(event) + InlineCell<T>::kOffset;
   // A cast, and no move: also for types that cannot be moved.
-  Status thrown =
-      StatusOfThrow("making the value", PlaceOf(event), [&] { ::new (payload) T(static_cast<T>(make())); });
+  Status thrown = StatusOfThrow("making the value", PlaceOf(event), [&] { ::new (payload) T(static_cast<T>(make())); });
   if (thrown.ok()) AddFlags(event, kPayloadConstructed);
   return thrown;
 }
