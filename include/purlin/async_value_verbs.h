@@ -62,7 +62,8 @@ class AsyncValueVerbs {
   [[nodiscard]] bool IsConstructed() const noexcept { return state() == AsyncValueState::kConstructed; }
   /// The state.
   [[nodiscard]] AsyncValueState state() const noexcept {
-    const std::uintptr_t state = State();
+    if (header_ == nullptr) return AsyncValueState::kError;
+    const std::uintptr_t state = internal::StateOf(header_);
     if ((state & internal::kTerminalBit) != 0) return static_cast<AsyncValueState>(state);
     const bool constructed = (internal::FlagsOf(header_) & internal::kPayloadConstructed) != 0;
     return constructed ? AsyncValueState::kConstructed : AsyncValueState::kUnconstructed;
