@@ -3,14 +3,21 @@
 #define PURLIN_PURLIN_H_
 
 // IWYU pragma: begin_exports
+#include "purlin/async_value.h"
+#include "purlin/async_value_cast.h"
+#include "purlin/async_value_storage.h"
+#include "purlin/async_value_verbs.h"
 #include "purlin/buffer.h"
 #include "purlin/client.h"
+#include "purlin/count_down.h"
 #include "purlin/device.h"
 #include "purlin/dtype.h"
+#include "purlin/error_policy.h"
 #include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/label.h"
 #include "purlin/raw_buffer.h"
+#include "purlin/run_when_ready.h"
 #include "purlin/source_location.h"
 #include "purlin/span.h"
 #include "purlin/status.h"

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "purlin/async_value.h"
+#include "purlin/async_value_storage.h"
 #include "purlin/event.h"
 #include "purlin/executor.h"
 
@@ -91,6 +93,65 @@ TEST(ExceptionTest, FromADeferredWaiterIsReported) {
   const std::string text = StderrOf([&promises] { promises[0].SetReady(); });
   EXPECT_EQ(text, "purlin: exception in waiter: deep boom\n");
   EXPECT_TRUE(promises.back().event().IsReady());
+}
+
+/// Throws as told.
+struct Thrower {
+  explicit Thrower(bool throws) {
+    if (throws) throw std::runtime_error("constructor boom");
+  }
+};
+
+TEST(ExceptionTest, FromAConstructorOfAValueIsItsError) {
+  const Status expected = InternalError("making the value threw: constructor boom");
+  auto emplaced = MakeUnconstructedAsyncValueRef<Thrower>();
+  Status seen;
+  emplaced.AndThen([&seen](Status status) { seen = std::move(status); });
+  EXPECT_TRUE(emplaced.emplace(true)) << "the value was completed, with an error";
+  EXPECT_EQ(emplaced.GetError(), expected);
+  EXPECT_EQ(seen, expected);
+  EXPECT_FALSE(emplaced.emplace(false));
+  EXPECT_EQ(MakeAvailableAsyncValueRef<Thrower>(true).GetError(), expected);
+  EXPECT_EQ(MakeConstructedAsyncValueRef<Thrower>(true).GetError(), expected);
+  EXPECT_TRUE(MakeConstructedAsyncValueRef<Thrower>(false).IsConstructed());
+  ScopedAsyncValue<Thrower> scoped(ScopedAsyncValue<Thrower>::Available{}, true);
+  EXPECT_EQ(scoped.AsPtr().GetError(), expected);
+  auto indirect = MakeIndirectAsyncValueRef<Thrower>();
+  EXPECT_TRUE(indirect.emplace(true));
+  EXPECT_EQ(indirect.GetError(), expected);
+}
+
+TEST(ExceptionTest, FromAMapperIsTheErrorOfTheResult) {
+  auto throws = [](int) -> int { throw std::runtime_error("mapper boom"); };
+  auto tries = [](int) -> StatusOr<int> { throw std::runtime_error("mapper boom"); };
+  auto flat = [](int) -> AsyncValueRef<int> { throw 42; };
+  auto pending = MakeUnconstructedAsyncValueRef<int>();
+  for (const AsyncValueRef<int>& value : {MakeAvailableAsyncValueRef<int>(1), pending}) {
+    const std::vector<AsyncValueRef<int>> results{value.Map(throws), value.TryMap(tries), value.FlatMap(flat)};
+    pending.emplace(1);
+    EXPECT_EQ(results[0].GetError(), InternalError("making the value threw: mapper boom"));
+    EXPECT_EQ(results[1].GetError(), InternalError("making the value threw: mapper boom"));
+    EXPECT_EQ(results[2].GetError(), InternalError("FlatMap's function threw what is no std::exception"));
+  }
+}
+
+TEST(ExceptionTest, FromAnExecutorFailsTheResult) {
+  struct ThrowingExecutor final : Executor {
+    Status Execute(Task) override { throw std::runtime_error("executor boom"); }
+  };
+  ThrowingExecutor executor;
+  EXPECT_EQ(MakeAsyncValueRef(executor, [] { return 1; }).GetError(),
+            InternalError("Executor::Execute threw: executor boom"));
+}
+
+TEST(ExceptionTest, FromAWaiterOfAValueIsReportedAndTheOthersRun) {
+  auto value = MakeUnconstructedAsyncValueRef<int>();
+  int ran = 0;
+  value.AndThen([](Status) { throw std::runtime_error("waiter boom"); });
+  value.AndThen([&ran] { ++ran; });
+  const std::string text = StderrOf([&value] { EXPECT_TRUE(value.emplace(1)); });
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(text, "purlin: exception in waiter: waiter boom\n");
 }
 
 }  // namespace

@@ -1,0 +1,190 @@
+// Purlin: a value that becomes available when so many things have been counted down.
+//
+//   purlin::CountDownAsyncValueRef<purlin::Chain> all(4);
+//   purlin::AsyncValueRef<purlin::Chain> done = all.AsRef();
+//   for (Shard& shard : shards) pool.Schedule([all, &shard]() mutable { all.CountDown(shard.Run()); });
+//
+// States: counting, then complete; the count never goes below zero. Copies share the counter. Errors are kept in a
+// lock-free list in the order in which they came, and whoever completes chooses by the policy; the default is the first
+// in time. The value completes when all have been counted, or, with fail_fast, with the first error. If the last copy
+// goes before that, the value fails with kInternal.
+#ifndef PURLIN_COUNT_DOWN_H_
+#define PURLIN_COUNT_DOWN_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "purlin/async_value.h"
+#include "purlin/error_policy.h"
+#include "purlin/label.h"
+#include "purlin/source_location.h"
+#include "purlin/status.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// How errors are counted.
+struct CountDownOptions {
+  /// Which error the value fails with. Here the default is the first in time: those who count need not know an index.
+  ErrorPolicy policy = ErrorPolicy::kFirstInTime;
+  /// The first error completes the value; the others are still counted, and change nothing.
+  bool fail_fast = false;
+};
+
+namespace internal {
+
+/// The errors of a count-down, newest first. Pushed by any thread; read and freed by one, at the end.
+class ErrorList final {
+ public:
+  ErrorList() noexcept = default;
+  ErrorList(const ErrorList&) = delete;
+  ErrorList& operator=(const ErrorList&) = delete;
+  ~ErrorList() {
+    for (Node* node = newest_.load(std::memory_order_relaxed); node != nullptr;) delete std::exchange(node, node->next);
+  }
+
+  void Push(Status error, std::size_t index) {
+    auto* node = new Node{nullptr, std::move(error), index};
+    node->next = newest_.load(std::memory_order_relaxed);
+    // Release publishes the node to Choose().
+    while (!newest_.compare_exchange_weak(node->next, node, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+  }
+
+  /// OK if there is none.
+  Status Choose(ErrorPolicy policy) const {
+    const Node* newest = newest_.load(std::memory_order_acquire);
+    if (newest == nullptr) return Status();
+    const Node* first = newest;
+    const Node* lowest = newest;
+    std::string all(newest->error.message());
+    for (const Node* node = newest->next; node != nullptr; node = node->next) {
+      first = node;
+      if (node->index <= lowest->index) lowest = node;  // Of equal indices the first in time.
+      if (policy == ErrorPolicy::kAll) all = std::string(node->error.message()) + "; " + all;
+    }
+    if (policy == ErrorPolicy::kLastInTime) return newest->error;
+    if (policy == ErrorPolicy::kFirstByIndex) return lowest->error;
+    if (policy == ErrorPolicy::kFirstInTime || first == newest) return first->error;
+    Status merged(first->error.code(), all, first->error.location());
+    first->error.ForEachPayload(
+        [&merged](std::string_view type_url, std::string_view payload) { merged.SetPayload(type_url, payload); });
+    return merged;
+  }
+
+ private:
+  struct Node {
+    Node* next;
+    Status error;
+    std::size_t index;
+  };
+  std::atomic<Node*> newest_{nullptr};
+};
+
+/// What the copies of a CountDownAsyncValueRef share.
+template <typename T>
+struct CountDownState {
+  CountDownState(AsyncValueRef<T> shown, std::size_t count, CountDownOptions how) noexcept
+      : value(std::move(shown)), left(count), options(how) {}
+  CountDownState(const CountDownState&) = delete;
+  CountDownState& operator=(const CountDownState&) = delete;
+  ~CountDownState() {
+    const std::size_t missing = left.load(std::memory_order_acquire);
+    if (missing == 0 || value.IsAvailable()) return;
+    value.SetError(InternalError("a count-down was dropped with " + std::to_string(missing) + " left to count"));
+  }
+
+  AsyncValueRef<T> value;
+  std::atomic<std::size_t> left;
+  ErrorList errors;
+  CountDownOptions options;
+};
+
+}  // namespace internal
+
+/// See the top of this file. Copies share the counter; safe to use from any thread, one copy by one writer.
+template <typename T>
+class CountDownAsyncValueRef final {
+ public:
+  /// Null: counts nothing, CountDown answers false.
+  CountDownAsyncValueRef() noexcept = default;
+  /// Shows a default-constructed T after `count` calls of CountDown; at once if `count` is 0.
+  explicit CountDownAsyncValueRef(std::size_t count, CountDownOptions options = {}, Label label = Label(),
+                                  SourceLocation location = SourceLocation::Current()) noexcept
+      : CountDownAsyncValueRef(MakeConstructedAsyncValueRef<T>(Named(label, location)), count, options) {}
+  /// Completes `value` after `count` calls. A payload that is not constructed by then is default-constructed; where T
+  /// cannot be, the value fails with kFailedPrecondition.
+  CountDownAsyncValueRef(AsyncValueRef<T> value, std::size_t count, CountDownOptions options = {}) noexcept
+      : state_(MakeAvailableAsyncValueRef<internal::CountDownState<T>>(Named(Label("count-down")), std::move(value),
+                                                                       count, options)) {
+    if (count == 0) Complete(Status());
+  }
+
+  /// Counts `n` things, which failed if `status` is not OK. `index` is theirs for ErrorPolicy::kFirstByIndex. True if
+  /// this call completed the value, whose waiters have then run on this thread. False also if fewer than `n` were left:
+  /// then nothing is counted, and `status` is not used.
+  bool CountDown(std::size_t n = 1, Status status = Status(),
+                 std::size_t index = std::numeric_limits<std::size_t>::max()) {
+    if (!state_ || n == 0) return false;
+    internal::CountDownState<T>& state = *state_;
+    std::size_t left = state.left.load(std::memory_order_relaxed);
+    if (left < n) return false;
+    if (!status.ok()) {
+      if (state.options.fail_fast) return CountFailFast(n, std::move(status));
+      state.errors.Push(std::move(status), index);
+    }
+    // Acquire and release: whoever reaches zero sees what all the others did before they counted.
+    while (!state.left.compare_exchange_weak(left, left - n, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+      if (left < n) return false;
+    }
+    return left == n && Complete(state.errors.Choose(state.options.policy));
+  }
+  /// Counts one thing, which failed if `status` is not OK.
+  bool CountDown(Status status) { return CountDown(1, std::move(status)); }
+
+  /// How many are left to count. Others may change that at any time.
+  [[nodiscard]] std::size_t left() const noexcept { return state_ ? state_->left.load(std::memory_order_acquire) : 0; }
+  /// The value.
+  [[nodiscard]] AsyncValueRef<T> AsRef() const noexcept { return state_ ? state_->value : AsyncValueRef<T>(); }
+  /// The value, borrowed from this.
+  [[nodiscard]] AsyncValuePtr<T> AsPtr() const noexcept { return state_ ? state_->value.AsPtr() : AsyncValuePtr<T>(); }
+  /// Not null.
+  explicit operator bool() const noexcept { return static_cast<bool>(state_); }
+
+ private:
+  bool CountFailFast(std::size_t n, Status error) {
+    // Completing may run a waiter that drops this object.
+    const AsyncValueRef<internal::CountDownState<T>> state = state_;
+    std::size_t left = state->left.load(std::memory_order_relaxed);
+    do {
+      if (left < n) return false;
+    } while (!state->left.compare_exchange_weak(left, left - n, std::memory_order_acq_rel, std::memory_order_relaxed));
+    return state->value.SetError(std::move(error));
+  }
+  bool Complete(Status error) {
+    // Completing may run a waiter that drops this object, and with it the last reference of ours.
+    const AsyncValueRef<T> value = state_->value;
+    if (!error.ok()) return value.SetError(std::move(error));
+    if (value.SetStateConcrete()) return true;
+    if (value.IsAvailable()) return false;
+    if constexpr (std::is_default_constructible_v<T>) {
+      return value.emplace();
+    } else {
+      return value.SetError(FailedPreconditionError("a count-down ended before the payload was constructed"));
+    }
+  }
+
+  AsyncValueRef<internal::CountDownState<T>> state_;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_COUNT_DOWN_H_

@@ -1,0 +1,25 @@
+// Purlin: which error wins when several things that were joined fail.
+#ifndef PURLIN_ERROR_POLICY_H_
+#define PURLIN_ERROR_POLICY_H_
+
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// Which error the result of a join gets.
+enum class ErrorPolicy : int {
+  /// That of the member with the lowest index: does not depend on timing.
+  kFirstByIndex = 0,
+  /// The one that came first.
+  kFirstInTime = 1,
+  /// The one that came last.
+  kLastInTime = 2,
+  /// The code and payloads of the first in time, and the messages of all.
+  kAll = 3,
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_ERROR_POLICY_H_

@@ -1,0 +1,86 @@
+// Purlin: tasks that owe somebody a result. Not for users.
+//
+// A task may be dropped: by an executor that has shut down, at once or much later, on any thread. The result then
+// fails, so that nobody waits for ever. Where the executor says why, by the Status that Execute returns, that is the
+// error; the closure is gone by then, so its destructor leaves a note in a list of the submissions of this thread
+// instead.
+#ifndef PURLIN_INTERNAL_OWED_TASK_H_
+#define PURLIN_INTERNAL_OWED_TASK_H_
+
+#include <string>
+#include <utility>
+
+#include "purlin/event.h"
+#include "purlin/executor.h"
+#include "purlin/internal/abi.h"
+#include "purlin/internal/async_value.h"
+#include "purlin/internal/cell.h"
+#include "purlin/label.h"
+#include "purlin/status.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace internal {
+
+/// A call of Execute that has not returned.
+struct Submission {
+  const EventHeader* result;
+  bool dropped;
+  Submission* outer;
+};
+inline thread_local Submission* innermost_submission = nullptr;
+
+/// The error of a result whose task is gone.
+inline Status DroppedTaskError(const EventHeader* result) {
+  return CancelledError("the executor dropped the task that owed event '" + std::string(LabelOf(result).c_str()) + "'",
+                        PlaceOf(result));
+}
+
+/// A reference to a result that must complete: if it goes away first, the result fails.
+class OwedResult final {
+ public:
+  explicit OwedResult(Event result) noexcept : result_(std::move(result)) {}
+  OwedResult(const OwedResult&) = delete;
+  OwedResult& operator=(const OwedResult&) = delete;
+  OwedResult(OwedResult&& other) noexcept = default;
+  OwedResult& operator=(OwedResult&&) = delete;
+  ~OwedResult() {
+    EventHeader* result = result_.header();
+    if (result == nullptr || IsTerminal(result)) return;
+    for (Submission* submission = innermost_submission; submission != nullptr; submission = submission->outer) {
+      if (submission->result == result) {
+        submission->dropped = true;
+        return;
+      }
+    }
+    static_cast<void>(FailValue(result, DroppedTaskError(result)));
+  }
+  EventHeader* header() const noexcept { return result_.header(); }
+
+ private:
+  Event result_;
+};
+
+/// Has `executor` call `body(result)`, which completes `result`. If it never will, `result` fails.
+template <typename Body>
+void SubmitOwed(Executor& executor, const Event& result, Body body) noexcept {
+  EventHeader* header = result.header();
+  Submission here{header, false, innermost_submission};
+  innermost_submission = &here;
+  Status refusal;
+  Status thrown = StatusOfThrow("Executor::Execute", PlaceOf(header), [&] {
+    refusal = executor.Execute(
+        Task([owed = OwedResult(result), body = std::move(body)]() mutable { body(owed.header()); }, LabelOf(header)));
+  });
+  innermost_submission = here.outer;
+  if (!here.dropped) return;
+  if (refusal.ok()) refusal = thrown.ok() ? DroppedTaskError(header) : std::move(thrown);
+  static_cast<void>(FailValue(header, std::move(refusal)));
+}
+
+}  // namespace internal
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_INTERNAL_OWED_TASK_H_

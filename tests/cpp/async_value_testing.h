@@ -1,0 +1,134 @@
+// What the tests of asynchronous values share.
+#ifndef PURLIN_TESTS_CPP_ASYNC_VALUE_TESTING_H_
+#define PURLIN_TESTS_CPP_ASYNC_VALUE_TESTING_H_
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "purlin/executor.h"
+#include "purlin/status.h"
+
+namespace purlin {
+
+/// Counts its objects; `value` is -1 once moved from or destroyed.
+struct Counted {
+  static inline std::atomic<int> alive{0};
+  static inline std::atomic<int> made{0};
+  int value;
+
+  explicit Counted(int v = 0) : value(v) { Born(); }
+  Counted(const Counted& other) : value(other.value) { Born(); }
+  Counted(Counted&& other) noexcept : value(std::exchange(other.value, -1)) { Born(); }
+  Counted& operator=(const Counted&) = default;
+  ~Counted() {
+    value = -1;
+    alive.fetch_sub(1);
+  }
+  static void Born() {
+    alive.fetch_add(1);
+    made.fetch_add(1);
+  }
+};
+
+/// Expects that as many objects of Counted are alive at the end of its scope as at the beginning.
+class NoLeak {
+ public:
+  NoLeak() : before_(Counted::alive.load()) {}
+  ~NoLeak() { EXPECT_EQ(Counted::alive.load(), before_) << "payloads leaked or were destroyed twice"; }
+
+ private:
+  int before_;
+};
+
+/// Runs tasks inside Execute.
+class InlineExecutor final : public Executor {
+ public:
+  Status Execute(Task task) override {
+    ++tasks;
+    std::move(task).Run();
+    return OkStatus();
+  }
+  int tasks = 0;
+};
+
+/// Keeps tasks until it is told to run or drop them.
+class DeferredExecutor final : public Executor {
+ public:
+  Status Execute(Task task) override {
+    ++tasks;
+    queue_.push_back(std::move(task));
+    return OkStatus();
+  }
+  void RunAll() {
+    while (!queue_.empty()) {
+      Task task = std::move(queue_.front());
+      queue_.pop_front();
+      std::move(task).Run();
+    }
+  }
+  void DropAll() { queue_.clear(); }
+  int tasks = 0;
+
+ private:
+  std::deque<Task> queue_;
+};
+
+/// Refuses every task and says why.
+class RefusingExecutor final : public Executor {
+ public:
+  Status Execute(Task task) override {
+    Task dropped = std::move(task);
+    return UnavailableError("no threads today");
+  }
+};
+
+/// Accepts every task and drops it inside Execute.
+class LyingExecutor final : public Executor {
+ public:
+  Status Execute(Task task) override {
+    Task dropped = std::move(task);
+    return OkStatus();
+  }
+};
+
+/// Starts `threads` threads that begin `f(index)` together, and joins them.
+template <typename F>
+void Together(int threads, F f) {
+  std::atomic<int> waiting{threads};
+  std::vector<std::thread> started;
+  for (int index = 0; index < threads; ++index) {
+    started.emplace_back([&waiting, &f, index] {
+      waiting.fetch_sub(1);
+      while (waiting.load() > 0) std::this_thread::yield();
+      f(index);
+    });
+  }
+  for (std::thread& thread : started) thread.join();
+}
+
+/// Calls `f` on a thread with 256 KiB of stack.
+template <typename F>
+void OnSmallStack(F f) {
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 * 1024), 0);
+  pthread_t thread;
+  auto call = [](void* data) -> void* {
+    (*static_cast<F*>(data))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, call, &f), 0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  ASSERT_EQ(pthread_attr_destroy(&attributes), 0);
+}
+
+}  // namespace purlin
+
+#endif  // PURLIN_TESTS_CPP_ASYNC_VALUE_TESTING_H_
