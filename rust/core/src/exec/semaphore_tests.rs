@@ -136,9 +136,12 @@ fn r3_callbacks_may_use_the_semaphore_and_a_long_queue_of_them_needs_no_stack() 
         for expected in 0..WAITING {
             let (inner, calls) = (semaphore.clone(), Arc::clone(&calls));
             semaphore.acquire_then(1, &never(), move |permit| {
+                // A panic would be swallowed, so what is wrong is not counted.
+                let right = permit.as_ref().is_ok_and(|permit| permit.amount() == 1) && inner.available() == 0;
+                let first_come = calls.load(Ordering::Relaxed) == expected;
+                calls.fetch_add(usize::from(right && first_come), Ordering::Relaxed);
                 // Giving it back grants the next, on this thread.
-                assert_eq!((permit.unwrap().amount(), inner.available()), (1, 0));
-                assert_eq!(calls.fetch_add(1, Ordering::Relaxed), expected, "first come, first served");
+                drop(permit);
             });
         }
         drop(held);
