@@ -12,7 +12,7 @@
 //! | [`slab`] | the memory of events, waiters and tasks |
 //! | [`trace`] | recording of spans, export to Chrome's JSON |
 //! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once |
-//! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`] |
+//! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`]; cancellation, timers, semaphores, queues |
 //! | [`dtype`], [`shape`] | [`DType`], [`Shape`]: what arrays are made of |
 //! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
 //! | [`device`] | [`Device`], [`MemorySpace`]: where memory is, and its books |
@@ -56,6 +56,15 @@ pub use client::{Client, ClientOptions};
 pub use device::{Device, MemorySpace, MemoryStats};
 pub use dtype::{DType, Element};
 pub use event::{DefinitionStream, Event, EventPromise, EventState, when_all};
+pub use exec::cancel::{CancelRegistration, CancelSource, CancelToken};
+#[cfg(not(any(loom, shuttle)))]
+pub use exec::elastic_pool::{ElasticPool, ElasticPoolOptions, Shutdown};
+pub use exec::inline::InlineExecutor;
+pub use exec::options::{Priority, TaskOptions};
+pub use exec::semaphore::{PendingPermit, Permit, Semaphore};
+pub use exec::serial_queue::SerialQueue;
+#[cfg(not(any(loom, shuttle)))]
+pub use exec::timer::{Clock, ManualClock, SystemClock, Timer, Timers};
 pub use exec::{AsyncWorkRunner, Executor, Task, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
 pub use label::Label;
 pub use raw_buffer::RawBuffer;

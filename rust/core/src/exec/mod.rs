@@ -6,15 +6,30 @@
 //! Files: `task.rs` the closure, `queue.rs` and `idle.rs` the protocols under the pool
 //! (modelled in `loom_model.rs` and, the whole pool, `shuttle_model.rs`), `worker.rs` the thread, `pool.rs` the pool and its shutdown,
 //! `parallel_for.rs` loops, `parallelism` how many threads this machine grants.
+//!
+//! Services over any executor: `options.rs` what may be said about a task, `cancel.rs` calling it off, `timer` deadlines,
+//! `semaphore.rs` how much at a time. Other executors: `inline.rs`, `serial_queue.rs`, `elastic_pool.rs`. `guard.rs` calls
+//! strangers for them.
 
 #![allow(unsafe_code, reason = "tasks are intrusive and shared with C++; loops lend their body to other threads")]
 
+pub mod cancel;
+// Threads of std, which models cannot explore.
+#[cfg(not(any(loom, shuttle)))]
+pub mod elastic_pool;
+mod guard;
 mod idle;
+pub mod inline;
+pub mod options;
 mod parallel_for;
 pub mod parallelism;
 mod pool;
 mod queue;
+pub mod semaphore;
+pub mod serial_queue;
 pub mod task;
+#[cfg(not(any(loom, shuttle)))]
+pub mod timer;
 mod worker;
 
 use std::ops::Range;
@@ -22,6 +37,7 @@ use std::ops::Range;
 use crate::event::Event;
 use crate::status::Status;
 
+pub use options::{Priority, TaskOptions};
 pub use pool::{MAX_THREADS, ThreadPool, ThreadPoolOptions};
 pub use task::Task;
 
@@ -36,6 +52,17 @@ pub trait Executor: Send + Sync {
     /// # Errors
     /// The task was dropped uncalled: [`Cancelled`](crate::StatusCode::Cancelled) after shutdown.
     fn execute(&self, task: Task) -> Result<(), Status>;
+
+    /// As [`execute`](Self::execute), unless the task's token is cancelled or its deadline has passed, now or when its turn
+    /// comes: then it is dropped uncalled, which tells those to whom it owed something, and counted
+    /// ([`options::dropped_tasks`]). An executor that knows what to do with the hints overrides this.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute); the token's reason; [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded). The
+    /// task was dropped uncalled.
+    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
+        self.execute(options.apply(task)?)
+    }
 }
 
 /// An executor that also understands events and loops.

@@ -1,0 +1,415 @@
+//! Threads for work that blocks: as many as there are tasks at a time, up to a cap; they go when they have been idle.
+//!
+//! A task goes to an idle thread if there is one; otherwise a thread is started for it, or, at the cap, it waits in the one
+//! queue, first in, first out. If the system refuses a thread, the task waits for those that exist; only if there is none
+//! is it refused.
+//!
+//! A thread is listed from before it starts until it has nothing left to do, under the lock under which tasks are queued,
+//! and it leaves the list only with the queue empty; so a task that was queued while a thread was listed is run. Threads
+//! are started one at a time, outside that lock. The handles of ended threads are joined by the next one to end, or by
+//! the shutdown.
+//!
+//! # Shutdown
+//! 1. New tasks are refused with `Cancelled` and dropped.
+//! 2. What is queued runs ([`Shutdown::Drain`]) or is dropped uncalled ([`Shutdown::CancelPending`]); with
+//!    [`Shutdown::Deadline`] it runs until the deadline, when what is left is dropped.
+//! 3. The threads end and are joined. After a deadline, those that are still in a task end on their own.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::mem;
+use std::ptr;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::{Executor, Task};
+use crate::label::Label;
+use crate::status::{Status, StatusOr};
+use crate::sync::{Condvar, Mutex, per_thread};
+
+/// The most threads that one pool may have.
+const MAX_THREADS: usize = 4096;
+/// The largest stack that one may ask for.
+const MAX_STACK_BYTES: usize = 1 << 40;
+/// No wait is longer at a time; std cannot add more to a clock than fits.
+const LONG: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How to make a pool.
+#[derive(Clone, Debug)]
+pub struct ElasticPoolOptions {
+    /// The most threads at a time, 1 to 4096.
+    pub max_threads: usize,
+    /// How long a thread without work stays.
+    pub idle_timeout: Duration,
+    /// Bytes of stack per thread; 0 takes what std gives.
+    pub stack_size_bytes: usize,
+    /// Threads are named `name/0`, `name/1`, ...; the kernel keeps 15 bytes.
+    pub name: String,
+}
+
+impl Default for ElasticPoolOptions {
+    fn default() -> Self {
+        Self {
+            max_threads: 256,
+            idle_timeout: Duration::from_secs(10),
+            stack_size_bytes: 0,
+            name: "purlin-elastic".to_owned(),
+        }
+    }
+}
+
+/// What a shutdown does with tasks that have not started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Runs them all.
+    Drain,
+    /// Drops them uncalled.
+    CancelPending,
+    /// Runs them until then, drops the rest, and does not wait longer.
+    Deadline(Instant),
+}
+
+/// A handle; clones share the pool, and the last one to go drains it and joins its threads. If that happens in a task of
+/// the pool, which cannot wait for itself, the threads end on their own.
+#[derive(Clone)]
+pub struct ElasticPool(Arc<Handle>);
+
+/// What the handles share. Threads hold `Shared` only, so that this goes with the last handle.
+struct Handle(Arc<Shared>);
+
+/// Starts a thread; std's, but for tests of a system that refuses.
+type Spawn = dyn Fn(Builder, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> + Send + Sync;
+
+struct Shared {
+    options: ElasticPoolOptions,
+    spawn: Box<Spawn>,
+    /// Held while a thread is started; taken before `state`.
+    starting: Mutex<()>,
+    state: Mutex<State>,
+    /// Tasks were queued, a thread was listed for good, or the pool was closed.
+    work: Condvar,
+    /// A thread left the list, or has been started.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Task>,
+    /// By number; the handle comes once the thread is known to have started.
+    threads: BTreeMap<u64, Option<JoinHandle<()>>>,
+    next_number: u64,
+    /// Threads that wait for work.
+    idle: usize,
+    /// The number of the thread that is being started: listed, but it may never come. It does not leave meanwhile.
+    starting: Option<u64>,
+    /// Left the list, not joined.
+    ended: Vec<JoinHandle<()>>,
+    closed: bool,
+}
+
+impl State {
+    /// True if a listed thread will certainly look at the queue.
+    fn is_manned(&self) -> bool {
+        self.threads.keys().any(|number| Some(*number) != self.starting)
+    }
+}
+
+// The pool of which this thread is one.
+per_thread!(static CURRENT: Cell<*const Shared> = Cell::new(ptr::null()));
+
+impl ElasticPool {
+    /// A pool without threads; the first task starts one.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::StatusCode::InvalidArgument): no threads or more than 4096, a stack of more than 1 TiB, or
+    /// a name that is empty or has a NUL.
+    pub fn new(options: &ElasticPoolOptions) -> StatusOr<Self> {
+        Self::with_spawn(options, Box::new(|builder, work| builder.spawn(work)))
+    }
+
+    fn with_spawn(options: &ElasticPoolOptions, spawn: Box<Spawn>) -> StatusOr<Self> {
+        let ElasticPoolOptions { max_threads, stack_size_bytes, ref name, .. } = *options;
+        if max_threads == 0 || max_threads > MAX_THREADS {
+            return Err(Status::invalid_argument(format!(
+                "max_threads is {max_threads}; an elastic pool has 1 to {MAX_THREADS}"
+            )));
+        }
+        if stack_size_bytes > MAX_STACK_BYTES {
+            return Err(Status::invalid_argument(format!(
+                "stack_size_bytes is {stack_size_bytes}; the most is {MAX_STACK_BYTES}"
+            )));
+        }
+        if name.is_empty() || name.contains('\0') {
+            return Err(Status::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
+        }
+        Ok(Self(Arc::new(Handle(Arc::new(Shared {
+            options: options.clone(),
+            spawn,
+            starting: Mutex::new(()),
+            state: Mutex::new(State::default()),
+            work: Condvar::new(),
+            changed: Condvar::new(),
+        })))))
+    }
+
+    /// [`Executor::execute`], with a closure and its label.
+    ///
+    /// # Errors
+    /// As [`Executor::execute`].
+    pub fn schedule(&self, label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Result<(), Status> {
+        self.execute(Task::new(label, closure))
+    }
+
+    /// Threads at this moment.
+    #[must_use]
+    pub fn num_threads(&self) -> usize {
+        self.0.0.state.lock().threads.len()
+    }
+
+    /// Threads that wait for work at this moment.
+    #[must_use]
+    pub fn num_idle(&self) -> usize {
+        self.0.0.state.lock().idle
+    }
+
+    /// Shuts the pool down as the module says, and blocks until that is done. A second call may be harder on what is left
+    /// than the first, and waits too.
+    ///
+    /// # Errors
+    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition), and nothing happens, on a thread of this pool;
+    /// [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded): tasks still run, or some were dropped at the deadline.
+    pub fn shutdown(&self, how: Shutdown) -> Result<(), Status> {
+        let shared = &self.0.0;
+        if shared.is_current() {
+            let name = &shared.options.name;
+            return Err(Status::failed_precondition(format!("pool '{name}' cannot be shut down by a task of its own")));
+        }
+        shared.shutdown(how)
+    }
+}
+
+impl Executor for ElasticPool {
+    /// See the module.
+    ///
+    /// # Errors
+    /// The task was dropped uncalled: [`Cancelled`](crate::StatusCode::Cancelled) after shutdown;
+    /// [`ResourceExhausted`](crate::StatusCode::ResourceExhausted): the pool has no thread and the system refused one.
+    fn execute(&self, task: Task) -> Result<(), Status> {
+        let _span = tracing::trace_span!(target: "purlin", "schedule", label = %task.label()).entered();
+        self.0.0.execute(task)
+    }
+}
+
+impl Shared {
+    fn execute(self: &Arc<Self>, task: Task) -> Result<(), Status> {
+        let Some(task) = self.queue_if_served(task)? else { return Ok(()) };
+        let one_at_a_time = self.starting.lock();
+        // Meanwhile another caller may have started a thread that is idle by now.
+        let Some(task) = self.queue_if_served(task)? else { return Ok(()) };
+        let number = self.list_thread();
+        let spawned = self.spawn_thread(number);
+        let mut state = self.state.lock();
+        state.starting = None;
+        let failure = match spawned {
+            Ok(handle) => {
+                state.threads.insert(number, Some(handle));
+                None
+            }
+            Err(error) => {
+                state.threads.remove(&number);
+                Some(error)
+            }
+        };
+        let (closed, alone) = (state.closed, state.threads.is_empty());
+        let refused = if closed || alone {
+            Some(task)
+        } else {
+            state.queue.push_back(task);
+            None
+        };
+        drop(state);
+        drop(one_at_a_time);
+        // All: an idle thread may be woken for the task, and the new one must hear that it is listed for good.
+        self.work.notify_all();
+        self.changed.notify_all();
+        match (refused, failure) {
+            (None, None) => Ok(()),
+            (None, Some(error)) => {
+                tracing::warn!(target: "purlin", name = self.options.name, %error, "a pool could not grow");
+                Ok(())
+            }
+            (Some(task), Some(error)) if !closed => Err(self.no_thread(task, &error)),
+            (Some(task), _) => Err(self.refused(task)),
+        }
+    }
+
+    /// Queues the task if an idle thread will take it or no further thread is allowed; gives it back if one should be
+    /// started.
+    fn queue_if_served(&self, task: Task) -> Result<Option<Task>, Status> {
+        let mut state = self.state.lock();
+        if state.closed {
+            drop(state);
+            return Err(self.refused(task));
+        }
+        let full = state.threads.len() >= self.options.max_threads && state.is_manned();
+        if state.idle <= state.queue.len() && !full {
+            return Ok(Some(task));
+        }
+        state.queue.push_back(task);
+        drop(state);
+        self.work.notify_one();
+        Ok(None)
+    }
+
+    /// The caller holds `starting`, and queue_if_served() has found that the cap allows one more.
+    fn list_thread(&self) -> u64 {
+        let mut state = self.state.lock();
+        let number = state.next_number;
+        state.next_number += 1;
+        state.threads.insert(number, None);
+        state.starting = Some(number);
+        number
+    }
+
+    fn spawn_thread(self: &Arc<Self>, number: u64) -> io::Result<JoinHandle<()>> {
+        let mine = Arc::clone(self);
+        let work = move || {
+            // It is there: this is the thread's first use of it.
+            let _ = CURRENT.try_with(|current| current.set(Arc::as_ptr(&mine)));
+            mine.work(number);
+        };
+        let mut builder = Builder::new().name(format!("{}/{number}", self.options.name));
+        if self.options.stack_size_bytes > 0 {
+            builder = builder.stack_size(self.options.stack_size_bytes);
+        }
+        (self.spawn)(builder, Box::new(work))
+    }
+
+    /// The life of a thread.
+    fn work(&self, number: u64) {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(task) = state.queue.pop_front() {
+                drop(state);
+                {
+                    let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
+                    task.run();
+                }
+                state = self.state.lock();
+                continue;
+            }
+            // Whoever started this thread has a task for it and will list its handle.
+            let expected = |state: &State| state.starting == Some(number);
+            if state.closed && !expected(&state) {
+                break;
+            }
+            let since = Instant::now();
+            state.idle += 1;
+            loop {
+                let left = self.options.idle_timeout.saturating_sub(since.elapsed());
+                if !state.queue.is_empty() || (!expected(&state) && (state.closed || left.is_zero())) {
+                    break;
+                }
+                let left = if expected(&state) { LONG } else { left.min(LONG) };
+                state = self.work.wait_for(state, left);
+            }
+            state.idle -= 1;
+            if state.queue.is_empty() {
+                break;
+            }
+        }
+        let own = state.threads.remove(&number).flatten();
+        let others = mem::replace(&mut state.ended, own.into_iter().collect());
+        drop(state);
+        self.changed.notify_all();
+        join(others);
+    }
+
+    fn shutdown(&self, how: Shutdown) -> Result<(), Status> {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let mut dropped = if how == Shutdown::CancelPending { mem::take(&mut state.queue) } else { VecDeque::new() };
+        drop(state);
+        self.work.notify_all();
+        dropped.clear();
+        let mut state = self.state.lock();
+        while !state.threads.is_empty() || state.starting.is_some() {
+            let Shutdown::Deadline(deadline) = how else {
+                state = self.changed.wait(state);
+                continue;
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let (running, dropped) = (state.threads.len(), mem::take(&mut state.queue));
+                drop(state);
+                let count = dropped.len();
+                drop(dropped);
+                let name = &self.options.name;
+                return Err(Status::deadline_exceeded(format!(
+                    "pool '{name}' did not end in time: {running} threads are left to their tasks, {count} tasks were dropped"
+                )));
+            }
+            state = self.changed.wait_for(state, left.min(LONG));
+        }
+        debug_assert!(state.queue.is_empty(), "threads end only when no task is left");
+        let ended = mem::take(&mut state.ended);
+        drop(state);
+        join(ended);
+        Ok(())
+    }
+
+    /// Drops a task that came too late, which tells those to whom it owed something.
+    fn refused(&self, task: Task) -> Status {
+        let label = task.label();
+        drop(task);
+        Status::cancelled(format!("pool '{}' has shut down and refused task '{label}'", self.options.name))
+    }
+
+    /// Drops a task for which there is no thread.
+    fn no_thread(&self, task: Task, error: &io::Error) -> Status {
+        let (name, label) = (&self.options.name, task.label());
+        drop(task);
+        Status::resource_exhausted(format!(
+            "pool '{name}' has no thread and could not start one for task '{label}': {error}"
+        ))
+    }
+
+    fn is_current(&self) -> bool {
+        CURRENT.try_with(|current| ptr::eq(current.get(), self)).unwrap_or(false)
+    }
+}
+
+fn join(threads: Vec<JoinHandle<()>>) {
+    for thread in threads {
+        // An error would be a panic of the thread itself, which catches those of its tasks.
+        let _ = thread.join();
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if self.0.is_current() {
+            self.0.state.lock().closed = true;
+            self.0.work.notify_all();
+        } else {
+            // Draining cannot fail.
+            let _ = self.0.shutdown(Shutdown::Drain);
+        }
+    }
+}
+
+impl fmt::Debug for ElasticPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { options, state, .. } = &*self.0.0;
+        let state = state.lock();
+        let (threads, idle, queued) = (state.threads.len(), state.idle, state.queue.len());
+        write!(f, "ElasticPool({:?}, {threads} threads, {idle} idle, {queued} queued)", options.name)
+    }
+}
+
+#[cfg(test)]
+#[path = "elastic_pool_tests.rs"]
+mod tests;

@@ -1,0 +1,240 @@
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use super::*;
+use crate::event::{EventPromise, when_all};
+use crate::status::StatusCode;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn options(max_threads: usize, idle_timeout: Duration) -> ElasticPoolOptions {
+    ElasticPoolOptions { max_threads, idle_timeout, stack_size_bytes: 0, name: "elastic".to_owned() }
+}
+
+fn pool(max_threads: usize, idle_timeout: Duration) -> ElasticPool {
+    ElasticPool::new(&options(max_threads, idle_timeout)).unwrap()
+}
+
+/// Waits, without a clock, for what another thread will certainly do.
+fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_and_named() {
+    for (options, named) in [
+        (options(0, HOUR), "0"),
+        (options(4097, HOUR), "4097"),
+        (ElasticPoolOptions { stack_size_bytes: usize::MAX, ..options(1, HOUR) }, "stack_size_bytes"),
+        (ElasticPoolOptions { name: String::new(), ..options(1, HOUR) }, "name"),
+        (ElasticPoolOptions { name: "a\0b".to_owned(), ..options(1, HOUR) }, "NUL"),
+    ] {
+        let error = ElasticPool::new(&options).unwrap_err();
+        assert_eq!(error.code(), StatusCode::InvalidArgument);
+        assert!(error.message().contains(named), "{error}");
+    }
+}
+
+#[test]
+fn tasks_that_block_get_a_thread_each_up_to_the_cap() {
+    let pool = pool(3, HOUR);
+    assert_eq!(pool.num_threads(), 0, "none is started for nothing");
+    let gate = EventPromise::new(c"gate");
+    let inside = Arc::new(AtomicUsize::new(0));
+    for _ in 0..5 {
+        let (open, inside) = (gate.event(), Arc::clone(&inside));
+        let task = move || {
+            inside.fetch_add(1, Ordering::Relaxed);
+            open.wait().unwrap();
+        };
+        pool.schedule(c"t", task).unwrap();
+    }
+    until(|| inside.load(Ordering::Relaxed) == 3);
+    assert_eq!(pool.num_threads(), 3);
+    gate.set_ready();
+    pool.shutdown(Shutdown::Drain).unwrap();
+    assert_eq!((inside.load(Ordering::Relaxed), pool.num_threads()), (5, 0));
+}
+
+#[test]
+fn an_idle_thread_is_used_again() {
+    let pool = pool(8, HOUR);
+    for _ in 0..50 {
+        let promise = EventPromise::new(c"done");
+        let done = promise.event();
+        pool.schedule(c"t", move || _ = promise.set_ready()).unwrap();
+        done.wait().unwrap();
+        until(|| pool.num_idle() == pool.num_threads());
+    }
+    assert_eq!(pool.num_threads(), 1);
+}
+
+#[test]
+fn idle_threads_go_and_tasks_are_not_lost_to_those_that_go() {
+    let pool = pool(2, Duration::ZERO);
+    let ran = Arc::new(AtomicUsize::new(0));
+    for round in 1..=300 {
+        let ran = Arc::clone(&ran);
+        pool.schedule(c"t", move || _ = ran.fetch_add(1, Ordering::Relaxed)).unwrap();
+        if round % 3 == 0 {
+            until(|| pool.num_threads() == 0);
+        }
+    }
+    until(|| pool.num_threads() == 0);
+    assert_eq!(ran.load(Ordering::Relaxed), 300);
+}
+
+#[test]
+fn many_threads_may_schedule() {
+    let pool = pool(4, Duration::ZERO);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let submit = |_| {
+        let (pool, ran) = (pool.clone(), Arc::clone(&ran));
+        thread::spawn(move || {
+            for _ in 0..200 {
+                let ran = Arc::clone(&ran);
+                pool.schedule(c"t", move || _ = ran.fetch_add(1, Ordering::Relaxed)).unwrap();
+            }
+        })
+    };
+    (0..4).map(submit).collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+    pool.shutdown(Shutdown::Drain).unwrap();
+    assert_eq!(ran.load(Ordering::Relaxed), 800);
+}
+
+#[test]
+fn the_stack_is_as_large_as_asked() {
+    let deep = ElasticPoolOptions { stack_size_bytes: 64 << 20, ..options(1, HOUR) };
+    let pool = ElasticPool::new(&deep).unwrap();
+    let promise = EventPromise::new(c"done");
+    let done = promise.event();
+    let task = move || {
+        // More than a thread has by default.
+        let large = [7_u8; 16 << 20];
+        assert_eq!(std::hint::black_box(&large)[1 << 20], 7);
+        promise.set_ready();
+    };
+    pool.schedule(c"deep", task).unwrap();
+    done.wait().unwrap();
+}
+
+#[test]
+fn r10_without_a_thread_the_task_is_refused_and_with_one_it_waits() {
+    let refuse = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&refuse);
+    let spawn = move |builder: Builder, work: Box<dyn FnOnce() + Send>| {
+        if asked.load(Ordering::Relaxed) {
+            return Err(io::Error::from(io::ErrorKind::WouldBlock));
+        }
+        builder.spawn(work)
+    };
+    let pool = ElasticPool::with_spawn(&options(4, HOUR), Box::new(spawn)).unwrap();
+    let promise = EventPromise::new(c"owed");
+    let owed = promise.event();
+    let error = pool.schedule(c"t", move || _ = promise.set_ready()).unwrap_err();
+    assert_eq!(error.code(), StatusCode::ResourceExhausted);
+    assert!(error.message().contains("'elastic'") && error.message().contains("'t'"), "{error}");
+    assert!(owed.is_ready(), "what it owed is told");
+    assert_eq!(pool.num_threads(), 0);
+
+    refuse.store(false, Ordering::Relaxed);
+    let (gate, ran) = (EventPromise::new(c"gate"), Arc::new(AtomicUsize::new(0)));
+    let open = gate.event();
+    pool.schedule(c"blocker", move || open.wait().unwrap()).unwrap();
+    refuse.store(true, Ordering::Relaxed);
+    for _ in 0..3 {
+        let ran = Arc::clone(&ran);
+        pool.schedule(c"t", move || _ = ran.fetch_add(1, Ordering::Relaxed)).unwrap();
+    }
+    assert_eq!(pool.num_threads(), 1);
+    gate.set_ready();
+    pool.shutdown(Shutdown::Drain).unwrap();
+    assert_eq!(ran.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn r8_after_shutdown_tasks_are_refused() {
+    let pool = pool(1, HOUR);
+    pool.shutdown(Shutdown::Drain).unwrap();
+    pool.shutdown(Shutdown::CancelPending).unwrap();
+    let promise = EventPromise::new(c"owed");
+    let owed = promise.event();
+    let error = pool.schedule(c"late", move || _ = promise.set_ready()).unwrap_err();
+    assert_eq!(error.code(), StatusCode::Cancelled);
+    assert!(error.message().contains("'late'"), "{error}");
+    assert!(owed.is_ready());
+}
+
+/// A pool of one thread that is in a task until the promise is set, and five tasks that wait behind it.
+fn busy() -> (ElasticPool, EventPromise, Vec<crate::event::Event>) {
+    let (pool, gate, started) = (pool(1, HOUR), EventPromise::new(c"gate"), EventPromise::new(c"started"));
+    let (open, running) = (gate.event(), started.event());
+    let blocker = move || {
+        started.set_ready();
+        let _ = open.wait();
+    };
+    pool.schedule(c"blocker", blocker).unwrap();
+    running.wait().unwrap();
+    let owe = |_| {
+        let promise = EventPromise::new(c"owed");
+        let owed = promise.event();
+        pool.schedule(c"t", move || _ = promise.set_ready()).unwrap();
+        owed
+    };
+    let owed = (0..5).map(owe).collect();
+    (pool, gate, owed)
+}
+
+#[test]
+fn r8_cancel_pending_drops_what_has_not_started() {
+    let (pool, gate, owed) = busy();
+    let canceller = {
+        let pool = pool.clone();
+        thread::spawn(move || pool.shutdown(Shutdown::CancelPending))
+    };
+    for owed in owed {
+        assert_eq!(owed.wait().unwrap_err().code(), StatusCode::Internal);
+    }
+    gate.set_ready();
+    canceller.join().unwrap().unwrap();
+    assert_eq!(pool.num_threads(), 0);
+}
+
+#[test]
+fn r8_a_shutdown_with_a_deadline_gives_up_and_says_so() {
+    let (pool, gate, owed) = busy();
+    let error = pool.shutdown(Shutdown::Deadline(Instant::now())).unwrap_err();
+    assert_eq!(error.code(), StatusCode::DeadlineExceeded);
+    assert!(error.message().contains("1 threads") && error.message().contains("5 tasks"), "{error}");
+    assert!(when_all(&owed).wait().is_err());
+    gate.set_ready();
+    pool.shutdown(Shutdown::Deadline(Instant::now() + HOUR)).unwrap();
+    assert_eq!(pool.num_threads(), 0);
+}
+
+#[test]
+fn r7_a_task_cannot_shut_its_own_pool_down_but_may_hold_the_last_handle() {
+    let pool = pool(1, HOUR);
+    let (inner, answer) = (pool.clone(), EventPromise::new(c"answer"));
+    let told = answer.event();
+    drop(pool.schedule(c"t", move || {
+        let refused = inner.shutdown(Shutdown::Drain).unwrap_err();
+        drop(inner);
+        answer.set_error(refused);
+    }));
+    drop(pool);
+    assert_eq!(told.wait().unwrap_err().code(), StatusCode::FailedPrecondition);
+}
+
+#[test]
+fn a_task_that_panics_does_not_stop_its_thread() {
+    let pool = pool(1, HOUR);
+    let promise = EventPromise::new(c"done");
+    let done = promise.event();
+    pool.schedule(c"bad", || panic!("expected by a test")).unwrap();
+    pool.schedule(c"good", move || _ = promise.set_ready()).unwrap();
+    done.wait().unwrap();
+    assert_eq!(pool.num_threads(), 1);
+}

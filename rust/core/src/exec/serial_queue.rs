@@ -1,0 +1,286 @@
+//! Tasks one at a time, in the order in which they were scheduled, on threads of any executor.
+//!
+//! At most one pump exists: the right to take entries out. It is made by whoever schedules into an idle queue, given to the
+//! executor as a task, runs entries until none is left or a batch is done (then it goes to the back of the executor's
+//! queue, so that a long queue does not keep a thread from others), and ends with an empty queue. If the executor refuses
+//! or drops it, its destructor drops every entry and tells who waits: no completion is lost.
+//!
+//! Memory order: what a task did is visible to the next one, whatever threads they run on.
+//!
+//! # Closing
+//! 1. New tasks are refused with `Cancelled` and dropped.
+//! 2. What is queued still runs, in order, on the executor's threads.
+//!
+//! Dropping the last handle closes and does not wait; [`SerialQueue::drain`] first if you must know the end.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+
+use super::{Executor, Task};
+use crate::event::{Event, EventPromise};
+use crate::label::Label;
+use crate::status::Status;
+use crate::sync::{Mutex, per_thread};
+
+/// Entries that a pump runs before it lets others have the thread.
+const BATCH: usize = 64;
+
+/// A handle; clones share the queue. Itself an [`Executor`].
+#[derive(Clone)]
+pub struct SerialQueue(Arc<Handle>);
+
+/// What the handles share. Pumps hold `Shared` only, so that this goes with the last handle.
+struct Handle(Arc<Shared>);
+
+struct Shared {
+    label: Label,
+    executor: Arc<dyn Executor>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: VecDeque<Entry>,
+    /// A pump exists.
+    pumping: bool,
+    /// The pump came back to the frame that gave it away, on the same thread.
+    handed_back: bool,
+    closed: bool,
+}
+
+enum Entry {
+    Task(Task),
+    /// Everything before this is over.
+    Drained(EventPromise),
+}
+
+// The queues whose pumps this thread is in, by address, outermost first.
+per_thread!(static PUMPS: RefCell<Vec<usize>> = RefCell::new(Vec::new()));
+
+impl SerialQueue {
+    /// An empty queue over `executor`, which the queue keeps.
+    #[must_use]
+    pub fn new(label: impl Into<Label>, executor: Arc<dyn Executor>) -> Self {
+        let shared = Shared { label: label.into(), executor, state: Mutex::new(State::default()) };
+        Self(Arc::new(Handle(Arc::new(shared))))
+    }
+
+    /// [`Executor::execute`], with a closure and its label.
+    ///
+    /// # Errors
+    /// As [`Executor::execute`].
+    pub fn schedule(&self, label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Result<(), Status> {
+        self.execute(Task::new(label, closure))
+    }
+
+    /// Happens when everything that was scheduled before this call has run; fails with
+    /// [`Cancelled`](crate::StatusCode::Cancelled) if the executor dropped it. Never blocks; a task of the queue may ask
+    /// too. Its waiters run between two tasks of the queue.
+    #[must_use]
+    #[track_caller]
+    pub fn drained(&self) -> Event {
+        let promise = EventPromise::new(c"SerialQueue drained");
+        let event = promise.event();
+        let mut state = self.shared().state.lock();
+        if state.pumping {
+            state.entries.push_back(Entry::Drained(promise));
+            return event;
+        }
+        drop(state);
+        Event::ready()
+    }
+
+    /// Blocks until everything that was scheduled before this call has run.
+    ///
+    /// # Errors
+    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition) inside a task of this queue, which would wait for
+    /// itself (a task that waits for another thread that drains is not noticed);
+    /// [`Cancelled`](crate::StatusCode::Cancelled) if the executor dropped what was queued.
+    pub fn drain(&self) -> Result<(), Status> {
+        let shared = self.shared();
+        if shared.is_current() {
+            let label = shared.label;
+            return Err(Status::failed_precondition(format!("a task of queue '{label}' cannot wait for it to drain")));
+        }
+        self.drained().wait()
+    }
+
+    /// True while a task is queued or runs.
+    #[must_use]
+    pub fn has_backlog(&self) -> bool {
+        self.shared().state.lock().pumping
+    }
+
+    /// Refuses new tasks; what is queued still runs. Again: nothing happens.
+    pub fn close(&self) {
+        self.shared().close();
+    }
+
+    /// Drops the tasks that have not started, uncalled; the queue goes on. How many there were.
+    pub fn cancel_pending(&self) -> usize {
+        let dropped = {
+            let mut state = self.shared().state.lock();
+            let (dropped, kept): (VecDeque<_>, VecDeque<_>) =
+                mem::take(&mut state.entries).into_iter().partition(|entry| matches!(entry, Entry::Task(_)));
+            state.entries = kept;
+            dropped
+        };
+        dropped.len()
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.0.0
+    }
+}
+
+impl Executor for SerialQueue {
+    /// Queues `task` behind all others.
+    ///
+    /// # Errors
+    /// The task was dropped uncalled: [`Cancelled`](crate::StatusCode::Cancelled) after [`SerialQueue::close`]; the
+    /// executor's error if it refused to work for the queue.
+    fn execute(&self, task: Task) -> Result<(), Status> {
+        let shared = self.shared();
+        let mut state = shared.state.lock();
+        if state.closed {
+            drop(state);
+            let label = task.label();
+            drop(task);
+            return Err(Status::cancelled(format!("queue '{}' was closed and refused task '{label}'", shared.label)));
+        }
+        state.entries.push_back(Entry::Task(task));
+        if mem::replace(&mut state.pumping, true) {
+            return Ok(());
+        }
+        drop(state);
+        shared.give_pump()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The right to take entries out. Dropped without having run, it drops them all.
+struct Pump(Option<Arc<Shared>>);
+
+impl Pump {
+    fn run(mut self) {
+        let Some(shared) = self.0.take() else { return };
+        if shared.is_current() {
+            // The frame below gave this pump to an executor that ran it at once: that frame goes on, the stack stays flat.
+            shared.state.lock().handed_back = true;
+        } else {
+            shared.pump();
+        }
+    }
+}
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.take() {
+            shared.abandon();
+        }
+    }
+}
+
+impl Shared {
+    fn give_pump(self: &Arc<Self>) -> Result<(), Status> {
+        let pump = Pump(Some(Arc::clone(self)));
+        self.executor.execute(Task::new(self.label, move || pump.run()))
+    }
+
+    fn pump(self: &Arc<Self>) {
+        let _here = Here::enter(Arc::as_ptr(self).addr());
+        loop {
+            for _ in 0..BATCH {
+                let Some(entry) = self.next() else { return };
+                match entry {
+                    Entry::Task(task) => {
+                        let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
+                        task.run();
+                    }
+                    Entry::Drained(promise) => _ = promise.set_ready(),
+                }
+            }
+            // If it is refused, the pump's destructor has told everybody.
+            let _ = self.give_pump();
+            if !mem::take(&mut self.state.lock().handed_back) {
+                return;
+            }
+        }
+    }
+
+    /// The oldest entry; without one, the pump's life ends.
+    fn next(&self) -> Option<Entry> {
+        let mut state = self.state.lock();
+        let entry = state.entries.pop_front();
+        state.pumping = entry.is_some();
+        entry
+    }
+
+    /// The executor dropped the pump.
+    fn abandon(&self) {
+        let entries = {
+            let mut state = self.state.lock();
+            state.pumping = false;
+            mem::take(&mut state.entries)
+        };
+        let error = Status::cancelled(format!(
+            "the executor of queue '{}' refused or dropped it with {} entries",
+            self.label,
+            entries.len()
+        ));
+        tracing::debug!(target: "purlin", label = %self.label, %error, "a queue lost its executor");
+        for entry in entries {
+            match entry {
+                Entry::Task(task) => drop(task),
+                Entry::Drained(promise) => _ = promise.set_error(error.clone()),
+            }
+        }
+    }
+
+    fn close(&self) {
+        self.state.lock().closed = true;
+    }
+
+    /// True inside a task of this queue.
+    fn is_current(self: &Arc<Self>) -> bool {
+        let here = Arc::as_ptr(self).addr();
+        PUMPS.try_with(|pumps| pumps.borrow().contains(&here)).unwrap_or(false)
+    }
+}
+
+/// Remembers, while it lives, that this thread is in a queue's pump.
+struct Here;
+
+impl Here {
+    fn enter(queue: usize) -> Self {
+        // An ending thread keeps no such list; then a task that waits for itself is not noticed.
+        let _ = PUMPS.try_with(|pumps| pumps.borrow_mut().push(queue));
+        Self
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        let _ = PUMPS.try_with(|pumps| pumps.borrow_mut().pop());
+    }
+}
+
+impl fmt::Debug for SerialQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared().state.lock();
+        let (label, entries) = (self.shared().label, state.entries.len());
+        write!(f, "SerialQueue({label:?}, {entries} queued, pumping: {}, closed: {})", state.pumping, state.closed)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[path = "serial_queue_tests.rs"]
+mod tests;
