@@ -56,7 +56,10 @@ pub use client::{Client, ClientOptions};
 pub use device::{Device, MemorySpace, MemoryStats};
 pub use dtype::{DType, Element};
 pub use event::{DefinitionStream, Event, EventPromise, EventState, when_all};
-pub use exec::{AsyncWorkRunner, Executor, Task, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
+pub use exec::{
+    AsyncWorkRunner, Executor, Priority, ShutdownMode, ShutdownOptions, Task, ThreadPool, ThreadPoolAsyncWorkRunner,
+    ThreadPoolOptions,
+};
 pub use label::Label;
 pub use raw_buffer::RawBuffer;
 pub use shape::Shape;

@@ -3,18 +3,25 @@
 //! [`Executor`] takes a [`Task`]; [`AsyncWorkRunner`] also understands events and loops; [`ThreadPool`] is ours. A runner
 //! that refuses a task drops its closure before it returns, so what the closure owed is told: no completion is lost.
 //!
-//! Files: `task.rs` the closure, `queue.rs` and `idle.rs` the protocols under the pool
-//! (modelled in `loom_model.rs` and, the whole pool, `shuttle_model.rs`), `worker.rs` the thread, `pool.rs` the pool and its shutdown,
-//! `parallel_for.rs` loops, `parallelism` how many threads this machine grants.
+//! Files: `task.rs` the closure; `deque.rs`, `injector.rs` and `idle.rs` the protocols under the pool; `worker.rs` what a
+//! thread does, `blocking.rs` what it does when a task waits; `fork_join.rs` and `parallel_for.rs` work that is shared and
+//! waited for; `threads.rs`, `pool.rs` and `fork.rs` how a pool begins and ends; `options.rs` priorities; `parallelism` how
+//! many threads this machine grants. Models: `loom_model.rs` and, the whole pool, `shuttle_model.rs`.
 
 #![allow(unsafe_code, reason = "tasks are intrusive and shared with C++; loops lend their body to other threads")]
 
+mod blocking;
+mod deque;
+mod fork;
+mod fork_join;
 mod idle;
+mod injector;
+mod options;
 mod parallel_for;
 pub mod parallelism;
 mod pool;
-mod queue;
 pub mod task;
+mod threads;
 mod worker;
 
 use std::ops::Range;
@@ -22,7 +29,8 @@ use std::ops::Range;
 use crate::event::Event;
 use crate::status::Status;
 
-pub use pool::{MAX_THREADS, ThreadPool, ThreadPoolOptions};
+pub use options::Priority;
+pub use pool::{MAX_THREADS, ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
 pub use task::Task;
 
 /// The field's name for [`ThreadPool`], as C++ has it.
