@@ -65,7 +65,10 @@ pub use exec::semaphore::{PendingPermit, Permit, Semaphore};
 pub use exec::serial_queue::SerialQueue;
 #[cfg(not(any(loom, shuttle)))]
 pub use exec::timer::{Clock, ManualClock, SystemClock, Timer, Timers};
-pub use exec::{AsyncWorkRunner, Executor, Task, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
+pub use exec::{
+    AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Task, ThreadPool, ThreadPoolAsyncWorkRunner,
+    ThreadPoolOptions,
+};
 pub use label::Label;
 pub use raw_buffer::RawBuffer;
 pub use shape::Shape;

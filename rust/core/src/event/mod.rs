@@ -35,6 +35,7 @@ use waiters::ClosureWaiter;
 
 pub use abi::DefinitionStream;
 pub use join::when_all;
+pub(crate) use park::{Blocked, set_blocking_hook};
 
 /// PJRT's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +139,9 @@ impl Event {
         self.header().map_or(0, EventHeader::ref_count)
     }
 
-    /// Blocks until the event is terminal. In a task, do not wait for an event that needs a task of the same pool.
+    /// Blocks until the event is terminal. In a task of a [`ThreadPool`](crate::ThreadPool), the tasks that this task has
+    /// scheduled may run here meanwhile, and a spare thread may take this one's place: waiting for tasks of the same pool
+    /// is fine. Such a task must not itself wait for what this one does later.
     ///
     /// # Errors
     /// The event's.

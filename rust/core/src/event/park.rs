@@ -4,12 +4,15 @@
 //! bucket's lock and then waits on the bucket's condition; a completion that finds the announcement passes through the
 //! same lock before it notifies, so it comes either before the announcement (which then fails) or after the sleeper
 //! sleeps. Events that share a bucket wake each other's sleepers, who look again.
+//!
+//! A thread may have a [`BlockingHook`], which decides what happens instead of sleeping.
 
+use std::cell::Cell;
 use std::ptr;
 use std::time::{Duration, Instant};
 
 use super::abi::EventHeader;
-use crate::sync::{Condvar, Mutex, hint};
+use crate::sync::{Condvar, Mutex, hint, per_thread};
 
 const BUCKETS: usize = 64;
 /// Looks before a thread goes to sleep; about a microsecond, less than the price of sleeping.
@@ -39,7 +42,52 @@ fn bucket(event: &EventHeader) -> &'static Bucket {
     if cfg!(loom) { &TABLE[0] } else { &TABLE[hash >> (usize::BITS - BUCKETS.ilog2())] }
 }
 
-/// Sleeps until `event` is terminal (true) or `timeout` has passed (false). `None` waits for ever.
+/// What a thread that is about to block does instead, if it has something better to do than to sleep: the threads of a
+/// pool work meanwhile. Answers as [`wait`] does.
+pub(crate) type BlockingHook = fn(&Blocked<'_>) -> bool;
+
+per_thread!(static BLOCKING_HOOK: Cell<Option<BlockingHook>> = Cell::new(None));
+
+/// Installs the hook of this thread.
+pub(crate) fn set_blocking_hook(hook: Option<BlockingHook>) {
+    BLOCKING_HOOK.with(|cell| cell.set(hook));
+}
+
+/// A wait that has begun.
+pub(crate) struct Blocked<'a> {
+    event: &'a EventHeader,
+    deadline: Option<Instant>,
+}
+
+impl Blocked<'_> {
+    /// True if the event is terminal.
+    pub(crate) fn is_over(&self) -> bool {
+        self.event.is_terminal()
+    }
+
+    /// True if the wait ends at a deadline.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.deadline.is_some()
+    }
+
+    /// True if that has passed.
+    pub(crate) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Sleeps until the event is terminal (true) or the time is up (false).
+    pub(crate) fn sleep(&self) -> bool {
+        sleep(self.event, self.deadline)
+    }
+
+    /// As [`sleep`](Self::sleep), for `nap` at most.
+    pub(crate) fn sleep_for(&self, nap: Duration) -> bool {
+        let nap = Instant::now() + nap;
+        sleep(self.event, Some(self.deadline.map_or(nap, |deadline| deadline.min(nap))))
+    }
+}
+
+/// Waits until `event` is terminal (true) or `timeout` has passed (false). `None` waits for ever.
 pub(super) fn wait(event: &EventHeader, timeout: Option<Duration>) -> bool {
     for _ in 0..SPINS {
         if event.is_terminal() {
@@ -49,6 +97,13 @@ pub(super) fn wait(event: &EventHeader, timeout: Option<Duration>) -> bool {
     }
     // A deadline beyond the clock's end is none.
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    match BLOCKING_HOOK.try_with(Cell::get) {
+        Ok(Some(hook)) => hook(&Blocked { event, deadline }),
+        _ => sleep(event, deadline),
+    }
+}
+
+fn sleep(event: &EventHeader, deadline: Option<Instant>) -> bool {
     let bucket = bucket(event);
     let mut guard = bucket.lock.lock();
     while event.announce_parked() {

@@ -3,9 +3,10 @@
 //! [`Executor`] takes a [`Task`]; [`AsyncWorkRunner`] also understands events and loops; [`ThreadPool`] is ours. A runner
 //! that refuses a task drops its closure before it returns, so what the closure owed is told: no completion is lost.
 //!
-//! Files: `task.rs` the closure, `queue.rs` and `idle.rs` the protocols under the pool
-//! (modelled in `loom_model.rs` and, the whole pool, `shuttle_model.rs`), `worker.rs` the thread, `pool.rs` the pool and its shutdown,
-//! `parallel_for.rs` loops, `parallelism` how many threads this machine grants.
+//! Files: `task.rs` the closure; `deque.rs`, `injector.rs` and `idle.rs` the protocols under the pool; `worker.rs` what a
+//! thread does, `blocking.rs` what it does when a task waits; `fork_join.rs` and `parallel_for.rs` work that is shared and
+//! waited for; `threads.rs`, `pool.rs` and `fork.rs` how a pool begins and ends; `parallelism` how many threads this machine
+//! grants. Models: `loom_model.rs` and, the whole pool, `shuttle_model.rs`.
 //!
 //! Services over any executor: `options.rs` what may be said about a task, `cancel.rs` calling it off, `timer` deadlines,
 //! `semaphore.rs` how much at a time. Other executors: `inline.rs`, `serial_queue.rs`, `elastic_pool.rs`. `guard.rs` calls
@@ -13,21 +14,26 @@
 
 #![allow(unsafe_code, reason = "tasks are intrusive and shared with C++; loops lend their body to other threads")]
 
+mod blocking;
 pub mod cancel;
+mod deque;
 // Threads of std, which models cannot explore.
 #[cfg(not(any(loom, shuttle)))]
 pub mod elastic_pool;
+mod fork;
+mod fork_join;
 mod guard;
 mod idle;
+mod injector;
 pub mod inline;
 pub mod options;
 mod parallel_for;
 pub mod parallelism;
 mod pool;
-mod queue;
 pub mod semaphore;
 pub mod serial_queue;
 pub mod task;
+mod threads;
 #[cfg(not(any(loom, shuttle)))]
 pub mod timer;
 mod worker;
@@ -38,7 +44,7 @@ use crate::event::Event;
 use crate::status::Status;
 
 pub use options::{Priority, TaskOptions};
-pub use pool::{MAX_THREADS, ThreadPool, ThreadPoolOptions};
+pub use pool::{MAX_THREADS, ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
 pub use task::Task;
 
 /// The field's name for [`ThreadPool`], as C++ has it.

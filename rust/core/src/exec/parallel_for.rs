@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::Task;
 use super::worker::Shared;
+use super::{Priority, Task};
 use crate::event::EventPromise;
 use crate::status::Status;
 use crate::sync::Mutex;
@@ -64,7 +64,7 @@ pub(super) fn run(shared: &Arc<Shared>, count: usize, grain: usize, body: &Body<
     let helpers = threads.min(chunks - 1);
     for _ in 0..helpers {
         let this = Arc::clone(&this);
-        if shared.submit(Task::new(c"ParallelFor", move || this.take_chunks())).is_err() {
+        if shared.submit(Task::new(c"ParallelFor", move || this.take_chunks()), Priority::Normal).is_err() {
             break; // Shutting down: the caller does it all.
         }
     }

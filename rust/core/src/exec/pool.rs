@@ -1,29 +1,41 @@
-//! A fixed number of named threads with a queue each. A task scheduled by a worker goes to that worker's queue, one from
-//! outside to the shared queue; idle workers steal. Tasks of one queue start in the order in which they were scheduled.
+//! A fixed number of named threads. A task scheduled by a worker goes to that worker, which runs the newest first; one from
+//! outside goes to a queue for all, which workers empty in order, in small batches; idle workers steal. With one worker,
+//! tasks from outside start in exactly the order in which they were scheduled.
 //!
 //! # Shutdown
-//! 1. Every queue is closed: from here on each new task, also of a running task, is refused with `Cancelled` and dropped.
-//! 2. All workers are woken; they run what is queued and end when all queues are empty.
-//! 3. The thread that shuts down joins them, then checks that no task is left.
+//! 1. The queue for all is closed, then the pool: from here on each new task, also of a running task, is refused with
+//!    `Cancelled` and dropped.
+//! 2. All workers and resting spares are woken. They run what is queued, or, if it is to be cancelled, drop it, and end
+//!    when nothing is left. What a dropped task owed completes with an error.
+//! 3. The thread that shuts down waits until all have ended, at most until the deadline. If that passes, what has not begun
+//!    is cancelled, and whatever still runs a moment later ([`GRACE`]) is reported by label and left to end on its own.
+//! 4. It joins the threads and checks that no task is left.
 //!
 //! Tasks that still wait for events belong to those events; they are refused when their events complete. The last handle
-//! shuts the pool down. If it goes on a worker of this pool (a task held it), that worker cannot join itself: the threads
-//! then end on their own after step 2.
+//! shuts the pool down, without a deadline. If it goes on a worker of this pool (a task held it), or after a shutdown that
+//! passed its deadline, the threads end on their own after step 2. In a child made by `fork` there are no threads, and
+//! nothing is waited for.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::parallelism::Parallelism;
-use super::{AsyncWorkRunner, Executor, Task, parallel_for, worker};
-use crate::event::{Event, EventPromise, when_all};
-use crate::label::Label;
-use crate::status::{Status, StatusOr};
-use crate::sync::Mutex;
-
+use super::threads::{self, Starter};
 use super::worker::Shared;
+use super::{AsyncWorkRunner, Executor, Priority, Task, fork, fork_join, parallel_for};
+use crate::event::{Event, when_all};
+use crate::label::Label;
+use crate::status::{Status, StatusCode, StatusOr};
+use crate::sync::atomic::AtomicBool;
+use crate::sync::atomic::Ordering::Relaxed;
 
 /// The most threads that one pool may have.
 pub const MAX_THREADS: usize = 4096;
+/// The fewest and the most spare threads that a pool may start for workers whose tasks wait; in between, as many as it
+/// has threads.
+const SPARES: (usize, usize) = (8, 64);
+/// How long threads may take to notice that they are to end.
+const GRACE: Duration = Duration::from_millis(50);
 
 /// How to make a pool.
 #[derive(Clone, Debug)]
@@ -40,6 +52,26 @@ impl Default for ThreadPoolOptions {
     }
 }
 
+/// What happens to tasks that have not begun when a pool shuts down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum ShutdownMode {
+    /// They run.
+    #[default]
+    Drain = 0,
+    /// They are dropped; what they owed completes with an error.
+    CancelPending = 1,
+}
+
+/// How to shut a pool down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShutdownOptions {
+    /// What happens to tasks that have not begun.
+    pub mode: ShutdownMode,
+    /// How long to wait for the pool's end; then what has not begun is dropped, whatever the mode. `None`: for ever.
+    pub deadline: Option<Duration>,
+}
+
 /// A handle to a pool; clones share it, and the last one to go shuts it down.
 #[derive(Clone, Debug)]
 pub struct ThreadPool(Arc<Handle>);
@@ -48,9 +80,8 @@ pub struct ThreadPool(Arc<Handle>);
 #[derive(Debug)]
 struct Handle {
     shared: Arc<Shared>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Happens when the threads have been joined (or let go).
-    stopped: EventPromise,
+    /// A shutdown has passed its deadline.
+    gave_up: AtomicBool,
     name: String,
     reason: String,
 }
@@ -61,7 +92,12 @@ impl ThreadPool {
     /// # Errors
     /// [`InvalidArgument`](crate::StatusCode::InvalidArgument): more than [`MAX_THREADS`], or a name that is empty or has a
     /// NUL. [`ResourceExhausted`](crate::StatusCode::ResourceExhausted): the system refused a thread; none is left running.
+    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition): in a child made by `fork` of a process with a pool.
     pub fn new(options: &ThreadPoolOptions) -> StatusOr<Self> {
+        Self::with_starter(options, threads::of_the_system())
+    }
+
+    pub(super) fn with_starter(options: &ThreadPoolOptions, starter: Starter) -> StatusOr<Self> {
         let ThreadPoolOptions { thread_count, ref name } = *options;
         if thread_count > MAX_THREADS {
             return Err(Status::invalid_argument(format!(
@@ -71,6 +107,10 @@ impl ThreadPool {
         if name.is_empty() || name.contains('\0') {
             return Err(Status::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
         }
+        fork::watch();
+        if fork::is_child() {
+            return Err(fork::refusal(name));
+        }
         let (thread_count, reason) = match thread_count {
             0 => {
                 let granted = Parallelism::detect();
@@ -78,19 +118,19 @@ impl ThreadPool {
             }
             _ => (thread_count, format!("{thread_count} threads: chosen by the caller")),
         };
-        let pool = Self(Arc::new(Handle {
-            shared: Arc::new(Shared::new(thread_count)),
-            threads: Mutex::new(Vec::with_capacity(thread_count)),
-            stopped: EventPromise::new(c"pool stopped"),
-            name: name.clone(),
-            reason,
-        }));
-        for index in 0..thread_count {
-            // On an error the pool is dropped, which stops and joins the threads that did start.
-            let thread = worker::spawn(&pool.0.shared, index, name)?;
-            pool.0.threads.lock().push(thread);
-        }
-        Ok(pool)
+        let shared = Shared::new(name, thread_count, thread_count.clamp(SPARES.0, SPARES.1), starter);
+        let pool = Self(Arc::new(Handle { shared, gave_up: AtomicBool::new(false), name: name.clone(), reason }));
+        let shared = &pool.0.shared;
+        // On an error the pool is dropped, which stops and joins the threads that did start.
+        let started = (0..thread_count).try_for_each(|index| {
+            shared.start(index).map_err(|error| {
+                Status::resource_exhausted(format!(
+                    "could not start thread {index} of the {thread_count} of pool '{name}': {error}"
+                ))
+            })
+        });
+        shared.left();
+        started.map(|()| pool)
     }
 
     /// Number of threads.
@@ -113,49 +153,124 @@ impl ThreadPool {
         self.execute(Task::new(label, closure))
     }
 
+    /// [`Executor::execute`], with a hint which of the tasks that wait for a thread goes first. Tasks of high priority go
+    /// before everything that has not begun; those of low priority when there is nothing else, but are not starved.
+    ///
+    /// # Errors
+    /// As [`Executor::execute`].
+    pub fn execute_with(&self, task: Task, priority: Priority) -> Result<(), Status> {
+        if fork::is_child() {
+            drop(task);
+            return Err(fork::refusal(&self.0.name));
+        }
+        self.0.shared.submit(task, priority).map_err(|refused| refusal(&self.0.name, refused))
+    }
+
+    /// Calls `a` and `b`, perhaps at the same time, and returns when both have returned. A task of this pool calls `a`
+    /// itself and lends `b` to whoever is idle; it works for others while it waits. On another thread, the pool does both
+    /// and this blocks. After shutdown both are called here. Allocates nothing on a thread of the pool.
+    ///
+    /// # Panics
+    /// If `a` or `b` does, with what `a`, or else `b`, panicked with, after both have ended; `b` may then not have begun.
+    #[inline]
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        if fork::is_child() {
+            return (a(), b());
+        }
+        fork_join::join(&self.0.shared, a, b)
+    }
+
+    /// [`shutdown_with`](Self::shutdown_with), which drains and has no deadline.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn shutdown(&self) -> Result<(), Status> {
+        self.shutdown_with(ShutdownOptions::default())
+    }
+
     /// Shuts the pool down as the module says, and blocks until that is done; a second call waits for the first.
     ///
     /// # Errors
-    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition), and nothing happens, on a thread of this pool.
-    pub fn shutdown(&self) -> Result<(), Status> {
+    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition), and nothing happens: on a thread of this pool, or in
+    /// a child made by `fork`. [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded): tasks still run, named in the
+    /// message; their threads end after them.
+    pub fn shutdown_with(&self, options: ShutdownOptions) -> Result<(), Status> {
+        let name = &self.0.name;
+        if fork::is_child() {
+            return Err(fork::refusal(name));
+        }
         if self.0.shared.is_current() {
-            let name = &self.0.name;
             return Err(Status::failed_precondition(format!("pool '{name}' cannot be shut down by a task of its own")));
         }
-        self.0.stop();
-        self.0.stopped.event().wait()
+        self.0.stop(options)
     }
 }
 
 impl Handle {
-    /// Steps 1 to 3, once.
-    fn stop(&self) {
-        self.shared.close();
-        let threads = std::mem::take(&mut *self.threads.lock());
-        if threads.is_empty() {
-            return;
+    /// Steps 1 to 4, on a thread that is not the pool's.
+    fn stop(&self, ShutdownOptions { mode, deadline }: ShutdownOptions) -> Result<(), Status> {
+        let shared = &self.shared;
+        let began = Instant::now();
+        shared.close();
+        if mode == ShutdownMode::CancelPending {
+            shared.cancel();
         }
-        if !self.shared.is_current() {
-            for thread in threads {
-                // An error would be a panic of the worker itself, which catches those of its tasks.
-                let _ = thread.join();
-            }
-            debug_assert!(self.shared.is_drained(), "workers end only when no task is left");
+        let ended = shared.ended();
+        let Some(deadline) = deadline else {
+            ended.wait()?;
+            return Ok(self.finish());
+        };
+        if !is_late(&ended.wait_for(deadline)) {
+            return Ok(self.finish());
         }
-        self.stopped.set_ready();
+        shared.cancel();
+        if !is_late(&ended.wait_for(GRACE)) {
+            return Ok(self.finish());
+        }
+        self.gave_up.store(true, Relaxed);
+        let running: Vec<_> = shared.running().iter().map(|label| format!("'{label}'")).collect();
+        let (name, running) = (&self.name, running.join(", "));
+        Err(Status::deadline_exceeded(format!(
+            "pool '{name}' was still running {running} {:?} after its shutdown began, with a deadline of {deadline:?}",
+            began.elapsed()
+        )))
     }
+
+    /// Step 4.
+    fn finish(&self) {
+        self.shared.threads.join();
+        debug_assert!(!self.shared.has_work(), "workers end only when no task is left");
+    }
+}
+
+fn is_late(waited: &Result<(), Status>) -> bool {
+    waited.as_ref().is_err_and(|error| error.code() == StatusCode::DeadlineExceeded)
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.stop();
-        self.stopped.set_ready();
+        if fork::is_child() {
+            // Not even a lock can be relied on here.
+            return std::mem::forget(Arc::clone(&self.shared));
+        }
+        if self.gave_up.load(Relaxed) || self.shared.is_current() {
+            self.shared.close();
+            return self.shared.threads.let_go();
+        }
+        // Without a deadline, nothing can fail.
+        let _ = self.stop(ShutdownOptions::default());
     }
 }
 
 impl Executor for ThreadPool {
     fn execute(&self, task: Task) -> Result<(), Status> {
-        self.0.shared.submit(task).map_err(|refused| refusal(&self.0.name, refused))
+        self.execute_with(task, Priority::Normal)
     }
 }
 
@@ -175,7 +290,7 @@ impl AsyncWorkRunner for ThreadPool {
         // Not the handle: an event that never comes must not keep the pool.
         let shared = Arc::clone(&self.0.shared);
         gate.on_ready(move |_either_way| {
-            if let Err(refused) = shared.submit(task) {
+            if let Err(refused) = shared.submit(task, Priority::Normal) {
                 tracing::debug!(target: "purlin", label = %refused.label(), "a task came after its pool's shutdown");
             }
         });

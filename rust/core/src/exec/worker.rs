@@ -1,47 +1,177 @@
 //! One thread of a pool, and what all of them share.
+//!
+//! A worker has two rings (`deque.rs`): `spawned` for the tasks that its own tasks schedule, which it runs newest first,
+//! and `batch` for what it took from the injector (`injector.rs`), oldest first. When both are empty it takes more from
+//! the injector; when that is empty too, it searches: it steals from the other workers, looks again for a while
+//! ([`LOOKS`]), and sleeps (`idle.rs`).
+//!
+//! Nobody starves: urgent tasks go first; now and then a worker takes an outside task or its oldest spawned one before
+//! the newest, and a task of low priority before everything.
 
 use std::cell::Cell;
+use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::ptr;
-use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Arc, Weak};
 
-use super::Task;
+use super::blocking::{self, Roles};
+use super::deque::Deque;
 use super::idle::Idle;
-use super::queue::Queue;
-use crate::status::Status;
-use crate::sync::atomic::AtomicBool;
-use crate::sync::atomic::Ordering::{Acquire, Release};
-use crate::sync::per_thread;
+use super::injector::{BATCH, Injector};
+use super::task::TaskNode;
+use super::threads::{Starter, Threads};
+use super::{Priority, Task};
+use crate::event::{Event, EventPromise, set_blocking_hook};
+use crate::label::Label;
+use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
+use crate::sync::{hint, mutation, per_thread};
 
-/// Every so many tasks of its own, a worker looks at the shared queue first, so that neither can starve the other.
-const SHARED_FIRST: u32 = 61;
+/// Every so many tasks, a worker takes an outside task first; halfway between, its oldest spawned task.
+const TURN: u32 = 61;
+/// Every so many turns, the outside task is one of low priority.
+const LOW_TURN: u32 = 8;
+/// Spawned tasks that a worker holds; the rest goes to the injector.
+const RING: usize = if cfg!(any(loom, shuttle)) { 4 } else { 256 };
+/// How often the only searching worker looks before it sleeps: about 10 microseconds for two workers. Others that search at
+/// the same time sleep at once.
+const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 400 };
 
+/// What the threads of a pool share.
 pub(super) struct Shared {
-    /// A queue per worker, then the shared one.
-    queues: Box<[Queue]>,
-    idle: Idle,
-    /// Set after all queues are closed.
+    pub(super) injector: Injector,
+    pub(super) idle: Idle,
+    pub(super) roles: Roles,
+    pub(super) threads: Threads,
+    /// The workers', then the spares'.
+    seats: Box<[Seat]>,
+    /// Seats from here on were never taken.
+    seats_used: AtomicUsize,
+    /// How many threads the pool was made with; the rest are spares.
+    thread_count: usize,
+    /// New tasks are refused. Set after the injector is closed.
     closing: AtomicBool,
+    /// Tasks are dropped instead of run.
+    cancelling: AtomicBool,
+    /// Threads that have not ended, and one for whoever still starts them.
+    alive: AtomicUsize,
+    /// Happens when none is alive.
+    ended: EventPromise,
+    me: Weak<Shared>,
 }
 
-// The pool and the index of the worker that this thread is.
-per_thread!(static CURRENT: Cell<(*const Shared, usize)> = Cell::new((ptr::null(), 0)));
+/// What others see of a worker.
+struct Seat {
+    spawned: Deque,
+    batch: Deque,
+    /// The label of the task that runs, or null.
+    running: AtomicPtr<c_char>,
+}
+
+/// What only the worker itself sees. Lives on its thread's stack.
+pub(super) struct Worker {
+    shared: *const Shared,
+    pub(super) seat: usize,
+    tick: Cell<u32>,
+    /// Spawned tasks above this were spawned by the task that runs.
+    mark: Cell<usize>,
+    /// Tasks that are being run by tasks that wait.
+    pub(super) helps: Cell<usize>,
+}
+
+// The worker that this thread is.
+per_thread!(static CURRENT: Cell<*const Worker> = Cell::new(ptr::null()));
+
+/// Until when a worker works.
+pub(super) trait Until {
+    /// True when it is enough.
+    fn is_over(&self) -> bool;
+    /// As `is_over`, the last time before the worker sleeps, to be woken by name.
+    fn is_over_before_sleep(&self) -> bool {
+        self.is_over()
+    }
+}
+
+/// Until the pool has closed and drained, or a spare is not needed any more.
+struct Shift<'a>(&'a Shared, usize);
+
+impl Until for Shift<'_> {
+    fn is_over(&self) -> bool {
+        let Self(shared, seat) = *self;
+        if shared.closing.load(SeqCst) {
+            return !shared.has_work();
+        }
+        seat >= shared.thread_count && shared.roles.surplus() && shared.seats[seat].is_empty()
+    }
+}
+
+impl Seat {
+    fn new() -> Self {
+        let running = AtomicPtr::new(ptr::null_mut());
+        Self { spawned: Deque::new(RING), batch: Deque::new(if cfg!(any(loom, shuttle)) { 2 } else { BATCH }), running }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.spawned.is_empty() && self.batch.is_empty()
+    }
+
+    fn steal(&self) -> Option<*mut TaskNode> {
+        self.spawned.steal_one().or_else(|| self.batch.steal_one())
+    }
+}
 
 impl Shared {
-    pub(super) fn new(thread_count: usize) -> Self {
-        let queues = (0..=thread_count).map(|_| Queue::new()).collect();
-        Self { queues, idle: Idle::new(), closing: AtomicBool::new(false) }
+    /// Nobody works yet. One thread counts as alive until [`started`](Self::started).
+    pub(super) fn new(name: &str, thread_count: usize, spares: usize, starter: Starter) -> Arc<Self> {
+        let seats = thread_count + spares;
+        Arc::new_cyclic(|me| Self {
+            injector: Injector::new(thread_count),
+            idle: Idle::new(seats),
+            roles: Roles::new(thread_count, seats),
+            threads: Threads::new(name, starter),
+            seats: (0..seats).map(|_| Seat::new()).collect(),
+            seats_used: AtomicUsize::new(thread_count),
+            thread_count,
+            closing: AtomicBool::new(false),
+            cancelling: AtomicBool::new(false),
+            alive: AtomicUsize::new(1),
+            ended: EventPromise::new(c"pool ended"),
+            me: me.clone(),
+        })
+    }
+
+    /// Starts the thread of a seat that nobody has taken.
+    pub(super) fn start(&self, seat: usize) -> std::io::Result<()> {
+        // The caller is a worker or holds a handle, so this is alive.
+        let Some(shared) = self.me.upgrade() else { return Err(std::io::ErrorKind::NotFound.into()) };
+        self.seats_used.fetch_max(seat + 1, AcqRel);
+        self.alive.fetch_add(1, Relaxed);
+        self.threads.start(seat, move || shared.work(seat)).inspect_err(|_| self.left())
+    }
+
+    /// One less alive.
+    pub(super) fn left(&self) {
+        // AcqRel: the last one has seen what all others did.
+        if self.alive.fetch_sub(1, AcqRel) == 1 {
+            self.ended.set_ready();
+        }
+    }
+
+    /// Happens when all threads have ended.
+    pub(super) fn ended(&self) -> Event {
+        self.ended.event()
     }
 
     pub(super) fn thread_count(&self) -> usize {
-        self.queues.len() - 1
+        self.thread_count
     }
 
-    /// The index of the worker that this thread is, if it is one of ours.
-    fn current(&self) -> Option<usize> {
-        let (pool, index) = CURRENT.with(Cell::get);
-        ptr::eq(pool, self).then_some(index)
+    /// The worker that this thread is, if it is one of ours.
+    #[inline]
+    pub(super) fn current(&self) -> Option<&Worker> {
+        // SAFETY: a worker clears this before it goes, and we look on its own thread.
+        let worker = unsafe { CURRENT.with(Cell::get).as_ref() }?;
+        ptr::eq(worker.shared, self).then_some(worker)
     }
 
     pub(super) fn is_current(&self) -> bool {
@@ -49,69 +179,228 @@ impl Shared {
     }
 
     /// Queues a task and wakes somebody for it; gives it back after [`close`](Self::close).
-    pub(super) fn submit(&self, task: Task) -> Result<(), Task> {
+    #[inline]
+    pub(super) fn submit(&self, task: Task, priority: Priority) -> Result<(), Task> {
         let _span = tracing::trace_span!(target: "purlin", "schedule", label = %task.label()).entered();
-        self.queues[self.current().unwrap_or(self.thread_count())].push(task)?;
+        self.push(task, priority)?;
         self.idle.wake_one();
         Ok(())
     }
 
+    #[inline]
+    fn push(&self, mut task: Task, priority: Priority) -> Result<(), Task> {
+        if priority == Priority::Normal
+            && let Some(worker) = self.current()
+            && !self.closing.load(Relaxed)
+        {
+            let node = task.into_raw();
+            // SAFETY: the seat is this thread's; if the ring was full, the node is still ours.
+            unsafe {
+                if self.seats[worker.seat].spawned.push(node) {
+                    return Ok(());
+                }
+                task = Task::from_raw(node);
+            }
+        }
+        self.injector.push(task, priority)
+    }
+
+    /// Lends a job on this worker's stack to whoever steals it; false if there is no room.
+    ///
+    /// # Safety
+    /// The node is complete and stays until it was taken back or invoked; `worker` is this thread.
+    #[inline]
+    pub(super) unsafe fn lend(&self, worker: &Worker, job: *mut TaskNode) -> bool {
+        // SAFETY: the seat is this thread's.
+        let lent = unsafe { self.seats[worker.seat].spawned.push(job) };
+        if lent {
+            self.idle.wake_one();
+        }
+        lent
+    }
+
+    /// The newest task that this worker spawned.
+    #[inline]
+    pub(super) fn pop(&self, worker: &Worker) -> Option<*mut TaskNode> {
+        // SAFETY: the seat is this thread's: a Worker is only seen by its own thread.
+        unsafe { self.seats[worker.seat].spawned.pop() }
+    }
+
+    /// The newest task that was spawned by the task that this worker runs.
+    pub(super) fn pop_own(&self, worker: &Worker) -> Option<*mut TaskNode> {
+        let above = self.seats[worker.seat].spawned.bottom().wrapping_sub(worker.mark.get()).cast_signed();
+        if above > 0 { self.pop(worker) } else { None }
+    }
+
     /// Refuses new tasks and lets the workers end once no task is left.
     pub(super) fn close(&self) {
-        self.queues.iter().for_each(Queue::close);
-        // Release: a worker that sees this also sees every queue closed.
-        self.closing.store(true, Release);
-        self.idle.wake_all();
+        self.injector.close();
+        self.closing.store(true, SeqCst);
+        if !mutation("close-without-wake") {
+            self.idle.wake_all();
+        }
+        self.roles.close();
     }
 
-    pub(super) fn is_drained(&self) -> bool {
-        self.queues.iter().all(Queue::is_empty)
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(SeqCst)
     }
 
-    /// A task for worker `index`: its own, a shared one, or stolen from the next worker that has one.
-    fn find(&self, index: usize, tick: u32) -> Option<Task> {
-        let (shared, own) = (&self.queues[self.thread_count()], &self.queues[index]);
-        let (first, second) = if tick.is_multiple_of(SHARED_FIRST) { (shared, own) } else { (own, shared) };
-        let mut others = (1..self.thread_count()).map(|step| &self.queues[(index + step) % self.thread_count()]);
-        first.pop().or_else(|| second.pop()).or_else(|| others.find_map(Queue::pop))
+    /// After [`close`](Self::close): drops every task that nobody has begun, here and on the workers.
+    pub(super) fn cancel(&self) {
+        self.cancelling.store(true, SeqCst);
+        while let Some(task) = self.find_anywhere() {
+            // SAFETY: taken out of a queue, so ours.
+            drop(unsafe { Task::from_raw(task) });
+        }
     }
 
-    /// The life of worker `index`.
-    pub(super) fn work(&self, index: usize) {
-        let mut tick = 0_u32;
-        loop {
-            tick = tick.wrapping_add(1);
-            if let Some(task) = self.find(index, tick) {
-                let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
-                task.run();
-            } else if self.closing.load(Acquire) {
-                // The queues were closed before, so nothing can have come after find() saw them empty, except what it
-                // passed by before they were closed.
-                if self.is_drained() {
-                    return;
-                }
-            } else {
-                self.idle.sleep(|| self.closing.load(Acquire) || !self.is_drained());
+    /// The labels of the tasks that run.
+    pub(super) fn running(&self) -> Vec<Label> {
+        let labels = self.seats.iter().map(|seat| seat.running.load(Acquire)).filter(|label| !label.is_null());
+        // SAFETY: labels are static strings with a NUL.
+        labels.map(|label| Label::new(unsafe { CStr::from_ptr(label) })).collect()
+    }
+
+    /// True if a task is queued. Reads in the order that `injector.rs` asks for.
+    pub(super) fn has_work(&self) -> bool {
+        !self.injector.is_empty() || self.used_seats().iter().any(|seat| !seat.is_empty())
+    }
+
+    fn used_seats(&self) -> &[Seat] {
+        &self.seats[..self.seats_used.load(Acquire)]
+    }
+
+    fn find_anywhere(&self) -> Option<*mut TaskNode> {
+        let lanes = [Priority::High, Priority::Normal, Priority::Low];
+        let outside = lanes.into_iter().find_map(|lane| self.injector.take_one(lane));
+        outside.or_else(|| self.used_seats().iter().find_map(Seat::steal))
+    }
+
+    /// A task of this worker's own, or one from outside.
+    #[inline]
+    fn next(&self, worker: &Worker) -> Option<*mut TaskNode> {
+        let seat = &self.seats[worker.seat];
+        let tick = worker.tick.get().wrapping_add(1);
+        worker.tick.set(tick);
+        let urgent = self.injector.take_one(Priority::High);
+        if urgent.is_some() {
+            return urgent;
+        }
+        if tick.is_multiple_of(TURN) {
+            let low = if tick.is_multiple_of(TURN * LOW_TURN) { self.injector.take_one(Priority::Low) } else { None };
+            let turn = low.or_else(|| seat.batch.steal_one()).or_else(|| self.injector.take_one(Priority::Normal));
+            if turn.is_some() {
+                return turn;
             }
+        } else if tick % TURN == TURN / 2 {
+            let oldest = seat.spawned.steal_one();
+            if oldest.is_some() {
+                return oldest;
+            }
+        }
+        let own = self.pop(worker).or_else(|| seat.batch.steal_one());
+        // SAFETY: the seat is this thread's.
+        own.or_else(|| unsafe { self.injector.take_batch(&seat.batch) })
+    }
+
+    /// Another worker's task, one from outside, or at last one of low priority.
+    fn steal(&self, worker: &Worker) -> Option<*mut TaskNode> {
+        let seats = self.used_seats();
+        let others = (1..seats.len()).map(|step| &seats[(worker.seat + step) % seats.len()]);
+        let outside = || self.injector.take_one(Priority::High).or_else(|| self.injector.take_one(Priority::Normal));
+        { others }.find_map(Seat::steal).or_else(outside).or_else(|| self.injector.take_one(Priority::Low))
+    }
+
+    /// Whatever task there is, newest of its own first.
+    pub(super) fn take_any(&self, worker: &Worker) -> Option<*mut TaskNode> {
+        self.pop(worker).or_else(|| self.seats[worker.seat].batch.steal_one()).or_else(|| self.steal(worker))
+    }
+
+    /// Works until `until` is over.
+    pub(super) fn work_until(&self, worker: &Worker, until: &impl Until) {
+        while !until.is_over() {
+            if let Some(task) = self.next(worker).or_else(|| self.search(worker, until)) {
+                self.run(worker, task);
+            }
+        }
+    }
+
+    /// Searches, and sleeps, until there is a task or it is over.
+    #[cold]
+    fn search(&self, worker: &Worker, until: &impl Until) -> Option<*mut TaskNode> {
+        let mut alone = self.idle.begin_search();
+        let found = loop {
+            let mut looks = if alone { LOOKS } else { 0 };
+            let found = loop {
+                let found = self.steal(worker);
+                if found.is_some() || until.is_over() || looks == 0 {
+                    break found;
+                }
+                while looks > 0 && !self.has_work() && !until.is_over() {
+                    looks -= 1;
+                    hint::spin_loop();
+                }
+            };
+            if found.is_some() || until.is_over() {
+                break found;
+            }
+            self.idle.sleep(worker.seat, || until.is_over_before_sleep() || self.has_work());
+            // Whoever was woken is the only one.
+            alone = true;
+        };
+        if self.idle.end_search() && self.has_work() {
+            self.idle.wake_one();
+        }
+        found
+    }
+
+    /// Runs a task, or drops it if the pool is being cancelled.
+    pub(super) fn run(&self, worker: &Worker, task: *mut TaskNode) {
+        let seat = &self.seats[worker.seat];
+        // SAFETY: the task was taken out of a queue, so it is ours.
+        let (task, label) = unsafe { (Task::from_raw(task), (*task).label) };
+        let outer = (worker.mark.replace(seat.spawned.bottom()), seat.running.load(Relaxed));
+        seat.running.store(label.cast_mut(), Relaxed);
+        if self.cancelling.load(Relaxed) {
+            drop(task);
+        } else {
+            let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
+            task.run();
+        }
+        worker.mark.set(outer.0);
+        seat.running.store(outer.1, Relaxed);
+    }
+
+    /// The life of the worker on `seat`.
+    pub(super) fn work(&self, seat: usize) {
+        let worker = Worker { shared: self, seat, tick: Cell::new(0), mark: Cell::new(0), helps: Cell::new(0) };
+        CURRENT.with(|current| current.set(&raw const worker));
+        set_blocking_hook(Some(blocking::block));
+        self.work_until(&worker, &Shift(self, seat));
+        while !self.is_closing() {
+            self.roles.rest();
+            self.work_until(&worker, &Shift(self, seat));
+        }
+        set_blocking_hook(None);
+        CURRENT.with(|current| current.set(ptr::null()));
+        self.left();
+    }
+}
+
+impl Worker {
+    /// The worker that this thread is, with its pool.
+    pub(super) fn with_current<R>(f: impl FnOnce(&Shared, &Self) -> R) -> Option<R> {
+        // SAFETY: a worker clears this before it goes, and holds its pool meanwhile; we look on its own thread.
+        unsafe {
+            let worker = CURRENT.with(Cell::get).as_ref()?;
+            Some(f(&*worker.shared, worker))
         }
     }
 }
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} workers, closing: {}", self.thread_count(), self.closing.load(Acquire))
+        write!(f, "{} workers, closing: {}", self.thread_count, self.is_closing())
     }
-}
-
-/// Starts worker `index` of a pool.
-pub(super) fn spawn(shared: &Arc<Shared>, index: usize, name: &str) -> Result<JoinHandle<()>, Status> {
-    let mine = Arc::clone(shared);
-    let work = move || {
-        CURRENT.with(|current| current.set((Arc::as_ptr(&mine), index)));
-        mine.work(index);
-    };
-    Builder::new().name(format!("{name}/{index}")).spawn(work).map_err(|error| {
-        let count = shared.thread_count();
-        Status::resource_exhausted(format!("could not start thread {index} of the {count} of pool '{name}': {error}"))
-    })
 }

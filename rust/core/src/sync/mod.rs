@@ -46,3 +46,27 @@ macro_rules! per_thread {
     };
 }
 pub(crate) use per_thread;
+
+/// Where the argument needs the one total order of sequentially consistent accesses. loom takes such accesses for acquire
+/// and release only, and knows the total order by fences; ThreadSanitizer knows it by accesses and not by fences. So the
+/// code makes its accesses `SeqCst`, and this is a fence for loom and nothing for everybody else.
+#[inline(always)]
+pub(crate) fn total_order() {
+    #[cfg(loom)]
+    loom::sync::atomic::fence(atomic::Ordering::SeqCst);
+}
+
+/// A defect planted on purpose: true in a model that is run with `PURLIN_MUTATION=name`, which must then fail
+/// (`rust/model/mutations.txt`); otherwise a constant false.
+#[cfg(any(loom, shuttle))]
+pub(crate) fn mutation(name: &str) -> bool {
+    static PLANTED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    PLANTED.get_or_init(|| std::env::var("PURLIN_MUTATION").ok()).as_deref() == Some(name)
+}
+
+/// See above.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+pub(crate) const fn mutation(_name: &str) -> bool {
+    false
+}

@@ -1,0 +1,55 @@
+//! Starting and joining a pool's threads. Starting is a value, so that tests can refuse the n-th thread and models can use
+//! theirs.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
+
+use crate::sync::Mutex;
+
+/// Starts a thread with a name that runs a closure. Without a handle, nobody can join it.
+pub(super) type Starter =
+    Box<dyn Fn(String, Box<dyn FnOnce() + Send>) -> io::Result<Option<JoinHandle<()>>> + Send + Sync>;
+
+/// Threads of the system.
+pub(super) fn of_the_system() -> Starter {
+    Box::new(|name, work| Builder::new().name(name).spawn(work).map(Some))
+}
+
+pub(super) struct Threads {
+    name: String,
+    starter: Starter,
+    started: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Threads {
+    pub(super) fn new(name: &str, starter: Starter) -> Self {
+        Self { name: name.to_owned(), starter, started: Mutex::new(Vec::new()) }
+    }
+
+    /// Starts thread `name/index`.
+    pub(super) fn start(&self, index: usize, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        if let Some(thread) = (self.starter)(format!("{}/{index}", self.name), Box::new(work))? {
+            self.started.lock().push(thread);
+        }
+        Ok(())
+    }
+
+    /// Joins those that were started, also by those that are joined.
+    pub(super) fn join(&self) {
+        loop {
+            let threads = std::mem::take(&mut *self.started.lock());
+            if threads.is_empty() {
+                return;
+            }
+            for thread in threads {
+                // An error would be a panic of the worker itself, which catches those of its tasks.
+                let _ = thread.join();
+            }
+        }
+    }
+
+    /// Lets them end on their own.
+    pub(super) fn let_go(&self) {
+        drop(std::mem::take(&mut *self.started.lock()));
+    }
+}
