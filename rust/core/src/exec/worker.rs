@@ -13,6 +13,7 @@ use crate::status::Status;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::{Acquire, Release};
 use crate::sync::per_thread;
+use crate::user_context::current_id;
 
 /// Every so many tasks of its own, a worker looks at the shared queue first, so that neither can starve the other.
 const SHARED_FIRST: u32 = 61;
@@ -50,7 +51,7 @@ impl Shared {
 
     /// Queues a task and wakes somebody for it; gives it back after [`close`](Self::close).
     pub(super) fn submit(&self, task: Task) -> Result<(), Task> {
-        let _span = tracing::trace_span!(target: "purlin", "schedule", label = %task.label()).entered();
+        let _span = tracing::trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
         self.queues[self.current().unwrap_or(self.thread_count())].push(task)?;
         self.idle.wake_one();
         Ok(())
