@@ -10,6 +10,7 @@
 //! | [`status`] | [`Status`]: absl's codes, one word, cheap to share |
 //! | [`label`] | [`Label`]: the name of an event or a task |
 //! | [`slab`] | the memory of events, waiters and tasks |
+//! | [`user_context`] | [`UserContext`]: on whose behalf something is done |
 //! | [`trace`] | recording of spans, export to Chrome's JSON |
 //! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once |
 //! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`]; cancellation, timers, semaphores, queues |
@@ -49,6 +50,7 @@ mod sync;
 // A recording is one per process, which models, that begin anew thousands of times, cannot have.
 #[cfg(not(any(loom, shuttle)))]
 pub mod trace;
+pub mod user_context;
 
 pub use backend::NullBackend;
 pub use buffer::{Buffer, HostBufferSemantics};
@@ -73,3 +75,4 @@ pub use label::Label;
 pub use raw_buffer::RawBuffer;
 pub use shape::Shape;
 pub use status::{SourceLocation, Status, StatusCode, StatusOr};
+pub use user_context::{UserContext, UserContextScope, with_user_context};

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use super::abi::{EventCell, EventHeader, EventVTable, STATE_PENDING};
-use crate::slab::Class;
+use crate::slab::{self, Class};
 use crate::status::SourceLocation;
 use crate::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize};
 
@@ -34,7 +34,7 @@ pub(super) unsafe fn new_cell(
         file: location.file_as_c_str().as_ptr().cast_mut().into(),
         line: location.line().into(),
         born_ms: 0.into(),
-        context: 0.into(),
+        context: slab::with_state(slab::ThreadState::context_id).into(),
     };
     Box::into_raw(Box::new(cell)).cast()
 }

@@ -30,8 +30,8 @@ use std::time::Duration;
 
 use crate::label::Label;
 use crate::status::{SourceLocation, Status};
+use crate::user_context::current_id;
 use abi::{EventCell, EventHeader, STATE_ERROR, STATE_READY};
-use waiters::ClosureWaiter;
 
 pub use abi::DefinitionStream;
 pub use join::when_all;
@@ -162,7 +162,8 @@ impl Event {
         if header.is_terminal() {
             return Ok(());
         }
-        let _span = tracing::trace_span!(target: "purlin", "wait", label = %cell.label()).entered();
+        let _span =
+            tracing::trace_span!(target: "purlin", "wait", label = %cell.label(), context = current_id()).entered();
         if park::wait(header, timeout) {
             return Ok(());
         }
@@ -173,6 +174,7 @@ impl Event {
 
     /// Calls `waiter` with OK or the error, exactly once, when the event is terminal: on the thread that completes it, or
     /// here and now if it is. It borrows that thread, so it must not block for long. A panic is reported and swallowed.
+    /// It runs in the user context that is current now.
     pub fn on_ready(&self, waiter: impl FnOnce(&Status) + Send + 'static) {
         let mut waiter = Some(waiter);
         if self.is_ready() {
@@ -187,7 +189,7 @@ impl Event {
             }
         }
         let Some(waiter) = waiter else { return };
-        let node = ClosureWaiter::allocated(waiter);
+        let node = waiters::new(waiter);
         // SAFETY: the node is new; the event is alive because we hold it.
         unsafe { raw::attach(self.as_raw(), node) };
     }

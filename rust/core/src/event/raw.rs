@@ -15,6 +15,7 @@ use crate::label::Label;
 use crate::slab::Class;
 use crate::status::{SourceLocation, Status};
 use crate::sync::atomic::Ordering::Relaxed;
+use crate::user_context::{annotate_with_id, current_id};
 
 static WITH_STREAM: EventVTable =
     EventVTable { abi_size: size_of::<EventVTable>(), free: free_with_stream, payload_type: ptr::null() };
@@ -158,6 +159,8 @@ pub unsafe fn set_ready(event: *mut EventHeader) -> bool {
 /// `event` is alive; `error` is not OK.
 pub unsafe fn set_error(event: *mut EventHeader, error: Status) -> bool {
     // SAFETY: alive.
+    let error = unsafe { in_context_of(event, error) };
+    // SAFETY: alive.
     match unsafe { (*event).try_error(error) } {
         Ok(completion) => {
             // SAFETY: alive, and just completed by us.
@@ -165,6 +168,20 @@ pub unsafe fn set_error(event: *mut EventHeader, error: Status) -> bool {
             true
         }
         Err(_unused) => false,
+    }
+}
+
+/// The error with the number of the user context in which the event was made, or else of the current one.
+///
+/// # Safety
+/// `event` is alive.
+#[inline]
+unsafe fn in_context_of(event: *mut EventHeader, error: Status) -> Status {
+    // SAFETY: alive, and all events are EventCells.
+    let made_in = unsafe { (*event.cast::<EventCell>()).context.load(Relaxed) };
+    match if made_in == 0 { current_id() } else { Some(made_in) } {
+        None => error,
+        Some(id) => annotate_with_id(error, id),
     }
 }
 

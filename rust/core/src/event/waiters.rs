@@ -13,6 +13,7 @@ use super::abi::{EventHeader, Waiter};
 use crate::slab::{self, Class};
 use crate::status::Status;
 use crate::sync::per_thread;
+use crate::user_context::{self, UserContext, with_user_context};
 
 /// How many completions nest on one stack before the next is queued.
 pub(super) const MAX_INLINE_DEPTH: u32 = 32;
@@ -130,6 +131,8 @@ impl Trampoline {
 /// # Safety
 /// As [`run`].
 unsafe fn invoke_all(event: *mut EventHeader, mut oldest: *mut Waiter) {
+    // A waiter runs in the context where it was attached, not in that of whoever completes the event.
+    let _cleared = user_context::cleared();
     while !oldest.is_null() {
         let waiter = oldest;
         // SAFETY: a node of the caller's list that is not invoked yet; invoking it gives it away, so `next` is read
@@ -143,7 +146,7 @@ unsafe fn invoke_all(event: *mut EventHeader, mut oldest: *mut Waiter) {
 
 /// A Rust closure as a waiter.
 #[repr(C)]
-pub(super) struct ClosureWaiter<F> {
+struct ClosureWaiter<F> {
     waiter: Waiter,
     closure: F,
 }
@@ -152,7 +155,7 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
     /// Small closures live in recycled blocks.
     const IN_A_BLOCK: bool = size_of::<Self>() <= Class::Node.block_bytes() && align_of::<Self>() <= 64;
 
-    pub(super) fn allocated(closure: F) -> *mut Waiter {
+    fn allocated(closure: F) -> *mut Waiter {
         let this = Self { waiter: Waiter { next: ptr::null_mut(), invoke: Self::invoke }, closure };
         if !Self::IN_A_BLOCK {
             return Box::into_raw(Box::new(this)).cast();
@@ -178,6 +181,16 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
         // SAFETY: null or alive and terminal during this call, says whoever runs waiters.
         let error = unsafe { event.as_ref() }.map_or(Status::OK, EventHeader::error);
         call(closure, &error);
+    }
+}
+
+/// A node with `closure`, which will run in the user context that is current here.
+pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter {
+    match UserContext::current() {
+        None => ClosureWaiter::allocated(closure),
+        Some(context) => {
+            ClosureWaiter::allocated(move |status: &Status| with_user_context(context, || closure(status))())
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use super::parallelism::Parallelism;
 use super::threads::{self, Starter};
 use super::worker::Shared;
-use super::{AsyncWorkRunner, Executor, Priority, Task, fork, fork_join, parallel_for};
+use super::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions, fork, fork_join, parallel_for};
 use crate::event::{Event, when_all};
 use crate::label::Label;
 use crate::status::{Status, StatusCode, StatusOr};
@@ -153,12 +153,7 @@ impl ThreadPool {
         self.execute(Task::new(label, closure))
     }
 
-    /// [`Executor::execute`], with a hint which of the tasks that wait for a thread goes first. Tasks of high priority go
-    /// before everything that has not begun; those of low priority when there is nothing else, but are not starved.
-    ///
-    /// # Errors
-    /// As [`Executor::execute`].
-    pub fn execute_with(&self, task: Task, priority: Priority) -> Result<(), Status> {
+    fn submit(&self, task: Task, priority: Priority) -> Result<(), Status> {
         if fork::is_child() {
             drop(task);
             return Err(fork::refusal(&self.0.name));
@@ -270,7 +265,13 @@ impl Drop for Handle {
 
 impl Executor for ThreadPool {
     fn execute(&self, task: Task) -> Result<(), Status> {
-        self.execute_with(task, Priority::Normal)
+        self.submit(task, Priority::Normal)
+    }
+
+    /// Tasks of high priority go before everything that has not begun; those of low priority when there is nothing else,
+    /// but are not starved. A task that may block needs no hint here: a worker that waits is stood in for.
+    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
+        self.submit(options.apply(task)?, options.priority)
     }
 }
 

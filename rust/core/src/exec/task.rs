@@ -12,6 +12,7 @@ use std::ptr::{self, NonNull};
 
 use crate::label::Label;
 use crate::slab::{self, Class};
+use crate::user_context::{self, UserContext, with_user_context};
 
 /// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +71,13 @@ pub struct Task(NonNull<TaskNode>);
 unsafe impl Send for Task {}
 
 impl Task {
-    /// Wraps `closure`; `label` names it in traces and reports. A panic in it is reported and swallowed.
+    /// Wraps `closure`; `label` names it in traces and reports. A panic in it is reported and swallowed. It runs in the
+    /// user context that is current now.
     pub fn new(label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Self {
-        Self::with_closure(label.into(), closure)
+        match UserContext::current() {
+            None => Self::with_closure(label.into(), closure),
+            Some(context) => Self::with_closure(label.into(), with_user_context(context, closure)),
+        }
     }
 
     fn with_closure<F: FnOnce() + Send + 'static>(label: Label, closure: F) -> Self {
@@ -102,6 +107,8 @@ impl Task {
 
     /// Calls the closure on this thread.
     pub fn run(self) {
+        // It runs in the user context where it was made, not in that of whoever runs it.
+        let _cleared = user_context::cleared();
         self.invoke(TaskOp::Run);
     }
 

@@ -26,6 +26,7 @@ use crate::label::Label;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 use crate::sync::{hint, mutation, per_thread};
+use crate::user_context::current_id;
 
 /// Every so many tasks, a worker takes an outside task first; halfway between, its oldest spawned task.
 const TURN: u32 = 61;
@@ -181,8 +182,10 @@ impl Shared {
     /// Queues a task and wakes somebody for it; gives it back after [`close`](Self::close).
     #[inline]
     pub(super) fn submit(&self, task: Task, priority: Priority) -> Result<(), Task> {
-        let _span = tracing::trace_span!(target: "purlin", "schedule", label = %task.label()).entered();
+        let _span =
+            tracing::trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
         self.push(task, priority)?;
+        use crate::user_context::current_id;
         self.idle.wake_one();
         Ok(())
     }

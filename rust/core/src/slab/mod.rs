@@ -90,7 +90,7 @@ pub struct ThreadState {
     pub(crate) depth: Cell<u32>,
     /// Not 0 when waiters are queued until the nesting ends.
     pub(crate) deferred: Cell<u32>,
-    /// The current user context, borrowed from its scope; null for none. Its first word is its number.
+    /// The current user context, owned (`user_context/scope.rs`); null for none. Its first word is its number.
     pub(crate) context: Cell<*const u64>,
     /// The coarse clock: milliseconds, behind by what `clock.rs` says.
     pub(crate) now_ms: Cell<*const AtomicU32>,
@@ -117,7 +117,7 @@ impl ThreadState {
     /// The number of the current user context; 0 for none.
     pub(crate) fn context_id(&self) -> u64 {
         let context = self.context.get();
-        // SAFETY: the scope that set it keeps it alive until it is reset, on this thread.
+        // SAFETY: we own a reference, which only this thread gives up.
         if context.is_null() { 0 } else { unsafe { context.read() } }
     }
 }
