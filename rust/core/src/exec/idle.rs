@@ -66,9 +66,9 @@ impl Idle {
         }
     }
 
-    /// A busy worker begins to search; true if nobody else does.
-    pub(super) fn begin_search(&self) -> bool {
-        searchers(self.word.fetch_add(SEARCHER, SeqCst)) == 0
+    /// A busy worker begins to search; how many others do.
+    pub(super) fn begin_search(&self) -> usize {
+        searchers(self.word.fetch_add(SEARCHER, SeqCst))
     }
 
     /// A worker stops to search. True if it must look at the queues again, and wake the next if there is more.

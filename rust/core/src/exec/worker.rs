@@ -34,9 +34,14 @@ const TURN: u32 = 61;
 const LOW_TURN: u32 = 8;
 /// Spawned tasks that a worker holds; the rest goes to the injector.
 const RING: usize = if cfg!(any(loom, shuttle)) { 4 } else { 256 };
-/// How often the only searching worker looks before it sleeps: about 10 microseconds for two workers. Others that search at
-/// the same time sleep at once.
-const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 400 };
+/// How often a searching worker looks before it sleeps: for about 10 microseconds. If [`LOOKERS`] search already, another
+/// sleeps at once.
+const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 32 + PAUSES };
+/// Of these, so many are a pause apart; before the others it lets another thread have the processor, which may be the one
+/// with the next task.
+const PAUSES: u32 = 64;
+/// Two: when one has found a task, the next push still finds somebody awake.
+const LOOKERS: usize = 2;
 
 /// What the threads of a pool share.
 pub(super) struct Shared {
@@ -332,9 +337,9 @@ impl Shared {
     /// Searches, and sleeps, until there is a task or it is over.
     #[cold]
     fn search(&self, worker: &Worker, until: &impl Until) -> Option<*mut TaskNode> {
-        let mut alone = self.idle.begin_search();
+        let mut may_look = self.idle.begin_search() < LOOKERS;
         let found = loop {
-            let mut looks = if alone { LOOKS } else { 0 };
+            let mut looks = if may_look { LOOKS } else { 0 };
             let found = loop {
                 let found = self.steal(worker);
                 if found.is_some() || until.is_over() || looks == 0 {
@@ -342,15 +347,18 @@ impl Shared {
                 }
                 while looks > 0 && !self.has_work() && !until.is_over() {
                     looks -= 1;
-                    hint::spin_loop();
+                    if looks + PAUSES >= LOOKS {
+                        hint::spin_loop();
+                    } else {
+                        std::thread::yield_now();
+                    }
                 }
             };
             if found.is_some() || until.is_over() {
                 break found;
             }
             self.idle.sleep(worker.seat, || until.is_over_before_sleep() || self.has_work());
-            // Whoever was woken is the only one.
-            alone = true;
+            may_look = true;
         };
         if self.idle.end_search() && self.has_work() {
             self.idle.wake_one();
