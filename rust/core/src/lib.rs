@@ -11,8 +11,9 @@
 //! | [`label`] | [`Label`]: the name of an event or a task |
 //! | [`slab`] | the memory of events, waiters and tasks |
 //! | [`trace`] | recording of spans, export to Chrome's JSON |
-//! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once |
+//! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once; [`AsyncValue`]: with a value |
 //! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`] |
+//! | [`future`] | [`Future`], [`Promise`]: values that tasks compute; Rust's `async` on an [`Executor`] |
 //! | [`dtype`], [`shape`] | [`DType`], [`Shape`]: what arrays are made of |
 //! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
 //! | [`device`] | [`Device`], [`MemorySpace`]: where memory is, and its books |
@@ -40,6 +41,7 @@ pub mod device;
 pub mod dtype;
 pub mod event;
 pub mod exec;
+pub mod future;
 pub mod label;
 pub mod raw_buffer;
 pub mod shape;
@@ -55,8 +57,12 @@ pub use buffer::{Buffer, HostBufferSemantics};
 pub use client::{Client, ClientOptions};
 pub use device::{Device, MemorySpace, MemoryStats};
 pub use dtype::{DType, Element};
-pub use event::{DefinitionStream, Event, EventPromise, EventState, when_all};
+pub use event::{
+    AsyncValue, AsyncValueRef, CountDown, DefinitionStream, ErrorPolicy, Event, EventPromise, EventState, JoinOptions,
+    after_all, run_when_ready, when_all, when_all_with,
+};
 pub use exec::{AsyncWorkRunner, Executor, Task, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
+pub use future::{AlreadySet, Future, Joined, Promise, SharedPromise, future_on, join_futures, spawn, try_spawn};
 pub use label::Label;
 pub use raw_buffer::RawBuffer;
 pub use shape::Shape;
