@@ -12,8 +12,9 @@
 //! | [`slab`] | the memory of events, waiters and tasks |
 //! | [`user_context`] | [`UserContext`]: on whose behalf something is done |
 //! | [`trace`] | recording of spans, export to Chrome's JSON |
-//! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once |
+//! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once; [`AsyncValue`]: with a value |
 //! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`]; cancellation, timers, semaphores, queues |
+//! | [`future`] | [`Future`], [`Promise`]: values that tasks compute; Rust's `async` on an [`Executor`] |
 //! | [`dtype`], [`shape`] | [`DType`], [`Shape`]: what arrays are made of |
 //! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
 //! | [`device`] | [`Device`], [`MemorySpace`]: where memory is, and its books |
@@ -41,6 +42,7 @@ pub mod device;
 pub mod dtype;
 pub mod event;
 pub mod exec;
+pub mod future;
 pub mod label;
 pub mod raw_buffer;
 pub mod shape;
@@ -57,7 +59,10 @@ pub use buffer::{Buffer, HostBufferSemantics};
 pub use client::{Client, ClientOptions};
 pub use device::{Device, MemorySpace, MemoryStats};
 pub use dtype::{DType, Element};
-pub use event::{DefinitionStream, Event, EventPromise, EventState, when_all};
+pub use event::{
+    AsyncValue, AsyncValueRef, CountDown, DefinitionStream, ErrorPolicy, Event, EventPromise, EventState, JoinOptions,
+    after_all, run_when_ready, when_all, when_all_with,
+};
 pub use exec::cancel::{CancelRegistration, CancelSource, CancelToken};
 #[cfg(not(any(loom, shuttle)))]
 pub use exec::elastic_pool::{ElasticPool, ElasticPoolOptions, Shutdown};
@@ -71,6 +76,7 @@ pub use exec::{
     AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Task, ThreadPool, ThreadPoolAsyncWorkRunner,
     ThreadPoolOptions,
 };
+pub use future::{AlreadySet, Future, Joined, Promise, SharedPromise, future_on, join_futures, spawn, try_spawn};
 pub use label::Label;
 pub use raw_buffer::RawBuffer;
 pub use shape::Shape;

@@ -76,6 +76,10 @@ pub const FLAG_INDIRECT: u16 = 2;
 pub const FLAG_KEEP_ON_ERROR: u16 = 4;
 /// The payload is a [`DefinitionStream`].
 pub const FLAG_STREAM: u16 = 8;
+/// A thread is giving the task that completes this event to an executor, and will look at [`FLAG_UNCALLED`] afterwards.
+pub const FLAG_SUBMITTING: u16 = 16;
+/// The task that was to complete this event has been dropped uncalled.
+pub const FLAG_UNCALLED: u16 = 32;
 
 /// The low bits of `error` while the event is pending. The pointer is compared, never followed.
 pub const DEBT_MASK: usize = 3;

@@ -1,37 +1,119 @@
-//! Waiting for several events at once.
+//! Waiting for several events at once. A join costs one allocation at most: its state and a node per event in one block,
+//! freed by the last event that arrives.
+//!
+//! A node does not keep its event alive: it notes the event's error when it arrives, and an event whose last reference
+//! goes away completes first. So a join cannot be what keeps a value from being given up.
 
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::mem::offset_of;
 use std::ptr;
 
-use super::abi::{EventHeader, Waiter};
-use super::{Event, EventPromise};
-use crate::status::Status;
+use super::abi::{DEBT_EVENT, EventHeader, Waiter};
+use super::{Event, EventPromise, raw};
+use crate::status::{SourceLocation, Status};
 use crate::sync::atomic::AtomicUsize;
-use crate::sync::atomic::Ordering::{Acquire, Release};
+use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// An event that completes after all of `events`, and fails if any of them did, with the error of the one with the lowest
-/// index: the result does not depend on who came first. No events, or only ready ones: [`Event::ready`], without an
-/// allocation. Of several that are all terminal, the first failed one itself.
+/// Which error a join has when several of its events failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ErrorPolicy {
+    /// That of the event with the lowest index: the result does not depend on who came first.
+    #[default]
+    FirstByIndex,
+    /// That of the event that failed first. Of those that had failed before the join, the one with the lowest index.
+    FirstInTime,
+    /// That of the event that failed last. Of those that had failed before the join, the one with the highest index.
+    LastInTime,
+    /// All of them: the code and payloads of the lowest index, a message that lists index and error of each. One failure
+    /// alone is itself.
+    All,
+}
+
+/// How a join treats errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JoinOptions {
+    /// Which error the join has.
+    pub policy: ErrorPolicy,
+    /// Fail as soon as one event fails, with its error, whatever the policy; otherwise wait for all of them.
+    pub fail_fast: bool,
+}
+
+/// [`when_all_with`] the default options: after all of `events`, with the error of the lowest index.
 #[must_use]
 #[track_caller]
 pub fn when_all(events: &[Event]) -> Event {
+    when_all_with(events, JoinOptions::default())
+}
+
+/// An event that is ready after all of `events` are terminal, whether they happened or failed.
+#[must_use]
+#[track_caller]
+pub fn after_all(events: &[Event]) -> Event {
+    if events.iter().all(Event::is_ready) {
+        return Event::ready();
+    }
+    let promise = EventPromise::new(c"AfterAll");
+    let all = promise.event();
+    Join::start(events, promise, Rule::Ignore);
+    all
+}
+
+/// Calls `f` once all of `events` are terminal, whether they happened or failed: at once and without an allocation if they
+/// are, else on the thread that completes the last. A panic is reported and swallowed.
+#[track_caller]
+pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
+    let mut pending = events.iter().filter(|event| !event.is_ready());
+    match (pending.next(), pending.next()) {
+        (None, _) => Event::ready().on_ready(|_| f()),
+        (Some(only), None) => only.on_ready(|_| f()),
+        _ => after_all(events).on_ready(|_| f()),
+    }
+}
+
+/// An event that completes after all of `events`, and fails if any of them did, as `options` say. No events, or only ready
+/// ones: [`Event::ready`], without an allocation. One event alone: itself. Of several that are all terminal, the failed
+/// one that the policy chooses, itself.
+#[must_use]
+#[track_caller]
+pub fn when_all_with(events: &[Event], options: JoinOptions) -> Event {
     if let [only] = events {
         return only.clone();
     }
     if events.iter().all(Event::is_ready) {
-        return events.iter().find(|event| !event.error().ok()).cloned().unwrap_or_default();
+        let mut failed = events.iter().filter(|event| !event.error().ok());
+        let (first, last) = (failed.next(), failed.next_back());
+        match (first, last, options.policy) {
+            (None, ..) => return Event::ready(),
+            (Some(_), Some(last), ErrorPolicy::LastInTime) if !options.fail_fast => return last.clone(),
+            (Some(_), Some(_), ErrorPolicy::All) if !options.fail_fast => {}
+            (Some(first), ..) => return first.clone(),
+        }
     }
     let promise = EventPromise::new(c"WhenAll");
     let all = promise.event();
-    Join::start(events, promise);
+    Join::start(events, promise, if options.fail_fast { Rule::FailFast } else { Rule::Wait(options.policy) });
     all
 }
 
-/// One allocation for the whole join (its nodes are a second): freed by the last event that arrives.
+/// What an arrival does with its event's error.
+#[derive(Clone, Copy)]
+enum Rule {
+    Ignore,
+    FailFast,
+    Wait(ErrorPolicy),
+}
+
+/// The head of the block; the nodes follow.
+#[repr(C)]
 struct Join {
     /// Events that have not arrived, plus one for `start` while it attaches.
     missing: AtomicUsize,
+    /// Errors so far: numbers them in time.
+    failures: AtomicUsize,
     promise: EventPromise,
-    nodes: Box<[Node]>,
+    rule: Rule,
+    count: usize,
+    nodes: [Node; 0],
 }
 
 /// A waiter on one of the events. `waiter` is the first field, so that its address is the node's.
@@ -39,27 +121,52 @@ struct Join {
 struct Node {
     waiter: Waiter,
     join: *mut Join,
-    event: Event,
+    /// Written by the arrival, read by the last one.
+    error: Status,
+    /// The error's number in time.
+    failure: usize,
 }
 
 impl Join {
-    fn start(events: &[Event], promise: EventPromise) {
-        let node = |event: &Event| Node {
-            waiter: Waiter { next: ptr::null_mut(), invoke: Node::arrived },
-            join: ptr::null_mut(),
-            event: event.clone(),
-        };
-        let nodes = events.iter().map(node).collect();
-        let join = Box::into_raw(Box::new(Self { missing: AtomicUsize::new(events.len() + 1), promise, nodes }));
-        for index in 0..events.len() {
+    fn layout(count: usize) -> Layout {
+        // Events are in memory, one word each, so a few words for each cannot overflow what addresses can count.
+        let nodes = Layout::array::<Node>(count).expect("no slice is that long");
+        Layout::new::<Self>().extend(nodes).expect("no slice is that long").0.pad_to_align()
+    }
+
+    #[expect(clippy::cast_ptr_alignment, reason = "the layout's alignment is that of the type")]
+    fn start(events: &[Event], promise: EventPromise, rule: Rule) {
+        if let Some(first) = events.iter().find(|event| !event.is_ready()) {
+            // SAFETY: pending, and only this promise sets it.
+            unsafe { raw::set_debt(promise.0.as_raw(), first.as_raw(), DEBT_EVENT) };
+        }
+        let layout = Self::layout(events.len());
+        // SAFETY: the layout is not empty.
+        let join = unsafe { alloc(layout) }.cast::<Self>();
+        if join.is_null() {
+            handle_alloc_error(layout);
+        }
+        let missing = AtomicUsize::new(events.len() + 1);
+        // SAFETY: new memory of that layout. All nodes are written before the first is attached: a last arrival reads all.
+        unsafe {
+            join.write(Self { missing, failures: AtomicUsize::new(0), promise, rule, count: events.len(), nodes: [] });
+            for index in 0..events.len() {
+                Self::node(join, index).write(Node {
+                    waiter: Waiter { next: ptr::null_mut(), invoke: Node::arrived },
+                    join,
+                    error: Status::OK,
+                    failure: 0,
+                });
+            }
+        }
+        for (index, event) in events.iter().enumerate() {
             // SAFETY: `missing` still counts this function, so the join is alive; until the push below succeeds, nobody
             // else knows this node. Raw places only: other nodes may be in use by threads that arrive.
             unsafe {
-                let node = (&raw mut *(*join).nodes).cast::<Node>().add(index);
-                (*node).join = join;
-                let event = (*node).event.as_raw();
-                if event.is_null() || !(*event).push(node.cast()) {
-                    Self::arrive(join);
+                let node = Self::node(join, index);
+                let header = event.as_raw();
+                if header.is_null() || !(*header).push(node.cast()) {
+                    Node::arrive(node, header);
                 }
             }
         }
@@ -68,29 +175,97 @@ impl Join {
     }
 
     /// # Safety
+    /// `join` is from `start`, and `index` less than its count.
+    unsafe fn node(join: *mut Self, index: usize) -> *mut Node {
+        // SAFETY: inside the block, which the nodes follow.
+        unsafe { join.byte_add(offset_of!(Self, nodes)).cast::<Node>().add(index) }
+    }
+
+    /// # Safety
     /// The caller owns one of the counts in `missing` and gives it up.
     unsafe fn arrive(join: *mut Self) {
-        // Release: what this arrival saw of its event happens before the last one frees the join.
+        // Release: what this arrival noted of its event happens before the last one reads it.
         // SAFETY: the caller's count keeps the join alive up to here.
         if unsafe { (*join).missing.fetch_sub(1, Release) } != 1 {
             return;
         }
-        // SAFETY: nobody else has a count; the load pairs with the releases above.
-        let this = unsafe {
+        // SAFETY: nobody else has a count; the load pairs with the releases above. The block is read once and freed.
+        let (promise, status) = unsafe {
             let _ = (*join).missing.load(Acquire);
-            Box::from_raw(join)
+            let count = (*join).count;
+            let nodes = std::slice::from_raw_parts_mut(Self::node(join, 0), count);
+            let status = match (*join).rule {
+                Rule::Ignore | Rule::FailFast => Status::OK,
+                Rule::Wait(policy) => choose(policy, nodes),
+            };
+            ptr::drop_in_place(nodes);
+            let Self { promise, .. } = join.read();
+            dealloc(join.cast(), Self::layout(count));
+            (promise, status)
         };
-        let first_error = this.nodes.iter().map(|node| node.event.error()).find(|error| !error.ok());
-        let Self { promise, nodes, .. } = *this;
-        // The events' references go before anybody's code runs.
-        drop(nodes);
-        promise.set(first_error.unwrap_or(Status::OK));
+        // Nobody's code before this. A join that failed fast was set before.
+        promise.set(status);
     }
 }
 
 impl Node {
-    unsafe extern "C" fn arrived(waiter: *mut Waiter, _event: *const EventHeader) {
+    unsafe extern "C" fn arrived(waiter: *mut Waiter, event: *const EventHeader) {
         // SAFETY: `waiter` is the first field of a node whose join counts it, and it arrives once.
-        unsafe { Join::arrive((*waiter.cast::<Self>()).join) };
+        unsafe { Self::arrive(waiter.cast(), event) };
     }
+
+    /// # Safety
+    /// The node's own arrival; `event` is null or alive and terminal.
+    unsafe fn arrive(node: *mut Self, event: *const EventHeader) {
+        // SAFETY: the caller's promises; the join is alive until our count is given up, and the node is ours until then.
+        unsafe {
+            let join = (*node).join;
+            let error = event.as_ref().map_or(Status::OK, EventHeader::error);
+            if !error.ok() {
+                match (*join).rule {
+                    Rule::Ignore => {}
+                    Rule::FailFast => _ = (*join).promise.set_error(error),
+                    Rule::Wait(_) => {
+                        // Relaxed: only the numbers matter; who reads the node has acquired the arrival.
+                        (*node).failure = (*join).failures.fetch_add(1, Relaxed);
+                        (*node).error = error;
+                    }
+                }
+            }
+            Join::arrive(join);
+        }
+    }
+}
+
+/// What a join of these nodes has come to.
+fn choose(policy: ErrorPolicy, nodes: &[Node]) -> Status {
+    let mut failed = nodes.iter().filter(|node| !node.error.ok());
+    let chosen = match policy {
+        ErrorPolicy::FirstByIndex => failed.next(),
+        ErrorPolicy::FirstInTime => failed.min_by_key(|node| node.failure),
+        ErrorPolicy::LastInTime => failed.max_by_key(|node| node.failure),
+        ErrorPolicy::All => return all_errors(nodes),
+    };
+    chosen.map_or(Status::OK, |node| node.error.clone())
+}
+
+fn all_errors(nodes: &[Node]) -> Status {
+    let failed: Vec<_> = nodes.iter().enumerate().filter(|(_, node)| !node.error.ok()).collect();
+    let (first, rest) = match failed.as_slice() {
+        [] => return Status::OK,
+        [(_, first), rest @ ..] => (&first.error, rest),
+    };
+    if rest.is_empty() {
+        return first.clone();
+    }
+    let list: Vec<_> = failed
+        .iter()
+        .map(|(index, node)| format!("[{index}] {}: {}", node.error.code().name(), node.error.message()))
+        .collect();
+    let message = format!("{} of {} failed: {}", failed.len(), nodes.len(), list.join("; "));
+    let mut all = Status::with_location(first.code(), message, first.location().unwrap_or(SourceLocation::UNKNOWN));
+    for (type_url, bytes) in first.payloads() {
+        all.set_payload(type_url, bytes);
+    }
+    all
 }

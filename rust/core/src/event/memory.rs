@@ -1,6 +1,7 @@
 //! The memory of event cells: blocks of the slab. Stall reports read cells while they are made and freed, so every field
 //! that they read is written as an atomic, and the word, which says whether the rest means anything, last.
 
+use std::alloc::Layout;
 use std::ffi::c_char;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -21,9 +22,54 @@ pub(super) unsafe fn new_cell(
     flags: u16,
     payload_offset: u16,
 ) -> *mut EventHeader {
-    let cell = slab::allocate(class).cast::<EventCell>();
-    // SAFETY: a block of a cell's size, ours; fields one by one, because what is there is no EventCell yet. Whoever reads
-    // it already sees a terminal word.
+    // SAFETY: a block of a cell's size, ours; and the caller's promises.
+    unsafe { fill(slab::allocate(class).cast(), label, location, vtable, flags, payload_offset) }
+}
+
+/// As [`new_cell`], for a cell and a payload that together have `layout`: a block if they fit in one.
+///
+/// # Safety
+/// As [`new_cell`]; `layout` is at least that of an [`EventCell`].
+#[inline]
+pub(super) unsafe fn new_cell_of(
+    layout: Layout,
+    label: *const c_char,
+    location: SourceLocation,
+    vtable: *const EventVTable,
+    flags: u16,
+    payload_offset: u16,
+) -> *mut EventHeader {
+    let cell = match class_of(layout) {
+        Some(class) => slab::allocate(class),
+        None => slab::allocate_large(layout.size(), layout.align()),
+    };
+    // SAFETY: memory of at least a cell's size, ours; and the caller's promises.
+    unsafe { fill(cell.cast(), label, location, vtable, flags, payload_offset) }
+}
+
+/// The class whose blocks hold `layout`.
+const fn class_of(layout: Layout) -> Option<Class> {
+    match (layout.size(), layout.align()) {
+        (_, align_bytes) if align_bytes > 64 => None,
+        (size_bytes, _) if size_bytes <= Class::Cell.block_bytes() => Some(Class::Cell),
+        (size_bytes, _) if size_bytes <= Class::WideCell.block_bytes() => Some(Class::WideCell),
+        _ => None,
+    }
+}
+
+/// # Safety
+/// `cell` is a cell's memory, the caller's own; the rest as [`new_cell`].
+#[inline]
+unsafe fn fill(
+    cell: *mut EventCell,
+    label: *const c_char,
+    location: SourceLocation,
+    vtable: *const EventVTable,
+    flags: u16,
+    payload_offset: u16,
+) -> *mut EventHeader {
+    // SAFETY: the caller's promise; fields one by one, because what is there is no EventCell yet. Whoever reads it already
+    // sees a terminal word.
     unsafe {
         let header = &raw mut (*cell).header;
         (*header).refs.store(1, Relaxed);
@@ -50,9 +96,34 @@ pub(super) unsafe fn new_cell(
 pub(super) unsafe fn free_cell(class: Class, event: *mut EventHeader) {
     // SAFETY: the caller's promises.
     unsafe {
+        mark_free(event);
+        slab::free(class, event.cast());
+    }
+}
+
+/// As [`free_cell`], for a cell from [`new_cell_of`].
+///
+/// # Safety
+/// As [`free_cell`], with the same `layout`.
+#[inline]
+pub(super) unsafe fn free_cell_of(layout: Layout, event: *mut EventHeader) {
+    // SAFETY: the caller's promises.
+    unsafe {
+        mark_free(event);
+        match class_of(layout) {
+            Some(class) => slab::free(class, event.cast()),
+            None => slab::free_large(event.cast(), layout.size(), layout.align()),
+        }
+    }
+}
+
+/// # Safety
+/// The caller's own cell.
+unsafe fn mark_free(event: *mut EventHeader) {
+    // SAFETY: the caller's promise.
+    unsafe {
         if (*event).word.load(Relaxed) & TERMINAL_BIT == 0 {
             (*event).word.store(STATE_READY, Relaxed);
         }
-        slab::free(class, event.cast());
     }
 }

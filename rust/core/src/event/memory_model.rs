@@ -1,5 +1,6 @@
 //! Event cells as boxes, for models, whose atomics are more than words.
 
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ffi::c_char;
 
 use super::abi::{EventCell, EventHeader, EventVTable, STATE_PENDING};
@@ -7,7 +8,7 @@ use crate::slab::{self, Class};
 use crate::status::SourceLocation;
 use crate::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize};
 
-/// See `memory.rs`. No payload here: models have no use for one.
+/// See `memory.rs`.
 ///
 /// # Safety
 /// As there.
@@ -19,7 +20,23 @@ pub(super) unsafe fn new_cell(
     flags: u16,
     payload_offset: u16,
 ) -> *mut EventHeader {
-    assert_eq!(class, Class::Cell, "models have plain events only");
+    assert_eq!(class, Class::Cell, "models have no streams");
+    // SAFETY: the caller's promises.
+    unsafe { new_cell_of(Layout::new::<EventCell>(), label, location, vtable, flags, payload_offset) }
+}
+
+/// See `memory.rs`.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn new_cell_of(
+    layout: Layout,
+    label: *const c_char,
+    location: SourceLocation,
+    vtable: *const EventVTable,
+    flags: u16,
+    payload_offset: u16,
+) -> *mut EventHeader {
     let header = EventHeader {
         word: AtomicUsize::new(STATE_PENDING),
         refs: AtomicU32::new(1),
@@ -36,7 +53,15 @@ pub(super) unsafe fn new_cell(
         born_ms: 0.into(),
         context: slab::with_state(slab::ThreadState::context_id).into(),
     };
-    Box::into_raw(Box::new(cell)).cast()
+    // SAFETY: the layout is that of a cell at least, so not empty and large enough.
+    unsafe {
+        let memory = alloc(layout).cast::<EventCell>();
+        if memory.is_null() {
+            handle_alloc_error(layout);
+        }
+        memory.write(cell);
+        memory.cast()
+    }
 }
 
 /// See `memory.rs`.
@@ -44,6 +69,18 @@ pub(super) unsafe fn new_cell(
 /// # Safety
 /// As there.
 pub(super) unsafe fn free_cell(_class: Class, event: *mut EventHeader) {
-    // SAFETY: new_cell() leaked this box, and the caller was the last to know it.
-    drop(unsafe { Box::from_raw(event.cast::<EventCell>()) });
+    // SAFETY: the caller's promises.
+    unsafe { free_cell_of(Layout::new::<EventCell>(), event) };
+}
+
+/// See `memory.rs`.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn free_cell_of(layout: Layout, event: *mut EventHeader) {
+    // SAFETY: new_cell_of() wrote the cell with this layout, and the caller was the last to know it.
+    unsafe {
+        event.cast::<EventCell>().drop_in_place();
+        dealloc(event.cast(), layout);
+    }
 }

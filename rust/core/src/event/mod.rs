@@ -10,17 +10,23 @@
 //! whoever saw the event ready.
 //!
 //! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
-//! `memory.rs` where cells live, `park.rs` blocking, `join.rs` several at once, `raw.rs` for the bridge. Models: `loom_model.rs`.
+//! `memory.rs` where cells live, `park.rs` blocking, `join.rs` and `count_down.rs` several at once, `raw.rs` for the bridge; `typed.rs` cells
+//! with a payload, `value.rs` their safe face; `poll.rs` for Rust's `async`. Models: `loom_model.rs`.
 
 #![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
 
 pub mod abi;
+mod count_down;
 mod join;
 #[cfg_attr(any(loom, shuttle), path = "memory_model.rs")]
 mod memory;
 mod park;
+#[cfg(not(any(loom, shuttle)))]
+mod poll;
 pub mod raw;
 mod state;
+mod typed;
+mod value;
 mod waiters;
 
 use std::fmt;
@@ -34,8 +40,13 @@ use crate::user_context::current_id;
 use abi::{EventCell, EventHeader, STATE_ERROR, STATE_READY};
 
 pub use abi::DefinitionStream;
-pub use join::when_all;
+pub use count_down::CountDown;
+pub use join::{ErrorPolicy, JoinOptions, after_all, run_when_ready, when_all, when_all_with};
 pub(crate) use park::{Blocked, set_blocking_hook};
+#[cfg(not(any(loom, shuttle)))]
+pub use poll::EventFuture;
+pub(crate) use value::guarded;
+pub use value::{AsyncValue, AsyncValueRef};
 
 /// PJRT's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -91,7 +91,7 @@ pub unsafe fn set_debt<T>(event: *mut EventHeader, creditor: *const T, kind: usi
 ///
 /// # Safety
 /// The last reference is gone.
-unsafe fn drop_error(event: *mut EventHeader) {
+pub(super) unsafe fn drop_error(event: *mut EventHeader) {
     // SAFETY: nobody else can reach the event; in ERROR it owns its error.
     unsafe {
         if (*event).state() == STATE_ERROR {
@@ -214,7 +214,7 @@ pub unsafe fn finish_word(event: *mut EventHeader, word: usize) {
 /// # Safety
 /// `event` is alive and the completion is its own.
 #[inline]
-unsafe fn finish(event: *mut EventHeader, completion: Completion) {
+pub(super) unsafe fn finish(event: *mut EventHeader, completion: Completion) {
     if completion.wake {
         // SAFETY: alive.
         park::wake(unsafe { &*event });

@@ -4,15 +4,17 @@
 //!            try_ready                                 bits 0-1: state
 //!  PENDING ------------------------> READY             bit 2:    somebody is parked (park.rs)
 //!     |                                                bits 3..: newest waiter, a list through Waiter::next
-//!     | try_error, 1st step     2nd step
-//!     '-------------> CLAIMED ----------> ERROR
+//!     | try_claim               publish_error
+//!     '-------------> CLAIMED ----------------> ERROR
+//!                        |      publish_ready
+//!                        '-------------------> READY
 //! ```
 //!
 //! 1. Whoever moves the state out of PENDING has won: nobody else will change the state, and everybody else is told no.
-//! 2. Only the winner of CLAIMED writes `error`, and only between its two steps.
+//! 2. Only the winner of CLAIMED writes `error` or the payload, and only between its two steps.
 //! 3. Waiters are pushed by compare-and-swap while the state is PENDING or CLAIMED; the step into a terminal state takes
 //!    the whole list, so that each waiter is in exactly one pair of hands. Afterwards the list is empty for ever.
-//! 4. The step into a terminal state is a release: it publishes `error` and all that its thread did before. It is also an
+//! 4. The step into a terminal state is a release: it publishes `error`, the payload and all that its thread did before. It is also an
 //!    acquire, which pairs with the release of each push: the nodes are readable.
 //! 5. Terminal states are read with acquire, by `IsReady` in C++ too.
 //! 6. References are counted as in `Arc`: an increment is relaxed because its maker holds one already; a decrement is a
@@ -95,20 +97,33 @@ impl EventHeader {
 
     /// PENDING to ERROR; gives `error` back if somebody else was first.
     pub(super) fn try_error(&self, error: Status) -> Result<Completion, Status> {
+        if self.try_claim() { Ok(self.publish_error(error)) } else { Err(error) }
+    }
+
+    /// PENDING to CLAIMED; false if somebody else was first. True: the caller owes a publish.
+    #[must_use]
+    pub(super) fn try_claim(&self) -> bool {
         let mut word = self.guess();
-        loop {
-            if word & STATE_MASK != STATE_PENDING {
-                return Err(error);
-            }
+        while word & STATE_MASK == STATE_PENDING {
             // Relaxed: nothing is published yet. The list stays where it is.
             match self.word.compare_exchange_weak(word, word | STATE_CLAIMED, Relaxed, Relaxed) {
-                Ok(_) => break,
+                Ok(_) => return true,
                 Err(now) => word = now,
             }
         }
+        false
+    }
+
+    /// CLAIMED to READY, by the winner of CLAIMED: publishes the payload.
+    pub(super) fn publish_ready(&self) -> Completion {
+        Completion::of(self.word.swap(STATE_READY, AcqRel))
+    }
+
+    /// CLAIMED to ERROR, by the winner of CLAIMED.
+    pub(super) fn publish_error(&self, error: Status) -> Completion {
         // Relaxed: rule 2: we won CLAIMED, so nobody else writes it, and the swap publishes it.
         self.error.store(error.into_raw().cast_mut().cast(), Relaxed);
-        Ok(Completion::of(self.word.swap(STATE_ERROR, AcqRel)))
+        Completion::of(self.word.swap(STATE_ERROR, AcqRel))
     }
 
     /// Pushes `waiter`; false, and the waiter is still the caller's, if the event is terminal.

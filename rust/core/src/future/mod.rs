@@ -1,0 +1,27 @@
+//! Values that tasks compute, and how they are handed on.
+//!
+//! [`Promise`] sets, once; [`Future`] reads, by reference, any number of them. A promise that goes away unset completes its
+//! future with an error that names it, so a future is always completed by somebody: where work is given to an executor,
+//! the task holds the promise, and an executor that refuses or drops the task completes it too.
+//!
+//! A future is an [`AsyncValue`](crate::AsyncValue) that only its promise can set. What [`crate::event`] says about states,
+//! threads and memory order holds here.
+//!
+//! Files: `value.rs` the two sides, `derived.rs` futures made from futures, `on.rs` with an executor in between, `join.rs`
+//! several at once, `spawn.rs` Rust's `async` on an executor.
+
+mod derived;
+mod join;
+mod on;
+mod spawn;
+mod value;
+
+pub use join::{Joined, join_futures};
+pub use on::future_on;
+pub use spawn::{spawn, try_spawn};
+pub use value::{AlreadySet, Future, Promise, SharedPromise};
+
+#[cfg(all(test, loom))]
+mod loom_model;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
