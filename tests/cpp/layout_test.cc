@@ -37,6 +37,7 @@ std::map<std::string, std::size_t> ThisSide() {
       {"ThreadState.context", offsetof(ThreadState, context)},
       {"ThreadState.now_ms", offsetof(ThreadState, now_ms)},
       {"ThreadState.lists", offsetof(ThreadState, lists)},
+      {"ThreadState.running", offsetof(ThreadState, running)},
       {"FreeList.size", sizeof(FreeList)},
       {"FreeList.head", offsetof(FreeList, head)},
       {"FreeList.count", offsetof(FreeList, count)},

@@ -96,6 +96,8 @@ struct ThreadState {
   /// The coarse clock, in ms.
   const std::atomic<std::uint32_t>* now_ms;
   FreeList lists[3];
+  /// The task that runs on this thread; Rust's.
+  const void* running;
 };
 
 /// Where a free block holds the address of the next one.
@@ -140,7 +142,7 @@ static_assert(sizeof(EventCell) == 64 && alignof(EventCell) == 8 && offsetof(Eve
                   offsetof(EventCell, file) == 40 && offsetof(EventCell, line) == 48 &&
                   offsetof(EventCell, born_ms) == 52 && offsetof(EventCell, context) == 56,
               "EventCell ABI");
-static_assert(sizeof(FreeList) == 16 && sizeof(ThreadState) == 72 && offsetof(ThreadState, context) == 8 &&
+static_assert(sizeof(FreeList) == 16 && sizeof(ThreadState) == 80 && offsetof(ThreadState, context) == 8 &&
                   offsetof(ThreadState, now_ms) == 16 && offsetof(ThreadState, lists) == 24,
               "ThreadState ABI");
 static_assert(sizeof(Waiter) == 16 && offsetof(Waiter, next) == 0 && offsetof(Waiter, invoke) == 8, "Waiter ABI");

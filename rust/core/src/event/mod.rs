@@ -22,8 +22,12 @@ mod join;
 mod memory;
 mod park;
 #[cfg(not(any(loom, shuttle)))]
+mod pending;
+#[cfg(not(any(loom, shuttle)))]
 mod poll;
 pub mod raw;
+#[cfg_attr(any(loom, shuttle), path = "sleepers_model.rs")]
+mod sleepers;
 mod state;
 mod typed;
 mod value;
@@ -43,6 +47,12 @@ pub use abi::DefinitionStream;
 pub use count_down::CountDown;
 pub use join::{ErrorPolicy, JoinOptions, after_all, run_when_ready, when_all, when_all_with};
 pub(crate) use park::{Blocked, set_blocking_hook};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use park::{sleepers, slept_on};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use pending::{Debt, Pending, pending};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use sleepers::Sleeper;
 #[cfg(not(any(loom, shuttle)))]
 pub use poll::EventFuture;
 pub(crate) use value::guarded;

@@ -5,13 +5,18 @@
 //! same lock before it notifies, so it comes either before the announcement (which then fails) or after the sleeper
 //! sleeps. Events that share a bucket wake each other's sleepers, who look again.
 //!
-//! A thread may have a [`BlockingHook`], which decides what happens instead of sleeping.
+//! The bucket also knows who its sleepers are (`sleepers.rs`). A thread may have a [`BlockingHook`], which decides what happens instead of sleeping.
 
 use std::cell::Cell;
 use std::ptr;
 use std::time::{Duration, Instant};
 
+#[cfg(not(any(loom, shuttle)))]
+use super::Event;
 use super::abi::EventHeader;
+#[cfg(not(any(loom, shuttle)))]
+use super::sleepers::Sleeper;
+use super::sleepers::Sleepers;
 use crate::sync::{Condvar, Mutex, hint, per_thread};
 
 const BUCKETS: usize = 64;
@@ -19,21 +24,22 @@ const BUCKETS: usize = 64;
 const SPINS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 100 };
 
 struct Bucket {
-    lock: Mutex<()>,
+    sleepers: Mutex<Sleepers>,
     woken: Condvar,
 }
 
 #[cfg(not(any(loom, shuttle)))]
-static TABLE: [Bucket; BUCKETS] = [const { Bucket { lock: Mutex::new(()), woken: Condvar::new() } }; BUCKETS];
+static TABLE: [Bucket; BUCKETS] =
+    [const { Bucket { sleepers: Mutex::new(Sleepers::new()), woken: Condvar::new() } }; BUCKETS];
 
 #[cfg(shuttle)]
 shuttle::lazy_static! {
-    static ref TABLE: [Bucket; BUCKETS] = std::array::from_fn(|_| Bucket { lock: Mutex::new(()), woken: Condvar::new() });
+    static ref TABLE: [Bucket; BUCKETS] = std::array::from_fn(|_| Bucket { sleepers: Mutex::new(Sleepers::new()), woken: Condvar::new() });
 }
 
 #[cfg(loom)]
 loom::lazy_static! {
-    static ref TABLE: [Bucket; BUCKETS] = std::array::from_fn(|_| Bucket { lock: Mutex::new(()), woken: Condvar::new() });
+    static ref TABLE: [Bucket; BUCKETS] = std::array::from_fn(|_| Bucket { sleepers: Mutex::new(Sleepers::new()), woken: Condvar::new() });
 }
 
 fn bucket(event: &EventHeader) -> &'static Bucket {
@@ -105,25 +111,48 @@ pub(super) fn wait(event: &EventHeader, timeout: Option<Duration>) -> bool {
 
 fn sleep(event: &EventHeader, deadline: Option<Instant>) -> bool {
     let bucket = bucket(event);
-    let mut guard = bucket.lock.lock();
-    while event.announce_parked() {
+    let me = Sleepers::describe_this_thread(event);
+    let mut guard = bucket.sleepers.lock();
+    let key = guard.enter(me);
+    let over = loop {
+        if !event.announce_parked() {
+            break true;
+        }
         guard = match deadline {
             None => bucket.woken.wait(guard),
             Some(deadline) => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if left.is_zero() {
-                    return event.is_terminal();
+                    break event.is_terminal();
                 }
                 bucket.woken.wait_for(guard, left)
             }
         };
-    }
-    true
+    };
+    let _me = guard.leave(key);
+    drop(guard);
+    over
+}
+
+/// Everybody who sleeps, for stall reports.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn sleepers() -> Vec<Sleeper> {
+    TABLE.iter().flat_map(|bucket| bucket.sleepers.lock().all()).collect()
+}
+
+/// A reference to an event on which a thread sleeps, by the event's address; `None` if nobody does any more.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn slept_on(event: usize) -> Option<Event> {
+    TABLE.iter().find_map(|bucket| {
+        let sleepers = bucket.sleepers.lock();
+        // SAFETY: a sleeper holds a reference, and cannot leave while we hold the lock.
+        sleepers.on(event).map(|header| unsafe { Event::from_borrowed_raw(header) })
+    })
 }
 
 /// Wakes those who sleep until `event` is terminal, which it is.
 pub(super) fn wake(event: &EventHeader) {
     let bucket = bucket(event);
-    drop(bucket.lock.lock());
+    drop(bucket.sleepers.lock());
     bucket.woken.notify_all();
 }

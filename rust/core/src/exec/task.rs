@@ -109,7 +109,14 @@ impl Task {
     pub fn run(self) {
         // It runs in the user context where it was made, not in that of whoever runs it.
         let _cleared = user_context::cleared();
-        self.invoke(TaskOp::Run);
+        // SAFETY: the node is ours until it is invoked.
+        let label = unsafe { self.0.as_ref().label };
+        slab::running(self.number(), label, || self.invoke(TaskOp::Run));
+    }
+
+    /// Tells this task apart from all others until it has run or was dropped: the address of its node.
+    pub(crate) fn number(&self) -> usize {
+        self.0.addr().get()
     }
 
     fn invoke(self, op: TaskOp) {
@@ -173,24 +180,20 @@ const fn fits_inline<F>() -> bool {
 }
 
 unsafe extern "C" fn invoke_inline<F: FnOnce()>(node: *mut TaskNode, op: TaskOp) {
-    // SAFETY: with_closure() wrote an F into the storage of a node that is ours now; it is read once, and the node is not
-    // used after that.
-    let closure = unsafe {
-        let closure = (&raw const (*node).storage).cast::<F>().read();
-        free(node);
-        closure
-    };
+    // SAFETY: with_closure() wrote an F into the storage of a node that is ours now; it is read once.
+    let closure = unsafe { (&raw const (*node).storage).cast::<F>().read() };
     consume(closure, op);
+    // Not before: the address is the task's number.
+    // SAFETY: the node is ours, and its closure is gone.
+    unsafe { free(node) };
 }
 
 unsafe extern "C" fn invoke_boxed<F: FnOnce()>(node: *mut TaskNode, op: TaskOp) {
     // SAFETY: with_closure() wrote the address of a leaked box into the storage of a node that is ours now.
-    let closure = unsafe {
-        let closure = Box::from_raw((&raw const (*node).storage).cast::<*mut F>().read());
-        free(node);
-        closure
-    };
+    let closure = unsafe { Box::from_raw((&raw const (*node).storage).cast::<*mut F>().read()) };
     consume(closure, op);
+    // SAFETY: as in invoke_inline().
+    unsafe { free(node) };
 }
 
 /// Calls or drops a closure; a panic is reported by the panic hook and in the trace, and goes no further.

@@ -26,9 +26,11 @@ mod depot;
 mod large;
 
 use std::cell::Cell;
+use std::ffi::{CStr, c_char};
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 
+use crate::label::Label;
 use crate::sync::per_thread;
 
 pub(crate) use clock::{now_ms, touch};
@@ -95,6 +97,19 @@ pub struct ThreadState {
     /// The coarse clock: milliseconds, behind by what `clock.rs` says.
     pub(crate) now_ms: Cell<*const AtomicU32>,
     pub(crate) lists: [FreeList; CLASSES],
+    /// The task that runs on this thread, and those that wait for it further out on the stack; null for none.
+    pub(crate) running: Cell<*const Running>,
+}
+
+/// A task that runs, on the stack of whoever runs it.
+#[derive(Debug)]
+pub(crate) struct Running {
+    /// Tells it apart while it runs.
+    pub(crate) task: usize,
+    /// Static, ends with a NUL.
+    pub(crate) label: *const c_char,
+    /// The task that waits for this one, on the same stack.
+    pub(crate) outer: *const Running,
 }
 
 impl FreeList {
@@ -111,6 +126,7 @@ impl ThreadState {
             context: Cell::new(ptr::null()),
             now_ms: Cell::new(&raw const clock::NOW_MS),
             lists: [const { FreeList::new() }; CLASSES],
+            running: Cell::new(ptr::null()),
         }
     }
 
@@ -136,6 +152,30 @@ pub(crate) fn with_state<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
 #[must_use]
 pub fn thread_state() -> *const ThreadState {
     STATE.with(ptr::from_ref)
+}
+
+/// Calls `f` as task `task`; whoever asks what this thread does is told so meanwhile. `f` does not unwind.
+#[inline]
+pub(crate) fn running(task: usize, label: *const c_char, f: impl FnOnce()) {
+    with_state(|state| {
+        let frame = Running { task, label, outer: state.running.get() };
+        state.running.set(&raw const frame);
+        f();
+        state.running.set(frame.outer);
+    });
+}
+
+/// The tasks that run on this thread, innermost first: their numbers and labels.
+pub(crate) fn running_tasks() -> Vec<(usize, Label)> {
+    let mut tasks = Vec::new();
+    let mut frame = with_state(|state| state.running.get());
+    // SAFETY: a frame stands on this thread's stack until running() takes it out of the list.
+    while let Some(running) = unsafe { frame.as_ref() } {
+        // SAFETY: a label is a static string with a NUL.
+        tasks.push((running.task, Label::new(unsafe { CStr::from_ptr(running.label) })));
+        frame = running.outer;
+    }
+    tasks
 }
 
 /// Memory of `class` with unspecified contents. Ends the process when the system has none, as `Box` does.
@@ -198,7 +238,7 @@ pub fn layout() -> String {
     use std::mem::offset_of;
     format!(
         "ThreadState.size={}\nThreadState.depth={}\nThreadState.deferred={}\nThreadState.context={}\n\
-         ThreadState.now_ms={}\nThreadState.lists={}\nFreeList.size={}\nFreeList.head={}\nFreeList.count={}\n\
+         ThreadState.now_ms={}\nThreadState.lists={}\nThreadState.running={}\nFreeList.size={}\nFreeList.head={}\nFreeList.count={}\n\
          FreeList.limit={}\nkLinkOffset={}\n",
         size_of::<ThreadState>(),
         offset_of!(ThreadState, depth),
@@ -206,6 +246,7 @@ pub fn layout() -> String {
         offset_of!(ThreadState, context),
         offset_of!(ThreadState, now_ms),
         offset_of!(ThreadState, lists),
+        offset_of!(ThreadState, running),
         size_of::<FreeList>(),
         offset_of!(FreeList, head),
         offset_of!(FreeList, count),

@@ -1,0 +1,84 @@
+//! All pending events of the process, read while they are made, completed and freed by others: a stall report must not
+//! need the cooperation of those who are stuck. What is read is atomic, and read again to see that it still holds.
+
+use std::ptr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::time::Duration;
+
+use super::abi::{DEBT_EVENT, DEBT_MASK, DEBT_TASK, EventCell, PARKED_BIT, TERMINAL_BIT, WAITER_MASK};
+use crate::label::Label;
+use crate::slab;
+use crate::status::SourceLocation;
+
+/// What completes an event, as far as its maker said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Debt {
+    /// Whoever holds the promise.
+    Promise,
+    /// The event at this address.
+    Event(usize),
+    /// The task of this number.
+    Task(usize),
+}
+
+/// An event that was pending when it was looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    pub(crate) address: usize,
+    pub(crate) label: Label,
+    pub(crate) location: SourceLocation,
+    /// At most this old; see `slab/clock.rs`.
+    pub(crate) age: Duration,
+    /// The number of its user context; 0 for none.
+    pub(crate) context: u64,
+    pub(crate) debt: Debt,
+    /// A waiter is attached.
+    pub(crate) has_waiters: bool,
+}
+
+/// Pending events that are at least `older_than` old, oldest first.
+pub(crate) fn pending(older_than: Duration) -> Vec<Pending> {
+    let now_ms = slab::touch();
+    let mut found = Vec::new();
+    slab::for_each_cell(|cell| {
+        // SAFETY: cells of the slab stay cells, and each field that is read is atomic and was written before the word
+        // first said pending; large cells are not freed while they are visited.
+        let cell = unsafe { &*cell.cast::<EventCell>() };
+        if let Some(event) = look(cell, now_ms)
+            && event.age >= older_than
+        {
+            found.push(event);
+        }
+    });
+    found.sort_by_key(|event| std::cmp::Reverse(event.age));
+    found
+}
+
+fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
+    // Acquire: pairs with the release of whoever wrote the cell and made it pending.
+    let word = cell.header.word.load(Acquire);
+    if word & TERMINAL_BIT != 0 {
+        return None;
+    }
+    let debt = cell.header.error.load(Relaxed).addr();
+    let age_ms = now_ms.wrapping_sub(cell.born_ms.load(Relaxed));
+    let event = Pending {
+        address: ptr::from_ref(cell).addr(),
+        label: cell.label(),
+        location: cell.location(),
+        // An event that is younger than our look at the clock.
+        age: Duration::from_millis(if age_ms > u32::MAX / 2 { 0 } else { u64::from(age_ms) }),
+        context: cell.context.load(Relaxed),
+        debt: match debt & DEBT_MASK {
+            DEBT_EVENT => Debt::Event(debt & !DEBT_MASK),
+            DEBT_TASK => Debt::Task(debt & !DEBT_MASK),
+            _ => Debt::Promise,
+        },
+        has_waiters: word & WAITER_MASK != 0,
+    };
+    // The cell may have become another event meanwhile: then at least one of these differs, or nothing that matters.
+    let same = cell.header.word.load(Acquire) & !(WAITER_MASK | PARKED_BIT) == word & !(WAITER_MASK | PARKED_BIT)
+        && cell.header.error.load(Relaxed).addr() == debt
+        && now_ms.wrapping_sub(cell.born_ms.load(Relaxed)) == age_ms;
+    same.then_some(event)
+}
