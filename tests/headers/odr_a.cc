@@ -9,6 +9,10 @@ int CountFromA() {
   purlin::EventPromise promise("odr a");
   promise.event().OnReady([&calls] { ++calls; });
   promise.SetReady();
+  auto value = purlin::MakeUnconstructedAsyncValueRef<int>("odr value");
+  auto mapped = value.Map([&calls](int i) { return calls + i; });
+  value.emplace(1);
+  calls = *mapped - 1;
   return calls;
 }
 

@@ -9,6 +9,10 @@ int CountFromB() {
   purlin::EventPromise promise("odr b");
   promise.event().OnReady([&calls](const purlin::Status& status) { calls += status.ok() ? 1 : 0; });
   promise.SetReady();
+  auto value = purlin::MakeUnconstructedAsyncValueRef<int>("odr value");
+  auto mapped = value.Map([&calls](int i) { return calls + i; });
+  value.emplace(1);
+  calls = *mapped - 1;
   return calls;
 }
 
