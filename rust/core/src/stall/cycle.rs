@@ -6,7 +6,7 @@ use crate::event::{Debt, Pending, Sleeper};
 use crate::exec::census::Occupation;
 
 /// Something that can wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Node {
     /// An event, by address.
     Event(usize),
