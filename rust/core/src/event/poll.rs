@@ -20,7 +20,10 @@ use crate::sync::Mutex;
 
 const BUCKETS: usize = 64;
 
-static TABLE: [Mutex<Vec<(usize, Arc<Hub>)>>; BUCKETS] = [const { Mutex::new(Vec::new()) }; BUCKETS];
+/// Hubs by the address of their event.
+type Bucket = Mutex<Vec<(usize, Arc<Hub>)>>;
+
+static TABLE: [Bucket; BUCKETS] = [const { Mutex::new(Vec::new()) }; BUCKETS];
 
 /// Who awaits one event.
 #[derive(Default)]
@@ -104,7 +107,7 @@ impl Drop for EventFuture {
     }
 }
 
-fn bucket(address: usize) -> &'static Mutex<Vec<(usize, Arc<Hub>)>> {
+fn bucket(address: usize) -> &'static Bucket {
     // As park.rs: cells are 64 bytes apart, and the multiplier spreads the rest.
     let hash = (address >> 6).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     &TABLE[hash >> (usize::BITS - BUCKETS.ilog2())]

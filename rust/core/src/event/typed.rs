@@ -111,7 +111,7 @@ pub(super) fn is_a<T: 'static>(event: &Event) -> bool {
 /// `event` is alive, from [`new`] with this `P`, and the payload is constructed and readable: see the rules above.
 pub(super) unsafe fn payload<P>(event: *const EventHeader) -> *const P {
     // SAFETY: the caller's promises.
-    unsafe { (*(&raw const (*event.cast::<TypedCell<P>>()).payload)).with(|payload| payload.cast()) }
+    unsafe { (*event.cast::<TypedCell<P>>()).payload.with(|payload| payload.cast()) }
 }
 
 /// # Safety
@@ -119,7 +119,7 @@ pub(super) unsafe fn payload<P>(event: *const EventHeader) -> *const P {
 pub(super) unsafe fn construct<P>(event: *mut EventHeader, value: P) {
     // SAFETY: the caller's promises.
     unsafe {
-        (*(&raw const (*event.cast::<TypedCell<P>>()).payload)).with_mut(|payload| payload.cast::<P>().write(value));
+        (*event.cast::<TypedCell<P>>()).payload.with_mut(|payload| payload.cast::<P>().write(value));
         // Relaxed: published with the payload.
         (*event).flags.fetch_or(FLAG_CONSTRUCTED, Relaxed);
     }
@@ -167,7 +167,7 @@ pub(super) unsafe fn take<P>(event: *mut EventHeader) -> P {
     // SAFETY: the caller's promises; without the flag nobody destroys what was read.
     unsafe {
         (*event).flags.fetch_and(!FLAG_CONSTRUCTED, Relaxed);
-        (*(&raw const (*event.cast::<TypedCell<P>>()).payload)).with_mut(|payload| payload.cast::<P>().read())
+        (*event.cast::<TypedCell<P>>()).payload.with_mut(|payload| payload.cast::<P>().read())
     }
 }
 
@@ -186,7 +186,7 @@ unsafe fn destroy<P>(event: *mut EventHeader) {
         if (*event).flags.fetch_and(!FLAG_CONSTRUCTED, Relaxed) & FLAG_CONSTRUCTED == 0 {
             return;
         }
-        let payload = (*(&raw const (*event.cast::<TypedCell<P>>()).payload)).with_mut(|payload| payload.cast::<P>());
+        let payload = (*event.cast::<TypedCell<P>>()).payload.with_mut(|payload| payload.cast::<P>());
         if catch_unwind(AssertUnwindSafe(|| payload.drop_in_place())).is_err() {
             tracing::error!(target: "purlin", "the destructor of a value panicked");
         }

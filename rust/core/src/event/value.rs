@@ -303,8 +303,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     #[must_use]
     pub fn get(&self) -> Option<&T> {
         let header = self.event.header()?;
-        // SAFETY: alive; ready, or kept and terminal, so readable by everybody for as long as there is a reference.
         let readable = typed::is_readable(header) || (header.is_terminal() && self.has(FLAG_KEEP_ON_ERROR));
+        // SAFETY: alive; ready, or kept and terminal, so readable by everybody for as long as there is a reference.
         readable.then(|| unsafe { &*Source::of(&self.event).value() })
     }
 
