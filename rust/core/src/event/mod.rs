@@ -159,7 +159,8 @@ impl Event {
         if header.is_terminal() {
             return Ok(());
         }
-        let _span = tracing::trace_span!(target: "purlin", "wait", label = %cell.label(), context = current_id()).entered();
+        let _span =
+            tracing::trace_span!(target: "purlin", "wait", label = %cell.label(), context = current_id()).entered();
         if park::wait(header, timeout) {
             return Ok(());
         }

@@ -51,7 +51,8 @@ impl Shared {
 
     /// Queues a task and wakes somebody for it; gives it back after [`close`](Self::close).
     pub(super) fn submit(&self, task: Task) -> Result<(), Task> {
-        let _span = tracing::trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
+        let _span =
+            tracing::trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
         self.queues[self.current().unwrap_or(self.thread_count())].push(task)?;
         self.idle.wake_one();
         Ok(())
