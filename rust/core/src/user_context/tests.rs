@@ -105,7 +105,7 @@ fn depth_and_sharing_need_no_stack_and_bound_the_text() {
     let _alone = alone();
     let mut deep = UserContext::new("root");
     let mut wide = deep.clone();
-    for _ in 0..100_000 {
+    for _ in 0..30_000 {
         deep = UserContext::annotated(deep, "x");
     }
     for _ in 0..100 {
