@@ -444,9 +444,10 @@ fn a_number_from_elsewhere_finds_the_living_or_makes_one() {
 #[test]
 fn a_dying_entry_neither_blocks_nor_removes_its_successor() {
     let _alone = alone();
-    const ROUNDS: usize = 3000;
+    const THREADS: usize = 4;
+    const ROUNDS: usize = 20_000;
     let id = number::next();
-    let start = Arc::new(Barrier::new(2));
+    let start = Arc::new(Barrier::new(THREADS));
     let racer = {
         let start = Arc::clone(&start);
         move || {
@@ -460,8 +461,7 @@ fn a_dying_entry_neither_blocks_nor_removes_its_successor() {
             }
         }
     };
-    let other = thread::spawn(racer.clone());
-    racer();
-    other.join().unwrap();
+    let racers: Vec<_> = (0..THREADS).map(|_| thread::spawn(racer.clone())).collect();
+    racers.into_iter().for_each(|racer| racer.join().unwrap());
     assert_eq!(UserContext::lookup(id), None);
 }
