@@ -1,5 +1,6 @@
 // Purlin: the plain functions of rust/bridge that are called too often for anything else. Declared by hand: the other
-// half of status.rs, slab.rs, event.rs, executor.rs and abi.rs there, in the same order, where each has its contract.
+// half of status.rs, slab.rs, event.rs, executor.rs, user_context.rs and abi.rs there, in the same order, where each
+// has its contract.
 #ifndef PURLIN_CPP_INTERNAL_ABI_RUST_H_
 #define PURLIN_CPP_INTERNAL_ABI_RUST_H_
 
@@ -72,6 +73,27 @@ const StatusRep* purlin_thread_pool_parallel_for(const ThreadPoolRep* pool, std:
                                                  void* data) noexcept;
 std::size_t purlin_thread_pool_num_threads(const ThreadPoolRep* pool) noexcept;
 const StatusRep* purlin_thread_pool_shutdown(const ThreadPoolRep* pool) noexcept;
+
+void purlin_user_context_retain(const std::uint64_t* context) noexcept;
+void purlin_user_context_release(const std::uint64_t* context) noexcept;
+const std::uint64_t* purlin_user_context_new(const std::uint64_t* parent, const char* origin,
+                                             std::size_t size_bytes) noexcept;
+const std::uint64_t* purlin_user_context_new_lazy(const std::uint64_t* parent, void* data,
+                                                  void (*render)(void* data, void* text),
+                                                  void (*deleter)(void* data)) noexcept;
+void purlin_user_context_rendered(void* text, const char* data, std::size_t size_bytes) noexcept;
+const std::uint64_t* purlin_user_context_chained(const std::uint64_t* outer, const std::uint64_t* inner) noexcept;
+const std::uint64_t* purlin_user_context_fused(const std::uint64_t* const* contexts, std::size_t count) noexcept;
+const std::uint64_t* purlin_user_context_with_id(std::uint64_t id, const char* origin, std::size_t size_bytes,
+                                                 const StatusRep** error) noexcept;
+const std::uint64_t* purlin_user_context_lookup(std::uint64_t id) noexcept;
+void purlin_user_context_lookup_all(void (*visit)(void* data, const std::uint64_t* context), void* data) noexcept;
+void purlin_user_context_debug_string(const std::uint64_t* context,
+                                      void (*append)(void* text, const char* data, std::size_t size_bytes),
+                                      void* text) noexcept;
+const StatusRep* purlin_user_context_annotate(const StatusRep* error, const std::uint64_t* context) noexcept;
+const StatusRep* purlin_user_context_annotate_with_id(const StatusRep* error, std::uint64_t id) noexcept;
+const StatusRep* purlin_user_context_expand(const StatusRep* error) noexcept;
 
 const char* purlin_version() noexcept;
 void purlin_report_exception(const char* place, const char* what) noexcept;

@@ -56,7 +56,7 @@ class [[nodiscard]] Task final {
 
   /// Calls the closure here and destroys it. Nothing if the task is empty.
   void Run() && noexcept {
-    if (internal::TaskNode* node = std::exchange(node_, nullptr)) node->invoke(node, internal::TaskOp::kRun);
+    if (internal::TaskNode* node = std::exchange(node_, nullptr)) internal::RunTask(node);
   }
   /// False once moved from or run.
   explicit operator bool() const noexcept { return node_ != nullptr; }

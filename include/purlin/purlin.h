@@ -23,6 +23,7 @@
 #include "purlin/status.h"
 #include "purlin/status_or.h"
 #include "purlin/trace.h"
+#include "purlin/user_context.h"
 #include "purlin/version.h"
 // IWYU pragma: end_exports
 

@@ -11,6 +11,7 @@
 #include "purlin/async_value_storage.h"
 #include "purlin/event.h"
 #include "purlin/executor.h"
+#include "purlin/user_context.h"
 
 #if !defined(__cpp_exceptions)
 #error "this file tests exceptions"
@@ -152,6 +153,28 @@ TEST(ExceptionTest, FromAWaiterOfAValueIsReportedAndTheOthersRun) {
   const std::string text = StderrOf([&value] { EXPECT_TRUE(value.emplace(1)); });
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(text, "purlin: exception in waiter: waiter boom\n");
+}
+
+TEST(ExceptionTest, LeavesTheUserContextAsItWas) {
+  const UserContext outer = UserContext::Create("outer");
+  const UserContext inner = UserContext::Create("inner");
+  const UserContextScope scope(outer);
+  auto throwing = WithUserContext(inner, [] { throw std::runtime_error("boom"); });
+  EXPECT_THROW(throwing(), std::runtime_error);
+  EXPECT_EQ(CurrentUserContext(), outer);
+  EventPromise promise("p");
+  promise.OnReady(throwing);
+  const std::string text = StderrOf([&promise] { EXPECT_TRUE(promise.SetReady()); });
+  EXPECT_EQ(text, "purlin: exception in waiter: boom\n");
+  EXPECT_EQ(CurrentUserContext(), outer);
+}
+
+TEST(ExceptionTest, FromAnOriginIsReportedAndSaid) {
+  const UserContext context = UserContext::Create([]() -> std::string { throw std::runtime_error("no text"); });
+  std::string rendered;
+  const std::string text = StderrOf([&] { rendered = context.DebugString(); });
+  EXPECT_EQ(text, "purlin: exception in user context: no text\n");
+  EXPECT_EQ(rendered, "(the closure that renders this context threw)");
 }
 
 }  // namespace

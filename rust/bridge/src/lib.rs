@@ -1,7 +1,7 @@
 //! Purlin for C++: converts, calls, converts. No logic, no threads, no state of its own.
 //!
 //! One module per public header. What is called often is a plain `extern "C"` function, declared by hand in
-//! `cpp/internal/abi_rust.h` ([`status`], [`slab`], [`event`], [`executor`]); everything else is a `#[cxx::bridge]`, whose C++ half
+//! `cpp/internal/abi_rust.h` ([`status`], [`slab`], [`event`], [`executor`], [`user_context`]); everything else is a `#[cxx::bridge]`, whose C++ half
 //! `rust/bridgegen` writes to `cpp/generated/`. `docs/ffi.md` has the rules; in short:
 //!
 //! - Handles are pointers from `Arc::into_raw` (`handle`); C++ retains and releases, Rust makes and frees.
@@ -25,3 +25,4 @@ pub mod raw_buffer;
 pub mod slab;
 pub mod status;
 pub mod trace;
+pub mod user_context;

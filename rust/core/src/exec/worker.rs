@@ -191,7 +191,6 @@ impl Shared {
         let _span =
             tracing::trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
         self.push(task, priority)?;
-        use crate::user_context::current_id;
         self.idle.wake_one();
         Ok(())
     }
