@@ -23,7 +23,7 @@ template <typename F>
 struct InlineTask {
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = std::launder(reinterpret_cast<F*>(self->storage));
-    if (op == TaskOp::kRun) Guarded("task", [&] { (*closure)(); });
+    if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
     closure->~F();
     TaskFree(self);
   }
@@ -35,7 +35,7 @@ struct HeapTask {
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = nullptr;
     std::memcpy(&closure, self->storage, sizeof(closure));
-    if (op == TaskOp::kRun) Guarded("task", [&] { (*closure)(); });
+    if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
     delete closure;
     TaskFree(self);
   }
