@@ -85,14 +85,6 @@ TEST(SemaphoreTest, R8ClosingFailsWhatWaitsAndWhatComes) {
   EXPECT_EQ(semaphore.available(), 1U);
 }
 
-TEST(SemaphoreTest, ACallbackThatThrowsGivesItsUnitsBack) {
-  const Semaphore semaphore("s", 1);
-  testing::internal::CaptureStderr();
-  semaphore.AcquireAsync(1, [](StatusOr<Permit>) { throw 1; });
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "purlin: exception in callback: not a std::exception\n");
-  EXPECT_EQ(semaphore.available(), 1U);
-}
-
 TEST(SemaphoreTest, ThreadsNeverHoldMoreThanTheCapacity) {
   const Semaphore semaphore("s", 2);
   std::atomic<int> held{0};
