@@ -25,7 +25,7 @@ template <typename F>
 struct InlineTask {
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = std::launder(reinterpret_cast<F*>(self->storage));
-    if (op == TaskOp::kRun) Guarded("task", [&] { (*closure)(); });
+    if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
     closure->~F();
     FreeBlock(BlockClass::kNode, self);
   }
@@ -37,7 +37,7 @@ struct HeapTask {
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = nullptr;
     std::memcpy(&closure, self->storage, sizeof(closure));
-    if (op == TaskOp::kRun) Guarded("task", [&] { (*closure)(); });
+    if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
     delete closure;
     FreeBlock(BlockClass::kNode, self);
   }
