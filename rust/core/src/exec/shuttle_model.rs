@@ -152,7 +152,8 @@ fn every_task_runs_or_is_refused_while_the_pool_closes() {
                 for _ in 0..4 {
                     let runs = Arc::clone(&submitter_runs);
                     let task = Task::new(c"t", move || _ = runs.fetch_add(1, Ordering::Relaxed));
-                    submitter_accepted.fetch_add(usize::from(shared.submit(task, Priority::Normal).is_ok()), Ordering::Relaxed);
+                    submitter_accepted
+                        .fetch_add(usize::from(shared.submit(task, Priority::Normal).is_ok()), Ordering::Relaxed);
                 }
             });
         });
