@@ -220,14 +220,14 @@ impl Handle {
         let ended = shared.ended();
         let Some(deadline) = deadline else {
             ended.wait()?;
-            return Ok(self.finish());
+            return self.finish();
         };
         if !is_late(&ended.wait_for(deadline)) {
-            return Ok(self.finish());
+            return self.finish();
         }
         shared.cancel();
         if !is_late(&ended.wait_for(GRACE)) {
-            return Ok(self.finish());
+            return self.finish();
         }
         self.gave_up.store(true, Relaxed);
         let running: Vec<_> = shared.running().iter().map(|label| format!("'{label}'")).collect();
@@ -239,9 +239,10 @@ impl Handle {
     }
 
     /// Step 4.
-    fn finish(&self) {
+    fn finish(&self) -> Result<(), Status> {
         self.shared.threads.join();
         debug_assert!(!self.shared.has_work(), "workers end only when no task is left");
+        Ok(())
     }
 }
 
@@ -292,6 +293,9 @@ impl AsyncWorkRunner for ThreadPool {
         // Not the handle: an event that never comes must not keep the pool.
         let shared = Arc::clone(&self.0.shared);
         gate.on_ready(move |_either_way| {
+            if fork::is_child() {
+                return;
+            }
             if let Err(refused) = shared.submit(task, Priority::Normal) {
                 tracing::debug!(target: "purlin", label = %refused.label(), "a task came after its pool's shutdown");
             }
@@ -305,6 +309,9 @@ impl AsyncWorkRunner for ThreadPool {
         grain: usize,
         body: &(dyn Fn(std::ops::Range<usize>) -> Result<(), Status> + Sync),
     ) -> Result<(), Status> {
+        if fork::is_child() {
+            return parallel_for::alone(count, grain, body);
+        }
         parallel_for::run(&self.0.shared, count, grain, body)
     }
 }
