@@ -5,6 +5,7 @@
 #include "cpp/generated/executor.rs.h"
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/task_options.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -41,6 +42,11 @@ Pool::~ThreadPoolAsyncWorkRunner() {
 
 Status Pool::Execute(Task task) {
   return Status::FromRep(internal::purlin_thread_pool_execute(rep_, std::move(task).Release()));
+}
+
+Status Pool::ExecuteWith(Task task, const TaskOptions& options) {
+  const internal::PurlinTaskOptions raw = internal::ToRust(options);
+  return Status::FromRep(internal::purlin_thread_pool_execute_with(rep_, std::move(task).Release(), &raw));
 }
 
 Status Pool::ExecuteWhenReady(Span<const Event> events, Task task) {

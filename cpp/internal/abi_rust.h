@@ -1,5 +1,6 @@
 // Purlin: the plain functions of rust/bridge that are called too often for anything else. Declared by hand: the other
-// half of status.rs, slab.rs, event.rs, executor.rs and abi.rs there, in the same order, where each has its contract.
+// half of status.rs, slab.rs, event.rs, executor.rs, user_context.rs, cancel.rs, timer.rs, semaphore.rs,
+// task_options.rs, serial_queue.rs, elastic_pool.rs and abi.rs there, in the same order, where each has its contract.
 #ifndef PURLIN_CPP_INTERNAL_ABI_RUST_H_
 #define PURLIN_CPP_INTERNAL_ABI_RUST_H_
 
@@ -7,12 +8,23 @@
 #include <cstdint>
 
 #include "purlin/internal/abi.h"
+#include "purlin/internal/callback.h"
+#include "purlin/internal/executor_ref.h"
 #include "purlin/internal/task.h"
 #include "purlin/source_location.h"
 
 namespace purlin {
 inline namespace v0 {
 namespace internal {
+
+struct CancelRegistrationRep;
+struct CancelSourceRep;
+struct CancelTokenRep;
+struct ElasticPoolRep;
+struct PermitRep;
+struct SemaphoreRep;
+struct SerialQueueRep;
+struct TimerRep;
 
 extern "C" {
 
@@ -26,6 +38,16 @@ struct PurlinBytes {
 struct PurlinLocation {
   const char* file;
   std::uint32_t line;
+};
+
+/// A TaskOptions.
+struct PurlinTaskOptions {
+  std::int64_t deadline_ns;
+  const CancelTokenRep* cancel;
+  const char* label;
+  std::uint32_t priority;
+  bool has_deadline;
+  bool may_block;
 };
 
 const StatusRep* purlin_status_new(std::int32_t code, const char* message, std::size_t size_bytes,
@@ -65,6 +87,8 @@ void purlin_event_run_deferred_waiters() noexcept;
 void purlin_thread_pool_retain(const ThreadPoolRep* pool) noexcept;
 void purlin_thread_pool_release(const ThreadPoolRep* pool) noexcept;
 const StatusRep* purlin_thread_pool_execute(const ThreadPoolRep* pool, TaskNode* task) noexcept;
+const StatusRep* purlin_thread_pool_execute_with(const ThreadPoolRep* pool, TaskNode* task,
+                                                 const PurlinTaskOptions* options) noexcept;
 const StatusRep* purlin_thread_pool_execute_when_ready(const ThreadPoolRep* pool, EventHeader* const* events,
                                                        std::size_t count, TaskNode* task) noexcept;
 const StatusRep* purlin_thread_pool_parallel_for(const ThreadPoolRep* pool, std::size_t count, std::size_t grain,
@@ -72,6 +96,89 @@ const StatusRep* purlin_thread_pool_parallel_for(const ThreadPoolRep* pool, std:
                                                  void* data) noexcept;
 std::size_t purlin_thread_pool_num_threads(const ThreadPoolRep* pool) noexcept;
 const StatusRep* purlin_thread_pool_shutdown(const ThreadPoolRep* pool) noexcept;
+
+void purlin_user_context_retain(const std::uint64_t* context) noexcept;
+void purlin_user_context_release(const std::uint64_t* context) noexcept;
+const std::uint64_t* purlin_user_context_new(const std::uint64_t* parent, const char* origin,
+                                             std::size_t size_bytes) noexcept;
+const std::uint64_t* purlin_user_context_new_lazy(const std::uint64_t* parent, void* data,
+                                                  void (*render)(void* data, void* text),
+                                                  void (*deleter)(void* data)) noexcept;
+void purlin_user_context_rendered(void* text, const char* data, std::size_t size_bytes) noexcept;
+const std::uint64_t* purlin_user_context_chained(const std::uint64_t* outer, const std::uint64_t* inner) noexcept;
+const std::uint64_t* purlin_user_context_fused(const std::uint64_t* const* contexts, std::size_t count) noexcept;
+const std::uint64_t* purlin_user_context_with_id(std::uint64_t id, const char* origin, std::size_t size_bytes,
+                                                 const StatusRep** error) noexcept;
+const std::uint64_t* purlin_user_context_lookup(std::uint64_t id) noexcept;
+void purlin_user_context_lookup_all(void (*visit)(void* data, const std::uint64_t* context), void* data) noexcept;
+void purlin_user_context_debug_string(const std::uint64_t* context,
+                                      void (*append)(void* text, const char* data, std::size_t size_bytes),
+                                      void* text) noexcept;
+const StatusRep* purlin_user_context_annotate(const StatusRep* error, const std::uint64_t* context) noexcept;
+const StatusRep* purlin_user_context_annotate_with_id(const StatusRep* error, std::uint64_t id) noexcept;
+const StatusRep* purlin_user_context_expand(const StatusRep* error) noexcept;
+
+const CancelSourceRep* purlin_cancel_source_new(const CancelTokenRep* parent, const char* label) noexcept;
+void purlin_cancel_source_retain(const CancelSourceRep* source) noexcept;
+void purlin_cancel_source_release(const CancelSourceRep* source) noexcept;
+bool purlin_cancel_source_cancel(const CancelSourceRep* source, const StatusRep* reason) noexcept;
+const CancelTokenRep* purlin_cancel_source_token(const CancelSourceRep* source) noexcept;
+void purlin_cancel_token_retain(const CancelTokenRep* token) noexcept;
+void purlin_cancel_token_release(const CancelTokenRep* token) noexcept;
+bool purlin_cancel_token_is_cancelled(const CancelTokenRep* token) noexcept;
+bool purlin_cancel_token_is_retired(const CancelTokenRep* token) noexcept;
+const StatusRep* purlin_cancel_token_status(const CancelTokenRep* token) noexcept;
+EventHeader* purlin_cancel_token_event(const CancelTokenRep* token) noexcept;
+CancelRegistrationRep* purlin_cancel_token_on_cancel(const CancelTokenRep* token, Callback callback) noexcept;
+bool purlin_cancel_registration_release(CancelRegistrationRep* registration) noexcept;
+
+TimerRep* purlin_timer_new(std::int64_t delay_ns, const char* label) noexcept;
+EventHeader* purlin_timer_event(const TimerRep* timer) noexcept;
+bool purlin_timer_cancel(TimerRep* timer) noexcept;
+void purlin_timer_detach(TimerRep* timer) noexcept;
+EventHeader* purlin_event_with_deadline(EventHeader* event, std::int64_t delay_ns) noexcept;
+
+const SemaphoreRep* purlin_semaphore_new(const char* label, std::size_t capacity) noexcept;
+void purlin_semaphore_retain(const SemaphoreRep* semaphore) noexcept;
+void purlin_semaphore_release(const SemaphoreRep* semaphore) noexcept;
+std::size_t purlin_semaphore_capacity(const SemaphoreRep* semaphore) noexcept;
+std::size_t purlin_semaphore_available(const SemaphoreRep* semaphore) noexcept;
+std::size_t purlin_semaphore_waiting(const SemaphoreRep* semaphore) noexcept;
+PermitRep* purlin_semaphore_try_acquire(const SemaphoreRep* semaphore, std::size_t amount,
+                                        const StatusRep** error) noexcept;
+PermitRep* purlin_semaphore_acquire(const SemaphoreRep* semaphore, std::size_t amount, std::int64_t timeout_ns,
+                                    const CancelTokenRep* cancel, const StatusRep** error) noexcept;
+void purlin_semaphore_acquire_async(const SemaphoreRep* semaphore, std::size_t amount, const CancelTokenRep* cancel,
+                                    Callback callback) noexcept;
+void purlin_semaphore_close(const SemaphoreRep* semaphore) noexcept;
+std::size_t purlin_permit_amount(const PermitRep* permit) noexcept;
+void purlin_permit_release(PermitRep* permit) noexcept;
+
+TaskNode* purlin_task_apply_options(TaskNode* task, const PurlinTaskOptions* options, const StatusRep** error) noexcept;
+void purlin_dropped_tasks(std::uint64_t* cancelled, std::uint64_t* late) noexcept;
+
+const StatusRep* purlin_inline_execute(TaskNode* task) noexcept;
+const SerialQueueRep* purlin_serial_queue_new(const char* label, ExecutorRef executor) noexcept;
+const SerialQueueRep* purlin_serial_queue_new_on_pool(const char* label, const ThreadPoolRep* pool) noexcept;
+void purlin_serial_queue_retain(const SerialQueueRep* queue) noexcept;
+void purlin_serial_queue_release(const SerialQueueRep* queue) noexcept;
+const StatusRep* purlin_serial_queue_execute(const SerialQueueRep* queue, TaskNode* task) noexcept;
+EventHeader* purlin_serial_queue_drained(const SerialQueueRep* queue) noexcept;
+const StatusRep* purlin_serial_queue_drain(const SerialQueueRep* queue) noexcept;
+bool purlin_serial_queue_has_backlog(const SerialQueueRep* queue) noexcept;
+void purlin_serial_queue_close(const SerialQueueRep* queue) noexcept;
+std::size_t purlin_serial_queue_cancel_pending(const SerialQueueRep* queue) noexcept;
+
+const ElasticPoolRep* purlin_elastic_pool_new(std::size_t max_threads, std::int64_t idle_timeout_ns,
+                                              std::size_t stack_size_bytes, const char* name,
+                                              std::size_t name_size_bytes, const StatusRep** error) noexcept;
+void purlin_elastic_pool_retain(const ElasticPoolRep* pool) noexcept;
+void purlin_elastic_pool_release(const ElasticPoolRep* pool) noexcept;
+const StatusRep* purlin_elastic_pool_execute(const ElasticPoolRep* pool, TaskNode* task) noexcept;
+std::size_t purlin_elastic_pool_num_threads(const ElasticPoolRep* pool) noexcept;
+std::size_t purlin_elastic_pool_num_idle(const ElasticPoolRep* pool) noexcept;
+const StatusRep* purlin_elastic_pool_shutdown(const ElasticPoolRep* pool, std::uint32_t how,
+                                              std::int64_t deadline_ns) noexcept;
 
 const char* purlin_version() noexcept;
 void purlin_report_exception(const char* place, const char* what) noexcept;

@@ -24,6 +24,7 @@
 #include "purlin/span.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
+#include "purlin/task_options.h"
 #include "purlin/version.h"
 
 namespace purlin {
@@ -56,15 +57,18 @@ class [[nodiscard]] Task final {
 
   /// Calls the closure here and destroys it. Nothing if the task is empty.
   void Run() && noexcept {
-    if (internal::TaskNode* node = std::exchange(node_, nullptr)) node->invoke(node, internal::TaskOp::kRun);
+    if (internal::TaskNode* node = std::exchange(node_, nullptr)) internal::RunTask(node);
   }
   /// False once moved from or run.
   explicit operator bool() const noexcept { return node_ != nullptr; }
 
+  /// For Purlin's own files: takes a node over; null is empty.
+  static Task Adopt(internal::TaskNode* node) noexcept { return Task(node); }
   /// For Purlin's own files: gives up the node.
   internal::TaskNode* Release() && noexcept { return std::exchange(node_, nullptr); }
 
  private:
+  explicit Task(internal::TaskNode* node) noexcept : node_(node) {}
   internal::TaskNode* node_;
 };
 
@@ -75,6 +79,15 @@ class Executor {
   /// Takes `task` to be run once, on a thread of the executor's choosing, in general after this returns. Does not block
   /// on other tasks. On an error the task has been destroyed uncalled: kCancelled after shutdown.
   virtual Status Execute(Task task) = 0;
+  /// As Execute, unless the task's token is cancelled or its deadline has passed, now or when its turn comes: then it
+  /// is destroyed uncalled, so that what it owed is told, and counted (CountDroppedTasks). An executor that knows what
+  /// to do with the hints overrides this. Errors as Execute; the token's reason; kDeadlineExceeded. On an error the
+  /// task has been destroyed uncalled.
+  virtual Status ExecuteWith(Task task, const TaskOptions& options) {
+    const internal::StatusRep* error = nullptr;
+    internal::TaskNode* node = internal::ApplyTaskOptions(std::move(task).Release(), options, &error);
+    return node == nullptr ? Status::FromRep(error) : Execute(Task::Adopt(node));
+  }
 
  protected:
   /// For implementations only, as are the next four: an Executor is used by reference.
@@ -165,6 +178,8 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
 
   /// Any thread, also a task of this pool. kCancelled after Shutdown began.
   PURLIN_API Status Execute(Task task) override;
+  /// See Executor::ExecuteWith.
+  PURLIN_API Status ExecuteWith(Task task, const TaskOptions& options) override;
   /// See AsyncWorkRunner::ScheduleWhenReady.
   PURLIN_API Status ExecuteWhenReady(Span<const Event> events, Task task) override;
   /// See AsyncWorkRunner::ParallelFor.
@@ -184,6 +199,7 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
 
  private:
   friend class Client;
+  friend class SerialQueue;
   explicit ThreadPoolAsyncWorkRunner(const internal::ThreadPoolRep* rep) noexcept : rep_(rep) {}
   const internal::ThreadPoolRep* rep_;
 };

@@ -3,14 +3,22 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "purlin/async_value.h"
 #include "purlin/async_value_storage.h"
+#include "purlin/cancel.h"
+#include "purlin/elastic_pool.h"
 #include "purlin/event.h"
 #include "purlin/executor.h"
+#include "purlin/inline_executor.h"
+#include "purlin/semaphore.h"
+#include "purlin/serial_queue.h"
+#include "purlin/user_context.h"
 
 #if !defined(__cpp_exceptions)
 #error "this file tests exceptions"
@@ -152,6 +160,86 @@ TEST(ExceptionTest, FromAWaiterOfAValueIsReportedAndTheOthersRun) {
   const std::string text = StderrOf([&value] { EXPECT_TRUE(value.emplace(1)); });
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(text, "purlin: exception in waiter: waiter boom\n");
+}
+
+TEST(ExceptionTest, LeavesTheUserContextAsItWas) {
+  const UserContext outer = UserContext::Create("outer");
+  const UserContext inner = UserContext::Create("inner");
+  const UserContextScope scope(outer);
+  auto throwing = WithUserContext(inner, [] { throw std::runtime_error("boom"); });
+  EXPECT_THROW(throwing(), std::runtime_error);
+  EXPECT_EQ(CurrentUserContext(), outer);
+  EventPromise promise("p");
+  promise.OnReady(throwing);
+  const std::string text = StderrOf([&promise] { EXPECT_TRUE(promise.SetReady()); });
+  EXPECT_EQ(text, "purlin: exception in waiter: boom\n");
+  EXPECT_EQ(CurrentUserContext(), outer);
+}
+
+TEST(ExceptionTest, FromAnOriginIsReportedAndSaid) {
+  const UserContext context = UserContext::Create([]() -> std::string { throw std::runtime_error("no text"); });
+  std::string rendered;
+  const std::string text = StderrOf([&] { rendered = context.DebugString(); });
+  EXPECT_EQ(text, "purlin: exception in user context: no text\n");
+  EXPECT_EQ(rendered, "(the closure that renders this context threw)");
+}
+
+TEST(ExceptionTest, FromACancelCallbackIsReportedAndTheOthersRun) {
+  const CancelSource source;
+  int ran = 0;
+  const CancelRegistration bad = source.token().OnCancel([] { throw std::runtime_error("cancel boom"); });
+  const CancelRegistration good = source.token().OnCancel([&ran] { ++ran; });
+  const std::string text = StderrOf([&source] { EXPECT_TRUE(source.Cancel()); });
+  EXPECT_EQ(text, "purlin: exception in callback: cancel boom\n");
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(ExceptionTest, FromASemaphoresCallbackGivesItsUnitsBack) {
+  const Semaphore semaphore("s", 1);
+  const std::string text = StderrOf([&] { semaphore.AcquireAsync(1, [](const StatusOr<Permit>&) { throw 1; }); });
+  EXPECT_EQ(text, "purlin: exception in callback: not a std::exception\n");
+  EXPECT_EQ(semaphore.available(), 1U);
+}
+
+TEST(ExceptionTest, FromATaskOfASerialQueueIsReportedUnderItsLabelAndTheNextOneRuns) {
+  SerialQueue queue = SerialQueue::Create(std::make_shared<InlineExecutor>()).value();
+  int ran = 0;
+  const std::string text = StderrOf([&] {
+    EXPECT_TRUE(queue.Schedule([] { throw std::runtime_error("boom"); }, "appending").ok());
+    EXPECT_TRUE(queue.Schedule([&ran] { ++ran; }).ok());
+  });
+  EXPECT_EQ(text, "purlin: exception in appending: boom\n");
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(ExceptionTest, FromATaskOfAnElasticPoolIsReportedUnderItsLabelAndTheNextOneRuns) {
+  ElasticPoolOptions options;
+  options.max_threads = 1;
+  ElasticPool pool = ElasticPool::Create(options).value();
+  std::atomic<int> ran{0};
+  const std::string text = StderrOf([&] {
+    EXPECT_TRUE(pool.Schedule([] { throw std::runtime_error("boom"); }, "loading").ok());
+    EXPECT_TRUE(pool.Schedule([&ran] { ran.fetch_add(1); }).ok());
+    EXPECT_TRUE(pool.Shutdown().ok());
+  });
+  EXPECT_EQ(text, "purlin: exception in loading: boom\n");
+  EXPECT_EQ(ran.load(), 1);
+}
+
+TEST(ExceptionTest, FromAnExecutorOfTheUsersIsAnErrorAndTheTaskIsDestroyed) {
+  struct Throwing final : Executor {
+    Status Execute(Task) override { throw std::runtime_error("executor boom"); }
+  };
+  SerialQueue queue = SerialQueue::Create(std::make_shared<Throwing>()).value();
+  EventPromise promise("owed");
+  const Event owed = promise.event();
+  Status status;
+  const std::string text =
+      StderrOf([&] { status = queue.Schedule([promise = std::move(promise)]() mutable { promise.SetReady(); }); });
+  EXPECT_TRUE(IsInternal(status)) << status;
+  EXPECT_EQ(text, "purlin: exception in Executor::Execute: executor boom\n");
+  EXPECT_TRUE(IsInternal(owed.error())) << owed.error();
+  EXPECT_FALSE(queue.HasBacklog());
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ struct ThreadState {
   std::uint32_t depth;
   /// Not 0 when waiters are queued until the nesting ends.
   std::uint32_t deferred;
-  /// The current user context, null for none. Its first word is its number.
+  /// The current user context, owned; null for none. Its first word is its number.
   const std::uint64_t* context;
   /// The coarse clock, in ms.
   const std::atomic<std::uint32_t>* now_ms;

@@ -12,6 +12,7 @@
 
 #include "purlin/internal/abi.h"
 #include "purlin/internal/thread_state.h"
+#include "purlin/internal/user_context.h"
 #include "purlin/label.h"
 #include "purlin/source_location.h"
 #include "purlin/status.h"
@@ -137,7 +138,8 @@ inline void RunCompletion(EventHeader* event, std::uintptr_t word) noexcept {
   if ((word & (kWaiterMask | kParkedBit)) == 0) return;
   auto* newest = reinterpret_cast<Waiter*>(word & kWaiterMask);  // NOLINT(performance-no-int-to-ptr)
   ThreadState& here = ThisThread();
-  if ((word & kParkedBit) != 0 || newest->next != nullptr || here.depth >= kMaxInlineDepth) {
+  // A waiter does not run in the context of whoever completes the event; if there is one, the library puts it aside.
+  if ((word & kParkedBit) != 0 || newest->next != nullptr || here.depth >= kMaxInlineDepth || here.context != nullptr) {
     return EventFinish(event, word);
   }
   ++here.depth;
@@ -160,8 +162,21 @@ inline void PublishReady(EventHeader* event) noexcept {
   RunCompletion(event, event->word.exchange(kStateReady, std::memory_order_acq_rel));
 }
 
+/// The error with the number of the user context in which the event was made, or else of the current one.
+inline Status InContextOf(const EventHeader* event, Status error) noexcept {
+  // Every header is the first member of a cell.
+  std::uint64_t id = reinterpret_cast<const EventCell*>(event)->context.load(std::memory_order_relaxed);
+  if (id == 0) {
+    const std::uint64_t* current = ThisThread().context;
+    if (current == nullptr) return error;
+    id = *current;
+  }
+  return Status::FromRep(AnnotateError(std::move(error).ReleaseRep(), id));
+}
+
 /// Claimed to error.
 inline void PublishError(EventHeader* event, Status error) noexcept {
+  error = InContextOf(event, std::move(error));
   event->error.store(std::move(error).ReleaseRep(), std::memory_order_relaxed);
   RunCompletion(event, event->word.exchange(kStateError, std::memory_order_acq_rel));
 }

@@ -10,6 +10,7 @@
 #include "purlin/internal/abi.h"
 #include "purlin/internal/guard.h"
 #include "purlin/internal/thread_state.h"
+#include "purlin/internal/user_context.h"
 #include "purlin/label.h"
 #include "purlin/version.h"
 
@@ -24,7 +25,7 @@ template <typename F>
 struct InlineTask {
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = std::launder(reinterpret_cast<F*>(self->storage));
-    if (op == TaskOp::kRun) Guarded("task", [&] { (*closure)(); });
+    if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
     closure->~F();
     FreeBlock(BlockClass::kNode, self);
   }
@@ -36,7 +37,7 @@ struct HeapTask {
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = nullptr;
     std::memcpy(&closure, self->storage, sizeof(closure));
-    if (op == TaskOp::kRun) Guarded("task", [&] { (*closure)(); });
+    if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
     delete closure;
     FreeBlock(BlockClass::kNode, self);
   }
@@ -44,7 +45,7 @@ struct HeapTask {
 
 /// A node that owns a copy of `closure` (or what was moved out of it).
 template <typename F>
-TaskNode* MakeTask(F&& closure, Label label) {
+TaskNode* MakeNode(F&& closure, Label label) {
   using Closure = std::decay_t<F>;
   constexpr bool kInline = sizeof(Closure) <= TaskNode::kInlineBytes && alignof(Closure) <= 8 &&
                            std::is_nothrow_constructible_v<Closure, F&&>;
@@ -62,6 +63,22 @@ TaskNode* MakeTask(F&& closure, Label label) {
     std::memcpy(node->storage, &owned, sizeof(owned));
     return node;
   }
+}
+
+/// See above; the closure will run in the user context that is current here.
+template <typename F>
+TaskNode* MakeTask(F&& closure, Label label) {
+  if (InContext()) return MakeNode(ContextClosure<std::decay_t<F>>(std::forward<F>(closure)), label);
+  return MakeNode(std::forward<F>(closure), label);
+}
+
+/// Runs the node in no user context but the one where its closure was made.
+inline void RunTask(TaskNode* node) noexcept {
+  if (InContext()) {
+    ContextScope none((UserContextRef(nullptr)));
+    return node->invoke(node, TaskOp::kRun);
+  }
+  node->invoke(node, TaskOp::kRun);
 }
 
 }  // namespace internal

@@ -15,6 +15,7 @@
 #include "purlin/internal/cell.h"
 #include "purlin/internal/guard.h"
 #include "purlin/internal/thread_state.h"
+#include "purlin/internal/user_context.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
 
@@ -73,6 +74,19 @@ struct ClosureWaiter {
                                    (std::is_nothrow_move_constructible_v<F> || !WithExceptions::value);
 };
 
+/// A node with a copy of `waiter` (or what was moved out of it), which will run in the user context that is current
+/// here.
+template <typename F>
+Waiter* NewWaiter(F&& waiter) {
+  using Closure = std::decay_t<F>;
+  static_assert(alignof(ClosureWaiter<Closure>) >= 8, "the low bits of a waiter's address carry the state");
+  if (InContext()) {
+    using InItsContext = ContextClosure<Closure>;
+    return &ClosureWaiter<InItsContext>::New(InItsContext(std::forward<F>(waiter)))->base;
+  }
+  return &ClosureWaiter<Closure>::New(std::forward<F>(waiter))->base;
+}
+
 /// Runs a closure whose event is terminal, here, unless too many of them are nested already. The closure may drop the
 /// last reference to `event`: nothing here touches the event after the call.
 template <typename F>
@@ -80,7 +94,7 @@ void RunWaiterNow(EventHeader* event, F&& waiter) {
   using Closure = std::decay_t<F>;
   ThreadState& here = ThisThread();
   if (here.depth >= kMaxInlineDepth) {
-    DeferWaiter(event, &ClosureWaiter<Closure>::New(std::forward<F>(waiter))->base);
+    DeferWaiter(event, NewWaiter(std::forward<F>(waiter)));
     return;
   }
   ++here.depth;
@@ -94,17 +108,15 @@ void RunWaiterNow(EventHeader* event, F&& waiter) {
 /// Attaches `waiter`, or runs it if the event is terminal. The caller holds a reference to `event`.
 template <typename F>
 void Attach(EventHeader* event, F&& waiter) {
-  using Closure = std::decay_t<F>;
   if (event == nullptr) return RunWaiterNow(event, std::forward<F>(waiter));
   std::uintptr_t word = event->word.load(std::memory_order_acquire);
   if ((word & kTerminalBit) != 0) return RunWaiterNow(event, std::forward<F>(waiter));
-  auto* node = ClosureWaiter<Closure>::New(std::forward<F>(waiter));
-  static_assert(alignof(ClosureWaiter<Closure>) >= 8, "the low bits of a waiter's address carry the state");
+  Waiter* node = NewWaiter(std::forward<F>(waiter));
   do {
     if ((word & kTerminalBit) != 0) {  // Lost the race against the completion.
-      return RunWaiterNow(event, [node, event] { node->base.invoke(&node->base, event); });
+      return RunWaiterNow(event, [node, event] { node->invoke(node, event); });
     }
-    node->base.next = reinterpret_cast<Waiter*>(word & kWaiterMask);  // NOLINT(performance-no-int-to-ptr)
+    node->next = reinterpret_cast<Waiter*>(word & kWaiterMask);  // NOLINT(performance-no-int-to-ptr)
     // Release publishes the node to the completing exchange (acquire); acquire on failure sees the completion.
   } while (!event->word.compare_exchange_weak(word, reinterpret_cast<std::uintptr_t>(node) | (word & ~kWaiterMask),
                                               std::memory_order_release, std::memory_order_acquire));

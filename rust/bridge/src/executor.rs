@@ -15,6 +15,7 @@ use purlin::{AsyncWorkRunner, Executor, Status, Task, ThreadPool, ThreadPoolOpti
 use crate::event;
 use crate::handle::{give_handle, release, retain};
 use crate::panic::guard;
+use crate::task_options::RawTaskOptions;
 
 /// What a `purlin::ThreadPoolAsyncWorkRunner` points to.
 pub struct ThreadPoolRep(pub(crate) ThreadPool);
@@ -56,7 +57,7 @@ fn thread_pool_describe(pool: &ThreadPoolRep, text: Pin<&mut CxxString>) {
 }
 
 /// The pointer that C++ takes over; null for OK.
-fn give(result: Result<(), Status>) -> *const StatusRep {
+pub(crate) fn give(result: Result<(), Status>) -> *const StatusRep {
     result.err().unwrap_or_default().into_raw()
 }
 
@@ -93,6 +94,20 @@ pub unsafe extern "C" fn purlin_thread_pool_execute(
     give(guard(|| unsafe { (*pool).0.execute(take(task)?) }))
 }
 
+/// Runs a task on the pool as the options say. Null, or an error, C++'s; then the task has been dropped.
+///
+/// # Safety
+/// As [`purlin_thread_pool_execute`]; the options are what their struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_execute_with(
+    pool: *const ThreadPoolRep,
+    task: *mut TaskNode,
+    options: &RawTaskOptions,
+) -> *const StatusRep {
+    // SAFETY: alive, and the caller's promises.
+    give(guard(|| unsafe { (*pool).0.execute_with(take(task)?, &options.get()) }))
+}
+
 /// Runs a task after events. Null, or an error, C++'s; then the task has been dropped.
 ///
 /// # Safety
@@ -110,9 +125,9 @@ pub unsafe extern "C" fn purlin_thread_pool_execute_when_ready(
 
 /// # Safety
 /// `task` is null or a node that the caller owns and gives up.
-unsafe fn take(task: *mut TaskNode) -> Result<Task, Status> {
+pub(crate) unsafe fn take(task: *mut TaskNode) -> Result<Task, Status> {
     if task.is_null() {
-        return Err(Status::invalid_argument("an empty task (moved from, or run) was given to a thread pool"));
+        return Err(Status::invalid_argument("an empty task (moved from, or run) was given to an executor"));
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { Task::from_raw(task) })

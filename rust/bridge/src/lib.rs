@@ -1,7 +1,8 @@
 //! Purlin for C++: converts, calls, converts. No logic, no threads, no state of its own.
 //!
 //! One module per public header. What is called often is a plain `extern "C"` function, declared by hand in
-//! `cpp/internal/abi_rust.h` ([`status`], [`slab`], [`event`], [`executor`]); everything else is a `#[cxx::bridge]`, whose C++ half
+//! `cpp/internal/abi_rust.h` ([`status`], [`slab`], [`event`], [`executor`] and the services over executors,
+//! [`user_context`]); everything else is a `#[cxx::bridge]`, whose C++ half
 //! `rust/bridgegen` writes to `cpp/generated/`. `docs/ffi.md` has the rules; in short:
 //!
 //! - Handles are pointers from `Arc::into_raw` (`handle`); C++ retains and releases, Rust makes and frees.
@@ -14,14 +15,23 @@
 
 pub mod abi;
 pub mod buffer;
+pub mod callback;
+pub mod cancel;
 pub mod client;
 pub mod device;
 pub mod dtype;
+pub mod elastic_pool;
 pub mod event;
 pub mod executor;
+pub mod foreign_executor;
 mod handle;
 mod panic;
 pub mod raw_buffer;
+pub mod semaphore;
+pub mod serial_queue;
 pub mod slab;
 pub mod status;
+pub mod task_options;
+pub mod timer;
 pub mod trace;
+pub mod user_context;

@@ -15,6 +15,7 @@
 //! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once; [`AsyncValue`]: with a value |
 //! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`]; cancellation, timers, semaphores, queues |
 //! | [`future`] | [`Future`], [`Promise`]: values that tasks compute; Rust's `async` on an [`Executor`] |
+//! | [`stall`] | [`dump_stalls`], [`Watchdog`]: why nothing happens |
 //! | [`dtype`], [`shape`] | [`DType`], [`Shape`]: what arrays are made of |
 //! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
 //! | [`device`] | [`Device`], [`MemorySpace`]: where memory is, and its books |
@@ -47,6 +48,8 @@ pub mod label;
 pub mod raw_buffer;
 pub mod shape;
 pub mod slab;
+#[cfg(not(any(loom, shuttle)))]
+pub mod stall;
 pub mod status;
 mod sync;
 // A recording is one per process, which models, that begin anew thousands of times, cannot have.
@@ -80,5 +83,7 @@ pub use future::{AlreadySet, Future, Joined, Promise, SharedPromise, future_on, 
 pub use label::Label;
 pub use raw_buffer::RawBuffer;
 pub use shape::Shape;
+#[cfg(not(any(loom, shuttle)))]
+pub use stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, dump_stalls, stalls};
 pub use status::{SourceLocation, Status, StatusCode, StatusOr};
 pub use user_context::{UserContext, UserContextScope, with_user_context};

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use purlin::{EventPromise, StatusCode, ThreadPool, ThreadPoolOptions, trace};
+use purlin::{EventPromise, StatusCode, ThreadPool, ThreadPoolOptions, UserContext, UserContextScope, trace};
 use serde_json::Value;
 use tracing::level_filters::LevelFilter;
 use tracing::{info, info_span, trace_span};
@@ -308,6 +308,33 @@ fn the_work_of_a_pool_is_seen() {
     assert_eq!(trace.thread_name(&run["tid"]), "pool/0");
     assert_eq!(schedule["tid"], wait["tid"], "both on this thread");
     assert!(interval(schedule).0 <= interval(run).0);
+}
+
+#[test]
+fn spans_carry_the_number_of_the_user_context_if_there_is_one() {
+    let turn = Turn::new();
+    let context = UserContext::new("train.py:42");
+    let trace = turn.record(|| {
+        let options = ThreadPoolOptions { thread_count: 1, name: "pool".to_owned() };
+        let pool = ThreadPool::new(&options).expect("a thread can be made");
+        let step = || {
+            EventPromise::new(c"waited for").event().wait_for(Duration::ZERO).expect_err("nobody sets it");
+        };
+        pool.schedule(c"plain", step).expect("the pool is open");
+        let scope = UserContextScope::new(context.clone());
+        pool.schedule(c"in context", step).expect("the pool is open");
+        drop(scope);
+        pool.shutdown().expect("this is no thread of the pool");
+    });
+    // Those that JavaScript would round are text.
+    let number = |id: &Value| id.to_string().trim_matches('"').parse().expect("a number");
+    let contexts = |name: &str| -> Vec<Option<u64>> {
+        let found = trace.records().filter(|record| record["name"] == name);
+        found.map(|record| record["args"].get("context").map(|id| number(id))).collect()
+    };
+    assert_eq!(contexts("schedule"), [None, Some(context.id())]);
+    assert!(contexts("wait").contains(&Some(context.id())), "it was carried to the worker: {}", trace.text);
+    assert!(contexts("wait").contains(&None), "{}", trace.text);
 }
 
 #[test]

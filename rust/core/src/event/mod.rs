@@ -52,9 +52,9 @@ pub(crate) use park::{sleepers, slept_on};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use pending::{Debt, Pending, pending};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use sleepers::Sleeper;
-#[cfg(not(any(loom, shuttle)))]
 pub use poll::EventFuture;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use sleepers::Sleeper;
 pub(crate) use value::guarded;
 pub use value::{AsyncValue, AsyncValueRef};
 
@@ -133,6 +133,14 @@ impl Event {
     #[must_use]
     pub fn error(&self) -> Status {
         self.header().map_or(Status::OK, EventHeader::error)
+    }
+
+    /// Makes a pending event fail, past its promise: for watchdogs. False, and nothing changes, if it was set before. An OK
+    /// `error` does nothing.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn poison(&self, error: Status) -> bool {
+        // SAFETY: our reference keeps the event alive.
+        self.0.is_some() && !error.ok() && unsafe { raw::set_error(self.as_raw(), error) }
     }
 
     /// What the event was named.

@@ -27,6 +27,8 @@ pub(crate) struct Pending {
     pub(crate) address: usize,
     pub(crate) label: Label,
     pub(crate) location: SourceLocation,
+    /// When it was made, by the coarse clock.
+    pub(crate) born_ms: u32,
     /// At most this old; see `slab/clock.rs`.
     pub(crate) age: Duration,
     /// The number of its user context; 0 for none.
@@ -61,11 +63,13 @@ fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
         return None;
     }
     let debt = cell.header.error.load(Relaxed).addr();
-    let age_ms = now_ms.wrapping_sub(cell.born_ms.load(Relaxed));
+    let born_ms = cell.born_ms.load(Relaxed);
+    let age_ms = now_ms.wrapping_sub(born_ms);
     let event = Pending {
         address: ptr::from_ref(cell).addr(),
         label: cell.label(),
         location: cell.location(),
+        born_ms,
         // An event that is younger than our look at the clock.
         age: Duration::from_millis(if age_ms > u32::MAX / 2 { 0 } else { u64::from(age_ms) }),
         context: cell.context.load(Relaxed),
@@ -79,6 +83,6 @@ fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
     // The cell may have become another event meanwhile: then at least one of these differs, or nothing that matters.
     let same = cell.header.word.load(Acquire) & !(WAITER_MASK | PARKED_BIT) == word & !(WAITER_MASK | PARKED_BIT)
         && cell.header.error.load(Relaxed).addr() == debt
-        && now_ms.wrapping_sub(cell.born_ms.load(Relaxed)) == age_ms;
+        && cell.born_ms.load(Relaxed) == born_ms;
     same.then_some(event)
 }

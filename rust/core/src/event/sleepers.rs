@@ -61,9 +61,6 @@ impl Sleepers {
 
     /// The event at that address, if somebody sleeps on it.
     pub(super) fn on(&self, event: usize) -> Option<*mut EventHeader> {
-        self.entries
-            .iter()
-            .any(|(_, sleeper)| sleeper.event == event)
-            .then(|| ptr::with_exposed_provenance_mut(event))
+        self.entries.iter().any(|(_, sleeper)| sleeper.event == event).then(|| ptr::with_exposed_provenance_mut(event))
     }
 }

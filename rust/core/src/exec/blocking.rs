@@ -65,6 +65,12 @@ impl Roles {
         Self { state: Mutex::new(state), called: Condvar::new(), surplus: AtomicBool::new(false), thread_count }
     }
 
+    /// How many work and wait, in words.
+    pub(super) fn describe(&self) -> String {
+        let state = self.state.lock();
+        format!("{} present of which {} are blocked, {} spares rest", state.present, state.blocked, state.resting)
+    }
+
     pub(super) fn surplus(&self) -> bool {
         self.surplus.load(Relaxed)
     }

@@ -250,10 +250,14 @@ impl Shared {
     }
 
     fn call(&self, callback: Box<dyn FnOnce(&Status) + Send>, end: &End) {
-        contained("cancel callback", self.label, || match end {
-            End::Cancelled(reason) => callback(reason),
-            End::Retired => drop(callback),
-        });
+        contained(
+            "cancel callback",
+            || self.label,
+            || match end {
+                End::Cancelled(reason) => callback(reason),
+                End::Retired => drop(callback),
+            },
+        );
     }
 }
 

@@ -8,10 +8,10 @@ use crate::label::Label;
 
 /// Calls `f`; false if it panicked. The panic hook has then told the place and the message; this tells whose code it was,
 /// on stderr and to whoever listens to `tracing`.
-pub(super) fn contained(what: &str, label: Label, f: impl FnOnce()) -> bool {
+pub(super) fn contained(what: &str, label: impl FnOnce() -> Label, f: impl FnOnce()) -> bool {
     // Unwind safety: what `f` borrows is either given up by the caller or left as a panic of its owner left it.
     let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else { return true };
-    let message = message(&*payload);
+    let (label, message) = (label(), message(&*payload));
     tracing::error!(target: "purlin", %label, message, "a {what} panicked");
     // A closed stderr is no reason to fail.
     let _ = writeln!(io::stderr(), "purlin: panic in {what} '{label}': {message}");
@@ -32,8 +32,8 @@ mod tests {
 
     #[test]
     fn says_whether_it_panicked_and_swallows_it() {
-        assert!(contained("callback", Label::new(c"fine"), || ()));
-        assert!(!contained("callback", Label::new(c"broken"), || panic!("expected by a test")));
+        assert!(contained("callback", || Label::new(c"fine"), || ()));
+        assert!(!contained("callback", || Label::new(c"broken"), || panic!("expected by a test")));
     }
 
     #[test]
@@ -44,6 +44,6 @@ mod tests {
                 panic!("expected by a test, from a destructor");
             }
         }
-        assert!(!contained("callback", Label::default(), || std::panic::panic_any(Bomb)));
+        assert!(!contained("callback", Label::default, || std::panic::panic_any(Bomb)));
     }
 }

@@ -1,6 +1,6 @@
 //! An executor without threads: a task runs on the thread that gives it.
 //!
-//! Tasks that give further tasks nest at most [`MAX_DEPTH`] deep on a thread; beyond that they queue and run, in order,
+//! Tasks that give further tasks nest at most `MAX_DEPTH` deep on a thread; beyond that they queue and run, in order,
 //! when the outermost one returns. So a chain of a million tasks needs no more stack than one of ten, and a task has
 //! always been run when the outermost call of [`execute`](Executor::execute) on its thread returns.
 

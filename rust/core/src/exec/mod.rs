@@ -10,12 +10,15 @@
 //!
 //! Services over any executor: `options.rs` what may be said about a task, `cancel.rs` calling it off, `timer` deadlines,
 //! `semaphore.rs` how much at a time. Other executors: `inline.rs`, `serial_queue.rs`, `elastic_pool.rs`. `guard.rs` calls
-//! strangers for them.
+//! strangers for them, `census.rs` knows all executors.
 
 #![allow(unsafe_code, reason = "tasks are intrusive and shared with C++; loops lend their body to other threads")]
 
 mod blocking;
 pub mod cancel;
+// Statics, which models cannot have.
+#[cfg_attr(any(loom, shuttle), path = "census_model.rs")]
+pub(crate) mod census;
 mod deque;
 // Threads of std, which models cannot explore.
 #[cfg(not(any(loom, shuttle)))]

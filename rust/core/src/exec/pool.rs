@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use super::parallelism::Parallelism;
 use super::threads::{self, Starter};
 use super::worker::Shared;
-use super::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions, fork, fork_join, parallel_for};
+use super::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions, census, fork, fork_join, parallel_for};
 use crate::event::{Event, when_all};
 use crate::label::Label;
 use crate::status::{Status, StatusCode, StatusOr};
@@ -121,6 +121,7 @@ impl ThreadPool {
         let shared = Shared::new(name, thread_count, thread_count.clamp(SPARES.0, SPARES.1), starter);
         let pool = Self(Arc::new(Handle { shared, gave_up: AtomicBool::new(false), name: name.clone(), reason }));
         let shared = &pool.0.shared;
+        census::enlist(Arc::downgrade(&(Arc::clone(shared) as Arc<dyn census::Occupied>)));
         // On an error the pool is dropped, which stops and joins the threads that did start.
         let started = (0..thread_count).try_for_each(|index| {
             shared.start(index).map_err(|error| {

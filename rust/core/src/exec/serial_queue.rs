@@ -19,6 +19,7 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 
+use super::census::{self, Occupation, Occupied};
 use super::{Executor, Task};
 use crate::event::{Event, EventPromise};
 use crate::label::Label;
@@ -46,6 +47,8 @@ struct State {
     entries: VecDeque<Entry>,
     /// A pump exists.
     pumping: bool,
+    /// The task that runs.
+    running: Option<usize>,
     /// The pump came back to the frame that gave it away, on the same thread.
     handed_back: bool,
     closed: bool,
@@ -65,7 +68,9 @@ impl SerialQueue {
     #[must_use]
     pub fn new(label: impl Into<Label>, executor: Arc<dyn Executor>) -> Self {
         let shared = Shared { label: label.into(), executor, state: Mutex::new(State::default()) };
-        Self(Arc::new(Handle(Arc::new(shared))))
+        let shared = Arc::new(shared);
+        census::enlist(Arc::downgrade(&(Arc::clone(&shared) as Arc<dyn Occupied>)));
+        Self(Arc::new(Handle(shared)))
     }
 
     /// [`Executor::execute`], with a closure and its label.
@@ -221,6 +226,10 @@ impl Shared {
         let mut state = self.state.lock();
         let entry = state.entries.pop_front();
         state.pumping = entry.is_some();
+        state.running = match &entry {
+            Some(Entry::Task(task)) => Some(task.number()),
+            _ => None,
+        };
         entry
     }
 
@@ -253,6 +262,20 @@ impl Shared {
     fn is_current(self: &Arc<Self>) -> bool {
         let here = Arc::as_ptr(self).addr();
         PUMPS.try_with(|pumps| pumps.borrow().contains(&here)).unwrap_or(false)
+    }
+}
+
+impl Occupied for Shared {
+    fn occupation(&self) -> Occupation {
+        let state = self.state.lock();
+        let numbers = state.entries.iter().filter_map(|entry| match entry {
+            Entry::Task(task) => Some(task.number()),
+            Entry::Drained(_) => None,
+        });
+        let queued: Vec<_> = numbers.collect();
+        let doing = if state.running.is_some() { "one runs" } else { "none runs" };
+        let text = format!("queue '{}': {} tasks queued, {doing}", self.label, queued.len());
+        Occupation { text, running: state.running, queued }
     }
 }
 

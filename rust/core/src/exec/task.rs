@@ -7,9 +7,9 @@
 use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 
+use super::guard::contained;
 use crate::label::Label;
 use crate::slab::{self, Class};
 use crate::user_context::{self, UserContext, with_user_context};
@@ -181,8 +181,8 @@ const fn fits_inline<F>() -> bool {
 
 unsafe extern "C" fn invoke_inline<F: FnOnce()>(node: *mut TaskNode, op: TaskOp) {
     // SAFETY: with_closure() wrote an F into the storage of a node that is ours now; it is read once.
-    let closure = unsafe { (&raw const (*node).storage).cast::<F>().read() };
-    consume(closure, op);
+    let (closure, label) = unsafe { ((&raw const (*node).storage).cast::<F>().read(), label_of(node)) };
+    consume(closure, label, op);
     // Not before: the address is the task's number.
     // SAFETY: the node is ours, and its closure is gone.
     unsafe { free(node) };
@@ -190,21 +190,30 @@ unsafe extern "C" fn invoke_inline<F: FnOnce()>(node: *mut TaskNode, op: TaskOp)
 
 unsafe extern "C" fn invoke_boxed<F: FnOnce()>(node: *mut TaskNode, op: TaskOp) {
     // SAFETY: with_closure() wrote the address of a leaked box into the storage of a node that is ours now.
-    let closure = unsafe { Box::from_raw((&raw const (*node).storage).cast::<*mut F>().read()) };
-    consume(closure, op);
+    let (closure, label) =
+        unsafe { (Box::from_raw((&raw const (*node).storage).cast::<*mut F>().read()), label_of(node)) };
+    consume(closure, label, op);
     // SAFETY: as in invoke_inline().
     unsafe { free(node) };
 }
 
-/// Calls or drops a closure; a panic is reported by the panic hook and in the trace, and goes no further.
-fn consume(closure: impl FnOnce(), op: TaskOp) {
-    let consumed = catch_unwind(AssertUnwindSafe(|| match op {
+/// The label of a complete node, unread: most tasks are never asked.
+///
+/// # Safety
+/// `node` is complete.
+unsafe fn label_of(node: *mut TaskNode) -> *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe { (&raw const (*node).label).read() }
+}
+
+/// Calls or drops a closure; a panic is reported by the panic hook, with the task's name, and goes no further.
+fn consume(closure: impl FnOnce(), label: *const c_char, op: TaskOp) {
+    let consume = || match op {
         TaskOp::Run => closure(),
         TaskOp::Drop => drop(closure),
-    }));
-    if consumed.is_err() {
-        tracing::error!(target: "purlin", "a task panicked");
-    }
+    };
+    // SAFETY: a label is a static string with a NUL.
+    contained("task", || Label::new(unsafe { CStr::from_ptr(label) }), consume);
 }
 
 #[cfg(test)]

@@ -26,6 +26,11 @@ impl Threads {
         Self { name: name.to_owned(), starter, started: Mutex::new(Vec::new()) }
     }
 
+    /// The pool's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Starts thread `name/index`.
     pub(super) fn start(&self, index: usize, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         if let Some(thread) = (self.starter)(format!("{}/{index}", self.name), Box::new(work))? {

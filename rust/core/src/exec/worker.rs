@@ -15,6 +15,7 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use super::blocking::{self, Roles};
+use super::census::{Occupation, Occupied};
 use super::deque::Deque;
 use super::idle::Idle;
 use super::injector::{BATCH, Injector};
@@ -190,7 +191,6 @@ impl Shared {
         let _span =
             tracing::trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
         self.push(task, priority)?;
-        use crate::user_context::current_id;
         self.idle.wake_one();
         Ok(())
     }
@@ -407,6 +407,22 @@ impl Worker {
             let worker = CURRENT.with(Cell::get).as_ref()?;
             Some(f(&*worker.shared, worker))
         }
+    }
+}
+
+impl Occupied for Shared {
+    fn occupation(&self) -> Occupation {
+        let running: Vec<_> = self.running().iter().map(|label| format!("'{label}'")).collect();
+        let queued = if self.has_work() { "tasks are queued" } else { "no task is queued" };
+        let running =
+            if running.is_empty() { "nothing runs".to_owned() } else { format!("running {}", running.join(", ")) };
+        let text = format!(
+            "pool '{}': {} threads, {}; {running}; {queued}",
+            self.threads.name(),
+            self.thread_count,
+            self.roles.describe()
+        );
+        Occupation { text, ..Default::default() }
     }
 }
 

@@ -246,7 +246,7 @@ impl Drop for Timer {
 
 impl Waiting {
     fn end(self, outcome: Status) {
-        contained("timer", self.label, || (self.action)(outcome));
+        contained("timer", || self.label, || (self.action)(outcome));
     }
 }
 

@@ -1,0 +1,61 @@
+#include "purlin/elastic_pool.h"
+
+#include <utility>
+
+#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/deadline.h"
+
+namespace purlin {
+inline namespace v0 {
+
+StatusOr<ElasticPool> ElasticPool::Create(const ElasticPoolOptions& options) {
+  const internal::StatusRep* error = nullptr;
+  const internal::ElasticPoolRep* rep =
+      internal::purlin_elastic_pool_new(options.max_threads, options.idle_timeout.count(), options.stack_size_bytes,
+                                        options.name.data(), options.name.size(), &error);
+  if (rep == nullptr) return Status::FromRep(error);
+  return ElasticPool(rep);
+}
+
+ElasticPool::ElasticPool(const ElasticPool& other) noexcept : Executor(other), rep_(other.rep_) {
+  if (rep_ != nullptr) internal::purlin_elastic_pool_retain(rep_);
+}
+
+ElasticPool::ElasticPool(ElasticPool&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+
+ElasticPool& ElasticPool::operator=(const ElasticPool& other) noexcept {
+  ElasticPool copy(other);
+  std::swap(rep_, copy.rep_);
+  return *this;
+}
+
+ElasticPool& ElasticPool::operator=(ElasticPool&& other) noexcept {
+  ElasticPool taken(std::move(other));
+  std::swap(rep_, taken.rep_);
+  return *this;
+}
+
+ElasticPool::~ElasticPool() {
+  if (rep_ != nullptr) internal::purlin_elastic_pool_release(rep_);
+}
+
+Status ElasticPool::Execute(Task task) {
+  return Status::FromRep(internal::purlin_elastic_pool_execute(rep_, std::move(task).Release()));
+}
+
+std::size_t ElasticPool::NumThreads() const noexcept { return internal::purlin_elastic_pool_num_threads(rep_); }
+
+std::size_t ElasticPool::NumIdle() const noexcept { return internal::purlin_elastic_pool_num_idle(rep_); }
+
+Status ElasticPool::Shutdown() { return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 0, 0)); }
+
+Status ElasticPool::ShutdownCancelPending() {
+  return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 1, 0));
+}
+
+Status ElasticPool::ShutdownBy(std::chrono::steady_clock::time_point deadline) {
+  return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 2, internal::NanosecondsUntil(deadline)));
+}
+
+}  // namespace v0
+}  // namespace purlin

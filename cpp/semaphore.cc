@@ -1,0 +1,69 @@
+#include "purlin/semaphore.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "cpp/internal/abi_rust.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace {
+
+StatusOr<Permit> ToPermit(internal::PermitRep* rep, const internal::StatusRep* error) {
+  if (rep == nullptr) return Status::FromRep(error);
+  return Permit::Adopt(rep);
+}
+
+}  // namespace
+
+std::size_t Permit::amount() const noexcept { return rep_ == nullptr ? 0 : internal::purlin_permit_amount(rep_); }
+
+void Permit::Release() noexcept {
+  if (internal::PermitRep* rep = std::exchange(rep_, nullptr)) internal::purlin_permit_release(rep);
+}
+
+Semaphore::Semaphore(Label label, std::size_t capacity) noexcept
+    : rep_(internal::purlin_semaphore_new(label.c_str(), capacity)) {}
+
+Semaphore::Semaphore(const Semaphore& other) noexcept : rep_(other.rep_) {
+  if (rep_ != nullptr) internal::purlin_semaphore_retain(rep_);
+}
+
+Semaphore::~Semaphore() {
+  if (rep_ != nullptr) internal::purlin_semaphore_release(rep_);
+}
+
+std::size_t Semaphore::capacity() const noexcept { return internal::purlin_semaphore_capacity(rep_); }
+
+std::size_t Semaphore::available() const noexcept { return internal::purlin_semaphore_available(rep_); }
+
+std::size_t Semaphore::waiting() const noexcept { return internal::purlin_semaphore_waiting(rep_); }
+
+StatusOr<Permit> Semaphore::TryAcquire(std::size_t amount) const {
+  const internal::StatusRep* error = nullptr;
+  internal::PermitRep* permit = internal::purlin_semaphore_try_acquire(rep_, amount, &error);
+  return ToPermit(permit, error);
+}
+
+StatusOr<Permit> Semaphore::Acquire(std::size_t amount, const CancelToken& cancel) const {
+  const internal::StatusRep* error = nullptr;
+  internal::PermitRep* permit = internal::purlin_semaphore_acquire(rep_, amount, -1, cancel.rep(), &error);
+  return ToPermit(permit, error);
+}
+
+StatusOr<Permit> Semaphore::AcquireFor(std::size_t amount, std::chrono::nanoseconds timeout,
+                                       const CancelToken& cancel) const {
+  const internal::StatusRep* error = nullptr;
+  const std::int64_t timeout_ns = timeout.count() < 0 ? 0 : timeout.count();
+  internal::PermitRep* permit = internal::purlin_semaphore_acquire(rep_, amount, timeout_ns, cancel.rep(), &error);
+  return ToPermit(permit, error);
+}
+
+void Semaphore::AcquireAsyncRaw(std::size_t amount, const CancelToken& cancel, internal::Callback callback) const {
+  internal::purlin_semaphore_acquire_async(rep_, amount, cancel.rep(), callback);
+}
+
+void Semaphore::Close() const noexcept { internal::purlin_semaphore_close(rep_); }
+
+}  // namespace v0
+}  // namespace purlin

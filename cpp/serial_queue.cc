@@ -1,0 +1,54 @@
+#include "purlin/serial_queue.h"
+
+#include <utility>
+
+#include "cpp/internal/abi_rust.h"
+
+namespace purlin {
+inline namespace v0 {
+
+const internal::SerialQueueRep* SerialQueue::New(internal::ExecutorRef executor, Label label) noexcept {
+  return internal::purlin_serial_queue_new(label.c_str(), executor);
+}
+
+SerialQueue::SerialQueue(const ThreadPoolAsyncWorkRunner& pool, Label label) noexcept
+    : rep_(internal::purlin_serial_queue_new_on_pool(label.c_str(), pool.rep_)) {}
+
+SerialQueue::SerialQueue(const SerialQueue& other) noexcept : Executor(other), rep_(other.rep_) {
+  if (rep_ != nullptr) internal::purlin_serial_queue_retain(rep_);
+}
+
+SerialQueue::SerialQueue(SerialQueue&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+
+SerialQueue& SerialQueue::operator=(const SerialQueue& other) noexcept {
+  SerialQueue copy(other);
+  std::swap(rep_, copy.rep_);
+  return *this;
+}
+
+SerialQueue& SerialQueue::operator=(SerialQueue&& other) noexcept {
+  SerialQueue taken(std::move(other));
+  std::swap(rep_, taken.rep_);
+  return *this;
+}
+
+SerialQueue::~SerialQueue() {
+  if (rep_ != nullptr) internal::purlin_serial_queue_release(rep_);
+}
+
+Status SerialQueue::Execute(Task task) {
+  return Status::FromRep(internal::purlin_serial_queue_execute(rep_, std::move(task).Release()));
+}
+
+Event SerialQueue::Drained() const noexcept { return Event::Adopt(internal::purlin_serial_queue_drained(rep_)); }
+
+Status SerialQueue::Drain() const noexcept { return Status::FromRep(internal::purlin_serial_queue_drain(rep_)); }
+
+bool SerialQueue::HasBacklog() const noexcept { return internal::purlin_serial_queue_has_backlog(rep_); }
+
+void SerialQueue::Close() const noexcept { internal::purlin_serial_queue_close(rep_); }
+
+std::size_t SerialQueue::CancelPending() const noexcept { return internal::purlin_serial_queue_cancel_pending(rep_); }
+
+}  // namespace v0
+}  // namespace purlin

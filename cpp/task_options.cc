@@ -1,0 +1,25 @@
+#include "purlin/task_options.h"
+
+#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/task_options.h"
+
+namespace purlin {
+inline namespace v0 {
+
+DroppedTasks CountDroppedTasks() noexcept {
+  DroppedTasks dropped;
+  internal::purlin_dropped_tasks(&dropped.cancelled, &dropped.late);
+  return dropped;
+}
+
+namespace internal {
+
+TaskNode* ApplyTaskOptions(TaskNode* task, const TaskOptions& options, const StatusRep** error) noexcept {
+  const PurlinTaskOptions raw = ToRust(options);
+  return purlin_task_apply_options(task, &raw, error);
+}
+
+}  // namespace internal
+
+}  // namespace v0
+}  // namespace purlin

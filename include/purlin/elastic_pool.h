@@ -1,0 +1,88 @@
+// Purlin: threads for work that blocks: as many as there are tasks at a time, up to a cap; they go when they are idle.
+#ifndef PURLIN_ELASTIC_POOL_H_
+#define PURLIN_ELASTIC_POOL_H_
+
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "purlin/executor.h"
+#include "purlin/export.h"
+#include "purlin/label.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+namespace internal {
+struct ElasticPoolRep;
+}  // namespace internal
+
+/// How to make a pool.
+struct ElasticPoolOptions {
+  /// The most threads at a time, 1 to 4096.
+  std::size_t max_threads = 256;
+  /// How long a thread without work stays; negative counts as zero.
+  std::chrono::nanoseconds idle_timeout = std::chrono::seconds(10);
+  /// Bytes of stack per thread, at most 1 TiB; 0 takes 2 MiB.
+  std::size_t stack_size_bytes = 0;
+  /// Threads are named `name/0`, `name/1`, ... and cut to the kernel's 15 bytes.
+  std::string_view name = "purlin-elastic";
+};
+
+/// A handle; copies share the pool, and the last one drains it and joins its threads. Any thread. A task goes to an
+/// idle thread if there is one; otherwise a thread is started for it, or, at the cap, it waits, first in, first out.
+class PURLIN_API ElasticPool final : public Executor {
+ public:
+  /// A pool without threads; the first task starts one. kInvalidArgument: no threads or more than 4096, a stack of more
+  /// than 1 TiB, an empty name, or one with a NUL or bytes that are not UTF-8.
+  PURLIN_API static StatusOr<ElasticPool> Create(const ElasticPoolOptions& options);
+
+  /// Another handle to the same pool.
+  PURLIN_API ElasticPool(const ElasticPool& other) noexcept;
+  /// Takes the handle; `other` may only be assigned to or destroyed.
+  PURLIN_API ElasticPool(ElasticPool&& other) noexcept;
+  /// See the constructors.
+  PURLIN_API ElasticPool& operator=(const ElasticPool& other) noexcept;
+  /// See the constructors.
+  PURLIN_API ElasticPool& operator=(ElasticPool&& other) noexcept;
+  /// The last handle blocks until queued tasks have run and the threads are joined; in a task of the pool it does not
+  /// wait, and the threads end on their own.
+  PURLIN_API ~ElasticPool() override;
+
+  /// Any thread, also a task of this pool. kCancelled after a shutdown began; kResourceExhausted: the pool has no
+  /// thread and the system refused one (with at least one thread, the task waits for it). Then the task has been
+  /// destroyed uncalled.
+  PURLIN_API Status Execute(Task task) override;
+  /// Execute, with a closure and a label.
+  template <typename F>
+  Status Schedule(F&& closure, Label label = Label("task")) {
+    return Execute(Task(std::forward<F>(closure), label));
+  }
+
+  /// Threads at this moment.
+  [[nodiscard]] PURLIN_API std::size_t NumThreads() const noexcept;
+  /// Threads that wait for work at this moment.
+  [[nodiscard]] PURLIN_API std::size_t NumIdle() const noexcept;
+
+  /// 1. Refuses new tasks (kCancelled). 2. Runs what is queued. 3. Joins the threads. Blocks until done; a second call
+  /// waits too. kFailedPrecondition, and nothing happens, on a thread of this pool.
+  PURLIN_API Status Shutdown();
+  /// As Shutdown(), but step 2 destroys what is queued, uncalled.
+  PURLIN_API Status ShutdownCancelPending();
+  /// As Shutdown(), until `deadline`: then what is left in the queue is destroyed uncalled, tasks that run are left to
+  /// themselves, and the answer is kDeadlineExceeded, with their numbers.
+  PURLIN_API Status ShutdownBy(std::chrono::steady_clock::time_point deadline);
+
+ private:
+  explicit ElasticPool(const internal::ElasticPoolRep* rep) noexcept : rep_(rep) {}
+  const internal::ElasticPoolRep* rep_;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_ELASTIC_POOL_H_

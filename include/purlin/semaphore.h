@@ -1,0 +1,129 @@
+// Purlin: a number of units, taken and given back: how many launches may be in flight, how many bytes on their way.
+//
+//   purlin::Semaphore launches("launches", 32);
+//   purlin::StatusOr<purlin::Permit> permit = launches.Acquire(1);   // given back when `permit` goes
+//
+// First come, first served: an acquisition that could be granted still waits behind an earlier, larger one, so large
+// ones do not starve. Units return only by destroying their Permit, so there are never more than the capacity.
+#ifndef PURLIN_SEMAPHORE_H_
+#define PURLIN_SEMAPHORE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "purlin/cancel.h"
+#include "purlin/export.h"
+#include "purlin/internal/callback.h"
+#include "purlin/label.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+namespace internal {
+struct PermitRep;
+struct SemaphoreRep;
+}  // namespace internal
+
+/// Units that were granted. Move-only, one word; may outlive every handle to the semaphore.
+class [[nodiscard]] Permit final {
+ public:
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+  /// Leaves `other` without units.
+  Permit(Permit&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// Gives back the units that were here.
+  Permit& operator=(Permit&& other) noexcept {
+    Permit taken(std::move(other));
+    std::swap(rep_, taken.rep_);
+    return *this;
+  }
+  /// As Release().
+  ~Permit() { Release(); }
+
+  /// How many units it stands for; 0 once moved from or released.
+  [[nodiscard]] PURLIN_API std::size_t amount() const noexcept;
+  /// Gives the units back, which may grant others theirs: their callbacks run here. Again: nothing happens.
+  PURLIN_API void Release() noexcept;
+
+  /// For Purlin's own files.
+  static Permit Adopt(internal::PermitRep* rep) noexcept { return Permit(rep); }
+
+ private:
+  explicit Permit(internal::PermitRep* rep) noexcept : rep_(rep) {}
+  internal::PermitRep* rep_;
+};
+
+/// A handle; copies share the units. Any thread.
+class Semaphore final {
+ public:
+  /// `capacity` units, all free. `label` (static storage) names it in errors.
+  PURLIN_API explicit Semaphore(Label label, std::size_t capacity) noexcept;
+  /// Another handle to the same units.
+  PURLIN_API Semaphore(const Semaphore& other) noexcept;
+  /// Leaves `other` empty: it may only be assigned to or destroyed.
+  Semaphore(Semaphore&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// See the constructors.
+  Semaphore& operator=(const Semaphore& other) noexcept {
+    Semaphore copy(other);
+    std::swap(rep_, copy.rep_);
+    return *this;
+  }
+  /// See the constructors.
+  Semaphore& operator=(Semaphore&& other) noexcept {
+    Semaphore taken(std::move(other));
+    std::swap(rep_, taken.rep_);
+    return *this;
+  }
+  PURLIN_API ~Semaphore();
+
+  /// All units, taken or not.
+  [[nodiscard]] PURLIN_API std::size_t capacity() const noexcept;
+  /// Units that nobody holds now; another thread may take them before you.
+  [[nodiscard]] PURLIN_API std::size_t available() const noexcept;
+  /// Acquisitions in the queue now.
+  [[nodiscard]] PURLIN_API std::size_t waiting() const noexcept;
+
+  /// Takes `amount` units now, never blocks. kUnavailable: too few are free, or somebody waits already;
+  /// kInvalidArgument: amount > capacity(); kCancelled: closed.
+  PURLIN_API StatusOr<Permit> TryAcquire(std::size_t amount) const;
+  /// Takes `amount` units and blocks until it has them. kInvalidArgument: amount > capacity(); kCancelled: closed, or
+  /// `cancel` was cancelled, before or while this waited.
+  PURLIN_API StatusOr<Permit> Acquire(std::size_t amount, const CancelToken& cancel = CancelToken()) const;
+  /// As Acquire, for at most `timeout` (negative counts as zero) of the monotonic clock; then kDeadlineExceeded.
+  PURLIN_API StatusOr<Permit> AcquireFor(std::size_t amount, std::chrono::nanoseconds timeout,
+                                         const CancelToken& cancel = CancelToken()) const;
+
+  /// Joins the queue and calls `callback(purlin::StatusOr<purlin::Permit>)` exactly once, with what Acquire would
+  /// answer: on the thread that gave the units back, closed or cancelled, or here and now. Never blocks. Nesting is
+  /// bounded as for waiters of events. If the callback throws, that is reported and the units go back.
+  template <typename F>
+  void AcquireAsync(std::size_t amount, F&& callback, const CancelToken& cancel = CancelToken()) const {
+    using Closure = std::decay_t<F>;
+    static_assert(std::is_invocable_v<Closure&, StatusOr<Permit>>, "called as f(purlin::StatusOr<purlin::Permit>)");
+    AcquireAsyncRaw(amount, cancel,
+                    internal::MakeCallback([closure = Closure(std::forward<F>(callback))](
+                                               const internal::StatusRep* error, const void* value) mutable {
+                      if (error != nullptr) return closure(StatusOr<Permit>(Status::FromRep(error)));
+                      auto* permit = const_cast<internal::PermitRep*>(static_cast<const internal::PermitRep*>(value));
+                      return closure(StatusOr<Permit>(Permit::Adopt(permit)));
+                    }));
+  }
+
+  /// Fails what waits and what comes, with kCancelled; callbacks run here. Permits stay valid. Again: nothing happens.
+  PURLIN_API void Close() const noexcept;
+
+ private:
+  PURLIN_API void AcquireAsyncRaw(std::size_t amount, const CancelToken& cancel, internal::Callback callback) const;
+
+  const internal::SemaphoreRep* rep_;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_SEMAPHORE_H_

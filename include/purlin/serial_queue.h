@@ -1,0 +1,91 @@
+// Purlin: tasks one at a time, in the order in which they were scheduled, on threads of any executor.
+//
+//   purlin::StatusOr<purlin::SerialQueue> queue = purlin::SerialQueue::Create(std::make_shared<MyExecutor>());
+//   purlin::Status status = queue->Schedule([] { Append(); });
+//
+// Closing: 1. New tasks are refused with kCancelled and destroyed. 2. What is queued still runs, in order, on the
+// executor's threads. The last handle closes and does not wait: Drain() first if you must know the end. If the executor
+// refuses or drops the queue, its tasks are destroyed uncalled, so what they owed is told.
+//
+// Memory order: what a task did is visible to the next one, whatever threads they run on.
+#ifndef PURLIN_SERIAL_QUEUE_H_
+#define PURLIN_SERIAL_QUEUE_H_
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "purlin/event.h"
+#include "purlin/executor.h"
+#include "purlin/export.h"
+#include "purlin/internal/executor_ref.h"
+#include "purlin/label.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+namespace internal {
+struct SerialQueueRep;
+}  // namespace internal
+
+/// A handle; copies share the queue. Any thread. A queue runs at most 64 tasks before it lets others of its executor
+/// have the thread. A task that throws is reported and the next one runs.
+class PURLIN_API SerialQueue final : public Executor {
+ public:
+  /// An empty queue over an executor of yours, which it keeps while it has work or handles: the last reference may go
+  /// on a thread of the executor. kInvalidArgument: null.
+  static StatusOr<SerialQueue> Create(std::shared_ptr<Executor> executor, Label label = Label("SerialQueue")) {
+    if (executor == nullptr) return InvalidArgumentError("SerialQueue::Create was given no executor");
+    return SerialQueue(New(internal::MakeExecutorRef<>(std::move(executor)), label));
+  }
+  /// An empty queue over a pool of ours, which it keeps.
+  PURLIN_API explicit SerialQueue(const ThreadPoolAsyncWorkRunner& pool, Label label = Label("SerialQueue")) noexcept;
+
+  /// Another handle to the same queue.
+  PURLIN_API SerialQueue(const SerialQueue& other) noexcept;
+  /// Takes the handle; `other` may only be assigned to or destroyed.
+  PURLIN_API SerialQueue(SerialQueue&& other) noexcept;
+  /// See the constructors.
+  PURLIN_API SerialQueue& operator=(const SerialQueue& other) noexcept;
+  /// See the constructors.
+  PURLIN_API SerialQueue& operator=(SerialQueue&& other) noexcept;
+  /// The last handle closes the queue; what is queued still runs. Does not block.
+  PURLIN_API ~SerialQueue() override;
+
+  /// Queues `task` behind all others. kCancelled after Close; the executor's error if it refuses to work for the queue.
+  /// Then the task has been destroyed uncalled.
+  PURLIN_API Status Execute(Task task) override;
+  /// Execute, with a closure and a label.
+  template <typename F>
+  Status Schedule(F&& closure, Label label = Label("task")) {
+    return Execute(Task(std::forward<F>(closure), label));
+  }
+
+  /// Happens when everything that was scheduled before this call has run; fails with kCancelled if the executor dropped
+  /// it. Never blocks; a task of the queue may ask too. Its waiters run between two tasks of the queue.
+  PURLIN_API Event Drained() const noexcept;
+  /// Blocks until everything that was scheduled before this call has run. kFailedPrecondition inside a task of this
+  /// queue, which would wait for itself (a task that waits for another thread that drains is not noticed); kCancelled
+  /// if the executor dropped what was queued.
+  PURLIN_API Status Drain() const noexcept;
+  /// True while a task is queued or runs.
+  [[nodiscard]] PURLIN_API bool HasBacklog() const noexcept;
+  /// Refuses new tasks; what is queued still runs. Again: nothing happens.
+  PURLIN_API void Close() const noexcept;
+  /// Destroys the tasks that have not started, uncalled, here; the queue goes on. How many there were.
+  PURLIN_API std::size_t CancelPending() const noexcept;
+
+ private:
+  explicit SerialQueue(const internal::SerialQueueRep* rep) noexcept : rep_(rep) {}
+  PURLIN_API static const internal::SerialQueueRep* New(internal::ExecutorRef executor, Label label) noexcept;
+
+  const internal::SerialQueueRep* rep_;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_SERIAL_QUEUE_H_

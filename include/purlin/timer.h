@@ -1,0 +1,73 @@
+// Purlin: events that happen at a time, and deadlines on events.
+//
+//   purlin::Event copied = purlin::WithTimeout(buffer.CopyToHost(out), std::chrono::seconds(5));
+//
+// The clock is monotonic (std::chrono::steady_clock). One thread serves all timers of the process: it starts with the
+// first, sleeps until the next one is due, and ends when there has been none for a while. Waiters of these events run
+// on it and delay other timers if they take long.
+#ifndef PURLIN_TIMER_H_
+#define PURLIN_TIMER_H_
+
+#include <chrono>
+#include <utility>
+
+#include "purlin/event.h"
+#include "purlin/export.h"
+#include "purlin/label.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+namespace internal {
+struct TimerRep;
+}  // namespace internal
+
+/// The right to an event that happens at a time. Destroying it cancels. Move-only, one word.
+class [[nodiscard]] Timer final {
+ public:
+  /// A timer whose event happens at `time`, or soon if that has passed. Never blocks. `label` (static storage) is the
+  /// event's. The event fails with kCancelled when the timer is cancelled, and with kResourceExhausted if the system
+  /// refused the timers' thread.
+  PURLIN_API static Timer At(std::chrono::steady_clock::time_point time, Label label = Label("timer")) noexcept;
+  /// A timer whose event happens `delay` from now (negative counts as zero). See At.
+  PURLIN_API static Timer After(std::chrono::nanoseconds delay, Label label = Label("timer")) noexcept;
+
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+  /// Leaves `other` empty: its event() is Ready() and its Cancel() answers false.
+  Timer(Timer&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// Cancels the timer that was here.
+  Timer& operator=(Timer&& other) noexcept {
+    Timer taken(std::move(other));
+    std::swap(rep_, taken.rep_);
+    return *this;
+  }
+  /// As Cancel().
+  ~Timer() { static_cast<void>(Cancel()); }
+
+  /// Happens when the time comes.
+  PURLIN_API Event event() const noexcept;
+  /// The event fails with kCancelled, and its waiters run, here and now. False if it was too late. The timer is empty
+  /// afterwards.
+  PURLIN_API bool Cancel() noexcept;
+  /// Lets the timer run without an owner. The timer is empty afterwards.
+  PURLIN_API void Detach() noexcept;
+
+ private:
+  explicit Timer(internal::TimerRep* rep) noexcept : rep_(rep) {}
+  internal::TimerRep* rep_;
+};
+
+/// An event that completes as `event` does, or fails at `deadline` with kDeadlineExceeded, naming `event`, which stays
+/// pending: the work goes on. `event` itself if it is terminal. kResourceExhausted: the system refused the timers'
+/// thread. Waiters run on the thread that completes `event`, or on the timers' thread. Never blocks.
+PURLIN_API Event WithDeadline(const Event& event, std::chrono::steady_clock::time_point deadline) noexcept;
+
+/// WithDeadline, `timeout` from now (negative counts as zero).
+PURLIN_API Event WithTimeout(const Event& event, std::chrono::nanoseconds timeout) noexcept;
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_TIMER_H_

@@ -1,0 +1,38 @@
+//! A C++ closure that is told how something ended (`purlin/internal/callback.h`): called once or destroyed uncalled.
+
+use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::ptr;
+
+use purlin::Status;
+use purlin::status::StatusRep;
+
+/// `run`: calls the closure with `error` (owned, null for OK) and `value` (owned, what the call promises, or null), then
+/// destroys it; else destroys it. Does not unwind.
+type Invoke = unsafe extern "C" fn(data: *mut c_void, run: bool, error: *const StatusRep, value: *const c_void);
+
+/// `cpp/internal/abi_rust.h` has the same struct.
+#[repr(C)]
+pub struct Callback {
+    data: *mut c_void,
+    invoke: Invoke,
+}
+
+// SAFETY: the contracts of the headers: callbacks are called on any thread.
+unsafe impl Send for Callback {}
+
+impl Callback {
+    /// Calls it, and gives `value` away.
+    pub(crate) fn call(self, status: Status, value: *const c_void) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: C++ gave the function together with the data that it takes; it is called once, because this is consumed.
+        unsafe { (this.invoke)(this.data, true, status.into_raw(), value) };
+    }
+}
+
+impl Drop for Callback {
+    fn drop(&mut self) {
+        // SAFETY: as in call(), which does not come here.
+        unsafe { (self.invoke)(self.data, false, ptr::null(), ptr::null()) };
+    }
+}

@@ -1,0 +1,121 @@
+//! `purlin/elastic_pool.h`.
+//!
+//! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
+
+use std::ptr;
+use std::str;
+
+use purlin::exec::task::TaskNode;
+use purlin::status::StatusRep;
+use purlin::{ElasticPool, ElasticPoolOptions, Executor, Shutdown, Status, Timers};
+
+use crate::executor::{give, take};
+use crate::handle::{elements, release, retain, share};
+use crate::panic::guard;
+use crate::timer::duration;
+
+/// What a `purlin::ElasticPool` points to.
+pub struct ElasticPoolRep(ElasticPool);
+
+/// A pool with one reference, C++'s, or null and an error.
+///
+/// # Safety
+/// `name` points to `name_size_bytes` bytes that stay readable during this call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_elastic_pool_new(
+    max_threads: usize,
+    idle_timeout_ns: i64,
+    stack_size_bytes: usize,
+    name: *const u8,
+    name_size_bytes: usize,
+    error: &mut *const StatusRep,
+) -> *const ElasticPoolRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { elements(name, name_size_bytes) };
+        let name = str::from_utf8(name).map_err(|why| {
+            Status::invalid_argument(format!("an elastic pool's name is not UTF-8: {:?}: {why}", name.escape_ascii()))
+        })?;
+        let idle_timeout = duration(idle_timeout_ns);
+        ElasticPool::new(&ElasticPoolOptions { max_threads, idle_timeout, stack_size_bytes, name: name.to_owned() })
+    });
+    match made {
+        Ok(pool) => share(ElasticPoolRep(pool)),
+        Err(status) => {
+            *error = status.into_raw();
+            ptr::null()
+        }
+    }
+}
+
+/// One more reference.
+///
+/// # Safety
+/// `pool` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_elastic_pool_retain(pool: *const ElasticPoolRep) {
+    // SAFETY: alive.
+    unsafe { retain(pool) };
+}
+
+/// One reference less; the last drains the pool and joins its threads.
+///
+/// # Safety
+/// The caller owns a reference and gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_elastic_pool_release(pool: *const ElasticPoolRep) {
+    // SAFETY: the caller's promise.
+    unsafe { release(pool) };
+}
+
+/// Runs a task on the pool. Null, or an error, C++'s; then the task has been dropped.
+///
+/// # Safety
+/// `pool` is alive; `task` is null or a node that the caller owns and gives up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_elastic_pool_execute(
+    pool: *const ElasticPoolRep,
+    task: *mut TaskNode,
+) -> *const StatusRep {
+    // SAFETY: alive, and the caller's promise.
+    give(guard(|| unsafe { (*pool).0.execute(take(task)?) }))
+}
+
+/// Threads now.
+///
+/// # Safety
+/// `pool` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_elastic_pool_num_threads(pool: *const ElasticPoolRep) -> usize {
+    // SAFETY: alive.
+    unsafe { (*pool).0.num_threads() }
+}
+
+/// Threads that wait for work now.
+///
+/// # Safety
+/// `pool` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_elastic_pool_num_idle(pool: *const ElasticPoolRep) -> usize {
+    // SAFETY: alive.
+    unsafe { (*pool).0.num_idle() }
+}
+
+/// 0 drains, 1 cancels what is pending, 2 drains for `deadline_ns`. Null, or an error, C++'s.
+///
+/// # Safety
+/// `pool` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_elastic_pool_shutdown(
+    pool: *const ElasticPoolRep,
+    how: u32,
+    deadline_ns: i64,
+) -> *const StatusRep {
+    let how = match how {
+        0 => Shutdown::Drain,
+        1 => Shutdown::CancelPending,
+        _ => Shutdown::Deadline(Timers::shared().after(duration(deadline_ns))),
+    };
+    // SAFETY: alive.
+    give(guard(|| unsafe { (*pool).0.shutdown(how) }))
+}

@@ -1,0 +1,36 @@
+//! An executor that C++ implements (`purlin/internal/executor_ref.h`), as one of ours.
+
+use std::ffi::c_void;
+
+use purlin::exec::task::TaskNode;
+use purlin::status::StatusRep;
+use purlin::{Executor, Status, Task};
+
+/// `cpp/internal/abi_rust.h` has the same struct. Owned: `release` is called once, when nobody uses it any more.
+#[repr(C)]
+pub struct ForeignExecutor {
+    data: *mut c_void,
+    /// Takes the task over; null, or an error, the caller's, when the task has been destroyed. Does not unwind.
+    execute: unsafe extern "C" fn(data: *mut c_void, task: *mut TaskNode) -> *const StatusRep,
+    /// Does not unwind.
+    release: unsafe extern "C" fn(data: *mut c_void),
+}
+
+// SAFETY: an Executor may be used and destroyed on any thread, says its contract in purlin/executor.h.
+unsafe impl Send for ForeignExecutor {}
+// SAFETY: as above.
+unsafe impl Sync for ForeignExecutor {}
+
+impl Executor for ForeignExecutor {
+    fn execute(&self, task: Task) -> Result<(), Status> {
+        // SAFETY: C++ gave the function together with the data that it takes, and gives an error away.
+        unsafe { Status::from_raw((self.execute)(self.data, task.into_raw())) }.into_result()
+    }
+}
+
+impl Drop for ForeignExecutor {
+    fn drop(&mut self) {
+        // SAFETY: the only call.
+        unsafe { (self.release)(self.data) };
+    }
+}

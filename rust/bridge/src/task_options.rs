@@ -1,0 +1,83 @@
+//! `purlin/task_options.h`.
+
+use std::ffi::c_char;
+use std::ptr;
+use std::time::Instant;
+
+use purlin::exec::options::dropped_tasks;
+use purlin::exec::task::TaskNode;
+use purlin::status::StatusRep;
+use purlin::{Priority, TaskOptions, Timers};
+
+use crate::cancel::{CancelTokenRep, label, token};
+use crate::executor::take;
+use crate::panic::guard;
+use crate::timer::duration;
+
+/// A `purlin::TaskOptions`; `cpp/internal/abi_rust.h` has the same struct.
+#[repr(C)]
+pub struct RawTaskOptions {
+    /// Nanoseconds from now; counts if `has_deadline`.
+    deadline_ns: i64,
+    /// Null, or alive.
+    cancel: *const CancelTokenRep,
+    /// Static, ends with a NUL; "" keeps the task's own.
+    label: *const c_char,
+    /// 0 low, 1 normal, 2 high; others count as normal.
+    priority: u32,
+    has_deadline: bool,
+    may_block: bool,
+}
+
+impl RawTaskOptions {
+    /// # Safety
+    /// The fields are what the struct says.
+    pub(crate) unsafe fn get(&self) -> TaskOptions {
+        // SAFETY: the caller's promise.
+        let (cancel, name) = unsafe { (token(self.cancel), label(self.label)) };
+        let deadline = if self.deadline_ns < 0 {
+            Instant::now().checked_sub(duration(self.deadline_ns.saturating_neg())).unwrap_or_else(Instant::now)
+        } else {
+            Timers::shared().after(duration(self.deadline_ns))
+        };
+        TaskOptions {
+            priority: match self.priority {
+                0 => Priority::Low,
+                2 => Priority::High,
+                _ => Priority::Normal,
+            },
+            deadline: self.has_deadline.then_some(deadline),
+            cancel,
+            label: (!name.as_cstr().is_empty()).then_some(name),
+            may_block: self.may_block,
+        }
+    }
+}
+
+/// A task, C++'s, that looks at the options before it runs `task`; or null and an error, when `task` has been dropped.
+///
+/// # Safety
+/// `task` is null or a node that the caller owns and gives up; the options are what their struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_task_apply_options(
+    task: *mut TaskNode,
+    options: &RawTaskOptions,
+    error: &mut *const StatusRep,
+) -> *mut TaskNode {
+    // SAFETY: the caller's promises.
+    let applied = guard(|| unsafe { options.get().apply(take(task)?) });
+    match applied {
+        Ok(task) => task.into_raw(),
+        Err(status) => {
+            *error = status.into_raw();
+            ptr::null_mut()
+        }
+    }
+}
+
+/// How many tasks were dropped at their turn.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_dropped_tasks(cancelled: &mut u64, late: &mut u64) {
+    let dropped = dropped_tasks();
+    (*cancelled, *late) = (dropped.cancelled, dropped.late);
+}

@@ -1,0 +1,260 @@
+//! `purlin/user_context.h`. Plain functions, because cxx passes no function pointers and some of these are called often.
+//!
+//! A context crosses as the address of its number, null for none. In the safety sections, "alive" means that C++ holds a
+//! reference for the length of the call, and "owned" that it gives its reference up. What is returned is C++'s.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use purlin::status::StatusRep;
+use purlin::user_context::{self, Origin};
+use purlin::{Status, UserContext};
+
+use crate::handle::elements;
+use crate::panic::guard;
+
+/// # Safety
+/// `context` is null or owned.
+unsafe fn take(context: *const u64) -> Option<UserContext> {
+    // SAFETY: owned.
+    (!context.is_null()).then(|| unsafe { UserContext::from_raw(context) })
+}
+
+/// # Safety
+/// `context` is null or alive.
+unsafe fn clone_of(context: *const u64) -> Option<UserContext> {
+    // SAFETY: alive.
+    (!context.is_null()).then(|| unsafe { UserContext::from_borrowed_raw(context) })
+}
+
+fn give(context: Option<UserContext>) -> *const u64 {
+    context.map_or(ptr::null(), UserContext::into_raw)
+}
+
+fn make(parent: Option<UserContext>, origin: Origin) -> *const u64 {
+    give(Some(match parent {
+        None => UserContext::new(origin),
+        Some(parent) => UserContext::annotated(parent, origin),
+    }))
+}
+
+/// # Safety
+/// `text` points to `size_bytes` bytes.
+unsafe fn text(text: *const u8, size_bytes: usize) -> String {
+    // SAFETY: the caller's promise.
+    String::from_utf8_lossy(unsafe { elements(text, size_bytes) }).into_owned()
+}
+
+/// One more reference.
+///
+/// # Safety
+/// `context` is not null and alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_retain(context: *const u64) {
+    // SAFETY: alive; the new reference becomes C++'s.
+    let _ = unsafe { UserContext::from_borrowed_raw(context) }.into_raw();
+}
+
+/// One reference less.
+///
+/// # Safety
+/// `context` is not null and owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_release(context: *const u64) {
+    // SAFETY: owned.
+    drop(unsafe { UserContext::from_raw(context) });
+}
+
+/// A context with a text; basic if `parent` is null.
+///
+/// # Safety
+/// `parent` is null or owned; `origin` points to `size_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_new(
+    parent: *const u64,
+    origin: *const u8,
+    size_bytes: usize,
+) -> *const u64 {
+    // SAFETY: the caller's promises.
+    unsafe { make(take(parent), text(origin, size_bytes).into()) }
+}
+
+/// A C++ closure that makes a text.
+struct Renderer {
+    data: *mut c_void,
+    /// Gives the text to [`purlin_user_context_rendered`], with `text`.
+    render: unsafe extern "C" fn(data: *mut c_void, text: *mut c_void),
+    delete: unsafe extern "C" fn(data: *mut c_void),
+}
+
+// SAFETY: the contract of an origin in purlin/user_context.h: it is called and destroyed on any thread.
+unsafe impl Send for Renderer {}
+// SAFETY: as above: each thread that asks for the text calls it.
+unsafe impl Sync for Renderer {}
+
+impl Renderer {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        // SAFETY: C++ gave the function together with its data, which lives as long as this.
+        unsafe { (self.render)(self.data, (&raw mut text).cast()) };
+        text
+    }
+}
+
+impl Drop for Renderer {
+    fn drop(&mut self) {
+        // SAFETY: as above; nobody calls it any more.
+        unsafe { (self.delete)(self.data) };
+    }
+}
+
+/// A context whose text is made when somebody asks; basic if `parent` is null.
+///
+/// # Safety
+/// `parent` is null or owned. `render` may be called from any thread with `data` until `delete` was, once; neither
+/// unwinds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_new_lazy(
+    parent: *const u64,
+    data: *mut c_void,
+    render: unsafe extern "C" fn(data: *mut c_void, text: *mut c_void),
+    delete: unsafe extern "C" fn(data: *mut c_void),
+) -> *const u64 {
+    let renderer = Renderer { data, render, delete };
+    // SAFETY: the caller's promise.
+    make(unsafe { take(parent) }, Origin::lazy(move || renderer.text()))
+}
+
+/// Where a renderer puts its text.
+///
+/// # Safety
+/// `text` is what the renderer was called with, during that call; `data` points to `size_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_rendered(text: *mut c_void, data: *const u8, size_bytes: usize) {
+    // SAFETY: Renderer::text() lent its String for the call.
+    unsafe { (*text.cast::<String>()).push_str(&String::from_utf8_lossy(elements(data, size_bytes))) };
+}
+
+/// `outer` asked for `inner`; if one is null, the other.
+///
+/// # Safety
+/// Both are null or owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_chained(outer: *const u64, inner: *const u64) -> *const u64 {
+    // SAFETY: the caller's promise.
+    give(match unsafe { (take(outer), take(inner)) } {
+        (Some(outer), Some(inner)) => Some(UserContext::chained(outer, inner)),
+        (outer, inner) => outer.or(inner),
+    })
+}
+
+/// All that are not null; null if there is none.
+///
+/// # Safety
+/// `contexts` points to `count` words, each null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_fused(contexts: *const *const u64, count: usize) -> *const u64 {
+    // SAFETY: the caller's promise.
+    let contexts = unsafe { elements(contexts, count) };
+    // SAFETY: alive.
+    give(UserContext::fused(contexts.iter().filter_map(|&context| unsafe { clone_of(context) }).collect()))
+}
+
+/// The living context of that number, or a new one; null and an error for 0.
+///
+/// # Safety
+/// `origin` points to `size_bytes` bytes; `error` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_with_id(
+    id: u64,
+    origin: *const u8,
+    size_bytes: usize,
+    error: *mut *const StatusRep,
+) -> *const u64 {
+    // SAFETY: the caller's promise.
+    let origin = unsafe { text(origin, size_bytes) };
+    match UserContext::with_id(id, origin) {
+        Ok(context) => context.into_raw(),
+        Err(why) => {
+            // SAFETY: writable.
+            unsafe { error.write(why.into_raw()) };
+            ptr::null()
+        }
+    }
+}
+
+/// The living context of that number, or null.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_user_context_lookup(id: u64) -> *const u64 {
+    give(UserContext::lookup(id))
+}
+
+/// Calls `visit` with an owned reference to each living context.
+///
+/// # Safety
+/// `visit` may be called with `data` and does not unwind.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_lookup_all(
+    visit: unsafe extern "C" fn(data: *mut c_void, context: *const u64),
+    data: *mut c_void,
+) {
+    for context in UserContext::lookup_all() {
+        // SAFETY: the caller's promise.
+        unsafe { visit(data, context.into_raw()) };
+    }
+}
+
+/// Appends the text by one call of `append`.
+///
+/// # Safety
+/// `context` is not null and alive; `append` may be called with `text` and does not unwind.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_debug_string(
+    context: *const u64,
+    append: unsafe extern "C" fn(text: *mut c_void, data: *const u8, size_bytes: usize),
+    text: *mut c_void,
+) {
+    // SAFETY: alive.
+    let rendered = unsafe { UserContext::from_borrowed_raw(context) }.debug_string();
+    // SAFETY: the caller's promise.
+    unsafe { append(text, rendered.as_ptr(), rendered.len()) };
+}
+
+/// The error with the number of the context.
+///
+/// # Safety
+/// `error` is null or owned, `context` is null or owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_annotate(
+    error: *const StatusRep,
+    context: *const u64,
+) -> *const StatusRep {
+    // SAFETY: owned.
+    let (error, context) = unsafe { (Status::from_raw(error), take(context)) };
+    let annotated = match context {
+        None => error,
+        Some(context) => user_context::annotate(error, &context),
+    };
+    annotated.into_raw()
+}
+
+/// The error with that number.
+///
+/// # Safety
+/// `error` is null or owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_annotate_with_id(error: *const StatusRep, id: u64) -> *const StatusRep {
+    // SAFETY: owned.
+    user_context::annotate_with_id(unsafe { Status::from_raw(error) }, id).into_raw()
+}
+
+/// The error with the texts of its contexts.
+///
+/// # Safety
+/// `error` is null or owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_user_context_expand(error: *const StatusRep) -> *const StatusRep {
+    // SAFETY: owned.
+    let error = unsafe { Status::from_raw(error) };
+    guard(|| Ok(user_context::expand(&error))).unwrap_or(error).into_raw()
+}

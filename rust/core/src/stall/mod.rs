@@ -1,0 +1,38 @@
+//! Why nothing happens: which events are pending, who owes them, who waits, and whether they wait for each other.
+//!
+//! Nothing is recorded for this beforehand but what events carry anyway (label, place, age, and what completes them where
+//! that is known), so it is always on. A report ([`stalls`], [`dump_stalls`]) reads all event cells, the sleeping threads
+//! and the executors while they go on; it is a photograph, true of each object at some moment during the call. A
+//! [`Watchdog`] takes one every so often.
+//!
+//! What is known of who owes an event: `future_on`, mapping on an executor and the like owe it to a task; mapping,
+//! forwarding and joining owe it to another event (a join to the first of its events that was pending); everything else is
+//! owed by whoever holds the promise, whose label and place are given.
+//!
+//! Events in the caller's own storage are not seen. Reports need no thread of any pool and run no code of strangers, but
+//! for the watchdog's callback.
+
+mod cycle;
+mod report;
+mod watchdog;
+
+use std::time::Duration;
+
+pub use report::{BlockedThread, StallReport, StalledEvent};
+pub use watchdog::{StallSink, Watchdog, WatchdogAction, WatchdogOptions};
+
+/// What is stuck: events that have been pending for at least `older_than`, and all threads that sleep on an event. Does not
+/// block but for the locks of one list at a time.
+#[must_use]
+pub fn stalls(older_than: Duration) -> StallReport {
+    report::take(older_than)
+}
+
+/// [`stalls`] as text for people.
+#[must_use]
+pub fn dump_stalls(older_than: Duration) -> String {
+    stalls(older_than).to_string()
+}
+
+#[cfg(test)]
+mod tests;

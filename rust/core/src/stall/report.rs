@@ -1,0 +1,175 @@
+//! The report: what was seen, and how it reads.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::cycle::{self, Node};
+use crate::event::{Debt, Pending, Sleeper, pending, sleepers};
+use crate::exec::census::occupations;
+use crate::label::Label;
+use crate::slab;
+use crate::status::SourceLocation;
+use crate::user_context::UserContext;
+
+/// An event that has been pending for long.
+#[derive(Clone, Debug)]
+pub struct StalledEvent {
+    /// What it was named.
+    pub label: Label,
+    /// Where its promise was made.
+    pub location: SourceLocation,
+    /// How long it has been pending, at most.
+    pub age: Duration,
+    /// The number of the user context in which it was made; 0 for none.
+    pub context: u64,
+    /// Who completes it, in words.
+    pub owed_by: String,
+    /// Who waits for it, in words.
+    pub waited_for_by: Vec<String>,
+    pub(super) address: usize,
+    pub(super) born_ms: u32,
+}
+
+/// A thread that sleeps until an event is terminal.
+#[derive(Clone, Debug)]
+pub struct BlockedThread {
+    /// Its name, or its number.
+    pub name: String,
+    /// What it sleeps on, in words.
+    pub waits_for: String,
+    /// For how long, at most.
+    pub age: Duration,
+    /// What it runs, innermost first.
+    pub tasks: Vec<Label>,
+}
+
+/// See [`stalls`](super::stalls). Reads as text for people.
+#[derive(Clone, Debug, Default)]
+pub struct StallReport {
+    /// Oldest first.
+    pub events: Vec<StalledEvent>,
+    /// In no order.
+    pub threads: Vec<BlockedThread>,
+    /// What the executors do, a line each.
+    pub executors: Vec<String>,
+    /// Each cycle of waits: a sentence.
+    pub cycles: Vec<String>,
+}
+
+/// Names for nodes.
+struct Names<'a> {
+    events: BTreeMap<usize, &'a Pending>,
+    sleepers: &'a [Sleeper],
+}
+
+pub(super) fn take(older_than: Duration) -> StallReport {
+    let all = pending(Duration::ZERO);
+    let (sleepers, occupations) = (sleepers(), occupations());
+    let now_ms = slab::now_ms();
+    let names = Names { events: all.iter().map(|event| (event.address, event)).collect(), sleepers: &sleepers };
+    let graph = cycle::graph(&all, &sleepers, &occupations);
+    let sentence = |cycle: Vec<(Node, &str)>| {
+        let steps: Vec<_> = cycle.iter().map(|(node, words)| format!("{} {words} ", names.of(*node))).collect();
+        let first = cycle.first().map(|(node, _)| names.of(*node)).unwrap_or_default();
+        steps.concat() + &first
+    };
+    StallReport {
+        events: all.iter().filter(|event| event.age >= older_than).map(|event| names.stalled(event, &all)).collect(),
+        threads: sleepers.iter().map(|sleeper| names.blocked(sleeper, now_ms)).collect(),
+        executors: occupations.into_iter().map(|occupation| occupation.text).collect(),
+        cycles: cycle::cycles(&graph).into_iter().map(sentence).collect(),
+    }
+}
+
+impl Names<'_> {
+    fn of(&self, node: Node) -> String {
+        match node {
+            Node::Event(address) => self.event(address),
+            Node::Task(number) => self.task(number),
+        }
+    }
+
+    fn event(&self, address: usize) -> String {
+        match self.events.get(&address) {
+            Some(event) => format!("event '{}' (made at {})", event.label, event.location),
+            None => "an event that has completed by now".to_owned(),
+        }
+    }
+
+    fn task(&self, number: usize) -> String {
+        let running = self.sleepers.iter().find_map(|sleeper| {
+            let (_, label) = sleeper.tasks.iter().find(|(task, _)| *task == number)?;
+            Some(format!("task '{label}' on thread '{}'", sleeper.thread_name()))
+        });
+        running.unwrap_or_else(|| "a task that is queued or runs".to_owned())
+    }
+
+    fn stalled(&self, event: &Pending, all: &[Pending]) -> StalledEvent {
+        let owed_by = match event.debt {
+            Debt::Promise => format!("the promise made at {}", event.location),
+            Debt::Event(source) => format!("{}, which it follows", self.event(source)),
+            Debt::Task(task) => self.task(task),
+        };
+        let sleeping = self.sleepers.iter().filter(|sleeper| sleeper.event == event.address);
+        let mut waited_for_by: Vec<_> = sleeping.map(|sleeper| describe(sleeper)).collect();
+        let following = all.iter().filter(|other| other.debt == Debt::Event(event.address));
+        waited_for_by.extend(following.map(|other| self.event(other.address)));
+        if event.has_waiters {
+            waited_for_by.push("attached waiters".to_owned());
+        }
+        let &Pending { label, location, age, context, address, born_ms, .. } = event;
+        StalledEvent { label, location, age, context, owed_by, waited_for_by, address, born_ms }
+    }
+
+    fn blocked(&self, sleeper: &Sleeper, now_ms: u32) -> BlockedThread {
+        BlockedThread {
+            name: sleeper.thread_name(),
+            waits_for: self.event(sleeper.event),
+            age: Duration::from_millis(u64::from(now_ms.saturating_sub(sleeper.since_ms))),
+            tasks: sleeper.tasks.iter().map(|(_, label)| *label).collect(),
+        }
+    }
+}
+
+fn describe(sleeper: &Sleeper) -> String {
+    match sleeper.tasks.first() {
+        Some((_, label)) => format!("thread '{}' in task '{label}'", sleeper.thread_name()),
+        None => format!("thread '{}'", sleeper.thread_name()),
+    }
+}
+
+impl StallReport {
+    /// True if nothing is pending for that long and no thread sleeps.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.threads.is_empty()
+    }
+}
+
+impl fmt::Display for StallReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (events, threads) = (self.events.len(), self.threads.len());
+        writeln!(f, "purlin: {events} pending events, {threads} blocked threads, {} cycles", self.cycles.len())?;
+        for cycle in &self.cycles {
+            writeln!(f, "CYCLE: {cycle}")?;
+        }
+        for event in &self.events {
+            write!(f, "event '{}' made at {}, pending for {:?}", event.label, event.location, event.age)?;
+            if event.context != 0 {
+                let text = UserContext::lookup(event.context).map(|context| context.debug_string());
+                write!(f, ", context {} ({})", event.context, text.as_deref().unwrap_or("gone"))?;
+            }
+            writeln!(f, "\n  owed by {}", event.owed_by)?;
+            for waiter in &event.waited_for_by {
+                writeln!(f, "  waited for by {waiter}")?;
+            }
+        }
+        for BlockedThread { name, waits_for, age, tasks } in &self.threads {
+            write!(f, "thread '{name}' has slept for {age:?} on {waits_for}")?;
+            let tasks: Vec<_> = tasks.iter().map(|label| format!("'{label}'")).collect();
+            if tasks.is_empty() { writeln!(f)? } else { writeln!(f, ", in task {}", tasks.join(" inside "))? }
+        }
+        self.executors.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}

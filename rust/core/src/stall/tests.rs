@@ -1,0 +1,180 @@
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::event::{Event, EventPromise};
+use crate::exec::{AsyncWorkRunner, Executor, ThreadPool, ThreadPoolOptions};
+use crate::{Future, Promise, SerialQueue, StatusCode, future_on, when_all};
+
+/// The report's event of that label.
+fn event(report: &StallReport, label: &str) -> StalledEvent {
+    let found = report.events.iter().find(|event| event.label.as_str() == label);
+    found.unwrap_or_else(|| panic!("no event '{label}' in:\n{report}")).clone()
+}
+
+/// Looks until the report has what `ready` wants: what is waited for is another thread falling asleep.
+fn when(ready: impl Fn(&StallReport) -> bool) -> StallReport {
+    loop {
+        let report = stalls(Duration::ZERO);
+        if ready(&report) {
+            return report;
+        }
+        thread::yield_now();
+    }
+}
+
+fn has_cycle(report: &StallReport, word: &str) -> bool {
+    report.cycles.iter().any(|cycle| cycle.contains(word))
+}
+
+#[test]
+fn a_pending_event_has_its_label_place_and_debtor() {
+    let promise = EventPromise::new(c"stall: plain");
+    let line = line!() - 1;
+    let found = event(&stalls(Duration::ZERO), "stall: plain");
+    assert_eq!(found.location.line(), line);
+    assert!(found.owed_by.starts_with("the promise made at "), "{}", found.owed_by);
+    assert!(found.waited_for_by.is_empty());
+    promise.event().on_ready(|_| ());
+    assert_eq!(event(&stalls(Duration::ZERO), "stall: plain").waited_for_by, ["attached waiters"]);
+    promise.set_ready();
+    assert!(!stalls(Duration::ZERO).events.iter().any(|event| event.label.as_str() == "stall: plain"));
+}
+
+#[test]
+fn young_events_are_left_out() {
+    let _promise = EventPromise::new(c"stall: young");
+    let report = stalls(Duration::from_secs(3600));
+    assert!(!report.events.iter().any(|event| event.label.as_str() == "stall: young"));
+}
+
+#[test]
+fn a_sleeping_thread_is_named_with_what_it_waits_for() {
+    let promise = EventPromise::new(c"stall: slept on");
+    let waited = promise.event();
+    let sleeper = thread::Builder::new().name("sleepy".to_owned()).spawn(move || waited.wait()).unwrap();
+    let report = when(|report| report.threads.iter().any(|thread| thread.name == "sleepy"));
+    let thread = report.threads.iter().find(|thread| thread.name == "sleepy").unwrap();
+    assert!(thread.waits_for.contains("stall: slept on"));
+    assert!(event(&report, "stall: slept on").waited_for_by.contains(&"thread 'sleepy'".to_owned()));
+    promise.set_ready();
+    sleeper.join().unwrap().unwrap();
+}
+
+#[test]
+fn joins_and_forwards_name_what_they_follow() {
+    let source = EventPromise::new(c"stall: source");
+    let other = EventPromise::new(c"stall: other");
+    let all = when_all(&[source.event(), other.event()]);
+    let forwarded = EventPromise::new(c"stall: forwarded");
+    let follower = forwarded.event();
+    forwarded.forward(&all);
+    let report = stalls(Duration::ZERO);
+    assert!(event(&report, "stall: forwarded").owed_by.contains("WhenAll"));
+    assert!(event(&report, "stall: source").waited_for_by.iter().any(|waiter| waiter.contains("WhenAll")));
+    source.set_ready();
+    other.set_ready();
+    follower.wait().unwrap();
+}
+
+#[test]
+fn events_that_follow_each_other_are_a_cycle() {
+    let (a, b) = (EventPromise::new(c"stall: ring a"), EventPromise::new(c"stall: ring b"));
+    let (ready_a, ready_b) = (a.event(), b.event());
+    a.forward(&ready_b);
+    b.forward(&ready_a);
+    let report = stalls(Duration::ZERO);
+    assert!(has_cycle(&report, "event 'stall: ring a'"), "{report}");
+    // Somebody must end it: nobody else can.
+    ready_a.poison(crate::Status::cancelled("the test is over"));
+    assert_eq!(ready_b.wait().unwrap_err().code(), StatusCode::Cancelled);
+}
+
+/// A task that waits for its own result, on `executor`; the result.
+fn waits_for_itself(executor: &(impl Executor + ?Sized)) -> Future<()> {
+    let (tell, told) = mpsc::channel::<Future<()>>();
+    let result = future_on(executor, c"stall: selfish", move || told.recv().unwrap().wait().copied());
+    tell.send(result.clone()).unwrap();
+    result
+}
+
+#[test]
+fn a_task_that_waits_for_itself_is_named_100_times_of_100_within_a_second() {
+    let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, name: "selfish".to_owned() }).unwrap();
+    let mut longest = Duration::ZERO;
+    for _ in 0..100 {
+        let (tell, told) = mpsc::channel();
+        let tell = Mutex::new(tell);
+        let planted = Instant::now();
+        let _watchdog = Watchdog::start(WatchdogOptions {
+            older_than: Duration::from_millis(20),
+            action: WatchdogAction::Poison,
+            sink: Some(Box::new(move |report| _ = tell.lock().unwrap().send(report.clone()))),
+        })
+        .unwrap();
+        let result = waits_for_itself(&pool);
+        let report = loop {
+            let report: StallReport = told.recv().unwrap();
+            if has_cycle(&report, "stall: selfish") {
+                break report;
+            }
+        };
+        longest = longest.max(planted.elapsed());
+        let cycle = report.cycles.iter().find(|cycle| cycle.contains("stall: selfish")).unwrap();
+        assert!(cycle.contains("is owed by task 'stall: selfish' on thread 'selfish/"), "{cycle}");
+        assert_eq!(result.wait().unwrap_err().code(), StatusCode::DeadlineExceeded);
+    }
+    // The product's promise, fifty times what it takes; not a race that the test tries to win.
+    assert!(longest < Duration::from_secs(1), "{longest:?}");
+    println!("the slowest of 100 was named after {longest:?}");
+}
+
+#[test]
+fn a_task_that_waits_for_a_later_one_of_its_queue_is_a_cycle() {
+    let pool = Arc::new(ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() }).unwrap());
+    let queue = SerialQueue::new(c"stall: queue", pool);
+    let (tell, told) = mpsc::channel::<Event>();
+    queue.schedule(c"stall: first", move || _ = told.recv().unwrap().wait()).unwrap();
+    let later: Future<()> = future_on(&queue, c"stall: later", || Ok(()));
+    tell.send(later.ready_event()).unwrap();
+    let report = when(|report| has_cycle(report, "stall: later"));
+    let cycle = report.cycles.iter().find(|cycle| cycle.contains("stall: later")).unwrap();
+    assert!(cycle.contains("is queued behind task 'stall: first'"), "{report}");
+    assert!(report.executors.iter().any(|line| line.contains("stall: queue")), "{report}");
+    later.ready_event().poison(crate::Status::cancelled("the test is over"));
+    assert!(later.wait().is_err());
+}
+
+#[test]
+fn pools_say_what_they_run() {
+    let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, name: "busy".to_owned() }).unwrap();
+    let (gate, open) = mpsc::channel::<()>();
+    pool.schedule(c"stall: running", move || _ = open.recv()).unwrap();
+    let report = when(|report| report.executors.iter().any(|line| line.contains("'stall: running'")));
+    assert!(report.executors.iter().any(|line| line.starts_with("pool 'busy'")), "{report}");
+    drop(gate);
+    pool.schedule_when_ready(&[], crate::Task::new(c"t", || ())).unwrap();
+}
+
+#[test]
+fn a_watchdog_refuses_to_look_too_often_and_reports_once() {
+    let short = WatchdogOptions { older_than: Duration::from_millis(1), ..Default::default() };
+    assert_eq!(Watchdog::start(short).unwrap_err().code(), StatusCode::InvalidArgument);
+    let (tell, told) = mpsc::channel();
+    let tell = Mutex::new(tell);
+    let promise: Promise<u32> = Promise::new(c"stall: once");
+    let watchdog = Watchdog::start(WatchdogOptions {
+        older_than: Duration::from_millis(10),
+        action: WatchdogAction::Report,
+        sink: Some(Box::new(move |report| {
+            let mine = report.events.iter().any(|event| event.label.as_str() == "stall: once");
+            tell.lock().unwrap().send(mine).unwrap();
+        })),
+    })
+    .unwrap();
+    while !told.recv().unwrap() {}
+    drop(watchdog);
+    assert!(promise.set(Ok(7)).is_ok());
+}
