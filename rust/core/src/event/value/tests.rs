@@ -358,9 +358,9 @@ fn a_timed_wait_leaves_the_value_pending() {
 #[test]
 fn a_blocked_thread_reads_what_was_put_there() {
     for round in 0..100 {
-        let value = AsyncValue::new_unconstructed(c"v");
+        let value = AsyncValue::<String>::new_unconstructed(c"v");
         let other = value.clone();
-        let blocked = thread::spawn(move || other.wait().map(|text: &String| text.clone()));
+        let blocked = thread::spawn(move || other.wait().cloned());
         value.emplace(round.to_string()).unwrap();
         assert_eq!(blocked.join().unwrap().unwrap(), round.to_string());
     }
