@@ -38,12 +38,15 @@ pub(super) enum Bad {
     KeepsAndSaysNo,
 }
 
+/// Never run, and known to leak checkers.
+static KEPT: Mutex<Vec<Task>> = Mutex::new(Vec::new());
+
 impl Executor for Bad {
     fn execute(&self, task: Task) -> Result<(), Status> {
         match self {
             Self::DropsAndSaysYes => return Ok(()),
             Self::Panics => panic!("expected by a test"),
-            Self::KeepsAndSaysNo => std::mem::forget(task),
+            Self::KeepsAndSaysNo => KEPT.lock().unwrap().push(task),
             Self::Refuses => drop(task),
         }
         Err(Status::unavailable("no"))

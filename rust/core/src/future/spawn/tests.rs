@@ -71,7 +71,7 @@ fn r2_an_executor_that_does_not_run_a_task_fails_the_result() {
             StatusCode::Cancelled | StatusCode::Unavailable | StatusCode::Internal
         ));
     }
-    // One of them forgets its task, and all that was in it but the future.
+    // One of them keeps its task, and all that was in it but the future.
     assert_eq!(Arc::strong_count(&witness), 1, "futures that never ran are dropped");
     let keeper = Arc::new(Keeper::default());
     let event = EventPromise::new(c"e");
