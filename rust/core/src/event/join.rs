@@ -269,3 +269,6 @@ fn all_errors(nodes: &[Node]) -> Status {
     }
     all
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
