@@ -28,6 +28,7 @@
 #include "purlin/serial_queue.h"
 #include "purlin/source_location.h"
 #include "purlin/span.h"
+#include "purlin/stall.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
 #include "purlin/task_options.h"
