@@ -67,7 +67,14 @@ std::string Pool::Describe() const {
   return text;
 }
 
-Status Pool::Shutdown() { return Status::FromRep(internal::purlin_thread_pool_shutdown(rep_)); }
+Status Pool::JoinCalls(bool (*a)(void* data), void* a_data, bool (*b)(void* data), void* b_data) {
+  return Status::FromRep(internal::purlin_thread_pool_join(rep_, a, a_data, b, b_data));
+}
+
+Status Pool::Shutdown(const ShutdownOptions& options) {
+  return Status::FromRep(
+      internal::purlin_thread_pool_shutdown(rep_, options.mode == ShutdownMode::kCancelPending, options.deadline_ns));
+}
 
 }  // namespace v0
 }  // namespace purlin

@@ -95,7 +95,10 @@ const StatusRep* purlin_thread_pool_parallel_for(const ThreadPoolRep* pool, std:
                                                  bool (*call)(void* data, std::size_t begin, std::size_t end),
                                                  void* data) noexcept;
 std::size_t purlin_thread_pool_num_threads(const ThreadPoolRep* pool) noexcept;
-const StatusRep* purlin_thread_pool_shutdown(const ThreadPoolRep* pool) noexcept;
+const StatusRep* purlin_thread_pool_join(const ThreadPoolRep* pool, bool (*a)(void* data), void* a_data,
+                                         bool (*b)(void* data), void* b_data) noexcept;
+const StatusRep* purlin_thread_pool_shutdown(const ThreadPoolRep* pool, bool cancel_pending,
+                                             std::int64_t deadline_ns) noexcept;
 
 void purlin_user_context_retain(const std::uint64_t* context) noexcept;
 void purlin_user_context_release(const std::uint64_t* context) noexcept;

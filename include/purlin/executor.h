@@ -157,12 +157,36 @@ struct ThreadPoolOptions {
   std::string_view name = "purlin";
 };
 
-/// A fixed number of named threads with a queue each; idle ones steal. A handle: copies share the pool, and the last
-/// one to go shuts it down (see Shutdown).
+/// What happens to tasks that have not begun when a pool shuts down.
+enum class ShutdownMode : std::uint32_t {
+  /// They run.
+  kDrain = 0,
+  /// They are destroyed uncalled; what they owed completes with an error.
+  kCancelPending = 1,
+};
+
+/// How to shut a pool down.
+struct ShutdownOptions {
+  /// What happens to tasks that have not begun.
+  ShutdownMode mode = ShutdownMode::kDrain;
+  /// How long to wait for the pool's end; then what has not begun is destroyed, whatever the mode. Negative: for ever.
+  std::int64_t deadline_ns = -1;
+};
+
+/// A fixed number of named threads; idle ones steal. A handle: copies share the pool, and the last one to go shuts it
+/// down (see Shutdown).
+///
+/// Tasks scheduled from outside are taken in the order in which they were scheduled, by each worker in small batches;
+/// with one thread they start in exactly that order. Tasks that a task schedules may run newest first. A task may wait
+/// for tasks of its own pool: meanwhile those that it scheduled may run on its thread, and a spare thread (at most
+/// 8 to 64 of them, by the number of threads) takes its place. A task that was scheduled by a waiting task must not
+/// itself wait for what that one does later. An idle worker looks for tasks for about 10 microseconds, then sleeps.
+///
+/// In a child made by fork() there are no threads: calls answer kFailedPrecondition.
 class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
  public:
   /// Starts the threads. kInvalidArgument: more than 4096 threads, an empty name, or one with a NUL or bytes that are
-  /// not UTF-8. kResourceExhausted: the system refused a thread; none is left running.
+  /// not UTF-8. kResourceExhausted: the system refused a thread, whose number is said; none is left running.
   PURLIN_API static StatusOr<ThreadPoolAsyncWorkRunner> Create(const ThreadPoolOptions& options);
 
   /// Another handle to the same pool.
@@ -173,7 +197,8 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   PURLIN_API ThreadPoolAsyncWorkRunner& operator=(const ThreadPoolAsyncWorkRunner& other) noexcept;
   /// See the constructors.
   PURLIN_API ThreadPoolAsyncWorkRunner& operator=(ThreadPoolAsyncWorkRunner&& other) noexcept;
-  /// The last handle shuts the pool down: it blocks until queued tasks have run.
+  /// The last handle shuts the pool down: it blocks until queued tasks have run. After a Shutdown that passed its
+  /// deadline, and on a thread of the pool, it does not wait.
   PURLIN_API ~ThreadPoolAsyncWorkRunner() override;
 
   /// Any thread, also a task of this pool. kCancelled after Shutdown began.
@@ -192,15 +217,31 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   /// One line: how many threads, and which limit decided that.
   [[nodiscard]] PURLIN_API std::string Describe() const;
 
-  /// 1. Refuses new tasks (kCancelled). 2. Runs everything that is queued. 3. Joins the threads. Tasks that still wait
-  /// for events are destroyed uncalled when their events complete. Blocks until done; a second call waits for the
-  /// first. kFailedPrecondition, and nothing happens, on a thread of this pool.
-  PURLIN_API Status Shutdown();
+  /// Calls `a()` and `b()`, perhaps at the same time, and returns when both have returned. On a thread of this pool, it
+  /// calls `a` itself, lends `b` to whoever is idle, and works for others while it waits; no allocation. On another
+  /// thread, the pool calls both and this blocks. After Shutdown it calls both. kInternal if one threw (Rust: panicked).
+  template <typename A, typename B>
+  Status Join(A&& a, B&& b) {
+    return JoinCalls(&CallHalf<std::remove_reference_t<A>>, const_cast<void*>(static_cast<const void*>(&a)),
+                     &CallHalf<std::remove_reference_t<B>>, const_cast<void*>(static_cast<const void*>(&b)));
+  }
+  /// What Join calls: `a(a_data)` and `b(b_data)` answer false to report a failure. See there.
+  PURLIN_API Status JoinCalls(bool (*a)(void* data), void* a_data, bool (*b)(void* data), void* b_data);
+
+  /// 1. Refuses new tasks (kCancelled). 2. Runs, or destroys uncalled, everything that is queued. 3. Waits for what
+  /// runs, at most until the deadline. 4. Joins the threads. Tasks that still wait for events are destroyed uncalled when
+  /// their events complete. Blocks until done; a second call waits too. kFailedPrecondition, and nothing happens, on a
+  /// thread of this pool. kDeadlineExceeded: tasks still run, named in the message; their threads end after them.
+  PURLIN_API Status Shutdown(const ShutdownOptions& options = {});
 
  private:
   friend class Client;
   friend class SerialQueue;
   explicit ThreadPoolAsyncWorkRunner(const internal::ThreadPoolRep* rep) noexcept : rep_(rep) {}
+  template <typename F>
+  static bool CallHalf(void* data) {
+    return internal::GuardedOk("Join", [&] { (*static_cast<F*>(data))(); });
+  }
   const internal::ThreadPoolRep* rep_;
 };
 

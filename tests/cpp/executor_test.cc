@@ -301,6 +301,108 @@ TEST(ParallelForTest, BodyMayBeANamedMutableObject) {
   EXPECT_EQ(sum.load(), 10U);
 }
 
+TEST(ThreadPoolTest, TasksThatWaitForTasksOfTheirOwnPoolEnd) {
+  constexpr std::size_t kThreads = 3;
+  Pool pool = MakePool(kThreads);
+  for (int round = 0; round < 1'000; ++round) {
+    std::vector<Event> outer;
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      EventPromise done("outer");
+      outer.push_back(done.event());
+      ASSERT_TRUE(pool.Schedule([&pool, done = std::move(done)]() mutable {
+                        std::vector<Event> inner;
+                        for (std::size_t j = 0; j < kThreads; ++j) {
+                          EventPromise promise("inner");
+                          inner.push_back(promise.event());
+                          static_cast<void>(
+                              pool.Schedule([promise = std::move(promise)]() mutable { promise.SetReady(); }));
+                        }
+                        done.Set(WhenAll(inner).Wait());
+                      })
+                      .ok());
+    }
+    ASSERT_TRUE(WhenAll(outer).Wait().ok());
+  }
+}
+
+int Fib(Pool& pool, int n) {
+  if (n < 2) return n;
+  int a = 0;
+  int b = 0;
+  EXPECT_TRUE(pool.Join([&] { a = Fib(pool, n - 1); }, [&] { b = Fib(pool, n - 2); }).ok());
+  return a + b;
+}
+
+TEST(JoinTest, CallsBothOutsideInsideAndAfterShutdown) {
+  Pool pool = MakePool(2);
+  EXPECT_EQ(Fib(pool, 12), 144);
+  EventPromise done("done");
+  const Event event = done.event();
+  int inside = 0;
+  ASSERT_TRUE(pool.Schedule([&] {
+                    inside = Fib(pool, 15);
+                    done.SetReady();
+                  })
+                  .ok());
+  ASSERT_TRUE(event.Wait().ok());
+  EXPECT_EQ(inside, 610);
+  ASSERT_TRUE(pool.Shutdown().ok());
+  EXPECT_EQ(Fib(pool, 10), 55);
+}
+
+TEST(JoinTest, LendsTheSecondCallToAnIdleWorker) {
+  Pool pool = MakePool(2);
+  EventPromise both("both");
+  const Event event = both.event();
+  std::atomic<int> inside{0};
+  auto meet = [&] {
+    if (inside.fetch_add(1) == 1) both.SetReady();
+    while (!event.IsReady()) std::this_thread::yield();  // Ends only if the two calls are on two threads.
+  };
+  EXPECT_TRUE(pool.Join(meet, meet).ok());
+}
+
+TEST(ShutdownTest, CancellingDestroysWhatHasNotBegun) {
+  Pool pool = MakePool(1);
+  EventPromise begun("begun");
+  EventPromise gate("gate");
+  ASSERT_TRUE(pool.Schedule([&begun, open = gate.event()] {
+                    begun.SetReady();
+                    while (!open.IsReady()) std::this_thread::yield();
+                  })
+                  .ok());
+  ASSERT_TRUE(begun.event().Wait().ok());
+  std::atomic<int> calls{0};
+  std::atomic<int> ends{0};
+  ASSERT_TRUE(pool.Schedule(Counted(&calls, &ends)).ok());
+  Status shutdown;
+  std::thread other([&] { shutdown = pool.Shutdown({ShutdownMode::kCancelPending, -1}); });
+  while (ends.load() == 0) std::this_thread::yield();
+  gate.SetReady();
+  other.join();
+  EXPECT_TRUE(shutdown.ok()) << shutdown;
+  EXPECT_EQ(calls.load(), 0);
+}
+
+TEST(ShutdownTest, ADeadlineThatPassesNamesWhatRuns) {
+  Pool pool = MakePool(1);
+  EventPromise begun("begun");
+  EventPromise gate("gate");
+  ASSERT_TRUE(pool.Schedule(
+                      [&begun, open = gate.event()] {
+                        begun.SetReady();
+                        while (!open.IsReady()) std::this_thread::yield();
+                      },
+                      Label("slow kernel"))
+                  .ok());
+  ASSERT_TRUE(begun.event().Wait().ok());
+  const Status late = pool.Shutdown({ShutdownMode::kDrain, 1'000'000});
+  EXPECT_TRUE(IsDeadlineExceeded(late)) << late;
+  EXPECT_NE(late.message().find("'slow kernel'"), std::string::npos) << late;
+  gate.SetReady();
+  EXPECT_TRUE(pool.Shutdown().ok());
+}
+
 /// A runner of the user's: everything inline.
 class InlineRunner final : public AsyncWorkRunner {
  public:

@@ -5,12 +5,15 @@
 use std::ffi::c_void;
 use std::ops::Range;
 use std::pin::Pin;
+use std::time::Duration;
 
 use cxx::CxxString;
 use purlin::event::abi::EventHeader;
 use purlin::exec::task::TaskNode;
 use purlin::status::StatusRep;
-use purlin::{AsyncWorkRunner, Executor, Status, Task, ThreadPool, ThreadPoolOptions};
+use purlin::{
+    AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Status, Task, ThreadPool, ThreadPoolOptions,
+};
 
 use crate::event;
 use crate::handle::{give_handle, release, retain};
@@ -184,12 +187,64 @@ pub unsafe extern "C" fn purlin_thread_pool_num_threads(pool: *const ThreadPoolR
     unsafe { (*pool).0.num_threads() }
 }
 
-/// Refuses new tasks, runs what is queued, joins the threads. Null, or an error, C++'s.
+/// One half of a C++ Join; false when it threw.
+type JoinCall = unsafe extern "C" fn(data: *mut c_void) -> bool;
+
+/// A half and what it works on.
+struct Half {
+    call: JoinCall,
+    data: *mut c_void,
+}
+
+// SAFETY: Join's contract in purlin/executor.h: its closures are called on any thread, each once. The data outlives the
+// calls because Join returns after both.
+unsafe impl Send for Half {}
+
+impl Half {
+    fn run(self) -> bool {
+        // SAFETY: C++ gave a function together with the data that it takes, for the length of purlin_thread_pool_join.
+        unsafe { (self.call)(self.data) }
+    }
+}
+
+/// Calls `a(a_data)` and `b(b_data)`, perhaps at the same time, and returns when both have returned. Null, or an error,
+/// C++'s.
+///
+/// # Safety
+/// `pool` is alive; both may be called on any thread until this returns, with their data, and do not unwind.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_join(
+    pool: *const ThreadPoolRep,
+    a: JoinCall,
+    a_data: *mut c_void,
+    b: JoinCall,
+    b_data: *mut c_void,
+) -> *const StatusRep {
+    let (a, b) = (Half { call: a, data: a_data }, Half { call: b, data: b_data });
+    give(guard(|| {
+        // SAFETY: alive.
+        match unsafe { (*pool).0.join(|| a.run(), || b.run()) } {
+            (true, true) => Ok(()),
+            (false, _) => Err(Status::internal("Join: the first call threw")),
+            (true, false) => Err(Status::internal("Join: the second call threw")),
+        }
+    }))
+}
+
+/// Refuses new tasks, runs what is queued or drops it (`cancel_pending`), joins the threads. A negative `deadline_ns` is
+/// none. Null, or an error, C++'s.
 ///
 /// # Safety
 /// `pool` is alive.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_thread_pool_shutdown(pool: *const ThreadPoolRep) -> *const StatusRep {
+pub unsafe extern "C" fn purlin_thread_pool_shutdown(
+    pool: *const ThreadPoolRep,
+    cancel_pending: bool,
+    deadline_ns: i64,
+) -> *const StatusRep {
+    let mode = if cancel_pending { ShutdownMode::CancelPending } else { ShutdownMode::Drain };
+    let deadline = u64::try_from(deadline_ns).ok().map(Duration::from_nanos);
     // SAFETY: alive.
-    give(guard(|| unsafe { (*pool).0.shutdown() }))
+    give(guard(|| unsafe { (*pool).0.shutdown_with(ShutdownOptions { mode, deadline }) }))
 }
+

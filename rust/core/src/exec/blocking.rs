@@ -166,6 +166,7 @@ impl Shared {
     /// Step 1: runs what the running task has spawned, until `done` or nothing is left of it.
     pub(super) fn help_until(&self, worker: &Worker, done: impl Fn() -> bool) {
         while worker.helps.get() < MAX_HELPS
+            && !mutation("blocking-no-help")
             && !done()
             && let Some(task) = self.pop_own(worker)
         {
@@ -204,7 +205,7 @@ impl Shared {
     fn doze(&self, worker: &Worker, blocked: &Blocked<'_>) -> bool {
         let mut nap = NAPS.0;
         loop {
-            let may_help = worker.helps.get() < MAX_HELPS && !blocked.is_timed();
+            let may_help = worker.helps.get() < MAX_HELPS && !blocked.is_timed() && !mutation("blocking-no-help");
             if let Some(task) = if may_help { self.take_any(worker) } else { None } {
                 self.help(worker, task);
                 nap = NAPS.0;

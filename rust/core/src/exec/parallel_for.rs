@@ -46,8 +46,8 @@ pub(super) fn run(shared: &Arc<Shared>, count: usize, grain: usize, body: &Body<
     let threads = shared.thread_count();
     let grain = if grain == 0 { count.div_ceil(threads * CHUNKS_PER_THREAD).max(1) } else { grain };
     let chunks = count.div_ceil(grain);
-    if chunks == 0 {
-        return Ok(());
+    if chunks < 2 {
+        return alone(count, grain, body);
     }
     // SAFETY: only the lifetime changes; `take_chunks` says why nobody uses the body after this function returns.
     let body = unsafe { std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body) };
@@ -75,30 +75,47 @@ pub(super) fn run(shared: &Arc<Shared>, count: usize, grain: usize, body: &Body<
     failure.map_or(Ok(()), |(_chunk, error)| Err(error))
 }
 
+/// The whole loop on this thread.
+pub(super) fn alone(count: usize, grain: usize, body: &Body<'_>) -> Result<(), Status> {
+    let (grain, mut begin, mut result) = (if grain == 0 { count } else { grain }, 0, Ok(()));
+    while begin < count {
+        let end = count.min(begin.saturating_add(grain));
+        result = result.and(call(body, begin..end));
+        begin = end;
+    }
+    result
+}
+
+/// A panic is an error.
+fn call(body: &Body<'_>, range: Range<usize>) -> Result<(), Status> {
+    catch_unwind(AssertUnwindSafe(|| body(range))).unwrap_or_else(|panic| Err(panicked(&*panic)))
+}
+
 impl Loop {
     /// Runs chunks until none is left to begin.
     fn take_chunks(&self) {
+        let mut mine = 0;
         loop {
             // Relaxed: who gets a chunk needs only that nobody else does. Helpers are few, so this cannot wrap around.
             let chunk = self.next_chunk.fetch_add(1, Relaxed);
             if chunk >= self.chunks {
-                return;
+                break;
             }
+            mine += 1;
             let begin = chunk * self.grain;
             let range = begin..self.count.min(begin.saturating_add(self.grain));
-            // SAFETY: this chunk is not done, so the caller is still in run(), where the body lives.
+            // SAFETY: this chunk is not counted as done, so the caller is still in run(), where the body lives.
             let body = unsafe { &*self.body };
-            let result = catch_unwind(AssertUnwindSafe(|| body(range)));
-            if let Err(error) = result.unwrap_or_else(|panic| Err(panicked(&*panic))) {
+            if let Err(error) = call(body, range) {
                 let mut failure = self.failure.lock();
                 if failure.as_ref().is_none_or(|(lowest, _)| chunk < *lowest) {
                     *failure = Some((chunk, error));
                 }
             }
-            // AcqRel: the last one has seen what all others did, and passes it on by the event.
-            if self.chunks_left.fetch_sub(1, AcqRel) == 1 {
-                self.done.set_ready();
-            }
+        }
+        // AcqRel: the last one has seen what all others did, and passes it on by the event.
+        if mine > 0 && self.chunks_left.fetch_sub(mine, AcqRel) == mine {
+            self.done.set_ready();
         }
     }
 }

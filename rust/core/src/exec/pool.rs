@@ -292,6 +292,9 @@ impl AsyncWorkRunner for ThreadPool {
         // Not the handle: an event that never comes must not keep the pool.
         let shared = Arc::clone(&self.0.shared);
         gate.on_ready(move |_either_way| {
+            if fork::is_child() {
+                return;
+            }
             if let Err(refused) = shared.submit(task, Priority::Normal) {
                 tracing::debug!(target: "purlin", label = %refused.label(), "a task came after its pool's shutdown");
             }
@@ -305,6 +308,9 @@ impl AsyncWorkRunner for ThreadPool {
         grain: usize,
         body: &(dyn Fn(std::ops::Range<usize>) -> Result<(), Status> + Sync),
     ) -> Result<(), Status> {
+        if fork::is_child() {
+            return parallel_for::alone(count, grain, body);
+        }
         parallel_for::run(&self.0.shared, count, grain, body)
     }
 }

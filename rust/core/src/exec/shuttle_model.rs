@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner, thread};
 
+use super::threads::Starter;
 use super::worker::Shared;
-use super::{Task, parallel_for};
-use crate::event::EventPromise;
+use super::{Priority, Task, fork_join, parallel_for};
+use crate::event::{Event, EventPromise, when_all};
 
 /// Schedules per model and way of choosing them.
 const SCHEDULES: usize = 5000;
@@ -24,18 +25,92 @@ fn explore(f: impl Fn() + Send + Sync + Clone + 'static) {
     Runner::new(PctScheduler::new(DEPTH, SCHEDULES), config).run(f);
 }
 
-/// Runs `f` beside two workers, then closes the pool and joins them.
+/// Threads of the model.
+fn starter() -> Starter {
+    Box::new(|_name, work| {
+        drop(thread::spawn(work));
+        Ok(None)
+    })
+}
+
+/// Runs `f` beside two workers and up to four spares, then closes the pool and waits for its end.
 fn with_workers(f: impl FnOnce(&Arc<Shared>)) {
-    let shared = Arc::new(Shared::new(2));
-    let work = |index| {
-        let shared = Arc::clone(&shared);
-        thread::spawn(move || shared.work(index))
-    };
-    let workers: Vec<_> = (0..2).map(work).collect();
+    let shared = Shared::new("model", 2, 4, starter());
+    for seat in 0..2 {
+        shared.start(seat).unwrap();
+    }
+    shared.left();
     f(&shared);
     shared.close();
-    workers.into_iter().for_each(|worker| worker.join().unwrap());
-    assert!(shared.is_drained());
+    shared.ended().wait().unwrap();
+    assert!(!shared.has_work());
+}
+
+fn submit(shared: &Shared, task: Task) {
+    assert!(shared.submit(task, Priority::Normal).is_ok());
+}
+
+#[test]
+fn tasks_that_wait_for_tasks_of_their_pool_end() {
+    explore(|| {
+        with_workers(|shared| {
+            let runs = Arc::new(AtomicUsize::new(0));
+            let outer: Vec<Event> = (0..2)
+                .map(|_| {
+                    let (inner, runs, done) = (Arc::clone(shared), Arc::clone(&runs), EventPromise::new(c"done"));
+                    let event = done.event();
+                    let task = move || {
+                        let spawned: Vec<Event> = (0..2)
+                            .map(|_| {
+                                let (runs, promise) = (Arc::clone(&runs), EventPromise::new(c"inner"));
+                                let event = promise.event();
+                                let task = move || {
+                                    runs.fetch_add(1, Ordering::Relaxed);
+                                    promise.set_ready();
+                                };
+                                submit(&inner, Task::new(c"inner", task));
+                                event
+                            })
+                            .collect();
+                        done.set(when_all(&spawned).wait().err().unwrap_or_default());
+                    };
+                    submit(shared, Task::new(c"outer", task));
+                    event
+                })
+                .collect();
+            when_all(&outer).wait().unwrap();
+            assert_eq!(runs.load(Ordering::Relaxed), 4);
+        });
+    });
+}
+
+/// The first two tasks wait for the third, which is not theirs: only a spare can run it.
+#[test]
+fn spares_run_what_everybody_waits_for() {
+    explore(|| {
+        with_workers(|shared| {
+            let promise = EventPromise::new(c"third");
+            let event = promise.event();
+            for _ in 0..2 {
+                let event = event.clone();
+                submit(shared, Task::new(c"waits", move || event.wait().unwrap()));
+            }
+            submit(shared, Task::new(c"third", move || _ = promise.set_ready()));
+            event.wait().unwrap();
+        });
+    });
+}
+
+#[test]
+fn joins_inside_joins_end() {
+    fn tree(shared: &Shared, depth: u32) -> u32 {
+        if depth == 0 {
+            return 1;
+        }
+        let (a, b) = fork_join::join(shared, || tree(shared, depth - 1), || tree(shared, depth - 1));
+        a + b
+    }
+    explore(|| with_workers(|shared| assert_eq!(tree(shared, 3), 8)));
 }
 
 #[test]
@@ -56,11 +131,11 @@ fn loops_inside_loops_inside_tasks_end() {
                         };
                         done.set(parallel_for::run(&inner, 2, 1, &body).err().unwrap_or_default());
                     });
-                    assert!(shared.submit(task).is_ok());
+                    submit(shared, task);
                     event
                 })
                 .collect();
-            crate::event::when_all(&done).wait().unwrap();
+            when_all(&done).wait().unwrap();
             assert_eq!(runs.load(Ordering::Relaxed), 8);
         });
     });
@@ -77,7 +152,7 @@ fn every_task_runs_or_is_refused_while_the_pool_closes() {
                 for _ in 0..4 {
                     let runs = Arc::clone(&submitter_runs);
                     let task = Task::new(c"t", move || _ = runs.fetch_add(1, Ordering::Relaxed));
-                    submitter_accepted.fetch_add(usize::from(shared.submit(task).is_ok()), Ordering::Relaxed);
+                    submitter_accepted.fetch_add(usize::from(shared.submit(task, Priority::Normal).is_ok()), Ordering::Relaxed);
                 }
             });
         });

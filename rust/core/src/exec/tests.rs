@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 use crate::event::EventPromise;
-use crate::status::StatusCode;
+use crate::status::{StatusCode, StatusOr};
 
 fn pool(thread_count: usize) -> ThreadPool {
     ThreadPool::new(&ThreadPoolOptions { thread_count, name: "test".to_owned() }).unwrap()
@@ -227,4 +227,209 @@ fn parallel_for_after_shutdown_runs_on_its_caller() {
         Ok(())
     })
     .unwrap();
+}
+
+#[test]
+fn tasks_that_wait_for_tasks_of_their_own_pool_end() {
+    const THREADS: usize = 3;
+    let pool = pool(THREADS);
+    for round in 0..1000 {
+        let outer: Vec<_> = (0..THREADS)
+            .map(|_| {
+                let (inner, done) = (pool.clone(), EventPromise::new(c"outer"));
+                let event = done.event();
+                let task = move || {
+                    let spawned: Vec<_> = (0..THREADS)
+                        .map(|_| {
+                            let promise = EventPromise::new(c"inner");
+                            let event = promise.event();
+                            inner.schedule(c"inner", move || _ = promise.set_ready()).unwrap();
+                            event
+                        })
+                        .collect();
+                    // Half of the rounds may not help, only hand over their place.
+                    let all = crate::event::when_all(&spawned);
+                    let waited =
+                        if round % 2 == 0 { all.wait() } else { all.wait_for(std::time::Duration::from_secs(3600)) };
+                    done.set(waited.err().unwrap_or_default());
+                };
+                pool.schedule(c"outer", task).unwrap();
+                event
+            })
+            .collect();
+        crate::event::when_all(&outer).wait().unwrap();
+    }
+    pool.shutdown().unwrap();
+}
+
+/// A pool that gets as many threads as said, and then none.
+fn pool_of_at_most(threads: usize, thread_count: usize) -> StatusOr<ThreadPool> {
+    let left = AtomicUsize::new(threads);
+    let system = threads::of_the_system();
+    let starter: threads::Starter = Box::new(move |name, work| {
+        match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
+            Ok(_) => system(name, work),
+            Err(_) => Err(std::io::ErrorKind::WouldBlock.into()),
+        }
+    });
+    ThreadPool::with_starter(&ThreadPoolOptions { thread_count, name: "few".to_owned() }, starter)
+}
+
+#[test]
+fn a_refused_thread_is_an_error_that_names_it() {
+    for threads in 0..3 {
+        let error = pool_of_at_most(threads, 3).unwrap_err();
+        assert_eq!(error.code(), StatusCode::ResourceExhausted);
+        let start = format!("could not start thread {threads} of the 3 of pool 'few': ");
+        assert!(error.message().starts_with(&start), "{error}");
+    }
+}
+
+#[test]
+fn without_spares_a_waiting_worker_runs_other_tasks() {
+    let pool = pool_of_at_most(1, 1).unwrap();
+    let promise = EventPromise::new(c"second");
+    let (first, event) = (promise.event(), EventPromise::new(c"first"));
+    let done = event.event();
+    pool.schedule(c"first", move || _ = event.set(first.wait().err().unwrap_or_default())).unwrap();
+    pool.schedule(c"second", move || _ = promise.set_ready()).unwrap();
+    done.wait().unwrap();
+}
+
+#[test]
+fn urgent_tasks_go_first_and_others_last() {
+    let (pool, order) = (pool(1), Arc::new(Mutex::new(Vec::new())));
+    let (begun, gate) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let inside = (Arc::clone(&begun), Arc::clone(&gate));
+    pool.schedule(c"gate", move || {
+        inside.0.wait();
+        inside.1.wait();
+    })
+    .unwrap();
+    begun.wait();
+    for priority in [Priority::Low, Priority::Normal, Priority::High, Priority::Normal] {
+        let order = Arc::clone(&order);
+        pool.execute_with(Task::new(c"t", move || order.lock().unwrap().push(priority)), priority).unwrap();
+    }
+    gate.wait();
+    pool.shutdown().unwrap();
+    assert_eq!(*order.lock().unwrap(), [Priority::High, Priority::Normal, Priority::Normal, Priority::Low]);
+}
+
+#[test]
+fn nobody_starves() {
+    // A task that schedules itself for ever would keep a worker that only runs its newest.
+    fn again(pool: &ThreadPool, stop: &Arc<AtomicUsize>) {
+        let (inner, stop) = (pool.clone(), Arc::clone(stop));
+        if stop.load(Ordering::Relaxed) > 0 {
+            let _ = pool.schedule(c"again", move || again(&inner, &stop));
+        }
+    }
+    let (pool, left) = (pool(1), Arc::new(AtomicUsize::new(4)));
+    let (inner, running) = (pool.clone(), Arc::clone(&left));
+    pool.schedule(c"outer", move || {
+        let last = Arc::clone(&running);
+        inner.schedule(c"older", move || _ = last.fetch_sub(1, Ordering::Relaxed)).unwrap();
+        again(&inner, &running);
+    })
+    .unwrap();
+    let done: Vec<_> = [Priority::Low, Priority::Normal, Priority::High]
+        .map(|priority| {
+            let (left, promise) = (Arc::clone(&left), EventPromise::new(c"done"));
+            let event = promise.event();
+            let task = Task::new(c"t", move || {
+                left.fetch_sub(1, Ordering::Relaxed);
+                promise.set_ready();
+            });
+            pool.execute_with(task, priority).unwrap();
+            event
+        })
+        .into();
+    crate::event::when_all(&done).wait().unwrap();
+    while left.load(Ordering::Relaxed) > 0 {
+        thread::yield_now();
+    }
+}
+
+fn fib(pool: &ThreadPool, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = pool.join(|| fib(pool, n - 1), || fib(pool, n - 2));
+    a + b
+}
+
+#[test]
+fn join_calls_both_here_on_a_worker_and_after_shutdown() {
+    let pool = pool(2);
+    assert_eq!(fib(&pool, 15), 610, "from outside");
+    let (inner, (send, receive)) = (pool.clone(), mpsc::channel());
+    pool.schedule(c"t", move || send.send(fib(&inner, 20)).unwrap()).unwrap();
+    assert_eq!(receive.recv().unwrap(), 6765, "on a worker");
+    pool.shutdown().unwrap();
+    assert_eq!(fib(&pool, 10), 55, "after shutdown");
+}
+
+#[test]
+fn join_lends_its_second_half_to_an_idle_worker() {
+    let (pool, meeting) = (pool(2), Barrier::new(2));
+    // Returns only if the two calls are on two threads.
+    pool.join(|| meeting.wait(), || meeting.wait());
+}
+
+#[test]
+fn join_panics_as_its_closures_do() {
+    let pool = pool(2);
+    let text = |result: thread::Result<((), ())>| *result.unwrap_err().downcast::<&str>().unwrap();
+    let caught = |a: fn(), b: fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.join(a, b)));
+    assert_eq!(text(caught(|| panic!("a, expected by a test"), || ())), "a, expected by a test");
+    assert_eq!(text(caught(|| (), || panic!("b, expected by a test"))), "b, expected by a test");
+    assert_eq!(fib(&pool, 5), 5, "the pool lives");
+}
+
+#[test]
+fn a_cancelling_shutdown_drops_what_has_not_begun() {
+    let (pool, begun, gate) = (pool(1), Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let inside = (Arc::clone(&begun), Arc::clone(&gate));
+    pool.schedule(c"running", move || {
+        inside.0.wait();
+        inside.1.wait();
+    })
+    .unwrap();
+    begun.wait();
+    let promise = EventPromise::new(c"owed");
+    let event = promise.event();
+    pool.schedule(c"pending", move || _ = promise.set_ready()).unwrap();
+    let pool = &pool;
+    thread::scope(|scope| {
+        let options = ShutdownOptions { mode: ShutdownMode::CancelPending, deadline: None };
+        let shutdown = scope.spawn(move || pool.shutdown_with(options));
+        assert!(event.wait().unwrap_err().message().starts_with("event 'owed' was abandoned"), "before the other ends");
+        gate.wait();
+        shutdown.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_shutdown_that_passes_its_deadline_names_what_runs() {
+    let (pool, begun, gate) = (pool(2), Arc::new(Barrier::new(3)), Arc::new(Barrier::new(3)));
+    for label in [c"slow", c"slower"] {
+        let inside = (Arc::clone(&begun), Arc::clone(&gate));
+        let task = move || {
+            inside.0.wait();
+            inside.1.wait();
+        };
+        pool.schedule(label, task).unwrap();
+    }
+    begun.wait();
+    let promise = EventPromise::new(c"owed");
+    let event = promise.event();
+    pool.schedule(c"pending", move || _ = promise.set_ready()).unwrap();
+    let deadline = Some(std::time::Duration::from_millis(1));
+    let error = pool.shutdown_with(ShutdownOptions { mode: ShutdownMode::Drain, deadline }).unwrap_err();
+    assert_eq!(error.code(), StatusCode::DeadlineExceeded);
+    assert!(error.message().contains("'slow'") && error.message().contains("'slower'"), "{error}");
+    assert!(event.error().message().starts_with("event 'owed' was abandoned"));
+    gate.wait();
+    pool.shutdown().unwrap();
 }

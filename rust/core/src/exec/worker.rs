@@ -151,9 +151,15 @@ impl Shared {
     pub(super) fn start(&self, seat: usize) -> std::io::Result<()> {
         // The caller is a worker or holds a handle, so this is alive.
         let Some(shared) = self.me.upgrade() else { return Err(std::io::ErrorKind::NotFound.into()) };
-        self.seats_used.fetch_max(seat + 1, AcqRel);
-        self.alive.fetch_add(1, Relaxed);
+        self.enlist(seat);
         self.threads.start(seat, move || shared.work(seat)).inspect_err(|_| self.left())
+    }
+
+    /// Before somebody calls [`work`](Self::work).
+    pub(super) fn enlist(&self, seat: usize) {
+        self.seats_used.fetch_max(seat + 1, AcqRel);
+        // Relaxed: whoever enlists is alive.
+        self.alive.fetch_add(1, Relaxed);
     }
 
     /// One less alive.
