@@ -11,9 +11,7 @@ use cxx::CxxString;
 use purlin::event::abi::EventHeader;
 use purlin::exec::task::TaskNode;
 use purlin::status::StatusRep;
-use purlin::{
-    AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Status, Task, ThreadPool, ThreadPoolOptions,
-};
+use purlin::{AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Status, Task, ThreadPool, ThreadPoolOptions};
 
 use crate::event;
 use crate::handle::{give_handle, release, retain};
@@ -247,4 +245,3 @@ pub unsafe extern "C" fn purlin_thread_pool_shutdown(
     // SAFETY: alive.
     give(guard(|| unsafe { (*pool).0.shutdown_with(ShutdownOptions { mode, deadline }) }))
 }
-

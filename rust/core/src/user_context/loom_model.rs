@@ -3,10 +3,11 @@
 use loom::thread;
 
 use super::*;
+use crate::sync::explore;
 
 #[test]
 fn an_end_neither_blocks_nor_removes_a_successor() {
-    loom::model(|| {
+    explore("context ends against a successor", None, || {
         let first = UserContext::with_id(7, "first").expect("7 is a number");
         let ender = thread::spawn(move || drop(first));
         let second = UserContext::with_id(7, "second").expect("7 is a number");
@@ -21,7 +22,7 @@ fn an_end_neither_blocks_nor_removes_a_successor() {
 
 #[test]
 fn a_waiter_keeps_its_context_on_whichever_thread_it_runs() {
-    loom::model(|| {
+    explore("context of a waiter", None, || {
         let context = UserContext::new("attacher");
         let promise = crate::event::EventPromise::new(c"e");
         let event = promise.event();
