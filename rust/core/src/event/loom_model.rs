@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
 
-use super::abi::EventHeader;
+use super::abi::{EventHeader, Waiter};
 use super::*;
 use crate::sync::{UnsafeCell, explore};
 
@@ -59,18 +59,34 @@ impl Bare {
     }
 }
 
+/// A waiter that looks at memory of its attacher's before it looks at the event, as C++'s may.
+#[repr(C)]
+struct Probe {
+    waiter: Waiter,
+    bare: Bare,
+    calls: Calls,
+}
+
+impl Probe {
+    unsafe extern "C" fn invoke(waiter: *mut Waiter, _event: *const EventHeader) {
+        // SAFETY: the first field of the box that the test gave away.
+        let probe = unsafe { Box::from_raw(waiter.cast::<Self>()) };
+        assert_eq!(probe.bare.read(), 1);
+        probe.calls.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_waiter_sees_what_its_attacher_did() {
     explore("attacher's memory in the waiter", None, || {
         let (promise, calls) = (EventPromise::new(c"e"), Calls::default());
-        let (event, bare) = (promise.event(), Bare::default());
+        let event = promise.event();
         let setter = thread::spawn(move || assert!(promise.set_ready()));
-        bare.write(1);
-        let (waiter, seen) = (calls.waiter(), bare);
-        event.on_ready(move |status| {
-            assert_eq!(seen.read(), 1);
-            waiter(status);
-        });
+        let waiter = Waiter { next: std::ptr::null_mut(), invoke: Probe::invoke };
+        let probe = Box::new(Probe { waiter, bare: Bare::default(), calls: calls.clone() });
+        probe.bare.write(1);
+        // SAFETY: the event is alive; the probe is given away, and its first field is the waiter.
+        unsafe { raw::attach(event.as_raw(), Box::into_raw(probe).cast()) };
         setter.join().unwrap();
         calls.assert_all_ran(1);
     });
