@@ -11,7 +11,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Explores `f` with at most `preemptions` interruptions of a thread that could go on, `None` without a bound.
-/// `PURLIN_LOOM_BOUND` raises lower bounds.
+/// `PURLIN_LOOM_BOUND` raises lower bounds; `PURLIN_LOOM_SECONDS` stops a model that takes longer, and its line says so.
 #[cfg(loom)]
 pub(crate) fn explore(name: &str, preemptions: impl Into<Option<usize>>, f: impl Fn() + Send + Sync + 'static) {
     let (executions, start) = (Arc::new(AtomicUsize::new(0)), Instant::now());
@@ -20,13 +20,17 @@ pub(crate) fn explore(name: &str, preemptions: impl Into<Option<usize>>, f: impl
     let bound = preemptions.into().map(|bound| bound.max(at_least));
     let mut model = loom::model::Builder::new();
     model.preemption_bound = bound;
+    model.max_duration = number("PURLIN_LOOM_SECONDS").map(std::time::Duration::from_secs);
+    let limit = model.max_duration;
     model.check(move || {
         counted.fetch_add(1, Ordering::Relaxed);
         f();
     });
     let bound = bound.map_or("no bound".to_owned(), |bound| format!("bound {bound}"));
     let executions = executions.load(Ordering::Relaxed);
-    println!("loom {name}: {bound}, {executions} executions, {:.1} s", start.elapsed().as_secs_f64());
+    let (seconds, stopped) = (start.elapsed(), limit.is_some_and(|limit| start.elapsed() >= limit));
+    let end = if stopped { ", NOT ALL: stopped by its time limit" } else { "" };
+    println!("loom {name}: {bound}, {executions} executions, {:.1} s{end}", seconds.as_secs_f64());
 }
 
 /// Runs `f` under `schedules` random schedules, and under as many in which priorities change `depth` times (PCT), which
