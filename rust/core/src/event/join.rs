@@ -13,6 +13,7 @@ use super::{Event, EventPromise, raw};
 use crate::status::{SourceLocation, Status};
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::{UnsafeCell, mutation};
 
 /// Which error a join has when several of its events failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,7 +123,7 @@ struct Node {
     waiter: Waiter,
     join: *mut Join,
     /// Written by the arrival, read by the last one.
-    error: Status,
+    error: UnsafeCell<Status>,
     /// The error's number in time.
     failure: usize,
 }
@@ -146,7 +147,7 @@ impl Join {
         if join.is_null() {
             handle_alloc_error(layout);
         }
-        let missing = AtomicUsize::new(events.len() + 1);
+        let missing = AtomicUsize::new(events.len() + if mutation("join-counts-one-more") { 2 } else { 1 });
         // SAFETY: new memory of that layout. All nodes are written before the first is attached: a last arrival reads all.
         unsafe {
             join.write(Self { missing, failures: AtomicUsize::new(0), promise, rule, count: events.len(), nodes: [] });
@@ -154,7 +155,7 @@ impl Join {
                 Self::node(join, index).write(Node {
                     waiter: Waiter { next: ptr::null_mut(), invoke: Node::arrived },
                     join,
-                    error: Status::OK,
+                    error: UnsafeCell::new(Status::OK),
                     failure: 0,
                 });
             }
@@ -185,13 +186,14 @@ impl Join {
     /// The caller owns one of the counts in `missing` and gives it up.
     unsafe fn arrive(join: *mut Self) {
         // Release: what this arrival noted of its event happens before the last one reads it.
+        let order = if mutation("join-arrive-relaxed") { Relaxed } else { Release };
         // SAFETY: the caller's count keeps the join alive up to here.
-        if unsafe { (*join).missing.fetch_sub(1, Release) } != 1 {
+        if unsafe { (*join).missing.fetch_sub(1, order) } != 1 {
             return;
         }
         // SAFETY: nobody else has a count; the load pairs with the releases above. The block is read once and freed.
         let (promise, status) = unsafe {
-            let _ = (*join).missing.load(Acquire);
+            let _ = (*join).missing.load(if mutation("join-last-relaxed") { Relaxed } else { Acquire });
             let count = (*join).count;
             let nodes = std::slice::from_raw_parts_mut(Self::node(join, 0), count);
             let status = match (*join).rule {
@@ -214,6 +216,12 @@ impl Node {
         unsafe { Self::arrive(waiter.cast(), event) };
     }
 
+    /// The error that the arrival noted. Only for the join's last arrival, which has acquired the others.
+    fn noted(&self) -> &Status {
+        // SAFETY: all nodes have arrived, so nobody writes it any more.
+        self.error.with(|error| unsafe { &*error })
+    }
+
     /// # Safety
     /// The node's own arrival; `event` is null or alive and terminal.
     unsafe fn arrive(node: *mut Self, event: *const EventHeader) {
@@ -228,7 +236,7 @@ impl Node {
                     Rule::Wait(_) => {
                         // Relaxed: only the numbers matter; who reads the node has acquired the arrival.
                         (*node).failure = (*join).failures.fetch_add(1, Relaxed);
-                        (*node).error = error;
+                        (*node).error.with_mut(|place| *place = error);
                     }
                 }
             }
@@ -239,28 +247,28 @@ impl Node {
 
 /// What a join of these nodes has come to.
 fn choose(policy: ErrorPolicy, nodes: &[Node]) -> Status {
-    let mut failed = nodes.iter().filter(|node| !node.error.ok());
+    let mut failed = nodes.iter().filter(|node| !node.noted().ok());
     let chosen = match policy {
         ErrorPolicy::FirstByIndex => failed.next(),
         ErrorPolicy::FirstInTime => failed.min_by_key(|node| node.failure),
         ErrorPolicy::LastInTime => failed.max_by_key(|node| node.failure),
         ErrorPolicy::All => return all_errors(nodes),
     };
-    chosen.map_or(Status::OK, |node| node.error.clone())
+    chosen.map_or(Status::OK, |node| node.noted().clone())
 }
 
 fn all_errors(nodes: &[Node]) -> Status {
-    let failed: Vec<_> = nodes.iter().enumerate().filter(|(_, node)| !node.error.ok()).collect();
+    let failed: Vec<_> = nodes.iter().enumerate().filter(|(_, node)| !node.noted().ok()).collect();
     let (first, rest) = match failed.as_slice() {
         [] => return Status::OK,
-        [(_, first), rest @ ..] => (&first.error, rest),
+        [(_, first), rest @ ..] => (first.noted(), rest),
     };
     if rest.is_empty() {
         return first.clone();
     }
     let list: Vec<_> = failed
         .iter()
-        .map(|(index, node)| format!("[{index}] {}: {}", node.error.code().name(), node.error.message()))
+        .map(|(index, node)| format!("[{index}] {}: {}", node.noted().code().name(), node.noted().message()))
         .collect();
     let message = format!("{} of {} failed: {}", failed.len(), nodes.len(), list.join("; "));
     let mut all = Status::with_location(first.code(), message, first.location().unwrap_or(SourceLocation::UNKNOWN));

@@ -1,7 +1,13 @@
 //! Event cells as boxes, for models, whose atomics are more than words.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, handle_alloc_error};
+#[cfg(shuttle)]
+use std::alloc::{alloc, dealloc};
 use std::ffi::c_char;
+
+// loom fails a model that forgets a cell or frees it twice.
+#[cfg(loom)]
+use loom::alloc::{alloc, dealloc};
 
 use super::abi::{EventCell, EventHeader, EventVTable, STATE_PENDING};
 use crate::slab::{self, Class};

@@ -17,7 +17,7 @@ use super::abi::EventHeader;
 #[cfg(not(any(loom, shuttle)))]
 use super::sleepers::Sleeper;
 use super::sleepers::Sleepers;
-use crate::sync::{Condvar, Mutex, hint, per_thread};
+use crate::sync::{Condvar, Mutex, hint, mutation, per_thread};
 
 const BUCKETS: usize = 64;
 /// Looks before a thread goes to sleep; about a microsecond, less than the price of sleeping.
@@ -153,6 +153,8 @@ pub(crate) fn slept_on(event: usize) -> Option<Event> {
 /// Wakes those who sleep until `event` is terminal, which it is.
 pub(super) fn wake(event: &EventHeader) {
     let bucket = bucket(event);
-    drop(bucket.sleepers.lock());
+    if !mutation("event-wake-beside-the-lock") {
+        drop(bucket.sleepers.lock());
+    }
     bucket.woken.notify_all();
 }

@@ -30,6 +30,7 @@ use super::abi::{
 };
 use crate::status::Status;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::sync::mutation;
 
 /// What the thread that completed an event now owes: run these waiters, wake those who are parked.
 #[must_use = "these waiters would be forgotten"]
@@ -49,7 +50,7 @@ impl Completion {
 impl EventHeader {
     /// True in READY and ERROR.
     pub(super) fn is_terminal(&self) -> bool {
-        self.word.load(Acquire) & TERMINAL_BIT != 0
+        self.word.load(if mutation("event-state-relaxed") { Relaxed } else { Acquire }) & TERMINAL_BIT != 0
     }
 
     /// PENDING, CLAIMED, READY or ERROR.
@@ -85,9 +86,18 @@ impl EventHeader {
 
     /// PENDING to READY; `None` if somebody else was first.
     pub(super) fn try_ready(&self) -> Option<Completion> {
+        let order = if mutation("event-ready-without-acquire") {
+            Release
+        } else if mutation("event-ready-without-release") {
+            Acquire
+        } else {
+            AcqRel
+        };
         let mut word = self.guess();
-        while word & STATE_MASK == STATE_PENDING {
-            match self.word.compare_exchange_weak(word, STATE_READY, AcqRel, Relaxed) {
+        while word & STATE_MASK == STATE_PENDING
+            || (mutation("event-ready-overwrites-claimed") && word & TERMINAL_BIT == 0)
+        {
+            match self.word.compare_exchange_weak(word, STATE_READY, order, Relaxed) {
                 Ok(before) => return Some(Completion::of(before)),
                 Err(now) => word = now,
             }
@@ -123,7 +133,8 @@ impl EventHeader {
     pub(super) fn publish_error(&self, error: Status) -> Completion {
         // Relaxed: rule 2: we won CLAIMED, so nobody else writes it, and the swap publishes it.
         self.error.store(error.into_raw().cast_mut().cast(), Relaxed);
-        Completion::of(self.word.swap(STATE_ERROR, AcqRel))
+        let order = if mutation("event-error-relaxed") { Relaxed } else { AcqRel };
+        Completion::of(self.word.swap(STATE_ERROR, order))
     }
 
     /// Pushes `waiter`; false, and the waiter is still the caller's, if the event is terminal.
@@ -138,8 +149,10 @@ impl EventHeader {
         while word & TERMINAL_BIT == 0 {
             // SAFETY: the node is the caller's until the exchange below succeeds.
             unsafe { (*waiter).next = ptr::with_exposed_provenance_mut(word & WAITER_MASK) };
+            let kept = if mutation("event-push-drops-parked") { STATE_MASK } else { !WAITER_MASK };
+            let order = if mutation("event-push-relaxed") { Relaxed } else { Release };
             // Release publishes the node to the completion's acquire; acquire on failure sees the completion.
-            match self.word.compare_exchange_weak(word, address | (word & !WAITER_MASK), Release, Acquire) {
+            match self.word.compare_exchange_weak(word, address | (word & kept), order, Acquire) {
                 Ok(_) => return true,
                 Err(now) => word = now,
             }
@@ -153,7 +166,7 @@ impl EventHeader {
     pub(super) fn announce_parked(&self) -> bool {
         let mut word = self.word.load(Acquire);
         while word & TERMINAL_BIT == 0 {
-            if word & PARKED_BIT != 0 {
+            if word & PARKED_BIT != 0 || mutation("event-park-unannounced") {
                 return true;
             }
             match self.word.compare_exchange_weak(word, word | PARKED_BIT, Relaxed, Acquire) {
@@ -174,16 +187,24 @@ impl EventHeader {
     /// One reference less; true if it was the last and the caller must free the event.
     #[must_use]
     pub(super) fn release(&self) -> bool {
-        // Acquire as below. Not under loom, for the reason in guess().
-        if !cfg!(loom) && self.refs.load(Acquire) == 1 {
-            return true;
-        }
-        let before = self.refs.fetch_sub(1, Release);
+        // Not under loom, for the reason in guess(); the two have a model of their own there.
+        (!cfg!(loom) && self.is_only_reference()) || self.drop_one_reference()
+    }
+
+    /// True if the caller's reference is the only one: nobody can add one, so it needs no decrement.
+    pub(super) fn is_only_reference(&self) -> bool {
+        // Acquire as below.
+        self.refs.load(if mutation("event-only-relaxed") { Relaxed } else { Acquire }) == 1
+    }
+
+    /// The decrement; true if it was the last reference.
+    pub(super) fn drop_one_reference(&self) -> bool {
+        let before = self.refs.fetch_sub(1, if mutation("event-release-relaxed") { Relaxed } else { Release });
         if before >= REFS_SATURATED {
             self.refs.store(REFS_SATURATED, Relaxed);
-        } else if before == 1 {
+        } else if before == 1 && !mutation("event-last-forgotten") {
             // A load and not a fence: ThreadSanitizer follows loads only.
-            let _ = self.refs.load(Acquire);
+            let _ = self.refs.load(if mutation("event-last-relaxed") { Relaxed } else { Acquire });
             return true;
         }
         false

@@ -12,7 +12,7 @@ use super::Event;
 use super::abi::{EventHeader, Waiter};
 use crate::slab::{self, Class};
 use crate::status::Status;
-use crate::sync::per_thread;
+use crate::sync::{mutation, per_thread};
 use crate::user_context::{self, UserContext, with_user_context};
 
 /// How many completions nest on one stack before the next is queued.
@@ -36,8 +36,11 @@ per_thread!(static TRAMPOLINE: Trampoline = Trampoline { queue: RefCell::new(Vec
 /// # Safety
 /// The list is the caller's own.
 pub(super) unsafe fn oldest_first(mut newest: *mut Waiter) -> *mut Waiter {
-    let mut oldest = ptr::null_mut();
+    let mut oldest: *mut Waiter = ptr::null_mut();
     while !newest.is_null() {
+        if mutation("event-list-cut") && !oldest.is_null() {
+            break;
+        }
         // SAFETY: a node of the caller's list, not invoked yet.
         let next = unsafe { std::mem::replace(&mut (*newest).next, oldest) };
         oldest = newest;
@@ -81,6 +84,9 @@ unsafe fn queue(event: *mut EventHeader, oldest: *mut Waiter) {
     let queued = TRAMPOLINE.try_with(|here| {
         // SAFETY: the caller keeps `event` alive; the clone keeps it alive from now on.
         let event = unsafe { Event::from_borrowed_raw(event) };
+        if mutation("event-deferred-forgotten") {
+            return;
+        }
         here.queue.borrow_mut().push_back(Deferred { event, oldest });
         slab::with_state(|state| state.deferred.set(1));
     });
@@ -186,7 +192,7 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
 
 /// A node with `closure`, which will run in the user context that is current here.
 pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter {
-    match UserContext::current() {
+    match UserContext::current().filter(|_| !mutation("context-not-carried")) {
         None => ClosureWaiter::allocated(closure),
         Some(context) => {
             ClosureWaiter::allocated(move |status: &Status| with_user_context(context, || closure(status))())

@@ -15,20 +15,7 @@ use super::threads::Starter;
 use super::worker::Shared;
 use super::{Priority, Task};
 use crate::event::EventPromise;
-use crate::sync::{Condvar, Mutex};
-
-/// Explores `f` with at most `preemptions` interruptions. Prints how much was seen.
-fn explore(name: &str, preemptions: impl Into<Option<usize>>, f: impl Fn() + Send + Sync + 'static) {
-    let executions = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&executions);
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions.into();
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        f();
-    });
-    println!("loom {name}: {} executions", executions.load(Ordering::Relaxed));
-}
+use crate::sync::{Condvar, Mutex, explore};
 
 /// Threads of the model, which must be joined before it ends.
 type Started = Arc<std::sync::Mutex<Vec<thread::JoinHandle<()>>>>;

@@ -5,25 +5,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use shuttle::scheduler::{PctScheduler, RandomScheduler};
-use shuttle::{Config, Runner, thread};
+use shuttle::thread;
 
 use super::threads::Starter;
 use super::worker::Shared;
 use super::{Priority, Task, fork_join, parallel_for};
 use crate::event::{Event, EventPromise, when_all};
+use crate::sync::explore;
 
 /// Schedules per model and way of choosing them.
 const SCHEDULES: usize = 5000;
 /// How many times priorities change in a schedule of PCT: bugs of that depth are found with known odds.
 const DEPTH: usize = 3;
-
-fn explore(f: impl Fn() + Send + Sync + Clone + 'static) {
-    let mut config = Config::new();
-    config.stack_size = 256 * 1024;
-    Runner::new(RandomScheduler::new(SCHEDULES), config.clone()).run(f.clone());
-    Runner::new(PctScheduler::new(DEPTH, SCHEDULES), config).run(f);
-}
 
 /// Threads of the model.
 fn starter() -> Starter {
@@ -52,7 +45,7 @@ fn submit(shared: &Shared, task: Task) {
 
 #[test]
 fn tasks_that_wait_for_tasks_of_their_pool_end() {
-    explore(|| {
+    explore("tasks that wait for tasks of their pool end", SCHEDULES, DEPTH, || {
         with_workers(|shared| {
             let runs = Arc::new(AtomicUsize::new(0));
             let outer: Vec<Event> = (0..2)
@@ -87,7 +80,7 @@ fn tasks_that_wait_for_tasks_of_their_pool_end() {
 /// The first two tasks wait for the third, which is not theirs: only a spare can run it.
 #[test]
 fn spares_run_what_everybody_waits_for() {
-    explore(|| {
+    explore("spares run what everybody waits for", SCHEDULES, DEPTH, || {
         with_workers(|shared| {
             let promise = EventPromise::new(c"third");
             let event = promise.event();
@@ -110,12 +103,12 @@ fn joins_inside_joins_end() {
         let (a, b) = fork_join::join(shared, || tree(shared, depth - 1), || tree(shared, depth - 1));
         a + b
     }
-    explore(|| with_workers(|shared| assert_eq!(tree(shared, 3), 8)));
+    explore("joins inside joins end", SCHEDULES, DEPTH, || with_workers(|shared| assert_eq!(tree(shared, 3), 8)));
 }
 
 #[test]
 fn loops_inside_loops_inside_tasks_end() {
-    explore(|| {
+    explore("loops inside loops inside tasks end", SCHEDULES, DEPTH, || {
         with_workers(|shared| {
             let runs = Arc::new(AtomicUsize::new(0));
             let done: Vec<_> = (0..2)
@@ -143,7 +136,7 @@ fn loops_inside_loops_inside_tasks_end() {
 
 #[test]
 fn every_task_runs_or_is_refused_while_the_pool_closes() {
-    explore(|| {
+    explore("every task runs or is refused while the pool closes", SCHEDULES, DEPTH, || {
         let (runs, accepted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (submitter_runs, submitter_accepted) = (Arc::clone(&runs), Arc::clone(&accepted));
         with_workers(|shared| {

@@ -380,7 +380,11 @@ impl Shared {
         let outer = (worker.mark.replace(seat.spawned.bottom()), seat.running.load(Relaxed));
         seat.running.store(label.cast_mut(), Relaxed);
         if self.cancelling.load(Relaxed) {
-            drop(task);
+            if mutation("cancelled-task-forgotten") {
+                std::mem::forget(task);
+            } else {
+                drop(task);
+            }
         } else {
             let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
             task.run();

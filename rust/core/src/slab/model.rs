@@ -1,7 +1,13 @@
 //! Nodes straight from the system, for models, whose runs must not share state. Cells are boxes there
 //! (`event/memory_model.rs`), because the atomics of a model are more than words.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, handle_alloc_error};
+
+// loom fails a model that forgets a block or frees it twice.
+#[cfg(loom)]
+use loom::alloc::{alloc, dealloc};
+#[cfg(shuttle)]
+use std::alloc::{alloc, dealloc};
 
 use super::Class;
 

@@ -19,6 +19,11 @@ mod locks;
 
 pub(crate) use locks::{Condvar, Mutex};
 
+#[cfg(all(test, any(loom, shuttle)))]
+mod explore;
+#[cfg(all(test, any(loom, shuttle)))]
+pub(crate) use explore::explore;
+
 #[cfg(not(loom))]
 mod cell;
 #[cfg(not(loom))]

@@ -1,15 +1,28 @@
 //! Every interleaving of an end with a new context of the same number.
 
+use loom::sync::atomic::AtomicUsize;
+use loom::sync::atomic::Ordering::Relaxed;
 use loom::thread;
 
 use super::*;
+use crate::sync::explore;
 
+/// loom does not see a count of std's `Arc`, so it sees no reason to let an end come between two steps of another thread;
+/// the touches, on which both depend, are that reason.
 #[test]
 fn an_end_neither_blocks_nor_removes_a_successor() {
-    loom::model(|| {
+    explore("context ends against a successor", None, || {
+        let touched = std::sync::Arc::new(AtomicUsize::new(0));
+        let touch = |touched: &AtomicUsize| _ = touched.fetch_add(1, Relaxed);
         let first = UserContext::with_id(7, "first").expect("7 is a number");
-        let ender = thread::spawn(move || drop(first));
+        let touches = std::sync::Arc::clone(&touched);
+        let ender = thread::spawn(move || {
+            touch(&touches);
+            drop(first);
+        });
+        touch(&touched);
         let second = UserContext::with_id(7, "second").expect("7 is a number");
+        touch(&touched);
         let found = UserContext::lookup(7);
         assert_eq!(found.as_ref(), Some(&second), "whoever lives is found");
         ender.join().expect("the other thread ends");
@@ -21,7 +34,7 @@ fn an_end_neither_blocks_nor_removes_a_successor() {
 
 #[test]
 fn a_waiter_keeps_its_context_on_whichever_thread_it_runs() {
-    loom::model(|| {
+    explore("context of a waiter", None, || {
         let context = UserContext::new("attacher");
         let promise = crate::event::EventPromise::new(c"e");
         let event = promise.event();

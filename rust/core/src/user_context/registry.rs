@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use super::{UserContext, UserContextRep};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, mutation};
 
 pub(super) struct Registry {
     entries: Mutex<BTreeMap<u64, Weak<UserContextRep>>>,
@@ -62,7 +62,8 @@ impl Registry {
     /// For a context that ends: removes its entry, but not that of a successor of the same number.
     pub(super) fn forget_if_dead(&self, id: u64) {
         let mut entries = self.entries.lock();
-        if entries.get(&id).is_some_and(|entry| entry.strong_count() == 0) {
+        if entries.get(&id).is_some_and(|entry| entry.strong_count() == 0 || mutation("context-end-removes-successor"))
+        {
             entries.remove(&id);
         }
     }
