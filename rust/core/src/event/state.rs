@@ -126,7 +126,7 @@ impl EventHeader {
 
     /// CLAIMED to READY, by the winner of CLAIMED: publishes the payload.
     pub(super) fn publish_ready(&self) -> Completion {
-        Completion::of(self.word.swap(STATE_READY, AcqRel))
+        Completion::of(self.word.swap(STATE_READY, if mutation("value-publish-relaxed") { Relaxed } else { AcqRel }))
     }
 
     /// CLAIMED to ERROR, by the winner of CLAIMED.

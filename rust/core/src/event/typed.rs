@@ -21,6 +21,7 @@ use crate::label::Label;
 use crate::status::{SourceLocation, Status};
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::mutation;
 
 /// The memory of a cell with a payload.
 #[repr(C)]
@@ -61,13 +62,15 @@ impl<P: Send + Sync + 'static, T: 'static> Kind<P, T> {
     unsafe extern "C" fn free(event: *mut EventHeader) {
         // SAFETY: called for the last reference of an event from new().
         unsafe {
-            if (*event).state() == STATE_PENDING && (*event).has_waiters() {
+            if (*event).state() == STATE_PENDING && (*event).has_waiters() && !mutation("value-given-up-silently") {
                 // Nobody is left to set it. The waiters are told; a reference of our own keeps it alive meanwhile.
                 (*event).refs.store(1, Relaxed);
                 raw::abandon(event);
                 return raw::release(event);
             }
-            destroy::<P>(event);
+            if !mutation("value-never-destroyed") {
+                destroy::<P>(event);
+            }
             raw::drop_error(event);
             (&raw mut (*event.cast::<TypedCell<P>>()).payload).drop_in_place();
             memory::free_cell_of(Self::LAYOUT, event);
@@ -150,6 +153,9 @@ pub(super) unsafe fn fail<P>(event: *mut EventHeader, error: Status) -> bool {
     // SAFETY: the caller's promises; who has set the error may destroy a payload that is not kept.
     unsafe {
         if !raw::set_error(event, error) {
+            if mutation("value-loser-destroys") {
+                destroy::<P>(event);
+            }
             return false;
         }
         if (*event).flags.load(Relaxed) & FLAG_KEEP_ON_ERROR == 0 {

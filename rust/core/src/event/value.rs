@@ -26,6 +26,7 @@ use crate::label::Label;
 use crate::status::{SourceLocation, Status};
 use crate::sync::atomic::AtomicU16;
 use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
+use crate::sync::mutation;
 
 /// A reference to a value that is there, will be there, or has failed. One word; cheap to clone.
 pub struct AsyncValue<T: Send + Sync + 'static> {
@@ -272,6 +273,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     #[must_use]
     pub(crate) fn note_uncalled(&self) -> bool {
         self.change_flags(|flags| flags.fetch_or(FLAG_UNCALLED, AcqRel)) & FLAG_SUBMITTING != 0
+            || mutation("value-dropped-task-unsettled")
     }
 
     fn change_flags(&self, change: impl FnOnce(&AtomicU16) -> u16) -> u16 {

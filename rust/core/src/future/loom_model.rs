@@ -10,19 +10,7 @@ use super::*;
 use crate::event::AsyncValue;
 use crate::exec::{Executor, Task};
 use crate::status::{Status, StatusCode};
-
-/// Explores `f` with at most 3 preemptions. Prints how much was seen.
-fn explore(name: &str, f: impl Fn() + Send + Sync + 'static) {
-    let executions = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&executions);
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        f();
-    });
-    println!("loom {name}: {} executions", executions.load(Ordering::Relaxed));
-}
+use crate::sync::explore;
 
 /// A value whose destruction is counted.
 struct Counted(u32, Arc<AtomicUsize>);
@@ -35,7 +23,7 @@ impl Drop for Counted {
 
 #[test]
 fn a_value_is_read_whole_or_not_at_all_and_dropped_once() {
-    explore("emplace against get and drop", || {
+    explore("emplace against get and drop", 3, || {
         let dropped = Arc::new(AtomicUsize::new(0));
         let value = AsyncValue::new_unconstructed(c"v");
         let (reader, payload) = (value.clone(), Counted(7, Arc::clone(&dropped)));
@@ -51,7 +39,7 @@ fn a_value_is_read_whole_or_not_at_all_and_dropped_once() {
 
 #[test]
 fn a_waiter_reads_what_was_put_there() {
-    explore("emplace against and_then", || {
+    explore("emplace against and_then", 3, || {
         let sum = Arc::new(AtomicUsize::new(0));
         let value = AsyncValue::new_unconstructed(c"v");
         let (waited_for, added) = (value.clone(), Arc::clone(&sum));
@@ -65,7 +53,7 @@ fn a_waiter_reads_what_was_put_there() {
 
 #[test]
 fn of_a_value_and_an_error_one_wins_and_nothing_leaks() {
-    explore("publish against set_error against get", || {
+    explore("publish against set_error against get", 3, || {
         let dropped = Arc::new(AtomicUsize::new(0));
         let value = AsyncValue::new_constructed(c"v", Counted(7, Arc::clone(&dropped)));
         let (failed, read) = (value.clone(), value.clone());
@@ -82,7 +70,7 @@ fn of_a_value_and_an_error_one_wins_and_nothing_leaks() {
 
 #[test]
 fn an_indirect_value_points_at_a_value_that_stays() {
-    explore("forward against emplace against drop", || {
+    explore("forward against emplace against drop", 3, || {
         let dropped = Arc::new(AtomicUsize::new(0));
         let (source, indirect) = (AsyncValue::new_unconstructed(c"source"), AsyncValue::indirect(c"indirect"));
         let (set, payload) = (source.clone(), Counted(7, Arc::clone(&dropped)));
@@ -101,7 +89,7 @@ fn an_indirect_value_points_at_a_value_that_stays() {
 
 #[test]
 fn giving_up_a_value_tells_its_waiters() {
-    explore("last drop against last drop with a waiter", || {
+    explore("last drop against last drop with a waiter", 3, || {
         let calls = Arc::new(AtomicUsize::new(0));
         let value = AsyncValue::<u32>::new_unconstructed(c"v");
         let (other, counted) = (value.clone(), Arc::clone(&calls));
@@ -115,7 +103,7 @@ fn giving_up_a_value_tells_its_waiters() {
 
 #[test]
 fn a_map_whose_result_is_dropped_meanwhile_is_computed_or_skipped_and_destroyed() {
-    explore("set against drop of the mapped future", || {
+    explore("set against drop of the mapped future", 3, || {
         let calls = Arc::new(AtomicUsize::new(0));
         let promise = Promise::new(c"p");
         let counted = Arc::clone(&calls);
@@ -141,7 +129,7 @@ impl Executor for DropsElsewhere {
 
 #[test]
 fn a_task_that_is_dropped_while_it_is_submitted_fails_its_future() {
-    explore("drop of a task against the end of its submission", || {
+    explore("drop of a task against the end of its submission", 3, || {
         let executor = DropsElsewhere(std::sync::Mutex::new(None));
         let future = future_on(&executor, c"task", || Ok(1));
         let dropper = executor.0.lock().unwrap().take();
