@@ -1,6 +1,7 @@
 // Purlin: the plain functions of rust/bridge that are called too often for anything else. Declared by hand: the other
 // half of status.rs, slab.rs, event.rs, executor.rs, user_context.rs, cancel.rs, timer.rs, semaphore.rs,
-// task_options.rs, serial_queue.rs, elastic_pool.rs and abi.rs there, in the same order, where each has its contract.
+// task_options.rs, serial_queue.rs, elastic_pool.rs, stall.rs and abi.rs there, in the same order, where each has its
+// contract.
 #ifndef PURLIN_CPP_INTERNAL_ABI_RUST_H_
 #define PURLIN_CPP_INTERNAL_ABI_RUST_H_
 
@@ -25,6 +26,8 @@ struct PermitRep;
 struct SemaphoreRep;
 struct SerialQueueRep;
 struct TimerRep;
+
+struct WatchdogRep;
 
 extern "C" {
 
@@ -182,6 +185,18 @@ std::size_t purlin_elastic_pool_num_threads(const ElasticPoolRep* pool) noexcept
 std::size_t purlin_elastic_pool_num_idle(const ElasticPoolRep* pool) noexcept;
 const StatusRep* purlin_elastic_pool_shutdown(const ElasticPoolRep* pool, std::uint32_t how,
                                               std::int64_t deadline_ns) noexcept;
+
+/// A std::function on the heap.
+struct PurlinStallSink {
+  void* data;
+  void (*call)(void* data, const char* text, std::size_t size_bytes);
+  void (*destroy)(void* data);
+};
+void purlin_dump_stalls(std::int64_t older_than_ns, void (*take)(void* data, const char* text, std::size_t size_bytes),
+                        void* data) noexcept;
+WatchdogRep* purlin_watchdog_start(std::int64_t older_than_ns, std::uint32_t action, PurlinStallSink sink,
+                                   const StatusRep** error) noexcept;
+void purlin_watchdog_stop(WatchdogRep* watchdog) noexcept;
 
 const char* purlin_version() noexcept;
 void purlin_report_exception(const char* place, const char* what) noexcept;

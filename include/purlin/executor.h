@@ -219,7 +219,8 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
 
   /// Calls `a()` and `b()`, perhaps at the same time, and returns when both have returned. On a thread of this pool, it
   /// calls `a` itself, lends `b` to whoever is idle, and works for others while it waits; no allocation. On another
-  /// thread, the pool calls both and this blocks. After Shutdown it calls both. kInternal if one threw (Rust: panicked).
+  /// thread, the pool calls both and this blocks. After Shutdown it calls both. kInternal if one threw (Rust:
+  /// panicked).
   template <typename A, typename B>
   Status Join(A&& a, B&& b) {
     return JoinCalls(&CallHalf<std::remove_reference_t<A>>, const_cast<void*>(static_cast<const void*>(&a)),
@@ -229,9 +230,9 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   PURLIN_API Status JoinCalls(bool (*a)(void* data), void* a_data, bool (*b)(void* data), void* b_data);
 
   /// 1. Refuses new tasks (kCancelled). 2. Runs, or destroys uncalled, everything that is queued. 3. Waits for what
-  /// runs, at most until the deadline. 4. Joins the threads. Tasks that still wait for events are destroyed uncalled when
-  /// their events complete. Blocks until done; a second call waits too. kFailedPrecondition, and nothing happens, on a
-  /// thread of this pool. kDeadlineExceeded: tasks still run, named in the message; their threads end after them.
+  /// runs, at most until the deadline. 4. Joins the threads. Tasks that still wait for events are destroyed uncalled
+  /// when their events complete. Blocks until done; a second call waits too. kFailedPrecondition, and nothing happens,
+  /// on a thread of this pool. kDeadlineExceeded: tasks still run, named in the message; their threads end after them.
   PURLIN_API Status Shutdown(const ShutdownOptions& options = {});
 
  private:

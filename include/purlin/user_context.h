@@ -46,9 +46,9 @@ class [[nodiscard]] UserContext final {
   UserContext() noexcept : ref_(nullptr) {}
 
   /// A basic context. `origin` is text (copied; bytes that are not UTF-8 are replaced), or a closure
-  /// `std::string-like origin()`, copyable, that is called each time the text is asked for: on the thread that asks (so on several at once),
-  /// under no lock of Purlin's, so it may take locks of its own. It is destroyed with the context, on any thread. If it
-  /// throws, that is reported and the text says so.
+  /// `std::string-like origin()`, copyable, that is called each time the text is asked for: on the thread that asks (so
+  /// on several at once), under no lock of Purlin's, so it may take locks of its own. It is destroyed with the context,
+  /// on any thread. If it throws, that is reported and the text says so.
   template <typename Origin>
   static UserContext Create(Origin&& origin) {
     return Annotated(UserContext(), std::forward<Origin>(origin));

@@ -30,6 +30,7 @@ pub mod raw_buffer;
 pub mod semaphore;
 pub mod serial_queue;
 pub mod slab;
+pub mod stall;
 pub mod status;
 pub mod task_options;
 pub mod timer;

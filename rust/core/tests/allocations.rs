@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use purlin::{Event, EventPromise, Status, ThreadPool, ThreadPoolOptions, when_all};
+use purlin::{
+    AsyncValue, Event, EventPromise, Future, Promise, Status, ThreadPool, ThreadPoolOptions, run_when_ready, when_all,
+};
 
 struct Counting;
 
@@ -39,6 +41,7 @@ fn allocations_of(f: impl FnOnce()) -> usize {
 fn allocations_are_as_documented() {
     small_tasks_cost_none_once_the_nodes_are_warm();
     events_cost_what_they_say();
+    values_and_maps_cost_none();
 }
 
 fn small_tasks_cost_none_once_the_nodes_are_warm() {
@@ -72,9 +75,45 @@ fn events_cost_what_they_say() {
     assert_eq!(allocations_of(|| assert!(when_all(&ready).is_ready())), 0);
     assert_eq!(allocations_of(|| assert!(Status::OK.clone().ok())), 0);
     assert_eq!(allocations_of(|| Event::ready().on_ready(|status| assert!(status.ok()))), 0);
-    assert_eq!(allocations_of(|| assert!(EventPromise::new(c"e").set_ready())), 1, "the cell");
+    // The first cell and the first node of a thread bring their blocks.
+    EventPromise::new(c"warm").event().on_ready(|_| ());
+    assert_eq!(allocations_of(|| assert!(EventPromise::new(c"e").set_ready())), 0);
     let promise = EventPromise::new(c"e");
     let event = promise.event();
     assert_eq!(allocations_of(|| drop((event.clone(), event.clone()))), 0);
-    assert_eq!(allocations_of(|| event.on_ready(|_| ())), 1, "the waiter");
+    assert_eq!(allocations_of(|| event.on_ready(|_| ())), 0);
+    assert_eq!(allocations_of(|| run_when_ready(&ready, || ())), 0);
+    let promises: [_; 8] = std::array::from_fn(|_| EventPromise::new(c"part"));
+    let events = promises.each_ref().map(EventPromise::event);
+    let mut all = Event::ready();
+    assert_eq!(allocations_of(|| all = when_all(&events)), 1, "the block of the join");
+    assert_eq!(allocations_of(|| assert!(promises.iter().all(EventPromise::set_ready) && all.is_ready())), 0);
+}
+
+/// With a value of up to 64 bytes and a closure of up to 32.
+fn values_and_maps_cost_none() {
+    let chain = || {
+        let promise = Promise::new(c"p");
+        let first = promise.future();
+        let last = first
+            .map(|value: &u64| [*value; 8])
+            .try_map(|values| Ok(values[7]))
+            .flat_map(|value| Future::ready(*value));
+        promise.set(Ok(7)).unwrap();
+        assert_eq!(last.get(), Some(&7));
+        let value = AsyncValue::new_unconstructed(c"v");
+        let indirect = AsyncValue::indirect(c"i");
+        indirect.forward(&value).unwrap();
+        value.and_then(|result| assert!(result.is_ok()));
+        value.emplace(last.into_inner().map_or([0_u64; 4], |value| [value; 4])).unwrap();
+        assert!(indirect.wait().is_ok());
+    };
+    chain();
+    assert_eq!(allocations_of(chain), 0);
+    let pool = Arc::new(ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() }).unwrap());
+    let source = Future::ready(1_u64);
+    let hop = || assert_eq!(source.map_on(&pool, |value| value + 1).wait(), Ok(&2));
+    // The pool's thread takes blocks of its own, and gives them back.
+    (0..500).for_each(|_| hop());
+    assert_eq!(allocations_of(hop), 0);
 }

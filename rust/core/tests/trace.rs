@@ -330,7 +330,7 @@ fn spans_carry_the_number_of_the_user_context_if_there_is_one() {
     let number = |id: &Value| id.to_string().trim_matches('"').parse().expect("a number");
     let contexts = |name: &str| -> Vec<Option<u64>> {
         let found = trace.records().filter(|record| record["name"] == name);
-        found.map(|record| record["args"].get("context").map(|id| number(id))).collect()
+        found.map(|record| record["args"].get("context").map(number)).collect()
     };
     assert_eq!(contexts("schedule"), [None, Some(context.id())]);
     assert!(contexts("wait").contains(&Some(context.id())), "it was carried to the worker: {}", trace.text);

@@ -277,3 +277,6 @@ fn all_errors(nodes: &[Node]) -> Status {
     }
     all
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -220,14 +220,14 @@ impl Handle {
         let ended = shared.ended();
         let Some(deadline) = deadline else {
             ended.wait()?;
-            return Ok(self.finish());
+            return self.finish();
         };
         if !is_late(&ended.wait_for(deadline)) {
-            return Ok(self.finish());
+            return self.finish();
         }
         shared.cancel();
         if !is_late(&ended.wait_for(GRACE)) {
-            return Ok(self.finish());
+            return self.finish();
         }
         self.gave_up.store(true, Relaxed);
         let running: Vec<_> = shared.running().iter().map(|label| format!("'{label}'")).collect();
@@ -239,9 +239,10 @@ impl Handle {
     }
 
     /// Step 4.
-    fn finish(&self) {
+    fn finish(&self) -> Result<(), Status> {
         self.shared.threads.join();
         debug_assert!(!self.shared.has_work(), "workers end only when no task is left");
+        Ok(())
     }
 }
 

@@ -309,7 +309,8 @@ fn urgent_tasks_go_first_and_others_last() {
     begun.wait();
     for priority in [Priority::Low, Priority::Normal, Priority::High, Priority::Normal] {
         let order = Arc::clone(&order);
-        pool.execute_with(Task::new(c"t", move || order.lock().unwrap().push(priority)), priority).unwrap();
+        let options = TaskOptions { priority, ..Default::default() };
+        pool.execute_with(Task::new(c"t", move || order.lock().unwrap().push(priority)), &options).unwrap();
     }
     gate.wait();
     pool.shutdown().unwrap();
@@ -341,7 +342,7 @@ fn nobody_starves() {
                 left.fetch_sub(1, Ordering::Relaxed);
                 promise.set_ready();
             });
-            pool.execute_with(task, priority).unwrap();
+            pool.execute_with(task, &TaskOptions { priority, ..Default::default() }).unwrap();
             event
         })
         .into();

@@ -8,16 +8,20 @@
 //! threads and memory order holds here.
 //!
 //! Files: `value.rs` the two sides, `derived.rs` futures made from futures, `on.rs` with an executor in between, `join.rs`
-//! several at once, `spawn.rs` Rust's `async` on an executor.
+//! several at once, `spawn.rs` Rust's `async` on an executor, `poll.rs` the other way round.
 
 mod derived;
 mod join;
 mod on;
+#[cfg(not(any(loom, shuttle)))]
+mod poll;
 mod spawn;
 mod value;
 
 pub use join::{Joined, join_futures};
 pub use on::future_on;
+#[cfg(not(any(loom, shuttle)))]
+pub use poll::FutureRef;
 pub use spawn::{spawn, try_spawn};
 pub use value::{AlreadySet, Future, Promise, SharedPromise};
 

@@ -28,6 +28,7 @@ use crate::status::Status;
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicU8;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use crate::user_context::{UserContext, UserContextScope};
 
 /// Polls `future` on `executor` until it is complete; `label` names its tasks. A panic in it, and an executor that refuses
 /// or drops a task, are errors of the result. Dropping the result does not stop it.
@@ -58,7 +59,8 @@ fn spawn_boxed<T: Send + Sync + 'static>(executor: Arc<dyn Executor>, label: Lab
     let result = promise.future();
     let work = Work { future, promise };
     let state = AtomicU8::new(SCHEDULED);
-    Arc::new(Spawned { state, work: Mutex::new(Some(work)), executor, label }).submit();
+    let context = UserContext::current();
+    Arc::new(Spawned { state, work: Mutex::new(Some(work)), executor, label, context }).submit();
     result
 }
 
@@ -80,6 +82,8 @@ struct Spawned<T: Send + Sync + 'static> {
     work: Mutex<Option<Work<T>>>,
     executor: Arc<dyn Executor>,
     label: Label,
+    /// Where it was spawned: it is polled there, whoever woke it.
+    context: Option<UserContext>,
 }
 
 impl<T: Send + Sync + 'static> Spawned<T> {
@@ -103,7 +107,9 @@ impl<T: Send + Sync + 'static> Spawned<T> {
         }
         let Some(mut work) = self.work.lock().take() else { return };
         let waker = Waker::from(Arc::clone(&self));
+        let scope = self.context.clone().map_or_else(UserContextScope::none, UserContextScope::new);
         let polled = guarded("spawn", || Ok(work.future.as_mut().poll(&mut Context::from_waker(&waker))));
+        drop(scope);
         match polled {
             Ok(Poll::Pending) => {
                 *self.work.lock() = Some(work);
@@ -180,3 +186,6 @@ impl<T: Send + Sync + 'static> Drop for Turn<T> {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -112,7 +112,7 @@ impl Names<'_> {
             Debt::Task(task) => self.task(task),
         };
         let sleeping = self.sleepers.iter().filter(|sleeper| sleeper.event == event.address);
-        let mut waited_for_by: Vec<_> = sleeping.map(|sleeper| describe(sleeper)).collect();
+        let mut waited_for_by: Vec<_> = sleeping.map(describe).collect();
         let following = all.iter().filter(|other| other.debt == Debt::Event(event.address));
         waited_for_by.extend(following.map(|other| self.event(other.address)));
         if event.has_waiters {

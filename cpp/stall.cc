@@ -1,0 +1,49 @@
+#include "purlin/stall.h"
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "cpp/internal/abi_rust.h"
+#include "purlin/internal/guard.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace {
+
+using Sink = std::function<void(std::string_view report)>;
+
+void Append(void* text, const char* data, std::size_t size_bytes) {
+  static_cast<std::string*>(text)->append(data, size_bytes);
+}
+
+void Tell(void* sink, const char* data, std::size_t size_bytes) {
+  internal::Guarded("Watchdog sink", [&] { (*static_cast<Sink*>(sink))(std::string_view(data, size_bytes)); });
+}
+
+void Destroy(void* sink) { delete static_cast<Sink*>(sink); }
+
+}  // namespace
+
+std::string DumpStalls(std::chrono::nanoseconds older_than) {
+  std::string text;
+  internal::purlin_dump_stalls(older_than.count(), &Append, &text);
+  return text;
+}
+
+StatusOr<Watchdog> Watchdog::Start(WatchdogOptions options) {
+  auto sink = options.sink ? std::make_unique<Sink>(std::move(options.sink)) : nullptr;
+  const internal::StatusRep* error = nullptr;
+  internal::WatchdogRep* rep =
+      internal::purlin_watchdog_start(options.older_than.count(), static_cast<std::uint32_t>(options.action),
+                                      {sink.release(), &Tell, &Destroy}, &error);
+  if (error != nullptr) return Status::FromRep(error);
+  return Watchdog(rep);
+}
+
+Watchdog::~Watchdog() {
+  if (rep_ != nullptr) internal::purlin_watchdog_stop(rep_);
+}
+
+}  // namespace v0
+}  // namespace purlin

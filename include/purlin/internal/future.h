@@ -1,0 +1,243 @@
+// Purlin: the closures behind Future. Not for users; see future.h.
+//
+// As in async_value_map.h, a body makes a result out of a source that has a value, at once, in a waiter or in a task.
+// What futures add: nothing is computed for a result that nobody can see any more, and a task carries errors as well.
+#ifndef PURLIN_INTERNAL_FUTURE_H_
+#define PURLIN_INTERNAL_FUTURE_H_
+
+#include <atomic>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "purlin/async_value.h"
+#include "purlin/event.h"
+#include "purlin/executor.h"
+#include "purlin/internal/abi.h"
+#include "purlin/internal/async_value.h"
+#include "purlin/internal/async_value_map.h"
+#include "purlin/internal/cell.h"
+#include "purlin/internal/owed_task.h"
+#include "purlin/internal/waiter.h"
+#include "purlin/label.h"
+#include "purlin/source_location.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+template <typename T = void>
+class Future;
+
+namespace internal {
+
+/// What the cell of a Future<T> holds.
+template <typename T>
+using FuturePayload = std::conditional_t<std::is_void_v<T>, Chain, T>;
+/// The type of the future of a payload.
+template <typename P>
+using FutureOf = Future<std::conditional_t<std::is_same_v<P, Chain>, void, P>>;
+/// What a Future<T> ends in.
+template <typename T>
+struct FutureResult {
+  using Type = StatusOr<T>;
+};
+template <>
+struct FutureResult<void> {
+  using Type = Status;
+};
+
+/// Whether a T can be copied, also where std::is_copy_constructible only says that it looks so.
+template <typename T>
+struct IsCopyable : std::is_copy_constructible<T> {};
+template <>
+struct IsCopyable<void> : std::true_type {};
+template <typename T, typename A>
+struct IsCopyable<std::vector<T, A>> : IsCopyable<T> {};
+template <typename... Ts>
+struct IsCopyable<std::tuple<Ts...>> : std::conjunction<IsCopyable<Ts>...> {};
+
+/// Takes Future<X> apart.
+template <typename R>
+struct FutureTraits : std::false_type {};
+template <typename X>
+struct FutureTraits<Future<X>> : std::true_type {
+  using Payload = FuturePayload<X>;
+};
+
+/// The cell of every Future<> that was ready from the start: one for the process, never freed.
+inline EventHeader* ReadyChainCell() noexcept {
+  static EventHeader* const cell = [] {
+    EventHeader* made = InlineCell<Chain>::New(kPayloadConstructed, Label("ready"), SourceLocation());
+    made->refs.store(kRefsSaturated, std::memory_order_relaxed);
+    made->word.store(kStateReady, std::memory_order_release);
+    return made;
+  }();
+  return cell;
+}
+
+/// True if only the caller, who holds one reference, can see `result`. Others may change that at any time, but only
+/// those who see it.
+inline bool IsUnobserved(const EventHeader* result) noexcept {
+  return result->refs.load(std::memory_order_acquire) == 1 && !HasWaiters(result);
+}
+
+/// The end of a result that nobody looked at.
+inline void EndUnobserved(EventHeader* result) noexcept {
+  static_cast<void>(FailValue(
+      result, AbortedError("nobody held the future any more, so its function was not called", PlaceOf(result))));
+}
+
+/// Calls the user's function with the value: by reference to const, or moved out of a value that has one owner.
+template <typename T, typename F, bool kMove>
+struct FutureCaller {
+  F f;
+  decltype(auto) operator()(FuturePayload<T>& value) {
+    if constexpr (std::is_void_v<T>) {
+      static_cast<void>(value);
+      return std::invoke(std::move(f));
+    } else if constexpr (kMove) {
+      return std::invoke(std::move(f), std::move(value));
+    } else {
+      return std::invoke(std::move(f), static_cast<const T&>(value));
+    }
+  }
+};
+
+/// As above, for functions that return a future: its value.
+template <typename Caller>
+struct FlatCaller {
+  Caller caller;
+  template <typename P>
+  auto operator()(P& value) {
+    return std::move(caller(value)).ReleaseValue();
+  }
+};
+
+/// Makes `result` in a waiter of `source`.
+template <typename Body, bool kAlways>
+struct FutureWaiter {
+  EventHeader* source;
+  Event result;
+  Body body;
+  void operator()(const Status& status) {
+    if (!status.ok()) return static_cast<void>(FailValue(result.header(), status));
+    if (!kAlways && IsUnobserved(result.header())) return EndUnobserved(result.header());
+    body(result.header(), source);
+  }
+};
+
+/// Makes `result` in a task that a waiter of `source` submits.
+template <typename Body, bool kAlways>
+struct FutureSubmitter {
+  Executor* executor;
+  EventHeader* source;
+  Event result;
+  Body body;
+  void operator()(const Status& status) {
+    if (!status.ok()) return static_cast<void>(FailValue(result.header(), status));
+    if (!kAlways && IsUnobserved(result.header())) return EndUnobserved(result.header());
+    SubmitBody(*executor, result, source, std::move(body));
+  }
+};
+
+/// A new value that `body` makes out of `source`, in a task if there is an executor.
+template <bool kAlways, typename Cell, typename Body>
+EventHeader* DeriveFuture(EventHeader* source, Executor* executor, Body body, Label label,
+                          SourceLocation location) noexcept {
+  EventHeader* result = Cell::New(Cell::kFlags, label, location);
+  if (IsTerminal(source)) {
+    Status error = ErrorOf(source);
+    if (!error.ok()) {
+      static_cast<void>(FailValue(result, std::move(error)));
+    } else if (executor == nullptr) {
+      body(result, source);
+    } else {
+      EventRetain(result);
+      SubmitBody(*executor, Event::Adopt(result), source, std::move(body));
+    }
+    return result;
+  }
+  EventRetain(result);
+  if (executor == nullptr) {
+    Attach(source, FutureWaiter<Body, kAlways>{source, Event::Adopt(result), std::move(body)});
+  } else {
+    Attach(source, FutureSubmitter<Body, kAlways>{executor, source, Event::Adopt(result), std::move(body)});
+  }
+  return result;
+}
+
+/// Lets `result` show what `source` shows, from a task.
+struct DetachWaiter {
+  Executor* executor;
+  EventHeader* source;
+  Event result;
+  void operator()() {
+    if (IsUnobserved(result.header())) return EndUnobserved(result.header());
+    EventRetain(source);
+    SubmitOwed(*executor, result, [source = Event::Adopt(source)](EventHeader* owed) {
+      static_cast<void>(ForwardValue(owed, source.header()));
+    });
+  }
+};
+
+/// What a future ended in, for `f`: a Status, a StatusOr<T> (copied, or moved out), or a StatusOr<const T*>.
+template <typename T, bool kMove, typename F>
+void CallOnReady(F& f, EventHeader* source) {
+  Status status = source == nullptr ? NullValueError() : ErrorOf(source);
+  if constexpr (std::is_void_v<T>) {
+    if constexpr (std::is_invocable_v<F, Status>) {
+      std::invoke(std::move(f), std::move(status));
+    } else {
+      std::invoke(std::move(f));
+    }
+  } else if constexpr (kMove || (IsCopyable<T>::value && std::is_invocable_v<F, StatusOr<T>>)) {
+    if (!status.ok()) return static_cast<void>(std::invoke(std::move(f), StatusOr<T>(std::move(status))));
+    T& value = *static_cast<T*>(ValueAddress(source));
+    if constexpr (kMove) {
+      std::invoke(std::move(f), StatusOr<T>(std::move(value)));
+    } else {
+      std::invoke(std::move(f), StatusOr<T>(value));
+    }
+  } else {
+    static_assert(std::is_invocable_v<F, StatusOr<const T*>>,
+                  "f is called as f(StatusOr<T>), if T can be copied, or as f(StatusOr<const T*>)");
+    if (!status.ok()) return static_cast<void>(std::invoke(std::move(f), StatusOr<const T*>(std::move(status))));
+    std::invoke(std::move(f), StatusOr<const T*>(static_cast<const T*>(ValueAddress(source))));
+  }
+}
+
+template <typename T, bool kMove, typename F>
+struct OnReadyWaiter {
+  EventHeader* source;
+  F f;
+  void operator()() { CallOnReady<T, kMove>(f, source); }
+};
+
+/// Calls `f` in a task that holds the value.
+template <typename T, bool kMove, typename F>
+void SubmitOnReady(Executor& executor, EventHeader* source, F f) {
+  EventRetain(source);
+  Status refused = executor.Execute(
+      Task([source = Event::Adopt(source), f = std::move(f)]() mutable { CallOnReady<T, kMove>(f, source.header()); },
+           source == nullptr ? Label("OnReady") : LabelOf(source)));
+  refused.IgnoreError();  // Whoever needs to know owns something that `f` held.
+}
+
+template <typename T, bool kMove, typename F>
+struct OnReadySubmitter {
+  Executor* executor;
+  EventHeader* source;
+  F f;
+  void operator()() { SubmitOnReady<T, kMove>(*executor, source, std::move(f)); }
+};
+
+}  // namespace internal
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_INTERNAL_FUTURE_H_

@@ -1,0 +1,224 @@
+// Purlin: one future out of several.
+//
+//   purlin::Future<std::vector<float>> all = purlin::JoinFutures<float>({a, b, c});
+//   purlin::Future<std::tuple<float, int>> both = purlin::JoinFutures(norm, count);
+//
+// A join is ready after all of its members are, or, with JoinOptions::fail_fast, with the first error. Which error it
+// gets is JoinOptions::policy's to say. No lock is held while anybody's code runs. If all members are ready, nothing is
+// allocated for the join itself. Of no members: ready. With an invalid member: invalid.
+#ifndef PURLIN_JOIN_FUTURES_H_
+#define PURLIN_JOIN_FUTURES_H_
+
+#include <atomic>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "purlin/error_policy.h"
+#include "purlin/event.h"
+#include "purlin/future.h"
+#include "purlin/internal/future.h"
+#include "purlin/label.h"
+#include "purlin/promise.h"
+#include "purlin/source_location.h"
+#include "purlin/span.h"
+#include "purlin/status.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// How to join.
+struct JoinOptions {
+  /// Which error wins.
+  ErrorPolicy policy = ErrorPolicy::kFirstByIndex;
+  /// The join fails with the first error, without waiting for the others.
+  bool fail_fast = false;
+  /// Names the join.
+  Label label = Label("JoinFutures");
+};
+
+namespace internal {
+
+/// The error of a join whose members are all ready; OK if none failed. `first` and `last` are the indices of the errors
+/// that came first and last.
+inline Status JoinError(Span<const Event> members, ErrorPolicy policy, std::size_t first, std::size_t last) {
+  if (first == std::numeric_limits<std::size_t>::max()) return Status();
+  switch (policy) {
+    case ErrorPolicy::kFirstInTime:
+      return members[first].error();
+    case ErrorPolicy::kLastInTime:
+      return members[last].error();
+    case ErrorPolicy::kFirstByIndex:
+    case ErrorPolicy::kAll:
+      break;
+  }
+  std::string messages;
+  for (const Event& member : members) {
+    Status error = member.error();
+    if (error.ok()) continue;
+    if (policy == ErrorPolicy::kFirstByIndex) return error;
+    messages.append(messages.empty() ? "" : "; ").append(error.message());
+  }
+  const Status chosen = members[first].error();
+  Status all(chosen.code(), messages, chosen.location());
+  chosen.ForEachPayload(
+      [&all](std::string_view type_url, std::string_view payload) { all.SetPayload(type_url, payload); });
+  return all;
+}
+
+/// A join that waits. `Make` makes the result when all members have a value; it owns them.
+template <typename R, typename Make>
+class JoinState final {
+ public:
+  JoinState(std::vector<Event> members, Promise<R> promise, JoinOptions options, Make make)
+      : missing_(members.size() + 1),
+        members_(std::move(members)),
+        promise_(std::move(promise)),
+        options_(options),
+        make_(std::move(make)) {}
+
+  static void Start(std::shared_ptr<JoinState> state) {
+    for (std::size_t i = 0; i < state->members_.size(); ++i) {
+      state->members_[i].OnReady([state, i](const Status& status) { state->Arrive(i, status); });
+    }
+    state->Leave();
+  }
+
+ private:
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+  void Arrive(std::size_t index, const Status& status) {
+    if (!status.ok()) {
+      std::size_t none = kNone;
+      first_.compare_exchange_strong(none, index, std::memory_order_relaxed);
+      last_.store(index, std::memory_order_relaxed);
+      if (options_.fail_fast) promise_.Set(status);
+    }
+    Leave();
+  }
+  void Leave() {
+    // Release: what an arrival wrote is seen by the last, who acquires.
+    if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    Status error = JoinError(members_, options_.policy, first_.load(std::memory_order_relaxed),
+                             last_.load(std::memory_order_relaxed));
+    if (!error.ok()) {
+      promise_.Set(std::move(error));
+    } else {
+      promise_.Set(make_());
+    }
+  }
+
+  std::atomic<std::size_t> missing_;
+  std::atomic<std::size_t> first_{kNone};
+  std::atomic<std::size_t> last_{kNone};
+  std::vector<Event> members_;
+  Promise<R> promise_;
+  JoinOptions options_;
+  Make make_;
+};
+
+/// Joins `count` members whose events `event(i)` gives; `make()` makes the result once all have a value.
+template <typename R, typename EventAt, typename Make>
+Future<R> Join(std::size_t count, const EventAt& event, const JoinOptions& options, SourceLocation location,
+               Make make) {
+  bool all_ready = true;
+  std::size_t first_error = std::numeric_limits<std::size_t>::max();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Event member = event(i);
+    all_ready = all_ready && member.IsReady();
+    if (first_error > count && !member.error().ok()) first_error = i;
+  }
+  const bool failed = first_error < count;
+  if (all_ready && !failed) return Future<R>(typename Future<R>::Result(make()), location);
+  if (failed && (options.fail_fast || (all_ready && options.policy == ErrorPolicy::kFirstByIndex))) {
+    return Future<R>(AsyncValueRef<FuturePayload<R>>(event(first_error).error(), location));
+  }
+  std::vector<Event> members;
+  members.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) members.push_back(event(i));
+  auto [promise, future] = MakePromise<R>(options.label, location);
+  using State = JoinState<R, Make>;
+  State::Start(std::make_shared<State>(std::move(members), std::move(promise), options, std::move(make)));
+  return std::move(future);
+}
+
+/// The value of a ready future, copied or moved out; Chain for nothing.
+template <typename T>
+FuturePayload<T> TakeValue(Future<T>& future) {
+  auto& value = future.async_value().get();
+  if constexpr (IsCopyable<T>::value) {
+    return static_cast<const FuturePayload<T>&>(value);
+  } else {
+    return std::move(value);
+  }
+}
+
+}  // namespace internal
+
+/// Ready when all of `futures` are.
+inline Future<> JoinFutures(Span<const Future<>> futures, const JoinOptions& options = JoinOptions(),
+                            SourceLocation location = SourceLocation::Current()) {
+  for (const Future<>& future : futures) {
+    if (!future.IsValid()) return Future<>();
+  }
+  if (futures.size() == 1) return futures[0];
+  return internal::Join<void>(
+      futures.size(), [&](std::size_t i) { return futures[i].AsEvent(); }, options, location,
+      [] { return OkStatus(); });
+}
+
+/// The values of all of `futures`, in their order: copied, or moved out of move-only ones.
+template <typename T, typename = std::enable_if_t<!std::is_void_v<T>>>
+Future<std::vector<T>> JoinFutures(std::vector<Future<T>> futures, const JoinOptions& options = JoinOptions(),
+                                   SourceLocation location = SourceLocation::Current()) {
+  for (const Future<T>& future : futures) {
+    if (!future.IsValid()) return Future<std::vector<T>>();
+  }
+  auto shared = std::make_shared<std::vector<Future<T>>>(std::move(futures));
+  return internal::Join<std::vector<T>>(
+      shared->size(), [&](std::size_t i) { return (*shared)[i].AsEvent(); }, options, location,
+      [shared] {
+        std::vector<T> values;
+        values.reserve(shared->size());
+        for (Future<T>& future : *shared) values.push_back(internal::TakeValue(future));
+        return values;
+      });
+}
+
+/// The values of all, as a tuple (a Chain for each Future<>), or an `R` made of them.
+template <typename R, typename A, typename B, typename... Rest>
+Future<R> JoinFuturesTo(const JoinOptions& options, Future<A> a, Future<B> b, Future<Rest>... rest) {
+  if (!a.IsValid() || !b.IsValid() || !(rest.IsValid() && ...)) return Future<R>();
+  using Members = std::tuple<Future<A>, Future<B>, Future<Rest>...>;
+  auto members = std::make_shared<Members>(std::move(a), std::move(b), std::move(rest)...);
+  std::vector<Event> all;
+  std::apply([&](const auto&... member) { (all.push_back(member.AsEvent()), ...); }, *members);
+  return internal::Join<R>(
+      all.size(), [&](std::size_t i) { return all[i]; }, options, SourceLocation(),
+      [members] { return std::apply([](auto&... member) { return R(internal::TakeValue(member)...); }, *members); });
+}
+/// As above, a tuple, with the default options.
+template <typename A, typename B, typename... Rest>
+auto JoinFutures(Future<A> a, Future<B> b, Future<Rest>... rest) {
+  using Tuple = std::tuple<internal::FuturePayload<A>, internal::FuturePayload<B>, internal::FuturePayload<Rest>...>;
+  return JoinFuturesTo<Tuple>(JoinOptions(), std::move(a), std::move(b), std::move(rest)...);
+}
+
+/// Ready when all of `events` are.
+inline Future<> MakeFutureWhenReady(Span<const Event> events, const JoinOptions& options = JoinOptions(),
+                                    SourceLocation location = SourceLocation::Current()) {
+  return internal::Join<void>(
+      events.size(), [&](std::size_t i) { return events[i]; }, options, location, [] { return OkStatus(); });
+}
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_JOIN_FUTURES_H_

@@ -1,0 +1,85 @@
+// Purlin: why nothing happens.
+//
+//   std::cerr << purlin::DumpStalls();                                    // now, from anywhere, a debugger too
+//   purlin::StatusOr<purlin::Watchdog> watchdog = purlin::Watchdog::Start({std::chrono::seconds(30)});
+//
+// A report names each pending event with its label, place, age and user context, who owes it, and who waits for it;
+// each thread that sleeps on an event, with the tasks it runs; what each pool and queue is doing; and each cycle of
+// waits as a sentence. It needs the cooperation of nobody who is stuck. Nothing is recorded for it beforehand but what
+// events carry anyway. Not seen: events in the caller's own storage. Who owes an event is known for what tasks compute
+// (MakeFutureOn, Map on an executor), for joins and forwards; of others the promise's label and place are given.
+#ifndef PURLIN_STALL_H_
+#define PURLIN_STALL_H_
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "purlin/export.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+namespace internal {
+struct WatchdogRep;
+}  // namespace internal
+
+/// A report of events that have been pending for at least `older_than`, and of all threads that sleep on an event. Ages
+/// are upper bounds. Takes locks of Purlin for moments; runs no code of yours, but for user contexts' origins.
+PURLIN_API std::string DumpStalls(std::chrono::nanoseconds older_than = std::chrono::nanoseconds(0));
+
+/// What a watchdog does about a stall, after it has been reported.
+enum class WatchdogAction : int {
+  /// Nothing.
+  kReport = 0,
+  /// Events that are too old and on which a thread sleeps fail with kDeadlineExceeded; whoever owes them will be told
+  /// that it is too late.
+  kPoison = 1,
+  /// The process ends by SIGABRT.
+  kAbort = 2,
+};
+
+/// How to watch.
+struct WatchdogOptions {
+  /// How long an event may be pending; at least 10 ms.
+  std::chrono::nanoseconds older_than = std::chrono::seconds(10);
+  /// What to do then.
+  WatchdogAction action = WatchdogAction::kReport;
+  /// Who is told, on the watchdog's thread; without, stderr. What it throws is reported and swallowed.
+  std::function<void(std::string_view report)> sink = nullptr;
+};
+
+/// A thread that looks for stalls until this is destroyed, which blocks until the thread has ended. Each event is
+/// reported once, within a quarter of `older_than` of becoming too old. Move-only.
+class [[nodiscard]] Watchdog final {
+ public:
+  /// Starts the thread. kInvalidArgument: `older_than` is less than 10 ms. kResourceExhausted: the system refused the
+  /// thread.
+  PURLIN_API static StatusOr<Watchdog> Start(WatchdogOptions options);
+
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  /// Leaves `other` without a thread.
+  Watchdog(Watchdog&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// Stops what was here.
+  Watchdog& operator=(Watchdog&& other) noexcept {
+    Watchdog taken(std::move(other));
+    std::swap(rep_, taken.rep_);
+    return *this;
+  }
+  /// Stops.
+  PURLIN_API ~Watchdog();
+
+ private:
+  explicit Watchdog(internal::WatchdogRep* rep) noexcept : rep_(rep) {}
+  internal::WatchdogRep* rep_;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_STALL_H_

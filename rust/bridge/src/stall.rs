@@ -1,0 +1,97 @@
+//! `purlin/stall.h`: reports of what is stuck, and the watchdog.
+
+use std::ffi::c_void;
+use std::time::Duration;
+
+use purlin::Status;
+use purlin::stall::{Watchdog, WatchdogAction, WatchdogOptions, dump_stalls};
+use purlin::status::StatusRep;
+
+use crate::panic::guard;
+
+/// Takes `size_bytes` bytes of text, UTF-8. Does not unwind.
+type TakeText = unsafe extern "C" fn(data: *mut c_void, text: *const u8, size_bytes: usize);
+
+/// A C++ function that is told of stalls; `cpp/internal/abi_rust.h` has the same struct.
+#[repr(C)]
+pub struct StallSink {
+    /// What `call` and `destroy` take; null: there is no function, and reports go to stderr.
+    data: *mut c_void,
+    call: TakeText,
+    destroy: unsafe extern "C" fn(data: *mut c_void),
+}
+
+// SAFETY: purlin/stall.h's contract: the function is called on the watchdog's thread, one call at a time.
+unsafe impl Send for StallSink {}
+// SAFETY: as above.
+unsafe impl Sync for StallSink {}
+
+impl StallSink {
+    fn tell(&self, text: &str) {
+        // SAFETY: C++ gave the function together with the data that it takes, which lives until drop().
+        unsafe { (self.call)(self.data, text.as_ptr(), text.len()) };
+    }
+}
+
+impl Drop for StallSink {
+    fn drop(&mut self) {
+        if !self.data.is_null() {
+            // SAFETY: as above; nobody calls it any more.
+            unsafe { (self.destroy)(self.data) };
+        }
+    }
+}
+
+fn duration(ns: i64) -> Duration {
+    Duration::from_nanos(u64::try_from(ns).unwrap_or(0))
+}
+
+/// Gives a report to `take(data, ...)`; a negative age counts as zero.
+///
+/// # Safety
+/// `take` may be called with `data` during this call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_dump_stalls(older_than_ns: i64, take: TakeText, data: *mut c_void) {
+    let text = guard(|| Ok(dump_stalls(duration(older_than_ns)))).unwrap_or_else(|error| error.to_string());
+    // SAFETY: the caller's promise.
+    unsafe { take(data, text.as_ptr(), text.len()) };
+}
+
+/// A watchdog, C++'s, or null and an error. Takes over `sink` either way.
+///
+/// # Safety
+/// `action` is one of [`WatchdogAction`]'s numbers; `error` is the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_watchdog_start(
+    older_than_ns: i64,
+    action: WatchdogAction,
+    sink: StallSink,
+    error: *mut *const StatusRep,
+) -> *mut Watchdog {
+    let started = guard(|| {
+        let mut options = WatchdogOptions { older_than: duration(older_than_ns), action, sink: None };
+        if !sink.data.is_null() {
+            options.sink = Some(Box::new(move |report| sink.tell(&report.to_string())));
+        }
+        Watchdog::start(options)
+    });
+    match started {
+        Ok(watchdog) => Box::into_raw(Box::new(watchdog)),
+        Err(status) => {
+            let status: Status = status;
+            // SAFETY: the caller's promise.
+            unsafe { error.write(status.into_raw()) };
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// Stops a watchdog: blocks until its thread has ended.
+///
+/// # Safety
+/// `watchdog` came from [`purlin_watchdog_start`], and the caller gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_watchdog_stop(watchdog: *mut Watchdog) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(watchdog) });
+}
