@@ -321,7 +321,7 @@ auto MakeAsyncValueRef(Executor& executor, F&& f, Label label = Label(),
                        });
   return AsyncValueRef<Result>::Adopt(result);
 }
-/// As above, for `f` that returns a StatusOr<U> (the value is a U, or a `T` made of it) or a Status (a Chain).
+/// As above, for `f` that returns a `StatusOr<U>` (the value is a U, or a `T` made of it) or a Status (a Chain).
 template <typename T = void, typename F>
 auto TryMakeAsyncValueRef(Executor& executor, F&& f, Label label = Label(),
                           SourceLocation location = SourceLocation::Current()) noexcept {

@@ -226,7 +226,7 @@ class AsyncValueVerbs {
                                                         &executor, label, location);
   }
 
-  /// For `f` that returns a StatusOr<U>: a value of U, or of an `R` made of it, or the error. For `f` that returns a
+  /// For `f` that returns a `StatusOr<U>`: a value of U, or of an `R` made of it, or the error. For `f` that returns a
   /// Status: a Chain or the error.
   template <typename R = void, typename F>
   auto TryMap(F&& f, Label label = Label(), SourceLocation location = SourceLocation::Current()) const {
@@ -245,7 +245,7 @@ class AsyncValueVerbs {
                                                         &executor, label, location);
   }
 
-  /// For `f` that returns an AsyncValueRef<U>: that value. At once if this value is here, else an indirect value that
+  /// For `f` that returns an `AsyncValueRef<U>`: that value. At once if this value is here, else an indirect value that
   /// is forwarded to it.
   template <typename F>
   auto FlatMap(F&& f, Label label = Label(), SourceLocation location = SourceLocation::Current()) const {

@@ -211,7 +211,7 @@ class [[nodiscard]] Future final {
       return MapAlways([](const T&) {}, Label("GetReadyFuture"), location);
     }
   }
-  /// For a Future<Future<U>>: a Future<U>.
+  /// For a `Future<Future<U>>`: a `Future<U>`.
   auto Flatten(SourceLocation location = SourceLocation::Current()) const& {
     return Map([](const T& inner) { return inner; }, Label("Flatten"), location);
   }

@@ -33,7 +33,7 @@ unsafe impl Send for Depot {}
 static DEPOTS: [Mutex<Depot>; CLASSES] =
     [const { Mutex::new(Depot { batches: Vec::new(), loose: List::EMPTY }) }; CLASSES];
 
-/// Chunks of cells, for [`for_each_cell`], and of nodes, so that leak checkers see that they are known.
+/// Chunks of cells, for `for_each_cell`, and of nodes, so that leak checkers see that they are known.
 static CHUNKS: Mutex<Vec<(Class, usize)>> = Mutex::new(Vec::new());
 
 thread_local! {

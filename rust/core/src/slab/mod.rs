@@ -4,7 +4,7 @@
 //! instructions without an atomic; C++ does the same inline (`include/purlin/internal/thread_state.h`). Blocks travel
 //! between threads in batches through `depot.rs`, whose lock is paid once per [`BATCH`] blocks. Blocks come from chunks
 //! that are never given back to the system, so an event's address stays an event cell for ever: that is what lets
-//! [`for_each_cell`] read all cells of the process, while they are in use, to explain a stall.
+//! `for_each_cell` read all cells of the process, while they are in use, to explain a stall.
 //!
 //! While a block is free, its word at [`LINK_OFFSET`] is the link to the next one. The first word of a free cell is
 //! [`FREE_WORD`], a terminal state, so that nobody takes it for a pending event; `event/memory.rs` keeps that rule.
@@ -197,7 +197,7 @@ pub(crate) fn allocate(class: Class) -> *mut u8 {
 /// Gives a block back.
 ///
 /// # Safety
-/// `block` came from [`allocate`] with the same class, and nobody uses it any more, except [`for_each_cell`]'s readers.
+/// `block` came from [`allocate`] with the same class, and nobody uses it any more, except `for_each_cell`'s readers.
 #[inline]
 pub(crate) unsafe fn free(class: Class, block: *mut u8) {
     with_state(|state| {
