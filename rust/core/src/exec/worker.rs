@@ -110,6 +110,12 @@ impl Until for Shift<'_> {
         }
         seat >= shared.thread_count && shared.roles.surplus() && shared.seats[seat].is_empty()
     }
+
+    /// Nobody wakes who falls asleep after the pool has closed, so nobody may: the last task may be taken between two looks
+    /// at the queues, of which the first says that it is not over and the second that there is nothing to do.
+    fn is_over_before_sleep(&self) -> bool {
+        (self.0.is_closing() && !mutation("close-sleeps-again")) || self.is_over()
+    }
 }
 
 impl Seat {
