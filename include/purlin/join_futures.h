@@ -84,7 +84,7 @@ class JoinState final {
         options_(options),
         make_(std::move(make)) {}
 
-  static void Start(std::shared_ptr<JoinState> state) {
+  static void Start(const std::shared_ptr<JoinState>& state) {
     for (std::size_t i = 0; i < state->members_.size(); ++i) {
       state->members_[i].OnReady([state, i](const Status& status) { state->Arrive(i, status); });
     }
