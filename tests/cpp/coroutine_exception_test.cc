@@ -59,8 +59,9 @@ TEST(CoroutineExceptionTest, FromAMoveOfTheResultIsItsError) {
     const AsyncValueRef<ThrowsWhenMoved> result = make(moves).Start();
     ASSERT_TRUE(result.IsAvailable());
     arrived = result.IsConcrete();
-    if (!arrived)
+    if (!arrived) {
       EXPECT_NE(result.GetError().message().find("moved too often"), std::string::npos) << result.GetError();
+    }
   }
   EXPECT_TRUE(arrived) << "with enough moves to spend";
 }
