@@ -10,6 +10,7 @@
 #include "purlin/buffer.h"
 #include "purlin/cancel.h"
 #include "purlin/client.h"
+#include "purlin/coroutine.h"
 #include "purlin/count_down.h"
 #include "purlin/device.h"
 #include "purlin/dtype.h"

@@ -3,7 +3,7 @@
 # what cxx generates, nothing of cpp/. Exit code 1 if one does otherwise.
 set -euo pipefail
 include=$(cd "$(dirname "$0")/../../include" && pwd)
-standard_headers=" algorithm any array atomic bitset cassert charconv chrono cmath complex condition_variable cstdarg cstddef
+standard_headers=" algorithm any array atomic bitset cassert charconv chrono cmath complex condition_variable coroutine cstdarg cstddef
   cstdint cstdio cstdlib cstring ctime deque exception execution filesystem forward_list fstream functional future
   initializer_list iomanip ios iosfwd iostream istream iterator limits list locale map memory memory_resource mutex new
   numeric optional ostream queue random ratio regex scoped_allocator set shared_mutex source_location span sstream stack
