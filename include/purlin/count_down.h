@@ -68,7 +68,7 @@ class ErrorList final {
     for (const Node* node = newest->next; node != nullptr; node = node->next) {
       first = node;
       if (node->index <= lowest->index) lowest = node;  // Of equal indices the first in time.
-      if (policy == ErrorPolicy::kAll) all = std::string(node->error.message()) + "; " + all;
+      if (policy == ErrorPolicy::kAll) all.insert(0, std::string(node->error.message()).append("; "));
     }
     if (policy == ErrorPolicy::kLastInTime) return newest->error;
     if (policy == ErrorPolicy::kFirstByIndex) return lowest->error;

@@ -41,7 +41,8 @@ struct ClosureWaiter {
   F closure;
 
   template <typename G>
-  explicit ClosureWaiter(G&& from) : base{nullptr, &Invoke}, closure(std::forward<G>(from)) {}
+  explicit ClosureWaiter(G&& from)  // NOLINT(bugprone-forwarding-reference-overload): a node is never copied.
+      : base{nullptr, &Invoke}, closure(std::forward<G>(from)) {}
 
   static void Invoke(Waiter* self, const EventHeader* event) noexcept {
     auto* node = reinterpret_cast<ClosureWaiter*>(self);
