@@ -44,6 +44,7 @@ OpList ValueOps() { return {nullptr, 0}; }
 
 #if __has_include("purlin/future.h")
 #include "purlin/future.h"
+#include "purlin/promise.h"
 
 namespace {
 
@@ -63,7 +64,7 @@ struct Future {
   static void Set(Value& value) { value.promise.Set(42); }
   template <typename F>
   static void Then(const Ref& ref, F&& f) {
-    ref.OnReady([f = std::forward<F>(f)](const purlin::StatusOr<int>&) mutable { f(); });
+    ref.OnReady([f = std::forward<F>(f)](purlin::StatusOr<const int*>) mutable { f(); });
   }
   static bool IsReady(const Ref& ref) { return ref.IsReady(); }
   static void Wait(const Ref& ref) { static_cast<void>(ref.Await()); }
