@@ -154,9 +154,11 @@ class [[nodiscard]] Future final {
   // `f` is called with `const T&` (a Future<>: with nothing; the && forms of a move-only T: with `T&&`): at once if the
   // future is ready, else on the thread that completes it; with an executor always in a task. What it returns makes the
   // new future: nothing or a Status a Future<>, a StatusOr<U> or a U a Future<U>, a Future<U> that future itself. With
-  // an explicit R, a Future<R>, made of what `f` returns, in place. Errors pass by `f` and by the executor. If nobody
-  // holds the new future when its turn comes, `f` is not called (MapAlways calls it all the same). If `f` throws, the
-  // future fails with kInternal; if the executor refuses or drops the task, with what it said, or with kCancelled.
+  // an explicit R, a Future<R>, made of what `f` returns, in place. Errors pass by `f`, but not by the executor: what
+  // is attached to the new future while it is pending never runs on the thread that completes this one. If nobody holds
+  // the new future when its turn comes, `f` is not called (MapAlways calls it all the same) and an error makes no task.
+  // If `f` throws, the future fails with kInternal; if the executor refuses or drops the task, with what it said, or
+  // with kCancelled.
 
   /// See above.
   template <typename R = void, typename F>

@@ -124,16 +124,20 @@ class JoinState final {
   Make make_;
 };
 
-/// Joins `count` members whose events `event(i)` gives; `make()` makes the result once all have a value.
+/// Joins `count` members whose events `event(i)` gives; `make()` makes the result once all have a value. `make` may own
+/// what `event` looks at: it is moved from only after the last call of `event`.
 template <typename R, typename EventAt, typename Make>
 Future<R> Join(std::size_t count, const EventAt& event, const JoinOptions& options, SourceLocation location,
-               Make make) {
+               Make& make) {
   bool all_ready = true;
   std::size_t first_error = std::numeric_limits<std::size_t>::max();
+  std::size_t last_error = first_error;
   for (std::size_t i = 0; i < count; ++i) {
     const Event member = event(i);
     all_ready = all_ready && member.IsReady();
-    if (first_error > count && !member.error().ok()) first_error = i;
+    if (member.error().ok()) continue;
+    if (first_error > count) first_error = i;
+    last_error = i;
   }
   const bool failed = first_error < count;
   if (all_ready && !failed) return Future<R>(typename Future<R>::Result(make()), location);
@@ -143,6 +147,10 @@ Future<R> Join(std::size_t count, const EventAt& event, const JoinOptions& optio
   std::vector<Event> members;
   members.reserve(count);
   for (std::size_t i = 0; i < count; ++i) members.push_back(event(i));
+  if (all_ready) {
+    return Future<R>(
+        AsyncValueRef<FuturePayload<R>>(JoinError(members, options.policy, first_error, last_error), location));
+  }
   auto [promise, future] = MakePromise<R>(options.label, location);
   using State = JoinState<R, Make>;
   State::Start(std::make_shared<State>(std::move(members), std::move(promise), options, std::move(make)));
@@ -160,6 +168,39 @@ FuturePayload<T> TakeValue(Future<T>& future) {
   }
 }
 
+/// Makes nothing out of members that have no values.
+struct MakeOk {
+  Status operator()() const { return OkStatus(); }
+};
+
+/// Makes a vector.
+template <typename T>
+struct MakeVector {
+  std::vector<Future<T>> members;
+  std::vector<T> operator()() {
+    std::vector<T> values;
+    values.reserve(members.size());
+    for (Future<T>& member : members) values.push_back(TakeValue(member));
+    return values;
+  }
+};
+
+/// Makes an R out of different values.
+template <typename R, typename... Ts>
+struct MakeOf {
+  std::tuple<Future<Ts>...> members;
+  R operator()() {
+    return std::apply([](Future<Ts>&... member) { return R(TakeValue(member)...); }, members);
+  }
+  Event event(std::size_t index) const {
+    Event found;
+    std::size_t at = 0;
+    std::apply([&](const Future<Ts>&... member) { ((at++ == index ? void(found = member.AsEvent()) : void()), ...); },
+               members);
+    return found;
+  }
+};
+
 }  // namespace internal
 
 /// Ready when all of `futures` are.
@@ -169,9 +210,9 @@ inline Future<> JoinFutures(Span<const Future<>> futures, const JoinOptions& opt
     if (!future.IsValid()) return Future<>();
   }
   if (futures.size() == 1) return futures[0];
+  internal::MakeOk make;
   return internal::Join<void>(
-      futures.size(), [&](std::size_t i) { return futures[i].AsEvent(); }, options, location,
-      [] { return OkStatus(); });
+      futures.size(), [&](std::size_t i) { return futures[i].AsEvent(); }, options, location, make);
 }
 
 /// The values of all of `futures`, in their order: copied, or moved out of move-only ones.
@@ -181,28 +222,33 @@ Future<std::vector<T>> JoinFutures(std::vector<Future<T>> futures, const JoinOpt
   for (const Future<T>& future : futures) {
     if (!future.IsValid()) return Future<std::vector<T>>();
   }
-  auto shared = std::make_shared<std::vector<Future<T>>>(std::move(futures));
+  internal::MakeVector<T> make{std::move(futures)};
   return internal::Join<std::vector<T>>(
-      shared->size(), [&](std::size_t i) { return (*shared)[i].AsEvent(); }, options, location,
-      [shared] {
-        std::vector<T> values;
-        values.reserve(shared->size());
-        for (Future<T>& future : *shared) values.push_back(internal::TakeValue(future));
-        return values;
-      });
+      make.members.size(), [&](std::size_t i) { return make.members[i].AsEvent(); }, options, location, make);
+}
+/// As above, of copies.
+template <typename T, typename = std::enable_if_t<!std::is_void_v<T> && internal::IsCopyable<T>::value>>
+Future<std::vector<T>> JoinFutures(Span<const Future<T>> futures, const JoinOptions& options = JoinOptions(),
+                                   SourceLocation location = SourceLocation::Current()) {
+  return JoinFutures(std::vector<Future<T>>(futures.begin(), futures.end()), options, location);
+}
+/// As above. Takes the members over: they are invalid afterwards.
+template <typename T, typename = std::enable_if_t<!std::is_void_v<T> && !std::is_const_v<T>>>
+Future<std::vector<T>> JoinFutures(Span<Future<T>> futures, const JoinOptions& options = JoinOptions(),
+                                   SourceLocation location = SourceLocation::Current()) {
+  std::vector<Future<T>> taken;
+  taken.reserve(futures.size());
+  for (Future<T>& future : futures) taken.push_back(std::move(future));
+  return JoinFutures(std::move(taken), options, location);
 }
 
 /// The values of all, as a tuple (a Chain for each Future<>), or an `R` made of them.
 template <typename R, typename A, typename B, typename... Rest>
 Future<R> JoinFuturesTo(const JoinOptions& options, Future<A> a, Future<B> b, Future<Rest>... rest) {
   if (!a.IsValid() || !b.IsValid() || !(rest.IsValid() && ...)) return Future<R>();
-  using Members = std::tuple<Future<A>, Future<B>, Future<Rest>...>;
-  auto members = std::make_shared<Members>(std::move(a), std::move(b), std::move(rest)...);
-  std::vector<Event> all;
-  std::apply([&](const auto&... member) { (all.push_back(member.AsEvent()), ...); }, *members);
+  internal::MakeOf<R, A, B, Rest...> make{{std::move(a), std::move(b), std::move(rest)...}};
   return internal::Join<R>(
-      all.size(), [&](std::size_t i) { return all[i]; }, options, SourceLocation(),
-      [members] { return std::apply([](auto&... member) { return R(internal::TakeValue(member)...); }, *members); });
+      2 + sizeof...(Rest), [&](std::size_t i) { return make.event(i); }, options, SourceLocation(), make);
 }
 /// As above, a tuple, with the default options.
 template <typename A, typename B, typename... Rest>
@@ -214,8 +260,8 @@ auto JoinFutures(Future<A> a, Future<B> b, Future<Rest>... rest) {
 /// Ready when all of `events` are.
 inline Future<> MakeFutureWhenReady(Span<const Event> events, const JoinOptions& options = JoinOptions(),
                                     SourceLocation location = SourceLocation::Current()) {
-  return internal::Join<void>(
-      events.size(), [&](std::size_t i) { return events[i]; }, options, location, [] { return OkStatus(); });
+  internal::MakeOk make;
+  return internal::Join<void>(events.size(), [&](std::size_t i) { return events[i]; }, options, location, make);
 }
 
 }  // namespace v0

@@ -131,7 +131,8 @@ struct FutureWaiter {
   }
 };
 
-/// Makes `result` in a task that a waiter of `source` submits.
+/// Makes `result` in a task that a waiter of `source` submits. Errors go through a task as well, for the sake of what
+/// is attached to `result`: it must not run on the thread that sets `source`. If nobody looks, there is nothing to run.
 template <typename Body, bool kAlways>
 struct FutureSubmitter {
   Executor* executor;
@@ -139,9 +140,16 @@ struct FutureSubmitter {
   Event result;
   Body body;
   void operator()(const Status& status) {
-    if (!status.ok()) return static_cast<void>(FailValue(result.header(), status));
-    if (!kAlways && IsUnobserved(result.header())) return EndUnobserved(result.header());
-    SubmitBody(*executor, result, source, std::move(body));
+    if (IsUnobserved(result.header())) {
+      if (!status.ok()) return static_cast<void>(FailValue(result.header(), status));
+      if (!kAlways) return EndUnobserved(result.header());
+    }
+    EventRetain(source);
+    SubmitOwed(*executor, result, [from = Event::Adopt(source), body = std::move(body)](EventHeader* owed) mutable {
+      Status error = ErrorOf(from.header());
+      if (!error.ok()) return static_cast<void>(FailValue(owed, std::move(error)));
+      body(owed, from.header());
+    });
   }
 };
 
