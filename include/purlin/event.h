@@ -134,7 +134,8 @@ class [[nodiscard]] Event final {
 
   /// Calls `waiter(status)` or `waiter()` exactly once when the event is terminal; see the top of this file for thread
   /// and order. `waiter` may be move-only, may attach to this event again and may drop the last reference to it. It
-  /// must not block for long: it borrows the thread of whoever completed the event.
+  /// must not block for long: it borrows the thread of whoever completed the event. It runs in the user context that is
+  /// current here (user_context.h).
   template <typename F>
   void OnReady(F&& waiter) const {
     internal::Attach(header_, std::forward<F>(waiter));
