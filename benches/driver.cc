@@ -160,6 +160,11 @@ int main(int argc, char** argv) {
   const std::regex filter(only);
   std::vector<Row> rows;
   for (const OpList& list : OwnOps()) Add(rows, list.ops, list.count, filter);
+#ifdef PURLIN_BENCH_RUST
+  std::size_t from_rust = 0;
+  const Op* ops_from_rust = bench_ops_from_rust(&from_rust);
+  Add(rows, ops_from_rust, from_rust, filter);
+#endif
   for (const char* library : libraries) {
     void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     void* symbol = handle == nullptr ? nullptr : dlsym(handle, "bench_ops");

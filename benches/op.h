@@ -24,6 +24,8 @@ enum : std::uint32_t { kOneThread = 0, kThreads = 1, kOnce = 2 };
 extern "C" {
 /// The operations of a library; `count` receives how many.
 typedef const Op* (*BenchOps)(std::size_t* count);
+/// Those of benches/rust, which is linked in.
+const Op* bench_ops_from_rust(std::size_t* count);
 /// The body of every parallel loop, compiled once, in the driver.
 void bench_loop_body(std::uint32_t* data, std::size_t begin, std::size_t end);
 }

@@ -1,6 +1,5 @@
 // Purlin's column of the rows about pools.
 #include <cstdio>
-#include <type_traits>
 #include <utility>
 
 #include "ours.h"
@@ -9,26 +8,10 @@
 
 namespace {
 
-// Whether the runner of this tree has Join(a, b).
-template <typename R, typename F, typename = void>
-struct HasJoin : std::false_type {};
-template <typename R, typename F>
-struct HasJoin<R, F, std::void_t<decltype(std::declval<R&>().Join(std::declval<F>(), std::declval<F>()))>>
-    : std::true_type {};
-
-template <typename R>
-std::uint64_t JoinFib(R& runner, int n) {
-  if (n < 2) return static_cast<std::uint64_t>(n);
-  std::uint64_t a = 0;
-  std::uint64_t b = 0;
-  runner.Join([&] { a = JoinFib(runner, n - 1); }, [&] { b = JoinFib(runner, n - 2); }).IgnoreError();
-  return a + b;
-}
-
 class OurPool {
  public:
   static constexpr bool kParallelFor = true;
-  static constexpr bool kJoin = HasJoin<purlin::ThreadPoolAsyncWorkRunner, void (*)()>::value;
+  static constexpr bool kJoin = true;
   OurPool() : runner_(Make()) {}
 
   template <typename F>
@@ -39,9 +22,12 @@ class OurPool {
     runner_.ParallelFor(count, 0, [data](std::size_t begin, std::size_t end) { bench_loop_body(data, begin, end); })
         .IgnoreError();
   }
-  template <typename R = purlin::ThreadPoolAsyncWorkRunner>
   std::uint64_t Fib(int n) {
-    return JoinFib<R>(runner_, n);
+    if (n < 2) return static_cast<std::uint64_t>(n);
+    std::uint64_t a = 0;
+    std::uint64_t b = 0;
+    runner_.Join([&] { a = Fib(n - 1); }, [&] { b = Fib(n - 2); }).IgnoreError();
+    return a + b;
   }
 
  private:

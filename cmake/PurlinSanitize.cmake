@@ -10,11 +10,13 @@ if(NOT PURLIN_SANITIZE)
   return()
 endif()
 
+# -O1 and -g1 halve the time to compile; reports still have every line.
 if(PURLIN_SANITIZE STREQUAL "address")
-  set(purlin_sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+  set(purlin_sanitize_flags -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+      -fno-omit-frame-pointer -g1)
   list(APPEND purlin_sanitize_rustflags --cfg purlin_asan)
 elseif(PURLIN_SANITIZE STREQUAL "thread")
-  set(purlin_sanitize_flags -fsanitize=thread -fno-omit-frame-pointer -g)
+  set(purlin_sanitize_flags -O1 -fsanitize=thread -fno-omit-frame-pointer -g1)
   list(APPEND purlin_sanitize_rustflags --cfg purlin_tsan)
 else()
   message(FATAL_ERROR "PURLIN_SANITIZE is '${PURLIN_SANITIZE}'; it may be address, thread or empty")
@@ -28,4 +30,8 @@ list(APPEND purlin_sanitize_rustflags -Zsanitizer=${PURLIN_SANITIZE} -Cunsafe-al
             -Cforce-frame-pointers=yes -Cdebuginfo=1)
 set(purlin_sanitize_environment RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=off)
 add_compile_options(${purlin_sanitize_flags})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Its manual: "-fsanitize=... may cause false positives" of this warning. Builds without sanitizers have it.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+endif()
 add_link_options(${purlin_sanitize_flags})

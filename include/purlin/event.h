@@ -122,8 +122,9 @@ class [[nodiscard]] Event final {
     return header_ == nullptr ? 0 : header_->refs.load(std::memory_order_acquire);
   }
 
-  /// Blocks this thread until the event is terminal; OK or its error. Do not wait in a task for an event that needs a
-  /// task of the same pool: use OnReady or ScheduleWhenReady there.
+  /// Blocks this thread until the event is terminal; OK or its error. In a task of a pool, tasks that this one has
+  /// scheduled may run here meanwhile, and a spare thread may take this one's place: waiting for tasks of the same pool
+  /// is fine. A task must not wait for what one further out on its own stack does later.
   Status Wait() const noexcept { return IsReady() ? error() : Status::FromRep(internal::EventWait(header_, -1)); }
   /// As Wait(), for at most `timeout` (negative counts as zero); then kDeadlineExceeded, naming the event, which stays
   /// pending. The clock is monotonic.

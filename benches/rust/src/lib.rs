@@ -1,4 +1,4 @@
-//! Purlin's events from Rust, for `benches/driver.cc` to load: the rows of `benches/event_rows.h`, so that neither language
+//! Purlin's events from Rust, linked into `benches/driver.cc`: the rows of `benches/event_rows.h`, so that neither language
 //! pays for the other.
 
 #[path = "../../peers/src/op.rs"]
@@ -190,7 +190,7 @@ fn table() -> Vec<Op> {
 /// # Safety
 /// `count` must be valid for a write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bench_ops(count: *mut usize) -> *const Op {
+pub unsafe extern "C" fn bench_ops_from_rust(count: *mut usize) -> *const Op {
     static OPS: OnceLock<Vec<Op>> = OnceLock::new();
     let ops = OPS.get_or_init(table);
     // SAFETY: the caller's promise.

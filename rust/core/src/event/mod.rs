@@ -101,6 +101,7 @@ impl Event {
         unsafe { Self::from_raw(raw::new_error(error, place)) }
     }
 
+    #[inline]
     fn header(&self) -> Option<&EventHeader> {
         // SAFETY: our reference keeps the cell alive.
         self.0.map(|header| unsafe { header.as_ref() })
@@ -114,6 +115,7 @@ impl Event {
     }
 
     /// True once the event has happened or failed. Never blocks.
+    #[inline]
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.header().is_none_or(EventHeader::is_terminal)
@@ -174,27 +176,33 @@ impl Event {
     ///
     /// # Errors
     /// The event's.
+    #[inline]
     pub fn wait(&self) -> Result<(), Status> {
-        self.wait_until_terminal(None).map(|_| self.error())?.into_result()
+        if self.header().is_none_or(|header| header.state() == STATE_READY) { Ok(()) } else { self.wait_slowly(None) }
     }
 
     /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
     ///
     /// # Errors
     /// The event's, or [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded), naming the event, which stays pending.
+    #[inline]
     pub fn wait_for(&self, timeout: Duration) -> Result<(), Status> {
-        self.wait_until_terminal(Some(timeout)).map(|_| self.error())?.into_result()
+        if self.header().is_none_or(|header| header.state() == STATE_READY) {
+            return Ok(());
+        }
+        self.wait_slowly(Some(timeout))
     }
 
-    fn wait_until_terminal(&self, timeout: Option<Duration>) -> Result<(), Status> {
+    #[cold]
+    fn wait_slowly(&self, timeout: Option<Duration>) -> Result<(), Status> {
         let (Some(header), Some(cell)) = (self.header(), self.cell()) else { return Ok(()) };
         if header.is_terminal() {
-            return Ok(());
+            return header.error().into_result();
         }
         let _span =
             tracing::trace_span!(target: "purlin", "wait", label = %cell.label(), context = current_id()).entered();
         if park::wait(header, timeout) {
-            return Ok(());
+            return header.error().into_result();
         }
         let timeout = timeout.unwrap_or_default();
         let (name, place) = (describe(cell), cell.location());
@@ -257,6 +265,7 @@ impl Event {
 }
 
 impl Clone for Event {
+    #[inline]
     fn clone(&self) -> Self {
         if let Some(header) = self.header() {
             header.retain();
@@ -266,6 +275,7 @@ impl Clone for Event {
 }
 
 impl Drop for Event {
+    #[inline]
     fn drop(&mut self) {
         let Some(header) = self.0 else { return };
         // SAFETY: our reference, which ends here.
@@ -291,6 +301,7 @@ pub struct EventPromise(Event);
 
 impl EventPromise {
     /// A new pending event, known by `label` and by the place of the caller.
+    #[inline]
     #[must_use]
     #[track_caller]
     pub fn new(label: impl Into<Label>) -> Self {
@@ -319,12 +330,14 @@ impl EventPromise {
     }
 
     /// Another reference to the event.
+    #[inline]
     #[must_use]
     pub fn event(&self) -> Event {
         self.0.clone()
     }
 
     /// Makes the event happen and runs its waiters on this thread. False, and nothing changes, if it was set before.
+    #[inline]
     pub fn set_ready(&self) -> bool {
         // SAFETY: our reference keeps the event alive.
         unsafe { raw::set_ready(self.0.as_raw()) }
@@ -361,9 +374,12 @@ impl EventPromise {
 }
 
 impl Drop for EventPromise {
+    #[inline]
     fn drop(&mut self) {
-        // SAFETY: our reference keeps the event alive.
-        unsafe { raw::abandon(self.0.as_raw()) };
+        if !self.0.is_ready() {
+            // SAFETY: our reference keeps the event alive.
+            unsafe { raw::abandon(self.0.as_raw()) };
+        }
     }
 }
 

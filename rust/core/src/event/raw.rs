@@ -141,6 +141,7 @@ pub unsafe fn release(event: *mut EventHeader) {
 ///
 /// # Safety
 /// `event` is alive.
+#[inline]
 pub unsafe fn set_ready(event: *mut EventHeader) -> bool {
     // SAFETY: alive.
     match unsafe { (*event).try_ready() } {
@@ -219,11 +220,11 @@ pub(super) unsafe fn finish(event: *mut EventHeader, completion: Completion) {
         // SAFETY: alive.
         park::wake(unsafe { &*event });
     }
+    if completion.newest.is_null() {
+        return;
+    }
     // SAFETY: the completion took the list out of the word, so it is ours; the event is alive and terminal.
     unsafe {
-        if completion.newest.is_null() {
-            return;
-        }
         let oldest = waiters::oldest_first(completion.newest);
         // A waiter may drop the reference that keeps the event alive (a promise, say), and the next one still reads it.
         let several = !(*oldest).next.is_null();

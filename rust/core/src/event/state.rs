@@ -49,11 +49,13 @@ impl Completion {
 
 impl EventHeader {
     /// True in READY and ERROR.
+    #[inline]
     pub(super) fn is_terminal(&self) -> bool {
         self.word.load(if mutation("event-state-relaxed") { Relaxed } else { Acquire }) & TERMINAL_BIT != 0
     }
 
     /// PENDING, CLAIMED, READY or ERROR.
+    #[inline]
     pub(super) fn state(&self) -> usize {
         self.word.load(Acquire) & STATE_MASK
     }
@@ -69,6 +71,7 @@ impl EventHeader {
     }
 
     /// The error in state ERROR, else OK.
+    #[inline]
     pub(super) fn error(&self) -> Status {
         if self.state() != STATE_ERROR {
             return Status::OK;
@@ -85,6 +88,7 @@ impl EventHeader {
     }
 
     /// PENDING to READY; `None` if somebody else was first.
+    #[inline]
     pub(super) fn try_ready(&self) -> Option<Completion> {
         let order = if mutation("event-ready-without-acquire") {
             Release
@@ -111,6 +115,7 @@ impl EventHeader {
     }
 
     /// PENDING to CLAIMED; false if somebody else was first. True: the caller owes a publish.
+    #[inline]
     #[must_use]
     pub(super) fn try_claim(&self) -> bool {
         let mut word = self.guess();
@@ -141,6 +146,7 @@ impl EventHeader {
     ///
     /// # Safety
     /// `waiter` is the caller's own, aligned to 8 and stays valid until it is invoked.
+    #[inline]
     #[must_use]
     pub(super) unsafe fn push(&self, waiter: *mut Waiter) -> bool {
         let address = waiter.expose_provenance();
@@ -178,6 +184,7 @@ impl EventHeader {
     }
 
     /// One more reference.
+    #[inline]
     pub(super) fn retain(&self) {
         if self.refs.fetch_add(1, Relaxed) >= REFS_SATURATED {
             self.refs.store(REFS_SATURATED, Relaxed);
@@ -185,6 +192,7 @@ impl EventHeader {
     }
 
     /// One reference less; true if it was the last and the caller must free the event.
+    #[inline]
     #[must_use]
     pub(super) fn release(&self) -> bool {
         // Not under loom, for the reason in guess(); the two have a model of their own there.
@@ -192,12 +200,14 @@ impl EventHeader {
     }
 
     /// True if the caller's reference is the only one: nobody can add one, so it needs no decrement.
+    #[inline]
     pub(super) fn is_only_reference(&self) -> bool {
         // Acquire as below.
         self.refs.load(if mutation("event-only-relaxed") { Relaxed } else { Acquire }) == 1
     }
 
     /// The decrement; true if it was the last reference.
+    #[inline]
     pub(super) fn drop_one_reference(&self) -> bool {
         let before = self.refs.fetch_sub(1, if mutation("event-release-relaxed") { Relaxed } else { Release });
         if before >= REFS_SATURATED {

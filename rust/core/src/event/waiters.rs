@@ -10,7 +10,7 @@ use std::ptr;
 
 use super::Event;
 use super::abi::{EventHeader, Waiter};
-use crate::slab::{self, Class};
+use crate::slab::{self, Class, ThreadState};
 use crate::status::Status;
 use crate::sync::{mutation, per_thread};
 use crate::user_context::{self, UserContext, with_user_context};
@@ -57,11 +57,9 @@ pub(super) unsafe fn run(event: *mut EventHeader, oldest: *mut Waiter) {
     if oldest.is_null() {
         return;
     }
-    if slab::with_state(|state| state.depth.get()) < MAX_INLINE_DEPTH {
-        // SAFETY: the caller's promises.
-        nested(|| unsafe { invoke_all(event, oldest) });
-    } else {
-        // SAFETY: the caller's promises.
+    // SAFETY: the caller's promises.
+    if run_nested(|| unsafe { invoke_all(event, oldest) }).is_err() {
+        // SAFETY: the caller's promises; it did not run.
         unsafe { queue(event, oldest) };
     }
 }
@@ -99,32 +97,39 @@ unsafe fn queue(event: *mut EventHeader, oldest: *mut Waiter) {
 
 /// Runs what is queued on this thread, unless a frame further out will.
 pub(super) fn run_deferred() {
-    nested(|| ());
+    // Frames further out have their own turn.
+    let _ = run_nested(|| ());
 }
 
-/// Calls `f` one level deeper, unless that is too deep.
+/// Calls `f` one level deeper, unless that is too deep; if this was the outermost level, then runs what was queued
+/// meanwhile.
+#[inline]
 pub(super) fn run_nested(f: impl FnOnce()) -> Result<(), ()> {
-    if slab::with_state(|state| state.depth.get()) >= MAX_INLINE_DEPTH {
-        return Err(());
-    }
-    nested(f);
-    Ok(())
+    slab::with_state(|state| {
+        let depth = state.depth.get();
+        if depth >= MAX_INLINE_DEPTH {
+            return Err(());
+        }
+        state.depth.set(depth + 1);
+        f();
+        if depth == 0 && state.deferred.get() != 0 {
+            drain(state);
+        }
+        state.depth.set(depth);
+        Ok(())
+    })
 }
 
-/// Calls `f` one level deeper, then, if this was the outermost level, runs what was queued meanwhile.
-fn nested(f: impl FnOnce()) {
-    let depth = slab::with_state(|state| state.depth.replace(state.depth.get() + 1));
-    f();
-    if depth == 0 {
-        while slab::with_state(|state| state.deferred.get()) != 0 {
-            match TRAMPOLINE.try_with(Trampoline::pop) {
-                // SAFETY: the queue owned the list and keeps its event, which was terminal when it was queued.
-                Ok(Some(Deferred { event, oldest })) => unsafe { invoke_all(event.as_raw(), oldest) },
-                Ok(None) | Err(_) => slab::with_state(|state| state.deferred.set(0)),
-            }
+/// Runs what is queued, until nothing is.
+#[cold]
+fn drain(state: &ThreadState) {
+    while state.deferred.get() != 0 {
+        match TRAMPOLINE.try_with(Trampoline::pop) {
+            // SAFETY: the queue owned the list and keeps its event, which was terminal when it was queued.
+            Ok(Some(Deferred { event, oldest })) => unsafe { invoke_all(event.as_raw(), oldest) },
+            Ok(None) | Err(_) => state.deferred.set(0),
         }
     }
-    slab::with_state(|state| state.depth.set(depth));
 }
 
 impl Trampoline {
@@ -161,6 +166,7 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
     /// Small closures live in recycled blocks.
     const IN_A_BLOCK: bool = size_of::<Self>() <= Class::Node.block_bytes() && align_of::<Self>() <= 64;
 
+    #[inline]
     fn allocated(closure: F) -> *mut Waiter {
         let this = Self { waiter: Waiter { next: ptr::null_mut(), invoke: Self::invoke }, closure };
         if !Self::IN_A_BLOCK {
@@ -191,6 +197,7 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
 }
 
 /// A node with `closure`, which will run in the user context that is current here.
+#[inline]
 pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter {
     match UserContext::current().filter(|_| !mutation("context-not-carried")) {
         None => ClosureWaiter::allocated(closure),
@@ -201,6 +208,7 @@ pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter
 }
 
 /// Calls a waiter; a panic is reported by the panic hook and in the trace, and goes no further.
+#[inline]
 pub(super) fn call(waiter: impl FnOnce(&Status), status: &Status) {
     if catch_unwind(AssertUnwindSafe(|| waiter(status))).is_err() {
         tracing::error!(target: "purlin", "a waiter panicked");
