@@ -105,6 +105,20 @@ TEST(AsyncValueCastTest, Cast) {
   EXPECT_EQ(a.NumRef(), 2U);
 }
 
+TEST(AsyncValueCastTest, ValueCheckThroughABaseAndBack) {
+  const auto whole = MakeAvailableAsyncValueRef<B>(42);
+  const AsyncValueRef<A> base = whole;
+  const AsyncValueRef<B> back = Cast<B>(base);
+  EXPECT_EQ(base.get().value, 42);
+  EXPECT_EQ(base->value, 42);
+  EXPECT_EQ((*base).value, 42);
+  EXPECT_EQ(back.get().value, 42);
+  EXPECT_EQ(back->value, 42);
+  EXPECT_EQ((*back).value, 42);
+  EXPECT_EQ(&back.get(), &whole.get()) << "one payload under three references";
+  EXPECT_EQ(whole.NumRef(), 3U);
+}
+
 struct KeptB : KeepOnError {
   int value = 7;
 };
