@@ -110,6 +110,25 @@ TEST(FutureInteropTest, OfAValueThatIsDroppedUnsetFailsAndNamesIt) {
   EXPECT_NE(both.Await().message().find("'never set'"), std::string::npos) << both.Await();
 }
 
+TEST(FutureInteropTest, JoinsOfValuesThatAreDroppedUnsetFailAndLeakNothing) {
+  const NoLeak no_leak;
+  auto value = MakeUnconstructedAsyncValueRef<Counted>("never set");
+  auto set = MakeUnconstructedAsyncValueRef<Counted>();
+  const Future<std::vector<Counted>> row =
+      JoinFutures(std::vector<Future<Counted>>{Future<Counted>(value), Future<Counted>(set), Future<Counted>(value)});
+  const auto pair = JoinFutures(Future<Counted>(set), Future<Counted>(value));
+  const Future<std::vector<Counted>> good =
+      JoinFutures(std::vector<Future<Counted>>{Future<Counted>(set), Future<Counted>(set)});
+  EXPECT_EQ(value.NumRef(), 1U) << "joins keep nobody alive";
+  value.reset();
+  set.emplace(1);
+  set.reset();
+  EXPECT_NE(row.Await().status().message().find("'never set'"), std::string::npos) << row.Await().status();
+  EXPECT_NE(pair.Await().status().message().find("'never set'"), std::string::npos) << pair.Await().status();
+  ASSERT_TRUE(good.AwaitPointer().ok());
+  EXPECT_EQ((**good.AwaitPointer())[1].value, 1);
+}
+
 TEST(FutureInteropTest, AFutureOfAValueSharesAndKeepsItsPayload) {
   const NoLeak no_leak;
   auto value = MakeUnconstructedAsyncValueRef<Counted>();
@@ -139,6 +158,30 @@ TEST(FutureInteropTest, ValuesThatAreSetOnOtherThreadsCompleteItOnce) {
       } else {
         for (std::size_t i = static_cast<std::size_t>(index - 1); i < values.size(); i += 2) {
           i == 3 ? values[i].SetError(AbortedError("x")) : values[i].emplace(1);
+        }
+      }
+    });
+    ASSERT_EQ(told.load(), 1);
+  }
+}
+
+TEST(FutureInteropTest, LastReferencesRaceWithTheJoinAndItEnds) {
+  const NoLeak no_leak;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<AsyncValueRef<Counted>> values;
+    for (int i = 0; i < 4; ++i) values.push_back(MakeUnconstructedAsyncValueRef<Counted>());
+    std::vector<Future<Counted>> members;
+    for (const auto& value : values) members.emplace_back(value);
+    std::atomic<int> told{0};
+    Together(3, [&](int index) {
+      if (index == 0) {
+        JoinFutures(std::move(members)).OnReady([&](StatusOr<const std::vector<Counted>*> joined) {
+          told.fetch_add(round % 2 == 0 ? joined.ok() : IsInternal(joined.status()));
+        });
+      } else {
+        for (std::size_t i = static_cast<std::size_t>(index - 1); i < values.size(); i += 2) {
+          if (round % 2 == 0 || i != 2) values[i].emplace(1);
+          values[i].reset();
         }
       }
     });
