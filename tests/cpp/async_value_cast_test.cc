@@ -103,6 +103,7 @@ TEST(AsyncValueCastTest, Cast) {
   EXPECT_EQ(b->value, 1);
   EXPECT_EQ(Cast<A>(b)->value, 1);
   EXPECT_EQ(a.NumRef(), 2U);
+  EXPECT_FALSE(Cast<D>(a)) << "null, never a wrong type";
 }
 
 TEST(AsyncValueCastTest, ValueCheckThroughABaseAndBack) {
