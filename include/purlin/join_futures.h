@@ -5,7 +5,8 @@
 //
 // A join is ready after all of its members are, or, with JoinOptions::fail_fast, with the first error. Which error it
 // gets is JoinOptions::policy's to say. No lock is held while anybody's code runs. If all members are ready, nothing is
-// allocated for the join itself. Of no members: ready. With an invalid member: invalid.
+// allocated for the join itself. Of no members: ready. With an invalid member: invalid. While it waits a join keeps no
+// member alive: one that is dropped unset fails it.
 #ifndef PURLIN_JOIN_FUTURES_H_
 #define PURLIN_JOIN_FUTURES_H_
 
@@ -23,6 +24,7 @@
 #include "purlin/error_policy.h"
 #include "purlin/event.h"
 #include "purlin/future.h"
+#include "purlin/internal/cell.h"
 #include "purlin/internal/future.h"
 #include "purlin/label.h"
 #include "purlin/promise.h"
@@ -73,7 +75,10 @@ inline Status JoinError(Span<const Event> members, ErrorPolicy policy, std::size
   return all;
 }
 
-/// A join that waits. `Make` makes the result when all members have a value; it owns them.
+/// A join that waits. `Make` makes the result when all members have a value; it has a reference to each.
+///
+/// While a member is pending the join gives its own references up, and takes them again when the member arrives: a join
+/// that kept its members would keep itself, and a value that nobody is left to set would never tell anybody.
 template <typename R, typename Make>
 class JoinState final {
  public:
@@ -88,13 +93,21 @@ class JoinState final {
     for (std::size_t i = 0; i < state->members_.size(); ++i) {
       state->members_[i].OnReady([state, i](const Status& status) { state->Arrive(i, status); });
     }
+    // Those that have arrived meanwhile have one reference more for each that goes here.
+    for (const Event& member : state->members_) {
+      for (std::size_t i = 0; i < kReferences; ++i) EventRelease(member.header());
+    }
     state->Leave();
   }
 
  private:
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  /// To each member: one in `members_`, and `Make`'s.
+  static constexpr std::size_t kReferences = 1 + Make::kReferences;
 
   void Arrive(std::size_t index, const Status& status) {
+    // Whoever runs the waiters keeps the member until they have run.
+    for (std::size_t i = 0; i < kReferences; ++i) EventRetain(members_[index].header());
     if (!status.ok()) {
       std::size_t none = kNone;
       first_.compare_exchange_strong(none, index, std::memory_order_relaxed);
@@ -170,12 +183,14 @@ FuturePayload<T> TakeValue(Future<T>& future) {
 
 /// Makes nothing out of members that have no values.
 struct MakeOk {
+  static constexpr std::size_t kReferences = 0;
   Status operator()() const { return OkStatus(); }
 };
 
 /// Makes a vector.
 template <typename T>
 struct MakeVector {
+  static constexpr std::size_t kReferences = 1;
   std::vector<Future<T>> members;
   std::vector<T> operator()() {
     std::vector<T> values;
@@ -188,6 +203,7 @@ struct MakeVector {
 /// Makes an R out of different values.
 template <typename R, typename... Ts>
 struct MakeOf {
+  static constexpr std::size_t kReferences = 1;
   std::tuple<Future<Ts>...> members;
   R operator()() {
     return std::apply([](Future<Ts>&... member) { return R(TakeValue(member)...); }, members);

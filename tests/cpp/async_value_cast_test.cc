@@ -103,6 +103,21 @@ TEST(AsyncValueCastTest, Cast) {
   EXPECT_EQ(b->value, 1);
   EXPECT_EQ(Cast<A>(b)->value, 1);
   EXPECT_EQ(a.NumRef(), 2U);
+  EXPECT_FALSE(Cast<D>(a)) << "null, never a wrong type";
+}
+
+TEST(AsyncValueCastTest, ValueCheckThroughABaseAndBack) {
+  const auto whole = MakeAvailableAsyncValueRef<B>(42);
+  const AsyncValueRef<A> base = whole;
+  const AsyncValueRef<B> back = Cast<B>(base);
+  EXPECT_EQ(base.get().value, 42);
+  EXPECT_EQ(base->value, 42);
+  EXPECT_EQ((*base).value, 42);
+  EXPECT_EQ(back.get().value, 42);
+  EXPECT_EQ(back->value, 42);
+  EXPECT_EQ((*back).value, 42);
+  EXPECT_EQ(&back.get(), &whole.get()) << "one payload under three references";
+  EXPECT_EQ(whole.NumRef(), 3U);
 }
 
 struct KeptB : KeepOnError {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <any>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -49,8 +50,10 @@ int AllocationsOf(F f) {
 // Making --------------------------------------------------------------------------------------------------------------
 
 TEST(AsyncValueRefTest, MakeUnconstructedStatusOrOfAny) {
-  auto value = MakeUnconstructedAsyncValueRef<StatusOr<std::unique_ptr<int>>>();
+  auto value = MakeUnconstructedAsyncValueRef<StatusOr<std::any>>();
   EXPECT_TRUE(value.IsUnavailable());
+  auto move_only = MakeUnconstructedAsyncValueRef<StatusOr<std::unique_ptr<int>>>();
+  EXPECT_TRUE(move_only.IsUnavailable());
 }
 
 TEST(AsyncValueRefTest, MakeUnconstructedStatusOr) {

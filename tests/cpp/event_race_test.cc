@@ -168,5 +168,35 @@ TEST(EventRaceTest, WhenAllCompletesOnceWhoeverIsLast) {
   }
 }
 
+TEST(EventRaceTest, ForwardingRacesTheSourceAndWhoAttachesIsToldOnce) {
+  std::vector<EventPromise> sources;
+  std::vector<EventPromise> followers;
+  std::vector<Event> source_events;
+  std::vector<Event> follower_events;
+  for (int i = 0; i < kRounds; ++i) {
+    source_events.push_back(sources.emplace_back("source").event());
+    follower_events.push_back(followers.emplace_back("follower").event());
+  }
+  const auto expected = [](std::size_t i, const Status& status) {
+    return i % 3 == 0 ? status.ok() : i % 3 == 1 ? IsAborted(status) : IsInternal(status);
+  };
+  std::vector<std::atomic<int>> told(kRounds);
+  Together([&](int index) {
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (index == 0) {
+        EventPromise source = std::move(sources[i]);  // Dropped unset every third time.
+        if (i % 3 < 2) source.Set(i % 3 == 0 ? OkStatus() : AbortedError("x"));
+      } else if (index == 1) {
+        std::move(followers[i]).Forward(source_events[i]);
+      } else if (index == 2) {
+        follower_events[i].OnReady([&, i](const Status& status) { told[i].fetch_add(expected(i, status) ? 1 : 100); });
+      } else {
+        EXPECT_TRUE(expected(i, follower_events[i].Wait())) << i;
+      }
+    }
+  });
+  for (std::size_t i = 0; i < told.size(); ++i) ASSERT_EQ(told[i].load(), 1) << i;
+}
+
 }  // namespace
 }  // namespace purlin

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "purlin/event.h"
@@ -60,6 +62,26 @@ TEST(EventStackTest, AMillionDroppedPromisesFailOneAnother) {
     }
     first.SetError(AbortedError("root cause"));
     EXPECT_EQ(event.error(), AbortedError("root cause"));
+  });
+}
+
+TEST(EventStackTest, AMillionForwardedPromisesFollowTheFirst) {
+  OnSmallStack([] {
+    for (const bool dropped : {false, true}) {
+      EventPromise first("first");
+      Event last = first.event();
+      for (std::size_t i = 0; i < kLinks; ++i) {
+        EventPromise next("next");
+        Event next_event = next.event();
+        std::move(next).Forward(last);
+        last = std::move(next_event);
+      }
+      EXPECT_FALSE(last.IsReady());
+      if (!dropped) first.SetError(AbortedError("root cause"));
+      first = EventPromise("another");
+      EXPECT_EQ(last.error().message().find("'first'") == std::string_view::npos, !dropped) << last.error();
+      EXPECT_EQ(IsAborted(last.error()), !dropped) << last.error();
+    }
   });
 }
 

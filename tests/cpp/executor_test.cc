@@ -435,5 +435,17 @@ TEST(AsyncWorkRunnerTest, MayBeTheUsersOwn) {
   ExpectCovers(runner, 10, 0);
 }
 
+TEST(AsyncWorkRunnerTest, AnInlineRunnerRunsATaskAfterTheLastOfItsEvents) {
+  InlineRunner runner;
+  EventPromise first("first");
+  EventPromise second("second");
+  int ran = 0;
+  ASSERT_TRUE(runner.ScheduleWhenReady({first.event(), Event(), second.event()}, [&ran] { ++ran; }).ok());
+  second.SetError(AbortedError("x"));
+  EXPECT_EQ(ran, 0);
+  first.SetReady();
+  EXPECT_EQ(ran, 1) << "on the thread that completed the last, before SetReady returned";
+}
+
 }  // namespace
 }  // namespace purlin

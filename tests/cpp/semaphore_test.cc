@@ -107,5 +107,27 @@ TEST(SemaphoreTest, ThreadsNeverHoldMoreThanTheCapacity) {
   EXPECT_EQ(semaphore.available(), 2U);
 }
 
+TEST(SemaphoreTest, AThreadThatWantsLittleWaitsBehindOneThatWantsMore) {
+  const Semaphore semaphore("s", 2);
+  std::optional<Permit> held = semaphore.TryAcquire(1).value();
+  std::vector<std::size_t> granted;  // Not guarded: whoever wants more takes all units, and is the guard.
+  const auto take = [&](std::size_t amount) {
+    const StatusOr<Permit> permit = semaphore.Acquire(amount);
+    EXPECT_TRUE(permit.ok()) << permit.status();
+    granted.push_back(amount);
+  };
+  std::thread more(take, std::size_t{2});
+  while (semaphore.waiting() < 1) std::this_thread::yield();
+  std::thread little(take, std::size_t{1});
+  while (semaphore.waiting() < 2) std::this_thread::yield();
+  EXPECT_EQ(semaphore.available(), 1U) << "what the second one wants is free, and not given to it";
+  EXPECT_TRUE(IsUnavailable(semaphore.TryAcquire(1).status()));
+  held.reset();
+  more.join();
+  little.join();
+  EXPECT_EQ(granted, (std::vector<std::size_t>{2, 1}));
+  EXPECT_EQ(semaphore.available(), 2U);
+}
+
 }  // namespace
 }  // namespace purlin

@@ -356,6 +356,47 @@ fn a_join_of_futures_fails_as_its_options_say() {
 }
 
 #[test]
+fn r2_a_join_keeps_nobody_alive_while_it_waits() {
+    let (value, other) = (AsyncValue::<i32>::new_unconstructed(c"never set"), AsyncValue::new_unconstructed(c"set"));
+    let both = [Future::from(value.clone()), Future::from(other.clone())];
+    let failed = join_futures(&both, JoinOptions::default());
+    let one = join_futures(&both[..1], JoinOptions::default());
+    let good = join_futures(&both[1..], JoinOptions::default());
+    drop(both);
+    assert!(value.is_unique() && other.is_unique());
+    drop(value);
+    assert!(one.error().message().contains("'never set'"), "{}", one.error());
+    assert!(!failed.is_ready());
+    other.emplace(2).unwrap();
+    drop(other);
+    assert!(failed.error().message().contains("'never set'"), "{}", failed.error());
+    assert_eq!(good.wait().unwrap()[0], 2, "what is there is kept");
+}
+
+#[test]
+fn r2_joins_race_with_the_last_references_of_their_futures() {
+    for round in 0..200 {
+        let values: Vec<_> = (0..4).map(|_| AsyncValue::new_unconstructed(c"part")).collect();
+        let futures: Vec<_> = values.iter().cloned().map(Future::from).collect();
+        let joined = thread::scope(|scope| {
+            let joiner = scope.spawn(move || join_futures(&futures, JoinOptions::default()));
+            for (index, value) in values.into_iter().enumerate() {
+                scope.spawn(move || {
+                    if round % 2 == 0 || index != 2 {
+                        value.emplace(index).unwrap();
+                    }
+                });
+            }
+            joiner.join().unwrap()
+        });
+        match joined.wait() {
+            Ok(values) => assert_eq!((values.iter().sum::<usize>(), values.len(), round % 2), (6, 4, 0)),
+            Err(error) => assert_eq!((error.code(), round % 2), (StatusCode::Internal, 1)),
+        }
+    }
+}
+
+#[test]
 fn r3_a_waiter_of_a_join_may_join_again() {
     let (a, b) = (Promise::new(c"a"), Promise::new(c"b"));
     let futures = [a.future(), b.future()];
