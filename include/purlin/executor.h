@@ -34,8 +34,8 @@ inline namespace v0 {
 /// allocation: their nodes are recycled.
 class [[nodiscard]] Task final {
  public:
-  /// Wraps `closure`, called as `closure()` once. `label` names it in traces and reports. It runs in the user context that
-  /// is current here (user_context.h); carrying one takes 8 of the bytes.
+  /// Wraps `closure`, called as `closure()` once. `label` names it in traces and reports. It runs in the user context
+  /// that is current here (user_context.h); carrying one takes 8 of the bytes.
   template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&> &&
                                                     !std::is_same_v<std::decay_t<F>, Task>>>
   Task(F&& closure, Label label = Label("task"))  // NOLINT(google-explicit-constructor)

@@ -193,29 +193,39 @@ struct DetachWaiter {
   }
 };
 
-/// What a future ended in, for `f`: a Status, a StatusOr<T> (copied, or moved out), or a StatusOr<const T*>.
+/// What `f` takes: a StatusOr<T> (copied, or moved out), or a StatusOr<const T*>.
+template <typename T, bool kMove, typename F>
+using OnReadyArgument = std::conditional_t<kMove || (IsCopyable<T>::value && std::is_invocable_v<F, StatusOr<T>>),
+                                           StatusOr<T>, StatusOr<const T*>>;
+
+/// Calls `f` with the error of a future that has failed, or is invalid.
+template <typename Argument, typename F>
+__attribute__((noinline, cold)) void CallOnError(F& f, const EventHeader* source) {
+  static_cast<void>(std::invoke(std::move(f), Argument(source == nullptr ? NullValueError() : ErrorOf(source))));
+}
+
+/// What a future ended in, for `f`: a Status, or an OnReadyArgument.
 template <typename T, bool kMove, typename F>
 void CallOnReady(F& f, EventHeader* source) {
-  Status status = source == nullptr ? NullValueError() : ErrorOf(source);
   if constexpr (std::is_void_v<T>) {
     if constexpr (std::is_invocable_v<F, Status>) {
-      std::invoke(std::move(f), std::move(status));
+      std::invoke(std::move(f), source == nullptr ? NullValueError() : ErrorOf(source));
     } else {
       std::invoke(std::move(f));
     }
-  } else if constexpr (kMove || (IsCopyable<T>::value && std::is_invocable_v<F, StatusOr<T>>)) {
-    if (!status.ok()) return static_cast<void>(std::invoke(std::move(f), StatusOr<T>(std::move(status))));
-    T& value = *static_cast<T*>(ValueAddress(source));
-    if constexpr (kMove) {
-      std::invoke(std::move(f), StatusOr<T>(std::move(value)));
-    } else {
-      std::invoke(std::move(f), StatusOr<T>(value));
-    }
   } else {
-    static_assert(std::is_invocable_v<F, StatusOr<const T*>>,
+    using Argument = OnReadyArgument<T, kMove, F>;
+    static_assert(std::is_invocable_v<F, Argument>,
                   "f is called as f(StatusOr<T>), if T can be copied, or as f(StatusOr<const T*>)");
-    if (!status.ok()) return static_cast<void>(std::invoke(std::move(f), StatusOr<const T*>(std::move(status))));
-    std::invoke(std::move(f), StatusOr<const T*>(static_cast<const T*>(ValueAddress(source))));
+    if (source == nullptr || StateOf(source) != kStateReady) return CallOnError<Argument>(f, source);
+    T& value = *static_cast<T*>(ValueAddress(source));
+    if constexpr (std::is_same_v<Argument, StatusOr<const T*>>) {
+      std::invoke(std::move(f), Argument(&value));
+    } else if constexpr (kMove) {
+      std::invoke(std::move(f), Argument(std::move(value)));
+    } else {
+      std::invoke(std::move(f), Argument(value));
+    }
   }
 }
 

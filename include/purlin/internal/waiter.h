@@ -88,16 +88,19 @@ Waiter* NewWaiter(F&& waiter) {
   return &ClosureWaiter<Closure>::New(std::forward<F>(waiter))->base;
 }
 
+// What is rare stays out of line, so that compilers put the rest into the caller.
+template <typename F>
+__attribute__((noinline, cold)) void DeferClosure(EventHeader* event, F&& waiter) {
+  DeferWaiter(event, NewWaiter(std::forward<F>(waiter)));
+}
+
 /// Runs a closure whose event is terminal, here, unless too many of them are nested already. The closure may drop the
 /// last reference to `event`: nothing here touches the event after the call.
 template <typename F>
-void RunWaiterNow(EventHeader* event, F&& waiter) {
+inline __attribute__((always_inline)) void RunWaiterNow(EventHeader* event, F&& waiter) {
   using Closure = std::decay_t<F>;
   ThreadState& here = ThisThread();
-  if (here.depth >= kMaxInlineDepth) {
-    DeferWaiter(event, NewWaiter(std::forward<F>(waiter)));
-    return;
-  }
+  if (here.depth >= kMaxInlineDepth) return DeferClosure(event, std::forward<F>(waiter));
   ++here.depth;
   Guarded("waiter", [&] {
     Closure closure(std::forward<F>(waiter));
@@ -106,12 +109,9 @@ void RunWaiterNow(EventHeader* event, F&& waiter) {
   if (--here.depth == 0 && here.deferred != 0) RunDeferredWaiters();
 }
 
-/// Attaches `waiter`, or runs it if the event is terminal. The caller holds a reference to `event`.
+/// Pushes `waiter` unless `word`, which the event had a moment ago, or what it becomes meanwhile, is terminal.
 template <typename F>
-void Attach(EventHeader* event, F&& waiter) {
-  if (event == nullptr) return RunWaiterNow(event, std::forward<F>(waiter));
-  std::uintptr_t word = event->word.load(std::memory_order_acquire);
-  if ((word & kTerminalBit) != 0) return RunWaiterNow(event, std::forward<F>(waiter));
+__attribute__((noinline)) void AttachPending(EventHeader* event, std::uintptr_t word, F&& waiter) {
   Waiter* node = NewWaiter(std::forward<F>(waiter));
   do {
     if ((word & kTerminalBit) != 0) {  // Lost the race against the completion.
@@ -121,6 +121,16 @@ void Attach(EventHeader* event, F&& waiter) {
     // Release publishes the node to the completing exchange (acquire); acquire on failure sees the completion.
   } while (!event->word.compare_exchange_weak(word, reinterpret_cast<std::uintptr_t>(node) | (word & ~kWaiterMask),
                                               std::memory_order_release, std::memory_order_acquire));
+}
+
+/// Attaches `waiter`, or runs it if the event is terminal. The caller holds a reference to `event`.
+template <typename F>
+void Attach(EventHeader* event, F&& waiter) {
+  if (event != nullptr) {
+    const std::uintptr_t word = event->word.load(std::memory_order_acquire);
+    if ((word & kTerminalBit) == 0) return AttachPending(event, word, std::forward<F>(waiter));
+  }
+  RunWaiterNow(event, std::forward<F>(waiter));
 }
 
 }  // namespace internal
