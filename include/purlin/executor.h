@@ -30,7 +30,7 @@
 namespace purlin {
 inline namespace v0 {
 
-/// A closure on its way to a thread. Move-only, one word. Closures of at most 40 bytes with alignment <= 8 cost no heap
+/// A closure on its way to a thread. Move-only, one word. Closures of at most 104 bytes with alignment <= 8 cost no heap
 /// allocation: their nodes are recycled.
 class [[nodiscard]] Task final {
  public:

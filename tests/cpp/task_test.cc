@@ -124,8 +124,10 @@ TEST(TaskTest, ClosuresMayBeMoveOnlyMutableAndOfAnyAlignment) {
 
 TEST(TaskTest, SmallClosuresCostNoAllocation) {
   EXPECT_EQ(AllocationsOfTask(Sized<1>()), 0U);
-  EXPECT_EQ(AllocationsOfTask(Sized<40>()), 0U) << "40 bytes are inline";
-  EXPECT_EQ(AllocationsOfTask(Sized<41>()), 1U) << "41 are not";
+  EXPECT_EQ(AllocationsOfTask(Sized<40>()), 0U) << "in a node";
+  EXPECT_EQ(AllocationsOfTask(Sized<41>()), 0U) << "in a wide node";
+  EXPECT_EQ(AllocationsOfTask(Sized<104>()), 0U) << "in a wide node";
+  EXPECT_EQ(AllocationsOfTask(Sized<105>()), 1U) << "behind a pointer";
   struct alignas(16) Aligned {
     void operator()() const {}
   };

@@ -82,8 +82,8 @@ struct FreeList {
   std::uint32_t limit;
 };
 
-/// What blocks are for: 64 bytes, 64 bytes, 128 bytes.
-enum class BlockClass : std::uint32_t { kNode = 0, kCell = 1, kWideCell = 2 };
+/// What blocks are for: waiters and tasks in 64 bytes, cells in 64 and in 128, waiters and tasks in 128.
+enum class BlockClass : std::uint32_t { kNode = 0, kCell = 1, kWideCell = 2, kWideNode = 3 };
 
 /// What each thread keeps for itself.
 struct ThreadState {
@@ -95,7 +95,7 @@ struct ThreadState {
   const std::uint64_t* context;
   /// The coarse clock, in ms.
   const std::atomic<std::uint32_t>* now_ms;
-  FreeList lists[3];
+  FreeList lists[4];
   /// The task that runs on this thread; Rust's.
   const void* running;
 };
@@ -120,9 +120,11 @@ constexpr std::uint32_t kRefsSaturated = 0x8000'0000U;
 /// What `TaskNode::invoke` is asked to do. Either way the closure is destroyed and the node is freed.
 enum class TaskOp : std::uint32_t { kDrop = 0, kRun = 1 };
 
-/// A closure on its way to a worker. Closures of up to `kInlineBytes` live in `storage`, others behind a pointer there.
+/// A closure on its way to a worker. Closures of up to `kInlineBytes` live in `storage`; those of up to `kWideBytes` too, in
+/// a node that is longer; others behind a pointer there.
 struct TaskNode {
   static constexpr std::size_t kInlineBytes = 40;
+  static constexpr std::size_t kWideBytes = 104;
   TaskNode* next;
   void (*invoke)(TaskNode* self, TaskOp op) noexcept;
   /// Static storage; ends with a NUL; never null.

@@ -20,14 +20,18 @@ namespace internal {
 
 struct ThreadPoolRep;
 
-/// A closure that lives in the node itself. The node never moves, so neither does the closure.
+/// A closure that lives in the node itself, which is as long as it must be. The node never moves, so neither does the
+/// closure.
 template <typename F>
 struct InlineTask {
+  static constexpr BlockClass kClass =
+      sizeof(F) <= TaskNode::kInlineBytes ? BlockClass::kNode : BlockClass::kWideNode;
+
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = std::launder(reinterpret_cast<F*>(self->storage));
     if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
     closure->~F();
-    FreeBlock(BlockClass::kNode, self);
+    FreeBlock(kClass, self);
   }
 };
 
@@ -47,10 +51,10 @@ struct HeapTask {
 template <typename F>
 TaskNode* MakeNode(F&& closure, Label label) {
   using Closure = std::decay_t<F>;
-  constexpr bool kInline = sizeof(Closure) <= TaskNode::kInlineBytes && alignof(Closure) <= 8 &&
+  constexpr bool kInline = sizeof(Closure) <= TaskNode::kWideBytes && alignof(Closure) <= 8 &&
                            std::is_nothrow_constructible_v<Closure, F&&>;
   if constexpr (kInline) {
-    auto* node = static_cast<TaskNode*>(AllocateBlock(BlockClass::kNode));
+    auto* node = static_cast<TaskNode*>(AllocateBlock(InlineTask<Closure>::kClass));
     node->label = label.c_str();
     node->invoke = &InlineTask<Closure>::Invoke;
     ::new (static_cast<void*>(node->storage)) Closure(std::forward<F>(closure));

@@ -54,7 +54,7 @@ struct ClosureWaiter {
   template <typename G>
   static ClosureWaiter* New(G&& from) {
     if constexpr (kInBlock) {
-      return ::new (AllocateBlock(BlockClass::kNode)) ClosureWaiter(std::forward<G>(from));
+      return ::new (AllocateBlock(kClass)) ClosureWaiter(std::forward<G>(from));
     } else {
       return new ClosureWaiter(std::forward<G>(from));
     }
@@ -63,7 +63,7 @@ struct ClosureWaiter {
   static void Free(ClosureWaiter* node) noexcept {
     if constexpr (kInBlock) {
       node->~ClosureWaiter();
-      FreeBlock(BlockClass::kNode, node);
+      FreeBlock(kClass, node);
     } else {
       delete node;
     }
@@ -71,8 +71,9 @@ struct ClosureWaiter {
 
  private:
   // A constructor that throws would lose the block.
-  static constexpr bool kInBlock = sizeof(Waiter) + sizeof(F) <= 64 && alignof(F) <= 8 &&
+  static constexpr bool kInBlock = sizeof(Waiter) + sizeof(F) <= 128 && alignof(F) <= 8 &&
                                    (std::is_nothrow_move_constructible_v<F> || !WithExceptions::value);
+  static constexpr BlockClass kClass = sizeof(Waiter) + sizeof(F) <= 64 ? BlockClass::kNode : BlockClass::kWideNode;
 };
 
 /// A node with a copy of `waiter` (or what was moved out of it), which will run in the user context that is current

@@ -164,7 +164,9 @@ struct ClosureWaiter<F> {
 
 impl<F: FnOnce(&Status)> ClosureWaiter<F> {
     /// Small closures live in recycled blocks.
-    const IN_A_BLOCK: bool = size_of::<Self>() <= Class::Node.block_bytes() && align_of::<Self>() <= 64;
+    const IN_A_BLOCK: bool = size_of::<Self>() <= Class::WideNode.block_bytes() && align_of::<Self>() <= 64;
+    const CLASS: Class =
+        if size_of::<Self>() <= Class::Node.block_bytes() { Class::Node } else { Class::WideNode };
 
     #[inline]
     fn allocated(closure: F) -> *mut Waiter {
@@ -172,7 +174,7 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
         if !Self::IN_A_BLOCK {
             return Box::into_raw(Box::new(this)).cast();
         }
-        let node = slab::allocate(Class::Node).cast::<Self>();
+        let node = slab::allocate(Self::CLASS).cast::<Self>();
         // SAFETY: a block that is large enough, and ours.
         unsafe { node.write(this) };
         node.cast()
@@ -184,7 +186,7 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
         let closure = unsafe {
             if Self::IN_A_BLOCK {
                 let closure = (&raw const (*node).closure).read();
-                slab::free(Class::Node, node.cast());
+                slab::free(Self::CLASS, node.cast());
                 closure
             } else {
                 Box::from_raw(node).closure

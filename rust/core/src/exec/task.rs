@@ -1,7 +1,7 @@
 //! A closure on its way to a thread: called once or destroyed uncalled, never both and never neither.
 //!
-//! A [`Task`] is one word, the address of a [`TaskNode`] of 64 bytes. Closures of up to 40 bytes live in the node; nodes
-//! are recycled (`crate::slab`), so small tasks cost no heap allocation. A node never moves, so it can hold C++ objects
+//! A [`Task`] is one word, the address of a [`TaskNode`]. Closures of up to 40 bytes live in the node, of 64 bytes; those
+//! of up to 104 too, in a node of 128. Nodes are recycled (`crate::slab`), so such tasks cost no heap allocation. A node never moves, so it can hold C++ objects
 //! that know their own address.
 
 use std::ffi::{CStr, c_char};
@@ -26,6 +26,8 @@ pub enum TaskOp {
 
 /// Bytes in a node for a closure.
 pub const INLINE_BYTES: usize = 40;
+/// Bytes for a closure in a node of the wide class, whose `storage` goes on that far.
+pub const WIDE_BYTES: usize = INLINE_BYTES + Class::WideNode.block_bytes() - Class::Node.block_bytes();
 
 /// The memory of a task, shared with C++ (`include/purlin/internal/abi.h`).
 #[repr(C, align(8))]
@@ -42,7 +44,7 @@ pub struct TaskNode {
 
 const _: () = {
     use std::mem::offset_of;
-    assert!(size_of::<TaskNode>() == 64 && align_of::<TaskNode>() == 8);
+    assert!(size_of::<TaskNode>() == 64 && Class::Node.block_bytes() == 64 && align_of::<TaskNode>() == 8);
     assert!(offset_of!(TaskNode, next) == 0 && offset_of!(TaskNode, invoke) == 8);
     assert!(offset_of!(TaskNode, label) == 16 && offset_of!(TaskNode, storage) == 24);
 };
@@ -81,12 +83,13 @@ impl Task {
     }
 
     fn with_closure<F: FnOnce() + Send + 'static>(label: Label, closure: F) -> Self {
-        let node = new_node();
-        // SAFETY: the node is new and ours, and every field is written here; storage fits what stored() chose.
+        // SAFETY: the slab gives no null.
+        let node: NonNull<TaskNode> = unsafe { NonNull::new_unchecked(slab::allocate(class_of::<F>()).cast()) };
+        // SAFETY: the node is new and ours, and every field is written here; its class is one whose storage fits.
         unsafe {
             (&raw mut (*node.as_ptr()).next).write(ptr::null_mut());
             (&raw mut (*node.as_ptr()).label).write(label.as_cstr().as_ptr());
-            let storage = &raw mut (*node.as_ptr()).storage;
+            let storage = storage_of(node.as_ptr());
             if const { fits_inline::<F>() } {
                 storage.cast::<F>().write(closure);
                 (&raw mut (*node.as_ptr()).invoke).write(invoke_inline::<F>);
@@ -154,47 +157,45 @@ impl fmt::Debug for Task {
     }
 }
 
-fn new_node() -> NonNull<TaskNode> {
-    const { assert!(size_of::<TaskNode>() <= Class::Node.block_bytes()) };
-    // SAFETY: the slab gives no null.
-    unsafe { NonNull::new_unchecked(slab::allocate(Class::Node).cast()) }
-}
-
-/// A node, uninitialised, for C++ to fill in.
-#[must_use]
-pub fn allocate() -> *mut TaskNode {
-    new_node().as_ptr()
-}
-
-/// Frees a node whose closure is gone.
-///
-/// # Safety
-/// `node` came from [`allocate`] and is the caller's own.
-pub unsafe fn free(node: *mut TaskNode) {
-    // SAFETY: the caller's promises.
-    unsafe { slab::free(Class::Node, node.cast()) };
+/// Where the closure is. The pointer is good for the whole block: a wide node's storage is longer than the field.
+fn storage_of(node: *mut TaskNode) -> *mut u8 {
+    node.wrapping_byte_add(std::mem::offset_of!(TaskNode, storage)).cast()
 }
 
 const fn fits_inline<F>() -> bool {
-    size_of::<F>() <= INLINE_BYTES && align_of::<F>() <= align_of::<TaskNode>()
+    size_of::<F>() <= WIDE_BYTES && align_of::<F>() <= align_of::<TaskNode>()
+}
+
+/// The class of the node for a closure of that type.
+const fn class_of<F>() -> Class {
+    if size_of::<F>() <= INLINE_BYTES || !fits_inline::<F>() { Class::Node } else { Class::WideNode }
+}
+
+/// Frees the node of a closure of that type, which is gone.
+///
+/// # Safety
+/// The node is the caller's own.
+unsafe fn free<F>(node: *mut TaskNode) {
+    // SAFETY: the caller's promise; with_closure() took it from that class.
+    unsafe { slab::free(class_of::<F>(), node.cast()) };
 }
 
 unsafe extern "C" fn invoke_inline<F: FnOnce()>(node: *mut TaskNode, op: TaskOp) {
     // SAFETY: with_closure() wrote an F into the storage of a node that is ours now; it is read once.
-    let (closure, label) = unsafe { ((&raw const (*node).storage).cast::<F>().read(), label_of(node)) };
+    let (closure, label) = unsafe { (storage_of(node).cast::<F>().read(), label_of(node)) };
     consume(closure, label, op);
     // Not before: the address is the task's number.
     // SAFETY: the node is ours, and its closure is gone.
-    unsafe { free(node) };
+    unsafe { free::<F>(node) };
 }
 
 unsafe extern "C" fn invoke_boxed<F: FnOnce()>(node: *mut TaskNode, op: TaskOp) {
     // SAFETY: with_closure() wrote the address of a leaked box into the storage of a node that is ours now.
     let (closure, label) =
-        unsafe { (Box::from_raw((&raw const (*node).storage).cast::<*mut F>().read()), label_of(node)) };
+        unsafe { (Box::from_raw(storage_of(node).cast::<*mut F>().read()), label_of(node)) };
     consume(closure, label, op);
     // SAFETY: as in invoke_inline().
-    unsafe { free(node) };
+    unsafe { free::<F>(node) };
 }
 
 /// The label of a complete node, unread: most tasks are never asked.

@@ -34,7 +34,7 @@ const TURN: u32 = 61;
 /// Every so many turns, the outside task is one of low priority.
 const LOW_TURN: u32 = 8;
 /// Spawned tasks that a worker holds; the rest goes to the injector.
-const RING: usize = if cfg!(any(loom, shuttle)) { 4 } else { 256 };
+const RING: usize = if cfg!(any(loom, shuttle)) { 4 } else { 1024 };
 /// How often a searching worker looks before it sleeps: for about 10 microseconds. If [`LOOKERS`] search already, another
 /// sleeps at once.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 32 + PAUSES };

@@ -47,7 +47,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // SAFETY: our own thread's state.
         let state = unsafe { &*thread_state() };
-        for class in [Class::Node, Class::Cell, Class::WideCell] {
+        for class in Class::ALL {
             let list = &state.lists[class as usize];
             list.limit.set(0);
             let batch = List { head: list.head.replace(ptr::null_mut()), count: list.count.replace(0) };
@@ -161,7 +161,7 @@ fn new_chunk(class: Class) -> *mut u8 {
     if chunk.is_null() {
         handle_alloc_error(CHUNK_LAYOUT);
     }
-    if class != Class::Node {
+    if class.is_cell() {
         for offset in (0..CHUNK_BYTES).step_by(class.block_bytes()) {
             // SAFETY: inside the chunk, aligned, and nobody else's yet.
             unsafe { mark_free(chunk.add(offset)) };
@@ -174,7 +174,7 @@ fn new_chunk(class: Class) -> *mut u8 {
 /// Calls `visit` with every cell of the process, free or in use. Cells in use change meanwhile: read atomics only.
 pub(crate) fn for_each_cell(mut visit: impl FnMut(*const u8)) {
     let chunks = CHUNKS.lock().clone();
-    for (class, chunk) in chunks.into_iter().filter(|(class, _)| *class != Class::Node) {
+    for (class, chunk) in chunks.into_iter().filter(|(class, _)| class.is_cell()) {
         for offset in (0..CHUNK_BYTES).step_by(class.block_bytes()) {
             visit(ptr::with_exposed_provenance(chunk + offset));
         }

@@ -50,10 +50,12 @@ pub enum Class {
     Cell = 1,
     /// 128 bytes: an event cell with a payload of up to 64.
     WideCell = 2,
+    /// 128 bytes: a waiter or a task node.
+    WideNode = 3,
 }
 
 /// How many classes there are.
-pub const CLASSES: usize = 3;
+pub const CLASSES: usize = 4;
 /// Where a free block holds the address of the next one.
 pub const LINK_OFFSET: usize = 24;
 /// The first word of a cell that is free: that of a ready event.
@@ -64,12 +66,21 @@ pub const BATCH: u32 = 64;
 pub const LIMIT: u32 = 2 * BATCH;
 
 impl Class {
+    #[cfg(not(any(loom, shuttle, purlin_asan)))]
+    const ALL: [Self; CLASSES] = [Self::Node, Self::Cell, Self::WideCell, Self::WideNode];
+
+    /// Whether its blocks are event cells.
+    #[cfg(not(any(loom, shuttle)))]
+    const fn is_cell(self) -> bool {
+        matches!(self, Self::Cell | Self::WideCell)
+    }
+
     /// Bytes of a block; also its alignment, as far as 64.
     #[must_use]
     pub const fn block_bytes(self) -> usize {
         match self {
             Self::Node | Self::Cell => 64,
-            Self::WideCell => 128,
+            Self::WideCell | Self::WideNode => 128,
         }
     }
 }

@@ -7,13 +7,13 @@ use super::{Class, large};
 
 /// A block.
 pub fn allocate_slowly(class: Class) -> *mut u8 {
-    if class != Class::Node {
+    if class.is_cell() {
         return large::allocate_large(class.block_bytes(), 64);
     }
     // SAFETY: the layout is not empty.
-    let block = unsafe { alloc(node_layout()) };
+    let block = unsafe { alloc(node_layout(class)) };
     if block.is_null() {
-        handle_alloc_error(node_layout());
+        handle_alloc_error(node_layout(class));
     }
     block
 }
@@ -25,16 +25,16 @@ pub fn allocate_slowly(class: Class) -> *mut u8 {
 pub unsafe fn free_slowly(class: Class, block: *mut u8) {
     // SAFETY: the caller's promises.
     unsafe {
-        if class == Class::Node {
-            dealloc(block, node_layout());
-        } else {
+        if class.is_cell() {
             large::free_large(block, class.block_bytes(), 64);
+        } else {
+            dealloc(block, node_layout(class));
         }
     }
 }
 
-fn node_layout() -> Layout {
-    Layout::from_size_align(Class::Node.block_bytes(), 64).expect("a power of two")
+fn node_layout(class: Class) -> Layout {
+    Layout::from_size_align(class.block_bytes(), 64).expect("a power of two")
 }
 
 /// Calls `visit` with every cell in use. They change meanwhile: read atomics only.
