@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -34,8 +35,8 @@ inline namespace v0 {
 /// allocation: their nodes are recycled.
 class [[nodiscard]] Task final {
  public:
-  /// Wraps `closure`, called as `closure()` once. `label` names it in traces and reports. It runs in the user context that
-  /// is current here (user_context.h); carrying one takes 8 of the bytes.
+  /// Wraps `closure`, called as `closure()` once. `label` names it in traces and reports. It runs in the user context
+  /// that is current here (user_context.h); carrying one takes 8 of the bytes.
   template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&> &&
                                                     !std::is_same_v<std::decay_t<F>, Task>>>
   Task(F&& closure, Label label = Label("task"))  // NOLINT(google-explicit-constructor)
@@ -215,6 +216,9 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
 
   /// Number of threads.
   [[nodiscard]] PURLIN_API std::size_t NumThreads() const noexcept;
+  /// Which of this pool's threads this is, from 0; spare threads are numbered from NumThreads(). Nothing on every other
+  /// thread. While a task runs, its thread does not change. Never blocks.
+  [[nodiscard]] PURLIN_API std::optional<std::size_t> CurrentThreadId() const noexcept;
   /// One line: how many threads, and which limit decided that.
   [[nodiscard]] PURLIN_API std::string Describe() const;
 

@@ -20,6 +20,7 @@
 #include "purlin/executor.h"
 #include "purlin/future.h"
 #include "purlin/inline_executor.h"
+#include "purlin/join_events.h"
 #include "purlin/join_futures.h"
 #include "purlin/label.h"
 #include "purlin/promise.h"

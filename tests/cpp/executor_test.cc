@@ -28,6 +28,22 @@ TEST(ThreadPoolTest, HasAsManyThreadsAsAsked) {
   EXPECT_NE(pool.Describe().find('3'), std::string::npos) << pool.Describe();
 }
 
+TEST(ThreadPoolTest, AThreadKnowsItsNumberInItsOwnPoolOnly) {
+  Pool mine = MakePool(1);
+  Pool other = MakePool(1);
+  EXPECT_FALSE(mine.CurrentThreadId().has_value());
+  std::optional<std::size_t> in_mine;
+  std::optional<std::size_t> in_other = 7;
+  ASSERT_TRUE(mine.Schedule([&] {
+                    in_mine = mine.CurrentThreadId();
+                    in_other = other.CurrentThreadId();
+                  })
+                  .ok());
+  ASSERT_TRUE(mine.Shutdown().ok());
+  EXPECT_EQ(in_mine, std::optional<std::size_t>(0));
+  EXPECT_FALSE(in_other.has_value());
+}
+
 TEST(ThreadPoolTest, ZeroThreadsTakesWhatTheMachineAllows) {
   StatusOr<Pool> pool = Pool::Create({});
   ASSERT_TRUE(pool.ok()) << pool.status();

@@ -233,6 +233,23 @@ TEST(FutureFormsTest, NothingIsComputedForNobodyInAnyForm) {
   EXPECT_EQ(executor.tasks, 0);
 }
 
+TEST(FutureFormsTest, OnReadyOnAnExecutorOfEachForm) {
+  InlineExecutor executor;
+  auto [nothing_promise, nothing] = MakePromise<>("nothing");
+  auto [number_promise, number] = MakePromise<int>("number");
+  auto [owned_promise, owned] = MakePromise<Owned>("owned");
+  int sum = 0;
+  nothing.OnReady(executor, [&sum](const Status& status) { sum += status.ok() ? 1 : 0; });
+  number.OnReady(executor, [&sum](const StatusOr<int>& value) { sum += *value; });
+  std::move(owned).OnReady(executor, [&sum](StatusOr<Owned> value) { sum += **value; });
+  EXPECT_EQ(executor.tasks, 0);
+  nothing_promise.Set();
+  number_promise.Set(10);
+  owned_promise.Set(std::make_unique<int>(100));
+  EXPECT_EQ(executor.tasks, 3);
+  EXPECT_EQ(sum, 111);
+}
+
 // Executors -----------------------------------------------------------------------------------------------------------
 
 TEST(FutureFormsTest, ADetachedFutureTakesOneTaskHoweverManyMapsFollow) {
