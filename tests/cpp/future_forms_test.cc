@@ -252,6 +252,31 @@ TEST(FutureFormsTest, OnReadyOnAnExecutorOfEachForm) {
 
 // Executors -----------------------------------------------------------------------------------------------------------
 
+TEST(FutureFormsTest, ACallbackOfAnRvalueGetsACopyOfWhatIsShared) {
+  auto [promise, future] = MakePromise<std::string>("shared");
+  Future<std::string> copy = future;
+  std::string got;
+  std::move(future).OnReady([&got](StatusOr<std::string> value) { got = *std::move(value); });
+  EXPECT_FALSE(future.IsValid());  // NOLINT(bugprone-use-after-move)
+  promise.Set(std::string(100, 'x'));
+  EXPECT_EQ(got.size(), 100U);
+  EXPECT_EQ(copy.Await()->size(), 100U);
+}
+
+TEST(FutureFormsTest, AMapOnAnExecutorIsOneTaskAlsoOfAReadyFuture) {
+  DeferredExecutor executor;
+  auto [promise, future] = MakePromise<int>("number");
+  Future<int> pending = future.Map(executor, [](int value) { return value + 1; });
+  EXPECT_EQ(executor.tasks, 0) << "there is nothing to compute yet";
+  promise.Set(1);
+  Future<int> ready = future.Map(executor, [](int value) { return value + 2; });
+  EXPECT_EQ(executor.tasks, 2);
+  EXPECT_FALSE(pending.IsReady() || ready.IsReady());
+  executor.RunAll();
+  EXPECT_EQ(*pending.Await(), 2);
+  EXPECT_EQ(*ready.Await(), 3);
+}
+
 TEST(FutureFormsTest, ADetachedFutureTakesOneTaskHoweverManyMapsFollow) {
   DeferredExecutor executor;
   auto [promise, future] = MakePromise<int>("number");
