@@ -33,6 +33,7 @@
 #include "purlin/stall.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
+#include "purlin/stream_event_map.h"
 #include "purlin/task_options.h"
 #include "purlin/timer.h"
 #include "purlin/trace.h"
