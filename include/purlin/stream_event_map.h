@@ -1,6 +1,6 @@
 // Purlin: the last event of each stream, which new work on the stream comes after.
 //
-//   purlin::Event before = map.Record(stream, copied);     // and now `copied` is the last
+//   purlin::Event before = map.Exchange(stream, copied);     // and now `copied` is the last
 #ifndef PURLIN_STREAM_EVENT_MAP_H_
 #define PURLIN_STREAM_EVENT_MAP_H_
 
@@ -27,8 +27,10 @@ class StreamEventMap final {
   StreamEventMap(const StreamEventMap&) = delete;
   StreamEventMap& operator=(const StreamEventMap&) = delete;
 
-  /// `event` is the last of `stream` from now on. The one that was before; Ready() if none was.
-  Event Record(std::uintptr_t stream, Event event) {
+  /// `event` is the last of `stream` from now on.
+  void Record(std::uintptr_t stream, Event event) { static_cast<void>(Exchange(stream, std::move(event))); }
+  /// As Record(). The one that was the last before; Ready() if none was.
+  [[nodiscard]] Event Exchange(std::uintptr_t stream, Event event) {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::swap(last_[stream], event);
     return event;
@@ -39,14 +41,14 @@ class StreamEventMap final {
     const auto found = last_.find(stream);
     return found == last_.end() ? Event() : found->second;
   }
-  /// As Last(), and nothing is known of `stream` any more: for streams that go away.
-  Event Forget(std::uintptr_t stream) {
+  /// Nothing is known of `stream` any more: for streams that go away.
+  void Forget(std::uintptr_t stream) {
+    Event gone;  // Destroyed after the lock, as in Clear().
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = last_.find(stream);
-    if (found == last_.end()) return Event();
-    Event event = std::move(found->second);
+    if (found == last_.end()) return;
+    gone = std::move(found->second);
     last_.erase(found);
-    return event;
   }
   /// An event after the last ones of all streams, which fails as WhenAll says; of several, the stream with the lowest
   /// handle counts as the first.

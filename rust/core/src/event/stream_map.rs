@@ -19,8 +19,15 @@ impl StreamEventMap {
         Self::default()
     }
 
-    /// `event` is the last of `stream` from now on. The one that was before; [`Event::ready`] if none was.
-    pub fn record(&self, stream: usize, event: Event) -> Event {
+    /// `event` is the last of `stream` from now on.
+    pub fn record(&self, stream: usize, event: Event) {
+        // What was before is dropped here, after the lock: an event that goes may run waiters.
+        let _before = self.exchange(stream, event);
+    }
+
+    /// As [`record`](Self::record). The one that was the last before; [`Event::ready`] if none was.
+    #[must_use]
+    pub fn exchange(&self, stream: usize, event: Event) -> Event {
         self.0.lock().insert(stream, event).unwrap_or_default()
     }
 
@@ -30,9 +37,10 @@ impl StreamEventMap {
         self.0.lock().get(&stream).cloned().unwrap_or_default()
     }
 
-    /// As [`last`](Self::last), and nothing is known of `stream` any more: for streams that go away.
-    pub fn forget(&self, stream: usize) -> Event {
-        self.0.lock().remove(&stream).unwrap_or_default()
+    /// Nothing is known of `stream` any more: for streams that go away.
+    pub fn forget(&self, stream: usize) {
+        // The lock ends with the statement.
+        let _gone = self.0.lock().remove(&stream);
     }
 
     /// An event after the last ones of all streams, which fails as [`when_all`] says; of several, the stream with the lowest
@@ -58,7 +66,7 @@ impl StreamEventMap {
 
     /// Forgets all streams.
     pub fn clear(&self) {
-        // The lock ends with the statement: an event that goes may run waiters.
+        // As in forget.
         let _events = mem::take(&mut *self.0.lock());
     }
 }
@@ -82,8 +90,8 @@ mod tests {
         assert!(map.is_empty() && map.last(1) == Event::ready() && map.all().is_ready());
         let (first, second, other) =
             (EventPromise::new(c"first"), EventPromise::new(c"second"), EventPromise::new(c"other"));
-        assert_eq!(map.record(1, first.event()), Event::ready());
-        assert_eq!(map.record(1, second.event()), first.event());
+        assert_eq!(map.exchange(1, first.event()), Event::ready());
+        assert_eq!(map.exchange(1, second.event()), first.event());
         map.record(2, other.event());
         assert_eq!((map.last(1), map.last(2), map.len()), (second.event(), other.event(), 2));
         let all = map.all();
@@ -91,7 +99,8 @@ mod tests {
         assert!(!all.is_ready(), "the second is pending");
         second.set_ready();
         assert_eq!(all.error(), Status::aborted("x"));
-        assert_eq!(map.forget(2), other.event());
+        map.forget(2);
+        map.forget(3);
         assert_eq!(map.last(2), Event::ready());
         map.clear();
         assert!(map.is_empty());
@@ -100,19 +109,22 @@ mod tests {
     #[test]
     fn r3_a_waiter_of_an_event_that_goes_may_use_the_map() {
         let map = Arc::new(StreamEventMap::new());
-        for end in [
-            |map: &StreamEventMap| drop(map.record(1, Event::ready())),
-            |map: &StreamEventMap| drop(map.forget(1)),
-            StreamEventMap::clear,
-        ] {
+        let ends: [fn(&StreamEventMap); 3] =
+            [|map| map.record(1, Event::ready()), |map| map.forget(1), StreamEventMap::clear];
+        for end in ends {
             let value = AsyncValue::<i32>::new_unconstructed(c"given up");
             let inside = Arc::clone(&map);
-            value.and_then(move |result| assert!(result.is_err() && inside.record(2, Event::ready()).is_ready()));
+            let told = EventPromise::new(c"told");
+            let event = told.event();
+            value.and_then(move |_| {
+                inside.record(2, Event::ready());
+                told.set_ready();
+            });
             map.record(1, value.into_event());
+            assert!(!event.is_ready());
             // The map's was the last reference: its waiter runs here.
             end(&map);
-            assert_eq!(map.forget(2), Event::ready());
-            map.forget(1);
+            assert!(event.is_ready());
         }
     }
 }
