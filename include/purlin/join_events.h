@@ -24,7 +24,9 @@ namespace purlin {
 inline namespace v0 {
 
 /// As WhenAll(events), with the error that `options` chooses. With `fail_fast`, the event fails as soon as one of
-/// `events` does, with its error, whatever the policy. One event alone: itself. All ready: nothing is allocated.
+/// `events` does, with its error, whatever the policy. kAll has the code and payloads of the lowest index,
+/// and names each error with its index. One event alone: itself. None has failed and all are ready: nothing is
+/// allocated.
 inline Event WhenAll(Span<const Event> events, const JoinOptions& options) noexcept {
   return Event::Adopt(
       internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),

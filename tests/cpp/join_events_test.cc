@@ -20,10 +20,9 @@ struct Three {
   std::vector<Event> events = {promises[0].event(), promises[1].event(), promises[2].event()};
 };
 
-JoinOptions With(ErrorPolicy policy, bool fail_fast = false) {
+JoinOptions With(ErrorPolicy policy) {
   JoinOptions options;
   options.policy = policy;
-  options.fail_fast = fail_fast;
   return options;
 }
 
@@ -51,7 +50,7 @@ TEST(JoinEventsTest, WaitsForAllAndFailsAsThePolicySays) {
 
 TEST(JoinEventsTest, FailsFastIfAsked) {
   Three three;
-  const Event all = WhenAll(three.events, With(ErrorPolicy::kLastInTime, true));
+  const Event all = WhenAll(three.events, {ErrorPolicy::kLastInTime, /*fail_fast=*/true});
   three.promises[1].SetError(DataLossError("one"));
   EXPECT_TRUE(IsDataLoss(all.error()));
   three.promises[0].SetError(AbortedError("zero"));
