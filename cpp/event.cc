@@ -47,6 +47,10 @@ EventHeader* EventWhenAll(EventHeader* const* events, std::size_t count) noexcep
   return purlin_event_when_all(events, count);
 }
 
+EventHeader* EventJoin(EventHeader* const* events, std::size_t count, std::uint32_t policy, JoinRule rule) noexcept {
+  return purlin_event_join(events, count, policy, static_cast<std::uint32_t>(rule));
+}
+
 void DeferWaiter(EventHeader* event, Waiter* waiter) noexcept { purlin_event_defer_waiter(event, waiter); }
 
 void RunDeferredWaiters() noexcept { purlin_event_run_deferred_waiters(); }

@@ -1,5 +1,7 @@
 #include "purlin/executor.h"
 
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "cpp/generated/executor.rs.h"
@@ -60,6 +62,12 @@ Status Pool::ParallelForRanges(std::size_t count, std::size_t grain,
 }
 
 std::size_t Pool::NumThreads() const noexcept { return internal::purlin_thread_pool_num_threads(rep_); }
+
+std::optional<std::size_t> Pool::CurrentThreadId() const noexcept {
+  const std::size_t number = internal::purlin_thread_pool_current_thread(rep_);
+  if (number == std::numeric_limits<std::size_t>::max()) return std::nullopt;
+  return number;
+}
 
 std::string Pool::Describe() const {
   std::string text;

@@ -84,6 +84,8 @@ void purlin_event_forward(EventHeader* event, EventHeader* source) noexcept;
 void purlin_event_abandon(EventHeader* event) noexcept;
 const StatusRep* purlin_event_wait(EventHeader* event, std::int64_t timeout_ns) noexcept;
 EventHeader* purlin_event_when_all(EventHeader* const* events, std::size_t count) noexcept;
+EventHeader* purlin_event_join(EventHeader* const* events, std::size_t count, std::uint32_t policy,
+                               std::uint32_t rule) noexcept;
 void purlin_event_defer_waiter(EventHeader* event, Waiter* waiter) noexcept;
 void purlin_event_run_deferred_waiters() noexcept;
 
@@ -98,6 +100,7 @@ const StatusRep* purlin_thread_pool_parallel_for(const ThreadPoolRep* pool, std:
                                                  bool (*call)(void* data, std::size_t begin, std::size_t end),
                                                  void* data) noexcept;
 std::size_t purlin_thread_pool_num_threads(const ThreadPoolRep* pool) noexcept;
+std::size_t purlin_thread_pool_current_thread(const ThreadPoolRep* pool) noexcept;
 const StatusRep* purlin_thread_pool_join(const ThreadPoolRep* pool, bool (*a)(void* data), void* a_data,
                                          bool (*b)(void* data), void* b_data) noexcept;
 const StatusRep* purlin_thread_pool_shutdown(const ThreadPoolRep* pool, bool cancel_pending,

@@ -137,14 +137,16 @@ class CountDownAsyncValueRef final {
     std::size_t left = state.left.load(std::memory_order_relaxed);
     if (left < n) return false;
     if (!status.ok()) {
+      // Before counting, so that whoever reaches zero meanwhile finds it.
+      state.errors.Push(status, index);
       if (state.options.fail_fast) return CountFailFast(n, std::move(status));
-      state.errors.Push(std::move(status), index);
     }
     // Acquire and release: whoever reaches zero sees what all the others did before they counted.
     while (!state.left.compare_exchange_weak(left, left - n, std::memory_order_acq_rel, std::memory_order_relaxed)) {
       if (left < n) return false;
     }
-    return left == n && Complete(state.errors.Choose(state.options.policy));
+    const ErrorPolicy policy = state.options.fail_fast ? ErrorPolicy::kFirstInTime : state.options.policy;
+    return left == n && Complete(state.errors.Choose(policy));
   }
   /// Counts one thing, which failed if `status` is not OK.
   bool CountDown(Status status) { return CountDown(1, std::move(status)); }

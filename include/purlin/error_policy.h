@@ -2,6 +2,7 @@
 #ifndef PURLIN_ERROR_POLICY_H_
 #define PURLIN_ERROR_POLICY_H_
 
+#include "purlin/label.h"
 #include "purlin/version.h"
 
 namespace purlin {
@@ -17,6 +18,16 @@ enum class ErrorPolicy : int {
   kLastInTime = 2,
   /// The code and payloads of the first in time, and the messages of all.
   kAll = 3,
+};
+
+/// How to join, see join_futures.h and join_events.h.
+struct JoinOptions {
+  /// Which error wins.
+  ErrorPolicy policy = ErrorPolicy::kFirstByIndex;
+  /// The join fails with the first error, without waiting for the others.
+  bool fail_fast = false;
+  /// Names a join of futures; those of events are called WhenAll.
+  Label label = Label("JoinFutures");
 };
 
 }  // namespace v0

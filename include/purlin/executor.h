@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -215,6 +216,9 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
 
   /// Number of threads.
   [[nodiscard]] PURLIN_API std::size_t NumThreads() const noexcept;
+  /// Which of this pool's threads this is, from 0; spare threads are numbered from NumThreads(). Nothing on every other
+  /// thread. While a task runs, its thread does not change. Never blocks.
+  [[nodiscard]] PURLIN_API std::optional<std::size_t> CurrentThreadId() const noexcept;
   /// One line: how many threads, and which limit decided that.
   [[nodiscard]] PURLIN_API std::string Describe() const;
 

@@ -154,9 +154,10 @@ class [[nodiscard]] Future final {
   // `f` is called with `const T&` (a Future<>: with nothing; the && forms of a move-only T: with `T&&`): at once if the
   // future is ready, else on the thread that completes it; with an executor always in a task. What it returns makes the
   // new future: nothing or a Status a Future<>, a StatusOr<U> or a U a Future<U>, a Future<U> that future itself. With
-  // an explicit R, a Future<R>, made of what `f` returns, in place. Errors pass by `f`, but not by the executor: what
-  // is attached to the new future while it is pending never runs on the thread that completes this one. If nobody holds
-  // the new future when its turn comes, `f` is not called (MapAlways calls it all the same) and an error makes no task.
+  // an explicit R, a Future<R>, made of what `f` returns, in place; of an `f` that returns a future, R may be the type
+  // of that. Errors pass by `f`, but not by the executor: what is attached to the new future while it is pending never
+  // runs on the thread that completes this one. If nobody holds the new future when its turn comes, `f` is not called
+  // (MapAlways calls it all the same) and an error makes no task.
   // If `f` throws, the future fails with kInternal; if the executor refuses or drops the task, with what it said, or
   // with kCancelled.
 
@@ -285,7 +286,8 @@ class [[nodiscard]] Future final {
     if constexpr (internal::FutureTraits<Returned>::value) {
       using Inner = typename internal::FutureTraits<Returned>::Payload;
       using Flat = internal::FlatCaller<Caller>;
-      static_assert(std::is_void_v<R>, "a function that returns a future gives that future");
+      static_assert(std::is_void_v<R> || std::is_same_v<R, Returned>,
+                    "a function that returns a future gives that future");
       return Made<kAlways, Inner, internal::IndirectCell<Inner>>(
           executor, internal::FlatMapBody<Payload, Inner, Flat>{Flat{std::move(caller)}}, label, location);
     } else if constexpr (internal::StatusOrTraits<Returned>::kIs) {

@@ -36,16 +36,6 @@
 namespace purlin {
 inline namespace v0 {
 
-/// How to join.
-struct JoinOptions {
-  /// Which error wins.
-  ErrorPolicy policy = ErrorPolicy::kFirstByIndex;
-  /// The join fails with the first error, without waiting for the others.
-  bool fail_fast = false;
-  /// Names the join.
-  Label label = Label("JoinFutures");
-};
-
 namespace internal {
 
 /// The error of a join whose members are all ready; OK if none failed. `first` and `last` are the indices of the errors

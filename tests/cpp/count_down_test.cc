@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -198,6 +199,27 @@ TEST(CountDownRaceTest, OneOfManyThreadsCompletes) {
     EXPECT_EQ(waiters[i].load(), 1) << i;
     EXPECT_EQ(IsAborted(count_downs[i].AsRef().GetError()), i % 2 == 1) << i;
   }
+}
+
+TEST(CountDownRaceTest, FailFastLosesNoErrorToALastCountThatSucceeds) {
+  constexpr std::size_t kRounds = 50'000;
+  CountDownOptions options;
+  options.fail_fast = true;
+  std::vector<CountDownAsyncValueRef<Chain>> counters;
+  for (std::size_t i = 0; i < kRounds; ++i) counters.emplace_back(2, options);
+  std::atomic<std::size_t> completed{0};
+  std::atomic<std::size_t> arrived{0};
+  Together(2, [&](int index) {
+    for (std::size_t i = 0; i < kRounds; ++i) {
+      CountDownAsyncValueRef<Chain> counter = counters[i];
+      const Status status = index == 0 ? OkStatus() : AbortedError("x");
+      arrived.fetch_add(1);
+      while (arrived.load() < 2 * (i + 1)) std::this_thread::yield();  // So that the two count at the same time.
+      if (counter.CountDown(status)) completed.fetch_add(1);
+    }
+  });
+  for (std::size_t i = 0; i < kRounds; ++i) ASSERT_TRUE(IsAborted(counters[i].AsRef().GetError())) << i;
+  EXPECT_EQ(completed.load(), kRounds);
 }
 
 }  // namespace

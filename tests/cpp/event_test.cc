@@ -296,6 +296,48 @@ TEST(EventTest, ReferencesSaturateInsteadOfOverflowing) {
   header->refs.store(1);  // So that the promise frees it after all.
 }
 
+TEST(EventTest, BelongsToAStreamIfItsMakerSaysSo) {
+  constexpr std::uint32_t kLine = __LINE__ + 1;
+  EventPromise promise(DefinitionStream{0x1234, 7}, "on a stream");
+  const Event event = promise.event();
+  for (const bool set : {false, true}) {
+    if (set) promise.SetReady();
+    ASSERT_TRUE(event.definition_stream().has_value()) << set;
+    EXPECT_EQ(event.definition_stream()->stream, 0x1234U);
+    EXPECT_EQ(event.definition_stream()->sequence_number, 7U);
+    EXPECT_EQ(event.label(), "on a stream");
+    EXPECT_EQ(event.location().line(), kLine);
+  }
+  EXPECT_FALSE(Event().definition_stream().has_value()) << "nobody asked a null event for its table";
+  EXPECT_FALSE(EventPromise("plain").event().definition_stream().has_value());
+  EXPECT_FALSE(Event::Error(AbortedError("x")).definition_stream().has_value());
+  Event dropped;
+  {
+    const EventPromise lost(DefinitionStream{1, 1}, "lost");
+    dropped = lost.event();
+  }
+  EXPECT_NE(dropped.error().message().find("'lost'"), std::string::npos) << dropped.error();
+  EXPECT_EQ(dropped.definition_stream()->stream, 1U);
+}
+
+TEST(EventTest, KnowsItsWaitersAndReferences) {
+  EventPromise promise("counted");
+  const Event event = promise.event();
+  EXPECT_EQ(event.NumRef(), 2U);
+  EXPECT_FALSE(event.HasWaiters());
+  event.OnReady([] {});
+  EXPECT_TRUE(event.HasWaiters());
+  {
+    const Event copy = event;
+    EXPECT_EQ(event.NumRef(), 3U);
+  }
+  promise.SetReady();
+  EXPECT_FALSE(event.HasWaiters());
+  EXPECT_EQ(event.NumRef(), 2U);
+  EXPECT_EQ(Event().NumRef(), 0U);
+  EXPECT_FALSE(Event().HasWaiters());
+}
+
 TEST(WhenAllTest, NothingOrOnlyReadyEventsIsReadyWithoutAnEvent) {
   EventPromise promise("p");
   promise.SetReady();

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,22 @@ TEST(ThreadPoolTest, HasAsManyThreadsAsAsked) {
   const Pool pool = MakePool(3);
   EXPECT_EQ(pool.NumThreads(), 3U);
   EXPECT_NE(pool.Describe().find('3'), std::string::npos) << pool.Describe();
+}
+
+TEST(ThreadPoolTest, AThreadKnowsItsNumberInItsOwnPoolOnly) {
+  Pool mine = MakePool(1);
+  Pool other = MakePool(1);
+  EXPECT_FALSE(mine.CurrentThreadId().has_value());
+  std::optional<std::size_t> in_mine;
+  std::optional<std::size_t> in_other = 7;
+  ASSERT_TRUE(mine.Schedule([&] {
+                    in_mine = mine.CurrentThreadId();
+                    in_other = other.CurrentThreadId();
+                  })
+                  .ok());
+  ASSERT_TRUE(mine.Shutdown().ok());
+  EXPECT_EQ(in_mine, std::optional<std::size_t>(0));
+  EXPECT_FALSE(in_other.has_value());
 }
 
 TEST(ThreadPoolTest, ZeroThreadsTakesWhatTheMachineAllows) {
@@ -79,6 +96,24 @@ TEST(ThreadPoolTest, TasksRunOnThePoolsThreads) {
                   .ok());
   ASSERT_TRUE(event.Wait().ok());
   EXPECT_NE(ran_on, std::this_thread::get_id());
+}
+
+TEST(ThreadPoolTest, NoTaskRunsOnWhoSchedulesHoweverLongTheQueueIs) {
+  constexpr int kTasks = 10'000;
+  Pool pool = MakePool(1);
+  EventPromise gate("gate");
+  const Event open = gate.event();
+  ASSERT_TRUE(pool.Schedule([open] { open.WaitFor(std::chrono::hours(1)).IgnoreError(); }).ok());
+  std::atomic<int> here{0};
+  std::atomic<int> elsewhere{0};
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int i = 0; i < kTasks; ++i) {
+    ASSERT_TRUE(pool.Schedule([&, caller] { ++(std::this_thread::get_id() == caller ? here : elsewhere); }).ok());
+  }
+  gate.SetReady();
+  ASSERT_TRUE(pool.Shutdown().ok());
+  EXPECT_EQ(here.load(), 0);
+  EXPECT_EQ(elsewhere.load(), kTasks);
 }
 
 TEST(ThreadPoolTest, TheLastHandleDrains) {

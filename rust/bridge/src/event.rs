@@ -7,7 +7,9 @@ use std::ffi::c_char;
 use purlin::event::abi::{EventHeader, Waiter};
 use purlin::event::raw;
 use purlin::status::StatusRep;
-use purlin::{DefinitionStream, Event, EventPromise, Status, when_all};
+use purlin::{
+    DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions, Status, after_all, when_all, when_all_with,
+};
 
 use crate::handle::elements;
 use crate::panic::guard;
@@ -115,6 +117,32 @@ pub unsafe extern "C" fn purlin_event_wait(event: *mut EventHeader, timeout_ns: 
 pub unsafe extern "C" fn purlin_event_when_all(events: *const *mut EventHeader, count: usize) -> *mut EventHeader {
     // SAFETY: the caller's promise.
     let all = guard(|| Ok(when_all(unsafe { borrowed(events, count) })));
+    all.unwrap_or_else(Event::from_error).into_raw()
+}
+
+/// As [`purlin_event_when_all`], with the numbers of C++'s `ErrorPolicy` and `JoinRule`.
+///
+/// # Safety
+/// As `borrowed`, for this call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_join(
+    events: *const *mut EventHeader,
+    count: usize,
+    policy: u32,
+    rule: u32,
+) -> *mut EventHeader {
+    let policy = match policy {
+        1 => ErrorPolicy::FirstInTime,
+        2 => ErrorPolicy::LastInTime,
+        3 => ErrorPolicy::All,
+        _ => ErrorPolicy::FirstByIndex,
+    };
+    let options = JoinOptions { policy, fail_fast: rule == 1 };
+    let all = guard(|| {
+        // SAFETY: the caller's promise.
+        let events = unsafe { borrowed(events, count) };
+        Ok(if rule == 2 { after_all(events) } else { when_all_with(events, options) })
+    });
     all.unwrap_or_else(Event::from_error).into_raw()
 }
 

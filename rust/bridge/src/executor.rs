@@ -185,6 +185,16 @@ pub unsafe extern "C" fn purlin_thread_pool_num_threads(pool: *const ThreadPoolR
     unsafe { (*pool).0.num_threads() }
 }
 
+/// Which of the pool's threads this is; the largest number on every other thread.
+///
+/// # Safety
+/// `pool` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_thread_pool_current_thread(pool: *const ThreadPoolRep) -> usize {
+    // SAFETY: alive.
+    unsafe { (*pool).0.current_thread() }.unwrap_or(usize::MAX)
+}
+
 /// One half of a C++ Join; false when it threw.
 type JoinCall = unsafe extern "C" fn(data: *mut c_void) -> bool;
 

@@ -64,7 +64,7 @@ pub use device::{Device, MemorySpace, MemoryStats};
 pub use dtype::{DType, Element};
 pub use event::{
     AsyncValue, AsyncValueRef, CountDown, DefinitionStream, ErrorPolicy, Event, EventPromise, EventState, JoinOptions,
-    after_all, run_when_ready, when_all, when_all_with,
+    StreamEventMap, after_all, run_when_ready, when_all, when_all_with,
 };
 pub use exec::cancel::{CancelRegistration, CancelSource, CancelToken};
 #[cfg(not(any(loom, shuttle)))]

@@ -4,35 +4,48 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 
-use super::{Event, EventPromise};
+use super::join::merged;
+use super::{ErrorPolicy, Event, EventPromise, JoinOptions};
 use crate::label::Label;
 use crate::status::Status;
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// Counts steps down to zero; then its event happens, or fails with the error that was reported first in time. Clones
-/// count together. If the last clone goes away above zero, the event fails with an error that names it.
+/// Counts steps down to zero; then its event happens, or fails with the error that the policy chooses of those that were
+/// reported. Clones count together. If the last clone goes away above zero, the event fails with an error that names it.
 #[derive(Clone)]
 pub struct CountDown(Arc<State>);
 
 struct State {
     left: AtomicUsize,
-    /// The first error. Only moved in and out under the lock.
-    error: Mutex<Status>,
+    count: usize,
+    options: JoinOptions,
+    /// Indices and errors; more than one only where all are wanted. Only moved in and out under the lock.
+    errors: Mutex<Vec<(usize, Status)>>,
     promise: EventPromise,
 }
 
 impl CountDown {
-    /// A count of `count` steps; of 0, whose event has happened.
+    /// A count of `count` steps; of 0, whose event has happened. Of several errors, the first in time.
     #[must_use]
     #[track_caller]
     pub fn new(label: impl Into<Label>, count: usize) -> Self {
+        Self::with_options(label, count, JoinOptions { policy: ErrorPolicy::FirstInTime, fail_fast: false })
+    }
+
+    /// As [`new`](Self::new), with a policy. With `fail_fast` the first error completes the event, whatever the policy; the
+    /// other steps are still counted, and change nothing. Steps [without an index](Self::count_down_with) come after those
+    /// with one, in the order in which they came.
+    #[must_use]
+    #[track_caller]
+    pub fn with_options(label: impl Into<Label>, count: usize, options: JoinOptions) -> Self {
         let promise = EventPromise::new(label);
         if count == 0 {
             promise.set_ready();
         }
-        Self(Arc::new(State { left: AtomicUsize::new(count), error: Mutex::new(Status::OK), promise }))
+        let errors = Mutex::new(Vec::new());
+        Self(Arc::new(State { left: AtomicUsize::new(count), count, options, errors, promise }))
     }
 
     /// What happens at zero.
@@ -47,40 +60,72 @@ impl CountDown {
         self.0.left.load(Acquire)
     }
 
-    /// One step. True if it was the last: the event's waiters have then run on this thread. A step too many does nothing.
+    /// One step. True if it completed the event, whose waiters have then run on this thread. A step too many does nothing.
     pub fn count_down(&self) -> bool {
         self.count_down_with(Status::OK)
     }
 
     /// One step that has failed, unless `error` is OK; see [`count_down`](Self::count_down).
     pub fn count_down_with(&self, error: Status) -> bool {
+        self.count_down_at(usize::MAX, error)
+    }
+
+    /// As [`count_down_with`](Self::count_down_with), of the thing of that index: for [`ErrorPolicy::FirstByIndex`] and
+    /// [`ErrorPolicy::All`].
+    pub fn count_down_at(&self, index: usize, error: Status) -> bool {
+        let state = &*self.0;
         if self.left() == 0 {
             return false;
         }
-        if !error.ok() {
-            // The lock ends with the statement; an error that came later is dropped after it.
-            let _later = {
-                let mut first = self.0.error.lock();
-                if first.ok() { mem::replace(&mut *first, error) } else { error }
-            };
+        let JoinOptions { policy, fail_fast } = state.options;
+        let failed = !error.ok();
+        let fast = if fail_fast { error.clone() } else { Status::OK };
+        if failed {
+            let policy = if fail_fast { ErrorPolicy::FirstInTime } else { policy };
+            // Before the step, so that the last one finds it. The lock ends with the statement; an error that loses is
+            // dropped after it.
+            let _lost = note(policy, &mut state.errors.lock(), index, error);
         }
+        let left = self.step();
+        if failed && fail_fast {
+            return left.is_some() && state.promise.set_error(fast);
+        }
+        if left != Some(0) {
+            return false;
+        }
+        let mut errors = mem::take(&mut *state.errors.lock());
+        // Stable: those without an index stay in the order in which they came.
+        errors.sort_by_key(|(index, _)| *index);
+        let errors: Vec<_> = errors.iter().map(|(index, error)| (*index, error)).collect();
+        state.promise.set(merged(state.count, &errors))
+    }
+
+    /// Takes a step: how many are left then. `None` if there was none left.
+    fn step(&self) -> Option<usize> {
         let mut left = self.0.left.load(Relaxed);
-        loop {
-            if left == 0 {
-                return false;
-            }
+        while left > 0 {
             // Release: what this step did, and its error, happens before the last step's acquire.
             match self.0.left.compare_exchange_weak(left, left - 1, AcqRel, Relaxed) {
-                Ok(_) => break,
+                Ok(_) => return Some(left - 1),
                 Err(now) => left = now,
             }
         }
-        if left != 1 {
-            return false;
-        }
-        let error = mem::take(&mut *self.0.error.lock());
-        self.0.promise.set(error)
+        None
     }
+}
+
+/// Notes an error, if the policy wants it; the one that it does not want.
+fn note(policy: ErrorPolicy, errors: &mut Vec<(usize, Status)>, index: usize, error: Status) -> Option<Status> {
+    let replaces = match (policy, errors.first()) {
+        (ErrorPolicy::All, _) | (_, None) => {
+            errors.push((index, error));
+            return None;
+        }
+        (ErrorPolicy::FirstInTime, _) => false,
+        (ErrorPolicy::LastInTime, _) => true,
+        (ErrorPolicy::FirstByIndex, Some((lowest, _))) => index < *lowest,
+    };
+    Some(if replaces { mem::replace(&mut errors[0], (index, error)).1 } else { error })
 }
 
 impl fmt::Debug for CountDown {

@@ -258,19 +258,26 @@ fn choose(policy: ErrorPolicy, nodes: &[Node]) -> Status {
 }
 
 fn all_errors(nodes: &[Node]) -> Status {
-    let failed: Vec<_> = nodes.iter().enumerate().filter(|(_, node)| !node.noted().ok()).collect();
-    let (first, rest) = match failed.as_slice() {
+    let failed = nodes.iter().map(Node::noted).enumerate().filter(|(_, error)| !error.ok());
+    merged(nodes.len(), &failed.collect::<Vec<_>>())
+}
+
+/// What [`ErrorPolicy::All`] makes of `failed`, indices with errors in the order of the indices, of `total` things; an
+/// index of `usize::MAX` is none.
+pub(super) fn merged(total: usize, failed: &[(usize, &Status)]) -> Status {
+    let first = match failed {
         [] => return Status::OK,
-        [(_, first), rest @ ..] => (first.noted(), rest),
+        [(_, only)] => return Status::clone(only),
+        [(_, first), ..] => first,
     };
-    if rest.is_empty() {
-        return first.clone();
-    }
     let list: Vec<_> = failed
         .iter()
-        .map(|(index, node)| format!("[{index}] {}: {}", node.noted().code().name(), node.noted().message()))
+        .map(|(index, error)| {
+            let number = if *index == usize::MAX { String::new() } else { format!("[{index}] ") };
+            format!("{number}{}: {}", error.code().name(), error.message())
+        })
         .collect();
-    let message = format!("{} of {} failed: {}", failed.len(), nodes.len(), list.join("; "));
+    let message = format!("{} of {total} failed: {}", failed.len(), list.join("; "));
     let mut all = Status::with_location(first.code(), message, first.location().unwrap_or(SourceLocation::UNKNOWN));
     for (type_url, bytes) in first.payloads() {
         all.set_payload(type_url, bytes);

@@ -10,8 +10,9 @@
 //! whoever saw the event ready.
 //!
 //! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
-//! `memory.rs` where cells live, `park.rs` blocking, `join.rs` and `count_down.rs` several at once, `raw.rs` for the bridge; `typed.rs` cells
-//! with a payload, `value.rs` their safe face; `poll.rs` for Rust's `async`. Models: `loom_model.rs`.
+//! `memory.rs` where cells live, `park.rs` blocking, `join.rs` and `count_down.rs` several at once, `stream_map.rs` one per
+//! stream, `raw.rs` for the bridge; `typed.rs` cells with a payload, `value.rs` their safe face; `poll.rs` for Rust's
+//! `async`. Models: `loom_model.rs`.
 
 #![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
 
@@ -29,6 +30,7 @@ pub mod raw;
 #[cfg_attr(any(loom, shuttle), path = "sleepers_model.rs")]
 mod sleepers;
 mod state;
+mod stream_map;
 mod typed;
 mod value;
 mod waiters;
@@ -55,6 +57,7 @@ pub(crate) use pending::{Debt, Pending, pending};
 pub use poll::EventFuture;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use sleepers::Sleeper;
+pub use stream_map::StreamEventMap;
 pub(crate) use value::guarded;
 pub use value::{AsyncValue, AsyncValueRef};
 

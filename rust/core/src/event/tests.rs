@@ -263,3 +263,32 @@ fn waiters_attached_while_the_event_completes_all_run() {
         assert_eq!(runs.load(Ordering::Relaxed), 100);
     }
 }
+
+#[test]
+fn an_event_of_a_stream_says_which_and_others_say_none() {
+    let definition = DefinitionStream { stream: 0x1234, sequence_number: 7 };
+    let promise = EventPromise::with_definition_stream(c"on a stream", definition);
+    let event = promise.event();
+    let numbers = |event: &Event| event.definition_stream().map(|found| (found.stream, found.sequence_number));
+    assert_eq!(numbers(&event), Some((0x1234, 7)));
+    drop(promise);
+    assert!(event.error().message().contains("'on a stream'"));
+    assert_eq!(numbers(&event), Some((0x1234, 7)));
+    for plain in [Event::ready(), EventPromise::new(c"plain").event(), Event::from_error(Status::aborted("x"))] {
+        assert_eq!(numbers(&plain), None);
+    }
+}
+
+#[test]
+fn an_event_knows_its_waiters_and_references() {
+    let promise = EventPromise::new(c"counted");
+    let event = promise.event();
+    assert_eq!((event.ref_count(), event.has_waiters()), (2, false));
+    event.on_ready(|_| ());
+    let other = event.clone();
+    assert_eq!((event.ref_count(), event.has_waiters()), (3, true));
+    drop(other);
+    promise.set_ready();
+    assert_eq!((event.ref_count(), event.has_waiters()), (2, false));
+    assert_eq!((Event::ready().ref_count(), Event::ready().has_waiters()), (0, false));
+}

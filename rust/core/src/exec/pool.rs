@@ -140,6 +140,13 @@ impl ThreadPool {
         self.0.shared.thread_count()
     }
 
+    /// Which of this pool's threads this is, from 0; spare threads (see the module of pools) are numbered from
+    /// [`num_threads`](Self::num_threads). `None` on every other thread. While a task runs, its thread does not change.
+    #[must_use]
+    pub fn current_thread(&self) -> Option<usize> {
+        self.0.shared.current_seat()
+    }
+
     /// One line: how many threads, and which limit decided that.
     #[must_use]
     pub fn describe(&self) -> String {

@@ -31,6 +31,28 @@ fn threads_carry_the_pools_name() {
 }
 
 #[test]
+fn a_thread_knows_its_number_in_its_own_pool_only() {
+    let (mine, other) = (pool(2), pool(1));
+    assert_eq!(mine.current_thread(), None);
+    let (send, receive) = mpsc::channel();
+    let both = Arc::new(Barrier::new(2));
+    for _ in 0..2 {
+        let (pool, other, send, both) = (mine.clone(), other.clone(), send.clone(), Arc::clone(&both));
+        mine.schedule(c"t", move || {
+            // Both tasks run at a time, so on two threads.
+            both.wait();
+            send.send((pool.current_thread(), other.current_thread(), thread::current().name().map(str::to_owned)))
+                .unwrap();
+        })
+        .unwrap();
+    }
+    let mut seen = [receive.recv().unwrap(), receive.recv().unwrap()];
+    seen.sort();
+    let name = |number| Some(format!("test/{number}"));
+    assert_eq!(seen, [(Some(0), None, name(0)), (Some(1), None, name(1))]);
+}
+
+#[test]
 fn bad_options_are_named() {
     let error = |thread_count, name: &str| {
         ThreadPool::new(&ThreadPoolOptions { thread_count, name: name.to_owned() }).unwrap_err()

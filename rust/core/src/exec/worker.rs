@@ -197,6 +197,11 @@ impl Shared {
         self.current().is_some()
     }
 
+    /// The seat of the worker that this thread is.
+    pub(super) fn current_seat(&self) -> Option<usize> {
+        self.current().map(|worker| worker.seat)
+    }
+
     /// Queues a task and wakes somebody for it; gives it back after [`close`](Self::close).
     #[inline]
     pub(super) fn submit(&self, task: Task, priority: Priority) -> Result<(), Task> {

@@ -6,6 +6,7 @@ use std::thread;
 
 use super::*;
 use crate::event::CountDown;
+use crate::status::StatusCode;
 
 fn promises<const N: usize>() -> ([EventPromise; N], Vec<Event>) {
     let promises = std::array::from_fn(|_| EventPromise::new(c"part"));
@@ -166,5 +167,49 @@ fn r1_one_of_many_racing_steps_is_the_last() {
             }
         });
         assert_eq!((last.into_inner(), count.event().error().message()), (1, "x"));
+    }
+}
+
+#[test]
+fn the_policy_of_a_count_chooses_the_error() {
+    let fail = |policy| {
+        let count = CountDown::with_options(c"count", 4, JoinOptions { policy, fail_fast: false });
+        let steps = [(2, Status::aborted("a")), (1, Status::OK), (0, Status::data_loss("b"))];
+        assert!(!steps.into_iter().any(|(index, error)| count.count_down_at(index, error)));
+        assert!(count.count_down_with(Status::not_found("c")));
+        count.event().error()
+    };
+    assert_eq!(fail(ErrorPolicy::FirstInTime), Status::aborted("a"));
+    assert_eq!(fail(ErrorPolicy::LastInTime), Status::not_found("c"));
+    assert_eq!(fail(ErrorPolicy::FirstByIndex), Status::data_loss("b"));
+    let all = fail(ErrorPolicy::All);
+    assert_eq!(all.message(), "3 of 4 failed: [0] DATA_LOSS: b; [2] ABORTED: a; NOT_FOUND: c");
+    assert_eq!(all.code(), StatusCode::DataLoss);
+}
+
+#[test]
+fn a_count_that_fails_fast_does_not_wait_and_counts_on() {
+    let count = CountDown::with_options(c"count", 3, JoinOptions { fail_fast: true, ..JoinOptions::default() });
+    assert!(!count.count_down());
+    assert!(count.count_down_with(Status::aborted("a")));
+    assert_eq!((count.left(), count.event().error()), (1, Status::aborted("a")));
+    assert!(!count.count_down_with(Status::data_loss("late")));
+    assert!(!count.count_down_with(Status::data_loss("too many")));
+    assert_eq!((count.left(), count.event().error()), (0, Status::aborted("a")));
+}
+
+#[test]
+fn a_count_that_fails_fast_loses_no_error_to_a_last_step_that_succeeds() {
+    for _ in 0..300 {
+        let count = CountDown::with_options(c"count", 2, JoinOptions { fail_fast: true, ..JoinOptions::default() });
+        let event = count.event();
+        let completed = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for error in [Status::OK, Status::aborted("x")] {
+                let (count, completed) = (&count, &completed);
+                scope.spawn(move || completed.fetch_add(usize::from(count.count_down_with(error)), Ordering::Relaxed));
+            }
+        });
+        assert_eq!((event.error().message(), completed.into_inner()), ("x", 1));
     }
 }

@@ -1,0 +1,64 @@
+// Purlin: one event after several, whatever becomes of them.
+//
+//   purlin::Event copied = purlin::WhenAll(copies, {purlin::ErrorPolicy::kFirstInTime, /*fail_fast=*/true});
+//   purlin::AfterAll(uses).OnReady([memory = std::move(memory)] { ... });   // happens even if some of them fail
+//
+// Event and WhenAll with the default policy are in event.h, joins of values in run_when_ready.h, of futures in
+// join_futures.h. Waiters of a join run on the thread that completes it, under no lock. A join does not keep its events
+// alive: one that is given up unset fails, and so does the join.
+#ifndef PURLIN_JOIN_EVENTS_H_
+#define PURLIN_JOIN_EVENTS_H_
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "purlin/error_policy.h"
+#include "purlin/event.h"
+#include "purlin/internal/abi.h"
+#include "purlin/span.h"
+#include "purlin/status.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// As WhenAll(events), with the error that `options` chooses. With `fail_fast`, the event fails as soon as one of
+/// `events` does, with its error, whatever the policy. kAll has the code and payloads of the lowest index,
+/// and names each error with its index. One event alone: itself. None has failed and all are ready: nothing is
+/// allocated.
+inline Event WhenAll(Span<const Event> events, const JoinOptions& options) noexcept {
+  return Event::Adopt(
+      internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),
+                          static_cast<std::uint32_t>(options.policy),
+                          options.fail_fast ? internal::JoinRule::kFailFast : internal::JoinRule::kWait));
+}
+
+/// An event that happens once all of `events` are terminal, whether they happened or failed. None, or all are: Ready(),
+/// without allocation.
+inline Event AfterAll(Span<const Event> events) noexcept {
+  return Event::Adopt(internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),
+                                          0, internal::JoinRule::kIgnore));
+}
+
+/// The error of the first of `events`, by index, that has failed by now; OK if none has. Never blocks, and does not
+/// wait for those that are pending.
+inline Status FirstErrorOf(Span<const Event> events) noexcept {
+  for (const Event& event : events) {
+    if (event.state() == EventState::kError) return event.error();
+  }
+  return Status();
+}
+
+/// Keeps `object` (a reference, a buffer, a lock) until `event` is terminal, then destroys it: on the thread that
+/// completes the event, or here and now if it is.
+template <typename T>
+void DeleteWhenReady(const Event& event, T object) {
+  static_assert(!std::is_reference_v<T> && !std::is_pointer_v<T>, "a pointer keeps nothing");
+  event.OnReady([kept = std::move(object)]() mutable { T ends = std::move(kept); });
+}
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_JOIN_EVENTS_H_
