@@ -31,8 +31,8 @@
 namespace purlin {
 inline namespace v0 {
 
-/// A closure on its way to a thread. Move-only, one word. Closures of at most 104 bytes with alignment <= 8 cost no heap
-/// allocation: their nodes are recycled.
+/// A closure on its way to a thread. Move-only, one word. Closures of at most 104 bytes with alignment <= 8 cost no
+/// heap allocation: their nodes are recycled.
 class [[nodiscard]] Task final {
  public:
   /// Wraps `closure`, called as `closure()` once. `label` names it in traces and reports. It runs in the user context

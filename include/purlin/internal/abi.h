@@ -120,8 +120,8 @@ constexpr std::uint32_t kRefsSaturated = 0x8000'0000U;
 /// What `TaskNode::invoke` is asked to do. Either way the closure is destroyed and the node is freed.
 enum class TaskOp : std::uint32_t { kDrop = 0, kRun = 1 };
 
-/// A closure on its way to a worker. Closures of up to `kInlineBytes` live in `storage`; those of up to `kWideBytes` too, in
-/// a node that is longer; others behind a pointer there.
+/// A closure on its way to a worker. Closures of up to `kInlineBytes` live in `storage`; those of up to `kWideBytes`
+/// too, in a node that is longer; others behind a pointer there.
 struct TaskNode {
   static constexpr std::size_t kInlineBytes = 40;
   static constexpr std::size_t kWideBytes = 104;

@@ -24,8 +24,7 @@ struct ThreadPoolRep;
 /// closure.
 template <typename F>
 struct InlineTask {
-  static constexpr BlockClass kClass =
-      sizeof(F) <= TaskNode::kInlineBytes ? BlockClass::kNode : BlockClass::kWideNode;
+  static constexpr BlockClass kClass = sizeof(F) <= TaskNode::kInlineBytes ? BlockClass::kNode : BlockClass::kWideNode;
 
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = std::launder(reinterpret_cast<F*>(self->storage));
@@ -51,8 +50,8 @@ struct HeapTask {
 template <typename F>
 TaskNode* MakeNode(F&& closure, Label label) {
   using Closure = std::decay_t<F>;
-  constexpr bool kInline = sizeof(Closure) <= TaskNode::kWideBytes && alignof(Closure) <= 8 &&
-                           std::is_nothrow_constructible_v<Closure, F&&>;
+  constexpr bool kInline =
+      sizeof(Closure) <= TaskNode::kWideBytes && alignof(Closure) <= 8 && std::is_nothrow_constructible_v<Closure, F&&>;
   if constexpr (kInline) {
     auto* node = static_cast<TaskNode*>(AllocateBlock(InlineTask<Closure>::kClass));
     node->label = label.c_str();

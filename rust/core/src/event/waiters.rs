@@ -165,8 +165,7 @@ struct ClosureWaiter<F> {
 impl<F: FnOnce(&Status)> ClosureWaiter<F> {
     /// Small closures live in recycled blocks.
     const IN_A_BLOCK: bool = size_of::<Self>() <= Class::WideNode.block_bytes() && align_of::<Self>() <= 64;
-    const CLASS: Class =
-        if size_of::<Self>() <= Class::Node.block_bytes() { Class::Node } else { Class::WideNode };
+    const CLASS: Class = if size_of::<Self>() <= Class::Node.block_bytes() { Class::Node } else { Class::WideNode };
 
     #[inline]
     fn allocated(closure: F) -> *mut Waiter {

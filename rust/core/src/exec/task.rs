@@ -191,8 +191,7 @@ unsafe extern "C" fn invoke_inline<F: FnOnce()>(node: *mut TaskNode, op: TaskOp)
 
 unsafe extern "C" fn invoke_boxed<F: FnOnce()>(node: *mut TaskNode, op: TaskOp) {
     // SAFETY: with_closure() wrote the address of a leaked box into the storage of a node that is ours now.
-    let (closure, label) =
-        unsafe { (Box::from_raw(storage_of(node).cast::<*mut F>().read()), label_of(node)) };
+    let (closure, label) = unsafe { (Box::from_raw(storage_of(node).cast::<*mut F>().read()), label_of(node)) };
     consume(closure, label, op);
     // SAFETY: as in invoke_inline().
     unsafe { free::<F>(node) };
