@@ -144,7 +144,7 @@ static_assert(sizeof(EventCell) == 64 && alignof(EventCell) == 8 && offsetof(Eve
                   offsetof(EventCell, file) == 40 && offsetof(EventCell, line) == 48 &&
                   offsetof(EventCell, born_ms) == 52 && offsetof(EventCell, context) == 56,
               "EventCell ABI");
-static_assert(sizeof(FreeList) == 16 && sizeof(ThreadState) == 80 && offsetof(ThreadState, context) == 8 &&
+static_assert(sizeof(FreeList) == 16 && sizeof(ThreadState) == 96 && offsetof(ThreadState, context) == 8 &&
                   offsetof(ThreadState, now_ms) == 16 && offsetof(ThreadState, lists) == 24,
               "ThreadState ABI");
 static_assert(sizeof(Waiter) == 16 && offsetof(Waiter, next) == 0 && offsetof(Waiter, invoke) == 8, "Waiter ABI");

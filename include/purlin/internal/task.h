@@ -2,6 +2,7 @@
 #ifndef PURLIN_INTERNAL_TASK_H_
 #define PURLIN_INTERNAL_TASK_H_
 
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -20,6 +21,11 @@ namespace internal {
 
 struct ThreadPoolRep;
 
+/// Where the closure is. Of the whole block: a wide node's storage is longer than the field.
+inline unsigned char* StorageOf(TaskNode* node) noexcept {
+  return reinterpret_cast<unsigned char*>(node) + offsetof(TaskNode, storage);
+}
+
 /// A closure that lives in the node itself, which is as long as it must be. The node never moves, so neither does the
 /// closure.
 template <typename F>
@@ -27,7 +33,7 @@ struct InlineTask {
   static constexpr BlockClass kClass = sizeof(F) <= TaskNode::kInlineBytes ? BlockClass::kNode : BlockClass::kWideNode;
 
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
-    F* closure = std::launder(reinterpret_cast<F*>(self->storage));
+    F* closure = std::launder(reinterpret_cast<F*>(StorageOf(self)));
     if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
     closure->~F();
     FreeBlock(kClass, self);
@@ -56,7 +62,7 @@ TaskNode* MakeNode(F&& closure, Label label) {
     auto* node = static_cast<TaskNode*>(AllocateBlock(InlineTask<Closure>::kClass));
     node->label = label.c_str();
     node->invoke = &InlineTask<Closure>::Invoke;
-    ::new (static_cast<void*>(node->storage)) Closure(std::forward<F>(closure));
+    ::new (static_cast<void*>(StorageOf(node))) Closure(std::forward<F>(closure));
     return node;
   } else {
     auto* owned = new Closure(std::forward<F>(closure));
