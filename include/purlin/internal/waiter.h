@@ -76,20 +76,23 @@ struct ClosureWaiter {
   static constexpr BlockClass kClass = sizeof(Waiter) + sizeof(F) <= 64 ? BlockClass::kNode : BlockClass::kWideNode;
 };
 
+// What is rare stays out of line, so that compilers put the rest into the caller.
+template <typename F>
+__attribute__((noinline, cold)) Waiter* NewWaiterInContext(F&& waiter) {
+  using InItsContext = ContextClosure<std::decay_t<F>>;
+  return &ClosureWaiter<InItsContext>::New(InItsContext(std::forward<F>(waiter)))->base;
+}
+
 /// A node with a copy of `waiter` (or what was moved out of it), which will run in the user context that is current
 /// here.
 template <typename F>
-Waiter* NewWaiter(F&& waiter) {
+inline __attribute__((always_inline)) Waiter* NewWaiter(F&& waiter) {
   using Closure = std::decay_t<F>;
   static_assert(alignof(ClosureWaiter<Closure>) >= 8, "the low bits of a waiter's address carry the state");
-  if (InContext()) {
-    using InItsContext = ContextClosure<Closure>;
-    return &ClosureWaiter<InItsContext>::New(InItsContext(std::forward<F>(waiter)))->base;
-  }
+  if (InContext()) return NewWaiterInContext(std::forward<F>(waiter));
   return &ClosureWaiter<Closure>::New(std::forward<F>(waiter))->base;
 }
 
-// What is rare stays out of line, so that compilers put the rest into the caller.
 template <typename F>
 __attribute__((noinline, cold)) void DeferClosure(EventHeader* event, F&& waiter) {
   DeferWaiter(event, NewWaiter(std::forward<F>(waiter)));
@@ -110,15 +113,18 @@ inline __attribute__((always_inline)) void RunWaiterNow(EventHeader* event, F&& 
   if (--here.depth == 0 && here.deferred != 0) RunDeferredWaiters();
 }
 
+// As RunWaiterNow, for one that was not pushed after all.
+__attribute__((noinline, cold)) inline void RunNodeNow(EventHeader* event, Waiter* node) {
+  RunWaiterNow(event, [node, event] { node->invoke(node, event); });
+}
+
 /// Pushes `waiter` unless `word`, which the event had a moment ago, or what it becomes meanwhile, is terminal.
 template <typename F>
-__attribute__((noinline)) void AttachPending(EventHeader* event, std::uintptr_t word, F&& waiter) {
+void AttachPending(EventHeader* event, std::uintptr_t word, F&& waiter) {
   Waiter* node = NewWaiter(std::forward<F>(waiter));
   do {
-    if ((word & kTerminalBit) != 0) {  // Lost the race against the completion.
-      return RunWaiterNow(event, [node, event] { node->invoke(node, event); });
-    }
-    node->next = reinterpret_cast<Waiter*>(word & kWaiterMask);  // NOLINT(performance-no-int-to-ptr)
+    if ((word & kTerminalBit) != 0) return RunNodeNow(event, node);  // Lost the race against the completion.
+    node->next = reinterpret_cast<Waiter*>(word & kWaiterMask);      // NOLINT(performance-no-int-to-ptr)
     // Release publishes the node to the completing exchange (acquire); acquire on failure sees the completion.
   } while (!event->word.compare_exchange_weak(word, reinterpret_cast<std::uintptr_t>(node) | (word & ~kWaiterMask),
                                               std::memory_order_release, std::memory_order_acquire));

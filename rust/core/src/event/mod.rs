@@ -215,20 +215,12 @@ impl Event {
     /// Calls `waiter` with OK or the error, exactly once, when the event is terminal: on the thread that completes it, or
     /// here and now if it is. It borrows that thread, so it must not block for long. A panic is reported and swallowed.
     /// It runs in the user context that is current now.
+    #[inline]
     pub fn on_ready(&self, waiter: impl FnOnce(&Status) + Send + 'static) {
-        let mut waiter = Some(waiter);
-        if self.is_ready() {
+        if self.is_ready() && waiters::may_nest() {
             let error = self.error();
-            let ran = waiters::run_nested(|| {
-                if let Some(waiter) = waiter.take() {
-                    waiters::call(waiter, &error);
-                }
-            });
-            if ran.is_ok() {
-                return;
-            }
+            return waiters::nested(|| waiters::call(waiter, &error));
         }
-        let Some(waiter) = waiter else { return };
         let node = waiters::new(waiter);
         // SAFETY: the node is new; the event is alive because we hold it.
         unsafe { raw::attach(self.as_raw(), node) };

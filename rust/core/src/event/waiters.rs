@@ -57,9 +57,11 @@ pub(super) unsafe fn run(event: *mut EventHeader, oldest: *mut Waiter) {
     if oldest.is_null() {
         return;
     }
-    // SAFETY: the caller's promises.
-    if run_nested(|| unsafe { invoke_all(event, oldest) }).is_err() {
-        // SAFETY: the caller's promises; it did not run.
+    if may_nest() {
+        // SAFETY: the caller's promises.
+        nested(|| unsafe { invoke_all(event, oldest) });
+    } else {
+        // SAFETY: the caller's promises.
         unsafe { queue(event, oldest) };
     }
 }
@@ -97,27 +99,29 @@ unsafe fn queue(event: *mut EventHeader, oldest: *mut Waiter) {
 
 /// Runs what is queued on this thread, unless a frame further out will.
 pub(super) fn run_deferred() {
-    // Frames further out have their own turn.
-    let _ = run_nested(|| ());
+    if may_nest() {
+        nested(|| ());
+    }
 }
 
-/// Calls `f` one level deeper, unless that is too deep; if this was the outermost level, then runs what was queued
-/// meanwhile.
+/// Whether waiters may run on this stack, and not only queue.
 #[inline]
-pub(super) fn run_nested(f: impl FnOnce()) -> Result<(), ()> {
+pub(super) fn may_nest() -> bool {
+    slab::with_state(|state| state.depth.get() < MAX_INLINE_DEPTH)
+}
+
+/// Calls `f` one level deeper; if this was the outermost level, then runs what was queued meanwhile.
+#[inline]
+pub(super) fn nested(f: impl FnOnce()) {
     slab::with_state(|state| {
         let depth = state.depth.get();
-        if depth >= MAX_INLINE_DEPTH {
-            return Err(());
-        }
         state.depth.set(depth + 1);
         f();
         if depth == 0 && state.deferred.get() != 0 {
             drain(state);
         }
         state.depth.set(depth);
-        Ok(())
-    })
+    });
 }
 
 /// Runs what is queued, until nothing is.
