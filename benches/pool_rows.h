@@ -158,9 +158,11 @@ struct PoolRows {
     std::vector<Op> ops = {
         {"parked pool: CPU ns in a second of rest", peer, 1, &Idle, kOnce},
         {"schedule from outside, 16 B", peer, 4000, &Outside<16>, kThreads},
+        {"schedule from outside, 16 B, 900 at once", peer, 900, &Outside<16>, kThreads},
         {"schedule from outside, 64 B", peer, 4000, &Outside<64>, kThreads},
         {"schedule from outside, 2 producers, 16 B", peer, 4000, &TwoProducers, kThreads},
         {"spawn from inside, 16 B", peer, 4000, &Inside, kThreads},
+        {"spawn from inside, 16 B, 900 at once", peer, 900, &Inside, kThreads},
         {"tree of tasks fib(25), per task", peer, kFibNodes, &TaskTree, kThreads},
         {"post to parked workers", peer, 10, &Parked<false>, kThreads},
         {"post to parked workers and wait", peer, 10, &Parked<true>, kThreads},
