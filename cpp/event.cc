@@ -43,12 +43,9 @@ const StatusRep* EventWait(EventHeader* event, std::int64_t timeout_ns) noexcept
   return purlin_event_wait(event, timeout_ns);
 }
 
-EventHeader* EventWhenAll(EventHeader* const* events, std::size_t count) noexcept {
-  return purlin_event_when_all(events, count);
-}
-
-EventHeader* EventJoin(EventHeader* const* events, std::size_t count, std::uint32_t policy, JoinRule rule) noexcept {
-  return purlin_event_join(events, count, policy, static_cast<std::uint32_t>(rule));
+EventHeader* EventJoin(EventHeader* const* events, std::size_t count, std::uint32_t policy, JoinRule rule,
+                       SourceLocation location) noexcept {
+  return purlin_event_join(events, count, policy, static_cast<std::uint32_t>(rule), ToRust(location));
 }
 
 void DeferWaiter(EventHeader* event, Waiter* waiter) noexcept { purlin_event_defer_waiter(event, waiter); }

@@ -83,9 +83,8 @@ void purlin_event_finish(EventHeader* event, std::uintptr_t word) noexcept;
 void purlin_event_forward(EventHeader* event, EventHeader* source) noexcept;
 void purlin_event_abandon(EventHeader* event) noexcept;
 const StatusRep* purlin_event_wait(EventHeader* event, std::int64_t timeout_ns) noexcept;
-EventHeader* purlin_event_when_all(EventHeader* const* events, std::size_t count) noexcept;
-EventHeader* purlin_event_join(EventHeader* const* events, std::size_t count, std::uint32_t policy,
-                               std::uint32_t rule) noexcept;
+EventHeader* purlin_event_join(EventHeader* const* events, std::size_t count, std::uint32_t policy, std::uint32_t rule,
+                               PurlinLocation location) noexcept;
 void purlin_event_defer_waiter(EventHeader* event, Waiter* waiter) noexcept;
 void purlin_event_run_deferred_waiters() noexcept;
 

@@ -230,10 +230,10 @@ class EventPromise final {
 /// An event that completes when all of `events` have. If any failed, it fails with the error of the one with the lowest
 /// index, after all have completed; so the result does not depend on who came first. None or all ready: Ready(),
 /// without allocation.
-inline Event WhenAll(Span<const Event> events) noexcept {
+inline Event WhenAll(Span<const Event> events, SourceLocation location = SourceLocation::Current()) noexcept {
   static_assert(std::is_standard_layout<Event>::value, "an Event is read as its pointer");
-  return Event::Adopt(
-      internal::EventWhenAll(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size()));
+  return Event::Adopt(internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),
+                                          0, internal::JoinRule::kWait, location));
 }
 
 }  // namespace v0

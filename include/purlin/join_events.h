@@ -16,6 +16,7 @@
 #include "purlin/error_policy.h"
 #include "purlin/event.h"
 #include "purlin/internal/abi.h"
+#include "purlin/source_location.h"
 #include "purlin/span.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
@@ -27,18 +28,19 @@ inline namespace v0 {
 /// `events` does, with its error, whatever the policy. kAll has the code and payloads of the lowest index,
 /// and names each error with its index. One event alone: itself. None has failed and all are ready: nothing is
 /// allocated.
-inline Event WhenAll(Span<const Event> events, const JoinOptions& options) noexcept {
-  return Event::Adopt(
-      internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),
-                          static_cast<std::uint32_t>(options.policy),
-                          options.fail_fast ? internal::JoinRule::kFailFast : internal::JoinRule::kWait));
+inline Event WhenAll(Span<const Event> events, const JoinOptions& options,
+                     SourceLocation location = SourceLocation::Current()) noexcept {
+  return Event::Adopt(internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),
+                                          static_cast<std::uint32_t>(options.policy),
+                                          options.fail_fast ? internal::JoinRule::kFailFast : internal::JoinRule::kWait,
+                                          location));
 }
 
 /// An event that happens once all of `events` are terminal, whether they happened or failed. None, or all are: Ready(),
 /// without allocation.
-inline Event AfterAll(Span<const Event> events) noexcept {
+inline Event AfterAll(Span<const Event> events, SourceLocation location = SourceLocation::Current()) noexcept {
   return Event::Adopt(internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),
-                                          0, internal::JoinRule::kIgnore));
+                                          0, internal::JoinRule::kIgnore, location));
 }
 
 /// The error of the first of `events`, by index, that has failed by now; OK if none has. Never blocks, and does not

@@ -130,5 +130,16 @@ TEST(DeleteWhenReadyTest, KeepsTheObjectUntilTheEventIsTerminal) {
   EXPECT_TRUE(last.expired()) << "at once";
 }
 
+TEST(JoinEventsTest, KnowWhereTheyWereMade) {
+  EventPromise a("a");
+  EventPromise b("b");
+  const std::vector<Event> events = {a.event(), b.event()};
+  const std::uint32_t here = __LINE__;
+  EXPECT_EQ(WhenAll(events).location().line(), here + 1);
+  EXPECT_EQ(WhenAll(events, With(ErrorPolicy::kFirstInTime)).location().line(), here + 2);
+  EXPECT_EQ(AfterAll(events).location().line(), here + 3);
+  EXPECT_NE(std::string(AfterAll(events).location().file()).find("join_events_test.cc"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace purlin

@@ -180,13 +180,12 @@ PURLIN_API void EventForward(EventHeader* event, EventHeader* source) noexcept;
 PURLIN_API void EventAbandon(EventHeader* event) noexcept;
 /// Blocks until terminal or `timeout_ns` passed (negative: forever); null or an owned error.
 PURLIN_API const StatusRep* EventWait(EventHeader* event, std::int64_t timeout_ns) noexcept;
-/// A new event, owned, that completes after all of `events` (null entries are ready).
-PURLIN_API EventHeader* EventWhenAll(EventHeader* const* events, std::size_t count) noexcept;
 /// What a join of events does with their errors.
 enum class JoinRule : std::uint32_t { kWait = 0, kFailFast = 1, kIgnore = 2 };
-/// As EventWhenAll, with an ErrorPolicy by its number and a rule. kIgnore: the policy does not matter.
-PURLIN_API EventHeader* EventJoin(EventHeader* const* events, std::size_t count, std::uint32_t policy,
-                                  JoinRule rule) noexcept;
+/// A new event, owned, that completes after all of `events` (null entries are ready), with an ErrorPolicy by its number
+/// (0: the lowest index) and a rule. kIgnore: the policy does not matter.
+PURLIN_API EventHeader* EventJoin(EventHeader* const* events, std::size_t count, std::uint32_t policy, JoinRule rule,
+                                  SourceLocation location) noexcept;
 /// Queues a waiter of a terminal event until this thread's stack has unwound to its outermost waiter.
 PURLIN_API void DeferWaiter(EventHeader* event, Waiter* waiter) noexcept;
 /// Runs what `DeferWaiter` queued on this thread.

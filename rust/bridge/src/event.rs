@@ -5,11 +5,9 @@
 use std::ffi::c_char;
 
 use purlin::event::abi::{EventHeader, Waiter};
-use purlin::event::raw;
+use purlin::event::{after_all_at, raw, when_all_at};
 use purlin::status::StatusRep;
-use purlin::{
-    DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions, Status, after_all, when_all, when_all_with,
-};
+use purlin::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions, Status};
 
 use crate::handle::elements;
 use crate::panic::guard;
@@ -109,27 +107,18 @@ pub unsafe extern "C" fn purlin_event_wait(event: *mut EventHeader, timeout_ns: 
     waited.err().unwrap_or_default().into_raw()
 }
 
-/// An event with one reference, C++'s, that completes after all of `events`.
+/// An event with one reference, C++'s, that completes after all of `events`, with the numbers of C++'s `ErrorPolicy` and
+/// `JoinRule`.
 ///
 /// # Safety
-/// As `borrowed`, for this call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_event_when_all(events: *const *mut EventHeader, count: usize) -> *mut EventHeader {
-    // SAFETY: the caller's promise.
-    let all = guard(|| Ok(when_all(unsafe { borrowed(events, count) })));
-    all.unwrap_or_else(Event::from_error).into_raw()
-}
-
-/// As [`purlin_event_when_all`], with the numbers of C++'s `ErrorPolicy` and `JoinRule`.
-///
-/// # Safety
-/// As `borrowed`, for this call.
+/// As `borrowed`, for this call; `location` is what its struct says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_event_join(
     events: *const *mut EventHeader,
     count: usize,
     policy: u32,
     rule: u32,
+    location: Location,
 ) -> *mut EventHeader {
     let policy = match policy {
         1 => ErrorPolicy::FirstInTime,
@@ -139,9 +128,9 @@ pub unsafe extern "C" fn purlin_event_join(
     };
     let options = JoinOptions { policy, fail_fast: rule == 1 };
     let all = guard(|| {
-        // SAFETY: the caller's promise.
-        let events = unsafe { borrowed(events, count) };
-        Ok(if rule == 2 { after_all(events) } else { when_all_with(events, options) })
+        // SAFETY: the caller's promises.
+        let (events, place) = unsafe { (borrowed(events, count), location.get()) };
+        Ok(if rule == 2 { after_all_at(events, place) } else { when_all_at(events, options, place) })
     });
     all.unwrap_or_else(Event::from_error).into_raw()
 }

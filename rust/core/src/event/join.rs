@@ -50,10 +50,16 @@ pub fn when_all(events: &[Event]) -> Event {
 #[must_use]
 #[track_caller]
 pub fn after_all(events: &[Event]) -> Event {
+    after_all_at(events, SourceLocation::caller())
+}
+
+/// As [`after_all`], made at `place`.
+#[must_use]
+pub fn after_all_at(events: &[Event], place: SourceLocation) -> Event {
     if events.iter().all(Event::is_ready) {
         return Event::ready();
     }
-    let promise = EventPromise::new(c"AfterAll");
+    let promise = EventPromise::new_at(c"AfterAll", place);
     let all = promise.event();
     Join::start(events, promise, Rule::Ignore);
     all
@@ -77,6 +83,12 @@ pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
 #[must_use]
 #[track_caller]
 pub fn when_all_with(events: &[Event], options: JoinOptions) -> Event {
+    when_all_at(events, options, SourceLocation::caller())
+}
+
+/// As [`when_all_with`], made at `place`.
+#[must_use]
+pub fn when_all_at(events: &[Event], options: JoinOptions, place: SourceLocation) -> Event {
     if let [only] = events {
         return only.clone();
     }
@@ -90,7 +102,7 @@ pub fn when_all_with(events: &[Event], options: JoinOptions) -> Event {
             (Some(first), ..) => return first.clone(),
         }
     }
-    let promise = EventPromise::new(c"WhenAll");
+    let promise = EventPromise::new_at(c"WhenAll", place);
     let all = promise.event();
     Join::start(events, promise, if options.fail_fast { Rule::FailFast } else { Rule::Wait(options.policy) });
     all

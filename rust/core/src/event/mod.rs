@@ -47,7 +47,9 @@ use abi::{EventCell, EventHeader, STATE_ERROR, STATE_READY};
 
 pub use abi::DefinitionStream;
 pub use count_down::CountDown;
-pub use join::{ErrorPolicy, JoinOptions, after_all, run_when_ready, when_all, when_all_with};
+pub use join::{
+    ErrorPolicy, JoinOptions, after_all, after_all_at, run_when_ready, when_all, when_all_at, when_all_with,
+};
 pub(crate) use park::{Blocked, set_blocking_hook};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use park::{sleepers, slept_on};
@@ -300,7 +302,12 @@ impl EventPromise {
     #[must_use]
     #[track_caller]
     pub fn new(label: impl Into<Label>) -> Self {
-        let place = SourceLocation::caller();
+        Self::new_at(label, SourceLocation::caller())
+    }
+
+    /// As [`new`](Self::new), for a caller at `place`.
+    #[inline]
+    fn new_at(label: impl Into<Label>, place: SourceLocation) -> Self {
         // SAFETY: a Label is a static string with a NUL; the new event's one reference becomes ours.
         Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place)) })
     }
