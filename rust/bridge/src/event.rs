@@ -128,8 +128,10 @@ pub unsafe extern "C" fn purlin_event_join(
     };
     let options = JoinOptions { policy, fail_fast: rule == 1 };
     let all = guard(|| {
-        // SAFETY: the caller's promises.
-        let (events, place) = unsafe { (borrowed(events, count), location.get()) };
+        // SAFETY: the caller's promise.
+        let events = unsafe { borrowed(events, count) };
+        // SAFETY: the caller's promise.
+        let place = || unsafe { location.get() };
         Ok(if rule == 2 { after_all_at(events, place) } else { when_all_at(events, options, place) })
     });
     all.unwrap_or_else(Event::from_error).into_raw()

@@ -50,16 +50,17 @@ pub fn when_all(events: &[Event]) -> Event {
 #[must_use]
 #[track_caller]
 pub fn after_all(events: &[Event]) -> Event {
-    after_all_at(events, SourceLocation::caller())
+    let place = SourceLocation::caller();
+    after_all_at(events, || place)
 }
 
-/// As [`after_all`], made at `place`.
+/// As [`after_all`], made at `place`, which is asked for if an event is made.
 #[must_use]
-pub fn after_all_at(events: &[Event], place: SourceLocation) -> Event {
+pub fn after_all_at(events: &[Event], place: impl FnOnce() -> SourceLocation) -> Event {
     if events.iter().all(Event::is_ready) {
         return Event::ready();
     }
-    let promise = EventPromise::new_at(c"AfterAll", place);
+    let promise = EventPromise::new_at(c"AfterAll", place());
     let all = promise.event();
     Join::start(events, promise, Rule::Ignore);
     all
@@ -83,12 +84,13 @@ pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
 #[must_use]
 #[track_caller]
 pub fn when_all_with(events: &[Event], options: JoinOptions) -> Event {
-    when_all_at(events, options, SourceLocation::caller())
+    let place = SourceLocation::caller();
+    when_all_at(events, options, || place)
 }
 
-/// As [`when_all_with`], made at `place`.
+/// As [`when_all_with`], made at `place`, which is asked for if an event is made.
 #[must_use]
-pub fn when_all_at(events: &[Event], options: JoinOptions, place: SourceLocation) -> Event {
+pub fn when_all_at(events: &[Event], options: JoinOptions, place: impl FnOnce() -> SourceLocation) -> Event {
     if let [only] = events {
         return only.clone();
     }
@@ -102,7 +104,7 @@ pub fn when_all_at(events: &[Event], options: JoinOptions, place: SourceLocation
             (Some(first), ..) => return first.clone(),
         }
     }
-    let promise = EventPromise::new_at(c"WhenAll", place);
+    let promise = EventPromise::new_at(c"WhenAll", place());
     let all = promise.event();
     Join::start(events, promise, if options.fail_fast { Rule::FailFast } else { Rule::Wait(options.policy) });
     all
