@@ -57,8 +57,14 @@ TEST(TaskOptionsTest, R2WhatMustNotRunIsDestroyedBeforeTheAnswer) {
 TEST(TaskOptionsTest, R2ATaskOfAPoolThatIsCancelledBeforeItsTurnIsDestroyedAndCounted) {
   StatusOr<ThreadPoolAsyncWorkRunner> pool = ThreadPoolAsyncWorkRunner::Create({1, "options"});
   ASSERT_TRUE(pool.ok()) << pool.status();
-  std::promise<void> gate;  // Not an event: a spare thread would stand in for a task that waits for one.
-  ASSERT_TRUE(pool->Schedule([open = gate.get_future()] { open.wait(); }).ok());
+  std::promise<void> gate;     // Not an event: a spare thread would stand in for a task that waits for one.
+  std::promise<void> started;  // Before that, tasks of high priority would overtake it.
+  ASSERT_TRUE(pool->Schedule([&started, open = gate.get_future()] {
+                    started.set_value();
+                    open.wait();
+                  })
+                  .ok());
+  started.get_future().wait();
   const CancelSource source;
   TaskOptions options;
   options.cancel = source.token();
