@@ -378,10 +378,8 @@ impl EventPromise {
 impl Drop for EventPromise {
     #[inline]
     fn drop(&mut self) {
-        if !self.0.is_ready() {
-            // SAFETY: our reference keeps the event alive.
-            unsafe { raw::abandon(self.0.as_raw()) };
-        }
+        // SAFETY: our reference keeps the event alive.
+        unsafe { raw::abandon(self.0.as_raw()) };
     }
 }
 

@@ -190,13 +190,23 @@ unsafe fn in_context_of(event: *mut EventHeader, error: Status) -> Status {
 ///
 /// # Safety
 /// `event` is alive.
+#[inline]
 pub unsafe fn abandon(event: *mut EventHeader) {
+    // A claimed event will be completed by whoever claimed it, so only PENDING matters.
+    // SAFETY: alive.
+    unsafe {
+        if (*event).state() == STATE_PENDING {
+            abandon_pending(event);
+        }
+    }
+}
+
+/// # Safety
+/// `event` is alive.
+#[cold]
+unsafe fn abandon_pending(event: *mut EventHeader) {
     // SAFETY: alive, and all events are EventCells.
     let cell = unsafe { &*event.cast::<EventCell>() };
-    // A claimed event will be completed by whoever claimed it, so only PENDING matters.
-    if cell.header.state() != STATE_PENDING {
-        return;
-    }
     let message = format!("{} was abandoned: its promise was dropped before it was set", describe(cell));
     let error = Status::with_location(crate::StatusCode::Internal, message, cell.location());
     // SAFETY: alive.

@@ -99,9 +99,7 @@ unsafe fn queue(event: *mut EventHeader, oldest: *mut Waiter) {
 
 /// Runs what is queued on this thread, unless a frame further out will.
 pub(super) fn run_deferred() {
-    if may_nest() {
-        nested(|| ());
-    }
+    nested(|| ());
 }
 
 /// Whether waiters may run on this stack, and not only queue.

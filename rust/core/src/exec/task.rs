@@ -1,8 +1,8 @@
 //! A closure on its way to a thread: called once or destroyed uncalled, never both and never neither.
 //!
 //! A [`Task`] is one word, the address of a [`TaskNode`]. Closures of up to 40 bytes live in the node, of 64 bytes; those
-//! of up to 104 too, in a node of 128. Nodes are recycled (`crate::slab`), so such tasks cost no heap allocation. A node never moves, so it can hold C++ objects
-//! that know their own address.
+//! of up to 104 too, in a node of 128. Nodes are recycled (`crate::slab`), so such tasks cost no heap allocation. A node
+//! never moves, so it can hold C++ objects that know their own address.
 
 use std::ffi::{CStr, c_char};
 use std::fmt;
