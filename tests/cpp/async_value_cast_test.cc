@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "purlin/async_value.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {

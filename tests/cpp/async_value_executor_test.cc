@@ -9,7 +9,7 @@
 
 #include "purlin/async_value.h"
 #include "purlin/executor.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
@@ -138,7 +138,7 @@ TEST(AsyncValueExecutorTest, ARefusalOfTheExecutorIsTheErrorOfTheResult) {
 }
 
 TEST(AsyncValueExecutorTest, InlineExecutorsNest) {
-  InlineExecutor executor;
+  CountingExecutor executor;
   auto value = MakeUnconstructedAsyncValueRef<int>();
   auto mapped =
       value.Map(executor, [](int v) { return v + 1; })

@@ -12,7 +12,7 @@
 #include "purlin/async_value_cast.h"
 #include "purlin/run_when_ready.h"
 #include "purlin/span.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {

@@ -7,9 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -19,33 +17,11 @@
 #include "purlin/async_value_cast.h"
 #include "purlin/async_value_storage.h"
 #include "purlin/run_when_ready.h"
-#include "tests/cpp/async_value_testing.h"
-
-namespace {
-std::atomic<int> allocations{0};
-}  // namespace
-
-// Every allocation of this program's C++ is counted. Not inlined: gcc would take the pairs apart and see malloc beside
-// delete (-Wmismatched-new-delete).
-#define PURLIN_TEST_NOINLINE __attribute__((noinline))
-PURLIN_TEST_NOINLINE void* operator new(std::size_t size) {
-  allocations.fetch_add(1);
-  if (void* memory = std::malloc(size)) return memory;
-  std::abort();
-}
-PURLIN_TEST_NOINLINE void operator delete(void* memory) noexcept { std::free(memory); }
-PURLIN_TEST_NOINLINE void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/cpp/counting_allocations.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
-
-/// How often `f` allocates.
-template <typename F>
-int AllocationsOf(F f) {
-  const int before = allocations.load();
-  f();
-  return allocations.load() - before;
-}
 
 // Making --------------------------------------------------------------------------------------------------------------
 
@@ -208,7 +184,7 @@ TEST(AsyncValueRefTest, NullCountsAsAnError) {
   EXPECT_FALSE(null.ForwardTo(MakeAvailableAsyncValueRef<int>(1)));
   EXPECT_FALSE(null.HasWaiter());
   EXPECT_FALSE(null.IsUnique());
-  InlineExecutor executor;
+  CountingExecutor executor;
   int calls = 0;
   null.AndThen([&calls] { ++calls; });
   null.AndThen([&calls](Status status) { calls += IsFailedPrecondition(status) ? 10 : 1'000; });
@@ -326,7 +302,7 @@ TEST(AsyncValueRefTest, AWaiterThatAnExecutorRefusesIsDestroyed) {
 
 TEST(AsyncValueRefTest, AnUnsetValueDoesNotLeakItsExecutorWaiters) {
   NoLeak no_leak;
-  InlineExecutor executor;
+  CountingExecutor executor;
   auto value = MakeUnconstructedAsyncValueRef<int>();
   Status seen;
   value.AndThen(executor, [&seen, counted = Counted(1)](Status status) { seen = std::move(status); });
@@ -638,7 +614,7 @@ TEST(AsyncValueRefTest, RunWhenReadyWaitsForTheLastOfSeveral) {
     for (std::size_t i = 0; i < 4; ++i) {
       values.push_back(i < pending ? MakeUnconstructedAsyncValueRef<int>() : MakeAvailableAsyncValueRef<int>(1));
     }
-    InlineExecutor executor;
+    CountingExecutor executor;
     int calls = 0;
     Status first;
     RunWhenReady(values, [&calls] { ++calls; });

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "purlin/async_value.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
@@ -35,7 +35,7 @@ TEST(AsyncValueStackTest, AMillionMapsFailWhenTheirSourceIsDropped) {
 
 TEST(AsyncValueStackTest, AMillionMapsOnAnInlineExecutorRun) {
   OnSmallStack([] {
-    InlineExecutor executor;
+    CountingExecutor executor;
     auto first = MakeUnconstructedAsyncValueRef<int>();
     AsyncValueRef<int> last = first;
     for (int i = 0; i < kLinks; ++i) last = last.Map(executor, [](int v) { return v + 1; });

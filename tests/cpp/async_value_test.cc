@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "purlin/async_value_storage.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "purlin/promise.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 #if !defined(__cpp_impl_coroutine) || !defined(__cpp_lib_coroutine)
 #error "this test is built only by compilers with coroutines"
@@ -190,7 +190,7 @@ TEST(CoroutineTest, TasksAreLazyAndOwnTheirParameters) {
 TEST(CoroutineTest, AnEmptyTaskIsAnErrorToAwaitAndToStart) {
   EXPECT_TRUE(IsFailedPrecondition(CoTask<>().Start().error()));
   EXPECT_TRUE(IsFailedPrecondition(CoTask<int>().Start().GetError()));
-  InlineExecutor executor;
+  CountingExecutor executor;
   EXPECT_TRUE(IsFailedPrecondition(CoTask<int>().Start(executor).GetError()));
   EXPECT_EQ(executor.tasks, 0);
   auto outer = []() -> CoTask<Status> { co_return co_await CoTask<>(); };
@@ -372,7 +372,7 @@ TEST(CoroutineStackTest, AMillionTasksThatEndAtOnce) {
 
 TEST(CoroutineStackTest, AMillionHopsOnAnInlineExecutor) {
   OnSmallStack([] {
-    InlineExecutor executor;
+    CountingExecutor executor;
     auto loop = [](Executor& on) -> CoTask<int> {
       int ok = 0;
       for (int i = 0; i < kMany; ++i) ok += (co_await ResumeOn(on)).ok() ? 1 : 0;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "purlin/event.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
@@ -17,28 +18,13 @@ namespace {
 constexpr int kRounds = 2'000;
 constexpr int kThreads = 4;
 
-/// Starts `kThreads` threads that begin `f(index)` together, and joins them.
-template <typename F>
-void Together(F f) {
-  std::atomic<int> waiting{kThreads};
-  std::vector<std::thread> threads;
-  for (int index = 0; index < kThreads; ++index) {
-    threads.emplace_back([&waiting, &f, index] {
-      waiting.fetch_sub(1);
-      while (waiting.load() > 0) std::this_thread::yield();
-      f(index);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
 TEST(EventRaceTest, OfRacingSetsExactlyOneWins) {
   std::vector<EventPromise> promises;
   for (int i = 0; i < kRounds; ++i) promises.emplace_back("p");
   std::vector<std::atomic<int>> winners(kRounds);
   for (std::atomic<int>& winner : winners) winner = -1;
   std::atomic<int> wins{0};
-  Together([&](int index) {
+  Together(kThreads, [&](int index) {
     for (std::size_t i = 0; i < promises.size(); ++i) {
       const bool won =
           index % 2 == 0 ? promises[i].SetReady() : promises[i].SetError(AbortedError(std::to_string(index)));
@@ -65,7 +51,7 @@ TEST(EventRaceTest, AttachingRacesCompletionAndEveryWaiterRunsOnce) {
   for (int i = 0; i < kRounds; ++i) promises.emplace_back("p");
   std::vector<std::atomic<int>> runs(static_cast<std::size_t>(kRounds) * kThreads);
   std::vector<int> written(kRounds, 0);
-  Together([&](int index) {
+  Together(kThreads, [&](int index) {
     for (std::size_t i = 0; i < promises.size(); ++i) {
       if (index == 0) {
         written[i] = 42;  // Published by SetReady.
@@ -86,7 +72,7 @@ TEST(EventRaceTest, WaitingThreadsSeeWhatWasDoneBefore) {
     EventPromise promise("p");
     const Event event = promise.event();
     int data = 0;
-    Together([&](int index) {
+    Together(kThreads, [&](int index) {
       if (index == 0) {
         data = round + 1;
         promise.SetReady();
@@ -116,7 +102,7 @@ TEST(EventRaceTest, TimedWaitsRaceCompletion) {
   for (int round = 0; round < kRounds / 20; ++round) {
     EventPromise promise("p");
     const Event event = promise.event();
-    Together([&](int index) {
+    Together(kThreads, [&](int index) {
       if (index == 0) {
         promise.SetReady();
       } else {
@@ -133,7 +119,7 @@ TEST(EventRaceTest, ReferencesAreCountedAcrossThreads) {
     auto promise = EventPromise("p");
     std::vector<Event> events(kThreads, promise.event());
     std::atomic<int> seen{0};
-    Together([&](int index) {
+    Together(kThreads, [&](int index) {
       Event mine = std::move(events[static_cast<std::size_t>(index)]);
       for (int i = 0; i < 50; ++i) Event copy = mine;
       if (index == 0) {
@@ -157,7 +143,7 @@ TEST(EventRaceTest, WhenAllCompletesOnceWhoeverIsLast) {
       all = WhenAll(events);
       all.OnReady([&completed](const Status& status) { completed.fetch_add(IsAborted(status) ? 1 : 100); });
     });
-    Together([&](int index) {
+    Together(kThreads, [&](int index) {
       for (std::size_t i = static_cast<std::size_t>(index); i < promises.size(); i += kThreads) {
         promises[i].SetError(AbortedError(std::to_string(i)));
       }
@@ -181,7 +167,7 @@ TEST(EventRaceTest, ForwardingRacesTheSourceAndWhoAttachesIsToldOnce) {
     return i % 3 == 0 ? status.ok() : i % 3 == 1 ? IsAborted(status) : IsInternal(status);
   };
   std::vector<std::atomic<int>> told(kRounds);
-  Together([&](int index) {
+  Together(kThreads, [&](int index) {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       if (index == 0) {
         EventPromise source = std::move(sources[i]);  // Dropped unset every third time.

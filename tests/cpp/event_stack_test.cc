@@ -1,6 +1,5 @@
 // Chains of completions need no more stack than a short one. Run on threads whose stack would not last otherwise.
 #include <gtest/gtest.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,28 +8,12 @@
 #include <vector>
 
 #include "purlin/event.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr std::size_t kLinks = 1'000'000;
-
-/// Calls `f` on a thread with a small stack.
-template <typename F>
-void OnSmallStack(F f) {
-  pthread_attr_t attributes;
-  ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, kStackBytes), 0);
-  pthread_t thread;
-  auto call = [](void* data) -> void* {
-    (*static_cast<F*>(data))();
-    return nullptr;
-  };
-  ASSERT_EQ(pthread_create(&thread, &attributes, call, &f), 0);
-  ASSERT_EQ(pthread_join(thread, nullptr), 0);
-  ASSERT_EQ(pthread_attr_destroy(&attributes), 0);
-}
 
 TEST(EventStackTest, AMillionLinksComplete) {
   OnSmallStack([] {

@@ -18,7 +18,7 @@
 #include "purlin/future.h"
 #include "purlin/internal/abi.h"
 #include "purlin/internal/cell.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {

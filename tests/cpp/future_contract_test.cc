@@ -1,13 +1,10 @@
 // What futures promise where the futures of tsl break: completions that are lost, sets that collide, callbacks on the
 // wrong thread or under a lock, deep stacks, and what is allocated. Only calls that every form of the API has.
 #include <gtest/gtest.h>
-#include <pthread.h>
 
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -19,79 +16,20 @@
 #include "purlin/inline_executor.h"
 #include "purlin/join_futures.h"
 #include "purlin/promise.h"
-
-namespace {
-std::atomic<int> allocations{0};
-}  // namespace
-
-// Every allocation of this program's C++ is counted. Not inlined: gcc would take the pairs apart and see malloc beside
-// delete (-Wmismatched-new-delete).
-#define PURLIN_TEST_NOINLINE __attribute__((noinline))
-PURLIN_TEST_NOINLINE void* operator new(std::size_t size) {
-  allocations.fetch_add(1);
-  if (void* memory = std::malloc(size)) return memory;
-  std::abort();
-}
-PURLIN_TEST_NOINLINE void operator delete(void* memory) noexcept { std::free(memory); }
-PURLIN_TEST_NOINLINE void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/cpp/counting_allocations.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
 
 constexpr int kLinks = 1'000'000;
 
-/// Calls `f` on a thread with 256 KiB of stack.
-template <typename F>
-void OnSmallStack(F f) {
-  pthread_attr_t attributes;
-  ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 * 1024), 0);
-  pthread_t thread;
-  auto call = [](void* data) -> void* {
-    (*static_cast<F*>(data))();
-    return nullptr;
-  };
-  ASSERT_EQ(pthread_create(&thread, &attributes, call, &f), 0);
-  ASSERT_EQ(pthread_join(thread, nullptr), 0);
-  ASSERT_EQ(pthread_attr_destroy(&attributes), 0);
-}
-
 /// Allocations of the second of two calls of `f`; the first fills the thread's lists.
 template <typename F>
-int AllocationsOf(F f) {
+int AllocationsWhenWarm(F f) {
   f();
-  const int before = allocations.load();
-  f();
-  return allocations.load() - before;
+  return AllocationsOf(f);
 }
-
-/// Keeps tasks until they are run or dropped.
-class KeepingExecutor final : public Executor {
- public:
-  Status Execute(Task task) override {
-    tasks.push_back(std::move(task));
-    return OkStatus();
-  }
-  void RunAll() {
-    while (!tasks.empty()) {
-      std::vector<Task> batch = std::move(tasks);
-      tasks.clear();
-      for (Task& task : batch) std::move(task).Run();
-    }
-  }
-  std::vector<Task> tasks;
-};
-
-/// Says that it took a task, and forgets it.
-class DroppingExecutor final : public Executor {
- public:
-  Status Execute(Task) override { return OkStatus(); }
-};
-
-class RefusingExecutor final : public Executor {
- public:
-  Status Execute(Task) override { return ResourceExhaustedError("the queue is full"); }
-};
 
 Status WithPayload() {
   Status error = DataLossError("torn page", SourceLocation("disk.cc", 7));
@@ -109,8 +47,8 @@ void ExpectWithPayload(const Status& status) {
 // Row 5: lost completions ---------------------------------------------------------------------------------------------
 
 TEST(FutureContractTest, EveryFormOnAnExecutorThatDropsTasksFails) {
-  DroppingExecutor dropping;
-  RefusingExecutor refusing;
+  LyingExecutor dropping;
+  RefusingExecutor refusing(ResourceExhaustedError("the queue is full"));
   for (Executor* executor : {static_cast<Executor*>(&dropping), static_cast<Executor*>(&refusing)}) {
     std::vector<Future<>> ends;
     ends.push_back(Future<int>(1).Map(*executor, [](int) {}));
@@ -146,12 +84,12 @@ TEST(FutureContractTest, TasksThatAreDroppedLaterFailWhatTheyOwe) {
   Future<int> mapped;
   Future<int> detached;
   {
-    KeepingExecutor executor;
+    DeferredExecutor executor;
     auto [promise, future] = MakePromise<int>("source");
     mapped = future.Map(executor, [](int v) { return v; });
     detached = future.Detach(executor);
     promise.Set(1);
-    EXPECT_EQ(executor.tasks.size(), 2U);
+    EXPECT_EQ(executor.tasks, 2);
     EXPECT_FALSE(mapped.IsReady());
     EXPECT_FALSE(detached.IsReady());
   }
@@ -213,7 +151,7 @@ TEST(FutureContractTest, ErrorsKeepAllTheySayOnEveryWay) {
 
 /// Runs `set`, then what `executor` keeps on another thread, and expects that `future`'s callbacks ran only there.
 template <typename Set>
-void ExpectOffTheSetter(KeepingExecutor& executor, const Future<>& future, Set set) {
+void ExpectOffTheSetter(DeferredExecutor& executor, const Future<>& future, Set set) {
   bool called = false;
   bool setting = true;
   bool on_setter = false;
@@ -229,7 +167,7 @@ void ExpectOffTheSetter(KeepingExecutor& executor, const Future<>& future, Set s
 }
 
 TEST(FutureContractTest, ExecutorFormsNeverCallBackOnTheSetterOfAValue) {
-  KeepingExecutor executor;
+  DeferredExecutor executor;
   auto [a, mapped] = MakePromise<int>("a");
   ExpectOffTheSetter(executor, mapped.Map(executor, [](int) {}), [&a = a] { a.Set(1); });
   auto [b, detached] = MakePromise<int>("b");
@@ -237,7 +175,7 @@ TEST(FutureContractTest, ExecutorFormsNeverCallBackOnTheSetterOfAValue) {
 }
 
 TEST(FutureContractTest, ExecutorFormsNeverCallBackOnTheSetterOfAnError) {
-  KeepingExecutor executor;
+  DeferredExecutor executor;
   auto [a, mapped] = MakePromise<int>("a");
   ExpectOffTheSetter(executor, mapped.Map(executor, [](int) {}), [&a = a] { a.Set(AbortedError("e")); });
   auto [b, detached] = MakePromise<int>("b");
@@ -394,28 +332,28 @@ TEST(FutureContractTest, ACallbackByPointerCopiesNothing) {
 // Allocations ---------------------------------------------------------------------------------------------------------
 
 TEST(FutureContractTest, PendingAndReadyMapsAllocateNothing) {
-  EXPECT_EQ(AllocationsOf([] {
+  EXPECT_EQ(AllocationsWhenWarm([] {
               auto [promise, future] = MakePromise<int>("counted");
               Future<int> mapped = future.Map([](int v) { return v + 1; });
               promise.Set(1);
             }),
             0);
-  EXPECT_EQ(AllocationsOf([] {
+  EXPECT_EQ(AllocationsWhenWarm([] {
               auto [promise, future] = MakePromise<int>("counted");
               Future<int> mapped = future.Map([](int v) { return Future<int>(v + 1); });
               promise.Set(1);
             }),
             0);
-  EXPECT_EQ(AllocationsOf([] { static_cast<void>(Future<>(OkStatus()).Map([] {}).Await()); }), 0);
-  EXPECT_EQ(AllocationsOf([] { static_cast<void>(Future<int>(1).GetReadyFuture().Await()); }), 0);
+  EXPECT_EQ(AllocationsWhenWarm([] { static_cast<void>(Future<>(OkStatus()).Map([] {}).Await()); }), 0);
+  EXPECT_EQ(AllocationsWhenWarm([] { static_cast<void>(Future<int>(1).GetReadyFuture().Await()); }), 0);
 }
 
 TEST(FutureContractTest, AJoinOfReadyFuturesAllocatesNoState) {
   const std::vector<Future<>> ready(8, Future<>(OkStatus()));
-  EXPECT_EQ(AllocationsOf([&] { static_cast<void>(JoinFutures(ready).Await()); }), 0);
+  EXPECT_EQ(AllocationsWhenWarm([&] { static_cast<void>(JoinFutures(ready).Await()); }), 0);
   Future<int> a(1);
   Future<int> b(2);
-  EXPECT_EQ(AllocationsOf([&] { static_cast<void>(JoinFutures(a, b).IsReady()); }), 0) << "a tuple";
+  EXPECT_EQ(AllocationsWhenWarm([&] { static_cast<void>(JoinFutures(a, b).IsReady()); }), 0) << "a tuple";
 }
 
 TEST(FutureContractTest, JoinsOfSpansCopyOrTakeTheMembers) {

@@ -15,7 +15,7 @@
 #include "purlin/future.h"
 #include "purlin/join_futures.h"
 #include "purlin/promise.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
@@ -234,7 +234,7 @@ TEST(FutureFormsTest, NothingIsComputedForNobodyInAnyForm) {
 }
 
 TEST(FutureFormsTest, OnReadyOnAnExecutorOfEachForm) {
-  InlineExecutor executor;
+  CountingExecutor executor;
   auto [nothing_promise, nothing] = MakePromise<>("nothing");
   auto [number_promise, number] = MakePromise<int>("number");
   auto [owned_promise, owned] = MakePromise<Owned>("owned");

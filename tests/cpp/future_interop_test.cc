@@ -14,7 +14,7 @@
 #include "purlin/async_value.h"
 #include "purlin/future.h"
 #include "purlin/join_futures.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {

@@ -13,7 +13,7 @@
 #include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/run_when_ready.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
@@ -131,7 +131,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfJoins) {
 }
 
 TEST_P(R10ErrorPathsKeepTheBooks, OfRunWhenReady) {
-  InlineExecutor executor;
+  CountingExecutor executor;
   const std::vector<AsyncValueRef<Counted>> values = {MakeUnconstructedAsyncValueRef<Counted>(),
                                                       MakeUnconstructedAsyncValueRef<Counted>()};
   int called = 0;
@@ -180,7 +180,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfTasksThatWaitForEvents) {
 
 TEST_P(R10ErrorPathsKeepTheBooks, OfExecutorsThatRefuse) {
   RefusingExecutor refusing;
-  InlineExecutor accepting;
+  CountingExecutor accepting;
   Executor& executor = fails() ? static_cast<Executor&>(refusing) : accepting;
   const auto value = MakeAvailableAsyncValueRef<Counted>(1);
   const auto mapped = value.Map(executor, [held = Counted(0)](Counted& counted) { return Counted(counted.value); });

@@ -15,7 +15,7 @@
 #include "purlin/count_down.h"
 #include "purlin/event.h"
 #include "purlin/executor.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {

@@ -21,7 +21,7 @@
 #include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/run_when_ready.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {

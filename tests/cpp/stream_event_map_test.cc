@@ -10,7 +10,7 @@
 
 #include "purlin/async_value.h"
 #include "purlin/event.h"
-#include "tests/cpp/async_value_testing.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {

@@ -5,37 +5,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "purlin/executor.h"
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-}  // namespace
-
-// Every allocation of this program's C++ is counted. Not inlined: gcc would take the pairs apart and see malloc beside
-// delete (-Wmismatched-new-delete).
-#define PURLIN_TEST_NOINLINE __attribute__((noinline))
-PURLIN_TEST_NOINLINE void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size)) return memory;
-  std::abort();
-}
-PURLIN_TEST_NOINLINE void* operator new(std::size_t size, std::align_val_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t align = static_cast<std::size_t>(alignment);
-  if (void* memory = std::aligned_alloc(align, (size + align - 1) / align * align)) return memory;
-  std::abort();
-}
-PURLIN_TEST_NOINLINE void operator delete(void* memory) noexcept { std::free(memory); }
-PURLIN_TEST_NOINLINE void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-PURLIN_TEST_NOINLINE void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-PURLIN_TEST_NOINLINE void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#include "tests/cpp/counting_allocations.h"
 
 namespace purlin {
 namespace {
@@ -60,11 +36,11 @@ struct Sized {
 };
 
 template <typename F>
-std::size_t AllocationsOfTask(F f) {
-  const std::size_t before = allocations.load();
-  Task task(std::move(f));
-  std::move(task).Run();
-  return allocations.load() - before;
+int AllocationsOfTask(F f) {
+  return AllocationsOf([&] {
+    Task task(std::move(f));
+    std::move(task).Run();
+  });
 }
 
 TEST(TaskTest, RunsOnceAndDestroysTheClosure) {
@@ -123,15 +99,15 @@ TEST(TaskTest, ClosuresMayBeMoveOnlyMutableAndOfAnyAlignment) {
 }
 
 TEST(TaskTest, SmallClosuresCostNoAllocation) {
-  EXPECT_EQ(AllocationsOfTask(Sized<1>()), 0U);
-  EXPECT_EQ(AllocationsOfTask(Sized<40>()), 0U) << "in a node";
-  EXPECT_EQ(AllocationsOfTask(Sized<41>()), 0U) << "in a wide node";
-  EXPECT_EQ(AllocationsOfTask(Sized<104>()), 0U) << "in a wide node";
-  EXPECT_EQ(AllocationsOfTask(Sized<105>()), 1U) << "behind a pointer";
+  EXPECT_EQ(AllocationsOfTask(Sized<1>()), 0);
+  EXPECT_EQ(AllocationsOfTask(Sized<40>()), 0) << "in a node";
+  EXPECT_EQ(AllocationsOfTask(Sized<41>()), 0) << "in a wide node";
+  EXPECT_EQ(AllocationsOfTask(Sized<104>()), 0) << "in a wide node";
+  EXPECT_EQ(AllocationsOfTask(Sized<105>()), 1) << "behind a pointer";
   struct alignas(16) Aligned {
     void operator()() const {}
   };
-  EXPECT_EQ(AllocationsOfTask(Aligned()), 1U) << "alignment above 8 is not";
+  EXPECT_EQ(AllocationsOfTask(Aligned()), 1) << "alignment above 8 is not";
 }
 
 TEST(TaskTest, NodesAreRecycled) {
@@ -152,7 +128,7 @@ TEST(TaskTest, SchedulingSmallClosuresOnAPoolCostsNoAllocation) {
   std::atomic<int> left{kTasks};
   EventPromise done("done");
   const Event event = done.event();
-  const std::size_t before = allocations.load();
+  const int before = allocations.load();
   for (int i = 0; i < kTasks; ++i) {
     const Status status = pool->Schedule([&left, &done] {
       if (left.fetch_sub(1) == 1) done.SetReady();
@@ -160,7 +136,7 @@ TEST(TaskTest, SchedulingSmallClosuresOnAPoolCostsNoAllocation) {
     if (!status.ok()) ADD_FAILURE() << status;
   }
   static_cast<void>(event.Wait());
-  EXPECT_EQ(allocations.load() - before, 0U);
+  EXPECT_EQ(allocations.load() - before, 0);
 }
 
 TEST(TaskTest, NodesMayBeFreedOnAnotherThread) {

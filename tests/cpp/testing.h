@@ -1,6 +1,6 @@
-// What the tests of asynchronous values share.
-#ifndef PURLIN_TESTS_CPP_ASYNC_VALUE_TESTING_H_
-#define PURLIN_TESTS_CPP_ASYNC_VALUE_TESTING_H_
+// What tests share: payloads that are counted, executors, threads that begin together, a small stack.
+#ifndef PURLIN_TESTS_CPP_TESTING_H_
+#define PURLIN_TESTS_CPP_TESTING_H_
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -47,8 +47,8 @@ class NoLeak {
   int before_;
 };
 
-/// Runs tasks inside Execute.
-class InlineExecutor final : public Executor {
+/// Runs tasks inside Execute, and counts them.
+class CountingExecutor final : public Executor {
  public:
   Status Execute(Task task) override {
     ++tasks;
@@ -83,10 +83,14 @@ class DeferredExecutor final : public Executor {
 /// Refuses every task and says why.
 class RefusingExecutor final : public Executor {
  public:
+  explicit RefusingExecutor(Status why = UnavailableError("no threads today")) : why_(std::move(why)) {}
   Status Execute(Task task) override {
     Task dropped = std::move(task);
-    return UnavailableError("no threads today");
+    return why_;
   }
+
+ private:
+  Status why_;
 };
 
 /// Accepts every task and drops it inside Execute.
@@ -131,4 +135,4 @@ void OnSmallStack(F f) {
 
 }  // namespace purlin
 
-#endif  // PURLIN_TESTS_CPP_ASYNC_VALUE_TESTING_H_
+#endif  // PURLIN_TESTS_CPP_TESTING_H_
