@@ -71,7 +71,7 @@ class PURLIN_API SerialQueue final : public Executor {
   /// queue, which would wait for itself (a task that waits for another thread that drains is not noticed); kCancelled
   /// if the executor dropped what was queued.
   PURLIN_API Status Drain() const noexcept;
-  /// True while a task is queued or runs.
+  /// True while a task is queued or runs: false as soon as Drained() happens, unless there are others.
   [[nodiscard]] PURLIN_API bool HasBacklog() const noexcept;
   /// Refuses new tasks; what is queued still runs. Again: nothing happens.
   PURLIN_API void Close() const noexcept;

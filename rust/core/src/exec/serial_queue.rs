@@ -113,10 +113,11 @@ impl SerialQueue {
         self.drained().wait()
     }
 
-    /// True while a task is queued or runs.
+    /// True while a task is queued or runs: false as soon as [`drained`](Self::drained) happens, unless there are others.
     #[must_use]
     pub fn has_backlog(&self) -> bool {
-        self.shared().state.lock().pumping
+        let state = self.shared().state.lock();
+        state.running.is_some() || state.entries.iter().any(|entry| matches!(entry, Entry::Task(_)))
     }
 
     /// Refuses new tasks; what is queued still runs. Again: nothing happens.
@@ -213,6 +214,7 @@ impl Shared {
                     Entry::Drained(promise) => _ = promise.set_ready(),
                 }
             }
+            self.state.lock().running = None;
             // If it is refused, the pump's destructor has told everybody.
             let _ = self.give_pump();
             if !mem::take(&mut self.state.lock().handed_back) {

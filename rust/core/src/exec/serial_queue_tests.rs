@@ -82,6 +82,29 @@ fn drained_waits_for_what_came_before_it_only() {
 }
 
 #[test]
+fn who_hears_of_the_drain_sees_no_backlog() {
+    let keeper = Arc::new(Keeper::default());
+    let queue = SerialQueue::new(c"q", Arc::<Keeper>::clone(&keeper));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let look = |queue: &SerialQueue| {
+        let (queue, seen) = (queue.clone(), Arc::clone(&seen));
+        move || seen.lock().push(queue.has_backlog())
+    };
+    for _ in 0..BATCH {
+        queue.schedule(c"before", look(&queue)).unwrap();
+    }
+    let looked = look(&queue);
+    queue.drained().on_ready(move |_| looked());
+    while let Some(pump) = { keeper.0.lock().pop() } {
+        seen.lock().push(queue.has_backlog());
+        pump.run();
+    }
+    let mut expected = vec![true; 1 + BATCH];
+    expected.extend([false, false]);
+    assert_eq!(*seen.lock(), expected, "before it ran, in each task, after the batch of tasks, and when it had drained");
+}
+
+#[test]
 fn r7_a_task_that_waits_for_its_own_queue_is_told() {
     let queue = SerialQueue::new(c"self", Arc::new(pool(1)));
     let (inner, answer) = (queue.clone(), Arc::new(Mutex::new(Ok(()))));
