@@ -22,7 +22,9 @@ Device MemorySpace::device() const noexcept { return Device::Adopt(ffi::memory_s
 
 MemoryStats MemorySpace::Stats() const noexcept {
   const ffi::MemoryStats stats = ffi::memory_space_stats(*rep_);
-  return {stats.bytes_in_use, stats.peak_bytes_in_use, stats.num_allocs, stats.largest_alloc_size};
+  return {
+      stats.bytes_in_use, stats.peak_bytes_in_use,       stats.num_allocs, stats.largest_alloc_size, stats.bytes_limit,
+      stats.pool_bytes,   stats.largest_free_block_bytes};
 }
 
 std::string MemorySpace::DebugString() const {

@@ -549,6 +549,10 @@ struct MemoryStats final {
   ::std::uint64_t peak_bytes_in_use CXX_DEFAULT_VALUE(0);
   ::std::uint64_t num_allocs CXX_DEFAULT_VALUE(0);
   ::std::uint64_t largest_alloc_size CXX_DEFAULT_VALUE(0);
+  // 0: no limit.
+  ::std::uint64_t bytes_limit CXX_DEFAULT_VALUE(0);
+  ::std::uint64_t pool_bytes CXX_DEFAULT_VALUE(0);
+  ::std::uint64_t largest_free_block_bytes CXX_DEFAULT_VALUE(0);
 
   using IsRelocatable = ::std::true_type;
 };

@@ -6,7 +6,7 @@ use purlin::{AsyncWorkRunner, Buffer, Client, ClientOptions, EventPromise, Statu
 use purlin_host::HostBackend;
 
 fn main() -> StatusOr<()> {
-    let options = ClientOptions { device_count: 2, worker_count: 2 };
+    let options = ClientOptions { device_count: 2, worker_count: 2, ..Default::default() };
     let client = Client::new(&options, Arc::new(HostBackend::new()))?;
     println!("{}", client.describe());
 

@@ -32,6 +32,12 @@ struct MemoryStats {
   std::uint64_t num_allocs = 0;
   /// The largest single allocation so far.
   std::uint64_t largest_alloc_size = 0;
+  /// The most bytes that the space takes from the system; 0: no limit.
+  std::uint64_t bytes_limit = 0;
+  /// Bytes taken from the system: in use, kept for the next allocation, or lost to rounding.
+  std::uint64_t pool_bytes = 0;
+  /// The largest allocation that can be had without freeing another; without a limit, and without asking the system.
+  std::uint64_t largest_free_block_bytes = 0;
 };
 
 /// A kind of memory of one device. A handle of one word; copies are cheap.
@@ -50,7 +56,7 @@ class MemorySpace final {
 
   /// Unique within the client.
   [[nodiscard]] PURLIN_API int id() const noexcept;
-  /// "device" or "pinned_host". Static storage.
+  /// "device", "pinned_host" or "unpinned_host". Static storage.
   [[nodiscard]] PURLIN_API std::string_view kind() const noexcept;
   /// The device it belongs to.
   [[nodiscard]] PURLIN_API Device device() const noexcept;

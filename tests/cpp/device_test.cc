@@ -33,13 +33,14 @@ TEST(DeviceTest, IsNamedByItsBackendAndIndex) {
   }
 }
 
-TEST(DeviceTest, HasTheSpacesDeviceAndPinnedHost) {
+TEST(DeviceTest, HasADeviceSpaceAndTwoOfTheHost) {
   const Client client = MakeClient(2);
   const Device device = client.devices()[1];
   const std::vector<MemorySpace> spaces = device.memory_spaces();
-  ASSERT_EQ(spaces.size(), 2U);
+  ASSERT_EQ(spaces.size(), 3U);
   EXPECT_EQ(spaces[0].kind(), "device");
   EXPECT_EQ(spaces[1].kind(), "pinned_host");
+  EXPECT_EQ(spaces[2].kind(), "unpinned_host");
   EXPECT_EQ(spaces[0], device.default_memory_space());
   EXPECT_EQ(spaces[1], device.memory_space("pinned_host").value());
   EXPECT_EQ(spaces[0].DebugString(), "host:1/device");
@@ -62,7 +63,7 @@ TEST(DeviceTest, SpacesHaveIdsOfTheirOwn) {
   for (const Device& device : client.devices()) {
     for (const MemorySpace& space : device.memory_spaces()) ids.insert(space.id());
   }
-  EXPECT_EQ(ids.size(), 8U);
+  EXPECT_EQ(ids.size(), 12U);
 }
 
 TEST(DeviceTest, EqualMeansTheSameDeviceOfTheSameClient) {

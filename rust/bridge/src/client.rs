@@ -76,7 +76,8 @@ fn client_create(
 ) -> *const ClientRep {
     let made = guard(|| {
         check_struct_size(struct_size)?;
-        Client::new(&ClientOptions { device_count, worker_count }, backend(platform)?).map(ClientRep)
+        Client::new(&ClientOptions { device_count, worker_count, ..Default::default() }, backend(platform)?)
+            .map(ClientRep)
     });
     give_handle(made, error)
 }

@@ -22,6 +22,10 @@ pub(crate) mod ffi {
         peak_bytes_in_use: u64,
         num_allocs: u64,
         largest_alloc_size: u64,
+        /// 0: no limit.
+        bytes_limit: u64,
+        pool_bytes: u64,
+        largest_free_block_bytes: u64,
     }
 
     unsafe extern "C++" {
@@ -138,8 +142,24 @@ fn memory_space_device(space: &MemorySpaceRep) -> *const DeviceRep {
 }
 
 fn memory_space_stats(space: &MemorySpaceRep) -> ffi::MemoryStats {
-    let purlin::MemoryStats { bytes_in_use, peak_bytes_in_use, num_allocs, largest_alloc_size } = space.0.stats();
-    ffi::MemoryStats { bytes_in_use, peak_bytes_in_use, num_allocs, largest_alloc_size }
+    let purlin::MemoryStats {
+        bytes_in_use,
+        peak_bytes_in_use,
+        num_allocs,
+        largest_alloc_size,
+        bytes_limit,
+        pool_bytes,
+        largest_free_block_bytes,
+    } = space.0.stats();
+    ffi::MemoryStats {
+        bytes_in_use,
+        peak_bytes_in_use,
+        num_allocs,
+        largest_alloc_size,
+        bytes_limit: bytes_limit.unwrap_or(0),
+        pool_bytes,
+        largest_free_block_bytes,
+    }
 }
 
 fn memory_space_to_string(space: &MemorySpaceRep, text: Pin<&mut CxxString>) {

@@ -176,7 +176,7 @@ unsafe fn raw_buffer_copy_to(
 mod tests {
     use std::sync::Arc;
 
-    use purlin::backend::{Allocation, Backend, CopyOperation, CopySchedule, Memory, NullBackend};
+    use purlin::backend::{Backend, CopyOperation, CopySchedule, Extent, Memory, NullBackend};
     use purlin::{Client, ClientOptions, MemorySpace, StatusOr};
 
     use super::*;
@@ -203,13 +203,15 @@ mod tests {
     }
 
     impl Memory for Buggy {
-        fn allocate(&self, size_bytes: usize) -> StatusOr<Box<dyn Allocation>> {
-            panic!("cannot allocate {size_bytes}")
+        fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
+            panic!("cannot map {size_bytes} bytes at a multiple of {alignment_bytes}")
         }
     }
 
     fn memory_of_device(id: i32) -> MemorySpace {
-        let client = Client::new(&ClientOptions { device_count: 2, worker_count: 1 }, Arc::new(Buggy)).unwrap();
+        let client =
+            Client::new(&ClientOptions { device_count: 2, worker_count: 1, ..Default::default() }, Arc::new(Buggy))
+                .unwrap();
         client.lookup_device(id).unwrap().default_memory_space()
     }
 
@@ -220,7 +222,7 @@ mod tests {
         assert!(handle.is_null());
         // SAFETY: the call has given us its error.
         let status = unsafe { Status::from_raw(error.cast()) };
-        assert!(status.message().starts_with("panic: cannot allocate 8 at "), "{status}");
+        assert!(status.message().starts_with("panic: cannot map "), "{status}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::backend::Backend;
-use crate::device::{Device, Instance};
+use crate::device::{Device, Instance, InstanceOptions, MemoryHook};
 use crate::exec::{ThreadPool, ThreadPoolOptions};
 use crate::status::{Status, StatusOr};
 
@@ -14,17 +14,35 @@ const MAX_DEVICES: i32 = 1024;
 const MAX_WORKERS: i32 = 4096;
 
 /// How to make a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct ClientOptions {
     /// Virtual devices, 1..=1024.
     pub device_count: i32,
     /// Threads of the client's runner, 1..=4096; 0 takes what the machine allows.
     pub worker_count: i32,
+    /// The most bytes that each memory space takes from the system; 0: no limit. What is kept for later counts, and so does
+    /// rounding (to 64 bytes, more for small allocations), so a space may be full a little earlier.
+    pub memory_limit_bytes: usize,
+    /// Called, under no lock, on the allocating thread, when an allocation with [`OomPolicy::Retry`](crate::OomPolicy) finds no
+    /// memory: frees something and answers true, or answers false.
+    pub on_out_of_memory: Option<MemoryHook>,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { device_count: 1, worker_count: 0 }
+        Self { device_count: 1, worker_count: 0, memory_limit_bytes: 0, on_out_of_memory: None }
+    }
+}
+
+impl fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { device_count, worker_count, memory_limit_bytes, on_out_of_memory } = self;
+        f.debug_struct("ClientOptions")
+            .field("device_count", device_count)
+            .field("worker_count", worker_count)
+            .field("memory_limit_bytes", memory_limit_bytes)
+            .field("on_out_of_memory", &on_out_of_memory.is_some())
+            .finish()
     }
 }
 
@@ -45,7 +63,12 @@ impl Client {
         let device_count = in_range("device_count", options.device_count, 1, MAX_DEVICES)?;
         let thread_count = in_range("worker_count", options.worker_count, 0, MAX_WORKERS)?;
         let runner = ThreadPool::new(&ThreadPoolOptions { thread_count, name: "purlin".to_owned() })?;
-        Ok(Arc::new(Self { instance: Instance::open(backend, device_count, runner)? }))
+        let options = InstanceOptions {
+            device_count,
+            memory_limit_bytes: (options.memory_limit_bytes > 0).then_some(options.memory_limit_bytes),
+            out_of_memory: options.on_out_of_memory.clone(),
+        };
+        Ok(Arc::new(Self { instance: Instance::open(backend, options, runner)? }))
     }
 
     /// The backend's name, such as `"host"`.
@@ -125,7 +148,7 @@ mod tests {
     use crate::status::StatusCode;
 
     fn client(device_count: i32, worker_count: i32) -> StatusOr<Arc<Client>> {
-        Client::new(&ClientOptions { device_count, worker_count }, Arc::new(NullBackend::new()))
+        Client::new(&ClientOptions { device_count, worker_count, ..Default::default() }, Arc::new(NullBackend::new()))
     }
 
     #[test]
@@ -159,7 +182,7 @@ mod tests {
                 ids.push(space.id());
             }
         }
-        assert_eq!(ids, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(ids, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
     }
 
     #[test]
@@ -172,7 +195,7 @@ mod tests {
         }
         let error = client.devices()[1].memory_space("hbm").unwrap_err();
         assert_eq!(error.code(), StatusCode::NotFound);
-        assert_eq!(error.message(), "null:1 has no memory space 'hbm'; it has device, pinned_host");
+        assert_eq!(error.message(), "null:1 has no memory space 'hbm'; it has device, pinned_host, unpinned_host");
     }
 
     #[test]
@@ -192,7 +215,11 @@ mod tests {
             .collect();
         let description = client.describe();
         assert!(description.starts_with("platform null: 2 device(s)\n"), "{description}");
-        assert!(description.contains("memory in use: 200 bytes in device, 0 bytes in pinned_host\n"), "{description}");
+        assert!(
+            description
+                .contains("memory in use: 200 bytes in device, 0 bytes in pinned_host, 0 bytes in unpinned_host\n"),
+            "{description}"
+        );
         assert!(description.contains(&client.runner().describe()), "{description}");
     }
 
@@ -218,14 +245,16 @@ mod tests {
 
     #[test]
     fn a_device_that_does_not_open_is_an_error_of_the_client() {
-        let options = ClientOptions { device_count: 2, worker_count: 1 };
+        let options = ClientOptions { device_count: 2, worker_count: 1, ..Default::default() };
         let error = Client::new(&options, Arc::new(OneDevice)).unwrap_err();
         assert_eq!((error.code(), error.message()), (StatusCode::Unavailable, "device 1 fell off the bus"));
     }
 
     #[test]
     fn a_backend_without_copies_says_so() {
-        let client = Client::new(&ClientOptions { device_count: 1, worker_count: 1 }, Arc::new(OneDevice)).unwrap();
+        let client =
+            Client::new(&ClientOptions { device_count: 1, worker_count: 1, ..Default::default() }, Arc::new(OneDevice))
+                .unwrap();
         let error = crate::Buffer::from_slice(&[1_u8], &[1], &client.devices()[0].default_memory_space()).unwrap_err();
         assert_eq!(error.code(), StatusCode::Unimplemented);
         assert!(

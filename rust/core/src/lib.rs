@@ -18,6 +18,7 @@
 //! | [`stall`] | [`dump_stalls`], [`Watchdog`]: why nothing happens |
 //! | [`dtype`], [`shape`] | [`DType`], [`Shape`]: what arrays are made of |
 //! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
+//! | `arena` | the allocator's policy: blocks cut from extents, kept warm, limited, given back |
 //! | [`device`] | [`Device`], [`MemorySpace`]: where memory is, and its books |
 //! | [`raw_buffer`] | [`RawBuffer`]: bytes in a memory space |
 //! | [`buffer`] | [`Buffer`]: an array on a device |
@@ -36,6 +37,7 @@
 
 #![deny(unsafe_code)]
 
+mod arena;
 pub mod backend;
 pub mod buffer;
 pub mod client;
@@ -60,7 +62,7 @@ pub mod user_context;
 pub use backend::NullBackend;
 pub use buffer::{Buffer, HostBufferSemantics};
 pub use client::{Client, ClientOptions};
-pub use device::{Device, MemorySpace, MemoryStats};
+pub use device::{AllocOptions, Device, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, OomPolicy};
 pub use dtype::{DType, Element};
 pub use event::{
     AsyncValue, AsyncValueRef, CountDown, DefinitionStream, ErrorPolicy, Event, EventPromise, EventState, JoinOptions,
@@ -81,7 +83,7 @@ pub use exec::{
 };
 pub use future::{AlreadySet, Future, Joined, Promise, SharedPromise, future_on, join_futures, spawn, try_spawn};
 pub use label::Label;
-pub use raw_buffer::RawBuffer;
+pub use raw_buffer::{Mutability, RawBuffer, RawBufferPromise};
 pub use shape::Shape;
 #[cfg(not(any(loom, shuttle)))]
 pub use stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, dump_stalls, stalls};

@@ -2,13 +2,10 @@
 
 #![allow(unsafe_code, reason = "bytes are copied by address")]
 
-use std::any::Any;
 use std::ptr;
 
 use purlin::Status;
 use purlin::backend::{CopyEnds, CopyOperation, DeviceRange};
-
-use crate::memory::HostAllocation;
 
 /// Copies up to this size run inside the call if nothing is to be waited for: a hop to another thread would cost more.
 pub const INLINE_LIMIT_BYTES: usize = 64 << 10;
@@ -27,12 +24,11 @@ pub(crate) fn execute(operation: &CopyOperation) -> Result<(), Status> {
     Ok(())
 }
 
-/// The first byte of a range of one of our blocks.
+/// The first byte of a range of one of our extents.
 fn address(end: &DeviceRange) -> *mut u8 {
-    let allocation: &dyn Any = end.allocation();
-    let Some(block) = allocation.downcast_ref::<HostAllocation>() else {
+    let (extent, offset_bytes) = end.place();
+    let Some(base) = extent.host_address() else {
         unreachable!("core guarantees that both ends belong to the backend's own client")
     };
-    // SAFETY: core has checked that the range lies inside the block.
-    unsafe { block.address().as_ptr().add(end.range().offset_bytes()) }
+    base.as_ptr().wrapping_add(offset_bytes)
 }

@@ -1,7 +1,9 @@
 //! Purlin's host backend: real memory of this machine, any number of virtual devices.
 //!
-//! Every device has two memory spaces, `device` and `pinned_host`. Both are ordinary memory of the process: there is no
-//! hardware to pin it for, and the two names exist so that programs written for accelerators run here unchanged.
+//! Every device has three memory spaces, `device`, `pinned_host` and `unpinned_host`. All are ordinary memory of the process:
+//! there is no hardware to pin it for, and the names exist so that programs written for accelerators run here unchanged.
+//! Memory comes in huge pages where the kernel gives them, and stays warm until it has been idle for a while; an allocator of
+//! the user's ([`ByteSource`]) is asked for every block instead.
 //!
 //! A copy without unfinished dependencies and of at most [`INLINE_LIMIT_BYTES`] runs inside the call; others are tasks of
 //! the client's runner.
@@ -9,7 +11,13 @@
 #![deny(unsafe_code)]
 
 mod copy;
+mod extent;
 mod memory;
+#[cfg(purlin_asan)]
+mod poison;
+#[cfg(not(purlin_asan))]
+#[path = "poison_disabled.rs"]
+mod poison;
 mod source;
 
 use std::fmt;
@@ -19,26 +27,27 @@ use purlin::backend::{Backend, CopyOperation, CopySchedule, Memory};
 use purlin::{Event, StatusOr};
 
 pub use copy::INLINE_LIMIT_BYTES;
-pub use memory::ALIGNMENT_BYTES;
+pub use memory::{ALIGNMENT_BYTES, IMPORT_ALIGNMENT_BYTES};
 pub use source::{ByteSource, SystemSource};
 
 /// See the crate.
 #[derive(Clone)]
 pub struct HostBackend {
-    source: Arc<dyn ByteSource>,
+    source: Option<Arc<dyn ByteSource>>,
 }
 
 impl HostBackend {
-    /// A backend on the memory of the process's allocator.
+    /// A backend on memory of the system.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_source(Arc::new(SystemSource))
+        Self { source: None }
     }
 
-    /// A backend on memory from `source`, such as one that fails when a test wants it to.
+    /// A backend whose every block comes from `source` and goes back to it: an allocator of the user's, or one that fails
+    /// when a test wants it to.
     #[must_use]
     pub fn with_source(source: Arc<dyn ByteSource>) -> Self {
-        Self { source }
+        Self { source: Some(source) }
     }
 }
 
@@ -60,11 +69,11 @@ impl Backend for HostBackend {
     }
 
     fn memory_kinds(&self) -> &'static [&'static str] {
-        &["device", "pinned_host"]
+        &["device", "pinned_host", "unpinned_host"]
     }
 
     fn open_memory(&self, _device: usize, _kind: &'static str) -> StatusOr<Box<dyn Memory>> {
-        Ok(Box::new(memory::HostMemory::new(Arc::clone(&self.source))))
+        Ok(Box::new(memory::HostMemory::new(self.source.clone())))
     }
 
     fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {

@@ -1,4 +1,4 @@
-//! Where the bytes come from: a door, so that a caching allocator can stand behind it, and tests can make it fail.
+//! An allocator of the user's: a door, behind which tests can make it fail, too.
 
 #![allow(unsafe_code, reason = "memory is taken from and given to an allocator by address")]
 

@@ -33,6 +33,11 @@ impl Fixture {
         new_client(&(self.make)())
     }
 
+    /// A client that belongs to the case alone, made as `options` say.
+    pub(crate) fn client_with(&self, options: &ClientOptions) -> Arc<Client> {
+        Client::new(options, (self.make)()).expect("the backend opens its devices")
+    }
+
     pub(crate) fn device(&self, id: i32) -> Device {
         self.client.lookup_device(id).expect("a fixture's client has three devices")
     }
@@ -97,7 +102,7 @@ pub(crate) struct Occupied {
 }
 
 fn new_client(backend: &Arc<dyn Backend>) -> Arc<Client> {
-    let options = ClientOptions { device_count: 3, worker_count: 2 };
+    let options = ClientOptions { device_count: 3, worker_count: 2, ..Default::default() };
     Client::new(&options, Arc::clone(backend)).expect("the backend opens three devices")
 }
 

@@ -7,12 +7,16 @@
 //! A backend that cannot pass a case lists it with the reason. Such a case is run all the same: when it passes, the test
 //! fails and says that the list is out of date; so a gap cannot outlive its reason.
 
+mod allocation;
 mod buffer;
 mod buffer_delete;
+mod channel;
 mod copy;
 mod copy_order;
+mod copy_range;
 mod failure;
 mod fixture;
+mod foreign;
 mod host_copy;
 mod lifetime;
 mod memory;
@@ -47,6 +51,41 @@ macro_rules! for_each_case {
                 a_slice_past_the_end_is_out_of_range
                 the_books_survive_many_threads
             }
+            allocation {
+                a_space_with_a_limit_lends_that_much
+                alignment_is_what_was_asked_for
+                the_error_says_who_holds_the_memory
+                a_report_tells_what_pending_work_holds
+                memory_after_an_event_comes_with_it
+                memory_after_a_failed_event_never_comes
+                memory_after_an_event_may_still_be_short
+                an_allocation_waits_for_what_is_freed
+                the_first_to_wait_is_served_first
+                who_gives_up_waiting_lets_others_pass
+                waiting_for_what_can_never_come_fails_at_once
+                many_threads_wait_for_one_another
+                the_hook_is_asked_to_free_something
+                trimming_gives_memory_back
+            }
+            channel {
+                a_channel_has_a_size_and_no_memory
+                a_fulfilled_channel_is_the_other_buffer
+                an_allocated_channel_has_memory_of_its_own
+                memory_that_does_not_fit_is_refused_and_the_promise_stays
+                a_failed_channel_fails_what_waits_for_it
+                a_dropped_promise_fails_its_channel
+                channels_of_channels_follow
+                a_channel_without_memory_is_exhausted
+                a_channel_may_be_fulfilled_after_its_reader_has_gone
+            }
+            foreign {
+                imported_memory_is_used_in_place
+                imported_memory_is_not_in_the_books
+                the_last_use_releases_imported_memory_once
+                read_only_memory_is_not_written
+                what_cannot_be_imported_is_named_and_not_released
+                a_release_that_panics_harms_nobody
+            }
             copy {
                 bytes_come_back
                 parts_go_where_they_should
@@ -72,6 +111,14 @@ macro_rules! for_each_case {
                 a_copy_may_be_asked_for_by_a_waiter
                 a_copy_may_be_asked_for_by_a_task
                 a_waiter_sees_the_bytes
+            }
+            copy_range {
+                parts_are_copied_to_parts
+                parts_of_one_buffer_may_overlap
+                a_part_past_either_end_is_out_of_range
+                a_part_waits_for_its_dependencies
+                slices_come_together_or_not_at_all
+                memory_is_kept_until_the_event
             }
             failure {
                 copies_past_the_end_are_out_of_range

@@ -8,40 +8,51 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Allocation, ByteRange};
+use super::{ByteRange, Extent};
 use crate::event::{Event, EventPromise};
 use crate::status::Status;
 
-/// Memory as the rooms above keep it: the backend's allocation together with its books. Written as the name of its
-/// memory space, such as `host:0/device`.
+/// Memory as the rooms above keep it: a piece of an extent together with its books. Written as the name of its memory
+/// space, such as `host:0/device`.
 pub(crate) trait Block: Send + Sync + fmt::Display {
-    /// What the backend handed out.
-    fn allocation(&self) -> &dyn Allocation;
+    /// The extent in which it lies, and where it begins there. Only once the memory is there.
+    fn place(&self) -> (&dyn Extent, usize);
+
+    /// A copy begins, or ends, to need it.
+    fn count_use(&self, begins: bool);
 }
 
-/// A range inside an allocation, which it keeps alive.
-#[derive(Clone)]
+/// A range inside a block, which it keeps alive.
 pub struct DeviceRange {
     block: Arc<dyn Block>,
     range: ByteRange,
 }
 
 impl DeviceRange {
-    /// `range` lies inside the allocation of `block`.
+    /// `range` lies inside `block`.
     pub(crate) fn new(block: Arc<dyn Block>, range: ByteRange) -> Self {
+        block.count_use(true);
         Self { block, range }
     }
 
-    /// What the backend handed out; of a type of its own, see [`Allocation`]'s `Any`.
+    /// The extent in which the bytes lie, of a type of its own (see [`Extent`]'s `Any`), and where they begin there.
+    /// Only after the copy's dependencies: before, the memory may not be there yet.
     #[must_use]
-    pub fn allocation(&self) -> &dyn Allocation {
-        self.block.allocation()
+    pub fn place(&self) -> (&dyn Extent, usize) {
+        let (extent, offset_bytes) = self.block.place();
+        (extent, offset_bytes + self.range.offset_bytes())
     }
 
-    /// The bytes meant, inside [`allocation`](Self::allocation).
+    /// How many bytes.
     #[must_use]
-    pub fn range(&self) -> ByteRange {
-        self.range
+    pub fn size_bytes(&self) -> usize {
+        self.range.size_bytes()
+    }
+}
+
+impl Drop for DeviceRange {
+    fn drop(&mut self) {
+        self.block.count_use(false);
     }
 }
 
@@ -117,10 +128,10 @@ impl CopyOperation {
     /// The host end, if there is one, is as long as the device end; two device ends are equally long; no end is empty.
     pub(crate) fn new(ends: CopyEnds) -> Self {
         let size_bytes = match &ends {
-            CopyEnds::FromHost(_, device) | CopyEnds::ToHost(device, _) => device.range().size_bytes(),
+            CopyEnds::FromHost(_, device) | CopyEnds::ToHost(device, _) => device.size_bytes(),
             CopyEnds::Between(source, destination) => {
-                let size_bytes = source.range().size_bytes();
-                assert_eq!(size_bytes, destination.range().size_bytes(), "RawBuffer::copy_to makes both ends equal");
+                let size_bytes = source.size_bytes();
+                assert_eq!(size_bytes, destination.size_bytes(), "RawBuffer::copy_to makes both ends equal");
                 size_bytes
             }
         };

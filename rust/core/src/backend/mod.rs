@@ -9,8 +9,8 @@
 //!
 //! # Lifetimes
 //! Core calls [`Backend::open_memory`] once per device and kind while the client is made, and drops the [`Memory`] with
-//! the client. An [`Allocation`] is dropped once, on any thread, when no handle and no copy in flight refers to it any
-//! more; its drop is the release of the memory. Core keeps the books (bytes in use, peak) around both.
+//! the client. Memory is mapped in [`Extent`]s, which core cuts into blocks, keeps warm and counts (`arena`); an extent is
+//! dropped once, on any thread, when no block of it is used by a handle or a copy in flight, and its drop unmaps it.
 //!
 //! # Order
 //! A copy begins after all of its dependencies and completes its event once. Two copies that no event orders may run at
@@ -39,6 +39,7 @@ mod test_operation;
 
 use std::any::Any;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 pub(crate) use copy::Block;
 pub use copy::{CopyEnds, CopyOperation, DeviceRange, HostDestination, HostSource, PromisedCopy};
@@ -78,18 +79,73 @@ pub trait Backend: Send + Sync {
     }
 }
 
+/// What is to be known of a kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryProperties {
+    /// Every block begins at a multiple of this, a power of two, at least 64.
+    pub alignment_bytes: usize,
+    /// Memory of somebody else's can be imported if it begins at a multiple of this power of two.
+    pub import_alignment_bytes: usize,
+    /// Extents are multiples of this, unless a limit or a block of its own asks for less; smaller parts of them cannot be
+    /// given back. A multiple of `alignment_bytes`.
+    pub granule_bytes: usize,
+    /// Whether blocks are cut from extents that stay mapped, or each block is an extent.
+    pub caching: bool,
+}
+
+impl Default for MemoryProperties {
+    fn default() -> Self {
+        Self { alignment_bytes: 64, import_alignment_bytes: 16, granule_bytes: 4096, caching: true }
+    }
+}
+
 /// One kind of memory of one device.
 pub trait Memory: Send + Sync {
-    /// New memory of `size_bytes` (0 is allowed), aligned to at least 64 bytes, contents unspecified.
+    /// The same at every call.
+    fn properties(&self) -> MemoryProperties {
+        MemoryProperties::default()
+    }
+
+    /// New memory of `size_bytes` (never 0) that begins at a multiple of `alignment_bytes` (a power of two, not less than
+    /// that of the [properties](Self::properties)), contents unspecified. Core asks from one thread at a time where it
+    /// keeps extents mapped, and holds a lock meanwhile.
     ///
     /// # Errors
     /// `ResourceExhausted` with the reason; core adds size, space and use. Never aborts, however large the size.
-    fn allocate(&self, size_bytes: usize) -> StatusOr<Box<dyn Allocation>>;
+    fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>>;
+
+    /// Memory of somebody else's, as an extent: `size_bytes` (never 0) at `address`, which is aligned as the properties
+    /// say. Its owner keeps it for as long as the extent lives. Its drop releases nothing but what this call made.
+    ///
+    /// # Errors
+    /// Why not; the default has `Unimplemented`.
+    fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
+        Err(Status::unimplemented(format!("this memory cannot import the {size_bytes} bytes at {address:#x}")))
+    }
 }
 
-/// Memory that was handed out. Dropping it gives it back.
-pub trait Allocation: Any + Send + Sync {
-    /// Address of the first byte if the host can reach it. Readable and writable for as many bytes as were asked for,
-    /// until the allocation is dropped.
+/// Memory from which blocks are cut. Dropping it unmaps it.
+pub trait Extent: Any + Send + Sync {
+    /// Of the first byte, as the device sees it.
+    fn address(&self) -> usize;
+
+    /// Address of the first byte if the host can reach it. Readable and writable for as many bytes as the extent has, until it
+    /// is dropped.
     fn host_address(&self) -> Option<NonNull<u8>>;
+
+    /// Somebody begins to use `size_bytes` at `offset_bytes`. For backends that watch who reads what.
+    fn handed_out(&self, offset_bytes: usize, size_bytes: usize) {
+        let _ = (offset_bytes, size_bytes);
+    }
+
+    /// Nobody uses them any more.
+    fn given_back(&self, offset_bytes: usize, size_bytes: usize) {
+        let _ = (offset_bytes, size_bytes);
+    }
+
+    /// Nobody needs the contents of that range, nor will soon: its pages may go back to the system. They are there again,
+    /// with unspecified contents, when they are touched.
+    fn discard(&self, offset_bytes: usize, size_bytes: usize) {
+        let _ = (offset_bytes, size_bytes);
+    }
 }

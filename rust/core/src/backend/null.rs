@@ -7,7 +7,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{Allocation, Backend, CopyEnds, CopyOperation, CopySchedule, Memory};
+use super::{Backend, CopyEnds, CopyOperation, CopySchedule, Extent, Memory};
 use crate::event::Event;
 use crate::status::{Status, StatusOr};
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +36,7 @@ impl Backend for NullBackend {
     }
 
     fn memory_kinds(&self) -> &'static [&'static str] {
-        &["device", "pinned_host"]
+        &["device", "pinned_host", "unpinned_host"]
     }
 
     fn open_memory(&self, _device: usize, _kind: &'static str) -> StatusOr<Box<dyn Memory>> {
@@ -64,35 +64,44 @@ struct NullMemory {
 }
 
 impl Memory for NullMemory {
-    fn allocate(&self, size_bytes: usize) -> StatusOr<Box<dyn Allocation>> {
+    fn map(&self, size_bytes: usize, _alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
         // Relaxed: the counter publishes nothing but itself.
         let taken = self.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used_bytes| {
             used_bytes.checked_add(size_bytes).filter(|&sum| sum <= CAPACITY_BYTES)
         });
         match taken {
-            Ok(_) => Ok(Box::new(NullAllocation { size_bytes, used_bytes: Arc::clone(&self.used_bytes) })),
+            Ok(_) => Ok(Arc::new(NullExtent { size_bytes, used_bytes: Arc::clone(&self.used_bytes) })),
             Err(_) => {
                 Err(Status::resource_exhausted(format!("the null backend lends {CAPACITY_BYTES} bytes per space")))
             }
         }
     }
+
+    fn import(&self, _address: usize, _size_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
+        Ok(Arc::new(NullExtent { size_bytes: 0, used_bytes: Arc::clone(&self.used_bytes) }))
+    }
 }
 
 /// A line in the books of a [`NullMemory`]; dropping it strikes it out.
-struct NullAllocation {
+struct NullExtent {
     size_bytes: usize,
     used_bytes: Arc<AtomicUsize>,
 }
 
-impl Allocation for NullAllocation {
+impl Extent for NullExtent {
+    /// All extents are nowhere.
+    fn address(&self) -> usize {
+        0
+    }
+
     fn host_address(&self) -> Option<NonNull<u8>> {
         None
     }
 }
 
-impl Drop for NullAllocation {
+impl Drop for NullExtent {
     fn drop(&mut self) {
-        // Relaxed: as in allocate().
+        // Relaxed: as in map().
         self.used_bytes.fetch_sub(self.size_bytes, Ordering::Relaxed);
     }
 }
@@ -105,11 +114,10 @@ mod tests {
     #[test]
     fn memory_is_lent_up_to_the_limit_and_taken_back() {
         let memory = NullBackend::new().open_memory(0, "device").unwrap();
-        let all = memory.allocate(CAPACITY_BYTES).unwrap();
-        assert!(memory.allocate(0).is_ok());
-        assert_eq!(memory.allocate(1).err().unwrap().code(), StatusCode::ResourceExhausted);
+        let all = memory.map(CAPACITY_BYTES, 64).unwrap();
+        assert_eq!(memory.map(1, 64).err().unwrap().code(), StatusCode::ResourceExhausted);
         drop(all);
-        assert!(memory.allocate(1).is_ok());
-        assert!(memory.allocate(usize::MAX).is_err());
+        assert!(memory.map(1, 64).is_ok());
+        assert!(memory.map(usize::MAX, 64).is_err());
     }
 }

@@ -7,17 +7,26 @@
 
 use std::sync::Arc;
 
-use super::stats::Ledger;
-use crate::backend::{Backend, Memory};
+use super::block::MemoryBlock;
+use super::decay::Decay;
+use super::report::MemoryReport;
+use super::waiting::Waiting;
+use crate::arena::Arena;
+use crate::backend::Backend;
 use crate::exec::ThreadPool;
 use crate::status::StatusOr;
 
 /// One kind of memory of one device.
 pub(super) struct Space {
     pub(super) kind: &'static str,
-    pub(super) memory: Box<dyn Memory>,
-    pub(super) ledger: Ledger,
+    pub(super) arena: Arena<MemoryBlock>,
+    /// Allocations that wait for others to be freed.
+    pub(super) waiting: Waiting,
+    pub(super) decay: Decay,
 }
+
+/// Called when memory is short; true if it may have freed some.
+pub type MemoryHook = Arc<dyn Fn(&MemoryReport) -> bool + Send + Sync>;
 
 /// See the module. Fields are dropped in this order.
 pub(crate) struct Instance {
@@ -25,21 +34,33 @@ pub(crate) struct Instance {
     /// Device by device, each with all kinds of the backend: space `k` of device `d` stands at `d * kinds + k`.
     spaces: Box<[Space]>,
     device_count: usize,
+    out_of_memory: Option<MemoryHook>,
     backend: Arc<dyn Backend>,
 }
 
+/// What an instance is made of.
+pub(crate) struct InstanceOptions {
+    pub(crate) device_count: usize,
+    /// Of each memory space; `None`: no limit.
+    pub(crate) memory_limit_bytes: Option<usize>,
+    pub(crate) out_of_memory: Option<MemoryHook>,
+}
+
 impl Instance {
-    /// Opens the memories of `device_count` devices.
+    /// Opens the memories of all devices.
     ///
     /// # Errors
     /// The backend's, if it cannot open one of them.
-    pub(crate) fn open(backend: Arc<dyn Backend>, device_count: usize, runner: ThreadPool) -> StatusOr<Arc<Self>> {
+    pub(crate) fn open(backend: Arc<dyn Backend>, options: InstanceOptions, runner: ThreadPool) -> StatusOr<Arc<Self>> {
+        let InstanceOptions { device_count, memory_limit_bytes, out_of_memory } = options;
         let kinds = backend.memory_kinds();
-        let spaces = (0..device_count)
-            .flat_map(|device| kinds.iter().map(move |&kind| (device, kind)))
-            .map(|(device, kind)| Ok(Space { kind, memory: backend.open_memory(device, kind)?, ledger: Ledger::new() }))
-            .collect::<StatusOr<_>>()?;
-        Ok(Arc::new(Self { runner, spaces, device_count, backend }))
+        let open = |(device, kind)| {
+            let arena = Arena::new(backend.open_memory(device, kind)?, memory_limit_bytes);
+            Ok(Space { kind, arena, waiting: Waiting::new(), decay: Decay::new() })
+        };
+        let spaces = (0..device_count).flat_map(|device| kinds.iter().map(move |&kind| (device, kind))).map(open);
+        let spaces = spaces.collect::<StatusOr<_>>()?;
+        Ok(Arc::new(Self { runner, spaces, device_count, out_of_memory, backend }))
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {
@@ -52,6 +73,10 @@ impl Instance {
 
     pub(crate) fn device_count(&self) -> usize {
         self.device_count
+    }
+
+    pub(super) fn out_of_memory(&self) -> Option<&MemoryHook> {
+        self.out_of_memory.as_ref()
     }
 
     pub(super) fn spaces(&self) -> &[Space] {

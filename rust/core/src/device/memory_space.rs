@@ -1,11 +1,21 @@
-//! A kind of memory of one device, and the blocks that are allocated there.
+//! A kind of memory of one device, and how blocks of it are asked for.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Device, Instance, MemoryStats};
-use crate::backend::{Allocation, Block};
-use crate::status::{Status, StatusOr};
+use super::alloc_options::{AllocOptions, OomPolicy};
+use super::block::{Backing, MemoryBlock, Tag};
+use super::instance::Space;
+use super::report::{MEMORY_REPORT_TYPE_URL, MemoryReport};
+use super::waiting::{Entry, not_wanted};
+use super::{Device, Instance};
+use crate::arena::{MemoryStats, Piece, Shortage};
+use crate::backend::{Memory, MemoryProperties};
+use crate::event::{Event, EventPromise};
+use crate::status::{SourceLocation, Status, StatusCode, StatusOr};
+
+/// The largest alignment that can be asked for.
+const LARGEST_ALIGNMENT_BYTES: usize = 1 << 30;
 
 /// A handle to one kind of memory of one device; it keeps its client alive. Equal if it is the same space of the same
 /// client.
@@ -31,7 +41,7 @@ impl MemorySpace {
     /// The backend's name for the kind, such as `"device"` or `"pinned_host"`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        self.instance.spaces()[self.index].kind
+        self.space().kind
     }
 
     /// The device it belongs to.
@@ -43,7 +53,7 @@ impl MemorySpace {
     /// What is allocated here now, and was at most.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
-        self.instance.spaces()[self.index].ledger.read()
+        self.space().arena.stats()
     }
 
     /// True if `other` belongs to the same client.
@@ -60,21 +70,180 @@ impl MemorySpace {
         self.index / self.instance.kind_count()
     }
 
-    /// New memory, entered into the books for as long as it lives.
+    /// Who holds the memory of this space now.
+    #[must_use]
+    pub fn report(&self) -> MemoryReport {
+        MemoryReport::of(self.space(), self.to_string(), None)
+    }
+
+    /// Gives back to the system what is kept for later allocations, at once; without this, it goes after ten seconds.
+    pub fn trim(&self) {
+        self.space().arena.trim(0);
+    }
+
+    /// The peak of [`stats`](Self::stats) begins anew at what is in use now.
+    pub fn clear_peak(&self) {
+        self.space().arena.clear_peak();
+    }
+
+    /// Every allocation begins at a multiple of this.
+    #[must_use]
+    pub fn alignment_bytes(&self) -> usize {
+        self.properties().alignment_bytes
+    }
+
+    pub(crate) fn properties(&self) -> &MemoryProperties {
+        self.space().arena.properties()
+    }
+
+    pub(crate) fn memory(&self) -> &dyn Memory {
+        self.space().arena.memory()
+    }
+
+    fn space(&self) -> &Space {
+        &self.instance.spaces()[self.index]
+    }
+
+    /// New memory, entered into the books for as long as it lives; pending if it has to wait for something.
     ///
     /// # Errors
-    /// The backend's, with size, space and use added.
-    pub(crate) fn allocate(&self, size_bytes: usize) -> StatusOr<Arc<MemoryBlock>> {
-        let space = &self.instance.spaces()[self.index];
-        let allocation = space.memory.allocate(size_bytes).map_err(|reason| {
-            let in_use = space.ledger.read().bytes_in_use;
-            Status::new(
-                reason.code(),
-                format!("cannot allocate {size_bytes} bytes in {self} ({in_use} bytes in use): {}", reason.message()),
-            )
-        })?;
-        space.ledger.charge(size_bytes as u64);
-        Ok(Arc::new(MemoryBlock { allocation, charge: Charge { space: self.clone(), size_bytes } }))
+    /// `InvalidArgument`: an alignment that is no power of two up to 1 GiB. `ResourceExhausted`: a report of who holds the
+    /// memory, also as the payload [`MEMORY_REPORT_TYPE_URL`](super::MEMORY_REPORT_TYPE_URL). What `options.after` failed
+    /// with, if it has.
+    pub(crate) fn allocate(
+        &self,
+        size_bytes: usize,
+        options: &AllocOptions,
+        place: SourceLocation,
+    ) -> StatusOr<Arc<MemoryBlock>> {
+        let alignment_bytes = options.alignment_bytes.max(1);
+        if !alignment_bytes.is_power_of_two() || alignment_bytes > LARGEST_ALIGNMENT_BYTES {
+            return Err(Status::invalid_argument(format!(
+                "alignment_bytes is {alignment_bytes}; it must be a power of two up to {LARGEST_ALIGNMENT_BYTES}"
+            )));
+        }
+        let tag = Tag::new(options.label, place);
+        match &options.after {
+            Some(after) if !after.is_ready() => {
+                Ok(self.allocate_after(after, size_bytes, alignment_bytes, options.oom, tag))
+            }
+            Some(after) if !after.error().ok() => Err(after.error()),
+            _ => self.allocate_now(size_bytes, alignment_bytes, options.oom, tag),
+        }
+    }
+
+    fn allocate_now(
+        &self,
+        size_bytes: usize,
+        alignment_bytes: usize,
+        oom: OomPolicy,
+        tag: Tag,
+    ) -> StatusOr<Arc<MemoryBlock>> {
+        let block = MemoryBlock::new(self.clone(), size_bytes, true, tag);
+        match self.fill(&block, alignment_bytes, oom) {
+            Ok(()) => Ok(block),
+            Err(shortage) if oom == OomPolicy::Wait && self.is_worth_waiting(size_bytes, &shortage) => {
+                let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
+                self.wait_for_memory(&block, alignment_bytes, promise);
+                Ok(block)
+            }
+            Err(shortage) => Err(self.exhausted(size_bytes, shortage)),
+        }
+    }
+
+    /// The promise goes with the event's waiter: if the event never happens, it tells.
+    fn allocate_after(
+        &self,
+        after: &Event,
+        size_bytes: usize,
+        alignment_bytes: usize,
+        oom: OomPolicy,
+        tag: Tag,
+    ) -> Arc<MemoryBlock> {
+        let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
+        let weak = Arc::downgrade(&block);
+        after.on_ready(move |status| {
+            let Some(block) = weak.upgrade() else { return not_wanted(&promise) };
+            if !status.ok() {
+                promise.set_error(status.clone());
+                return;
+            }
+            let space = block.memory_space();
+            match space.fill(&block, alignment_bytes, oom) {
+                Ok(()) => _ = promise.set_ready(),
+                Err(shortage) if oom == OomPolicy::Wait && space.is_worth_waiting(size_bytes, &shortage) => {
+                    space.wait_for_memory(&block, alignment_bytes, promise);
+                }
+                Err(shortage) => _ = promise.set_error(space.exhausted(size_bytes, shortage)),
+            }
+        });
+        block
+    }
+
+    /// Looks for memory for `block`, with the client's hook's help if `oom` says so.
+    pub(crate) fn fill(
+        &self,
+        block: &Arc<MemoryBlock>,
+        alignment_bytes: usize,
+        oom: OomPolicy,
+    ) -> Result<(), Shortage> {
+        let arena = &self.space().arena;
+        loop {
+            let shortage = match arena.allocate(block.size_bytes(), alignment_bytes, block) {
+                Ok(piece) => {
+                    block.provide(Backing::Piece(piece));
+                    return Ok(());
+                }
+                Err(shortage) => shortage,
+            };
+            let hook = self.instance.out_of_memory().filter(|_| oom == OomPolicy::Retry);
+            let asked = (block.size_bytes(), shortage.to_string());
+            if !hook.is_some_and(|hook| hook(&MemoryReport::of(self.space(), self.to_string(), Some(asked)))) {
+                return Err(shortage);
+            }
+        }
+    }
+
+    /// False if nothing that is freed here could ever make room.
+    fn is_worth_waiting(&self, size_bytes: usize, shortage: &Shortage) -> bool {
+        match shortage {
+            Shortage::Limit => self.space().arena.fits_limit(size_bytes),
+            Shortage::Backend(_) => self.stats().bytes_in_use > 0,
+        }
+    }
+
+    fn wait_for_memory(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize, promise: EventPromise) {
+        self.space().waiting.push(Entry { block: Arc::downgrade(block), alignment_bytes, promise });
+        // What was freed since the attempt has not seen the entry.
+        self.serve_waiting();
+    }
+
+    pub(super) fn serve_waiting(&self) {
+        self.space().waiting.serve(&self.space().arena);
+    }
+
+    /// Takes the memory of a block back.
+    pub(super) fn give_back(&self, piece: Piece, size_bytes: usize) {
+        let space = self.space();
+        let is_large = space.arena.give_back(piece, size_bytes);
+        self.serve_waiting();
+        if is_large {
+            space.decay.arm(&self.instance, self.index, space.arena.warm_bytes());
+        }
+    }
+
+    /// The error of an allocation.
+    #[track_caller]
+    pub(crate) fn exhausted(&self, size_bytes: usize, shortage: Shortage) -> Status {
+        let code = match &shortage {
+            Shortage::Backend(reason) => reason.code(),
+            Shortage::Limit => StatusCode::ResourceExhausted,
+        };
+        let report = MemoryReport::of(self.space(), self.to_string(), Some((size_bytes, shortage.to_string())));
+        tracing::warn!(target: "purlin", %report, "out of memory");
+        let mut status = Status::new(code, report.to_string());
+        status.set_payload(MEMORY_REPORT_TYPE_URL, report.to_json().as_bytes());
+        status
     }
 }
 
@@ -96,42 +265,5 @@ impl fmt::Display for MemorySpace {
 impl fmt::Debug for MemorySpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-/// Memory that lives as long as a handle or a copy in flight refers to it. The allocation goes first, then its charge.
-pub(crate) struct MemoryBlock {
-    allocation: Box<dyn Allocation>,
-    charge: Charge,
-}
-
-impl MemoryBlock {
-    /// Where it is.
-    pub(crate) fn memory_space(&self) -> &MemorySpace {
-        &self.charge.space
-    }
-}
-
-impl Block for MemoryBlock {
-    fn allocation(&self) -> &dyn Allocation {
-        &*self.allocation
-    }
-}
-
-impl fmt::Display for MemoryBlock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.charge.space.fmt(f)
-    }
-}
-
-/// An entry in the books of a memory space; dropping it strikes it out.
-struct Charge {
-    space: MemorySpace,
-    size_bytes: usize,
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.space.instance.spaces()[self.space.index].ledger.release(self.size_bytes as u64);
     }
 }

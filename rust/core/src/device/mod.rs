@@ -1,16 +1,29 @@
 //! Devices and their memory spaces. Both belong to a client, and their handles keep it alive.
 
+mod alloc_options;
+mod block;
+#[cfg(not(any(loom, shuttle)))]
+mod decay;
+#[cfg(any(loom, shuttle))]
+#[path = "decay_model.rs"]
+mod decay;
 mod instance;
 mod memory_space;
-mod stats;
+mod report;
+mod waiting;
 
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use instance::Instance;
-pub(crate) use memory_space::MemoryBlock;
+pub use alloc_options::{AllocOptions, OomPolicy};
+pub use block::Release;
+pub(crate) use block::{Backing, Imported, MemoryBlock, Tag};
+pub use instance::MemoryHook;
+pub(crate) use instance::{Instance, InstanceOptions};
 pub use memory_space::MemorySpace;
-pub use stats::MemoryStats;
+pub use report::{MEMORY_REPORT_TYPE_URL, MemoryHolder, MemoryReport};
+
+pub use crate::arena::MemoryStats;
 
 use crate::status::{Status, StatusOr};
 

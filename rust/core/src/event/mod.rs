@@ -307,7 +307,7 @@ impl EventPromise {
 
     /// As [`new`](Self::new), for a caller at `place`.
     #[inline]
-    fn new_at(label: impl Into<Label>, place: SourceLocation) -> Self {
+    pub(crate) fn new_at(label: impl Into<Label>, place: SourceLocation) -> Self {
         // SAFETY: a Label is a static string with a NUL; the new event's one reference becomes ours.
         Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place)) })
     }

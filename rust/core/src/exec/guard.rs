@@ -8,7 +8,7 @@ use crate::label::Label;
 
 /// Calls `f`; false if it panicked. The panic hook has then told the place and the message; this tells whose code it was,
 /// on stderr and to whoever listens to `tracing`.
-pub(super) fn contained(what: &str, label: impl FnOnce() -> Label, f: impl FnOnce()) -> bool {
+pub(crate) fn contained(what: &str, label: impl FnOnce() -> Label, f: impl FnOnce()) -> bool {
     // Unwind safety: what `f` borrows is either given up by the caller or left as a panic of its owner left it.
     let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else { return true };
     let (label, message) = (label(), message(&*payload));

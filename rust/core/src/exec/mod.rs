@@ -25,7 +25,7 @@ mod deque;
 pub mod elastic_pool;
 mod fork;
 mod fork_join;
-mod guard;
+pub(crate) mod guard;
 mod idle;
 mod injector;
 pub mod inline;

@@ -101,7 +101,11 @@ fn who_hears_of_the_drain_sees_no_backlog() {
     }
     let mut expected = vec![true; 1 + BATCH];
     expected.extend([false, false]);
-    assert_eq!(*seen.lock(), expected, "before it ran, in each task, after the batch of tasks, and when it had drained");
+    assert_eq!(
+        *seen.lock(),
+        expected,
+        "before it ran, in each task, after the batch of tasks, and when it had drained"
+    );
 }
 
 #[test]

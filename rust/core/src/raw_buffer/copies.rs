@@ -1,32 +1,15 @@
-//! Untyped bytes in a memory space.
-//!
-//! A [`RawBuffer`] is a range of a block of memory; clones and slices share the block, and the last of them, or the last
-//! copy in flight, frees it. Copies are asynchronous and return an [`Event`]. A copy begins after all of its dependencies;
-//! if one fails, nothing is copied and the event has that error. Copies that touch the same bytes are not ordered among
-//! themselves: say so with dependencies. A copy of 0 bytes copies nothing and completes when its dependencies have.
+//! Copies of raw bytes, checked: between host and device, and between devices.
 
 #![allow(unsafe_code, reason = "copies read and write host memory by address")]
 
-use std::fmt;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::RawBuffer;
 use crate::backend::{
     Block, ByteRange, CopyEnds, CopyOperation, CopySchedule, DeviceRange, HostDestination, HostSource,
 };
-use crate::device::{MemoryBlock, MemorySpace};
 use crate::event::{Event, when_all};
 use crate::status::{Status, StatusOr};
-
-/// A reference to a range of device memory; it keeps the memory and the client alive.
-///
-/// Its bytes are reached through events and raw addresses only, never as a Rust reference; so whoever writes them promises
-/// that nobody else uses them meanwhile. That is what the `unsafe` methods ask for.
-#[derive(Clone)]
-pub struct RawBuffer {
-    block: Arc<MemoryBlock>,
-    range: ByteRange,
-}
 
 /// What a copy waits for, and whether its caller then waits for it.
 #[derive(Clone, Copy)]
@@ -36,46 +19,9 @@ pub(crate) struct CopyOrder<'a> {
 }
 
 impl RawBuffer {
-    /// New memory of `size_bytes` (0 is allowed), aligned to at least 64 bytes, contents unspecified.
-    ///
-    /// # Errors
-    /// `ResourceExhausted`, naming size, space and use.
-    pub fn allocate(memory_space: &MemorySpace, size_bytes: usize) -> StatusOr<Self> {
-        Ok(Self { block: memory_space.allocate(size_bytes)?, range: ByteRange::all(size_bytes) })
-    }
-
-    /// Size of this range in bytes.
-    #[must_use]
-    pub fn size_bytes(&self) -> usize {
-        self.range.size_bytes()
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn memory_space(&self) -> MemorySpace {
-        self.block.memory_space().clone()
-    }
-
-    /// Address of the first byte if the host can reach the memory. Valid while a reference to the memory lives; reading
-    /// and writing through it is ordered by events only.
-    #[must_use]
-    pub fn host_pointer(&self) -> Option<NonNull<u8>> {
-        let base = self.block.allocation().host_address()?;
-        NonNull::new(base.as_ptr().wrapping_add(self.range.offset_bytes()))
-    }
-
-    /// The bytes `[offset_bytes, offset_bytes + size_bytes)` of this range, sharing the memory.
-    ///
-    /// # Errors
-    /// `OutOfRange`, naming the three numbers, unless `offset_bytes + size_bytes <= self.size_bytes()`.
-    pub fn slice(&self, offset_bytes: usize, size_bytes: usize) -> StatusOr<Self> {
-        let range = self.range.slice(offset_bytes, size_bytes).map_err(|error| self.named(&error))?;
-        Ok(Self { block: Arc::clone(&self.block), range })
-    }
-
     /// Copies `size_bytes` from `source` to this buffer at `offset_bytes`.
     ///
-    /// The event fails with `InvalidArgument` (null source, size > 0), `OutOfRange`, a dependency's error, or `Cancelled`
+    /// The event fails with `InvalidArgument` (null source, size > 0; memory that may not be written), `OutOfRange`, a dependency's error, or `Cancelled`
     /// (the copy needed the client's runner, and that has shut down).
     ///
     /// # Safety
@@ -115,30 +61,82 @@ impl RawBuffer {
     /// Copies all of this buffer to the start of `destination`, in any memory space of the same client. Overlapping
     /// ranges of one allocation are copied as by memmove.
     ///
-    /// The event fails with `InvalidArgument` (`self.size_bytes() > destination.size_bytes()`, or another client's
-    /// buffer); other errors as [`copy_from_host`](Self::copy_from_host).
+    /// The event fails with `InvalidArgument` (`self.size_bytes() > destination.size_bytes()`, another client's buffer, or
+    /// a destination that may not be written); other errors as [`copy_from_host`](Self::copy_from_host).
     ///
     /// # Safety
     /// From the moment when the dependencies have happened until the event is terminal, nobody else writes the bytes
     /// that are copied from, and nobody else reads or writes those that are copied to.
     pub unsafe fn copy_to(&self, destination: &Self, dependencies: &[Event]) -> Event {
-        if !self.block.memory_space().same_client(destination.block.memory_space()) {
-            return Event::from_error(Status::invalid_argument(format!(
-                "cannot copy from {self:?} to {destination:?} of another client"
-            )));
-        }
-        let Ok(range) = destination.range.slice(0, self.size_bytes()) else {
+        if self.size_bytes() > destination.size_bytes() {
             return Event::from_error(Status::invalid_argument(format!(
                 "cannot copy {} bytes from {self:?} to {destination:?}, which holds {}",
                 self.size_bytes(),
                 destination.size_bytes()
             )));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_range_to(0, destination, 0, self.size_bytes(), dependencies) }
+    }
+
+    /// Copies `size_bytes` at `offset_bytes` of this buffer to `destination` at `destination_offset_bytes`, in any memory
+    /// space of the same client.
+    ///
+    /// The event fails with `OutOfRange`, naming the numbers, if either range does not lie within its buffer; with
+    /// `InvalidArgument` (another client's buffer, or a destination that may not be written); other errors as
+    /// [`copy_from_host`](Self::copy_from_host).
+    ///
+    /// # Safety
+    /// As [`copy_to`](Self::copy_to).
+    pub unsafe fn copy_range_to(
+        &self,
+        offset_bytes: usize,
+        destination: &Self,
+        destination_offset_bytes: usize,
+        size_bytes: usize,
+        dependencies: &[Event],
+    ) -> Event {
+        let ends = self.ranges(offset_bytes, destination, destination_offset_bytes, size_bytes);
+        let (from, to) = match ends {
+            Ok(ends) => ends,
+            Err(error) => return Event::from_error(error),
         };
-        if self.size_bytes() == 0 {
+        if size_bytes == 0 {
             return when_all(dependencies);
         }
-        let ends = CopyEnds::Between(self.device_range(self.range), destination.device_range(range));
-        self.copy(ends, CopyOrder { dependencies, caller_waits: false })
+        let ends = CopyEnds::Between(self.device_range(from), destination.device_range(to));
+        let order = CopyOrder { dependencies, caller_waits: false };
+        if destination.block.allocated().is_ready() && destination.block.allocated().error().ok() {
+            return self.copy(ends, order);
+        }
+        let dependencies = [dependencies, std::slice::from_ref(destination.block.allocated())].concat();
+        self.copy(ends, CopyOrder { dependencies: &dependencies, ..order })
+    }
+
+    /// Both ends of a copy, if the arguments make sense.
+    fn ranges(
+        &self,
+        offset_bytes: usize,
+        destination: &Self,
+        destination_offset_bytes: usize,
+        size_bytes: usize,
+    ) -> StatusOr<(ByteRange, ByteRange)> {
+        if !self.space().same_client(destination.space()) {
+            return Err(Status::invalid_argument(format!(
+                "cannot copy from {self:?} to {destination:?} of another client"
+            )));
+        }
+        destination.check_mutable()?;
+        let from = self.range.slice(offset_bytes, size_bytes).map_err(|error| self.named(&error))?;
+        let to = destination.range.slice(destination_offset_bytes, size_bytes);
+        Ok((from, to.map_err(|error| destination.named(&error))?))
+    }
+
+    fn check_mutable(&self) -> Result<(), Status> {
+        if self.is_mutable() {
+            return Ok(());
+        }
+        Err(Status::invalid_argument(format!("{self:?} may not be written: it was imported read-only")))
     }
 
     /// See [`copy_from_host`](Self::copy_from_host).
@@ -152,7 +150,8 @@ impl RawBuffer {
         size_bytes: usize,
         order: CopyOrder<'_>,
     ) -> Event {
-        let range = match self.host_copy_range(source.is_null(), offset_bytes, size_bytes) {
+        let range = self.host_copy_range(source.is_null(), offset_bytes, size_bytes);
+        let range = match self.check_mutable().and(range) {
             Ok(range) => range,
             Err(error) => return Event::from_error(error),
         };
@@ -198,8 +197,17 @@ impl RawBuffer {
         Ok(range)
     }
 
+    /// Waits for this end's memory too.
     fn copy(&self, ends: CopyEnds, order: CopyOrder<'_>) -> Event {
-        let instance = self.block.memory_space().instance();
+        if !(self.block.allocated().is_ready() && self.block.allocated().error().ok()) {
+            let dependencies = [order.dependencies, std::slice::from_ref(self.block.allocated())].concat();
+            return self.start(ends, CopyOrder { dependencies: &dependencies, ..order });
+        }
+        self.start(ends, order)
+    }
+
+    fn start(&self, ends: CopyEnds, order: CopyOrder<'_>) -> Event {
+        let instance = self.space().instance();
         let schedule = CopySchedule {
             dependencies: order.dependencies,
             runner: instance.runner(),
@@ -208,19 +216,7 @@ impl RawBuffer {
         instance.backend().copy(CopyOperation::new(ends), &schedule)
     }
 
-    fn device_range(&self, range: ByteRange) -> DeviceRange {
+    pub(super) fn device_range(&self, range: ByteRange) -> DeviceRange {
         DeviceRange::new(Arc::clone(&self.block) as Arc<dyn Block>, range)
-    }
-
-    /// `error`, with this buffer's place in front.
-    fn named(&self, error: &Status) -> Status {
-        Status::new(error.code(), format!("in {}: {}", self.block, error.message()))
-    }
-}
-
-/// `RawBuffer([4, 12) in host:0/device)`
-impl fmt::Debug for RawBuffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RawBuffer({:?} in {})", self.range, self.block)
     }
 }

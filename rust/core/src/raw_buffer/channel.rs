@@ -1,0 +1,109 @@
+//! Buffers whose memory somebody provides later, once: a channel for memory.
+//!
+//! States: open, then there (fulfilled with memory of another buffer, or allocated) or failed, by the one
+//! [`RawBufferPromise`]; dropping that fails the buffer, so who waits for the memory is told in any case.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::RawBuffer;
+use crate::device::{AllocOptions, Backing, MemoryBlock, MemorySpace, OomPolicy, Tag};
+use crate::event::EventPromise;
+use crate::status::{SourceLocation, Status};
+
+/// The right and the duty to provide the memory of a buffer from [`RawBuffer::channel`]. Dropping it fails the buffer.
+#[must_use = "dropping it fails the buffer"]
+pub struct RawBufferPromise {
+    block: Arc<MemoryBlock>,
+    promise: EventPromise,
+}
+
+impl RawBuffer {
+    /// A buffer of `size_bytes` in `memory_space` without memory, and the promise to provide it: by another buffer, or by
+    /// allocating it when the time has come, as an execution does for its outputs. `options.label` names it in reports;
+    /// the other options apply when it is allocated.
+    ///
+    /// Slices may be made and copies asked for at once; they wait for [`allocation_event`](Self::allocation_event).
+    #[track_caller]
+    pub fn channel(memory_space: &MemorySpace, size_bytes: usize, options: &AllocOptions) -> (Self, RawBufferPromise) {
+        Self::channel_at(memory_space, size_bytes, options, SourceLocation::caller())
+    }
+
+    /// As [`channel`](Self::channel), for a caller at `place`.
+    pub fn channel_at(
+        memory_space: &MemorySpace,
+        size_bytes: usize,
+        options: &AllocOptions,
+        place: SourceLocation,
+    ) -> (Self, RawBufferPromise) {
+        let (block, promise) = MemoryBlock::pending(memory_space.clone(), size_bytes, Tag::new(options.label, place));
+        (Self::whole(Arc::clone(&block)), RawBufferPromise { block, promise })
+    }
+}
+
+impl RawBufferPromise {
+    /// The buffer gets the memory of `memory`, which it shares and keeps from now on; that may itself be there later.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, with the promise back: `memory` has another size, or lies in another memory space.
+    pub fn fulfil(self, memory: &RawBuffer) -> Result<(), (Status, Self)> {
+        let wanted = (self.block.size_bytes(), self.block.memory_space());
+        if (memory.size_bytes(), memory.space()) != wanted {
+            let status = Status::invalid_argument(format!(
+                "{memory:?} cannot be the memory of a buffer of {} bytes in {}",
+                wanted.0, self.block
+            ));
+            return Err((status, self));
+        }
+        let (target, offset_bytes) = (Arc::clone(&memory.block), memory.range.offset_bytes());
+        let Self { block, promise } = self;
+        let allocated = target.allocated().clone();
+        if allocated.is_ready() {
+            let error = allocated.error();
+            if error.ok() {
+                block.provide(Backing::Alias(target, offset_bytes));
+            }
+            promise.set(error);
+            return Ok(());
+        }
+        allocated.on_ready(move |status| {
+            if status.ok() {
+                block.provide(Backing::Alias(target, offset_bytes));
+            }
+            promise.set(status.clone());
+        });
+        Ok(())
+    }
+
+    /// The buffer gets new memory.
+    ///
+    /// # Errors
+    /// `ResourceExhausted`: there is not so much. The buffer has failed with that too.
+    pub fn allocate(self, oom: OomPolicy) -> Result<(), Status> {
+        let Self { block, promise } = self;
+        let space = block.memory_space();
+        let outcome = space.fill(&block, 1, oom).map_err(|shortage| space.exhausted(block.size_bytes(), shortage));
+        promise.set(outcome.clone().err().unwrap_or_default());
+        outcome
+    }
+
+    /// The buffer has failed with `status`, and so do copies that wait for it. OK counts as `Internal`: a buffer without
+    /// memory is not well.
+    pub fn fail(self, status: Status) {
+        let fallback = || {
+            Status::internal(format!(
+                "the memory of {} bytes in {} failed with OK",
+                self.block.size_bytes(),
+                self.block
+            ))
+        };
+        let status = if status.ok() { fallback() } else { status };
+        self.promise.set(status);
+    }
+}
+
+impl fmt::Debug for RawBufferPromise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RawBufferPromise({} bytes in {})", self.block.size_bytes(), self.block)
+    }
+}

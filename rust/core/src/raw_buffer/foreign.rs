@@ -1,0 +1,52 @@
+//! Memory of somebody else's as a buffer.
+
+#![allow(unsafe_code, reason = "foreign memory is taken by address")]
+
+use super::RawBuffer;
+use crate::device::{Backing, Imported, MemoryBlock, MemorySpace, Release, Tag};
+use crate::label::Label;
+use crate::status::{SourceLocation, Status, StatusOr};
+
+/// Whether memory may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutability {
+    /// Read only.
+    Immutable,
+    /// Read and written.
+    Mutable,
+}
+
+impl RawBuffer {
+    /// A buffer over `size_bytes` bytes at `address` that belong to somebody else: no copy. `on_release` is called once, on
+    /// whatever thread is the last to use the memory (a handle, a slice, a copy in flight); if this fails, it is dropped
+    /// uncalled, and the memory was not touched. Such memory is not in the books of its space.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: null, or not aligned as the space needs for imports; both named. `Unimplemented`: the backend cannot
+    /// use foreign memory in this space.
+    ///
+    /// # Safety
+    /// Until `on_release` is called (or, without it, for ever), the device may read these bytes (and write them if
+    /// `Mutable`) from any thread, and nobody else writes them but as ordered by events.
+    #[track_caller]
+    pub unsafe fn import(
+        memory_space: &MemorySpace,
+        address: *mut u8,
+        size_bytes: usize,
+        mutability: Mutability,
+        on_release: Option<Release>,
+    ) -> StatusOr<Self> {
+        let least = memory_space.properties().import_alignment_bytes;
+        if address.is_null() || !address.addr().is_multiple_of(least) {
+            return Err(Status::invalid_argument(format!(
+                "cannot import {size_bytes} bytes at {address:p} into {memory_space}: the address must be a multiple of {least}, \
+                 and not null"
+            )));
+        }
+        let extent = memory_space.memory().import(address.expose_provenance(), size_bytes)?;
+        let tag = Tag::new(Label::new(c"imported"), SourceLocation::caller());
+        let block = MemoryBlock::new(memory_space.clone(), size_bytes, mutability == Mutability::Mutable, tag);
+        block.provide(Backing::Imported(Imported::new(extent, on_release)));
+        Ok(Self::whole(block))
+    }
+}
