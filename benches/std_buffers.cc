@@ -70,9 +70,9 @@ OpList StdBufferOps() {
     all.push_back({"host to device 64 MiB", "memcpy", 1, &Copy, kLong});
     all.push_back({"device to host 64 MiB", "memcpy", 1, &Copy, kLong});
     all.push_back({"device to device 64 MiB", "memcpy", 1, &Copy, kLong});
-    all.push_back({"host to device 16 MiB, 1 thread and device", "memcpy", 4, &CopyOnThreads<1>, kLong});
-    all.push_back({"host to device 16 MiB, 2 threads and devices", "memcpy", 4, &CopyOnThreads<2>, kLong});
-    all.push_back({"host to device 16 MiB, 4 threads and devices", "memcpy", 4, &CopyOnThreads<4>, kLong});
+    all.push_back({"host to device 40 MiB, 1 thread and device", "memcpy", 1, &CopyOnThreads<1>, kLong});
+    all.push_back({"host to device 40 MiB, 2 threads and devices", "memcpy", 1, &CopyOnThreads<2>, kLong});
+    all.push_back({"host to device 40 MiB, 4 threads and devices", "memcpy", 1, &CopyOnThreads<4>, kLong});
     return all;
   }();
   return {ops.data(), ops.size()};
