@@ -161,8 +161,9 @@ struct BufferRows {
          kAtEnd},
         {"100000 live buffers of 64 B: growth of RSS, each", peer, kLive, &Growth<&ResidentBytes, 0>, kAtEnd},
     };
-    if constexpr (B::kZeroCopy)
+    if constexpr (B::kZeroCopy) {
       ops.push_back({"zero copy create and destroy 4 KiB", peer, 1000, &ZeroCopy, kOneThread});
+    }
     if constexpr (B::kUninitialised) {
       ops.push_back({"create uninitialised and destroy 4 KiB", peer, 1000, &Uninitialised, kOneThread});
     }
