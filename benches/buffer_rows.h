@@ -1,12 +1,13 @@
 // The work of every row about buffers, written once for all who have them, so that each column does the same.
 //
 // A backend B says how it does things, in static functions; it has kBufferDevices devices and is made on first use.
-//   Buffer FromHost(data, bytes, device)   a fresh one; `data` is free again when the call returns; destroyed by
-//   ~Buffer void Await(buffer)                     until its bytes are there void ToHost(buffer, destination, bytes),
-//   Buffer ToDevice(buffer, device)   a copy, of which only the first is waited for void QueryReady(buffer)
-//   [kReadyEvent] takes its ready event, asks it, waits for it, drops it Buffer ZeroCopy(data, bytes, device)
-//   [kZeroCopy] one that uses `data` itself Buffer Uninitialised(bytes, device)    [kUninitialised] one whose bytes are
-//   anything
+//   Buffer FromHost(data, bytes, device)   a fresh one, which ~Buffer destroys; `data` is free again on return
+//   Await(buffer)                          until its bytes are there
+//   ToHost(buffer, destination, bytes)     a copy, waited for
+//   Buffer ToDevice(buffer, device)        a copy, not waited for
+//   QueryReady(buffer)                     [kReadyEvent] takes its ready event, asks it, waits for it, drops it
+//   Buffer ZeroCopy(data, bytes, device)   [kZeroCopy] one that uses `data` itself
+//   Buffer Uninitialised(bytes, device)    [kUninitialised] one whose bytes are anything
 // kCopyKind is kThreads for those whose other threads copy even 4 bytes, else kOneThread. Arrays are f32[bytes / 4].
 #ifndef PURLIN_BENCHES_BUFFER_ROWS_H_
 #define PURLIN_BENCHES_BUFFER_ROWS_H_
