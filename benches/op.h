@@ -15,11 +15,21 @@ struct Op {
   std::uint64_t batch;
   /// Does `count` operations. Answers 0, and the driver's clock counts; or its own sum, where only a part is measured.
   std::uint64_t (*run)(std::uint64_t count);
-  /// 1: more than one thread takes part, so instructions are not counted. 2: also costs seconds, so runs once.
+  /// One of the numbers below.
   std::uint32_t kind;
 };
 
-enum : std::uint32_t { kOneThread = 0, kThreads = 1, kOnce = 2 };
+enum : std::uint32_t {
+  kOneThread = 0,
+  /// More than one thread takes part, so instructions are not counted.
+  kThreads = 1,
+  /// Also costs seconds, so runs once.
+  kOnce = 2,
+  /// Tens of milliseconds a call: half the rounds must do. Its instructions are not counted.
+  kLong = 3,
+  /// Measures no time and leaves a heap full of holes: runs once, after everything else.
+  kAtEnd = 4,
+};
 
 extern "C" {
 /// The operations of a library; `count` receives how many.
@@ -28,6 +38,9 @@ typedef const Op* (*BenchOps)(std::size_t* count);
 const Op* bench_ops_from_rust(std::size_t* count);
 /// The body of every parallel loop, compiled once, in the driver.
 void bench_loop_body(std::uint32_t* data, std::size_t begin, std::size_t end);
+/// The host's side of every copy of a buffer, 160 MiB each, in the driver, so that all columns meet the same pages.
+const unsigned char* bench_source(void);
+unsigned char* bench_destination(void);
 }
 
 /// Keeps a compiler from removing or hoisting work on `value`.

@@ -17,10 +17,13 @@ OpList FutureOps();
 OpList PoolOps();
 OpList StdEventOps();
 OpList StdPoolOps();
+OpList BufferOps();
+OpList StdBufferOps();
 
-/// All of them, in the order in which they run: pools last, whose threads leave the heap in another state.
+/// All of them, in the order in which they run: pools late, whose threads leave the heap in another state, and buffers
+/// last, which fill it.
 inline std::vector<OpList> OwnOps() {
-  return {EventOps(), ValueOps(), FutureOps(), StdEventOps(), PoolOps(), StdPoolOps()};
+  return {EventOps(), ValueOps(), FutureOps(), StdEventOps(), PoolOps(), StdPoolOps(), BufferOps(), StdBufferOps()};
 }
 
 #endif  // PURLIN_BENCHES_OURS_H_

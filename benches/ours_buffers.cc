@@ -1,0 +1,77 @@
+// Purlin's column of the rows about buffers.
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "buffer_rows.h"
+#include "ours.h"
+#include "purlin/buffer.h"
+#include "purlin/client.h"
+
+namespace {
+
+template <typename T>
+T Need(purlin::StatusOr<T> value) {
+  if (!value.ok()) {
+    std::fprintf(stderr, "purlin_bench: purlin: %s\n", value.status().ToString().c_str());
+    std::abort();
+  }
+  return *std::move(value);
+}
+void Need(const purlin::Status& status) {
+  if (!status.ok()) {
+    std::fprintf(stderr, "purlin_bench: purlin: %s\n", status.ToString().c_str());
+    std::abort();
+  }
+}
+
+struct OurBuffers {
+  using Buffer = purlin::Buffer;
+  static constexpr bool kZeroCopy = false;
+  static constexpr bool kUninitialised = false;
+  static constexpr bool kReadyEvent = true;
+  static constexpr std::uint32_t kCopyKind = kOneThread;
+
+  struct Devices {
+    purlin::Client client;
+    std::vector<purlin::Device> devices;
+    std::vector<purlin::MemorySpace> spaces;
+  };
+  // Never destroyed, as the peers' are not.
+  static const Devices& Get() {
+    static const Devices* const made = [] {
+      purlin::ClientOptions options;
+      options.device_count = kBufferDevices;
+      purlin::Client client = Need(purlin::Client::Create(options));
+      auto* all = new Devices{client, client.devices(), {}};
+      for (const purlin::Device& device : all->devices) all->spaces.push_back(device.default_memory_space());
+      return all;
+    }();
+    return *made;
+  }
+
+  static Buffer FromHost(const void* data, std::size_t bytes, int device) {
+    const std::int64_t dims[] = {static_cast<std::int64_t>(bytes / 4)};
+    return Need(purlin::Buffer::FromHost(data, bytes, purlin::DType::kF32, dims,
+                                         Get().spaces[static_cast<std::size_t>(device)]));
+  }
+  static void Await(const Buffer& buffer) { Need(buffer.ready_event().Wait()); }
+  static void ToHost(const Buffer& buffer, void* destination, std::size_t bytes) {
+    Need(buffer.CopyToHost(destination, bytes).Wait());
+  }
+  static Buffer ToDevice(const Buffer& buffer, int device) {
+    return Need(buffer.CopyToDevice(Get().devices[static_cast<std::size_t>(device)]));
+  }
+  static void QueryReady(const Buffer& buffer) {
+    const purlin::Event ready = buffer.ready_event();
+    if (!ready.IsReady()) std::abort();
+    Need(ready.Wait());
+  }
+};
+
+}  // namespace
+
+OpList BufferOps() {
+  static const std::vector<Op> ops = BufferRows<OurBuffers>::Table("purlin");
+  return {ops.data(), ops.size()};
+}
