@@ -14,6 +14,8 @@
 
 use std::ptr;
 
+use crate::strided::tile::{self, Rows};
+
 /// A loop: `count` steps, 2 at least, and the bytes from one to the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dim {
@@ -134,72 +136,46 @@ unsafe fn repeat<W: Copy>(count: usize, ends: Ends) {
     }
 }
 
-/// Elements of a tile along the loop that is near on the host, in bytes: what is read from a row of it (or written) while
-/// all its rows stay in the cache.
-const TILE_BYTES: usize = 128;
-/// Rows of a tile, elements along the device's contiguous loop.
-const TILE_ROWS: usize = 64;
-
-/// Moves the elements of two loops; `first` is contiguous on the device, `near` nearly so on the host.
+/// Moves the elements of two loops; `first` is contiguous on the device, `near` nearly so on the host. By bands of `first`,
+/// so that the pages of both sides stay known to the processor, and in them by tiles.
 ///
 /// # Safety
 /// As [`move_box`], for all combinations of the two.
 unsafe fn transpose<W: Copy, const GATHER: bool>(first: Dim, near: Dim, ends: Ends) {
-    let width = size_of::<W>();
-    let contiguous = near.host_stride == width as isize;
-    let tile_elements = TILE_BYTES / width;
-    for near_start in (0..near.count).step_by(tile_elements) {
-        let near_end = near.count.min(near_start + tile_elements);
-        for first_start in (0..first.count).step_by(TILE_ROWS) {
-            let first_end = first.count.min(first_start + TILE_ROWS);
-            // What of the tile can go by blocks; the rest goes one by one.
-            let block = if width <= 4 { 8 } else { 4 };
-            let (mut near_done, mut first_done) = (near_start, first_start);
-            if contiguous {
-                near_done += (near_end - near_start) / block * block;
-                first_done += (first_end - first_start) / block * block;
-                for index in (first_start..first_done).step_by(block) {
-                    for near_index in (near_start..near_done).step_by(block) {
-                        let corner = ends.at(first, index).at(near, near_index);
-                        // SAFETY: the caller's promise, for `block` steps of both loops from here.
-                        unsafe {
-                            if width <= 4 {
-                                transpose_block::<W, 8, GATHER>(first, near, corner);
-                            } else {
-                                transpose_block::<W, 4, GATHER>(first, near, corner);
-                            }
-                        }
+    let tile = tile::elements::<W>();
+    // Rows of the host are contiguous then, as those of the device always are.
+    let by_tiles = near.host_stride == size_of::<W>() as isize;
+    for band in parts(first.count, BAND_ROWS) {
+        for near_part in parts(near.count, tile) {
+            for first_part in parts(band.count, tile) {
+                let corner = ends.at(first, band.start + first_part.start).at(near, near_part.start);
+                // SAFETY: the caller's promise, for a part of the steps of both loops.
+                unsafe {
+                    if by_tiles && first_part.count == tile && near_part.count == tile {
+                        let host = Rows { address: corner.host, stride: first.host_stride };
+                        let device = Rows { address: corner.device, stride: near.device_stride as isize };
+                        let (from, to) = if GATHER { (host, device) } else { (device, host) };
+                        tile::transpose::<W>(from, to);
+                    } else {
+                        let dims = [Dim { count: near_part.count, ..near }, Dim { count: first_part.count, ..first }];
+                        each(&dims, None, corner, &mut |ends| move_one::<W, GATHER>(ends));
                     }
-                }
-            }
-            for index in first_start..first_end {
-                let from = if index < first_done { near_done } else { near_start };
-                for near_index in from..near_end {
-                    // SAFETY: the caller's promise.
-                    unsafe { move_one::<W, GATHER>(ends.at(first, index).at(near, near_index)) };
                 }
             }
         }
     }
 }
 
-/// `N` times `N` elements, in registers where they fit.
-///
-/// # Safety
-/// As [`move_box`], for `N` steps of both loops; `near` is contiguous on the host.
-#[inline(always)]
-unsafe fn transpose_block<W: Copy, const N: usize, const GATHER: bool>(first: Dim, near: Dim, ends: Ends) {
-    // The loops whose steps are the rows of what is read, and of what is written.
-    let (read, write) = if GATHER { (first, near) } else { (near, first) };
-    let rows: [[W; N]; N] = std::array::from_fn(|row| {
-        let (source, _) = source_and_destination::<GATHER>(ends.at(read, row));
-        // SAFETY: the caller's promise; a row is N steps of the other loop, which is contiguous on this side.
-        unsafe { source.cast::<[W; N]>().read_unaligned() }
-    });
-    let columns: [[W; N]; N] = std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]));
-    for (row, elements) in columns.into_iter().enumerate() {
-        let (_, destination) = source_and_destination::<GATHER>(ends.at(write, row));
-        // SAFETY: as above.
-        unsafe { destination.cast::<[W; N]>().write_unaligned(elements) }
-    }
+/// Rows of a band: at 4 KiB a page, they and a tile's rows of the other side are in any processor's second level of
+/// address translation.
+const BAND_ROWS: usize = 256;
+
+struct Part {
+    start: usize,
+    count: usize,
+}
+
+/// `0..count`, cut after every `most`.
+fn parts(count: usize, most: usize) -> impl Iterator<Item = Part> {
+    (0..count).step_by(most).map(move |start| Part { start, count: most.min(count - start) })
 }

@@ -14,8 +14,8 @@
 //! **Threads.** Descriptions and plans never change; several threads may move different [pieces](StridedPlan::pieces) of
 //! one plan at the same time. Nothing here allocates up to rank 8, waits, or fails once it is made.
 //!
-//! Files: `host_array.rs` the description, `plan.rs` what is moved in which boxes, `kernel.rs` the loops, `pack.rs`
-//! elements narrower than a byte.
+//! Files: `host_array.rs` the description, `plan.rs` what is moved in which boxes, `kernel.rs` the loops, `tile.rs`
+//! square transpositions, `pack.rs` elements narrower than a byte.
 
 mod host_array;
 mod kernel;
@@ -23,6 +23,7 @@ mod pack;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod tile;
 
 pub use host_array::HostArray;
 pub use plan::StridedPlan;
