@@ -88,8 +88,8 @@ impl HostArray {
             && layout.minor_to_major().iter().all(|&axis| {
                 let (dim, there) = (self.shape.dims()[axis as usize], self.byte_strides[axis as usize]);
                 let fits = dim == 1 || there == stride;
-                // Cannot overflow: so far the array is dense, and its extent is in range.
-                stride *= dim;
+                // As long as all fits, this is in the extent; after that it is not used.
+                stride = stride.wrapping_mul(dim);
                 fits
             })
     }
@@ -261,6 +261,15 @@ mod tests {
         assert!(!array(DType::S4, &[2, 3], &[3, 1]).is_dense(&row));
         assert!(array(DType::S4, &[0, 3], &[3, 1]).is_dense(&row));
         assert!(!array(DType::F32, &[2, 3], &[12, 4]).is_dense(&Layout::row_major(3)));
+        // One element, broadcast to more bytes than memory has.
+        assert!(!array(DType::C128, &[1 << 59], &[0]).is_dense(&Layout::row_major(1)));
+    }
+
+    #[test]
+    fn descriptions_up_to_rank_eight_live_where_they_stand() {
+        let dense = HostArray::new(&Shape::new(DType::F32, &[2; 8]).unwrap(), None).unwrap();
+        assert!(!dense.byte_strides.spilled());
+        assert_eq!(HostArray::new(&Shape::new(DType::F32, &[2; 9]).unwrap(), None).unwrap().extent(), 0..2048);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::status::StatusOr;
 use crate::strided::host_array::HostArray;
 use crate::strided::kernel::{Dim, Ends, across, move_box};
 use crate::strided::pack::Packing;
+use crate::strided::tile;
 
 /// How the elements of one [`HostArray`] come to stand in one layout. Cheap to make, and good for any number of arrays
 /// of that description.
@@ -39,8 +40,6 @@ type Dims = SmallVec<[Dim; 8]>;
 
 /// Elements that pass through the stack at once.
 const STAGED_ELEMENTS: usize = 16 * 1024;
-/// What a piece has at least of the loop that is near on the host, so that pieces do not read the same cache lines.
-const CACHE_LINE_BYTES: usize = 64;
 
 impl StridedPlan {
     /// The plan for moving `array` to a device's memory in `layout` and back.
@@ -60,7 +59,9 @@ impl StridedPlan {
                 continue;
             }
             match dims.last_mut() {
-                Some(inner) if stride == inner.host_stride * inner.count as isize => inner.count *= count,
+                Some(inner) if inner.host_stride.checked_mul(inner.count as isize) == Some(stride) => {
+                    inner.count *= count
+                }
                 _ => dims.push(Dim { count, host_stride: stride, device_stride }),
             }
             device_stride *= count;
@@ -95,17 +96,19 @@ impl StridedPlan {
         (0..count.div_ceil(step)).map(move |index| index * step..count.min((index + 1).saturating_mul(step)))
     }
 
-    /// A whole number of steps of a loop, so that a piece is few boxes; at least 1.
+    /// A whole number of steps of a loop, so that a piece is few boxes, and of tiles if it is transposed; at least 1.
     fn piece_elements(&self, target_bytes: usize) -> usize {
         let elements_before = |dim: &Dim| dim.device_stride / self.element_bytes;
         let target = (target_bytes / self.element_bytes.max(1)).max(1);
         let whole = self.dims.iter().map(elements_before).filter(|&elements| elements <= target).max().unwrap_or(1);
         let near = across(&self.dims).map_or(1, |outer| {
             let near = &self.dims[outer + 1];
-            elements_before(near) * near.count.min(CACHE_LINE_BYTES / self.element_bytes)
+            elements_before(near) * near.count.min(tile::SIDE_BYTES / self.element_bytes)
         });
-        let step = (target / whole * whole).max(near);
-        step.next_multiple_of(self.packing.map_or(1, Packing::elements_per_byte))
+        let step = target / whole * whole;
+        let step = step.checked_next_multiple_of(near).unwrap_or(step);
+        // A step that cannot be rounded up is more than the array has.
+        step.checked_next_multiple_of(self.packing.map_or(1, Packing::elements_per_byte)).unwrap_or(step)
     }
 
     /// Moves the elements of that range from the host's order to the device's.
@@ -186,6 +189,11 @@ impl StridedPlan {
             // SAFETY: the caller's promise for the host; the stage has a byte for each element, all written.
             unsafe { self.move_range::<false>(Ends { host, device: stage.as_mut_ptr().cast() }, part) };
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn allocates(&self) -> bool {
+        self.dims.spilled()
     }
 
     fn check(&self, elements: &Range<usize>) {

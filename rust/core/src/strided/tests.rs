@@ -282,12 +282,39 @@ fn pieces_are_the_array_one_after_another_and_share_no_byte() {
 }
 
 #[test]
-fn a_transposition_is_cut_where_cache_lines_of_the_host_end() {
-    let array = HostArray::new(&Shape::new(DType::F32, &[1000, 64]).unwrap(), None).unwrap();
+fn enormous_strides_counts_and_targets_do_not_overflow() {
+    let far = Shape::new(DType::U8, &[3, 2]).unwrap();
+    let array = HostArray::new(&far, Some(&[0, i64::MAX - 1])).unwrap();
+    let plan = StridedPlan::new(&array, &Layout::row_major(2)).unwrap();
+    assert_eq!(plan.pieces(usize::MAX).len(), 1);
+    let many = Shape::new(DType::U2, &[2, i64::MAX]).unwrap();
+    let array = HostArray::new(&many, Some(&[0, 0])).unwrap();
+    let plan = StridedPlan::new(&array, &Layout::row_major(2)).unwrap();
+    assert!(plan.pieces(usize::MAX).eq(std::iter::once(0..many.element_count())));
+    assert_eq!(plan.device_bytes(&(0..many.element_count())), 0..many.size_bytes());
+    // The far end of a broadcast that fills no memory.
+    let mut last = [0_u8];
+    let end = many.element_count();
+    // SAFETY: one readable element, and the byte for the last two of the array.
+    unsafe { plan.gather(&0xfe, last.as_mut_ptr(), end - 2..end) };
+    assert_eq!(last, [0b1010]);
+}
+
+#[test]
+fn plans_up_to_rank_eight_live_where_they_stand() {
+    let shape = Shape::new(DType::F32, &[2; 8]).unwrap();
+    let array = HostArray::new(&shape, None).unwrap();
+    let plan = StridedPlan::new(&array, &Layout::new(&[0, 1, 2, 3, 4, 5, 6, 7]).unwrap()).unwrap();
+    assert!(!plan.allocates());
+}
+
+#[test]
+fn a_transposition_is_cut_between_tiles() {
+    let array = HostArray::new(&Shape::new(DType::F32, &[1000, 100]).unwrap(), None).unwrap();
     let plan = StridedPlan::new(&array, &Layout::new(&[0, 1]).unwrap()).unwrap();
-    // 16 columns of f32 are a cache line; each has 1000 elements.
-    assert_eq!(plan.pieces(4).next(), Some(0..16_000));
-    assert_eq!(plan.pieces(100_000).next(), Some(0..25_000));
+    // 32 columns of f32 are a side of a tile; each has 1000 elements.
+    assert_eq!(plan.pieces(4).next(), Some(0..32_000));
+    assert_eq!(plan.pieces(200_000).collect::<Vec<_>>(), [0..64_000, 64_000..100_000]);
 }
 
 #[test]

@@ -5,10 +5,12 @@
 
 #![allow(unsafe_code, reason = "elements are moved by address")]
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{self as arch, __m128i as Vector};
 use std::mem::MaybeUninit;
 
-/// Bytes of a row of a tile, a cache line.
-const SIDE_BYTES: usize = 128;
+/// Bytes of a row of a tile: two cache lines, which processors like to fetch together.
+pub(super) const SIDE_BYTES: usize = 128;
 const VECTOR_BYTES: usize = 16;
 const SIDE_VECTORS: usize = SIDE_BYTES / VECTOR_BYTES;
 
@@ -88,14 +90,10 @@ fn transposed<W, const N: usize>(mut rows: [Vector; N]) -> [Vector; N] {
     rows
 }
 
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::__m128i as Vector;
-
 /// The elements of `a` and `b` in turn: of their first halves, of their second halves.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn interleave<W>(a: Vector, b: Vector) -> (Vector, Vector) {
-    use std::arch::x86_64 as arch;
     // SAFETY: every processor of this architecture has SSE2.
     unsafe {
         match size_of::<W>() {
