@@ -163,7 +163,7 @@ fn scatter(plan: &StridedPlan, array: &HostArray, device: &[u8], host: &mut [u8]
 }
 
 /// Random cases; fewer where each takes long.
-const CASES: usize = if cfg!(miri) { 60 } else { 1200 };
+const CASES: usize = if cfg!(miri) { 60 } else { 800 };
 
 #[test]
 fn any_array_is_gathered_as_element_by_element() {
@@ -212,7 +212,7 @@ fn any_writable_array_is_scattered_as_element_by_element() {
 fn large_transpositions_of_every_width_come_out_right_both_ways() {
     for dtype in [DType::U8, DType::S4, DType::U2, DType::BF16, DType::F32, DType::F64, DType::C128] {
         let mut numbers = Numbers(0x5eed_0003);
-        let shape = Shape::new(dtype, &[203, 3, 187]).unwrap();
+        let shape = Shape::new(dtype, &[141, 3, 133]).unwrap();
         for order in [[0, 2, 1], [0, 1, 2], [1, 0, 2], [1, 2, 0]] {
             let (array, layout) = (HostArray::new(&shape, None).unwrap(), Layout::new(&order).unwrap());
             let mut host = numbers.bytes(array.extent().len());
