@@ -16,7 +16,7 @@ use std::ptr;
 
 use crate::strided::tile::{self, Rows};
 
-/// A loop: `count` steps, 2 at least, and the bytes from one to the next.
+/// A loop: `count` steps and the bytes from one to the next. A plan's have 2 steps at least.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dim {
     pub(super) count: usize,
@@ -82,7 +82,7 @@ fn source_and_destination<const GATHER: bool>(ends: Ends) -> (*const u8, *mut u8
 }
 
 /// Calls `body` for all combinations of steps of `dims`, without those of `dims[skipped]`.
-fn each(dims: &[Dim], skipped: Option<usize>, ends: Ends, body: &mut impl FnMut(Ends)) {
+pub(super) fn each(dims: &[Dim], skipped: Option<usize>, ends: Ends, body: &mut impl FnMut(Ends)) {
     match dims.split_last() {
         None => body(ends),
         Some((_, inner)) if skipped == Some(inner.len()) => each(inner, None, ends, body),
@@ -170,12 +170,12 @@ unsafe fn transpose<W: Copy, const GATHER: bool>(first: Dim, near: Dim, ends: En
 /// address translation.
 const BAND_ROWS: usize = 256;
 
-struct Part {
-    start: usize,
-    count: usize,
+pub(super) struct Part {
+    pub(super) start: usize,
+    pub(super) count: usize,
 }
 
 /// `0..count`, cut after every `most`.
-fn parts(count: usize, most: usize) -> impl Iterator<Item = Part> {
+pub(super) fn parts(count: usize, most: usize) -> impl Iterator<Item = Part> {
     (0..count).step_by(most).map(move |start| Part { start, count: most.min(count - start) })
 }

@@ -15,10 +15,11 @@
 //! one plan at the same time. Nothing here allocates up to rank 8, waits, or fails once it is made.
 //!
 //! Files: `host_array.rs` the description, `plan.rs` what is moved in which boxes, `kernel.rs` the loops, `tile.rs`
-//! square transpositions, `pack.rs` elements narrower than a byte.
+//! square transpositions, `narrow.rs` and `pack.rs` elements narrower than a byte.
 
 mod host_array;
 mod kernel;
+mod narrow;
 mod pack;
 mod plan;
 #[cfg(test)]

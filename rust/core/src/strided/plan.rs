@@ -4,14 +4,10 @@
 //! dimensions with one entry are left out, and two that are one on the host too (the outer steps over just all of the
 //! inner) are joined, so a dense array is one loop. A range of numbers is at most two boxes per loop: a beginning that does
 //! not fill the next loop, whole steps, an end.
-//!
-//! Types narrower than a byte pass through bytes of the stack, some thousands at a time, unless the host has them dense.
 
 #![allow(unsafe_code, reason = "elements are moved by address")]
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::slice;
 
 use smallvec::SmallVec;
 
@@ -19,6 +15,7 @@ use crate::layout::Layout;
 use crate::status::StatusOr;
 use crate::strided::host_array::HostArray;
 use crate::strided::kernel::{Dim, Ends, across, move_box};
+use crate::strided::narrow::move_narrow;
 use crate::strided::pack::Packing;
 use crate::strided::tile;
 
@@ -37,9 +34,6 @@ pub struct StridedPlan {
 }
 
 type Dims = SmallVec<[Dim; 8]>;
-
-/// Elements that pass through the stack at once.
-const STAGED_ELEMENTS: usize = 16 * 1024;
 
 impl StridedPlan {
     /// The plan for moving `array` to a device's memory in `layout` and back.
@@ -126,32 +120,8 @@ impl StridedPlan {
         if elements.is_empty() {
             return; // Then the addresses may be null.
         }
-        let host = host.cast_mut();
-        let Some(packing) = self.packing else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.move_range::<true>(Ends { host, device }, elements) };
-        };
-        // SAFETY: the caller's promise; this thread alone uses the bytes, and nothing is read from them.
-        let mut packed =
-            unsafe { slice::from_raw_parts_mut(device.cast::<MaybeUninit<u8>>(), self.device_bytes(&elements).len()) };
-        if self.is_dense_on_host() {
-            // SAFETY: the elements stand together from number 0, a byte each, initialised and unchanged meanwhile.
-            let bytes = unsafe { slice::from_raw_parts(host.wrapping_add(elements.start), elements.len()) };
-            return packing.pack(bytes, packed);
-        }
-        let mut stage = [const { MaybeUninit::<u8>::uninit() }; STAGED_ELEMENTS];
-        for start in elements.clone().step_by(STAGED_ELEMENTS) {
-            let part = start..elements.end.min(start.saturating_add(STAGED_ELEMENTS));
-            let count = part.len();
-            let stage = &mut stage[..count];
-            // SAFETY: the caller's promise for the host; the stage is ours and has a byte for each element.
-            unsafe { self.move_range::<true>(Ends { host, device: stage.as_mut_ptr().cast() }, part) };
-            // SAFETY: every element of the part was written.
-            let bytes = unsafe { slice::from_raw_parts(stage.as_ptr().cast::<u8>(), count) };
-            let (now, later) = packed.split_at_mut(count.div_ceil(packing.elements_per_byte()));
-            packing.pack(bytes, now);
-            packed = later;
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.move_range::<true>(Ends { host: host.cast_mut(), device }, elements) };
     }
 
     /// Moves the elements of that range from the device's order to the host's. The host's bytes between elements stay as
@@ -168,27 +138,8 @@ impl StridedPlan {
         if elements.is_empty() {
             return; // Then the addresses may be null.
         }
-        let Some(packing) = self.packing else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.move_range::<false>(Ends { host, device: device.cast_mut() }, elements) };
-        };
-        // SAFETY: the caller's promise: readable, initialised, and nobody writes them meanwhile.
-        let mut packed = unsafe { slice::from_raw_parts(device, self.device_bytes(&elements).len()) };
-        if self.is_dense_on_host() {
-            let first = host.wrapping_add(elements.start).cast::<MaybeUninit<u8>>();
-            // SAFETY: the elements stand together from number 0, a byte each, and this thread alone uses them.
-            return packing.unpack(packed, unsafe { slice::from_raw_parts_mut(first, elements.len()) });
-        }
-        let mut stage = [const { MaybeUninit::<u8>::uninit() }; STAGED_ELEMENTS];
-        for start in elements.clone().step_by(STAGED_ELEMENTS) {
-            let part = start..elements.end.min(start.saturating_add(STAGED_ELEMENTS));
-            let stage = &mut stage[..part.len()];
-            let (now, later) = packed.split_at(part.len().div_ceil(packing.elements_per_byte()));
-            packing.unpack(now, stage);
-            packed = later;
-            // SAFETY: the caller's promise for the host; the stage has a byte for each element, all written.
-            unsafe { self.move_range::<false>(Ends { host, device: stage.as_mut_ptr().cast() }, part) };
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.move_range::<false>(Ends { host, device: device.cast_mut() }, elements) };
     }
 
     #[cfg(test)]
@@ -209,8 +160,13 @@ impl StridedPlan {
         );
     }
 
+    /// The loops, the device's contiguous one first.
+    pub(super) fn dims(&self) -> &[Dim] {
+        &self.dims
+    }
+
     /// Whether the host has the elements in the device's order, one next to the other.
-    fn is_dense_on_host(&self) -> bool {
+    pub(super) fn is_dense_on_host(&self) -> bool {
         match *self.dims {
             [] => true,
             [only] => only.host_stride == self.element_bytes as isize,
@@ -218,51 +174,54 @@ impl StridedPlan {
         }
     }
 
-    /// Moves whole bytes; `ends.device` is where the range's first element is.
-    ///
     /// # Safety
-    /// As [`gather`](Self::gather) or [`scatter`](Self::scatter), of unpacked elements; at least one.
+    /// As [`gather`](Self::gather) or [`scatter`](Self::scatter), for at least one element.
     unsafe fn move_range<const GATHER: bool>(&self, ends: Ends, elements: Range<usize>) {
-        // Where number 0 would be; the boxes below are in range again.
+        if let Some(packing) = self.packing {
+            // SAFETY: the caller's promise.
+            return unsafe { move_narrow::<GATHER>(self, packing, ends, elements) };
+        }
+        // Where number 0 would be; the boxes are in the range again.
         let device = ends.device.wrapping_sub(elements.start * self.element_bytes);
-        let ends = Ends { device, ..ends };
-        // SAFETY: the caller's promise.
-        unsafe { self.move_part::<GATHER>(self.dims.len(), ends, elements) }
+        self.boxes(Ends { device, ..ends }, elements, &mut |dims, ends| {
+            // SAFETY: the caller's promise: together, the boxes are the range.
+            unsafe { move_box::<GATHER>(dims, self.element_bytes, ends) };
+        });
     }
 
-    /// Moves a range of the numbers that the first `depth` loops count, which begin at `ends`.
-    ///
-    /// # Safety
-    /// As [`move_range`](Self::move_range).
-    unsafe fn move_part<const GATHER: bool>(&self, depth: usize, ends: Ends, numbers: Range<usize>) {
+    /// Calls `body` for the boxes that a range of at least one element falls apart into: their loops, and where their
+    /// first element is. `ends` is where number 0 is, on a device where every element has `element_bytes`.
+    pub(super) fn boxes(&self, ends: Ends, elements: Range<usize>, body: &mut impl FnMut(&[Dim], Ends)) {
+        self.boxes_of(self.dims.len(), ends, elements, body);
+    }
+
+    /// As [`boxes`](Self::boxes), of the numbers that the first `depth` loops count.
+    fn boxes_of(&self, depth: usize, ends: Ends, numbers: Range<usize>, body: &mut impl FnMut(&[Dim], Ends)) {
         let Some(&dim) = self.dims[..depth].last() else {
-            // SAFETY: the caller's promise; a box of no loops is one element.
-            return unsafe { move_box::<GATHER>(&[], self.element_bytes, ends) };
+            return body(&[], ends);
         };
         let inside = dim.device_stride / self.element_bytes;
         let (mut step, begin) = (numbers.start / inside, numbers.start % inside);
         let (last, end) = (numbers.end / inside, numbers.end % inside);
-        // SAFETY: the caller's promise: what is moved in this block is parts of the range.
-        unsafe {
-            if step == last {
-                return self.move_part::<GATHER>(depth - 1, ends.at(dim, step), begin..end);
+        if step == last {
+            return self.boxes_of(depth - 1, ends.at(dim, step), begin..end, body);
+        }
+        if begin > 0 {
+            self.boxes_of(depth - 1, ends.at(dim, step), begin..inside, body);
+            step += 1;
+        }
+        match last - step {
+            0 => {}
+            // A loop of one step would only be in the way of those inside.
+            1 => body(&self.dims[..depth - 1], ends.at(dim, step)),
+            count => {
+                let mut dims = Dims::from_slice(&self.dims[..depth]);
+                dims[depth - 1].count = count;
+                body(&dims, ends.at(dim, step));
             }
-            if begin > 0 {
-                self.move_part::<GATHER>(depth - 1, ends.at(dim, step), begin..inside);
-                step += 1;
-            }
-            match last - step {
-                0 => {}
-                1 => move_box::<GATHER>(&self.dims[..depth - 1], self.element_bytes, ends.at(dim, step)),
-                count => {
-                    let mut dims = Dims::from_slice(&self.dims[..depth]);
-                    dims[depth - 1].count = count;
-                    move_box::<GATHER>(&dims, self.element_bytes, ends.at(dim, step));
-                }
-            }
-            if end > 0 {
-                self.move_part::<GATHER>(depth - 1, ends.at(dim, last), 0..end);
-            }
+        }
+        if end > 0 {
+            self.boxes_of(depth - 1, ends.at(dim, last), 0..end, body);
         }
     }
 }
