@@ -16,7 +16,8 @@
 //! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`]; cancellation, timers, semaphores, queues |
 //! | [`future`] | [`Future`], [`Promise`]: values that tasks compute; Rust's `async` on an [`Executor`] |
 //! | [`stall`] | [`dump_stalls`], [`Watchdog`]: why nothing happens |
-//! | [`dtype`], [`shape`] | [`DType`], [`Shape`]: what arrays are made of |
+//! | [`dtype`], [`shape`], [`layout`] | [`DType`], [`Shape`], [`Layout`]: what arrays are made of |
+//! | [`strided`] | [`HostArray`], [`StridedPlan`]: elements between strided host memory and a device's order |
 //! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
 //! | `arena` | the allocator's policy: blocks cut from extents, kept warm, limited, given back |
 //! | [`device`] | [`Device`], [`MemorySpace`]: where memory is, and its books |
@@ -47,12 +48,14 @@ pub mod event;
 pub mod exec;
 pub mod future;
 pub mod label;
+pub mod layout;
 pub mod raw_buffer;
 pub mod shape;
 pub mod slab;
 #[cfg(not(any(loom, shuttle)))]
 pub mod stall;
 pub mod status;
+pub mod strided;
 mod sync;
 // A recording is one per process, which models, that begin anew thousands of times, cannot have.
 #[cfg(not(any(loom, shuttle)))]
@@ -83,9 +86,11 @@ pub use exec::{
 };
 pub use future::{AlreadySet, Future, Joined, Promise, SharedPromise, future_on, join_futures, spawn, try_spawn};
 pub use label::Label;
+pub use layout::Layout;
 pub use raw_buffer::{Mutability, RawBuffer, RawBufferPromise};
 pub use shape::Shape;
 #[cfg(not(any(loom, shuttle)))]
 pub use stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, dump_stalls, stalls};
 pub use status::{SourceLocation, Status, StatusCode, StatusOr};
+pub use strided::{HostArray, StridedPlan};
 pub use user_context::{UserContext, UserContextScope, with_user_context};
