@@ -168,7 +168,9 @@ unsafe fn transpose<W: Copy, const GATHER: bool>(first: Dim, near: Dim, ends: En
 
 /// Rows of a band: at 4 KiB a page, they and a tile's rows of the other side are in any processor's second level of
 /// address translation.
-const BAND_ROWS: usize = 256;
+const BAND_ROWS: usize = 512;
+const _: () =
+    assert!(BAND_ROWS.is_multiple_of(tile::SIDE_BYTES), "a band is whole tiles, of the narrowest elements too");
 
 pub(super) struct Part {
     pub(super) start: usize,

@@ -14,6 +14,24 @@
 //! **Threads.** Descriptions and plans never change; several threads may move different [pieces](StridedPlan::pieces) of
 //! one plan at the same time. Nothing here allocates up to rank 8, waits, or fails once it is made.
 //!
+//! ```
+//! use purlin::{DType, HostArray, Layout, Shape, StridedPlan};
+//!
+//! // The first two columns of a matrix with three, to be stored by columns.
+//! let matrix = [1_u16, 2, 3, 4, 5, 6];
+//! let array = HostArray::new(&Shape::new(DType::U16, &[2, 2])?, Some(&[6, 2]))?;
+//! assert_eq!(array.extent(), 0..10);
+//! let plan = StridedPlan::new(&array, &Layout::new(&[0, 1])?)?;
+//! let mut device = [0_u16; 4];
+//! for piece in plan.pieces(1 << 20) {
+//!     let to = device.as_mut_ptr().cast::<u8>().wrapping_add(plan.device_bytes(&piece).start);
+//!     // SAFETY: the extent is in `matrix`, the array's 8 bytes are in `device`.
+//!     unsafe { plan.gather(matrix.as_ptr().cast(), to, piece) };
+//! }
+//! assert_eq!(device, [1, 4, 2, 5]);
+//! # Ok::<(), purlin::Status>(())
+//! ```
+//!
 //! Files: `host_array.rs` the description, `plan.rs` what is moved in which boxes, `kernel.rs` the loops, `tile.rs`
 //! square transpositions, `narrow.rs` and `pack.rs` elements narrower than a byte.
 
