@@ -63,7 +63,10 @@ pub mod trace;
 pub mod user_context;
 
 pub use backend::NullBackend;
-pub use buffer::{Buffer, HostBufferSemantics};
+pub use buffer::{
+    Aliasing, Buffer, BufferPromise, DonationHold, ExternalReference, FromHostOptions, HostBufferSemantics, OnDone,
+    UsageHold,
+};
 pub use client::{Client, ClientOptions};
 pub use device::{AllocOptions, Device, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, OomPolicy};
 pub use dtype::{DType, Element};
