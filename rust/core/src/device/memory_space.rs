@@ -173,25 +173,41 @@ impl MemorySpace {
                 promise.set_error(status.clone());
                 return;
             }
-            let space = block.memory_space();
-            match space.fill(&block, alignment_bytes, oom) {
-                Ok(()) => _ = promise.set_ready(),
-                Err(shortage) if oom == OomPolicy::Wait && space.is_worth_waiting(size_bytes, &shortage) => {
-                    space.wait_for_memory(&block, alignment_bytes, promise);
-                }
-                Err(shortage) => _ = promise.set_error(space.exhausted(size_bytes, shortage)),
-            }
+            // What it fails with, the promise tells.
+            let _ = block.memory_space().fill_or_wait(&block, alignment_bytes, oom, promise);
         });
         block
     }
 
-    /// Looks for memory for `block`, with the client's hook's help if `oom` says so.
-    pub(crate) fn fill(
+    /// Keeps the promise of `block`, which is pending: now, or when enough has been freed, if `oom` says so.
+    ///
+    /// # Errors
+    /// As [`allocate`](Self::allocate); the block has failed with that too.
+    #[track_caller]
+    pub(crate) fn fill_or_wait(
         &self,
         block: &Arc<MemoryBlock>,
         alignment_bytes: usize,
         oom: OomPolicy,
-    ) -> Result<(), Shortage> {
+        promise: EventPromise,
+    ) -> Result<(), Status> {
+        let size_bytes = block.size_bytes();
+        match self.fill(block, alignment_bytes, oom) {
+            Ok(()) => _ = promise.set_ready(),
+            Err(shortage) if oom == OomPolicy::Wait && self.is_worth_waiting(size_bytes, &shortage) => {
+                self.wait_for_memory(block, alignment_bytes, promise);
+            }
+            Err(shortage) => {
+                let error = self.exhausted(size_bytes, shortage);
+                promise.set(error.clone());
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for memory for `block`, with the client's hook's help if `oom` says so.
+    fn fill(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize, oom: OomPolicy) -> Result<(), Shortage> {
         let arena = &self.space().arena;
         loop {
             let shortage = match arena.allocate(block.size_bytes(), alignment_bytes, block) {
@@ -213,7 +229,9 @@ impl MemorySpace {
     fn is_worth_waiting(&self, size_bytes: usize, shortage: &Shortage) -> bool {
         match shortage {
             Shortage::Limit => self.space().arena.fits_limit(size_bytes),
-            Shortage::Backend(_) => self.stats().bytes_in_use > 0,
+            Shortage::Backend(reason) => {
+                reason.code() == StatusCode::ResourceExhausted && self.stats().bytes_in_use > 0
+            }
         }
     }
 
@@ -239,7 +257,7 @@ impl MemorySpace {
 
     /// The error of an allocation.
     #[track_caller]
-    pub(crate) fn exhausted(&self, size_bytes: usize, shortage: Shortage) -> Status {
+    fn exhausted(&self, size_bytes: usize, shortage: Shortage) -> Status {
         let code = match &shortage {
             Shortage::Backend(reason) => reason.code(),
             Shortage::Limit => StatusCode::ResourceExhausted,
