@@ -151,7 +151,12 @@ impl Buffer {
     /// memory any more. `None` if it is gone already, never had memory, or is being donated. Never blocks.
     #[track_caller]
     pub fn release(&self) -> Option<(RawBuffer, Event)> {
-        let mut taken = self.0.state.end(Ending::released(SourceLocation::caller()))?;
+        self.release_at(SourceLocation::caller())
+    }
+
+    /// As [`release`](Self::release), for a caller at `place`.
+    pub fn release_at(&self, place: SourceLocation) -> Option<(RawBuffer, Event)> {
+        let mut taken = self.0.state.end(Ending::released(place))?;
         taken.uses.push(self.0.ready.clone());
         Some((taken.memory, after_all(&taken.uses)))
     }
