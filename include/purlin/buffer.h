@@ -210,8 +210,8 @@ class Buffer final {
   /// Gives the memory up, through every reference; work in flight keeps what it needs, and so do holds. Idempotent;
   /// never blocks. Under a donation hold it takes effect when that is given back.
   PURLIN_API void Delete(SourceLocation location = SourceLocation::Current()) const noexcept;
-  /// The memory becomes the caller's, and the buffer is gone for all its references. None if it is gone already, never
-  /// had memory, or is being donated. Never blocks.
+  /// The memory becomes the caller's, and the buffer is gone for all its references. Never blocks. None, and as Delete,
+  /// if it never had memory or is being donated; none if it is gone already.
   PURLIN_API std::optional<ReleasedBuffer> Release(SourceLocation location = SourceLocation::Current()) const;
   /// PJRT's form of Release. With `wait_for_operations_to_complete`, blocks until nobody uses the memory any more; if
   /// the buffer has failed, kInternal, "Error Execute: " and why, and the memory is freed. Without it, never blocks,

@@ -172,6 +172,16 @@ TEST_F(BufferDonationTest, ReleasingGivesTheMemoryAway) {
   EXPECT_EQ(InUse(), 0U);
 }
 
+TEST_F(BufferDonationTest, ReleasingWhatIsBeingDonatedDeletesIt) {
+  const Buffer buffer = Six();
+  DonationHold donation = buffer.Donate("step").value();
+  EXPECT_FALSE(buffer.Release().has_value());
+  EXPECT_EQ(InUse(), 6U);
+  donation.Release();
+  EXPECT_TRUE(buffer.IsDeleted());
+  EXPECT_EQ(InUse(), 0U);
+}
+
 TEST_F(BufferDonationTest, OwnershipIsReleasedAsInPjrt) {
   const Buffer plain = Six();
   std::optional<RawBuffer> memory = plain.ReleaseDeviceMemoryOwnership(true).value();
@@ -244,9 +254,11 @@ TEST_F(BufferDonationTest, ABufferWithoutMemoryAnswersWithItsError) {
     EXPECT_TRUE(IsNotFound(status)) << status;
     EXPECT_TRUE(Contains(status.message(), "no such weights")) << status;
   }
-  EXPECT_FALSE(buffer.Release().has_value());
   const Buffer poisoned = buffer.DonateAfter(Event()).value();
+  EXPECT_TRUE(buffer.IsDeleted());
   EXPECT_TRUE(IsNotFound(poisoned.ready_event().Wait()));
+  EXPECT_FALSE(poisoned.Release().has_value()) << "there is nothing to give away";
+  EXPECT_TRUE(poisoned.IsDeleted());
   EXPECT_TRUE(IsInternal(Buffer::CreateError(Status(), shape, space_)->ready_event().Wait())) << "OK is no error";
   EXPECT_TRUE(IsInvalidArgument(Buffer::CreateError(NotFoundError("x"), Shape(DType::kInvalid), space_).status()));
 }
