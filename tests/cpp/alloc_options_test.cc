@@ -44,7 +44,7 @@ TEST(AllocOptionsTest, AlignmentIsWhatWasAskedFor) {
     client.worker_count = 1;
     client.platform = platform;
     const MemorySpace space = Client::Create(client)->devices()[0].default_memory_space();
-    for (const std::size_t alignment_bytes : {0, 1, 64, 256, 4096, 1 << 21}) {
+    for (const std::size_t alignment_bytes : {0U, 1U, 64U, 256U, 4096U, 1U << 21}) {
       AllocOptions options;
       options.alignment_bytes = alignment_bytes;
       const StatusOr<RawBuffer> buffer = RawBuffer::Allocate(space, 100, options);

@@ -93,7 +93,7 @@ TEST(HostMemoryAllocatorTest, EveryBlockOfEverySpaceComesFromItAndGoesBack) {
     std::vector<RawBuffer> buffers;
     for (const Device& device : client.devices()) {
       for (const MemorySpace& space : device.memory_spaces()) {
-        for (const std::size_t size : {0, 1, 100, 5'000, 3 << 20}) {
+        for (const std::size_t size : {0U, 1U, 100U, 5'000U, 3U << 20}) {
           buffers.push_back(RawBuffer::Allocate(space, size).value());
           EXPECT_TRUE(allocator->Owns(buffers.back().host_pointer()));
         }
