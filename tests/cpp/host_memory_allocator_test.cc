@@ -42,8 +42,9 @@ class TestAllocator final : public HostMemoryAllocator {
     if (on_allocate) on_allocate();
     if (empty || in_use_bytes_ + size_bytes > capacity_bytes) return nullptr;
     in_use_bytes_ += size_bytes;
-    // So that what is aligned to 2 * alignment_bytes, plus the skew, is no multiple of alignment_bytes.
-    char* memory = static_cast<char*>(std::aligned_alloc(alignment_bytes, size_bytes + alignment_bytes)) + skew_bytes;
+    // Room for the skew; aligned_alloc wants a multiple of the alignment.
+    const std::size_t padded_bytes = (size_bytes / alignment_bytes + 2) * alignment_bytes;
+    char* memory = static_cast<char*>(std::aligned_alloc(alignment_bytes, padded_bytes)) + skew_bytes;
     blocks_[memory] = {size_bytes, alignment_bytes};
     return memory;
   }
