@@ -6,8 +6,6 @@
 namespace purlin {
 inline namespace v0 {
 
-std::size_t ByteWidth(DType dtype) noexcept { return ffi::dtype_byte_width(static_cast<std::uint8_t>(dtype)); }
-
 std::string_view DTypeName(DType dtype) noexcept {
   return internal::FromRust(ffi::dtype_name(static_cast<std::uint8_t>(dtype)));
 }

@@ -1,5 +1,4 @@
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #if __cplusplus >= 201703L
@@ -95,15 +94,8 @@ public:
 namespace purlin {
 namespace ffi {
 extern "C" {
-::std::size_t purlin$ffi$cxxbridge1$205$dtype_byte_width(::std::uint8_t dtype) noexcept;
-
 ::rust::repr::Fat purlin$ffi$cxxbridge1$205$dtype_name(::std::uint8_t dtype) noexcept;
 } // extern "C"
-
-// Bytes per element; 0 for a number that is no type.
-::std::size_t dtype_byte_width(::std::uint8_t dtype) noexcept {
-  return purlin$ffi$cxxbridge1$205$dtype_byte_width(dtype);
-}
 
 // XLA's name; "invalid" for a number that is no type.
 ::rust::Str dtype_name(::std::uint8_t dtype) noexcept {

@@ -1,6 +1,5 @@
 #pragma once
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #if __cplusplus >= 201703L
@@ -77,9 +76,6 @@ private:
 
 namespace purlin {
 namespace ffi {
-// Bytes per element; 0 for a number that is no type.
-::std::size_t dtype_byte_width(::std::uint8_t dtype) noexcept;
-
 // XLA's name; "invalid" for a number that is no type.
 ::rust::Str dtype_name(::std::uint8_t dtype) noexcept;
 } // namespace ffi

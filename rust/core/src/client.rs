@@ -26,22 +26,33 @@ pub struct ClientOptions {
     /// Called, under no lock, on the allocating thread, when an allocation with [`OomPolicy::Retry`](crate::OomPolicy) finds no
     /// memory: frees something and answers true, or answers false.
     pub on_out_of_memory: Option<MemoryHook>,
+    /// For debugging: host memory that is to stay as it is while it is used (see
+    /// [`HostBufferSemantics`](crate::HostBufferSemantics)) is summed up when it comes and when it goes, and a difference is an
+    /// error that names the array. The environment variable `PURLIN_CHECK_FROZEN_MEMORY=1` says the same for every client.
+    pub check_frozen_memory: bool,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { device_count: 1, worker_count: 0, memory_limit_bytes: 0, on_out_of_memory: None }
+        Self {
+            device_count: 1,
+            worker_count: 0,
+            memory_limit_bytes: 0,
+            on_out_of_memory: None,
+            check_frozen_memory: false,
+        }
     }
 }
 
 impl fmt::Debug for ClientOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { device_count, worker_count, memory_limit_bytes, on_out_of_memory } = self;
+        let Self { device_count, worker_count, memory_limit_bytes, on_out_of_memory, check_frozen_memory } = self;
         f.debug_struct("ClientOptions")
             .field("device_count", device_count)
             .field("worker_count", worker_count)
             .field("memory_limit_bytes", memory_limit_bytes)
             .field("on_out_of_memory", &on_out_of_memory.is_some())
+            .field("check_frozen_memory", check_frozen_memory)
             .finish()
     }
 }
@@ -67,6 +78,8 @@ impl Client {
             device_count,
             memory_limit_bytes: (options.memory_limit_bytes > 0).then_some(options.memory_limit_bytes),
             out_of_memory: options.on_out_of_memory.clone(),
+            checks_frozen_memory: options.check_frozen_memory
+                || std::env::var_os("PURLIN_CHECK_FROZEN_MEMORY").is_some_and(|value| value == "1"),
         };
         Ok(Arc::new(Self { instance: Instance::open(backend, options, runner)? }))
     }

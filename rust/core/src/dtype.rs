@@ -1,7 +1,10 @@
 //! Element types of typed buffers: PJRT's numbers, XLA's names.
 //!
-//! Types narrower than a byte and the f8 family are not here yet. The numbers cross the boundary
-//! (`include/purlin/dtype.h`), so they never change.
+//! An element has two widths. On a device, arrays are packed: an `s4` takes 4 bits ([`DType::bits`]). In the memory of the
+//! host, every element has bytes of its own: an `s4` is the low half of one byte ([`DType::host_byte_width`]). For types
+//! of whole bytes the two are one, [`DType::byte_width`]. A `token` has no width at all: it orders, and carries nothing.
+//!
+//! The numbers cross the boundary (`include/purlin/dtype.h`), so they never change.
 
 use std::fmt;
 
@@ -39,25 +42,67 @@ pub enum DType {
     C64 = 14,
     /// Two f64, real part first.
     C128 = 15,
+    /// 8 bits: 5 of exponent, 2 of mantissa, as in IEEE 754.
+    F8E5M2 = 16,
+    /// 8 bits: 4 of exponent, 3 of mantissa; finite values and NaN only.
+    F8E4M3FN = 17,
+    /// As `F8E4M3FN`, with bias 11 and without a negative zero.
+    F8E4M3B11FNUZ = 18,
+    /// As `F8E5M2`, finite values and NaN only, without a negative zero.
+    F8E5M2FNUZ = 19,
+    /// As `F8E4M3FN`, without a negative zero.
+    F8E4M3FNUZ = 20,
+    /// Signed, 4 bits.
+    S4 = 21,
+    /// Unsigned, 4 bits.
+    U4 = 22,
+    /// No value: what is passed on to say that something came before.
+    Token = 23,
+    /// Signed, 2 bits.
+    S2 = 24,
+    /// Unsigned, 2 bits.
+    U2 = 25,
+    /// 8 bits: 4 of exponent, 3 of mantissa, as in IEEE 754.
+    F8E4M3 = 26,
+    /// 8 bits: 3 of exponent, 4 of mantissa, as in IEEE 754.
+    F8E3M4 = 27,
+    /// 8 bits of exponent: a power of two, or NaN.
+    F8E8M0FNU = 28,
+    /// 4 bits: 2 of exponent, 1 of mantissa; finite values only.
+    F4E2M1FN = 29,
 }
 
-/// Type, bytes per element, name; the type with number `n` stands at index `n - 1`.
-const TYPES: [(DType, usize, &str); 15] = [
-    (DType::Pred, 1, "pred"),
-    (DType::S8, 1, "s8"),
-    (DType::S16, 2, "s16"),
-    (DType::S32, 4, "s32"),
-    (DType::S64, 8, "s64"),
-    (DType::U8, 1, "u8"),
-    (DType::U16, 2, "u16"),
-    (DType::U32, 4, "u32"),
-    (DType::U64, 8, "u64"),
-    (DType::F16, 2, "f16"),
-    (DType::F32, 4, "f32"),
-    (DType::F64, 8, "f64"),
-    (DType::BF16, 2, "bf16"),
-    (DType::C64, 8, "c64"),
-    (DType::C128, 16, "c128"),
+/// Type, bits per element, name; the type with number `n` stands at index `n - 1`.
+const TYPES: [(DType, u8, &str); 29] = [
+    (DType::Pred, 8, "pred"),
+    (DType::S8, 8, "s8"),
+    (DType::S16, 16, "s16"),
+    (DType::S32, 32, "s32"),
+    (DType::S64, 64, "s64"),
+    (DType::U8, 8, "u8"),
+    (DType::U16, 16, "u16"),
+    (DType::U32, 32, "u32"),
+    (DType::U64, 64, "u64"),
+    (DType::F16, 16, "f16"),
+    (DType::F32, 32, "f32"),
+    (DType::F64, 64, "f64"),
+    (DType::BF16, 16, "bf16"),
+    (DType::C64, 64, "c64"),
+    (DType::C128, 128, "c128"),
+    (DType::F8E5M2, 8, "f8e5m2"),
+    (DType::F8E4M3FN, 8, "f8e4m3fn"),
+    (DType::F8E4M3B11FNUZ, 8, "f8e4m3b11fnuz"),
+    (DType::F8E5M2FNUZ, 8, "f8e5m2fnuz"),
+    (DType::F8E4M3FNUZ, 8, "f8e4m3fnuz"),
+    (DType::S4, 4, "s4"),
+    (DType::U4, 4, "u4"),
+    (DType::Token, 0, "token"),
+    (DType::S2, 2, "s2"),
+    (DType::U2, 2, "u2"),
+    (DType::F8E4M3, 8, "f8e4m3"),
+    (DType::F8E3M4, 8, "f8e3m4"),
+    (DType::F8E8M0FNU, 8, "f8e8m0fnu"),
+    (DType::F4E2M1FN, 4, "f4e2m1fn"),
 ];
 
 impl DType {
@@ -67,10 +112,41 @@ impl DType {
         if raw >= 1 && (raw as usize) <= TYPES.len() { Some(TYPES[raw as usize - 1].0) } else { None }
     }
 
-    /// Bytes per element, 1..=16.
+    /// Every type, by its number.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> {
+        TYPES.iter().map(|row| row.0)
+    }
+
+    /// Bits per element of a packed array on a device: 0 (token), 2, 4, 8 (`pred` too), 16, 32, 64 or 128.
+    #[must_use]
+    pub const fn bits(self) -> usize {
+        TYPES[self as usize - 1].1 as usize
+    }
+
+    /// Bytes per element where elements are whole bytes, 1..=16. 0 for `token` and for types narrower than a byte: no
+    /// number of bytes is right for one of their elements on a device.
     #[must_use]
     pub const fn byte_width(self) -> usize {
-        TYPES[self as usize - 1].1
+        self.bits() / 8
+    }
+
+    /// Bytes per element in the memory of the host, 0..=16. An element narrower than a byte is the low bits of one byte;
+    /// what is read from a device has signed ones sign-extended and zeros above others.
+    #[must_use]
+    pub const fn host_byte_width(self) -> usize {
+        self.bits().div_ceil(8)
+    }
+
+    /// Whether several elements share a byte on a device.
+    #[must_use]
+    pub const fn is_sub_byte(self) -> bool {
+        matches!(self.bits(), 1..8)
+    }
+
+    /// Whether elements are two's complement integers.
+    #[must_use]
+    pub const fn is_signed_integer(self) -> bool {
+        matches!(self, Self::S2 | Self::S4 | Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
     /// XLA's lower-case name, such as `"f32"`.
@@ -123,27 +199,52 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_pjrt() {
-        for (index, (dtype, _, _)) in TYPES.iter().enumerate() {
-            assert_eq!(*dtype as usize, index + 1);
-            assert_eq!(DType::from_raw(*dtype as u8), Some(*dtype));
+        // The order of PJRT_Buffer_Type in pjrt_c_api.h, which begins with INVALID = 0.
+        let pjrt = "invalid pred s8 s16 s32 s64 u8 u16 u32 u64 f16 f32 f64 bf16 c64 c128 f8e5m2 f8e4m3fn f8e4m3b11fnuz \
+                    f8e5m2fnuz f8e4m3fnuz s4 u4 token s2 u2 f8e4m3 f8e3m4 f8e8m0fnu f4e2m1fn";
+        let names: Vec<_> = pjrt.split_whitespace().collect();
+        assert_eq!(names.len(), DType::all().len() + 1);
+        for dtype in DType::all() {
+            assert_eq!(names[dtype as usize], dtype.name());
+            assert_eq!(DType::from_raw(dtype as u8), Some(dtype));
         }
-        assert_eq!((DType::F32 as u8, DType::BF16 as u8, DType::C128 as u8), (11, 13, 15));
     }
 
     #[test]
     fn other_numbers_are_no_type() {
         assert_eq!(DType::from_raw(0), None);
-        assert_eq!(DType::from_raw(16), None);
+        assert_eq!(DType::from_raw(30), None);
         assert_eq!(DType::from_raw(u8::MAX), None);
     }
 
     #[test]
     fn a_name_tells_the_width() {
-        for (dtype, width, name) in TYPES {
-            let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-            let bits = if digits.is_empty() { 8 } else { digits.parse::<usize>().unwrap() };
-            assert_eq!(dtype.byte_width(), width);
-            assert_eq!(width * 8, bits, "{dtype}");
+        for dtype in DType::all() {
+            let digits = dtype.name().trim_start_matches(|c: char| c.is_ascii_alphabetic());
+            let digits = digits.split(|c: char| !c.is_ascii_digit()).next().unwrap();
+            let bits = match dtype {
+                DType::Pred => 8,
+                DType::Token => 0,
+                _ => digits.parse::<usize>().unwrap(),
+            };
+            assert_eq!(dtype.bits(), bits, "{dtype}");
+        }
+    }
+
+    #[test]
+    fn an_element_narrower_than_a_byte_is_a_byte_on_the_host() {
+        for dtype in DType::all() {
+            let narrow = [DType::S2, DType::U2, DType::S4, DType::U4, DType::F4E2M1FN].contains(&dtype);
+            assert_eq!(dtype.is_sub_byte(), narrow, "{dtype}");
+            assert_eq!(dtype.byte_width(), if narrow { 0 } else { dtype.bits() / 8 }, "{dtype}");
+            assert_eq!(dtype.host_byte_width(), if narrow { 1 } else { dtype.bits() / 8 }, "{dtype}");
+        }
+    }
+
+    #[test]
+    fn signed_integers_are_those_whose_name_says_so() {
+        for dtype in DType::all() {
+            assert_eq!(dtype.is_signed_integer(), dtype.name().starts_with('s'), "{dtype}");
         }
     }
 }

@@ -16,12 +16,14 @@
 //! | [`exec`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`ThreadPool`]; cancellation, timers, semaphores, queues |
 //! | [`future`] | [`Future`], [`Promise`]: values that tasks compute; Rust's `async` on an [`Executor`] |
 //! | [`stall`] | [`dump_stalls`], [`Watchdog`]: why nothing happens |
-//! | [`dtype`], [`shape`] | [`DType`], [`Shape`]: what arrays are made of |
+//! | [`dtype`], [`shape`], [`layout`] | [`DType`], [`Shape`], [`Layout`]: what arrays are made of |
+//! | [`strided`] | [`HostArray`], [`StridedPlan`]: elements between strided host memory and a device's order |
 //! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
 //! | `arena` | the allocator's policy: blocks cut from extents, kept warm, limited, given back |
 //! | [`device`] | [`Device`], [`MemorySpace`]: where memory is, and its books |
 //! | [`raw_buffer`] | [`RawBuffer`]: bytes in a memory space |
 //! | [`buffer`] | [`Buffer`]: an array on a device |
+//! | [`transfer`] | [`AsyncHostToDeviceTransferManager`]: buffers that are filled piece by piece |
 //! | [`client`] | [`Client`]: the root of it all |
 //!
 //! ```
@@ -47,20 +49,26 @@ pub mod event;
 pub mod exec;
 pub mod future;
 pub mod label;
+pub mod layout;
 pub mod raw_buffer;
 pub mod shape;
 pub mod slab;
 #[cfg(not(any(loom, shuttle)))]
 pub mod stall;
 pub mod status;
+pub mod strided;
 mod sync;
 // A recording is one per process, which models, that begin anew thousands of times, cannot have.
 #[cfg(not(any(loom, shuttle)))]
 pub mod trace;
+pub mod transfer;
 pub mod user_context;
 
 pub use backend::NullBackend;
-pub use buffer::{Buffer, HostBufferSemantics};
+pub use buffer::{
+    Aliasing, Buffer, BufferPromise, DonationHold, ExternalReference, FromHostOptions, HostBufferSemantics, OnDone,
+    UsageHold,
+};
 pub use client::{Client, ClientOptions};
 pub use device::{AllocOptions, Device, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, OomPolicy};
 pub use dtype::{DType, Element};
@@ -83,9 +91,12 @@ pub use exec::{
 };
 pub use future::{AlreadySet, Future, Joined, Promise, SharedPromise, future_on, join_futures, spawn, try_spawn};
 pub use label::Label;
+pub use layout::Layout;
 pub use raw_buffer::{Mutability, RawBuffer, RawBufferPromise};
 pub use shape::Shape;
 #[cfg(not(any(loom, shuttle)))]
 pub use stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, dump_stalls, stalls};
 pub use status::{SourceLocation, Status, StatusCode, StatusOr};
+pub use strided::{HostArray, StridedPlan};
+pub use transfer::{AsyncHostToDeviceTransferManager, TransferSpec};
 pub use user_context::{UserContext, UserContextScope, with_user_context};

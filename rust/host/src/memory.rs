@@ -39,6 +39,7 @@ impl Memory for HostMemory {
             granule_bytes: HUGE_PAGE_BYTES,
             // A user's allocator has a policy of its own.
             caching: self.source.is_none(),
+            is_host_visible: true,
         }
     }
 

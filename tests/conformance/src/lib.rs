@@ -14,12 +14,16 @@ mod channel;
 mod copy;
 mod copy_order;
 mod copy_range;
+mod donation;
 mod failure;
 mod fixture;
 mod foreign;
+mod from_host;
+mod holds;
 mod host_copy;
 mod lifetime;
 mod memory;
+mod transfer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -173,6 +177,74 @@ macro_rules! for_each_case {
                 a_pending_read_survives_delete
                 a_raw_alias_survives_delete
                 readers_race_with_delete
+            }
+            holds {
+                holds_are_counted
+                usage_keeps_donation_out
+                donation_keeps_usage_out
+                donation_waits_for_usage
+                usage_waits_for_donation
+                the_second_donation_is_told_of_the_first
+                of_racing_donations_one_wins
+                donations_given_back_let_the_next_try
+                an_external_reference_forbids_donation
+                an_external_reference_outlives_its_buffer
+                usage_outlives_delete
+                delete_under_a_donation_waits_for_its_end
+                the_donee_is_told_what_still_uses_the_memory
+                releasing_gives_the_memory_away
+                a_buffer_without_memory_answers_with_its_error
+                raw_memory_becomes_an_array_of_its_size
+                tokens_have_no_bytes
+                read_only_memory_cannot_be_copied_into
+            }
+            donation {
+                a_donated_array_is_another_one_after_the_event
+                a_failed_event_poisons_the_donated_array
+                uses_travel_with_donated_memory
+                bitcasts_share_the_bytes
+                a_bitcast_may_change_the_layout
+                a_bitcast_that_does_not_fit_changes_nothing
+                a_copy_goes_into_given_memory
+                a_copy_that_does_not_fit_consumes_nothing
+                a_copy_waits_for_the_readers_of_what_it_overwrites
+                copies_into_one_anothers_sources_end
+                an_array_may_be_provided_later
+                what_does_not_fit_is_refused_and_the_promise_stays
+                a_failed_array_may_be_provided
+                a_promise_that_is_dropped_fails_its_array
+            }
+            transfer {
+                a_manager_knows_its_buffers
+                a_buffer_is_retrieved_once_and_used_at_once
+                pieces_come_in_any_order
+                everybody_was_told_before_the_buffer_is_ready
+                who_is_told_may_drop_the_manager
+                illegal_steps_are_errors_and_change_nothing
+                a_buffer_fails_once
+                a_piece_that_cannot_be_copied_fails_its_buffer_at_once
+                what_was_not_finished_fails_with_its_manager
+                whole_arrays_are_packed_and_ordered
+                memory_may_come_after_the_pieces
+                a_manager_without_memory_leaves_nothing
+                pieces_come_from_many_threads
+            }
+            from_host {
+                every_semantics_brings_the_bytes
+                aliased_memory_is_the_hosts_until_the_last_use
+                what_cannot_be_aliased_is_copied
+                who_is_told_is_told_before_the_array_is_ready
+                every_failure_is_told_once
+                a_transfer_after_shutdown_is_told_too
+                a_panic_of_who_is_told_harms_nobody
+                a_token_from_the_host_is_told_of
+                any_strides_and_layouts_come_back_row_major
+                narrow_elements_are_packed_and_come_back
+                large_strided_arrays_do_not_block_the_call
+                reads_go_to_any_strides
+                raw_reads_are_ranges_of_what_is_there
+                a_dynamic_array_says_its_dimensions
+                frozen_memory_that_is_written_is_found_out
             }
         }
     };

@@ -36,6 +36,7 @@ mod range;
 mod schedule;
 #[cfg(test)]
 mod test_operation;
+mod work;
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -91,11 +92,19 @@ pub struct MemoryProperties {
     pub granule_bytes: usize,
     /// Whether blocks are cut from extents that stay mapped, or each block is an extent.
     pub caching: bool,
+    /// Whether the host reads and writes it by address ([`Extent::host_address`]).
+    pub is_host_visible: bool,
 }
 
 impl Default for MemoryProperties {
     fn default() -> Self {
-        Self { alignment_bytes: 64, import_alignment_bytes: 16, granule_bytes: 4096, caching: true }
+        Self {
+            alignment_bytes: 64,
+            import_alignment_bytes: 16,
+            granule_bytes: 4096,
+            caching: true,
+            is_host_visible: false,
+        }
     }
 }
 

@@ -1,43 +1,328 @@
-//! Whether a buffer still has its memory.
+//! Who may use a buffer's memory, and how it ends.
 //!
-//! States: live -> deleted, by [`BufferState::delete`], once and for all references. A read takes a reference to the
-//! memory while the buffer is live; so deleting never pulls memory away from under work in flight. Holds and donation will
-//! be further states of this file.
+//! States: *live*, with any number of usage holds and external references; *donating*, while one donation hold exists; and
+//! *gone*: deleted, donated or released, by whom, where and when, once and for all references.
 //!
-//! One lock, a leaf: nothing is called under it, and the memory is let go of outside.
+//! ```text
+//! live -> donating             by donate(): without usage holds and external references
+//! donating -> live | gone      when the donation hold goes, or is confirmed
+//! live -> gone                 by end(): usage holds keep the memory that they have
+//! ```
+//!
+//! A usage hold is short: it lasts while work is started. What it leaves is an event that says when that work no longer uses
+//! the memory; whoever gets the memory by donation must wait for all of them, and for the buffer's own readiness. (That the
+//! memory stays until then is the matter of whoever uses it: each has a reference.) Holds that stand in somebody's way are waited for by an event, so that reports name it.
+//!
+//! One lock, a leaf: nothing of strangers' is called under it, and memory and events are let go of outside.
 
-use crate::raw_buffer::RawBuffer;
-use crate::status::{Status, StatusOr};
-use crate::sync::Mutex;
+use std::mem;
 
-/// See the module.
-pub(super) struct BufferState {
-    /// `None` once deleted.
-    memory: Mutex<Option<RawBuffer>>,
+use smallvec::SmallVec;
+
+use crate::event::{Event, EventPromise};
+use crate::label::Label;
+use crate::slab::{now_ms, touch};
+use crate::status::{SourceLocation, Status, StatusOr};
+use crate::sync::{Mutex, mutation};
+
+/// See the module. `M` is a reference to memory.
+pub(super) struct BufferState<M>(Mutex<State<M>>);
+
+struct State<M> {
+    phase: Phase,
+    /// `None` once gone, and in a buffer that never had any.
+    memory: Option<M>,
+    usage_holds: u32,
+    external_references: u32,
+    /// Of uses that may still go on.
+    uses: Uses,
+    /// Set when a hold goes for which somebody waits.
+    changed: Option<EventPromise>,
 }
 
-impl BufferState {
-    pub(super) fn live(memory: RawBuffer) -> Self {
-        Self { memory: Mutex::new(Some(memory)) }
+/// The events of uses; two stand in place.
+pub(super) type Uses = SmallVec<[Event; 2]>;
+
+enum Phase {
+    Live,
+    /// Whether it is deleted meanwhile; then it is gone when the hold goes.
+    Donating {
+        by: Ending,
+        deleted: Option<Ending>,
+    },
+    Gone(Ending),
+}
+
+/// How, by whom, where and when a buffer ended.
+#[derive(Clone, Copy)]
+pub(super) struct Ending {
+    how: &'static str,
+    by: Label,
+    place: SourceLocation,
+    at_ms: u32,
+}
+
+impl Ending {
+    pub(super) fn deleted(place: SourceLocation) -> Self {
+        Self::new("deleted", Label::default(), place)
     }
 
-    /// The memory.
+    pub(super) fn donated(by: Label, place: SourceLocation) -> Self {
+        Self::new("donated", by, place)
+    }
+
+    pub(super) fn released(place: SourceLocation) -> Self {
+        Self::new("released", Label::default(), place)
+    }
+
+    fn new(how: &'static str, by: Label, place: SourceLocation) -> Self {
+        Self { how, by, place, at_ms: now_ms() }
+    }
+
+    /// ` It was donated by 'step' at train.cc:12, 40 ms ago.`
+    fn sentence(&self) -> String {
+        let age_ms = touch().wrapping_sub(self.at_ms);
+        let by = if self.by == Label::default() { String::new() } else { format!(" by '{}'", self.by) };
+        format!(" It was {}{by} at {}, {age_ms} ms ago.", self.how, self.place)
+    }
+}
+
+/// What somebody takes over: memory, and what it may still be used by.
+pub(super) struct Taken<M> {
+    pub(super) memory: M,
+    pub(super) uses: Uses,
+}
+
+/// Whether to wait for holds that are in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    Wait,
+    Fail,
+}
+
+impl<M: Clone> BufferState<M> {
+    /// A live buffer; without memory, one that has failed from the beginning.
+    pub(super) fn new(memory: Option<M>) -> Self {
+        Self(Mutex::new(State {
+            phase: Phase::Live,
+            memory,
+            usage_holds: 0,
+            external_references: 0,
+            uses: Uses::new(),
+            changed: None,
+        }))
+    }
+
+    /// A live buffer over memory that others may still use.
+    pub(super) fn with_uses(memory: M, uses: Uses) -> Self {
+        let state = Self::new(Some(memory));
+        state.0.lock().uses = uses;
+        state
+    }
+
+    /// One more usage hold, and the memory.
     ///
     /// # Errors
-    /// `InvalidArgument`, in PJRT's words, once deleted.
-    pub(super) fn memory(&self) -> StatusOr<RawBuffer> {
-        let memory = self.memory.lock().clone();
-        memory.ok_or_else(|| Status::invalid_argument("Buffer has been deleted or donated."))
+    /// `InvalidArgument`, in PJRT's words, once gone; `FailedPrecondition` while it is being donated, unless that is waited
+    /// for.
+    pub(super) fn hold(&self, patience: Patience) -> StatusOr<Option<M>> {
+        loop {
+            let in_the_way = {
+                let mut state = self.0.lock();
+                match &state.phase {
+                    Phase::Donating { .. } if mutation("holds-usage-under-donation") => {
+                        state.usage_holds += 1;
+                        return Ok(state.memory.clone());
+                    }
+                    Phase::Live => {
+                        state.usage_holds += 1;
+                        return Ok(state.memory.clone());
+                    }
+                    Phase::Gone(ending) | Phase::Donating { deleted: Some(ending), .. } => {
+                        let ending = *ending;
+                        drop(state);
+                        return Err(gone(&ending));
+                    }
+                    Phase::Donating { by, .. } if patience == Patience::Fail => {
+                        let by = *by;
+                        drop(state);
+                        return Err(Status::failed_precondition(format!(
+                            "The buffer is being donated by '{}' at {}.",
+                            by.by, by.place
+                        )));
+                    }
+                    Phase::Donating { .. } => state.event(),
+                }
+            };
+            // Whatever it says, the state is looked at again.
+            let _ = in_the_way.wait();
+        }
     }
 
-    /// Lets go of the memory; nothing the second time.
-    pub(super) fn delete(&self) {
-        // A statement of its own: the guard goes at its end, and only then is the memory dropped.
-        let memory = self.memory.lock().take();
-        drop(memory);
+    /// A usage hold goes; `used_until` says when what it has started no longer uses the memory.
+    pub(super) fn let_go(&self, used_until: Event) {
+        let mut state = self.0.lock();
+        state.usage_holds -= 1;
+        let mut over = Uses::new();
+        if !used_until.is_ready() && state.memory.is_some() {
+            // The list never grows by what is over already.
+            if state.uses.len() == state.uses.inline_size() {
+                let (pending, terminal) = mem::take(&mut state.uses).into_iter().partition(|event| !event.is_ready());
+                (state.uses, over) = (pending, terminal);
+            }
+            state.uses.push(used_until);
+        }
+        let changed = if state.usage_holds == 0 { state.changed.take() } else { None };
+        drop(state);
+        drop(over);
+        tell(changed);
     }
 
-    pub(super) fn is_deleted(&self) -> bool {
-        self.memory.lock().is_none()
+    /// One more external reference, and the memory.
+    ///
+    /// # Errors
+    /// As [`hold`](Self::hold), which it waits like.
+    pub(super) fn reference(&self) -> StatusOr<Option<M>> {
+        let memory = self.hold(Patience::Wait)?;
+        let mut state = self.0.lock();
+        state.usage_holds -= 1;
+        state.external_references += 1;
+        let changed = if state.usage_holds == 0 { state.changed.take() } else { None };
+        drop(state);
+        tell(changed);
+        Ok(memory)
     }
+
+    /// An external reference goes.
+    pub(super) fn dereference(&self) {
+        let mut state = self.0.lock();
+        state.external_references -= 1;
+        let changed = state.changed.take();
+        drop(state);
+        tell(changed);
+    }
+
+    /// The one donation hold, with the memory; `by` is who gets it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, in PJRT's words: gone, or there are external references. `FailedPrecondition`: usage holds or another
+    /// donation are in the way, unless they are waited for.
+    pub(super) fn donate(&self, by: Ending, patience: Patience) -> StatusOr<Taken<M>> {
+        loop {
+            let in_the_way = {
+                let mut state = self.0.lock();
+                match &state.phase {
+                    Phase::Gone(ending) | Phase::Donating { deleted: Some(ending), .. } => {
+                        let ending = *ending;
+                        drop(state);
+                        return Err(Status::invalid_argument(format!(
+                            "Donation requested for invalid buffer.{}",
+                            ending.sentence()
+                        )));
+                    }
+                    Phase::Live if state.external_references > 0 => {
+                        let count = state.external_references;
+                        drop(state);
+                        return Err(Status::invalid_argument(format!(
+                            "Donation requested for buffer with external reference: there are {count}."
+                        )));
+                    }
+                    Phase::Live if state.usage_holds == 0 || mutation("holds-donate-over-usage") => {
+                        let Some(memory) = state.memory.clone() else {
+                            return Err(Status::invalid_argument("Donation requested for a buffer without memory."));
+                        };
+                        state.phase = Phase::Donating { by, deleted: None };
+                        return Ok(Taken { memory, uses: state.uses.clone() });
+                    }
+                    Phase::Live | Phase::Donating { .. } if patience == Patience::Fail => {
+                        let why = match &state.phase {
+                            Phase::Donating { by, .. } => format!("it is being donated by '{}' at {}", by.by, by.place),
+                            _ => format!("{} usage holds are in the way", state.usage_holds),
+                        };
+                        drop(state);
+                        return Err(Status::failed_precondition(format!("The buffer cannot be donated now: {why}.")));
+                    }
+                    Phase::Live | Phase::Donating { .. } => state.event(),
+                }
+            };
+            let _ = in_the_way.wait();
+        }
+    }
+
+    /// The donation hold goes. Confirmed, the buffer is gone; otherwise it is as before, or deleted, if it was meanwhile:
+    /// then its memory is answered.
+    pub(super) fn end_donation(&self, confirmed: bool) -> Option<Taken<M>> {
+        let mut state = self.0.lock();
+        let Phase::Donating { by, deleted } = mem::replace(&mut state.phase, Phase::Live) else {
+            unreachable!("a donation hold goes once")
+        };
+        let mut taken = None;
+        let deleted = deleted.filter(|_| !mutation("holds-forget-delete"));
+        let confirmed_by = (confirmed && !mutation("holds-donate-twice")).then_some(by);
+        if let Some(ending) = confirmed_by.or(deleted) {
+            state.phase = Phase::Gone(ending);
+            taken = state.take();
+        }
+        let changed = state.changed.take();
+        drop(state);
+        tell(changed);
+        // The donee has its own reference, and has been told of the uses.
+        taken.filter(|_| !confirmed)
+    }
+
+    /// The end: the memory, if this was it. Under a donation hold it comes when that goes.
+    pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
+        let mut state = self.0.lock();
+        match &mut state.phase {
+            Phase::Live => {
+                state.phase = Phase::Gone(ending);
+                let taken = state.take();
+                let changed = state.changed.take();
+                drop(state);
+                tell(changed);
+                taken
+            }
+            Phase::Donating { deleted, .. } => {
+                deleted.get_or_insert(ending);
+                None
+            }
+            Phase::Gone(_) => None,
+        }
+    }
+
+    /// True once nobody can use it any more.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.0.lock().phase, Phase::Gone(_) | Phase::Donating { deleted: Some(_), .. })
+    }
+
+    /// Usage holds and external references.
+    pub(super) fn counts(&self) -> (u32, u32) {
+        let state = self.0.lock();
+        (state.usage_holds, state.external_references)
+    }
+}
+
+impl<M> State<M> {
+    fn take(&mut self) -> Option<Taken<M>> {
+        let uses = mem::take(&mut self.uses);
+        self.memory.take().map(|memory| Taken { memory, uses })
+    }
+
+    /// Happens when a hold has gone.
+    fn event(&mut self) -> Event {
+        self.changed.get_or_insert_with(|| EventPromise::new(c"holds of a buffer")).event()
+    }
+}
+
+fn tell(changed: Option<EventPromise>) {
+    if let Some(changed) = changed {
+        if mutation("holds-forget-wake") {
+            return std::mem::forget(changed);
+        }
+        changed.set_ready();
+    }
+}
+
+fn gone(ending: &Ending) -> Status {
+    Status::invalid_argument(format!("Buffer has been deleted or donated.{}", ending.sentence()))
 }

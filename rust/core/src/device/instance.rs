@@ -35,6 +35,7 @@ pub(crate) struct Instance {
     spaces: Box<[Space]>,
     device_count: usize,
     out_of_memory: Option<MemoryHook>,
+    checks_frozen_memory: bool,
     backend: Arc<dyn Backend>,
 }
 
@@ -44,6 +45,7 @@ pub(crate) struct InstanceOptions {
     /// Of each memory space; `None`: no limit.
     pub(crate) memory_limit_bytes: Option<usize>,
     pub(crate) out_of_memory: Option<MemoryHook>,
+    pub(crate) checks_frozen_memory: bool,
 }
 
 impl Instance {
@@ -52,7 +54,7 @@ impl Instance {
     /// # Errors
     /// The backend's, if it cannot open one of them.
     pub(crate) fn open(backend: Arc<dyn Backend>, options: InstanceOptions, runner: ThreadPool) -> StatusOr<Arc<Self>> {
-        let InstanceOptions { device_count, memory_limit_bytes, out_of_memory } = options;
+        let InstanceOptions { device_count, memory_limit_bytes, out_of_memory, checks_frozen_memory } = options;
         let kinds = backend.memory_kinds();
         let open = |(device, kind)| {
             let arena = Arena::new(backend.open_memory(device, kind)?, memory_limit_bytes);
@@ -60,7 +62,7 @@ impl Instance {
         };
         let spaces = (0..device_count).flat_map(|device| kinds.iter().map(move |&kind| (device, kind))).map(open);
         let spaces = spaces.collect::<StatusOr<_>>()?;
-        Ok(Arc::new(Self { runner, spaces, device_count, out_of_memory, backend }))
+        Ok(Arc::new(Self { runner, spaces, device_count, out_of_memory, checks_frozen_memory, backend }))
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {
@@ -77,6 +79,10 @@ impl Instance {
 
     pub(super) fn out_of_memory(&self) -> Option<&MemoryHook> {
         self.out_of_memory.as_ref()
+    }
+
+    pub(super) fn checks_frozen_memory(&self) -> bool {
+        self.checks_frozen_memory
     }
 
     pub(super) fn spaces(&self) -> &[Space] {

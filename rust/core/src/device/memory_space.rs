@@ -92,6 +92,11 @@ impl MemorySpace {
         self.properties().alignment_bytes
     }
 
+    /// Whether host memory that is to stay as it is while it is used is checked to have stayed so.
+    pub(crate) fn checks_frozen_memory(&self) -> bool {
+        self.instance.checks_frozen_memory()
+    }
+
     pub(crate) fn properties(&self) -> &MemoryProperties {
         self.space().arena.properties()
     }

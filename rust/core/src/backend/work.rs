@@ -1,0 +1,65 @@
+//! Work on host memory that is no plain copy: what a copy's schedule does, for any closure.
+
+use crate::event::{Event, EventPromise};
+use crate::exec::Task;
+use crate::label::Label;
+use crate::status::Status;
+
+use super::CopySchedule;
+
+impl CopySchedule<'_> {
+    /// Calls `work` once all dependencies have happened; the event tells what it answered, or why it was not called.
+    ///
+    /// Without unfinished dependencies, and if the caller waits or `is_small`, that is inside this call; otherwise it is a task
+    /// of the runner. `work` is called at most once, and what it captured is gone before the event happens.
+    pub(crate) fn run_work<F>(&self, label: Label, is_small: bool, work: F) -> Event
+    where
+        F: FnOnce() -> Result<(), Status> + Send + 'static,
+    {
+        let gate = crate::event::when_all(self.dependencies);
+        if gate.is_ready() {
+            if !gate.error().ok() {
+                return gate;
+            }
+            if self.caller_waits || is_small {
+                return work().map_or_else(Event::from_error, |()| Event::ready());
+            }
+        }
+        let promise = EventPromise::new(label);
+        let event = promise.event();
+        let waited_for = [gate.clone()];
+        let mut owed = Owed { work: Some(work), gate, promise, label };
+        let task = Task::new(label, move || {
+            let work = owed.work.take().expect("a task runs once");
+            let result = owed.gate.error().into_result().and_then(|()| work());
+            owed.promise.set(result.err().unwrap_or_default());
+        });
+        // A refused task was dropped, and has failed the event.
+        let _ = self.runner.schedule_when_ready(&waited_for, task);
+        event
+    }
+}
+
+/// Work that was not called yet, and the event that it owes.
+struct Owed<F> {
+    work: Option<F>,
+    gate: Event,
+    promise: EventPromise,
+    label: Label,
+}
+
+impl<F> Drop for Owed<F> {
+    fn drop(&mut self) {
+        let not_called = self.work.take().is_some();
+        let gate = self.gate.error();
+        let status = if !gate.ok() {
+            gate
+        } else if not_called {
+            Status::cancelled(format!("'{}' was not run: the client's runner has shut down", self.label))
+        } else {
+            Status::internal(format!("'{}' panicked", self.label))
+        };
+        // Nothing, after the task has set it.
+        self.promise.set(status);
+    }
+}

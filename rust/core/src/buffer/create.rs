@@ -1,0 +1,155 @@
+//! Buffers that do not come from the host: of memory that is there, that will be, or that never will.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Buffer;
+use super::donate::checked_layout;
+use super::holds::both;
+use super::state::Patience;
+use crate::device::{AllocOptions, MemorySpace};
+use crate::event::{Event, EventPromise};
+use crate::label::Label;
+use crate::layout::Layout;
+use crate::raw_buffer::{RawBuffer, RawBufferPromise};
+use crate::shape::Shape;
+use crate::status::{SourceLocation, Status, StatusOr};
+
+impl Buffer {
+    /// An array whose elements nobody has written, ready when its memory is there.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a layout of another rank. Otherwise as [`RawBuffer::allocate_with`].
+    #[track_caller]
+    pub fn uninitialized(
+        shape: &Shape,
+        layout: Option<&Layout>,
+        memory_space: &MemorySpace,
+        options: &AllocOptions,
+    ) -> StatusOr<Self> {
+        let place = SourceLocation::caller();
+        let layout = checked_layout(shape, layout)?;
+        let memory = RawBuffer::allocate_at(memory_space, shape.on_device_size_bytes(), options, place)?;
+        let ready = memory.allocation_event();
+        Ok(Self::new(shape.clone(), layout, memory_space.clone(), Some(memory), ready))
+    }
+
+    /// `memory` as an array, ready after `ready` and when the memory is there. It stays at least until `ready`, so whoever
+    /// writes it needs no reference.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `memory.size_bytes() != shape.on_device_size_bytes()`, both named, or a layout of another rank.
+    pub fn from_raw(memory: RawBuffer, shape: &Shape, layout: Option<&Layout>, ready: &Event) -> StatusOr<Self> {
+        let layout = checked_layout(shape, layout)?;
+        if memory.size_bytes() != shape.on_device_size_bytes() {
+            return Err(Status::invalid_argument(format!(
+                "{shape} is {} bytes, and cannot be {memory:?}",
+                shape.on_device_size_bytes()
+            )));
+        }
+        memory.retain_until(ready);
+        let ready = both(&memory.allocation_event(), ready);
+        Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), ready))
+    }
+
+    /// An array that has failed with `status`, and fails what is made of it; no memory. OK counts as `Internal`.
+    #[must_use]
+    #[track_caller]
+    pub fn error(status: Status, shape: &Shape, memory_space: &MemorySpace) -> Self {
+        let fallback = || Status::internal(format!("{shape} was to fail, with OK"));
+        let status = if status.ok() { fallback() } else { status };
+        Self::new(shape.clone(), None, memory_space.clone(), None, Event::from_error(status))
+    }
+
+    /// A token: no elements; ready after `ready`.
+    ///
+    /// # Errors
+    /// As [`RawBuffer::allocate`].
+    #[track_caller]
+    pub fn token(memory_space: &MemorySpace, ready: &Event) -> StatusOr<Self> {
+        Self::from_raw(RawBuffer::allocate(memory_space, 0)?, &Shape::token(), None, ready)
+    }
+
+    /// An array that somebody provides later, once, and the promise to do so. It can be used at once: copies and reads wait.
+    /// Dropping the promise fails it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a layout of another rank.
+    #[track_caller]
+    pub fn channel(
+        shape: &Shape,
+        layout: Option<&Layout>,
+        memory_space: &MemorySpace,
+    ) -> StatusOr<(Self, BufferPromise)> {
+        let place = SourceLocation::caller();
+        let layout = checked_layout(shape, layout)?;
+        let options = AllocOptions { label: Label::new(c"channel"), ..Default::default() };
+        let (memory, provides) = RawBuffer::channel_at(memory_space, shape.on_device_size_bytes(), &options, place);
+        let promise = EventPromise::new_at(c"buffer", place);
+        let buffer = Self::new(shape.clone(), layout, memory_space.clone(), Some(memory), promise.event());
+        Ok((
+            buffer.clone(),
+            BufferPromise { buffer: Arc::downgrade(&buffer.0), shape: shape.clone(), provides, promise },
+        ))
+    }
+}
+
+/// The right and the duty to provide a buffer from [`Buffer::channel`]. Dropping it fails the buffer.
+#[must_use = "dropping it fails the buffer"]
+pub struct BufferPromise {
+    buffer: std::sync::Weak<super::Array>,
+    shape: Shape,
+    provides: RawBufferPromise,
+    promise: EventPromise,
+}
+
+impl BufferPromise {
+    /// Donates `source`, whose memory the buffer gets; it becomes ready, or fails, as `source` does.
+    ///
+    /// # Errors
+    /// With the promise back, and `source` as it was: `InvalidArgument`, another shape, layout or memory space; otherwise as
+    /// [`Buffer::donate`].
+    #[track_caller]
+    pub fn fulfil(self, source: &Buffer) -> Result<(), (Status, Self)> {
+        let place = SourceLocation::caller();
+        let wanted = self.buffer.upgrade().map(|array| array.layout.clone());
+        let fits = *source.shape() == self.shape && wanted.is_none_or(|layout| layout == source.0.layout);
+        if !fits {
+            let status =
+                Status::invalid_argument(format!("{source:?} in layout {} cannot be {}", source.layout(), self.shape));
+            return Err((status, self));
+        }
+        let donation = match source.donate_at(Label::new(c"FulfilBuffer"), place, Patience::Wait) {
+            Ok(donation) => donation,
+            Err(status) => return Err((status, self)),
+        };
+        let ready = donation.ready_event();
+        let Self { buffer, shape, provides, promise } = self;
+        if let Err((status, provides)) = provides.fulfil(donation.memory()) {
+            return Err((status, Self { buffer, shape, provides, promise }));
+        }
+        let free = donation.free_event();
+        let memory = donation.confirm();
+        // Who gets the memory next waits for the uses of the source, too.
+        if let Some(array) = buffer.upgrade().filter(|array| array.state.hold(Patience::Fail).is_ok()) {
+            array.state.let_go(free);
+        }
+        drop(memory);
+        ready.on_ready(move |status| _ = promise.set(status.clone()));
+        Ok(())
+    }
+
+    /// The buffer has failed with `status`. OK counts as `Internal`.
+    pub fn fail(self, status: Status) {
+        let fallback = || Status::internal(format!("{} was to fail, with OK", self.shape));
+        let status = if status.ok() { fallback() } else { status };
+        self.provides.fail(status.clone());
+        self.promise.set(status);
+    }
+}
+
+impl fmt::Debug for BufferPromise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BufferPromise({})", self.shape)
+    }
+}

@@ -1,0 +1,82 @@
+//! A buffer that becomes another one: the same memory, without a copy.
+
+use super::Buffer;
+use super::holds::both;
+use super::state::{Patience, Taken};
+use crate::event::Event;
+use crate::label::Label;
+use crate::layout::Layout;
+use crate::shape::Shape;
+use crate::status::{SourceLocation, Status, StatusOr};
+
+impl Buffer {
+    /// Donates this buffer; the new one has its memory and becomes ready after this one and `event`, or fails with the error of
+    /// either. Blocks for usage holds only. A buffer that failed before it had memory gives another one that failed like it.
+    ///
+    /// # Errors
+    /// As [`donate`](Self::donate).
+    #[track_caller]
+    pub fn donate_after(&self, event: &Event) -> StatusOr<Self> {
+        let ready = both(&self.0.ready, event);
+        self.become_other(
+            Label::new(c"DonateAfter"),
+            SourceLocation::caller(),
+            self.0.shape.clone(),
+            self.0.layout.clone(),
+            ready,
+        )
+    }
+
+    /// Donates this buffer; the new one has its memory, read as `shape` in `layout` (`None`: row-major). Blocks for usage holds
+    /// only.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, and this buffer stays as it is: `shape.on_device_size_bytes() != self.size_bytes()`, both named; a token
+    /// or a dynamic shape on either side; a layout of another rank. Otherwise as [`donate`](Self::donate).
+    #[track_caller]
+    pub fn bitcast(&self, shape: &Shape, layout: Option<&Layout>) -> StatusOr<Self> {
+        let from = &self.0.shape;
+        let is_array = |shape: &Shape| shape.dtype() != crate::DType::Token && !shape.is_dynamic();
+        if !is_array(from) || !is_array(shape) {
+            return Err(Status::invalid_argument(format!(
+                "only arrays of static shape can be bitcast, not {from} to {shape}"
+            )));
+        }
+        if from.size_bytes() != shape.size_bytes() {
+            return Err(Status::invalid_argument(format!(
+                "cannot bitcast {from} of {} bytes to {shape} of {} bytes",
+                from.size_bytes(),
+                shape.size_bytes()
+            )));
+        }
+        let layout = checked_layout(shape, layout)?;
+        let ready = self.0.ready.clone();
+        self.become_other(Label::new(c"Bitcast"), SourceLocation::caller(), shape.clone(), layout, ready)
+    }
+
+    fn become_other(
+        &self,
+        by: Label,
+        place: SourceLocation,
+        shape: Shape,
+        layout: Option<Box<Layout>>,
+        ready: Event,
+    ) -> StatusOr<Self> {
+        if !self.0.has_memory && !self.is_deleted() {
+            self.delete_at(place);
+            return Ok(Self::new(shape, layout, self.0.memory_space.clone(), None, ready));
+        }
+        let Taken { memory, uses } = self.donate_at(by, place, Patience::Wait)?.into_taken();
+        Ok(Self::with_uses(shape, layout, memory, ready, uses))
+    }
+}
+
+/// `layout` as a buffer keeps it.
+///
+/// # Errors
+/// `InvalidArgument`: another rank.
+pub(super) fn checked_layout(shape: &Shape, layout: Option<&Layout>) -> StatusOr<Option<Box<Layout>>> {
+    let Some(layout) = layout else { return Ok(None) };
+    layout.check_rank(shape)?;
+    Ok((!layout.is_row_major()).then(|| Box::new(layout.clone())))
+}

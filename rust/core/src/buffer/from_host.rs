@@ -1,0 +1,400 @@
+//! Arrays from the memory of the host: copied, or used where they are.
+
+#![allow(unsafe_code, reason = "host memory is read by address")]
+
+use super::Buffer;
+use super::donate::checked_layout;
+use super::frozen::Frozen;
+use crate::backend::CopySchedule;
+use crate::device::{AllocOptions, MemorySpace};
+use crate::dtype::{DType, Element};
+use crate::event::{Event, EventPromise};
+use crate::exec::guard::contained;
+use crate::label::Label;
+use crate::layout::Layout;
+use crate::raw_buffer::{CopyOrder, Mutability, RawBuffer};
+use crate::shape::Shape;
+use crate::status::{SourceLocation, Status, StatusOr};
+use crate::strided::{HostArray, StridedPlan};
+
+/// How long the host memory given to [`Buffer::from_host`] stays readable and unchanged. PJRT's numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(i32)]
+pub enum HostBufferSemantics {
+    /// Only until the call returns: the bytes are copied before that.
+    #[default]
+    ImmutableOnlyDuringCall = 0,
+    /// Until `on_done`, or the buffer's ready event: the copy may run behind.
+    ImmutableUntilTransferCompletes = 1,
+    /// Until `on_done`, which comes when the buffer's memory is no longer used: it may be the host's. Where it cannot be
+    /// (strides, layout, packed types, alignment, the backend), it is copied as with `ImmutableUntilTransferCompletes`.
+    ImmutableZeroCopy = 2,
+    /// As `ImmutableZeroCopy`, and the buffer's users may write the memory.
+    MutableZeroCopy = 3,
+}
+
+/// Whether a buffer uses the memory that it was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aliasing {
+    /// Its memory is the host's.
+    Aliased,
+    /// It has its own.
+    Copied,
+}
+
+/// Called exactly once, when the host memory is no longer read, with how that went: also when the call that got it fails.
+pub type OnDone = Box<dyn FnOnce(Status) + Send + Sync>;
+
+/// How an array comes from the host.
+#[derive(Default)]
+pub struct FromHostOptions {
+    /// How long the host memory stays as it is.
+    pub semantics: HostBufferSemantics,
+    /// In which order the elements stand on the device; `None`: row-major.
+    pub layout: Option<Layout>,
+    /// How the memory on the device is asked for, and what it is for.
+    pub alloc: AllocOptions,
+    /// Called before the buffer is ready if the bytes are copied, or when its memory goes if they are not; on the caller's thread,
+    /// or on that which is the last to use the host memory.
+    pub on_done: Option<OnDone>,
+}
+
+impl Buffer {
+    /// Copies a dense row-major array of `size_bytes` bytes from the host into `memory_space`. Blocks for the copy under
+    /// [`HostBufferSemantics::ImmutableOnlyDuringCall`], never otherwise.
+    ///
+    /// # Errors
+    /// As [`from_host_array`](Self::from_host_array); also `InvalidArgument`, naming the values: a negative dimension, a product
+    /// that overflows, `size_bytes != shape.host_size_bytes()`.
+    ///
+    /// # Safety
+    /// For as long as `semantics` says, any thread may read `size_bytes` bytes at `data` and nobody writes them.
+    #[track_caller]
+    pub unsafe fn from_host(
+        data: *const u8,
+        size_bytes: usize,
+        dtype: DType,
+        dims: &[i64],
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+    ) -> StatusOr<Self> {
+        let shape = Shape::new(dtype, dims)?;
+        if size_bytes != shape.host_size_bytes() {
+            return Err(Status::invalid_argument(format!(
+                "{shape} is {} bytes, but {size_bytes} were given",
+                shape.host_size_bytes()
+            )));
+        }
+        let array = HostArray::new(&shape, None)?;
+        let options = FromHostOptions { semantics, ..Default::default() };
+        // SAFETY: the caller's promise.
+        Ok(unsafe { Self::from_host_array(data, &array, memory_space, options) }?.0)
+    }
+
+    /// Copies `values` into `memory_space`, as the array of shape `dims`. Blocks for the copy.
+    ///
+    /// # Errors
+    /// As [`from_host`](Self::from_host).
+    #[track_caller]
+    pub fn from_slice<T: Element>(values: &[T], dims: &[i64], memory_space: &MemorySpace) -> StatusOr<Self> {
+        let semantics = HostBufferSemantics::ImmutableOnlyDuringCall;
+        // SAFETY: the slice is borrowed until the call returns, and the semantics ask for no longer.
+        unsafe { Self::from_host(values.as_ptr().cast(), size_of_val(values), T::DTYPE, dims, memory_space, semantics) }
+    }
+
+    /// The array that `array` describes and whose element `[0, 0, ...]` is at `data`, in `memory_space`; and whether its memory is
+    /// the host's. Copies before it returns under [`HostBufferSemantics::ImmutableOnlyDuringCall`], never blocks otherwise.
+    ///
+    /// # Errors
+    /// `on_done` is then called with the same error before this returns. `InvalidArgument`: null `data` with elements, a layout
+    /// of another rank. As [`RawBuffer::allocate_with`]. When it blocks, also what the copy failed with.
+    ///
+    /// # Safety
+    /// Until `options.on_done` is called (without it, for as long as `options.semantics` says), any thread may read the bytes
+    /// of `array.extent()` from `data` that are elements, and nobody writes them; under `MutableZeroCopy`, the buffer's users may
+    /// also write them, and others read them as ordered by events.
+    #[track_caller]
+    pub unsafe fn from_host_array(
+        data: *const u8,
+        array: &HostArray,
+        memory_space: &MemorySpace,
+        options: FromHostOptions,
+    ) -> StatusOr<(Self, Aliasing)> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_host_array_at(data, array, memory_space, options, SourceLocation::caller()) }
+    }
+
+    /// As [`from_host_array`](Self::from_host_array), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn from_host_array_at(
+        data: *const u8,
+        array: &HostArray,
+        memory_space: &MemorySpace,
+        options: FromHostOptions,
+        place: SourceLocation,
+    ) -> StatusOr<(Self, Aliasing)> {
+        let FromHostOptions { semantics, layout, alloc, on_done } = options;
+        let done = Done(on_done);
+        let source = match HostSource::new(data, array, layout.as_ref()) {
+            Ok(source) => source,
+            Err(error) => return Err(done.fail(error)),
+        };
+        let zero_copy =
+            matches!(semantics, HostBufferSemantics::ImmutableZeroCopy | HostBufferSemantics::MutableZeroCopy);
+        if zero_copy && source.can_be_aliased(memory_space) {
+            let mutability = match semantics {
+                HostBufferSemantics::MutableZeroCopy => Mutability::Mutable,
+                _ => Mutability::Immutable,
+            };
+            // SAFETY: the caller's promise, until `done` is told.
+            return unsafe { source.alias(memory_space, mutability, done, place) }
+                .map(|buffer| (buffer, Aliasing::Aliased));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { source.copy(memory_space, semantics, &alloc, done, place) }.map(|buffer| (buffer, Aliasing::Copied))
+    }
+}
+
+/// Who is to be told that host memory is no longer read; if this is dropped, nobody has read it and nobody will.
+struct Done(Option<OnDone>);
+
+impl Done {
+    fn tell(mut self, status: Status) {
+        if let Some(on_done) = self.0.take() {
+            contained("on_done of host memory", Label::default, || on_done(status));
+        }
+    }
+
+    /// `error`, which is told.
+    fn fail(self, error: Status) -> Status {
+        self.tell(error.clone());
+        error
+    }
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            Self(self.0.take()).tell(Status::cancelled("the transfer from host memory was given up"));
+        }
+    }
+}
+
+/// Host memory that holds an array, checked against the layout that it is to have on the device.
+pub(crate) struct HostSource<'a> {
+    data: *const u8,
+    array: &'a HostArray,
+    layout: Option<Box<Layout>>,
+    is_dense: bool,
+}
+
+/// Host memory that a task reads.
+struct Address(*const u8);
+
+// SAFETY: from_host_array's caller promises that any thread may read there until the transfer is over.
+unsafe impl Send for Address {}
+
+impl<'a> HostSource<'a> {
+    pub(crate) fn new(data: *const u8, array: &'a HostArray, layout: Option<&Layout>) -> StatusOr<Self> {
+        let shape = array.shape();
+        let layout = checked_layout(shape, layout)?;
+        if data.is_null() && shape.element_count() > 0 {
+            return Err(Status::invalid_argument(format!(
+                "the host pointer for the {} bytes of {shape} is null",
+                shape.host_size_bytes()
+            )));
+        }
+        let is_dense = match &layout {
+            Some(layout) => array.is_dense(layout),
+            None => array.is_dense(&Layout::row_major(shape.rank())),
+        };
+        Ok(Self { data, array, layout, is_dense: is_dense && !shape.dtype().is_sub_byte() })
+    }
+
+    fn shape(&self) -> &Shape {
+        self.array.shape()
+    }
+
+    /// Whether a device can use the bytes as they are.
+    fn can_be_aliased(&self, memory_space: &MemorySpace) -> bool {
+        let alignment_bytes = memory_space.properties().import_alignment_bytes;
+        self.is_dense && self.shape().element_count() > 0 && self.data.addr().is_multiple_of(alignment_bytes)
+    }
+
+    /// # Safety
+    /// Until `done` is told, the memory is as [`Buffer::from_host_array`] says.
+    unsafe fn alias(
+        self,
+        memory_space: &MemorySpace,
+        mutability: Mutability,
+        done: Done,
+        place: SourceLocation,
+    ) -> StatusOr<Buffer> {
+        let frozen = (mutability == Mutability::Immutable).then(|| self.freeze(memory_space, place)).flatten();
+        let (size_bytes, done) = (self.shape().size_bytes(), crate::sync::Mutex::new(Some((done, frozen))));
+        let shared = std::sync::Arc::new(done);
+        let told = std::sync::Arc::clone(&shared);
+        let release = Box::new(move || {
+            let Some((done, frozen)) = told.lock().take() else { return };
+            // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
+            let outcome = frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
+            done.tell(outcome.err().unwrap_or_default());
+        });
+        let address = self.data.cast_mut();
+        // SAFETY: the caller's promise: until `on_done`, which the release calls.
+        match unsafe { RawBuffer::import(memory_space, address, size_bytes, mutability, Some(release)) } {
+            Ok(memory) => {
+                let space = memory.memory_space();
+                Ok(Buffer::new(self.shape().clone(), self.layout, space, Some(memory), Event::ready()))
+            }
+            Err(error) => {
+                let taken = shared.lock().take();
+                if let Some((done, _)) = taken {
+                    done.tell(error.clone());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Buffer::from_host_array`].
+    unsafe fn copy(
+        self,
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+        alloc: &AllocOptions,
+        done: Done,
+        place: SourceLocation,
+    ) -> StatusOr<Buffer> {
+        let memory = match RawBuffer::allocate_at(memory_space, self.shape().size_bytes(), alloc, place) {
+            Ok(memory) => memory,
+            Err(error) => return Err(done.fail(error)),
+        };
+        let caller_waits = semantics == HostBufferSemantics::ImmutableOnlyDuringCall;
+        let frozen = if caller_waits { None } else { self.freeze(memory_space, place) };
+        // SAFETY: the caller's promise. If it ends with the call, we wait below.
+        let mut copied = unsafe { self.start(&memory, caller_waits) };
+        if caller_waits {
+            if let Err(error) = copied.wait() {
+                return Err(done.fail(error));
+            }
+            done.tell(Status::OK);
+        } else if done.0.is_some() || frozen.is_some() {
+            copied = finish(&copied, done, frozen);
+        }
+        let space = memory.memory_space();
+        Ok(Buffer::new(self.shape().clone(), self.layout, space, Some(memory), copied))
+    }
+
+    /// Starts to copy all elements to `memory`.
+    ///
+    /// # Safety
+    /// As [`Buffer::from_host_array`]; `memory` is new, and nobody else has it.
+    pub(crate) unsafe fn start(&self, memory: &RawBuffer, caller_waits: bool) -> Event {
+        let size_bytes = self.shape().size_bytes();
+        if self.is_dense || size_bytes == 0 {
+            // SAFETY: the caller's promises; dense bytes begin at the first element.
+            return unsafe {
+                memory.copy_from_host_ordered(self.data, 0, size_bytes, CopyOrder { dependencies: &[], caller_waits })
+            };
+        }
+        let row_major;
+        let layout = match self.layout.as_deref() {
+            Some(layout) => layout,
+            None => {
+                row_major = Layout::row_major(self.shape().rank());
+                &row_major
+            }
+        };
+        let plan = match StridedPlan::new(self.array, layout) {
+            Ok(plan) => plan,
+            Err(error) => return Event::from_error(error),
+        };
+        // SAFETY: the caller's promises.
+        unsafe { gather(self.data, plan, memory, caller_waits) }
+    }
+
+    /// In debug mode, what the memory is now.
+    fn freeze(&self, memory_space: &MemorySpace, place: SourceLocation) -> Option<Frozen> {
+        let checked = memory_space.checks_frozen_memory() && self.is_dense;
+        // SAFETY: the caller's promise: dense bytes are readable.
+        checked.then(|| unsafe { Frozen::new(self.data, self.shape(), place) })
+    }
+}
+
+/// Moves strided elements to `memory`: at once to where the host can write, else by way of a block of the host's.
+///
+/// # Safety
+/// As [`HostSource::start`].
+unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_waits: bool) -> Event {
+    let (count, size_bytes) = (plan.element_count(), memory.size_bytes());
+    let (from, is_small) = (Address(data), size_bytes <= INLINE_LIMIT_BYTES);
+    let runner = memory.space().instance().runner();
+    let allocated = [memory.allocation_event()];
+    let schedule = CopySchedule { dependencies: &allocated, runner, caller_waits };
+    if memory.space().properties().is_host_visible {
+        let memory = memory.clone();
+        return schedule.run_work(Label::new(c"copy"), is_small, move || {
+            let from = from;
+            let Some(to) = memory.host_pointer() else {
+                return Err(Status::internal("memory that the host reaches has no address"));
+            };
+            // SAFETY: the caller's promises; the memory is as long as the plan's elements.
+            unsafe { plan.gather(from.0, to.as_ptr(), 0..count) };
+            Ok(())
+        });
+    }
+    let Ok(mut staged) = staging(size_bytes) else { return Event::from_error(no_staging(size_bytes)) };
+    let gathered = {
+        // SAFETY: the caller's promise holds at least until this call returns.
+        unsafe { plan.gather(data, staged.as_mut_ptr(), 0..count) };
+        staged
+    };
+    let order = CopyOrder { dependencies: &[], caller_waits };
+    // SAFETY: the block lives until the copy is over: the waiter below keeps it.
+    let copied = unsafe { memory.copy_from_host_ordered(gathered.as_ptr(), 0, size_bytes, order) };
+    copied.on_ready(move |_status| drop(gathered));
+    copied
+}
+
+/// A copy up to this size runs inside the call; a hop to another thread would cost more.
+pub(super) const INLINE_LIMIT_BYTES: usize = 64 << 10;
+
+/// A block of the host's, of zeros.
+pub(super) fn staging(size_bytes: usize) -> Result<Vec<u8>, std::collections::TryReserveError> {
+    let mut block = Vec::new();
+    block.try_reserve_exact(size_bytes)?;
+    block.resize(size_bytes, 0);
+    Ok(block)
+}
+
+pub(super) fn no_staging(size_bytes: usize) -> Status {
+    Status::resource_exhausted(format!("no host memory for a copy of {size_bytes} bytes"))
+}
+
+/// An event that happens after `copied`, and after everybody was told that the host memory is no longer read.
+fn finish(copied: &Event, done: Done, frozen: Option<Frozen>) -> Event {
+    let end = move |status: &Status| {
+        // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
+        let outcome = frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
+        let status = if status.ok() { outcome.err().unwrap_or_default() } else { status.clone() };
+        done.tell(status.clone());
+        status
+    };
+    if copied.is_ready() {
+        return match end(&copied.error()).into_result() {
+            Ok(()) => Event::ready(),
+            Err(error) => Event::from_error(error),
+        };
+    }
+    let promise = EventPromise::new(c"from host");
+    let finished = promise.event();
+    copied.on_ready(move |status| _ = promise.set(end(status)));
+    finished
+}

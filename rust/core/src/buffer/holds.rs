@@ -1,0 +1,237 @@
+//! Rights to a buffer's memory, each ended by its drop.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::state::{Ending, Patience, Taken};
+use super::{Array, Buffer};
+use crate::event::{Event, after_all, when_all};
+use crate::label::Label;
+use crate::layout::Layout;
+use crate::raw_buffer::RawBuffer;
+use crate::status::{SourceLocation, StatusOr};
+
+/// The right to start work that reads a buffer: while it exists, the buffer is not donated. Short-lived; what it has started is
+/// named by [`release_after`](Self::release_after).
+#[must_use = "dropping it lets the buffer be donated"]
+pub struct UsageHold {
+    array: Arc<Array>,
+    memory: RawBuffer,
+    used_until: Event,
+}
+
+impl UsageHold {
+    /// The memory. Read it only after [`ready_event`](Self::ready_event).
+    #[must_use]
+    pub fn memory(&self) -> &RawBuffer {
+        &self.memory
+    }
+
+    /// Happens when the bytes are there.
+    #[must_use]
+    pub fn ready_event(&self) -> Event {
+        self.array.ready.clone()
+    }
+
+    /// As [`release_after`](Self::release_after), for a copy, which keeps the memory itself: then it is free as soon as the
+    /// event says so.
+    pub(super) fn release_after_copy(mut self, copied: &Event) {
+        self.used_until = copied.clone();
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        let array = &self.array;
+        array.layout.as_deref().cloned().unwrap_or_else(|| Layout::row_major(array.shape.rank()))
+    }
+
+    /// Ends the hold. The memory stays until `event` is terminal, and whoever gets it by donation waits for that.
+    pub fn release_after(mut self, event: Event) {
+        self.memory.retain_until(&event);
+        self.used_until = event;
+    }
+}
+
+impl Drop for UsageHold {
+    fn drop(&mut self) {
+        let used_until = std::mem::replace(&mut self.used_until, Event::ready());
+        self.array.state.let_go(used_until);
+    }
+}
+
+/// Somebody outside Purlin uses a buffer's memory: it stays as long as this exists, also when the buffer is deleted, and cannot
+/// be donated.
+#[must_use = "dropping it lets the memory go"]
+pub struct ExternalReference {
+    array: Arc<Array>,
+    memory: RawBuffer,
+}
+
+impl ExternalReference {
+    /// The memory. Use it only after [`ready_event`](Self::ready_event).
+    #[must_use]
+    pub fn memory(&self) -> &RawBuffer {
+        &self.memory
+    }
+
+    /// Happens when the bytes are there.
+    #[must_use]
+    pub fn ready_event(&self) -> Event {
+        self.array.ready.clone()
+    }
+}
+
+impl Drop for ExternalReference {
+    fn drop(&mut self) {
+        self.array.state.dereference();
+    }
+}
+
+/// The right to take a buffer's memory over, and nobody else's meanwhile. Dropping it gives the buffer back as it was.
+#[must_use = "dropping it gives the buffer back"]
+pub struct DonationHold {
+    array: Arc<Array>,
+    /// `None` once confirmed.
+    taken: Option<Taken<RawBuffer>>,
+}
+
+impl DonationHold {
+    /// The memory. Write it only after [`free_event`](Self::free_event).
+    #[must_use]
+    pub fn memory(&self) -> &RawBuffer {
+        &self.taken().memory
+    }
+
+    /// Happens when the buffer's bytes are there; fails with why they never will be.
+    #[must_use]
+    pub fn ready_event(&self) -> Event {
+        self.array.ready.clone()
+    }
+
+    /// Happens when the bytes may be overwritten: the buffer's own producer and all who have used it are done, whether they
+    /// succeeded or failed.
+    #[must_use]
+    pub fn free_event(&self) -> Event {
+        let mut events = self.taken().uses.clone();
+        events.push(self.array.ready.clone());
+        after_all(&events)
+    }
+
+    /// The buffer is gone, for all its references; its memory is the caller's, who waits for
+    /// [`free_event`](Self::free_event) before writing it.
+    #[must_use]
+    pub fn confirm(self) -> RawBuffer {
+        self.into_taken().memory
+    }
+
+    pub(super) fn into_taken(mut self) -> Taken<RawBuffer> {
+        let taken = self.taken.take().expect("confirmed once, because that takes the hold");
+        let rest = self.array.state.end_donation(true);
+        drop(rest);
+        taken
+    }
+
+    fn taken(&self) -> &Taken<RawBuffer> {
+        self.taken.as_ref().expect("confirmed once, because that takes the hold")
+    }
+}
+
+impl Drop for DonationHold {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            drop(taken);
+            let left = self.array.state.end_donation(false);
+            drop(left);
+        }
+    }
+}
+
+impl Buffer {
+    /// A [`UsageHold`]. Waits for a donation that is under way.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, "Buffer has been deleted or donated." and by whom; the buffer's own error if it never had memory.
+    pub fn usage_hold(&self) -> StatusOr<UsageHold> {
+        let memory = self.0.state.hold(Patience::Wait)?;
+        self.hold(memory)
+    }
+
+    /// As [`usage_hold`](Self::usage_hold), without waiting.
+    ///
+    /// # Errors
+    /// Also `FailedPrecondition`: it is being donated.
+    pub fn try_usage_hold(&self) -> StatusOr<UsageHold> {
+        let memory = self.0.state.hold(Patience::Fail)?;
+        self.hold(memory)
+    }
+
+    fn hold(&self, memory: Option<RawBuffer>) -> StatusOr<UsageHold> {
+        let Some(memory) = memory else {
+            self.0.state.let_go(Event::ready());
+            return Err(self.0.ready.error());
+        };
+        Ok(UsageHold { array: Arc::clone(&self.0), memory, used_until: Event::ready() })
+    }
+
+    /// An [`ExternalReference`]. Waits for a donation that is under way.
+    ///
+    /// # Errors
+    /// As [`usage_hold`](Self::usage_hold).
+    pub fn external_reference(&self) -> StatusOr<ExternalReference> {
+        let Some(memory) = self.0.state.reference()? else {
+            self.0.state.dereference();
+            return Err(self.0.ready.error());
+        };
+        Ok(ExternalReference { array: Arc::clone(&self.0), memory })
+    }
+
+    /// A [`DonationHold`] for `by`, whose name later errors show. Waits for usage holds and for another donation; these are
+    /// short, because they last while work is started, not while it runs.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: "Donation requested for invalid buffer." if it is gone, "Donation requested for buffer with external
+    /// reference" if it has one; the buffer's own error if it never had memory.
+    #[track_caller]
+    pub fn donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
+        self.donate_at(by.into(), SourceLocation::caller(), Patience::Wait)
+    }
+
+    /// As [`donate`](Self::donate), without waiting.
+    ///
+    /// # Errors
+    /// Also `FailedPrecondition`: usage holds or another donation are in the way.
+    #[track_caller]
+    pub fn try_donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
+        self.donate_at(by.into(), SourceLocation::caller(), Patience::Fail)
+    }
+
+    pub(super) fn donate_at(&self, by: Label, place: SourceLocation, patience: Patience) -> StatusOr<DonationHold> {
+        if !self.0.has_memory {
+            return Err(self.0.ready.error());
+        }
+        let taken = self.0.state.donate(Ending::donated(by, place), patience)?;
+        Ok(DonationHold { array: Arc::clone(&self.0), taken: Some(taken) })
+    }
+}
+
+impl fmt::Debug for UsageHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UsageHold({:?})", self.memory)
+    }
+}
+
+impl fmt::Debug for ExternalReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ExternalReference({:?})", self.memory)
+    }
+}
+
+impl fmt::Debug for DonationHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DonationHold({:?})", self.taken.as_ref().map(|taken| &taken.memory))
+    }
+}
+
+/// What must have happened before anything is computed from a buffer and `event`.
+pub(super) fn both(ready: &Event, event: &Event) -> Event {
+    when_all(&[ready.clone(), event.clone()])
+}
