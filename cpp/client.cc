@@ -69,6 +69,7 @@ StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const inter
       Known(options, options.memory_limit_bytes, std::size_t{0}),
       options.device_count,
       options.worker_count,
+      Known(options, options.check_frozen_memory, false),
       ToRust(Known(options, options.on_out_of_memory, Hook()), calls),
       ToRust(Known(options, options.host_memory_allocator, std::shared_ptr<HostMemoryAllocator>()), calls)};
   const internal::StatusRep* error = nullptr;

@@ -12,6 +12,8 @@
 namespace purlin {
 inline namespace v0 {
 
+static_assert(sizeof(ByteRange) == 2 * sizeof(std::size_t), "Rust reads ByteRange as two numbers");
+
 StatusOr<RawBuffer> RawBuffer::Allocate(const MemorySpace& memory_space, std::size_t size_bytes,
                                         const AllocOptions& options, SourceLocation location) {
   const internal::StatusRep* error = nullptr;

@@ -261,6 +261,7 @@ struct PurlinClientOptions {
   std::size_t memory_limit_bytes;
   std::int32_t device_count;
   std::int32_t worker_count;
+  bool check_frozen_memory;
   PurlinMemoryHook on_out_of_memory;
   PurlinHostMemoryAllocator host_memory_allocator;
 };

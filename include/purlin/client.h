@@ -50,6 +50,10 @@ struct ClientOptions {
   std::function<bool(const MemoryReport& report)> on_out_of_memory = nullptr;
   /// Where the memory of every space comes from; null: the system. For platform "host" only.
   std::shared_ptr<HostMemoryAllocator> host_memory_allocator = nullptr;
+  /// For debugging: host memory that is to stay as it is while it is used (HostBufferSemantics) is summed up when it
+  /// comes and when it goes, and a difference is an error that names the array. The environment variable
+  /// PURLIN_CHECK_FROZEN_MEMORY=1 says the same for every client.
+  bool check_frozen_memory = false;
 };
 
 /// A handle to a client: one word; copies share it. Buffers, devices and memory spaces keep what they need of it alive;

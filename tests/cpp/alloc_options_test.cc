@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,7 +44,7 @@ TEST(AllocOptionsTest, AlignmentIsWhatWasAskedFor) {
     client.worker_count = 1;
     client.platform = platform;
     const MemorySpace space = Client::Create(client)->devices()[0].default_memory_space();
-    for (const std::size_t alignment_bytes : {0, 1, 64, 256, 4096, 1 << 21}) {
+    for (const std::size_t alignment_bytes : {0U, 1U, 64U, 256U, 4096U, 1U << 21}) {
       AllocOptions options;
       options.alignment_bytes = alignment_bytes;
       const StatusOr<RawBuffer> buffer = RawBuffer::Allocate(space, 100, options);
@@ -187,6 +190,23 @@ TEST(AllocOptionsTest, WaitingForWhatCanNeverComeFailsAtOnce) {
   const MemorySpace space = Limited();
   const RawBuffer held = RawBuffer::Allocate(space, 1).value();
   EXPECT_TRUE(IsResourceExhausted(RawBuffer::Allocate(space, kLimit + 1, With(OomPolicy::kWait)).status()));
+}
+
+TEST(AllocOptionsTest, WhoWaitsForWhatNeverFitsIsToldWhenAllIsFree) {
+  const MemorySpace space = Limited();
+  std::optional<RawBuffer> held(RawBuffer::Allocate(space, kLimit).value());
+  AllocOptions options = With(OomPolicy::kWait);
+  options.alignment_bytes = 2 * kLimit;
+  const RawBuffer waiting = RawBuffer::Allocate(space, kLimit, options).value();
+  const RawBuffer next = RawBuffer::Allocate(space, 64, With(OomPolicy::kWait)).value();
+  EXPECT_FALSE(waiting.allocation_event().IsReady());
+  held.reset();
+  // With luck the extent begins at such an address; without, nothing that is freed could help.
+  const Status status = waiting.allocation_event().WaitFor(std::chrono::seconds(60));
+  EXPECT_TRUE(status.ok() || IsResourceExhausted(status)) << status;
+  if (!status.ok()) {
+    EXPECT_TRUE(next.allocation_event().Wait().ok());
+  }
 }
 
 TEST(AllocOptionsTest, TheHookIsAskedUntilThereIsMemoryOrItSaysNo) {

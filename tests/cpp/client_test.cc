@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <future>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -142,6 +143,31 @@ TEST(ClientTest, TheHookGoesWithTheClient) {
   EXPECT_EQ(witness.use_count(), 2) << "the client has one, and the client that did not come has none";
   client.reset();
   EXPECT_EQ(witness.use_count(), 1);
+}
+
+TEST(ClientTest, FrozenMemoryThatIsWrittenIsFoundOutIfAsked) {
+  for (const bool check : {false, true}) {
+    ClientOptions options = Options(1, 1);
+    options.check_frozen_memory = check;
+    const Client client = Client::Create(options).value();
+    std::promise<void> gate;
+    // Not an event: the pool would put another thread in the place of one that waits for an event.
+    EXPECT_TRUE(client.runner().Schedule([opened = gate.get_future()] { opened.wait(); }).ok());
+    std::vector<std::uint8_t> bytes(200'000, 1);
+    const std::vector<std::int64_t> dims = {200'000};
+    const Buffer buffer =
+        Buffer::FromHost(bytes.data(), bytes.size(), DType::kU8, dims, client.devices()[0].default_memory_space(),
+                         HostBufferSemantics::kImmutableUntilTransferCompletes)
+            .value();
+    bytes[199'999] = 2;
+    gate.set_value();
+    const Status status = buffer.ready_event().Wait();
+    EXPECT_EQ(status.ok(), !check) << status;
+    if (check) {
+      EXPECT_TRUE(IsFailedPrecondition(status)) << status;
+      EXPECT_TRUE(Contains(status.message(), "was written")) << status;
+    }
+  }
 }
 
 TEST(ClientTest, OlderOptionsLeaveOutTheLaterFields) {

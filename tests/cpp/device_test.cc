@@ -143,7 +143,7 @@ TEST(MemorySpaceTest, EveryAllocationIsAligned) {
   for (const std::string_view platform : {"host", "null"}) {
     const MemorySpace space = MakeClient(1, platform).devices()[0].default_memory_space();
     EXPECT_GE(space.alignment_bytes(), 64U);
-    for (const std::size_t size : {0, 1, 65, 100'000}) {
+    for (const std::size_t size : {0U, 1U, 65U, 100'000U}) {
       EXPECT_EQ(*RawBuffer::Allocate(space, size)->device_pointer() % space.alignment_bytes(), 0U);
     }
   }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,9 +39,12 @@ class TestAllocator final : public HostMemoryAllocator {
     EXPECT_GE(alignment_bytes, 64U);
     EXPECT_EQ(alignment_bytes & (alignment_bytes - 1), 0U);
     ++allocated;
-    if (empty) return nullptr;
-    // So that what is aligned to 2 * alignment_bytes, plus the skew, is no multiple of alignment_bytes.
-    char* memory = static_cast<char*>(std::aligned_alloc(alignment_bytes, size_bytes + alignment_bytes)) + skew_bytes;
+    if (on_allocate) on_allocate();
+    if (empty || in_use_bytes_ + size_bytes > capacity_bytes) return nullptr;
+    in_use_bytes_ += size_bytes;
+    // Room for the skew; aligned_alloc wants a multiple of the alignment.
+    const std::size_t padded_bytes = (size_bytes / alignment_bytes + 2) * alignment_bytes;
+    char* memory = static_cast<char*>(std::aligned_alloc(alignment_bytes, padded_bytes)) + skew_bytes;
     blocks_[memory] = {size_bytes, alignment_bytes};
     return memory;
   }
@@ -52,6 +56,7 @@ class TestAllocator final : public HostMemoryAllocator {
     EXPECT_EQ(block->second, std::pair(size_bytes, alignment_bytes));
     blocks_.erase(block);
     ++deallocated;
+    in_use_bytes_ -= size_bytes;
     std::free(static_cast<char*>(address) - skew_bytes);
   }
 
@@ -61,13 +66,16 @@ class TestAllocator final : public HostMemoryAllocator {
   }
 
   static inline std::atomic<int> destroyed{0};
+  std::function<void()> on_allocate;
   bool empty = false;
+  std::size_t capacity_bytes = ~std::size_t{0} / 2;
   std::size_t skew_bytes = 0;
   int allocated = 0;
   int deallocated = 0;
 
  private:
   std::mutex mutex_;
+  std::size_t in_use_bytes_ = 0;
   std::map<char*, std::pair<std::size_t, std::size_t>> blocks_;
 };
 
@@ -86,7 +94,7 @@ TEST(HostMemoryAllocatorTest, EveryBlockOfEverySpaceComesFromItAndGoesBack) {
     std::vector<RawBuffer> buffers;
     for (const Device& device : client.devices()) {
       for (const MemorySpace& space : device.memory_spaces()) {
-        for (const std::size_t size : {0, 1, 100, 5'000, 3 << 20}) {
+        for (const std::size_t size : {0U, 1U, 100U, 5'000U, 3U << 20}) {
           buffers.push_back(RawBuffer::Allocate(space, size).value());
           EXPECT_TRUE(allocator->Owns(buffers.back().host_pointer()));
         }
@@ -157,7 +165,44 @@ TEST(HostMemoryAllocatorTest, WhoWaitsIsToldWhenNothingIsLeftThatCouldBeFreed) {
   held.reset();
   const Status status = waiting.allocation_event().Wait();
   EXPECT_TRUE(IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(status.GetPayload(kMemoryReportTypeUrl).has_value());
+  EXPECT_TRUE(IsResourceExhausted(RawBuffer::Allocate(space, 100, waits).status())) << "now it is told at once";
   EXPECT_TRUE(IsResourceExhausted(second.allocation_event().Wait()));
+  EXPECT_EQ(space.Report().waiting_count, 0U);
+}
+
+TEST(HostMemoryAllocatorTest, MayCallPurlinAlsoForWhoWaits) {
+  const auto allocator = std::make_shared<TestAllocator>();
+  ClientOptions options = Options(allocator);
+  options.memory_limit_bytes = 1 << 20;
+  const MemorySpace space = Client::Create(options)->devices()[0].default_memory_space();
+  std::optional<RawBuffer> held(RawBuffer::Allocate(space, 1 << 20).value());
+  AllocOptions waits;
+  waits.oom = OomPolicy::kWait;
+  const RawBuffer waiting = RawBuffer::Allocate(space, 100, waits).value();
+  std::vector<std::size_t> seen;
+  allocator->on_allocate = [&] { seen.push_back(space.Report().waiting_count); };
+  held.reset();
+  EXPECT_TRUE(waiting.allocation_event().Wait().ok());
+  EXPECT_EQ(seen, std::vector<std::size_t>{1}) << "it was asked while the queue was served";
+  allocator->on_allocate = nullptr;
+}
+
+TEST(HostMemoryAllocatorTest, ThreadsThatWaitForOneAnotherAreAllServed) {
+  const auto allocator = std::make_shared<TestAllocator>();
+  allocator->capacity_bytes = 1000;
+  const MemorySpace space = Client::Create(Options(allocator))->devices()[0].default_memory_space();
+  AllocOptions waits;
+  waits.oom = OomPolicy::kWait;
+  Together(4, [&](int thread) {
+    for (int round = 0; round < 200; ++round) {
+      const auto size = static_cast<std::size_t>(400 + (thread * 31 + round) % 100);
+      const StatusOr<RawBuffer> buffer = RawBuffer::Allocate(space, size, waits);
+      ASSERT_TRUE(buffer.ok()) << buffer.status();
+      EXPECT_TRUE(buffer->allocation_event().Wait().ok()) << buffer->allocation_event().Wait();
+    }
+  });
+  EXPECT_EQ(space.Stats().bytes_in_use, 0U);
   EXPECT_EQ(space.Report().waiting_count, 0U);
 }
 

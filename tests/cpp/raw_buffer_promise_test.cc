@@ -126,7 +126,7 @@ TEST_F(RawBufferPromiseTest, ADestroyedPromiseFailsItsBuffer) {
   }
   const Status status = buffer->allocation_event().Wait();
   EXPECT_TRUE(IsInternal(status)) << status;
-  EXPECT_TRUE(Contains(status.message(), "raw_buffer_promise_test.cc")) << status << ": it names the channel's place";
+  EXPECT_TRUE(Contains(status.location().file(), "raw_buffer_promise_test.cc")) << status << ": where it was made";
 
   Channel first = Open(8);
   Channel second = Open(8);

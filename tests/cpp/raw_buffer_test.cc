@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -330,89 +328,6 @@ TEST_F(RawBufferTest, MemoryIsKeptUntilTheEvent) {
   EXPECT_EQ(space_.Stats().bytes_in_use, 1000U);
   fails.SetError(AbortedError("x"));
   EXPECT_EQ(space_.Stats().bytes_in_use, 0U);
-}
-
-struct Memory {
-  alignas(64) std::array<std::uint8_t, 256> bytes{};
-};
-
-TEST_F(RawBufferTest, ImportedMemoryIsUsedInPlaceAndReleasedOnceByItsLastUse) {
-  auto memory = std::make_unique<Memory>();
-  Memory* const address = memory.get();
-  int released = 0;
-  std::optional<RawBuffer> buffer(
-      RawBuffer::Import(space_, address, 256, Mutability::kMutable, [owned = std::move(memory), &released] {
-        ++released;
-      }).value());
-  EXPECT_EQ(buffer->host_pointer(), address);
-  EXPECT_EQ(buffer->on_device_size_bytes(), 256U);
-  EXPECT_EQ(buffer->memory_space(), space_);
-  EXPECT_TRUE(buffer->is_mutable());
-  EXPECT_EQ(space_.Stats().bytes_in_use, 0U) << "it is not in the books";
-  EXPECT_EQ(space_.Stats().num_allocs, 0U);
-  const Bytes three = {7, 8, 9};
-  EXPECT_TRUE(buffer->CopyFromHost(three.data(), 10, 3).Wait().ok());
-  EXPECT_EQ(address->bytes[12], 9);
-
-  std::optional<RawBuffer> slice(buffer->Slice(10, 3).value());
-  EventPromise gate("gate");
-  Bytes back(3);
-  const Event copied = slice->CopyToHost(back.data(), 0, 3, {gate.event()});
-  buffer.reset();
-  slice.reset();
-  EXPECT_EQ(released, 0) << "a copy in flight uses it";
-  gate.SetReady();
-  EXPECT_TRUE(copied.Wait().ok());
-  EXPECT_EQ(released, 1);
-  EXPECT_EQ(back, three);
-}
-
-TEST_F(RawBufferTest, ReadOnlyMemoryIsNotWritten) {
-  Memory memory;
-  int released = 0;
-  {
-    const RawBuffer buffer =
-        RawBuffer::Import(space_, &memory, 256, Mutability::kImmutable, [&released] { ++released; }).value();
-    EXPECT_FALSE(buffer.is_mutable());
-    EXPECT_FALSE(buffer.Slice(1, 2)->is_mutable());
-    const RawBuffer other = Filled(Numbers(256));
-    const std::uint8_t byte = 1;
-    for (const Status& status : {buffer.CopyFromHost(&byte, 0, 1).Wait(), other.CopyTo(buffer).Wait(),
-                                 other.CopyRangeTo(0, buffer, 0, 1).Wait()}) {
-      EXPECT_TRUE(IsInvalidArgument(status)) << status;
-      EXPECT_TRUE(Contains(status.message(), "may not be written")) << status;
-    }
-    EXPECT_TRUE(buffer.CopyTo(other).Wait().ok());
-    EXPECT_EQ(Read(other), Bytes(256, 0));
-  }
-  EXPECT_EQ(released, 1);
-}
-
-TEST_F(RawBufferTest, WhatCannotBeImportedIsNamedAndItsReleaseDestroyedUncalled) {
-  Memory memory;
-  const auto witness = std::make_shared<int>(0);
-  const auto release = [witness] { ++*witness; };
-  for (void* address : {static_cast<void*>(nullptr), static_cast<void*>(&memory.bytes[1])}) {
-    const Status status = RawBuffer::Import(space_, address, 8, Mutability::kMutable, release).status();
-    EXPECT_TRUE(IsInvalidArgument(status)) << status;
-    EXPECT_TRUE(Contains(status.message(), "8 bytes") && Contains(status.message(), "multiple of 16")) << status;
-  }
-  const Status status = RawBuffer::Import(space_, &memory, 8, static_cast<Mutability>(5), release).status();
-  EXPECT_TRUE(IsInvalidArgument(status)) << status;
-  EXPECT_TRUE(Contains(status.message(), "Mutability is 5")) << status;
-  EXPECT_EQ(*witness, 0);
-  EXPECT_EQ(witness.use_count(), 2) << "ours, and the lambda's";
-}
-
-TEST_F(RawBufferTest, ImportsNeedNoRelease) {
-  static Memory memory;
-  EXPECT_TRUE(RawBuffer::Import(space_, &memory, 256, Mutability::kMutable).ok());
-  EXPECT_TRUE(RawBuffer::Import(space_, &memory, 256, Mutability::kMutable, std::function<void()>()).ok());
-  void (*none)() = nullptr;
-  EXPECT_TRUE(RawBuffer::Import(space_, &memory, 256, Mutability::kMutable, none).ok());
-  static int called = 0;
-  EXPECT_TRUE(RawBuffer::Import(space_, &memory, 256, Mutability::kMutable, +[] { ++called; }).ok());
-  EXPECT_EQ(called, 1);
 }
 
 TEST(NullRawBufferTest, KeepsBooksAndHoldsNoBytes) {

@@ -66,6 +66,7 @@ pub struct RawClientOptions {
     memory_limit_bytes: usize,
     device_count: i32,
     worker_count: i32,
+    check_frozen_memory: bool,
     /// Owned.
     on_out_of_memory: ForeignMemoryHook,
     /// Owned.
@@ -86,10 +87,10 @@ pub unsafe extern "C" fn purlin_client_create(
         // SAFETY: the caller's promise.
         let platform = unsafe { elements(options.platform, options.platform_size_bytes) };
         let backend = backend(platform, options.host_memory_allocator.exists())?;
-        let RawClientOptions { device_count, worker_count, memory_limit_bytes, .. } = options;
+        let RawClientOptions { device_count, worker_count, memory_limit_bytes, check_frozen_memory, .. } = options;
         let on_out_of_memory = options.on_out_of_memory.into_hook();
         let options =
-            ClientOptions { device_count, worker_count, memory_limit_bytes, on_out_of_memory, ..Default::default() };
+            ClientOptions { device_count, worker_count, memory_limit_bytes, on_out_of_memory, check_frozen_memory };
         Client::new(&options, backend).map(ClientRep)
     });
     made.map(share).unwrap_or_else(|status| {

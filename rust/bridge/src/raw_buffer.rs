@@ -28,6 +28,8 @@ pub struct ByteRange {
     size_bytes: usize,
 }
 
+const _: () = assert!(size_of::<ByteRange>() == 2 * size_of::<usize>());
+
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
     unsafe extern "C++" {

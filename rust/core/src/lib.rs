@@ -23,6 +23,7 @@
 //! | [`device`] | [`Device`], [`MemorySpace`]: where memory is, and its books |
 //! | [`raw_buffer`] | [`RawBuffer`]: bytes in a memory space |
 //! | [`buffer`] | [`Buffer`]: an array on a device |
+//! | [`transfer`] | [`AsyncHostToDeviceTransferManager`]: buffers that are filled piece by piece |
 //! | [`client`] | [`Client`]: the root of it all |
 //!
 //! ```
@@ -60,6 +61,7 @@ mod sync;
 // A recording is one per process, which models, that begin anew thousands of times, cannot have.
 #[cfg(not(any(loom, shuttle)))]
 pub mod trace;
+pub mod transfer;
 pub mod user_context;
 
 pub use backend::NullBackend;
@@ -96,4 +98,5 @@ pub use shape::Shape;
 pub use stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, dump_stalls, stalls};
 pub use status::{SourceLocation, Status, StatusCode, StatusOr};
 pub use strided::{HostArray, StridedPlan};
+pub use transfer::{AsyncHostToDeviceTransferManager, TransferSpec};
 pub use user_context::{UserContext, UserContextScope, with_user_context};

@@ -23,6 +23,7 @@ mod holds;
 mod host_copy;
 mod lifetime;
 mod memory;
+mod transfer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -212,6 +213,21 @@ macro_rules! for_each_case {
                 what_does_not_fit_is_refused_and_the_promise_stays
                 a_failed_array_may_be_provided
                 a_promise_that_is_dropped_fails_its_array
+            }
+            transfer {
+                a_manager_knows_its_buffers
+                a_buffer_is_retrieved_once_and_used_at_once
+                pieces_come_in_any_order
+                everybody_was_told_before_the_buffer_is_ready
+                who_is_told_may_drop_the_manager
+                illegal_steps_are_errors_and_change_nothing
+                a_buffer_fails_once
+                a_piece_that_cannot_be_copied_fails_its_buffer_at_once
+                what_was_not_finished_fails_with_its_manager
+                whole_arrays_are_packed_and_ordered
+                memory_may_come_after_the_pieces
+                a_manager_without_memory_leaves_nothing
+                pieces_come_from_many_threads
             }
             from_host {
                 every_semantics_brings_the_bytes

@@ -64,5 +64,10 @@ suite_without_bytes! {
     "from_host::narrow_elements_are_packed_and_come_back"
     "from_host::raw_reads_are_ranges_of_what_is_there"
     "from_host::reads_go_to_any_strides"
+    "transfer::a_buffer_is_retrieved_once_and_used_at_once"
+    "transfer::illegal_steps_are_errors_and_change_nothing"
+    "transfer::pieces_come_from_many_threads"
+    "transfer::pieces_come_in_any_order"
+    "transfer::whole_arrays_are_packed_and_ordered"
     "from_host::who_is_told_is_told_before_the_array_is_ready"
 }

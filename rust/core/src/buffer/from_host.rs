@@ -161,7 +161,7 @@ impl Buffer {
     ) -> StatusOr<(Self, Aliasing)> {
         let FromHostOptions { semantics, layout, alloc, on_done } = options;
         let done = Done(on_done);
-        let source = match Source::new(data, array, layout.as_ref()) {
+        let source = match HostSource::new(data, array, layout.as_ref()) {
             Ok(source) => source,
             Err(error) => return Err(done.fail(error)),
         };
@@ -206,8 +206,8 @@ impl Drop for Done {
     }
 }
 
-/// Checked host memory.
-struct Source<'a> {
+/// Host memory that holds an array, checked against the layout that it is to have on the device.
+pub(crate) struct HostSource<'a> {
     data: *const u8,
     array: &'a HostArray,
     layout: Option<Box<Layout>>,
@@ -220,8 +220,8 @@ struct Address(*const u8);
 // SAFETY: from_host_array's caller promises that any thread may read there until the transfer is over.
 unsafe impl Send for Address {}
 
-impl<'a> Source<'a> {
-    fn new(data: *const u8, array: &'a HostArray, layout: Option<&Layout>) -> StatusOr<Self> {
+impl<'a> HostSource<'a> {
+    pub(crate) fn new(data: *const u8, array: &'a HostArray, layout: Option<&Layout>) -> StatusOr<Self> {
         let shape = array.shape();
         let layout = checked_layout(shape, layout)?;
         if data.is_null() && shape.element_count() > 0 {
@@ -317,7 +317,7 @@ impl<'a> Source<'a> {
     ///
     /// # Safety
     /// As [`Buffer::from_host_array`]; `memory` is new, and nobody else has it.
-    unsafe fn start(&self, memory: &RawBuffer, caller_waits: bool) -> Event {
+    pub(crate) unsafe fn start(&self, memory: &RawBuffer, caller_waits: bool) -> Event {
         let size_bytes = self.shape().size_bytes();
         if self.is_dense || size_bytes == 0 {
             // SAFETY: the caller's promises; dense bytes begin at the first element.
@@ -352,7 +352,7 @@ impl<'a> Source<'a> {
 /// Moves strided elements to `memory`: at once to where the host can write, else by way of a block of the host's.
 ///
 /// # Safety
-/// As [`Source::start`].
+/// As [`HostSource::start`].
 unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_waits: bool) -> Event {
     let (count, size_bytes) = (plan.element_count(), memory.size_bytes());
     let (from, is_small) = (Address(data), size_bytes <= INLINE_LIMIT_BYTES);

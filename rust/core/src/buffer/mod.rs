@@ -33,6 +33,7 @@ use crate::shape::Shape;
 use crate::status::SourceLocation;
 
 pub use create::BufferPromise;
+pub(crate) use from_host::HostSource;
 pub use from_host::{Aliasing, FromHostOptions, HostBufferSemantics, OnDone};
 pub use holds::{DonationHold, ExternalReference, UsageHold};
 

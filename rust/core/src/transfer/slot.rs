@@ -1,0 +1,241 @@
+//! One buffer of a transfer. `mod.rs` has the states.
+
+#![allow(unsafe_code, reason = "host memory is read by address")]
+
+use std::sync::Arc;
+
+use super::TransferSpec;
+use crate::buffer::{Buffer, HostSource, OnDone};
+use crate::device::{AllocOptions, MemorySpace};
+use crate::event::{Event, EventPromise};
+use crate::exec::guard::contained;
+use crate::label::Label;
+use crate::layout::Layout;
+use crate::raw_buffer::RawBuffer;
+use crate::shape::Shape;
+use crate::status::{SourceLocation, Status, StatusOr};
+use crate::strided::HostArray;
+use crate::sync::Mutex;
+
+/// See the module.
+pub(super) struct Slot {
+    shape: Shape,
+    layout: Option<Layout>,
+    memory: RawBuffer,
+    ready: Event,
+    state: Mutex<State>,
+}
+
+struct State {
+    phase: Phase,
+    /// Pieces on their way.
+    in_flight: usize,
+    /// Whether there ever was one.
+    is_touched: bool,
+    /// Taken by whoever completes the buffer.
+    promise: Option<EventPromise>,
+    /// Taken by who retrieves it.
+    buffer: Option<Buffer>,
+}
+
+enum Phase {
+    Filling,
+    Sealed,
+    Failed(Status),
+}
+
+/// Calls `on_done` with `error`, which comes back.
+pub(super) fn told(on_done: Option<OnDone>, error: Status) -> Status {
+    tell(on_done, error.clone());
+    error
+}
+
+fn tell(on_done: Option<OnDone>, status: Status) {
+    if let Some(on_done) = on_done {
+        contained("on_done of a transfer", Label::default, || on_done(status));
+    }
+}
+
+impl Slot {
+    pub(super) fn new(
+        spec: &TransferSpec,
+        memory_space: &MemorySpace,
+        options: &AllocOptions,
+        place: SourceLocation,
+    ) -> StatusOr<Self> {
+        let TransferSpec { shape, layout } = spec;
+        let memory = RawBuffer::allocate_at(memory_space, shape.on_device_size_bytes(), options, place)?;
+        let promise = EventPromise::new_at(c"transfer", place);
+        let ready = promise.event();
+        let buffer = Buffer::from_raw(memory.clone(), shape, layout.as_ref(), &ready)?;
+        let ready = buffer.ready_event();
+        let state = State {
+            phase: Phase::Filling,
+            in_flight: 0,
+            is_touched: false,
+            promise: Some(promise),
+            buffer: Some(buffer),
+        };
+        Ok(Self { shape: shape.clone(), layout: layout.clone(), memory, ready, state: Mutex::new(state) })
+    }
+
+    pub(super) fn size_bytes(&self) -> usize {
+        self.memory.size_bytes()
+    }
+
+    pub(super) fn ready_event(&self) -> Event {
+        self.ready.clone()
+    }
+
+    pub(super) fn retrieve(&self) -> Option<Buffer> {
+        self.state.lock().buffer.take()
+    }
+
+    /// # Safety
+    /// As `transfer_raw_data_to_sub_buffer`.
+    pub(super) unsafe fn transfer_piece(
+        self: &Arc<Self>,
+        index: usize,
+        data: *const u8,
+        offset_bytes: usize,
+        size_bytes: usize,
+        is_last: bool,
+        on_done: Option<OnDone>,
+    ) -> Result<(), Status> {
+        let checked = self.memory.slice(offset_bytes, size_bytes).and_then(|_| check_pointer(data, size_bytes));
+        if let Err(error) = checked.and_then(|()| self.begin(index, is_last, false)) {
+            return Err(told(on_done, error));
+        }
+        // SAFETY: the caller's promise; the memory is this slot's, and pieces do not overlap.
+        let copied = unsafe { self.memory.copy_from_host(data, offset_bytes, size_bytes, &[]) };
+        self.finish(&copied, on_done);
+        Ok(())
+    }
+
+    /// # Safety
+    /// As `transfer_array`.
+    pub(super) unsafe fn transfer_array(
+        self: &Arc<Self>,
+        index: usize,
+        data: *const u8,
+        array: &HostArray,
+        on_done: Option<OnDone>,
+    ) -> Result<(), Status> {
+        let checked = if *array.shape() == self.shape {
+            HostSource::new(data, array, self.layout.as_ref())
+        } else {
+            Err(Status::invalid_argument(format!("buffer {index} is {}, not {}", self.shape, array.shape())))
+        };
+        let source = checked.and_then(|source| self.begin(index, true, true).map(|()| source));
+        match source {
+            // SAFETY: the caller's promise; the memory is this slot's, and nothing else was copied there.
+            Ok(source) => self.finish(&unsafe { source.start(&self.memory, false) }, on_done),
+            Err(error) => return Err(told(on_done, error)),
+        }
+        Ok(())
+    }
+
+    /// A piece is to be copied.
+    fn begin(&self, index: usize, is_last: bool, is_whole: bool) -> Result<(), Status> {
+        let mut state = self.state.lock();
+        let error = match &state.phase {
+            Phase::Filling if is_whole && state.is_touched => Status::failed_precondition(format!(
+                "pieces of buffer {index} have been transferred, so the whole cannot be"
+            )),
+            Phase::Filling => {
+                state.in_flight += 1;
+                state.is_touched = true;
+                if is_last {
+                    state.phase = Phase::Sealed;
+                }
+                return Ok(());
+            }
+            Phase::Sealed => transferred(index),
+            Phase::Failed(error) => error.clone(),
+        };
+        drop(state);
+        Err(error)
+    }
+
+    fn finish(self: &Arc<Self>, copied: &Event, on_done: Option<OnDone>) {
+        if copied.is_ready() {
+            return self.end(&copied.error(), on_done);
+        }
+        let slot = Arc::clone(self);
+        copied.on_ready(move |status| slot.end(status, on_done));
+    }
+
+    /// A piece was copied, or not.
+    fn end(&self, status: &Status, on_done: Option<OnDone>) {
+        tell(on_done, status.clone());
+        let (promise, outcome) = {
+            let mut state = self.state.lock();
+            state.in_flight -= 1;
+            if !status.ok() && !matches!(state.phase, Phase::Failed(_)) {
+                state.phase = Phase::Failed(status.clone());
+                (state.promise.take(), status.clone())
+            } else if matches!(state.phase, Phase::Sealed) && state.in_flight == 0 {
+                (state.promise.take(), Status::OK)
+            } else {
+                return;
+            }
+        };
+        if let Some(promise) = promise {
+            promise.set(outcome);
+        }
+    }
+
+    pub(super) fn fail(&self, index: usize, error: Status) -> Result<(), Status> {
+        if error.ok() {
+            return Err(Status::invalid_argument(format!("buffer {index} cannot fail with OK")));
+        }
+        let promise = {
+            let mut state = self.state.lock();
+            let refused = match &state.phase {
+                Phase::Filling => None,
+                Phase::Sealed => Some(transferred(index)),
+                Phase::Failed(error) => Some(error.clone()),
+            };
+            if let Some(refused) = refused {
+                drop(state);
+                return Err(refused);
+            }
+            state.phase = Phase::Failed(error.clone());
+            state.promise.take()
+        };
+        if let Some(promise) = promise {
+            promise.set_error(error);
+        }
+        Ok(())
+    }
+
+    /// The manager goes: without a last piece, the buffer will never be whole.
+    pub(super) fn abandon(&self) {
+        let (promise, buffer) = {
+            let mut state = self.state.lock();
+            let promise = if matches!(state.phase, Phase::Filling) {
+                let error = Status::internal("Async transfer object was deleted before transfers completed.");
+                state.phase = Phase::Failed(error.clone());
+                state.promise.take().map(|promise| (promise, error))
+            } else {
+                None
+            };
+            (promise, state.buffer.take())
+        };
+        if let Some((promise, error)) = promise {
+            promise.set_error(error);
+        }
+        drop(buffer);
+    }
+}
+
+fn transferred(index: usize) -> Status {
+    Status::invalid_argument(format!("buffer {index} has already been fully transferred"))
+}
+
+fn check_pointer(data: *const u8, size_bytes: usize) -> Result<(), Status> {
+    if data.is_null() && size_bytes > 0 {
+        return Err(Status::invalid_argument(format!("the host pointer for a piece of {size_bytes} bytes is null")));
+    }
+    Ok(())
+}
