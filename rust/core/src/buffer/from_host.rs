@@ -211,7 +211,7 @@ impl<'a> HostSource<'a> {
         }
         let is_dense = match &layout {
             Some(layout) => array.is_dense(layout),
-            None => array.is_dense(&Layout::row_major(shape.rank())),
+            None => array.is_row_major(),
         };
         Ok(Self { data, array, layout, is_dense: is_dense && !shape.dtype().is_sub_byte() })
     }
