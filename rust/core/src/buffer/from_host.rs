@@ -139,8 +139,8 @@ impl Buffer {
         place: SourceLocation,
     ) -> StatusOr<(Self, Aliasing)> {
         let FromHostOptions { semantics, layout, alloc, on_done } = options;
-        let done = Done(on_done);
-        let source = match HostSource::new(data, array, layout.as_ref()) {
+        let done = Done::new(on_done);
+        let source = match ArraySource::new(data, array, layout.as_ref()) {
             Ok(source) => source,
             Err(error) => return Err(done.fail(error)),
         };
@@ -161,17 +161,21 @@ impl Buffer {
 }
 
 /// Who is to be told that host memory is no longer read; if this is dropped, nobody has read it and nobody will.
-struct Done(Option<OnDone>);
+pub(super) struct Done(Option<OnDone>);
 
 impl Done {
-    fn tell(mut self, status: Status) {
+    pub(super) fn new(on_done: Option<OnDone>) -> Self {
+        Self(on_done)
+    }
+
+    pub(super) fn tell(mut self, status: Status) {
         if let Some(on_done) = self.0.take() {
             contained("on_done of host memory", Label::default, || on_done(status));
         }
     }
 
     /// `error`, which is told.
-    fn fail(self, error: Status) -> Status {
+    pub(super) fn fail(self, error: Status) -> Status {
         self.tell(error.clone());
         error
     }
@@ -186,7 +190,7 @@ impl Drop for Done {
 }
 
 /// Host memory that holds an array, checked against the layout that it is to have on the device.
-pub(crate) struct HostSource<'a> {
+pub(crate) struct ArraySource<'a> {
     data: *const u8,
     array: &'a HostArray,
     layout: Option<Box<Layout>>,
@@ -199,7 +203,7 @@ struct Address(*const u8);
 // SAFETY: from_host_array's caller promises that any thread may read there until the transfer is over.
 unsafe impl Send for Address {}
 
-impl<'a> HostSource<'a> {
+impl<'a> ArraySource<'a> {
     pub(crate) fn new(data: *const u8, array: &'a HostArray, layout: Option<&Layout>) -> StatusOr<Self> {
         let shape = array.shape();
         let layout = checked_layout(shape, layout)?;
@@ -218,6 +222,12 @@ impl<'a> HostSource<'a> {
 
     fn shape(&self) -> &Shape {
         self.array.shape()
+    }
+
+    /// The buffer of which `memory` has the bytes once `copied` has happened.
+    pub(super) fn into_buffer(self, memory: RawBuffer, copied: Event) -> Buffer {
+        let space = memory.memory_space();
+        Buffer::new(self.array.shape().clone(), self.layout, space, Some(memory), copied)
     }
 
     /// Whether a device can use the bytes as they are.
@@ -248,10 +258,7 @@ impl<'a> HostSource<'a> {
         let address = self.data.cast_mut();
         // SAFETY: the caller's promise: until `on_done`, which the release calls.
         match unsafe { RawBuffer::import(memory_space, address, size_bytes, mutability, Some(release)) } {
-            Ok(memory) => {
-                let space = memory.memory_space();
-                Ok(Buffer::new(self.shape().clone(), self.layout, space, Some(memory), Event::ready()))
-            }
+            Ok(memory) => Ok(self.into_buffer(memory, Event::ready())),
             Err(error) => {
                 let taken = shared.lock().take();
                 if let Some((done, _)) = taken {
@@ -288,8 +295,7 @@ impl<'a> HostSource<'a> {
         } else if done.0.is_some() || frozen.is_some() {
             copied = finish(&copied, done, frozen);
         }
-        let space = memory.memory_space();
-        Ok(Buffer::new(self.shape().clone(), self.layout, space, Some(memory), copied))
+        Ok(self.into_buffer(memory, copied))
     }
 
     /// Starts to copy all elements to `memory`.
@@ -331,7 +337,7 @@ impl<'a> HostSource<'a> {
 /// Moves strided elements to `memory`: at once to where the host can write, else by way of a block of the host's.
 ///
 /// # Safety
-/// As [`HostSource::start`].
+/// As [`ArraySource::start`].
 unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_waits: bool) -> Event {
     let (count, size_bytes) = (plan.element_count(), memory.size_bytes());
     let (from, is_small) = (Address(data), size_bytes <= INLINE_LIMIT_BYTES);
