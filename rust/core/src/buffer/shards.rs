@@ -2,7 +2,8 @@
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
-use super::from_host::{ArraySource, Done};
+use super::array_source::ArraySource;
+use super::from_host::Done;
 use super::{Buffer, HostBufferSemantics, OnDone};
 use crate::device::{AllocOptions, MemorySpace};
 use crate::event::after_all;

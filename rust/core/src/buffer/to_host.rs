@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::from_host::{INLINE_LIMIT_BYTES, no_staging, staging};
+use super::array_source::{INLINE_LIMIT_BYTES, no_staging, staging};
 use super::{Buffer, UsageHold};
 use crate::backend::CopySchedule;
 use crate::dtype::Element;
