@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::backend::Backend;
-use crate::device::{Device, Instance, InstanceOptions, MemoryHook};
+use crate::device::{Device, DmaMapping, Instance, InstanceOptions, MemoryHook};
 use crate::exec::{ThreadPool, ThreadPoolOptions};
 use crate::status::{Status, StatusOr};
 
@@ -154,6 +154,16 @@ impl Client {
         }
         let row = |replica| (0..partition_count).map(|partition| replica * partition_count + partition).collect();
         Ok((0..replica_count).map(row).collect())
+    }
+
+    /// Makes `size_bytes` bytes of host memory at `address` reachable for the hardware, where that is needed (pinning,
+    /// registering); copies are faster from and to such memory. See [`DmaMapping`](crate::DmaMapping) for its end.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it overlaps
+    /// another mapping of this client. The backend's.
+    pub fn dma_map(&self, address: *const u8, size_bytes: usize) -> StatusOr<DmaMapping> {
+        DmaMapping::new(&self.instance, address.expose_provenance(), size_bytes)
     }
 
     /// Ends the client's work: no new copies that need the runner, then as `options` say. Copies that do not run any more fail

@@ -70,7 +70,9 @@ pub use buffer::{
     OnDone, UsageHold,
 };
 pub use client::{Client, ClientOptions};
-pub use device::{AllocOptions, Device, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, OomPolicy};
+pub use device::{
+    AllocOptions, Device, DmaMapping, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, OomPolicy,
+};
 pub use dtype::{DType, Element};
 pub use event::{
     AsyncValue, AsyncValueRef, CountDown, DefinitionStream, ErrorPolicy, Event, EventPromise, EventState, JoinOptions,
