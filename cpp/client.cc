@@ -1,27 +1,79 @@
 #include "purlin/client.h"
 
 #include <cstddef>
+#include <functional>
+#include <memory>
+#include <utility>
 
 #include "cpp/generated/client.rs.h"
+#include "cpp/generated/memory_report.rs.h"
+#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/memory_report.h"
 
 namespace purlin {
 inline namespace v0 {
 namespace {
 
-// A field may be read if the caller's struct, which may be older than this file, reaches past it.
-constexpr std::size_t kPlatformEndBytes = offsetof(ClientOptions, platform) + sizeof(std::string_view);
+using Hook = std::function<bool(const MemoryReport& report)>;
 
-std::string_view Platform(const ClientOptions& options) noexcept {
-  return options.struct_size >= kPlatformEndBytes ? options.platform : ClientOptions().platform;
+/// `field`, if the caller's struct, which may be older than this file, reaches past it; else the default.
+template <typename T>
+T Known(const ClientOptions& options, const T& field, T fallback) {
+  const auto* begin = reinterpret_cast<const char*>(&options);
+  const auto* end = reinterpret_cast<const char*>(&field + 1);
+  return options.struct_size >= static_cast<std::size_t>(end - begin) ? field : std::move(fallback);
+}
+
+struct OwnedHook {
+  Hook hook;
+  internal::MemoryCalls calls;
+};
+
+internal::PurlinMemoryHook ToRust(Hook hook, const internal::MemoryCalls& calls) {
+  return {hook ? new OwnedHook{std::move(hook), calls} : nullptr,
+          [](void* data, const void* report) noexcept {
+            const auto* self = static_cast<OwnedHook*>(data);
+            return self->calls.ask(self->hook, internal::FromRust(*static_cast<const ffi::MemoryReport*>(report)));
+          },
+          [](void* data) noexcept { delete static_cast<OwnedHook*>(data); }};
+}
+
+struct OwnedAllocator {
+  std::shared_ptr<HostMemoryAllocator> allocator;
+  internal::MemoryCalls calls;
+};
+
+internal::PurlinHostMemoryAllocator ToRust(std::shared_ptr<HostMemoryAllocator> allocator,
+                                           const internal::MemoryCalls& calls) {
+  return {allocator != nullptr ? new OwnedAllocator{std::move(allocator), calls} : nullptr,
+          [](void* data, std::size_t size_bytes, std::size_t alignment_bytes) noexcept {
+            const auto* self = static_cast<OwnedAllocator*>(data);
+            return self->calls.allocate(*self->allocator, size_bytes, alignment_bytes);
+          },
+          [](void* data, void* address, std::size_t size_bytes, std::size_t alignment_bytes) noexcept {
+            const auto* self = static_cast<OwnedAllocator*>(data);
+            self->calls.deallocate(*self->allocator, address, size_bytes, alignment_bytes);
+          },
+          [](void* data) noexcept { delete static_cast<OwnedAllocator*>(data); }};
 }
 
 }  // namespace
 
-StatusOr<Client> Client::Create(const ClientOptions& options) {
+StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const internal::MemoryCalls& calls) {
+  const std::string_view platform = Known(options, options.platform, ClientOptions().platform);
+  const internal::PurlinClientOptions raw = {
+      options.struct_size,
+      platform.data(),
+      platform.size(),
+      Known(options, options.memory_limit_bytes, std::size_t{0}),
+      options.device_count,
+      options.worker_count,
+      Known(options, options.check_frozen_memory, false),
+      ToRust(Known(options, options.on_out_of_memory, Hook()), calls),
+      ToRust(Known(options, options.host_memory_allocator, std::shared_ptr<HostMemoryAllocator>()), calls)};
   const internal::StatusRep* error = nullptr;
-  const internal::ClientRep* rep = ffi::client_create(options.struct_size, options.device_count, options.worker_count,
-                                                      internal::ToRust(Platform(options)), error);
+  const internal::ClientRep* rep = internal::purlin_client_create(raw, &error);
   return internal::ToStatusOr<Client>(rep, error, [](const internal::ClientRep* made) { return Client(made); });
 }
 

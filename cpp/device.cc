@@ -1,7 +1,9 @@
 #include "purlin/device.h"
 
 #include "cpp/generated/device.rs.h"
+#include "cpp/generated/memory_report.rs.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/memory_report.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -19,6 +21,14 @@ int MemorySpace::id() const noexcept { return ffi::memory_space_id(*rep_); }
 std::string_view MemorySpace::kind() const noexcept { return internal::FromRust(ffi::memory_space_kind(*rep_)); }
 
 Device MemorySpace::device() const noexcept { return Device::Adopt(ffi::memory_space_device(*rep_)); }
+
+std::size_t MemorySpace::alignment_bytes() const noexcept { return ffi::memory_space_alignment_bytes(*rep_); }
+
+MemoryReport MemorySpace::Report() const { return internal::FromRust(ffi::memory_report_of(*rep_)); }
+
+void MemorySpace::Trim() const noexcept { ffi::memory_space_trim(*rep_); }
+
+void MemorySpace::ClearPeakMemoryUsage() const noexcept { ffi::memory_space_clear_peak(*rep_); }
 
 MemoryStats MemorySpace::Stats() const noexcept {
   const ffi::MemoryStats stats = ffi::memory_space_stats(*rep_);

@@ -1,17 +1,47 @@
 #include "purlin/raw_buffer.h"
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "cpp/generated/raw_buffer.rs.h"
+#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
 
 namespace purlin {
 inline namespace v0 {
 
-StatusOr<RawBuffer> RawBuffer::Allocate(const MemorySpace& memory_space, std::size_t size_bytes) {
+static_assert(sizeof(ByteRange) == 2 * sizeof(std::size_t), "Rust reads ByteRange as two numbers");
+
+StatusOr<RawBuffer> RawBuffer::Allocate(const MemorySpace& memory_space, std::size_t size_bytes,
+                                        const AllocOptions& options, SourceLocation location) {
   const internal::StatusRep* error = nullptr;
-  const internal::RawBufferRep* rep = ffi::raw_buffer_allocate(*memory_space.rep(), size_bytes, error);
+  const internal::PurlinAllocOptions raw = internal::ToRust(options);
+  const internal::RawBufferRep* rep =
+      internal::purlin_raw_buffer_allocate(memory_space.rep(), size_bytes, &raw, internal::ToRust(location), &error);
   return internal::ToStatusOr<RawBuffer>(rep, error);
+}
+
+StatusOr<RawBuffer> RawBuffer::ImportRaw(const MemorySpace& memory_space, void* address, std::size_t size_bytes,
+                                         Mutability mutability, const internal::Callback* on_release) {
+  const internal::StatusRep* error = nullptr;
+  const internal::RawBufferRep* rep = internal::purlin_raw_buffer_import(
+      memory_space.rep(), address, size_bytes, static_cast<std::int32_t>(mutability), on_release, &error);
+  return internal::ToStatusOr<RawBuffer>(rep, error);
+}
+
+StatusOr<std::pair<RawBuffer, RawBufferPromise>> RawBuffer::CreateChannel(const MemorySpace& memory_space,
+                                                                          std::size_t size_bytes,
+                                                                          const AllocOptions& options,
+                                                                          SourceLocation location) {
+  const internal::RawBufferRep* buffer = nullptr;
+  internal::RawBufferPromiseRep* promise = nullptr;
+  const internal::PurlinAllocOptions raw = internal::ToRust(options);
+  const internal::StatusRep* error = internal::purlin_raw_buffer_create_channel(
+      memory_space.rep(), size_bytes, &raw, internal::ToRust(location), &buffer, &promise);
+  if (error != nullptr) return Status::FromRep(error);
+  return std::pair(Adopt(buffer), RawBufferPromise::Adopt(promise));
 }
 
 RawBuffer::RawBuffer(const RawBuffer& other) noexcept : rep_(other.rep_) {
@@ -26,13 +56,37 @@ std::size_t RawBuffer::on_device_size_bytes() const noexcept { return ffi::raw_b
 
 MemorySpace RawBuffer::memory_space() const noexcept { return MemorySpace::Adopt(ffi::raw_buffer_memory_space(*rep_)); }
 
+Event RawBuffer::allocation_event() const noexcept { return Event::Adopt(ffi::raw_buffer_allocation_event(*rep_)); }
+
+bool RawBuffer::is_mutable() const noexcept { return ffi::raw_buffer_is_mutable(*rep_); }
+
 void* RawBuffer::host_pointer() const noexcept { return ffi::raw_buffer_host_pointer(*rep_); }
+
+StatusOr<std::uintptr_t> RawBuffer::device_pointer() const {
+  const internal::StatusRep* error = nullptr;
+  const std::uintptr_t address = ffi::raw_buffer_device_pointer(*rep_, error);
+  if (error != nullptr) return Status::FromRep(error);
+  return address;
+}
 
 StatusOr<RawBuffer> RawBuffer::Slice(std::size_t offset_bytes, std::size_t size_bytes) const {
   const internal::StatusRep* error = nullptr;
   const internal::RawBufferRep* rep = ffi::raw_buffer_slice(*rep_, offset_bytes, size_bytes, error);
   return internal::ToStatusOr<RawBuffer>(rep, error);
 }
+
+StatusOr<std::vector<RawBuffer>> RawBuffer::Slices(Span<const ByteRange> ranges) const {
+  std::vector<const internal::RawBufferRep*> reps(ranges.size());
+  const internal::StatusRep* error =
+      internal::purlin_raw_buffer_slices(rep_, ranges.data(), ranges.size(), reps.data());
+  if (error != nullptr) return Status::FromRep(error);
+  std::vector<RawBuffer> slices;
+  slices.reserve(reps.size());
+  for (const internal::RawBufferRep* rep : reps) slices.push_back(Adopt(rep));
+  return slices;
+}
+
+void RawBuffer::RetainUntil(const Event& event) const { ffi::raw_buffer_retain_until(*rep_, event.header()); }
 
 Event RawBuffer::CopyFromHost(const void* source, std::size_t offset_bytes, std::size_t size_bytes,
                               Span<const Event> dependencies) const {
@@ -51,6 +105,13 @@ Event RawBuffer::CopyToHost(void* destination, std::size_t offset_bytes, std::si
 Event RawBuffer::CopyTo(const RawBuffer& destination, Span<const Event> dependencies) const {
   return Event::Adopt(
       ffi::raw_buffer_copy_to(*rep_, *destination.rep_, internal::ToRust(dependencies), dependencies.size()));
+}
+
+Event RawBuffer::CopyRangeTo(std::size_t offset_bytes, const RawBuffer& destination,
+                             std::size_t destination_offset_bytes, std::size_t size_bytes,
+                             Span<const Event> dependencies) const {
+  return Event::Adopt(ffi::raw_buffer_copy_range_to(*rep_, offset_bytes, *destination.rep_, destination_offset_bytes,
+                                                    size_bytes, internal::ToRust(dependencies), dependencies.size()));
 }
 
 }  // namespace v0

@@ -632,6 +632,12 @@ void purlin$ffi$cxxbridge1$205$memory_space_release(::purlin::v0::internal::Memo
 
 void purlin$ffi$cxxbridge1$205$memory_space_stats(::purlin::v0::internal::MemorySpaceRep const &space, ::purlin::ffi::MemoryStats *return$) noexcept;
 
+::std::size_t purlin$ffi$cxxbridge1$205$memory_space_alignment_bytes(::purlin::v0::internal::MemorySpaceRep const &space) noexcept;
+
+void purlin$ffi$cxxbridge1$205$memory_space_trim(::purlin::v0::internal::MemorySpaceRep const &space) noexcept;
+
+void purlin$ffi$cxxbridge1$205$memory_space_clear_peak(::purlin::v0::internal::MemorySpaceRep const &space) noexcept;
+
 void purlin$ffi$cxxbridge1$205$memory_space_to_string(::purlin::v0::internal::MemorySpaceRep const &space, ::std::string &text) noexcept;
 
 bool purlin$ffi$cxxbridge1$205$memory_space_equal(::purlin::v0::internal::MemorySpaceRep const &a, ::purlin::v0::internal::MemorySpaceRep const &b) noexcept;
@@ -725,6 +731,18 @@ void memory_space_release(::purlin::v0::internal::MemorySpaceRep const *space) n
   ::rust::MaybeUninit<::purlin::ffi::MemoryStats> return$;
   purlin$ffi$cxxbridge1$205$memory_space_stats(space, &return$.value);
   return ::std::move(return$.value);
+}
+
+::std::size_t memory_space_alignment_bytes(::purlin::v0::internal::MemorySpaceRep const &space) noexcept {
+  return purlin$ffi$cxxbridge1$205$memory_space_alignment_bytes(space);
+}
+
+void memory_space_trim(::purlin::v0::internal::MemorySpaceRep const &space) noexcept {
+  purlin$ffi$cxxbridge1$205$memory_space_trim(space);
+}
+
+void memory_space_clear_peak(::purlin::v0::internal::MemorySpaceRep const &space) noexcept {
+  purlin$ffi$cxxbridge1$205$memory_space_clear_peak(space);
 }
 
 void memory_space_to_string(::purlin::v0::internal::MemorySpaceRep const &space, ::std::string &text) noexcept {

@@ -584,6 +584,12 @@ void memory_space_release(::purlin::v0::internal::MemorySpaceRep const *space) n
 
 ::purlin::ffi::MemoryStats memory_space_stats(::purlin::v0::internal::MemorySpaceRep const &space) noexcept;
 
+::std::size_t memory_space_alignment_bytes(::purlin::v0::internal::MemorySpaceRep const &space) noexcept;
+
+void memory_space_trim(::purlin::v0::internal::MemorySpaceRep const &space) noexcept;
+
+void memory_space_clear_peak(::purlin::v0::internal::MemorySpaceRep const &space) noexcept;
+
 void memory_space_to_string(::purlin::v0::internal::MemorySpaceRep const &space, ::std::string &text) noexcept;
 
 bool memory_space_equal(::purlin::v0::internal::MemorySpaceRep const &a, ::purlin::v0::internal::MemorySpaceRep const &b) noexcept;

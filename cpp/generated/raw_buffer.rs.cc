@@ -130,8 +130,6 @@ extern "C" {
 
 namespace ffi {
 extern "C" {
-::purlin::v0::internal::RawBufferRep const *purlin$ffi$cxxbridge1$205$raw_buffer_allocate(::purlin::v0::internal::MemorySpaceRep const &space, ::std::size_t size_bytes, ::purlin::v0::internal::StatusRep const *&error) noexcept;
-
 void purlin$ffi$cxxbridge1$205$raw_buffer_retain(::purlin::v0::internal::RawBufferRep const *buffer) noexcept;
 
 void purlin$ffi$cxxbridge1$205$raw_buffer_release(::purlin::v0::internal::RawBufferRep const *buffer) noexcept;
@@ -140,7 +138,13 @@ void purlin$ffi$cxxbridge1$205$raw_buffer_release(::purlin::v0::internal::RawBuf
 
 ::purlin::v0::internal::MemorySpaceRep const *purlin$ffi$cxxbridge1$205$raw_buffer_memory_space(::purlin::v0::internal::RawBufferRep const &buffer) noexcept;
 
+::purlin::v0::internal::EventHeader *purlin$ffi$cxxbridge1$205$raw_buffer_allocation_event(::purlin::v0::internal::RawBufferRep const &buffer) noexcept;
+
+bool purlin$ffi$cxxbridge1$205$raw_buffer_is_mutable(::purlin::v0::internal::RawBufferRep const &buffer) noexcept;
+
 ::std::uint8_t *purlin$ffi$cxxbridge1$205$raw_buffer_host_pointer(::purlin::v0::internal::RawBufferRep const &buffer) noexcept;
+
+::std::size_t purlin$ffi$cxxbridge1$205$raw_buffer_device_pointer(::purlin::v0::internal::RawBufferRep const &buffer, ::purlin::v0::internal::StatusRep const *&error) noexcept;
 
 ::purlin::v0::internal::RawBufferRep const *purlin$ffi$cxxbridge1$205$raw_buffer_slice(::purlin::v0::internal::RawBufferRep const &buffer, ::std::size_t offset_bytes, ::std::size_t size_bytes, ::purlin::v0::internal::StatusRep const *&error) noexcept;
 
@@ -149,6 +153,10 @@ void purlin$ffi$cxxbridge1$205$raw_buffer_release(::purlin::v0::internal::RawBuf
 ::purlin::v0::internal::EventHeader *purlin$ffi$cxxbridge1$205$raw_buffer_copy_to_host(::purlin::v0::internal::RawBufferRep const &buffer, ::std::uint8_t *destination, ::std::size_t offset_bytes, ::std::size_t size_bytes, ::purlin::v0::internal::EventHeader *const *dependencies, ::std::size_t count) noexcept;
 
 ::purlin::v0::internal::EventHeader *purlin$ffi$cxxbridge1$205$raw_buffer_copy_to(::purlin::v0::internal::RawBufferRep const &buffer, ::purlin::v0::internal::RawBufferRep const &destination, ::purlin::v0::internal::EventHeader *const *dependencies, ::std::size_t count) noexcept;
+
+::purlin::v0::internal::EventHeader *purlin$ffi$cxxbridge1$205$raw_buffer_copy_range_to(::purlin::v0::internal::RawBufferRep const &buffer, ::std::size_t offset_bytes, ::purlin::v0::internal::RawBufferRep const &destination, ::std::size_t destination_offset_bytes, ::std::size_t size_bytes, ::purlin::v0::internal::EventHeader *const *dependencies, ::std::size_t count) noexcept;
+
+void purlin$ffi$cxxbridge1$205$raw_buffer_retain_until(::purlin::v0::internal::RawBufferRep const &buffer, ::purlin::v0::internal::EventHeader *event) noexcept;
 } // extern "C"
 } // namespace ffi
 
@@ -165,11 +173,6 @@ namespace internal {
 } // namespace v0
 
 namespace ffi {
-// New memory, or null and an error.
-::purlin::v0::internal::RawBufferRep const *raw_buffer_allocate(::purlin::v0::internal::MemorySpaceRep const &space, ::std::size_t size_bytes, ::purlin::v0::internal::StatusRep const *&error) noexcept {
-  return purlin$ffi$cxxbridge1$205$raw_buffer_allocate(space, size_bytes, error);
-}
-
 void raw_buffer_retain(::purlin::v0::internal::RawBufferRep const *buffer) noexcept {
   purlin$ffi$cxxbridge1$205$raw_buffer_retain(buffer);
 }
@@ -186,9 +189,22 @@ void raw_buffer_release(::purlin::v0::internal::RawBufferRep const *buffer) noex
   return purlin$ffi$cxxbridge1$205$raw_buffer_memory_space(buffer);
 }
 
-// Null where the host cannot reach the memory.
+::purlin::v0::internal::EventHeader *raw_buffer_allocation_event(::purlin::v0::internal::RawBufferRep const &buffer) noexcept {
+  return purlin$ffi$cxxbridge1$205$raw_buffer_allocation_event(buffer);
+}
+
+bool raw_buffer_is_mutable(::purlin::v0::internal::RawBufferRep const &buffer) noexcept {
+  return purlin$ffi$cxxbridge1$205$raw_buffer_is_mutable(buffer);
+}
+
+// Null where the host cannot reach the memory, and while it is not there.
 ::std::uint8_t *raw_buffer_host_pointer(::purlin::v0::internal::RawBufferRep const &buffer) noexcept {
   return purlin$ffi$cxxbridge1$205$raw_buffer_host_pointer(buffer);
+}
+
+// The address, or an error.
+::std::size_t raw_buffer_device_pointer(::purlin::v0::internal::RawBufferRep const &buffer, ::purlin::v0::internal::StatusRep const *&error) noexcept {
+  return purlin$ffi$cxxbridge1$205$raw_buffer_device_pointer(buffer, error);
 }
 
 // A part of the memory, or null and an error.
@@ -206,6 +222,14 @@ void raw_buffer_release(::purlin::v0::internal::RawBufferRep const *buffer) noex
 
 ::purlin::v0::internal::EventHeader *raw_buffer_copy_to(::purlin::v0::internal::RawBufferRep const &buffer, ::purlin::v0::internal::RawBufferRep const &destination, ::purlin::v0::internal::EventHeader *const *dependencies, ::std::size_t count) noexcept {
   return purlin$ffi$cxxbridge1$205$raw_buffer_copy_to(buffer, destination, dependencies, count);
+}
+
+::purlin::v0::internal::EventHeader *raw_buffer_copy_range_to(::purlin::v0::internal::RawBufferRep const &buffer, ::std::size_t offset_bytes, ::purlin::v0::internal::RawBufferRep const &destination, ::std::size_t destination_offset_bytes, ::std::size_t size_bytes, ::purlin::v0::internal::EventHeader *const *dependencies, ::std::size_t count) noexcept {
+  return purlin$ffi$cxxbridge1$205$raw_buffer_copy_range_to(buffer, offset_bytes, destination, destination_offset_bytes, size_bytes, dependencies, count);
+}
+
+void raw_buffer_retain_until(::purlin::v0::internal::RawBufferRep const &buffer, ::purlin::v0::internal::EventHeader *event) noexcept {
+  purlin$ffi$cxxbridge1$205$raw_buffer_retain_until(buffer, event);
 }
 } // namespace ffi
 } // namespace purlin

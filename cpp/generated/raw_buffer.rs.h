@@ -123,9 +123,6 @@ private:
 } // namespace v0
 
 namespace ffi {
-// New memory, or null and an error.
-::purlin::v0::internal::RawBufferRep const *raw_buffer_allocate(::purlin::v0::internal::MemorySpaceRep const &space, ::std::size_t size_bytes, ::purlin::v0::internal::StatusRep const *&error) noexcept;
-
 void raw_buffer_retain(::purlin::v0::internal::RawBufferRep const *buffer) noexcept;
 
 void raw_buffer_release(::purlin::v0::internal::RawBufferRep const *buffer) noexcept;
@@ -134,8 +131,15 @@ void raw_buffer_release(::purlin::v0::internal::RawBufferRep const *buffer) noex
 
 ::purlin::v0::internal::MemorySpaceRep const *raw_buffer_memory_space(::purlin::v0::internal::RawBufferRep const &buffer) noexcept;
 
-// Null where the host cannot reach the memory.
+::purlin::v0::internal::EventHeader *raw_buffer_allocation_event(::purlin::v0::internal::RawBufferRep const &buffer) noexcept;
+
+bool raw_buffer_is_mutable(::purlin::v0::internal::RawBufferRep const &buffer) noexcept;
+
+// Null where the host cannot reach the memory, and while it is not there.
 ::std::uint8_t *raw_buffer_host_pointer(::purlin::v0::internal::RawBufferRep const &buffer) noexcept;
+
+// The address, or an error.
+::std::size_t raw_buffer_device_pointer(::purlin::v0::internal::RawBufferRep const &buffer, ::purlin::v0::internal::StatusRep const *&error) noexcept;
 
 // A part of the memory, or null and an error.
 ::purlin::v0::internal::RawBufferRep const *raw_buffer_slice(::purlin::v0::internal::RawBufferRep const &buffer, ::std::size_t offset_bytes, ::std::size_t size_bytes, ::purlin::v0::internal::StatusRep const *&error) noexcept;
@@ -145,6 +149,10 @@ void raw_buffer_release(::purlin::v0::internal::RawBufferRep const *buffer) noex
 ::purlin::v0::internal::EventHeader *raw_buffer_copy_to_host(::purlin::v0::internal::RawBufferRep const &buffer, ::std::uint8_t *destination, ::std::size_t offset_bytes, ::std::size_t size_bytes, ::purlin::v0::internal::EventHeader *const *dependencies, ::std::size_t count) noexcept;
 
 ::purlin::v0::internal::EventHeader *raw_buffer_copy_to(::purlin::v0::internal::RawBufferRep const &buffer, ::purlin::v0::internal::RawBufferRep const &destination, ::purlin::v0::internal::EventHeader *const *dependencies, ::std::size_t count) noexcept;
+
+::purlin::v0::internal::EventHeader *raw_buffer_copy_range_to(::purlin::v0::internal::RawBufferRep const &buffer, ::std::size_t offset_bytes, ::purlin::v0::internal::RawBufferRep const &destination, ::std::size_t destination_offset_bytes, ::std::size_t size_bytes, ::purlin::v0::internal::EventHeader *const *dependencies, ::std::size_t count) noexcept;
+
+void raw_buffer_retain_until(::purlin::v0::internal::RawBufferRep const &buffer, ::purlin::v0::internal::EventHeader *event) noexcept;
 } // namespace ffi
 } // namespace purlin
 

@@ -1,7 +1,7 @@
 // Purlin: the plain functions of rust/bridge that are called too often for anything else. Declared by hand: the other
 // half of status.rs, slab.rs, event.rs, executor.rs, user_context.rs, cancel.rs, timer.rs, semaphore.rs,
-// task_options.rs, serial_queue.rs, elastic_pool.rs, stall.rs and abi.rs there, in the same order, where each has its
-// contract.
+// task_options.rs, serial_queue.rs, elastic_pool.rs, stall.rs, alloc_options.rs, raw_buffer.rs, raw_buffer_promise.rs,
+// memory_hook.rs, host_memory_allocator.rs, client.rs and abi.rs there, in the same order, where each has its contract.
 #ifndef PURLIN_CPP_INTERNAL_ABI_RUST_H_
 #define PURLIN_CPP_INTERNAL_ABI_RUST_H_
 
@@ -12,6 +12,7 @@
 #include "purlin/internal/callback.h"
 #include "purlin/internal/executor_ref.h"
 #include "purlin/internal/task.h"
+#include "purlin/raw_buffer.h"
 #include "purlin/source_location.h"
 
 namespace purlin {
@@ -21,8 +22,12 @@ namespace internal {
 struct CancelRegistrationRep;
 struct CancelSourceRep;
 struct CancelTokenRep;
+struct ClientRep;
 struct ElasticPoolRep;
+struct MemorySpaceRep;
 struct PermitRep;
+struct RawBufferPromiseRep;
+struct RawBufferRep;
 struct SemaphoreRep;
 struct SerialQueueRep;
 struct TimerRep;
@@ -199,6 +204,61 @@ void purlin_dump_stalls(std::int64_t older_than_ns, void (*take)(void* data, con
 WatchdogRep* purlin_watchdog_start(std::int64_t older_than_ns, std::uint32_t action, PurlinStallSink sink,
                                    const StatusRep** error) noexcept;
 void purlin_watchdog_stop(WatchdogRep* watchdog) noexcept;
+
+/// An AllocOptions.
+struct PurlinAllocOptions {
+  std::size_t struct_size;
+  const char* label;
+  std::size_t alignment_bytes;
+  EventHeader* after;
+  std::int32_t oom;
+};
+
+const RawBufferRep* purlin_raw_buffer_allocate(const MemorySpaceRep* space, std::size_t size_bytes,
+                                               const PurlinAllocOptions* options, PurlinLocation location,
+                                               const StatusRep** error) noexcept;
+const RawBufferRep* purlin_raw_buffer_import(const MemorySpaceRep* space, void* address, std::size_t size_bytes,
+                                             std::int32_t mutability, const Callback* on_release,
+                                             const StatusRep** error) noexcept;
+const StatusRep* purlin_raw_buffer_slices(const RawBufferRep* buffer, const ByteRange* ranges, std::size_t count,
+                                          const RawBufferRep** slices) noexcept;
+
+const StatusRep* purlin_raw_buffer_create_channel(const MemorySpaceRep* space, std::size_t size_bytes,
+                                                  const PurlinAllocOptions* options, PurlinLocation location,
+                                                  const RawBufferRep** buffer, RawBufferPromiseRep** promise) noexcept;
+const StatusRep* purlin_raw_buffer_promise_fulfil(RawBufferPromiseRep* promise, const RawBufferRep* memory) noexcept;
+const StatusRep* purlin_raw_buffer_promise_allocate(RawBufferPromiseRep* promise, std::int32_t oom) noexcept;
+const StatusRep* purlin_raw_buffer_promise_fail(RawBufferPromiseRep* promise, const StatusRep* status) noexcept;
+void purlin_raw_buffer_promise_release(RawBufferPromiseRep* promise) noexcept;
+
+/// A std::function on the heap, or none.
+struct PurlinMemoryHook {
+  void* data;
+  bool (*call)(void* data, const void* report) noexcept;
+  void (*destroy)(void* data) noexcept;
+};
+
+/// A HostMemoryAllocator that is kept, or none.
+struct PurlinHostMemoryAllocator {
+  void* data;
+  void* (*allocate)(void* data, std::size_t size_bytes, std::size_t alignment_bytes) noexcept;
+  void (*deallocate)(void* data, void* address, std::size_t size_bytes, std::size_t alignment_bytes) noexcept;
+  void (*release)(void* data) noexcept;
+};
+
+/// A ClientOptions.
+struct PurlinClientOptions {
+  std::size_t struct_size;
+  const char* platform;
+  std::size_t platform_size_bytes;
+  std::size_t memory_limit_bytes;
+  std::int32_t device_count;
+  std::int32_t worker_count;
+  bool check_frozen_memory;
+  PurlinMemoryHook on_out_of_memory;
+  PurlinHostMemoryAllocator host_memory_allocator;
+};
+const ClientRep* purlin_client_create(PurlinClientOptions options, const StatusRep** error) noexcept;
 
 const char* purlin_version() noexcept;
 void purlin_report_exception(const char* place, const char* what) noexcept;

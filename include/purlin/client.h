@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,10 @@
 #include "purlin/device.h"
 #include "purlin/executor.h"
 #include "purlin/export.h"
+#include "purlin/host_memory_allocator.h"
+#include "purlin/internal/guard.h"
+#include "purlin/internal/memory_calls.h"
+#include "purlin/memory_report.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
 
@@ -35,15 +41,33 @@ struct ClientOptions {
   int worker_count = 0;
   /// "host": real memory of this machine. "null": keeps books but holds no bytes; for tests and for cloning.
   std::string_view platform = "host";
+  /// The most bytes that each memory space takes from the system; 0: no limit. What is kept for later counts, and so
+  /// does rounding (to 64 bytes, more for small allocations), so a space may be full a little earlier.
+  std::size_t memory_limit_bytes = 0;
+  /// Called when an allocation with OomPolicy::kRetry finds no memory: frees something and answers true, or answers
+  /// false. On the allocating thread, so on any and on several at once, under no lock of Purlin's. What it throws is
+  /// reported and counts as false. The client keeps it, so it must not keep the client.
+  std::function<bool(const MemoryReport& report)> on_out_of_memory = nullptr;
+  /// Where the memory of every space comes from; null: the system. For platform "host" only.
+  std::shared_ptr<HostMemoryAllocator> host_memory_allocator = nullptr;
+  /// For debugging: host memory that is to stay as it is while it is used (HostBufferSemantics) is summed up when it
+  /// comes and when it goes, and a difference is an error that names the array. The environment variable
+  /// PURLIN_CHECK_FROZEN_MEMORY=1 says the same for every client.
+  bool check_frozen_memory = false;
 };
 
 /// A handle to a client: one word; copies share it. Buffers, devices and memory spaces keep what they need of it alive;
 /// the last reference drains the runner (see ThreadPoolAsyncWorkRunner::Shutdown).
 class Client final {
  public:
-  /// kInvalidArgument, naming the value: a device or worker count out of range, or a struct_size that no version has.
-  /// kNotFound, naming the platforms that exist: an unknown platform. kResourceExhausted: threads could not be started.
-  PURLIN_API static StatusOr<Client> Create(const ClientOptions& options = ClientOptions());
+  /// kInvalidArgument, naming the value: a device or worker count out of range, a struct_size that no version has, or a
+  /// host_memory_allocator for another platform. kNotFound, naming the platforms that exist: an unknown platform.
+  /// kResourceExhausted: threads could not be started. Call it as Create(options): the parameter `Mode` keeps
+  /// translation units with and without exceptions apart.
+  template <typename Mode = internal::WithExceptions>
+  static StatusOr<Client> Create(const ClientOptions& options = ClientOptions()) {
+    return CreateGuarded(options, internal::GuardedMemoryCalls<Mode>());
+  }
 
   /// Shares the client.
   PURLIN_API Client(const Client& other) noexcept;
@@ -68,6 +92,7 @@ class Client final {
   [[nodiscard]] PURLIN_API std::string Describe() const;
 
  private:
+  PURLIN_API static StatusOr<Client> CreateGuarded(const ClientOptions& options, const internal::MemoryCalls& calls);
   explicit Client(const internal::ClientRep* rep) noexcept : rep_(rep) {}
   const internal::ClientRep* rep_;
 };

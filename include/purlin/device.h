@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "purlin/export.h"
+#include "purlin/memory_report.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
 
@@ -60,8 +61,16 @@ class MemorySpace final {
   [[nodiscard]] PURLIN_API std::string_view kind() const noexcept;
   /// The device it belongs to.
   [[nodiscard]] PURLIN_API Device device() const noexcept;
+  /// Every allocation begins at a multiple of this, a power of two.
+  [[nodiscard]] PURLIN_API std::size_t alignment_bytes() const noexcept;
   /// What is allocated here now, and was at most.
   [[nodiscard]] PURLIN_API MemoryStats Stats() const noexcept;
+  /// Who holds the memory of this space now. Takes locks of Purlin for moments.
+  [[nodiscard]] PURLIN_API MemoryReport Report() const;
+  /// Gives back to the system what is kept for later allocations, at once; without this, it goes after ten seconds.
+  PURLIN_API void Trim() const noexcept;
+  /// MemoryStats::peak_bytes_in_use begins anew at what is in use now.
+  PURLIN_API void ClearPeakMemoryUsage() const noexcept;
   /// Such as "host:2/pinned_host".
   [[nodiscard]] PURLIN_API std::string DebugString() const;
 

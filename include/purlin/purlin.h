@@ -3,6 +3,7 @@
 #define PURLIN_PURLIN_H_
 
 // IWYU pragma: begin_exports
+#include "purlin/alloc_options.h"
 #include "purlin/async_value.h"
 #include "purlin/async_value_cast.h"
 #include "purlin/async_value_storage.h"
@@ -19,12 +20,15 @@
 #include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/future.h"
+#include "purlin/host_memory_allocator.h"
 #include "purlin/inline_executor.h"
 #include "purlin/join_events.h"
 #include "purlin/join_futures.h"
 #include "purlin/label.h"
+#include "purlin/memory_report.h"
 #include "purlin/promise.h"
 #include "purlin/raw_buffer.h"
+#include "purlin/raw_buffer_promise.h"
 #include "purlin/run_when_ready.h"
 #include "purlin/semaphore.h"
 #include "purlin/serial_queue.h"

@@ -6,17 +6,29 @@
 // error. Copies that touch the same bytes are not ordered among themselves: say so with dependencies. A copy keeps
 // device memory alive until it is done; host memory is the caller's to keep.
 //
+// Memory may be there later than its buffer: Allocate can wait, and CreateChannel leaves it to somebody else. Slices
+// may be made and copies asked for at once; they wait for allocation_event(). Memory may be somebody else's: Import.
+//
 // A copy without unfinished dependencies and of at most 64 KiB (on the host backend) runs inside the call; others run
 // on the client's runner.
 #ifndef PURLIN_RAW_BUFFER_H_
 #define PURLIN_RAW_BUFFER_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "purlin/alloc_options.h"
 #include "purlin/device.h"
 #include "purlin/event.h"
 #include "purlin/export.h"
+#include "purlin/internal/abi.h"
+#include "purlin/internal/callback.h"
+#include "purlin/internal/guard.h"
+#include "purlin/raw_buffer_promise.h"
+#include "purlin/source_location.h"
 #include "purlin/span.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
@@ -27,12 +39,71 @@ namespace internal {
 struct RawBufferRep;
 }  // namespace internal
 
+/// The bytes [offset_bytes, offset_bytes + size_bytes) of a buffer.
+struct ByteRange {
+  /// Where it begins.
+  std::size_t offset_bytes = 0;
+  /// How long it is; 0 is allowed.
+  std::size_t size_bytes = 0;
+};
+
+/// Whether memory may be written.
+enum class Mutability : std::int32_t {
+  /// Read only.
+  kImmutable = 0,
+  /// Read and written.
+  kMutable = 1,
+};
+
 /// A reference to a range of device memory. One word; copies and slices share the memory, the last one frees it.
 class RawBuffer final {
  public:
-  /// Allocates `size_bytes` (0 is allowed) in `memory_space`, aligned to at least 64 bytes, contents unspecified.
-  /// kResourceExhausted, naming size, space and use: the memory is not there.
-  PURLIN_API static StatusOr<RawBuffer> Allocate(const MemorySpace& memory_space, std::size_t size_bytes);
+  /// Allocates `size_bytes` (0 is allowed) in `memory_space`, as `options` say, aligned to at least
+  /// MemorySpace::alignment_bytes(), contents unspecified. The memory may be there later than this returns, see
+  /// allocation_event(). Never blocks, but for the client's hook, which kRetry calls here. `location` names it in
+  /// reports (memory_report.h). kResourceExhausted, with a report of who holds the memory, also as the payload
+  /// kMemoryReportTypeUrl: the memory is not there, and will not be waited for. kInvalidArgument: an alignment that is
+  /// no power of two up to 1 GiB, a policy that does not exist, or a struct_size that no version has. Or what
+  /// `options.after` has failed with.
+  PURLIN_API static StatusOr<RawBuffer> Allocate(const MemorySpace& memory_space, std::size_t size_bytes,
+                                                 const AllocOptions& options = AllocOptions(),
+                                                 SourceLocation location = SourceLocation::Current());
+
+  /// A buffer over `size_bytes` bytes at `address` that belong to somebody else: no copy, and not in the books of
+  /// `memory_space`. Until `on_release()` is called, any thread may read these bytes (and write them if kMutable), and
+  /// nobody else writes them but as ordered by events. `on_release` is called once, on whatever thread is the last to
+  /// use the memory: a handle, a slice, a copy in flight. What it throws is reported and swallowed. It is destroyed
+  /// uncalled if this fails. An empty std::function, or a null function pointer, counts as none. kInvalidArgument:
+  /// `address` is null or not aligned as the space needs for imports (16 bytes on the host), both named; or a
+  /// Mutability that does not exist. kUnimplemented: the backend cannot use foreign memory in this space. `Mode` keeps
+  /// translation units with and without exceptions apart: leave it alone.
+  template <typename F, typename Mode = internal::WithExceptions>
+  static StatusOr<RawBuffer> Import(const MemorySpace& memory_space, void* address, std::size_t size_bytes,
+                                    Mutability mutability, F&& on_release) {
+    using Closure = std::decay_t<F>;
+    static_assert(std::is_invocable_v<Closure&>, "called as on_release()");
+    if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
+      if (on_release == nullptr) return Import(memory_space, address, size_bytes, mutability);
+    }
+    const internal::Callback callback = internal::MakeCallback(
+        [closure = Closure(std::forward<F>(on_release))](const internal::StatusRep*, const void*) mutable {
+          internal::Guarded("release of imported memory", [&closure] { closure(); });
+        });
+    return ImportRaw(memory_space, address, size_bytes, mutability, &callback);
+  }
+  /// As above, for memory that outlives every use of it: nobody is told.
+  static StatusOr<RawBuffer> Import(const MemorySpace& memory_space, void* address, std::size_t size_bytes,
+                                    Mutability mutability) {
+    return ImportRaw(memory_space, address, size_bytes, mutability, nullptr);
+  }
+
+  /// A buffer of `size_bytes` in `memory_space` without memory, and the promise to provide it: by another buffer, or by
+  /// allocating it when the time has come, as an execution does for its outputs. Reports know it by `options.label` and
+  /// `location`; the other options are not used. kInvalidArgument: a policy that does not exist, or a struct_size that
+  /// no version has.
+  PURLIN_API static StatusOr<std::pair<RawBuffer, RawBufferPromise>> CreateChannel(
+      const MemorySpace& memory_space, std::size_t size_bytes, const AllocOptions& options = AllocOptions(),
+      SourceLocation location = SourceLocation::Current());
 
   /// Shares the memory.
   PURLIN_API RawBuffer(const RawBuffer& other) noexcept;
@@ -49,17 +120,34 @@ class RawBuffer final {
   [[nodiscard]] PURLIN_API std::size_t on_device_size_bytes() const noexcept;
   /// Where it is.
   [[nodiscard]] PURLIN_API MemorySpace memory_space() const noexcept;
-  /// Address of the first byte if the host can reach the memory, else null (null backend). Valid while a reference to
-  /// the memory lives. Reading and writing through it is ordered by events only.
+  /// Happens when the memory is there; fails with why it never will be. Ready at once for most. If nobody holds the
+  /// buffer any more while it waits, kCancelled.
+  [[nodiscard]] PURLIN_API Event allocation_event() const noexcept;
+  /// Whether its bytes may be written. Memory that was imported kImmutable may not, nor may slices of it. While the
+  /// memory of a channel is not there, the answer is that it may.
+  [[nodiscard]] PURLIN_API bool is_mutable() const noexcept;
+  /// Address of the first byte if the host can reach the memory, and it is there; else null (always on the null
+  /// backend). Valid while a reference to the memory lives. Reading and writing through it is ordered by events only.
   [[nodiscard]] PURLIN_API void* host_pointer() const noexcept;
+  /// Address of the first byte as the device sees it, on the null backend an imaginary one. Valid while a reference to
+  /// the memory lives. kFailedPrecondition: the memory is not there yet, see allocation_event(). Or what it failed
+  /// with.
+  [[nodiscard]] PURLIN_API StatusOr<std::uintptr_t> device_pointer() const;
 
   /// The bytes [offset_bytes, offset_bytes + size_bytes), sharing the memory. kOutOfRange, naming the three numbers, if
   /// offset_bytes + size_bytes > on_device_size_bytes().
   PURLIN_API StatusOr<RawBuffer> Slice(std::size_t offset_bytes, std::size_t size_bytes) const;
+  /// A Slice for each of `ranges`, in that order; they may overlap. All or none: kOutOfRange, as Slice, for the first
+  /// that does not lie within.
+  PURLIN_API StatusOr<std::vector<RawBuffer>> Slices(Span<const ByteRange> ranges) const;
+
+  /// Keeps the memory at least until `event` is terminal, without a handle: for work that Purlin does not see.
+  PURLIN_API void RetainUntil(const Event& event) const;
 
   /// Copies `size_bytes` from `source` to this buffer at `offset_bytes`. `source` must stay readable and unchanged
-  /// until the event. Fails with kInvalidArgument (null source, size > 0), kOutOfRange, a dependency's error, or
-  /// kCancelled (the copy needed the client's runner, which has shut down; one that runs inside the call does not).
+  /// until the event. Fails with kInvalidArgument (null source, size > 0; memory that may not be written), kOutOfRange,
+  /// a dependency's error, what the memory failed with, or kCancelled (the copy needed the client's runner, which has
+  /// shut down; one that runs inside the call does not).
   [[nodiscard]] PURLIN_API Event CopyFromHost(const void* source, std::size_t offset_bytes, std::size_t size_bytes,
                                               Span<const Event> dependencies = {}) const;
   /// Copies `size_bytes` at `offset_bytes` of this buffer to `destination`, which must stay writable and untouched
@@ -68,8 +156,13 @@ class RawBuffer final {
                                             Span<const Event> dependencies = {}) const;
   /// Copies all of this buffer to the start of `destination`, in any memory space of the same client; overlapping
   /// ranges of one allocation are copied as by memmove. kInvalidArgument: on_device_size_bytes() > that of
-  /// `destination`, or another client's buffer. Other errors as CopyFromHost.
+  /// `destination`, another client's buffer, or one that may not be written. Other errors as CopyFromHost.
   [[nodiscard]] PURLIN_API Event CopyTo(const RawBuffer& destination, Span<const Event> dependencies = {}) const;
+  /// Copies `size_bytes` at `offset_bytes` of this buffer to `destination` at `destination_offset_bytes`; otherwise as
+  /// CopyTo. kOutOfRange, naming the numbers, if either range does not lie within its buffer.
+  [[nodiscard]] PURLIN_API Event CopyRangeTo(std::size_t offset_bytes, const RawBuffer& destination,
+                                             std::size_t destination_offset_bytes, std::size_t size_bytes,
+                                             Span<const Event> dependencies = {}) const;
 
   /// For Purlin's own files.
   static RawBuffer Adopt(const internal::RawBufferRep* rep) noexcept { return RawBuffer(rep); }
@@ -77,6 +170,10 @@ class RawBuffer final {
   const internal::RawBufferRep* rep() const noexcept { return rep_; }
 
  private:
+  /// Takes over `on_release`, which may be null.
+  PURLIN_API static StatusOr<RawBuffer> ImportRaw(const MemorySpace& memory_space, void* address,
+                                                  std::size_t size_bytes, Mutability mutability,
+                                                  const internal::Callback* on_release);
   explicit RawBuffer(const internal::RawBufferRep* rep) noexcept : rep_(rep) {}
   const internal::RawBufferRep* rep_;
 };

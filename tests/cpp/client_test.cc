@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <future>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "purlin/buffer.h"
+#include "purlin/raw_buffer.h"
 
 namespace purlin {
 namespace {
@@ -77,9 +81,98 @@ TEST(ClientTest, AStructSizeThatNoVersionHasIsRefused) {
   }
 }
 
+/// Where `field` begins in `options`: the size of a version in which it had not been invented. Not offsetof, because
+/// the struct has members that are no standard-layout types.
+template <typename T>
+std::size_t OffsetOf(const ClientOptions& options, const T& field) {
+  return static_cast<std::size_t>(reinterpret_cast<const char*>(&field) - reinterpret_cast<const char*>(&options));
+}
+
+class NoAllocator final : public HostMemoryAllocator {
+ public:
+  void* Allocate(std::size_t, std::size_t) override { return nullptr; }
+  void Deallocate(void*, std::size_t, std::size_t) override { FAIL() << "it gave nothing"; }
+};
+
+TEST(ClientTest, OlderOptionsHaveNoMemoryFields) {
+  ClientOptions options = Options(1, 1, "null");
+  options.memory_limit_bytes = 64;
+  options.on_out_of_memory = [](const MemoryReport&) { return false; };
+  options.host_memory_allocator = std::make_shared<NoAllocator>();
+  EXPECT_TRUE(IsInvalidArgument(Client::Create(options).status())) << "an allocator is for the host";
+  options.struct_size = OffsetOf(options, options.memory_limit_bytes);
+  EXPECT_EQ(options.struct_size, 32U) << "what the first version had";
+  const StatusOr<Client> client = Client::Create(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ(client->platform_name(), "null");
+  const MemorySpace space = client->devices()[0].default_memory_space();
+  EXPECT_EQ(space.Stats().bytes_limit, 0U);
+  EXPECT_TRUE(RawBuffer::Allocate(space, 1000).ok());
+  EXPECT_EQ(options.host_memory_allocator.use_count(), 1) << "it was not looked at";
+
+  options.struct_size = OffsetOf(options, options.on_out_of_memory);
+  const StatusOr<Client> limited = Client::Create(options);
+  ASSERT_TRUE(limited.ok()) << limited.status();
+  EXPECT_TRUE(IsResourceExhausted(RawBuffer::Allocate(limited->devices()[0].default_memory_space(), 1000).status()));
+}
+
+TEST(ClientTest, ALimitHoldsForEachSpace) {
+  for (const std::string_view platform : {"host", "null"}) {
+    ClientOptions options = Options(2, 1, platform);
+    options.memory_limit_bytes = 1 << 20;
+    const Client client = Client::Create(options).value();
+    std::vector<RawBuffer> full;
+    for (const Device& device : client.devices()) {
+      for (const MemorySpace& space : device.memory_spaces()) {
+        EXPECT_EQ(space.Stats().bytes_limit, std::uint64_t{1} << 20);
+        full.push_back(RawBuffer::Allocate(space, 1 << 20).value());
+        EXPECT_TRUE(IsResourceExhausted(RawBuffer::Allocate(space, 1).status()));
+      }
+    }
+  }
+}
+
+TEST(ClientTest, TheHookGoesWithTheClient) {
+  const auto witness = std::make_shared<int>(0);
+  ClientOptions options = Options(1, 1);
+  options.on_out_of_memory = [witness](const MemoryReport&) { return false; };
+  std::optional<Client> client(Client::Create(options).value());
+  options.device_count = 0;
+  EXPECT_FALSE(Client::Create(options).ok());
+  options.on_out_of_memory = nullptr;
+  EXPECT_EQ(witness.use_count(), 2) << "the client has one, and the client that did not come has none";
+  client.reset();
+  EXPECT_EQ(witness.use_count(), 1);
+}
+
+TEST(ClientTest, FrozenMemoryThatIsWrittenIsFoundOutIfAsked) {
+  for (const bool check : {false, true}) {
+    ClientOptions options = Options(1, 1);
+    options.check_frozen_memory = check;
+    const Client client = Client::Create(options).value();
+    std::promise<void> gate;
+    // Not an event: the pool would put another thread in the place of one that waits for an event.
+    EXPECT_TRUE(client.runner().Schedule([opened = gate.get_future()] { opened.wait(); }).ok());
+    std::vector<std::uint8_t> bytes(200'000, 1);
+    const std::vector<std::int64_t> dims = {200'000};
+    const Buffer buffer =
+        Buffer::FromHost(bytes.data(), bytes.size(), DType::kU8, dims, client.devices()[0].default_memory_space(),
+                         HostBufferSemantics::kImmutableUntilTransferCompletes)
+            .value();
+    bytes[199'999] = 2;
+    gate.set_value();
+    const Status status = buffer.ready_event().Wait();
+    EXPECT_EQ(status.ok(), !check) << status;
+    if (check) {
+      EXPECT_TRUE(IsFailedPrecondition(status)) << status;
+      EXPECT_TRUE(Contains(status.message(), "was written")) << status;
+    }
+  }
+}
+
 TEST(ClientTest, OlderOptionsLeaveOutTheLaterFields) {
   ClientOptions options = Options(2, 1, "no such platform");
-  options.struct_size = offsetof(ClientOptions, platform);  // As if `platform` had not been invented.
+  options.struct_size = OffsetOf(options, options.platform);  // As if `platform` had not been invented.
   const StatusOr<Client> client = Client::Create(options);
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_EQ(client->platform_name(), "host");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
@@ -114,6 +115,37 @@ TEST(MemoryStatsTest, CountWhatIsAllocated) {
     EXPECT_EQ(after.bytes_in_use, 100U);
     EXPECT_EQ(after.peak_bytes_in_use, 1'100U);
     EXPECT_EQ(after.num_allocs, 2U);
+  }
+}
+
+TEST(MemoryStatsTest, ThePeakBeginsAnewWhenItIsCleared) {
+  const MemorySpace space = MakeClient(1).devices()[0].default_memory_space();
+  const RawBuffer held = RawBuffer::Allocate(space, 100).value();
+  {
+    const RawBuffer gone = RawBuffer::Allocate(space, 1'000).value();
+  }
+  EXPECT_EQ(space.Stats().peak_bytes_in_use, 1'100U);
+  space.ClearPeakMemoryUsage();
+  EXPECT_EQ(space.Stats().peak_bytes_in_use, 100U);
+}
+
+TEST(MemorySpaceTest, TrimmingGivesMemoryBack) {
+  const MemorySpace space = MakeClient(1).devices()[0].default_memory_space();
+  {
+    const RawBuffer gone = RawBuffer::Allocate(space, 1'000'000).value();
+  }
+  EXPECT_GE(space.Stats().pool_bytes, 1'000'000U);
+  space.Trim();
+  EXPECT_EQ(space.Stats().pool_bytes, 0U);
+}
+
+TEST(MemorySpaceTest, EveryAllocationIsAligned) {
+  for (const std::string_view platform : {"host", "null"}) {
+    const MemorySpace space = MakeClient(1, platform).devices()[0].default_memory_space();
+    EXPECT_GE(space.alignment_bytes(), 64U);
+    for (const std::size_t size : {0U, 1U, 65U, 100'000U}) {
+      EXPECT_EQ(*RawBuffer::Allocate(space, size)->device_pointer() % space.alignment_bytes(), 0U);
+    }
   }
 }
 

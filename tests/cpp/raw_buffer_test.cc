@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -265,6 +266,68 @@ TEST_F(RawBufferTest, AfterShutdownCopiesThatNeedTheRunnerAreCancelled) {
   Bytes back(kLarge);
   EXPECT_TRUE(IsCancelled(buffer.CopyToHost(back.data(), 0, kLarge).Wait()));
   EXPECT_TRUE(buffer.CopyToHost(back.data(), 0, 8).Wait().ok()) << "a small one needs no runner";
+}
+
+TEST_F(RawBufferTest, IsThereAtOnceAndMutable) {
+  const RawBuffer buffer = Allocate(10);
+  EXPECT_TRUE(buffer.allocation_event().IsReady());
+  EXPECT_TRUE(buffer.allocation_event().Wait().ok());
+  EXPECT_TRUE(buffer.is_mutable());
+  EXPECT_EQ(*buffer.Slice(3, 4)->device_pointer(), reinterpret_cast<std::uintptr_t>(buffer.host_pointer()) + 3);
+}
+
+TEST_F(RawBufferTest, SlicesComeTogetherOrNotAtAll) {
+  const RawBuffer whole = Filled(Numbers(100));
+  const std::vector<RawBuffer> parts = whole.Slices({{{0, 3}, {97, 3}, {5, 0}, {1, 4}}}).value();
+  ASSERT_EQ(parts.size(), 4U);
+  EXPECT_EQ(Read(parts[0]), (Bytes{1, 2, 3}));
+  EXPECT_EQ(Read(parts[1]), (Bytes{98, 99, 100}));
+  EXPECT_EQ(Read(parts[2]), Bytes());
+  EXPECT_EQ(Read(parts[3]), (Bytes{2, 3, 4, 5}));
+  EXPECT_TRUE(whole.Slices({}).value().empty());
+  const std::vector<ByteRange> ranges = {{0, 10}, {95, 6}, {0, 200}};
+  const Status status = whole.Slices(ranges).status();
+  EXPECT_TRUE(IsOutOfRange(status)) << status;
+  EXPECT_TRUE(Contains(status.message(), "95") && Contains(status.message(), "100")) << status;
+}
+
+TEST_F(RawBufferTest, PartsAreCopiedToParts) {
+  const RawBuffer source = Filled(Numbers(10));
+  const RawBuffer destination = Filled(Bytes(6, 0));
+  EventPromise gate("gate");
+  const Event copied = source.CopyRangeTo(7, destination, 1, 3, {gate.event()});
+  EXPECT_FALSE(copied.IsReady());
+  gate.SetReady();
+  EXPECT_TRUE(copied.Wait().ok());
+  EXPECT_EQ(Read(destination), (Bytes{0, 8, 9, 10, 0, 0}));
+  EXPECT_TRUE(source.CopyRangeTo(0, source, 2, 8).Wait().ok()) << "they may overlap";
+  EXPECT_EQ(Read(source), (Bytes{1, 2, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_TRUE(source.CopyRangeTo(10, destination, 6, 0).Wait().ok());
+}
+
+TEST_F(RawBufferTest, APartPastEitherEndIsOutOfRange) {
+  const RawBuffer source = Allocate(100);
+  const RawBuffer destination = Allocate(50);
+  const std::array<std::size_t, 3> cases[] = {{0, 0, 51},   {51, 0, 50},  {0, 1, 50},  {kMax, 0, 1},
+                                              {0, kMax, 1}, {0, 0, kMax}, {101, 0, 0}, {0, 51, 0}};
+  for (const auto& [from, to, size] : cases) {
+    const Status status = source.CopyRangeTo(from, destination, to, size).Wait();
+    EXPECT_TRUE(IsOutOfRange(status)) << status;
+    EXPECT_TRUE(Contains(status.message(), std::to_string(size))) << status;
+  }
+}
+
+TEST_F(RawBufferTest, MemoryIsKeptUntilTheEvent) {
+  EventPromise happens("happens");
+  EventPromise fails("fails");
+  Allocate(100).RetainUntil(happens.event());
+  Allocate(1000).RetainUntil(fails.event());
+  Allocate(10'000).RetainUntil(Event());
+  EXPECT_EQ(space_.Stats().bytes_in_use, 1100U);
+  happens.SetReady();
+  EXPECT_EQ(space_.Stats().bytes_in_use, 1000U);
+  fails.SetError(AbortedError("x"));
+  EXPECT_EQ(space_.Stats().bytes_in_use, 0U);
 }
 
 TEST(NullRawBufferTest, KeepsBooksAndHoldsNoBytes) {

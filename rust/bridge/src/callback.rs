@@ -20,6 +20,8 @@ pub struct Callback {
 
 // SAFETY: the contracts of the headers: callbacks are called on any thread.
 unsafe impl Send for Callback {}
+// SAFETY: a shared reference can do nothing.
+unsafe impl Sync for Callback {}
 
 impl Callback {
     /// Calls it, and gives `value` away.

@@ -1,32 +1,28 @@
-//! `purlin/client.h`: clients by the name of their platform.
+//! `purlin/client.h`: clients by the name of their platform. Making one is a plain function, because its options own closures.
 
 use std::pin::Pin;
+use std::ptr;
 use std::sync::Arc;
 
 use cxx::CxxString;
 use purlin::backend::{Backend, NullBackend};
+use purlin::status::StatusRep;
 use purlin::{Client, ClientOptions, Status};
 use purlin_host::HostBackend;
 
 use crate::device::DeviceRep;
 use crate::executor::ThreadPoolRep;
-use crate::handle::{self, give_handle, share};
+use crate::handle::{self, elements, give_handle, share};
+use crate::host_memory_allocator::ForeignAllocator;
+use crate::memory_hook::ForeignMemoryHook;
 use crate::panic::guard;
+use crate::struct_size;
 
 /// What a `purlin::Client` points to.
 pub struct ClientRep(Arc<Client>);
 
-/// Makes a backend.
-type MakeBackend = fn() -> Arc<dyn Backend>;
-
-/// The backends that this library was built with, by the name that `ClientOptions::platform` gives.
-const PLATFORMS: [(&str, MakeBackend); 2] =
-    [("host", || Arc::new(HostBackend::new())), ("null", || Arc::new(NullBackend::new()))];
-
 /// The size itself and the two counts: no version of `ClientOptions` is smaller.
 const SMALLEST_OPTIONS_BYTES: usize = 16;
-/// No version will be larger; a larger number is a wild pointer or an uninitialised struct.
-const LARGEST_OPTIONS_BYTES: usize = 4096;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -47,14 +43,6 @@ pub(crate) mod ffi {
         #[namespace = "purlin::v0::internal"]
         type ClientRep;
 
-        /// A new client, or null and an error. `struct_size` is the caller's, unchecked.
-        fn client_create(
-            struct_size: usize,
-            device_count: i32,
-            worker_count: i32,
-            platform: &[u8],
-            error: &mut *const StatusRep,
-        ) -> *const ClientRep;
         unsafe fn client_retain(client: *const ClientRep);
         unsafe fn client_release(client: *const ClientRep);
         fn client_platform_name(client: &ClientRep) -> &'static str;
@@ -67,38 +55,63 @@ pub(crate) mod ffi {
     }
 }
 
-fn client_create(
+/// A `purlin::ClientOptions`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, but for what is owned.
+#[repr(C)]
+pub struct RawClientOptions {
+    /// The caller's, unchecked.
     struct_size: usize,
+    /// `platform_size_bytes` bytes.
+    platform: *const u8,
+    platform_size_bytes: usize,
+    memory_limit_bytes: usize,
     device_count: i32,
     worker_count: i32,
-    platform: &[u8],
-    error: &mut *const ffi::StatusRep,
+    check_frozen_memory: bool,
+    /// Owned.
+    on_out_of_memory: ForeignMemoryHook,
+    /// Owned.
+    host_memory_allocator: ForeignAllocator,
+}
+
+/// A new client, C++'s, or null and an error. Takes over what the options own, either way.
+///
+/// # Safety
+/// The options are what their struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_client_create(
+    options: RawClientOptions,
+    error: &mut *const StatusRep,
 ) -> *const ClientRep {
     let made = guard(|| {
-        check_struct_size(struct_size)?;
-        Client::new(&ClientOptions { device_count, worker_count, ..Default::default() }, backend(platform)?)
-            .map(ClientRep)
+        struct_size::check("ClientOptions", options.struct_size, SMALLEST_OPTIONS_BYTES)?;
+        // SAFETY: the caller's promise.
+        let platform = unsafe { elements(options.platform, options.platform_size_bytes) };
+        let backend = backend(platform, options.host_memory_allocator.exists())?;
+        let RawClientOptions { device_count, worker_count, memory_limit_bytes, check_frozen_memory, .. } = options;
+        let on_out_of_memory = options.on_out_of_memory.into_hook();
+        let options =
+            ClientOptions { device_count, worker_count, memory_limit_bytes, on_out_of_memory, check_frozen_memory };
+        Client::new(&options, backend).map(ClientRep)
     });
-    give_handle(made, error)
-}
-
-fn check_struct_size(struct_size: usize) -> Result<(), Status> {
-    if (SMALLEST_OPTIONS_BYTES..=LARGEST_OPTIONS_BYTES).contains(&struct_size) {
-        return Ok(());
-    }
-    Err(Status::invalid_argument(format!(
-        "ClientOptions::struct_size is {struct_size}; it must be sizeof(ClientOptions), as its constructor sets it \
-         ({SMALLEST_OPTIONS_BYTES}..={LARGEST_OPTIONS_BYTES} are accepted)"
-    )))
-}
-
-fn backend(platform: &[u8]) -> Result<Arc<dyn Backend>, Status> {
-    let known = PLATFORMS.iter().find(|(name, _)| name.as_bytes() == platform);
-    known.map(|(_, make)| make()).ok_or_else(|| {
-        let names: Vec<String> = PLATFORMS.iter().map(|(name, _)| format!("'{name}'")).collect();
-        let platform = String::from_utf8_lossy(platform);
-        Status::not_found(format!("platform '{platform}' does not exist; there are {}", names.join(" and ")))
+    made.map(share).unwrap_or_else(|status| {
+        *error = status.into_raw();
+        ptr::null()
     })
+}
+
+fn backend(platform: &[u8], allocator: Option<ForeignAllocator>) -> Result<Arc<dyn Backend>, Status> {
+    match (platform, allocator) {
+        (b"host", None) => Ok(Arc::new(HostBackend::new())),
+        (b"host", Some(allocator)) => Ok(Arc::new(HostBackend::with_source(Arc::new(allocator)))),
+        (b"null", None) => Ok(Arc::new(NullBackend::new())),
+        (b"null", Some(_)) => Err(Status::invalid_argument(
+            "ClientOptions::host_memory_allocator is set; it serves platform 'host', not 'null'",
+        )),
+        _ => Err(Status::not_found(format!(
+            "platform '{}' does not exist; there are 'host' and 'null'",
+            String::from_utf8_lossy(platform)
+        ))),
+    }
 }
 
 /// # Safety

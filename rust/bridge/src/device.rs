@@ -62,6 +62,9 @@ pub(crate) mod ffi {
         fn memory_space_kind(space: &MemorySpaceRep) -> &'static str;
         fn memory_space_device(space: &MemorySpaceRep) -> *const DeviceRep;
         fn memory_space_stats(space: &MemorySpaceRep) -> MemoryStats;
+        fn memory_space_alignment_bytes(space: &MemorySpaceRep) -> usize;
+        fn memory_space_trim(space: &MemorySpaceRep);
+        fn memory_space_clear_peak(space: &MemorySpaceRep);
         fn memory_space_to_string(space: &MemorySpaceRep, text: Pin<&mut CxxString>);
         fn memory_space_equal(a: &MemorySpaceRep, b: &MemorySpaceRep) -> bool;
     }
@@ -160,6 +163,18 @@ fn memory_space_stats(space: &MemorySpaceRep) -> ffi::MemoryStats {
         pool_bytes,
         largest_free_block_bytes,
     }
+}
+
+fn memory_space_alignment_bytes(space: &MemorySpaceRep) -> usize {
+    space.0.alignment_bytes()
+}
+
+fn memory_space_trim(space: &MemorySpaceRep) {
+    space.0.trim();
+}
+
+fn memory_space_clear_peak(space: &MemorySpaceRep) {
+    space.0.clear_peak();
 }
 
 fn memory_space_to_string(space: &MemorySpaceRep, text: Pin<&mut CxxString>) {

@@ -2,7 +2,7 @@
 //!
 //! One module per public header. What is called often is a plain `extern "C"` function, declared by hand in
 //! `cpp/internal/abi_rust.h` ([`status`], [`slab`], [`event`], [`executor`] and the services over executors,
-//! [`user_context`]); everything else is a `#[cxx::bridge]`, whose C++ half
+//! [`user_context`]), and so is what takes options or closures; everything else is a `#[cxx::bridge]`, whose C++ half
 //! `rust/bridgegen` writes to `cpp/generated/`. `docs/ffi.md` has the rules; in short:
 //!
 //! - Handles are pointers from `Arc::into_raw` (`handle`); C++ retains and releases, Rust makes and frees.
@@ -14,6 +14,7 @@
 #![allow(unreachable_pub, reason = "cxx writes pub before everything that it generates")]
 
 pub mod abi;
+pub mod alloc_options;
 pub mod buffer;
 pub mod callback;
 pub mod cancel;
@@ -25,13 +26,18 @@ pub mod event;
 pub mod executor;
 pub mod foreign_executor;
 mod handle;
+pub mod host_memory_allocator;
+pub mod memory_hook;
+pub mod memory_report;
 mod panic;
 pub mod raw_buffer;
+pub mod raw_buffer_promise;
 pub mod semaphore;
 pub mod serial_queue;
 pub mod slab;
 pub mod stall;
 pub mod status;
+mod struct_size;
 pub mod task_options;
 pub mod timer;
 pub mod trace;

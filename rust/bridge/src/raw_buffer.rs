@@ -1,19 +1,34 @@
-//! `purlin/raw_buffer.h`: untyped bytes, slices and copies.
+//! `purlin/raw_buffer.h`: untyped bytes, slices and copies. What takes options, closures or arrays is a plain function.
 //!
 //! In the safety sections, "`dependencies`" stands for: `count` words, each null or an event that C++ keeps alive, unchanged
 //! for the length of the call.
 
 use std::ptr::{self, NonNull};
 
-use purlin::{Event, RawBuffer, Status};
+use purlin::device::Release;
+use purlin::status::StatusRep;
+use purlin::{Event, Mutability, RawBuffer, Status, StatusOr};
 
+use crate::alloc_options::RawAllocOptions;
+use crate::callback::Callback;
 use crate::device::MemorySpaceRep;
 use crate::event::borrowed;
-use crate::handle::{self, give_handle, share};
+use crate::handle::{self, elements, give_handle, share};
 use crate::panic::guard;
+use crate::status::Location;
 
 /// What a `purlin::RawBuffer` points to.
 pub struct RawBufferRep(pub(crate) RawBuffer);
+
+/// A `purlin::ByteRange`, the same struct.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ByteRange {
+    offset_bytes: usize,
+    size_bytes: usize,
+}
+
+const _: () = assert!(size_of::<ByteRange>() == 2 * size_of::<usize>());
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -34,18 +49,16 @@ pub(crate) mod ffi {
         #[derive(ExternType)]
         type RawBufferRep;
 
-        /// New memory, or null and an error.
-        fn raw_buffer_allocate(
-            space: &MemorySpaceRep,
-            size_bytes: usize,
-            error: &mut *const StatusRep,
-        ) -> *const RawBufferRep;
         unsafe fn raw_buffer_retain(buffer: *const RawBufferRep);
         unsafe fn raw_buffer_release(buffer: *const RawBufferRep);
         fn raw_buffer_size_bytes(buffer: &RawBufferRep) -> usize;
         fn raw_buffer_memory_space(buffer: &RawBufferRep) -> *const MemorySpaceRep;
-        /// Null where the host cannot reach the memory.
+        fn raw_buffer_allocation_event(buffer: &RawBufferRep) -> *mut EventHeader;
+        fn raw_buffer_is_mutable(buffer: &RawBufferRep) -> bool;
+        /// Null where the host cannot reach the memory, and while it is not there.
         fn raw_buffer_host_pointer(buffer: &RawBufferRep) -> *mut u8;
+        /// The address, or an error.
+        fn raw_buffer_device_pointer(buffer: &RawBufferRep, error: &mut *const StatusRep) -> usize;
         /// A part of the memory, or null and an error.
         fn raw_buffer_slice(
             buffer: &RawBufferRep,
@@ -75,6 +88,16 @@ pub(crate) mod ffi {
             dependencies: *const *mut EventHeader,
             count: usize,
         ) -> *mut EventHeader;
+        unsafe fn raw_buffer_copy_range_to(
+            buffer: &RawBufferRep,
+            offset_bytes: usize,
+            destination: &RawBufferRep,
+            destination_offset_bytes: usize,
+            size_bytes: usize,
+            dependencies: *const *mut EventHeader,
+            count: usize,
+        ) -> *mut EventHeader;
+        unsafe fn raw_buffer_retain_until(buffer: &RawBufferRep, event: *mut EventHeader);
     }
 }
 
@@ -83,12 +106,90 @@ pub(crate) fn give_event(make: impl FnOnce() -> Result<Event, Status>) -> *mut f
     guard(make).unwrap_or_else(Event::from_error).into_raw().cast()
 }
 
-fn raw_buffer_allocate(
+/// New memory, C++'s, or null and an error.
+///
+/// # Safety
+/// `options` and `location` are what their structs say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_raw_buffer_allocate(
     space: &MemorySpaceRep,
     size_bytes: usize,
-    error: &mut *const ffi::StatusRep,
+    options: &RawAllocOptions,
+    location: Location,
+    error: &mut *const StatusRep,
 ) -> *const RawBufferRep {
-    give_handle(guard(|| RawBuffer::allocate(&space.0, size_bytes).map(RawBufferRep)), error)
+    // SAFETY: the caller's promises.
+    let made = guard(|| unsafe { RawBuffer::allocate_at(&space.0, size_bytes, &options.get()?, location.get()) });
+    give(made, error)
+}
+
+/// Memory of C++'s as a buffer, C++'s, or null and an error. `on_release`, if it is not null, is taken over, and called once
+/// when nobody uses the memory any more, or destroyed on an error.
+///
+/// # Safety
+/// `address` is null or `size_bytes` bytes that stay readable (and writable, if `mutability` is 1) until `on_release` is
+/// called, without it for ever; `on_release` is null or a callback that the caller gives up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_raw_buffer_import(
+    space: &MemorySpaceRep,
+    address: *mut u8,
+    size_bytes: usize,
+    mutability: i32,
+    on_release: *const Callback,
+    error: &mut *const StatusRep,
+) -> *const RawBufferRep {
+    // SAFETY: the caller gives it up, so this is the only one.
+    let on_release = (!on_release.is_null()).then(|| unsafe { on_release.read() });
+    let made = guard(|| {
+        let mutability = match mutability {
+            0 => Mutability::Immutable,
+            1 => Mutability::Mutable,
+            _ => {
+                return Err(Status::invalid_argument(format!(
+                    "the Mutability is {mutability}; it must be kImmutable (0) or kMutable (1)"
+                )));
+            }
+        };
+        let release = on_release.map(|callback| Box::new(move || callback.call(Status::OK, ptr::null())) as Release);
+        // SAFETY: the caller's promise.
+        unsafe { RawBuffer::import(&space.0, address, size_bytes, mutability, release) }
+    });
+    give(made, error)
+}
+
+/// Slices, one per range, written to `slices`, C++'s. Null, or an error, C++'s; then nothing is written.
+///
+/// # Safety
+/// `ranges` points to `count` ranges, and `slices` to as many pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_raw_buffer_slices(
+    buffer: &RawBufferRep,
+    ranges: *const ByteRange,
+    count: usize,
+    slices: *mut *const RawBufferRep,
+) -> *const StatusRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promise.
+        let ranges = unsafe { elements(ranges, count) };
+        let ranges: Vec<_> = ranges.iter().map(|range| (range.offset_bytes, range.size_bytes)).collect();
+        let made = buffer.0.slices(&ranges)?;
+        for (index, slice) in made.into_iter().enumerate() {
+            // SAFETY: there is a slice per range, so the index is less than `count`.
+            unsafe { slices.add(index).write(share(RawBufferRep(slice))) };
+        }
+        Ok(())
+    });
+    made.err().unwrap_or_default().into_raw()
+}
+
+fn give(result: StatusOr<RawBuffer>, error: &mut *const StatusRep) -> *const RawBufferRep {
+    result.map_or_else(
+        |status| {
+            *error = status.into_raw();
+            ptr::null()
+        },
+        |buffer| share(RawBufferRep(buffer)),
+    )
 }
 
 /// # Safety
@@ -111,6 +212,21 @@ fn raw_buffer_size_bytes(buffer: &RawBufferRep) -> usize {
 
 fn raw_buffer_memory_space(buffer: &RawBufferRep) -> *const MemorySpaceRep {
     share(MemorySpaceRep(buffer.0.memory_space()))
+}
+
+fn raw_buffer_allocation_event(buffer: &RawBufferRep) -> *mut ffi::EventHeader {
+    buffer.0.allocation_event().into_raw().cast()
+}
+
+fn raw_buffer_is_mutable(buffer: &RawBufferRep) -> bool {
+    buffer.0.is_mutable()
+}
+
+fn raw_buffer_device_pointer(buffer: &RawBufferRep, error: &mut *const ffi::StatusRep) -> usize {
+    guard(|| buffer.0.device_pointer()).unwrap_or_else(|status| {
+        *error = status.into_raw().cast();
+        0
+    })
 }
 
 fn raw_buffer_host_pointer(buffer: &RawBufferRep) -> *mut u8 {
@@ -172,12 +288,37 @@ unsafe fn raw_buffer_copy_to(
     give_event(|| unsafe { Ok(buffer.0.copy_to(&destination.0, borrowed(dependencies.cast(), count))) })
 }
 
+/// # Safety
+/// As [`raw_buffer_copy_to`].
+unsafe fn raw_buffer_copy_range_to(
+    buffer: &RawBufferRep,
+    offset_bytes: usize,
+    destination: &RawBufferRep,
+    destination_offset_bytes: usize,
+    size_bytes: usize,
+    dependencies: *const *mut ffi::EventHeader,
+    count: usize,
+) -> *mut ffi::EventHeader {
+    // SAFETY: the caller's promises.
+    give_event(|| unsafe {
+        let dependencies = borrowed(dependencies.cast(), count);
+        Ok(buffer.0.copy_range_to(offset_bytes, &destination.0, destination_offset_bytes, size_bytes, dependencies))
+    })
+}
+
+/// # Safety
+/// `event` is null or alive.
+unsafe fn raw_buffer_retain_until(buffer: &RawBufferRep, event: *mut ffi::EventHeader) {
+    // SAFETY: the caller's promise.
+    buffer.0.retain_until(&unsafe { Event::from_borrowed_raw(event.cast()) });
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use purlin::backend::{Backend, CopyOperation, CopySchedule, Extent, Memory, NullBackend};
-    use purlin::{Client, ClientOptions, MemorySpace, StatusOr};
+    use purlin::{Client, ClientOptions, MemorySpace};
 
     use super::*;
 
@@ -218,10 +359,13 @@ mod tests {
     #[test]
     fn a_panicking_allocation_is_an_error_and_no_handle() {
         let mut error = ptr::null();
-        let handle = raw_buffer_allocate(&MemorySpaceRep(memory_of_device(0)), 8, &mut error);
+        let (options, location) = (RawAllocOptions::plain(), Location { file: c"".as_ptr(), line: 0 });
+        let space = MemorySpaceRep(memory_of_device(0));
+        // SAFETY: both structs are what they say.
+        let handle = unsafe { purlin_raw_buffer_allocate(&space, 8, &options, location, &mut error) };
         assert!(handle.is_null());
         // SAFETY: the call has given us its error.
-        let status = unsafe { Status::from_raw(error.cast()) };
+        let status = unsafe { Status::from_raw(error) };
         assert!(status.message().starts_with("panic: cannot map "), "{status}");
     }
 

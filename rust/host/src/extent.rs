@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use purlin::backend::Extent;
+use purlin::{Status, StatusOr};
 
 use crate::ByteSource;
 use crate::memory::HUGE_PAGE_BYTES;
@@ -93,9 +94,20 @@ unsafe impl Send for Lent {}
 unsafe impl Sync for Lent {}
 
 impl Lent {
-    /// `None`: the source has no such memory.
-    pub(crate) fn new(source: Arc<dyn ByteSource>, layout: Layout) -> Option<Self> {
-        Some(Self { address: source.take(layout)?, layout, source })
+    /// # Errors
+    /// `ResourceExhausted`: the source has no such memory. `Internal`: what it gave is not aligned, and was given back.
+    pub(crate) fn new(source: Arc<dyn ByteSource>, layout: Layout) -> StatusOr<Self> {
+        let none_left = || Status::resource_exhausted("the host has no such memory left");
+        let address = source.take(layout).ok_or_else(none_left)?;
+        let lent = Self { address, layout, source };
+        if !address.addr().get().is_multiple_of(layout.align()) {
+            return Err(Status::internal(format!(
+                "the host's allocator answered {address:p} for {} bytes at a multiple of {}, which it is not: given back",
+                layout.size(),
+                layout.align()
+            )));
+        }
+        Ok(lent)
     }
 }
 

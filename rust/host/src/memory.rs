@@ -44,13 +44,13 @@ impl Memory for HostMemory {
     }
 
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
-        let none_left = || Status::resource_exhausted("the host has no such memory left");
         let Some(source) = &self.source else {
+            let none_left = || Status::resource_exhausted("the host has no such memory left");
             return Ok(Arc::new(Mapped::new(size_bytes, alignment_bytes).ok_or_else(none_left)?));
         };
         let layout = Layout::from_size_align(size_bytes, alignment_bytes)
             .map_err(|_| Status::resource_exhausted("that is more than an address space holds"))?;
-        Ok(Arc::new(Lent::new(Arc::clone(source), layout).ok_or_else(none_left)?))
+        Ok(Arc::new(Lent::new(Arc::clone(source), layout)?))
     }
 
     fn import(&self, address: usize, _size_bytes: usize) -> StatusOr<Arc<dyn Extent>> {

@@ -196,13 +196,12 @@ impl<H> Extents<H> {
         })
     }
 
-    /// Removes the extent that holds one block only, because it was made for it. Dropping it unmaps it.
+    /// Removes the extent that holds one block only, because it was made for it. Dropping it unmaps it; then the caller
+    /// takes back that it was reserved.
     #[must_use = "dropped under no lock"]
     pub(super) fn take_own(&self, extent: u32) -> Arc<dyn Extent> {
         let mut state = self.0.lock();
-        let mapped = state.extents.remove(&extent).expect("a piece is given back once");
-        state.mapped_bytes -= mapped.size_bytes;
-        mapped.memory
+        state.extents.remove(&extent).expect("a piece is given back once").memory
     }
 
     /// Adds an extent of `size_bytes`, which were reserved, that is one block.

@@ -120,7 +120,9 @@ impl<H> Arena<H> {
                 true
             }
             Home::Own { extent } => {
-                drop(self.extents.take_own(extent));
+                // What is still on its way back counts as mapped, so that nobody who waits for it gives up too early.
+                drop((self.extents.take_own(extent), piece.memory));
+                self.extents.unreserve(piece.size_bytes);
                 false
             }
         }

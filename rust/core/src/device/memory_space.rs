@@ -149,10 +149,14 @@ impl MemorySpace {
             Ok(()) => Ok(block),
             Err(shortage) if oom == OomPolicy::Wait && self.is_worth_waiting(size_bytes, &shortage) => {
                 let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
-                self.wait_for_memory(&block, alignment_bytes, promise);
+                self.wait_for_memory(&block, alignment_bytes, promise)?;
                 Ok(block)
             }
-            Err(shortage) => Err(self.exhausted(size_bytes, shortage)),
+            Err(shortage) => {
+                let error = self.exhausted(size_bytes, shortage);
+                self.serve_waiting();
+                Err(error)
+            }
         }
     }
 
@@ -173,28 +177,44 @@ impl MemorySpace {
                 promise.set_error(status.clone());
                 return;
             }
-            let space = block.memory_space();
-            match space.fill(&block, alignment_bytes, oom) {
-                Ok(()) => _ = promise.set_ready(),
-                Err(shortage) if oom == OomPolicy::Wait && space.is_worth_waiting(size_bytes, &shortage) => {
-                    space.wait_for_memory(&block, alignment_bytes, promise);
-                }
-                Err(shortage) => _ = promise.set_error(space.exhausted(size_bytes, shortage)),
-            }
+            // What it fails with, the promise tells.
+            let _ = block.memory_space().fill_or_wait(&block, alignment_bytes, oom, promise);
         });
         block
     }
 
-    /// Looks for memory for `block`, with the client's hook's help if `oom` says so.
-    pub(crate) fn fill(
+    /// Keeps the promise of `block`, which is pending: now, or when enough has been freed, if `oom` says so.
+    ///
+    /// # Errors
+    /// As [`allocate`](Self::allocate); the block has failed with that too.
+    #[track_caller]
+    pub(crate) fn fill_or_wait(
         &self,
         block: &Arc<MemoryBlock>,
         alignment_bytes: usize,
         oom: OomPolicy,
-    ) -> Result<(), Shortage> {
-        let arena = &self.space().arena;
+        promise: EventPromise,
+    ) -> Result<(), Status> {
+        let size_bytes = block.size_bytes();
+        match self.fill(block, alignment_bytes, oom) {
+            Ok(()) => _ = promise.set_ready(),
+            Err(shortage) if oom == OomPolicy::Wait && self.is_worth_waiting(size_bytes, &shortage) => {
+                self.wait_for_memory(block, alignment_bytes, promise)?;
+            }
+            Err(shortage) => {
+                let error = self.exhausted(size_bytes, shortage);
+                promise.set(error.clone());
+                self.serve_waiting();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for memory for `block`, with the client's hook's help if `oom` says so.
+    fn fill(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize, oom: OomPolicy) -> Result<(), Shortage> {
         loop {
-            let shortage = match arena.allocate(block.size_bytes(), alignment_bytes, block) {
+            let shortage = match self.look_for(block, alignment_bytes) {
                 Ok(piece) => {
                     block.provide(Backing::Piece(piece));
                     return Ok(());
@@ -209,22 +229,38 @@ impl MemorySpace {
         }
     }
 
-    /// False if nothing that is freed here could ever make room.
+    /// False if it is clear that nothing that is freed here could ever make room.
     fn is_worth_waiting(&self, size_bytes: usize, shortage: &Shortage) -> bool {
         match shortage {
             Shortage::Limit => self.space().arena.fits_limit(size_bytes),
-            Shortage::Backend(_) => self.stats().bytes_in_use > 0,
+            // Whether others hold memory that could help, the queue finds out.
+            Shortage::Backend(reason) => reason.code() == StatusCode::ResourceExhausted,
         }
     }
 
-    fn wait_for_memory(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize, promise: EventPromise) {
+    /// Looks once for memory for `block`.
+    pub(super) fn look_for(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize) -> Result<Piece, Shortage> {
+        self.space().arena.allocate(block.size_bytes(), alignment_bytes, block)
+    }
+
+    /// Queues the block.
+    ///
+    /// # Errors
+    /// What it has failed with at once, because nothing is held that could be freed.
+    fn wait_for_memory(
+        &self,
+        block: &Arc<MemoryBlock>,
+        alignment_bytes: usize,
+        promise: EventPromise,
+    ) -> Result<(), Status> {
         self.space().waiting.push(Entry { block: Arc::downgrade(block), alignment_bytes, promise });
         // What was freed since the attempt has not seen the entry.
         self.serve_waiting();
+        block.allocated().error().into_result()
     }
 
     pub(super) fn serve_waiting(&self) {
-        self.space().waiting.serve(&self.space().arena);
+        self.space().waiting.serve(self);
     }
 
     /// Takes the memory of a block back.
@@ -239,7 +275,7 @@ impl MemorySpace {
 
     /// The error of an allocation.
     #[track_caller]
-    pub(crate) fn exhausted(&self, size_bytes: usize, shortage: Shortage) -> Status {
+    pub(super) fn exhausted(&self, size_bytes: usize, shortage: Shortage) -> Status {
         let code = match &shortage {
             Shortage::Backend(reason) => reason.code(),
             Shortage::Limit => StatusCode::ResourceExhausted,

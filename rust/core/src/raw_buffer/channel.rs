@@ -75,16 +75,14 @@ impl RawBufferPromise {
         Ok(())
     }
 
-    /// The buffer gets new memory.
+    /// The buffer gets new memory; with [`OomPolicy::Wait`] perhaps later than this returns.
     ///
     /// # Errors
     /// `ResourceExhausted`: there is not so much. The buffer has failed with that too.
     pub fn allocate(self, oom: OomPolicy) -> Result<(), Status> {
         let Self { block, promise } = self;
         let space = block.memory_space();
-        let outcome = space.fill(&block, 1, oom).map_err(|shortage| space.exhausted(block.size_bytes(), shortage));
-        promise.set(outcome.clone().err().unwrap_or_default());
-        outcome
+        space.fill_or_wait(&block, 1, oom, promise)
     }
 
     /// The buffer has failed with `status`, and so do copies that wait for it. OK counts as `Internal`: a buffer without

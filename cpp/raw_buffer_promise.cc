@@ -1,0 +1,31 @@
+#include "purlin/raw_buffer_promise.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "cpp/internal/abi_rust.h"
+#include "purlin/raw_buffer.h"
+
+namespace purlin {
+inline namespace v0 {
+
+// A waiter that a call runs may destroy the promise: nothing of it is touched after the call.
+
+RawBufferPromise::~RawBufferPromise() {
+  if (rep_ != nullptr) internal::purlin_raw_buffer_promise_release(rep_);
+}
+
+Status RawBufferPromise::Fulfil(const RawBuffer& memory) {
+  return Status::FromRep(internal::purlin_raw_buffer_promise_fulfil(rep_, memory.rep()));
+}
+
+Status RawBufferPromise::Allocate(OomPolicy oom) {
+  return Status::FromRep(internal::purlin_raw_buffer_promise_allocate(rep_, static_cast<std::int32_t>(oom)));
+}
+
+Status RawBufferPromise::Fail(Status error) {
+  return Status::FromRep(internal::purlin_raw_buffer_promise_fail(rep_, std::move(error).ReleaseRep()));
+}
+
+}  // namespace v0
+}  // namespace purlin

@@ -1,0 +1,49 @@
+// Purlin: an allocator of yours for the memory of the host.
+//
+//   class Arena final : public purlin::HostMemoryAllocator { ... };
+//   purlin::ClientOptions options;
+//   options.host_memory_allocator = std::make_shared<Arena>();
+#ifndef PURLIN_HOST_MEMORY_ALLOCATOR_H_
+#define PURLIN_HOST_MEMORY_ALLOCATOR_H_
+
+#include <cstddef>
+
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// Where the host backend gets its memory, if ClientOptions says so: each allocation of each memory space of the client
+/// is one call of Allocate and one of Deallocate. Nothing is kept for later; limits and statistics are Purlin's, as
+/// without.
+///
+/// Any thread, several at once; the last use of a buffer, on whichever thread that is, calls Deallocate. Purlin may
+/// hold locks of its own meanwhile: do not call Purlin from here. An exception from Allocate is reported and counts as
+/// null; one from Deallocate is reported. The client, and everything that keeps it alive, keeps the allocator.
+class HostMemoryAllocator {
+ public:
+  virtual ~HostMemoryAllocator() = default;
+  /// `size_bytes` (not 0) bytes at a multiple of `alignment_bytes` (a power of two, at least 64), readable and
+  /// writable, contents unspecified; null if there are none, and then the allocation is kResourceExhausted. Other
+  /// addresses are given back unused, and the allocation is kInternal.
+  virtual void* Allocate(std::size_t size_bytes, std::size_t alignment_bytes) = 0;
+  /// Takes back what Allocate answered to the same numbers, once. Never null.
+  virtual void Deallocate(void* address, std::size_t size_bytes, std::size_t alignment_bytes) = 0;
+
+ protected:
+  /// For implementations only, as are the next four: an allocator is used by reference.
+  HostMemoryAllocator() = default;
+  /// See the constructor.
+  HostMemoryAllocator(const HostMemoryAllocator&) = default;
+  /// See the constructor.
+  HostMemoryAllocator(HostMemoryAllocator&&) = default;
+  /// See the constructor.
+  HostMemoryAllocator& operator=(const HostMemoryAllocator&) = default;
+  /// See the constructor.
+  HostMemoryAllocator& operator=(HostMemoryAllocator&&) = default;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_HOST_MEMORY_ALLOCATOR_H_

@@ -1,0 +1,64 @@
+//! `purlin/alloc_options.h`.
+
+use std::ffi::c_char;
+
+use purlin::event::abi::EventHeader;
+use purlin::{AllocOptions, Event, OomPolicy, Status, StatusOr};
+
+use crate::cancel::label;
+use crate::struct_size;
+
+/// The first version of `purlin::AllocOptions`.
+const SMALLEST_OPTIONS_BYTES: usize = 40;
+
+/// A `purlin::AllocOptions`; `cpp/internal/abi_rust.h` has the same struct. Borrowed.
+#[repr(C)]
+pub struct RawAllocOptions {
+    /// The caller's, unchecked.
+    struct_size: usize,
+    /// Static, ends with a NUL.
+    label: *const c_char,
+    alignment_bytes: usize,
+    /// Null, or alive.
+    after: *mut EventHeader,
+    /// Unchecked.
+    oom: i32,
+}
+
+impl RawAllocOptions {
+    /// The default of C++.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        Self {
+            struct_size: SMALLEST_OPTIONS_BYTES,
+            label: c"".as_ptr(),
+            alignment_bytes: 0,
+            after: std::ptr::null_mut(),
+            oom: 0,
+        }
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: a size that no version has; a policy that does not exist.
+    ///
+    /// # Safety
+    /// The fields are what the struct says.
+    pub(crate) unsafe fn get(&self) -> StatusOr<AllocOptions> {
+        struct_size::check("AllocOptions", self.struct_size, SMALLEST_OPTIONS_BYTES)?;
+        // SAFETY: the caller's promises.
+        let (label, after) = unsafe { (label(self.label), Event::from_borrowed_raw(self.after)) };
+        let after = (!self.after.is_null()).then_some(after);
+        Ok(AllocOptions { label, alignment_bytes: self.alignment_bytes, oom: oom_policy(self.oom)?, after })
+    }
+}
+
+/// A `purlin::OomPolicy`.
+///
+/// # Errors
+/// `InvalidArgument`: there is none of that number.
+pub(crate) fn oom_policy(number: i32) -> Result<OomPolicy, Status> {
+    let policies = [OomPolicy::Fail, OomPolicy::Retry, OomPolicy::Wait];
+    policies.into_iter().find(|policy| *policy as i32 == number).ok_or_else(|| {
+        Status::invalid_argument(format!("the OomPolicy is {number}; it must be kFail (0), kRetry (1) or kWait (2)"))
+    })
+}

@@ -1,0 +1,120 @@
+//! `purlin/raw_buffer_promise.h`: buffers whose memory somebody provides later.
+//!
+//! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that the
+//! call runs gives it up: nothing of it is touched after the first waiter may have run.
+
+use purlin::status::StatusRep;
+use purlin::{RawBuffer, RawBufferPromise, Status};
+
+use crate::alloc_options::{RawAllocOptions, oom_policy};
+use crate::device::MemorySpaceRep;
+use crate::handle::share;
+use crate::panic::guard;
+use crate::raw_buffer::RawBufferRep;
+use crate::status::Location;
+
+/// What a `purlin::RawBufferPromise` points to: a box. Empty once the promise has been kept.
+pub struct RawBufferPromiseRep(Option<RawBufferPromise>);
+
+impl RawBufferPromiseRep {
+    /// # Errors
+    /// `FailedPrecondition`: there is none any more.
+    ///
+    /// # Safety
+    /// `promise` is null or alive.
+    unsafe fn take(promise: *mut Self) -> Result<RawBufferPromise, Status> {
+        // SAFETY: the caller's promise.
+        let left = unsafe { promise.as_mut() }.and_then(|rep| rep.0.take());
+        left.ok_or_else(|| Status::failed_precondition("this promise of memory has been kept already, or moved from"))
+    }
+}
+
+fn give(result: Result<(), Status>) -> *const StatusRep {
+    result.err().unwrap_or_default().into_raw()
+}
+
+/// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is written.
+///
+/// # Safety
+/// `space` is alive; `options` and `location` are what their structs say; the outputs are the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_raw_buffer_create_channel(
+    space: &MemorySpaceRep,
+    size_bytes: usize,
+    options: &RawAllocOptions,
+    location: Location,
+    buffer: &mut *const RawBufferRep,
+    promise: &mut *mut RawBufferPromiseRep,
+) -> *const StatusRep {
+    give(guard(|| {
+        // SAFETY: the caller's promises.
+        let (options, place) = unsafe { (options.get()?, location.get()) };
+        let (made, owed) = RawBuffer::channel_at(&space.0, size_bytes, &options, place);
+        *buffer = share(RawBufferRep(made));
+        *promise = Box::into_raw(Box::new(RawBufferPromiseRep(Some(owed))));
+        Ok(())
+    }))
+}
+
+/// The buffer gets the memory of `memory`. Null, or an error, C++'s; then the promise stays.
+///
+/// # Safety
+/// `promise` is null or alive; `memory` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_raw_buffer_promise_fulfil(
+    promise: *mut RawBufferPromiseRep,
+    memory: *const RawBufferRep,
+) -> *const StatusRep {
+    give(guard(|| {
+        // SAFETY: the caller's promises.
+        let (owed, memory) = unsafe { (RawBufferPromiseRep::take(promise)?, (*memory).0.clone()) };
+        owed.fulfil(&memory).map_err(|(status, owed)| {
+            // SAFETY: alive: it was taken from, and a refusal runs no waiter.
+            unsafe { (*promise).0 = Some(owed) };
+            status
+        })
+    }))
+}
+
+/// The buffer gets new memory. Null, or an error, C++'s.
+///
+/// # Safety
+/// `promise` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_raw_buffer_promise_allocate(
+    promise: *mut RawBufferPromiseRep,
+    oom: i32,
+) -> *const StatusRep {
+    give(guard(|| {
+        let oom = oom_policy(oom)?;
+        // SAFETY: the caller's promise.
+        unsafe { RawBufferPromiseRep::take(promise)? }.allocate(oom)
+    }))
+}
+
+/// The buffer has failed. Null, or an error, C++'s.
+///
+/// # Safety
+/// `promise` is null or alive; `status` is null or owned by the caller, who gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_raw_buffer_promise_fail(
+    promise: *mut RawBufferPromiseRep,
+    status: *const StatusRep,
+) -> *const StatusRep {
+    give(guard(|| {
+        // SAFETY: the caller's promises.
+        let (status, owed) = unsafe { (Status::from_raw(status), RawBufferPromiseRep::take(promise)) };
+        owed?.fail(status);
+        Ok(())
+    }))
+}
+
+/// Gives the promise up; the buffer fails, if it was not kept.
+///
+/// # Safety
+/// The caller owns the promise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_raw_buffer_promise_release(promise: *mut RawBufferPromiseRep) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(promise) });
+}
