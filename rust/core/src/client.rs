@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::backend::Backend;
-use crate::device::{Device, Instance, InstanceOptions, MemoryHook};
+use crate::device::{Device, DmaMapping, Instance, InstanceOptions, MemoryHook};
 use crate::exec::{ThreadPool, ThreadPoolOptions};
 use crate::status::{Status, StatusOr};
 
@@ -20,6 +20,9 @@ pub struct ClientOptions {
     pub device_count: i32,
     /// Threads of the client's runner, 1..=4096; 0 takes what the machine allows.
     pub worker_count: i32,
+    /// Which of the processes that work together this one is, if it is one of several. Nobody guesses: without it,
+    /// [`Client::process_index`] is an error.
+    pub process_index: Option<i32>,
     /// The most bytes that each memory space takes from the system; 0: no limit. What is kept for later counts, and so does
     /// rounding (to 64 bytes, more for small allocations), so a space may be full a little earlier.
     pub memory_limit_bytes: usize,
@@ -37,6 +40,7 @@ impl Default for ClientOptions {
         Self {
             device_count: 1,
             worker_count: 0,
+            process_index: None,
             memory_limit_bytes: 0,
             on_out_of_memory: None,
             check_frozen_memory: false,
@@ -46,10 +50,18 @@ impl Default for ClientOptions {
 
 impl fmt::Debug for ClientOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { device_count, worker_count, memory_limit_bytes, on_out_of_memory, check_frozen_memory } = self;
+        let Self {
+            device_count,
+            worker_count,
+            process_index,
+            memory_limit_bytes,
+            on_out_of_memory,
+            check_frozen_memory,
+        } = self;
         f.debug_struct("ClientOptions")
             .field("device_count", device_count)
             .field("worker_count", worker_count)
+            .field("process_index", process_index)
             .field("memory_limit_bytes", memory_limit_bytes)
             .field("on_out_of_memory", &on_out_of_memory.is_some())
             .field("check_frozen_memory", check_frozen_memory)
@@ -62,18 +74,23 @@ impl fmt::Debug for ClientOptions {
 /// queued there.
 pub struct Client {
     instance: Arc<Instance>,
+    process_index: Option<i32>,
 }
 
 impl Client {
     /// Opens `options.device_count` devices of `backend` and starts the runner.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the value: a device or worker count out of range. `ResourceExhausted`: threads could
+    /// `InvalidArgument`, naming the value: a device or worker count out of range, a negative process index. `ResourceExhausted`: threads could
     /// not be started. Or the backend's, if it cannot open a device.
     pub fn new(options: &ClientOptions, backend: Arc<dyn Backend>) -> StatusOr<Arc<Self>> {
         let device_count = in_range("device_count", options.device_count, 1, MAX_DEVICES)?;
         let thread_count = in_range("worker_count", options.worker_count, 0, MAX_WORKERS)?;
         let runner = ThreadPool::new(&ThreadPoolOptions { thread_count, name: "purlin".to_owned() })?;
+        let process_index = options.process_index;
+        if let Some(index) = process_index.filter(|&index| index < 0) {
+            return Err(Status::invalid_argument(format!("process_index is {index}; it must not be negative")));
+        }
         let options = InstanceOptions {
             device_count,
             memory_limit_bytes: (options.memory_limit_bytes > 0).then_some(options.memory_limit_bytes),
@@ -81,7 +98,7 @@ impl Client {
             checks_frozen_memory: options.check_frozen_memory
                 || std::env::var_os("PURLIN_CHECK_FROZEN_MEMORY").is_some_and(|value| value == "1"),
         };
-        Ok(Arc::new(Self { instance: Instance::open(backend, options, runner)? }))
+        Ok(Arc::new(Self { instance: Instance::open(backend, options, runner)?, process_index }))
     }
 
     /// The backend's name, such as `"host"`.
@@ -107,6 +124,55 @@ impl Client {
             .filter(|&index| index < count)
             .ok_or_else(|| Status::not_found(format!("there is no device {id}: the client has {count}, from 0")))?;
         Ok(Device::new(Arc::clone(&self.instance), index))
+    }
+
+    /// Which of the processes that work together this one is.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the client was made without one.
+    pub fn process_index(&self) -> StatusOr<i32> {
+        self.process_index.ok_or_else(|| {
+            Status::failed_precondition(
+                "the client was made without a process_index, so nobody knows which process this is",
+            )
+        })
+    }
+
+    /// Which devices run `replica_count` replicas of a program in `partition_count` partitions: by replica, each the ids of its
+    /// partitions' devices, the devices in their order.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the numbers: a count below 1, or more than there are devices.
+    pub fn default_device_assignment(&self, replica_count: i32, partition_count: i32) -> StatusOr<Vec<Vec<i32>>> {
+        let device_count = self.instance.device_count();
+        let needed = i64::from(replica_count) * i64::from(partition_count);
+        let fits = usize::try_from(needed).is_ok_and(|needed| needed <= device_count);
+        if replica_count < 1 || partition_count < 1 || !fits {
+            return Err(Status::invalid_argument(format!(
+                "{replica_count} replicas of {partition_count} partitions cannot be assigned to {device_count} devices"
+            )));
+        }
+        let row = |replica| (0..partition_count).map(|partition| replica * partition_count + partition).collect();
+        Ok((0..replica_count).map(row).collect())
+    }
+
+    /// Makes `size_bytes` bytes of host memory at `address` reachable for the hardware, where that is needed (pinning,
+    /// registering); copies are faster from and to such memory. See [`DmaMapping`](crate::DmaMapping) for its end.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it overlaps
+    /// another mapping of this client. The backend's.
+    pub fn dma_map(&self, address: *const u8, size_bytes: usize) -> StatusOr<DmaMapping> {
+        DmaMapping::new(&self.instance, address.expose_provenance(), size_bytes)
+    }
+
+    /// Ends the client's work: no new copies that need the runner, then as `options` say. Copies that do not run any more fail
+    /// with `Cancelled`. Blocks until that is done.
+    ///
+    /// # Errors
+    /// As [`ThreadPool::shutdown_with`](crate::ThreadPool::shutdown_with).
+    pub fn shutdown(&self, options: crate::ShutdownOptions) -> Result<(), Status> {
+        self.runner().shutdown_with(options)
     }
 
     /// The pool on which the client's copies run; yours to schedule on.
@@ -209,6 +275,31 @@ mod tests {
         let error = client.devices()[1].memory_space("hbm").unwrap_err();
         assert_eq!(error.code(), StatusCode::NotFound);
         assert_eq!(error.message(), "null:1 has no memory space 'hbm'; it has device, pinned_host, unpinned_host");
+    }
+
+    #[test]
+    fn the_process_index_is_what_was_given_or_an_error() {
+        let make = |process_index| {
+            let options = ClientOptions { process_index, worker_count: 1, ..Default::default() };
+            Client::new(&options, Arc::new(NullBackend::new()))
+        };
+        assert_eq!(make(Some(3)).unwrap().process_index(), Ok(3));
+        assert_eq!(make(None).unwrap().process_index().unwrap_err().code(), StatusCode::FailedPrecondition);
+        let error = make(Some(-1)).unwrap_err();
+        assert_eq!(error.message(), "process_index is -1; it must not be negative");
+    }
+
+    #[test]
+    fn replicas_get_devices_in_their_order() {
+        let client = client(6, 1).unwrap();
+        assert_eq!(client.default_device_assignment(2, 3), Ok(vec![vec![0, 1, 2], vec![3, 4, 5]]));
+        assert_eq!(client.default_device_assignment(1, 1), Ok(vec![vec![0]]));
+        assert_eq!(client.default_device_assignment(6, 1).unwrap().concat(), [0, 1, 2, 3, 4, 5]);
+        for (replicas, partitions) in [(0, 1), (1, 0), (-1, 1), (7, 1), (2, 4), (i32::MAX, i32::MAX), (i32::MIN, -1)] {
+            let error = client.default_device_assignment(replicas, partitions).unwrap_err();
+            assert_eq!(error.code(), StatusCode::InvalidArgument);
+            assert!(error.message().contains(&format!("{replicas} replicas of {partitions} partitions")), "{error}");
+        }
     }
 
     #[test]

@@ -66,11 +66,13 @@ pub mod user_context;
 
 pub use backend::NullBackend;
 pub use buffer::{
-    Aliasing, Buffer, BufferPromise, DonationHold, ExternalReference, FromHostOptions, HostBufferSemantics, OnDone,
-    UsageHold,
+    Aliasing, Buffer, BufferPromise, DonationHold, ExternalReference, FromHostOptions, HostBufferSemantics, HostShard,
+    OnDone, UsageHold,
 };
 pub use client::{Client, ClientOptions};
-pub use device::{AllocOptions, Device, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, OomPolicy};
+pub use device::{
+    AllocOptions, Device, DmaMapping, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, OomPolicy,
+};
 pub use dtype::{DType, Element};
 pub use event::{
     AsyncValue, AsyncValueRef, CountDown, DefinitionStream, ErrorPolicy, Event, EventPromise, EventState, JoinOptions,

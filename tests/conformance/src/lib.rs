@@ -14,6 +14,7 @@ mod channel;
 mod copy;
 mod copy_order;
 mod copy_range;
+mod dma;
 mod donation;
 mod failure;
 mod fixture;
@@ -23,6 +24,7 @@ mod holds;
 mod host_copy;
 mod lifetime;
 mod memory;
+mod shards;
 mod transfer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -213,6 +215,18 @@ macro_rules! for_each_case {
                 what_does_not_fit_is_refused_and_the_promise_stays
                 a_failed_array_may_be_provided
                 a_promise_that_is_dropped_fails_its_array
+            }
+            dma {
+                mapped_memory_is_unmapped_when_nobody_uses_it
+                a_mapping_that_is_dropped_ends_with_its_last_use
+                mappings_do_not_overlap
+                ranges_that_make_no_sense_are_named
+            }
+            shards {
+                every_shard_comes_to_its_device
+                nothing_is_made_if_one_shard_is_wrong
+                nothing_stays_if_memory_runs_out
+                a_copy_that_fails_is_told_of
             }
             transfer {
                 a_manager_knows_its_buffers

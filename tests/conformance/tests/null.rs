@@ -64,6 +64,7 @@ suite_without_bytes! {
     "from_host::narrow_elements_are_packed_and_come_back"
     "from_host::raw_reads_are_ranges_of_what_is_there"
     "from_host::reads_go_to_any_strides"
+    "shards::every_shard_comes_to_its_device"
     "transfer::a_buffer_is_retrieved_once_and_used_at_once"
     "transfer::illegal_steps_are_errors_and_change_nothing"
     "transfer::pieces_come_from_many_threads"

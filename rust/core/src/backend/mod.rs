@@ -51,6 +51,9 @@ pub use schedule::CopySchedule;
 use crate::event::Event;
 use crate::status::{Status, StatusOr};
 
+/// What a backend did for a range of host memory; dropping it undoes that.
+pub type DmaRegistration = Box<dyn Any + Send + Sync>;
+
 /// A kind of hardware. One value serves one client or several.
 pub trait Backend: Send + Sync {
     /// The name by which clients ask for it, such as `"host"`.
@@ -69,6 +72,18 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// What the driver says; the client is then not made.
     fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>>;
+
+    /// Makes `size_bytes` bytes of host memory at `address` reachable for the hardware, until the answer is dropped. Neither is
+    /// 0, and core never asks for overlapping ranges.
+    ///
+    /// The default does nothing, for backends whose hardware reaches all host memory.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn dma_map(&self, address: usize, size_bytes: usize) -> StatusOr<DmaRegistration> {
+        let _ = (address, size_bytes);
+        Ok(Box::new(()))
+    }
 
     /// Copies without blocking on the dependencies; the event tells when it is done or why it will not be. See the
     /// module for order.

@@ -3,19 +3,18 @@
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
 use super::Buffer;
-use super::donate::checked_layout;
+use super::array_source::ArraySource;
 use super::frozen::Frozen;
-use crate::backend::CopySchedule;
 use crate::device::{AllocOptions, MemorySpace};
 use crate::dtype::{DType, Element};
 use crate::event::{Event, EventPromise};
 use crate::exec::guard::contained;
 use crate::label::Label;
 use crate::layout::Layout;
-use crate::raw_buffer::{CopyOrder, Mutability, RawBuffer};
+use crate::raw_buffer::{Mutability, RawBuffer};
 use crate::shape::Shape;
 use crate::status::{SourceLocation, Status, StatusOr};
-use crate::strided::{HostArray, StridedPlan};
+use crate::strided::HostArray;
 
 /// How long the host memory given to [`Buffer::from_host`] stays readable and unchanged. PJRT's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,8 +159,8 @@ impl Buffer {
         place: SourceLocation,
     ) -> StatusOr<(Self, Aliasing)> {
         let FromHostOptions { semantics, layout, alloc, on_done } = options;
-        let done = Done(on_done);
-        let source = match HostSource::new(data, array, layout.as_ref()) {
+        let done = Done::new(on_done);
+        let source = match ArraySource::new(data, array, layout.as_ref()) {
             Ok(source) => source,
             Err(error) => return Err(done.fail(error)),
         };
@@ -182,17 +181,21 @@ impl Buffer {
 }
 
 /// Who is to be told that host memory is no longer read; if this is dropped, nobody has read it and nobody will.
-struct Done(Option<OnDone>);
+pub(super) struct Done(Option<OnDone>);
 
 impl Done {
-    fn tell(mut self, status: Status) {
+    pub(super) fn new(on_done: Option<OnDone>) -> Self {
+        Self(on_done)
+    }
+
+    pub(super) fn tell(mut self, status: Status) {
         if let Some(on_done) = self.0.take() {
             contained("on_done of host memory", Label::default, || on_done(status));
         }
     }
 
     /// `error`, which is told.
-    fn fail(self, error: Status) -> Status {
+    pub(super) fn fail(self, error: Status) -> Status {
         self.tell(error.clone());
         error
     }
@@ -206,47 +209,7 @@ impl Drop for Done {
     }
 }
 
-/// Host memory that holds an array, checked against the layout that it is to have on the device.
-pub(crate) struct HostSource<'a> {
-    data: *const u8,
-    array: &'a HostArray,
-    layout: Option<Box<Layout>>,
-    is_dense: bool,
-}
-
-/// Host memory that a task reads.
-struct Address(*const u8);
-
-// SAFETY: from_host_array's caller promises that any thread may read there until the transfer is over.
-unsafe impl Send for Address {}
-
-impl<'a> HostSource<'a> {
-    pub(crate) fn new(data: *const u8, array: &'a HostArray, layout: Option<&Layout>) -> StatusOr<Self> {
-        let shape = array.shape();
-        let layout = checked_layout(shape, layout)?;
-        if data.is_null() && shape.element_count() > 0 {
-            return Err(Status::invalid_argument(format!(
-                "the host pointer for the {} bytes of {shape} is null",
-                shape.host_size_bytes()
-            )));
-        }
-        let is_dense = match &layout {
-            Some(layout) => array.is_dense(layout),
-            None => array.is_dense(&Layout::row_major(shape.rank())),
-        };
-        Ok(Self { data, array, layout, is_dense: is_dense && !shape.dtype().is_sub_byte() })
-    }
-
-    fn shape(&self) -> &Shape {
-        self.array.shape()
-    }
-
-    /// Whether a device can use the bytes as they are.
-    fn can_be_aliased(&self, memory_space: &MemorySpace) -> bool {
-        let alignment_bytes = memory_space.properties().import_alignment_bytes;
-        self.is_dense && self.shape().element_count() > 0 && self.data.addr().is_multiple_of(alignment_bytes)
-    }
-
+impl ArraySource<'_> {
     /// # Safety
     /// Until `done` is told, the memory is as [`Buffer::from_host_array`] says.
     unsafe fn alias(
@@ -269,10 +232,7 @@ impl<'a> HostSource<'a> {
         let address = self.data.cast_mut();
         // SAFETY: the caller's promise: until `on_done`, which the release calls.
         match unsafe { RawBuffer::import(memory_space, address, size_bytes, mutability, Some(release)) } {
-            Ok(memory) => {
-                let space = memory.memory_space();
-                Ok(Buffer::new(self.shape().clone(), self.layout, space, Some(memory), Event::ready()))
-            }
+            Ok(memory) => Ok(self.into_buffer(memory, Event::ready())),
             Err(error) => {
                 let taken = shared.lock().take();
                 if let Some((done, _)) = taken {
@@ -309,36 +269,7 @@ impl<'a> HostSource<'a> {
         } else if done.0.is_some() || frozen.is_some() {
             copied = finish(&copied, done, frozen);
         }
-        let space = memory.memory_space();
-        Ok(Buffer::new(self.shape().clone(), self.layout, space, Some(memory), copied))
-    }
-
-    /// Starts to copy all elements to `memory`.
-    ///
-    /// # Safety
-    /// As [`Buffer::from_host_array`]; `memory` is new, and nobody else has it.
-    pub(crate) unsafe fn start(&self, memory: &RawBuffer, caller_waits: bool) -> Event {
-        let size_bytes = self.shape().size_bytes();
-        if self.is_dense || size_bytes == 0 {
-            // SAFETY: the caller's promises; dense bytes begin at the first element.
-            return unsafe {
-                memory.copy_from_host_ordered(self.data, 0, size_bytes, CopyOrder { dependencies: &[], caller_waits })
-            };
-        }
-        let row_major;
-        let layout = match self.layout.as_deref() {
-            Some(layout) => layout,
-            None => {
-                row_major = Layout::row_major(self.shape().rank());
-                &row_major
-            }
-        };
-        let plan = match StridedPlan::new(self.array, layout) {
-            Ok(plan) => plan,
-            Err(error) => return Event::from_error(error),
-        };
-        // SAFETY: the caller's promises.
-        unsafe { gather(self.data, plan, memory, caller_waits) }
+        Ok(self.into_buffer(memory, copied))
     }
 
     /// In debug mode, what the memory is now.
@@ -347,56 +278,6 @@ impl<'a> HostSource<'a> {
         // SAFETY: the caller's promise: dense bytes are readable.
         checked.then(|| unsafe { Frozen::new(self.data, self.shape(), place) })
     }
-}
-
-/// Moves strided elements to `memory`: at once to where the host can write, else by way of a block of the host's.
-///
-/// # Safety
-/// As [`HostSource::start`].
-unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_waits: bool) -> Event {
-    let (count, size_bytes) = (plan.element_count(), memory.size_bytes());
-    let (from, is_small) = (Address(data), size_bytes <= INLINE_LIMIT_BYTES);
-    let runner = memory.space().instance().runner();
-    let allocated = [memory.allocation_event()];
-    let schedule = CopySchedule { dependencies: &allocated, runner, caller_waits };
-    if memory.space().properties().is_host_visible {
-        let memory = memory.clone();
-        return schedule.run_work(Label::new(c"copy"), is_small, move || {
-            let from = from;
-            let Some(to) = memory.host_pointer() else {
-                return Err(Status::internal("memory that the host reaches has no address"));
-            };
-            // SAFETY: the caller's promises; the memory is as long as the plan's elements.
-            unsafe { plan.gather(from.0, to.as_ptr(), 0..count) };
-            Ok(())
-        });
-    }
-    let Ok(mut staged) = staging(size_bytes) else { return Event::from_error(no_staging(size_bytes)) };
-    let gathered = {
-        // SAFETY: the caller's promise holds at least until this call returns.
-        unsafe { plan.gather(data, staged.as_mut_ptr(), 0..count) };
-        staged
-    };
-    let order = CopyOrder { dependencies: &[], caller_waits };
-    // SAFETY: the block lives until the copy is over: the waiter below keeps it.
-    let copied = unsafe { memory.copy_from_host_ordered(gathered.as_ptr(), 0, size_bytes, order) };
-    copied.on_ready(move |_status| drop(gathered));
-    copied
-}
-
-/// A copy up to this size runs inside the call; a hop to another thread would cost more.
-pub(super) const INLINE_LIMIT_BYTES: usize = 64 << 10;
-
-/// A block of the host's, of zeros.
-pub(super) fn staging(size_bytes: usize) -> Result<Vec<u8>, std::collections::TryReserveError> {
-    let mut block = Vec::new();
-    block.try_reserve_exact(size_bytes)?;
-    block.resize(size_bytes, 0);
-    Ok(block)
-}
-
-pub(super) fn no_staging(size_bytes: usize) -> Status {
-    Status::resource_exhausted(format!("no host memory for a copy of {size_bytes} bytes"))
 }
 
 /// An event that happens after `copied`, and after everybody was told that the host memory is no longer read.

@@ -10,6 +10,7 @@ use crate::label::Label;
 use crate::layout::Layout;
 use crate::raw_buffer::RawBuffer;
 use crate::status::{SourceLocation, StatusOr};
+use crate::strided::HostArray;
 
 /// The right to start work that reads a buffer: while it exists, the buffer is not donated. Short-lived; what it has started is
 /// named by [`release_after`](Self::release_after).
@@ -37,6 +38,15 @@ impl UsageHold {
     /// event says so.
     pub(super) fn release_after_copy(mut self, copied: &Event) {
         self.used_until = copied.clone();
+    }
+
+    /// Whether the array's bytes on the device are those of `array` on the host.
+    pub(super) fn is_stored_as(&self, array: &HostArray) -> bool {
+        let is_dense = match self.array.layout.as_deref() {
+            Some(layout) => array.is_dense(layout),
+            None => array.is_row_major(),
+        };
+        is_dense && !self.array.shape.dtype().is_sub_byte()
     }
 
     pub(super) fn layout(&self) -> Layout {

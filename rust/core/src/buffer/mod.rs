@@ -4,9 +4,10 @@
 //! or releasing it ends it for all of them (`state.rs` has the states, `holds.rs` the rights). Everything here is any thread's to
 //! call; what blocks says so.
 //!
-//! Files: `create.rs` buffers without bytes from the host, `from_host.rs` and `to_host.rs` both ways, `copy.rs` to other spaces,
+//! Files: `create.rs` buffers without bytes from the host; `from_host.rs`, `shards.rs`, `array_source.rs` and `to_host.rs` both ways; `copy.rs` to other spaces,
 //! `donate.rs` a buffer that becomes another one.
 
+mod array_source;
 mod copy;
 mod create;
 mod donate;
@@ -15,6 +16,7 @@ mod frozen;
 mod holds;
 #[cfg(all(test, loom))]
 mod loom_model;
+mod shards;
 mod state;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -32,10 +34,11 @@ use crate::raw_buffer::RawBuffer;
 use crate::shape::Shape;
 use crate::status::SourceLocation;
 
+pub(crate) use array_source::ArraySource;
 pub use create::BufferPromise;
-pub(crate) use from_host::HostSource;
 pub use from_host::{Aliasing, FromHostOptions, HostBufferSemantics, OnDone};
 pub use holds::{DonationHold, ExternalReference, UsageHold};
+pub use shards::HostShard;
 
 /// A reference to an array on a device; it keeps the client alive, and the memory until the array ends.
 #[derive(Clone)]

@@ -47,10 +47,10 @@ enum Phase {
     Live,
     /// Whether it is deleted meanwhile; then it is gone when the hold goes.
     Donating {
-        by: Ending,
-        deleted: Option<Ending>,
+        by: Box<Ending>,
+        deleted: Option<Box<Ending>>,
     },
-    Gone(Ending),
+    Gone(Box<Ending>),
 }
 
 /// How, by whom, where and when a buffer ended.
@@ -139,12 +139,12 @@ impl<M: Clone> BufferState<M> {
                         return Ok(state.memory.clone());
                     }
                     Phase::Gone(ending) | Phase::Donating { deleted: Some(ending), .. } => {
-                        let ending = *ending;
+                        let ending = **ending;
                         drop(state);
                         return Err(gone(&ending));
                     }
                     Phase::Donating { by, .. } if patience == Patience::Fail => {
-                        let by = *by;
+                        let by = **by;
                         drop(state);
                         return Err(Status::failed_precondition(format!(
                             "The buffer is being donated by '{}' at {}.",
@@ -213,7 +213,7 @@ impl<M: Clone> BufferState<M> {
                 let mut state = self.0.lock();
                 match &state.phase {
                     Phase::Gone(ending) | Phase::Donating { deleted: Some(ending), .. } => {
-                        let ending = *ending;
+                        let ending = **ending;
                         drop(state);
                         return Err(Status::invalid_argument(format!(
                             "Donation requested for invalid buffer.{}",
@@ -231,7 +231,7 @@ impl<M: Clone> BufferState<M> {
                         let Some(memory) = state.memory.clone() else {
                             return Err(Status::invalid_argument("Donation requested for a buffer without memory."));
                         };
-                        state.phase = Phase::Donating { by, deleted: None };
+                        state.phase = Phase::Donating { by: Box::new(by), deleted: None };
                         return Ok(Taken { memory, uses: state.uses.clone() });
                     }
                     Phase::Live | Phase::Donating { .. } if patience == Patience::Fail => {
@@ -272,6 +272,8 @@ impl<M: Clone> BufferState<M> {
 
     /// The end: the memory, if this was it. Under a donation hold it comes when that goes.
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
+        // On the heap, because most buffers never need it: they simply go.
+        let ending = Box::new(ending);
         let mut state = self.0.lock();
         match &mut state.phase {
             Phase::Live => {

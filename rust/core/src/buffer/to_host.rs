@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::from_host::{INLINE_LIMIT_BYTES, no_staging, staging};
+use super::array_source::{INLINE_LIMIT_BYTES, no_staging, staging};
 use super::{Buffer, UsageHold};
 use crate::backend::CopySchedule;
 use crate::dtype::Element;
@@ -178,12 +178,12 @@ unsafe fn read(
     destination: *mut u8,
     order: CopyOrder<'_>,
 ) -> Event {
-    let (memory, layout) = (hold.memory().clone(), hold.layout());
-    let size_bytes = shape.size_bytes();
-    if size_bytes == 0 || (array.is_dense(&layout) && !shape.dtype().is_sub_byte()) {
+    let (memory, size_bytes) = (hold.memory(), shape.size_bytes());
+    if size_bytes == 0 || hold.is_stored_as(array) {
         // SAFETY: the caller's promise; dense bytes begin at the first element.
         return unsafe { memory.copy_to_host_ordered(destination, 0, size_bytes, order) };
     }
+    let (memory, layout) = (memory.clone(), hold.layout());
     let plan = match StridedPlan::new(array, &layout) {
         Ok(plan) => plan,
         Err(error) => return Event::from_error(error),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::block::MemoryBlock;
 use super::decay::Decay;
+use super::dma::Mappings;
 use super::report::MemoryReport;
 use super::waiting::Waiting;
 use crate::arena::Arena;
@@ -36,6 +37,7 @@ pub(crate) struct Instance {
     device_count: usize,
     out_of_memory: Option<MemoryHook>,
     checks_frozen_memory: bool,
+    dma_mappings: Mappings,
     backend: Arc<dyn Backend>,
 }
 
@@ -61,8 +63,8 @@ impl Instance {
             Ok(Space { kind, arena, waiting: Waiting::new(), decay: Decay::new() })
         };
         let spaces = (0..device_count).flat_map(|device| kinds.iter().map(move |&kind| (device, kind))).map(open);
-        let spaces = spaces.collect::<StatusOr<_>>()?;
-        Ok(Arc::new(Self { runner, spaces, device_count, out_of_memory, checks_frozen_memory, backend }))
+        let (spaces, dma_mappings) = (spaces.collect::<StatusOr<_>>()?, Mappings::new());
+        Ok(Arc::new(Self { runner, spaces, device_count, out_of_memory, checks_frozen_memory, dma_mappings, backend }))
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {
@@ -71,6 +73,11 @@ impl Instance {
 
     pub(crate) fn runner(&self) -> &ThreadPool {
         &self.runner
+    }
+
+    /// Host memory that the backend was told of.
+    pub(crate) fn dma_mappings(&self) -> &Mappings {
+        &self.dma_mappings
     }
 
     pub(crate) fn device_count(&self) -> usize {

@@ -7,6 +7,7 @@ mod decay;
 #[cfg(any(loom, shuttle))]
 #[path = "decay_model.rs"]
 mod decay;
+mod dma;
 mod instance;
 mod memory_space;
 mod report;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub use alloc_options::{AllocOptions, OomPolicy};
 pub use block::Release;
 pub(crate) use block::{Backing, Imported, MemoryBlock, Tag};
+pub use dma::DmaMapping;
+pub(crate) use dma::DmaUse;
 pub use instance::MemoryHook;
 pub(crate) use instance::{Instance, InstanceOptions};
 pub use memory_space::MemorySpace;

@@ -8,6 +8,7 @@ use super::RawBuffer;
 use crate::backend::{
     Block, ByteRange, CopyEnds, CopyOperation, CopySchedule, DeviceRange, HostDestination, HostSource,
 };
+use crate::device::DmaUse;
 use crate::event::{Event, when_all};
 use crate::status::{Status, StatusOr};
 
@@ -158,9 +159,10 @@ impl RawBuffer {
         if size_bytes == 0 {
             return when_all(order.dependencies);
         }
+        let mapped = self.space().instance().dma_mappings().use_of(source.addr(), size_bytes);
         // SAFETY: the caller keeps `size_bytes` bytes readable and unchanged until the event; `range` is as long.
         let source = unsafe { HostSource::new(source) };
-        self.copy(CopyEnds::FromHost(source, self.device_range(range)), order)
+        used_until(mapped, self.copy(CopyEnds::FromHost(source, self.device_range(range)), order))
     }
 
     /// See [`copy_to_host`](Self::copy_to_host).
@@ -181,9 +183,10 @@ impl RawBuffer {
         if size_bytes == 0 {
             return when_all(order.dependencies);
         }
+        let mapped = self.space().instance().dma_mappings().use_of(destination.addr(), size_bytes);
         // SAFETY: the caller keeps `size_bytes` bytes writable and untouched until the event; `range` is as long.
         let destination = unsafe { HostDestination::new(destination) };
-        self.copy(CopyEnds::ToHost(self.device_range(range), destination), order)
+        used_until(mapped, self.copy(CopyEnds::ToHost(self.device_range(range), destination), order))
     }
 
     /// The device's end of a copy from or to the host, if the arguments make sense.
@@ -219,4 +222,12 @@ impl RawBuffer {
     pub(super) fn device_range(&self, range: ByteRange) -> DeviceRange {
         DeviceRange::new(Arc::clone(&self.block) as Arc<dyn Block>, range)
     }
+}
+
+/// `copied`, until which mapped memory is used.
+fn used_until(mapped: Option<DmaUse>, copied: Event) -> Event {
+    if let Some(mapped) = mapped.filter(|_| !copied.is_ready()) {
+        copied.on_ready(move |_status| drop(mapped));
+    }
+    copied
 }

@@ -80,13 +80,23 @@ impl HostArray {
         if layout.rank() != self.shape.rank() {
             return false;
         }
+        self.is_dense_along(layout.minor_to_major().iter().map(|&axis| axis as usize))
+    }
+
+    /// [`is_dense`](Self::is_dense) in the row-major layout.
+    #[must_use]
+    pub fn is_row_major(&self) -> bool {
+        self.is_dense_along((0..self.shape.rank()).rev())
+    }
+
+    fn is_dense_along(&self, mut minor_to_major: impl Iterator<Item = usize>) -> bool {
         if self.shape.element_count() == 0 {
             return true;
         }
         let mut stride = self.shape.dtype().byte_width() as i64;
         !self.shape.dtype().is_sub_byte()
-            && layout.minor_to_major().iter().all(|&axis| {
-                let (dim, there) = (self.shape.dims()[axis as usize], self.byte_strides[axis as usize]);
+            && minor_to_major.all(|axis| {
+                let (dim, there) = (self.shape.dims()[axis], self.byte_strides[axis]);
                 let fits = dim == 1 || there == stride;
                 // As long as all fits, this is in the extent; after that it is not used.
                 stride = stride.wrapping_mul(dim);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::TransferSpec;
-use crate::buffer::{Buffer, HostSource, OnDone};
+use crate::buffer::{ArraySource, Buffer, OnDone};
 use crate::device::{AllocOptions, MemorySpace};
 use crate::event::{Event, EventPromise};
 use crate::exec::guard::contained;
@@ -122,7 +122,7 @@ impl Slot {
         on_done: Option<OnDone>,
     ) -> Result<(), Status> {
         let checked = if *array.shape() == self.shape {
-            HostSource::new(data, array, self.layout.as_ref())
+            ArraySource::new(data, array, self.layout.as_ref())
         } else {
             Err(Status::invalid_argument(format!("buffer {index} is {}, not {}", self.shape, array.shape())))
         };
