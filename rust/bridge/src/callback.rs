@@ -38,3 +38,19 @@ impl Drop for Callback {
         unsafe { (self.invoke)(self.data, false, ptr::null(), ptr::null()) };
     }
 }
+
+#[cfg(test)]
+impl Callback {
+    /// Adds what it is told to `told`; nothing, if it is destroyed uncalled.
+    pub(crate) fn collecting(told: &std::sync::Arc<std::sync::Mutex<Vec<Status>>>) -> Self {
+        unsafe extern "C" fn invoke(data: *mut c_void, run: bool, error: *const StatusRep, _value: *const c_void) {
+            // SAFETY: the reference from below, given up once.
+            let told = unsafe { std::sync::Arc::from_raw(data.cast::<std::sync::Mutex<Vec<Status>>>()) };
+            if run {
+                // SAFETY: owned, or null for OK.
+                told.lock().unwrap().push(unsafe { Status::from_raw(error) });
+            }
+        }
+        Self { data: std::sync::Arc::into_raw(std::sync::Arc::clone(told)).cast_mut().cast(), invoke }
+    }
+}

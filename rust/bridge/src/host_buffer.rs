@@ -120,3 +120,58 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
     });
     give(made, error)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::mem::ManuallyDrop;
+    use std::sync::{Arc, Mutex};
+
+    use purlin::StatusCode;
+
+    use super::*;
+    use crate::raw_buffer::tests::memory_of_device;
+
+    #[test]
+    fn a_panic_on_the_way_is_an_error_and_told_once() {
+        let bytes = [0_u8; 8];
+        for (device, says) in [(0, "panic: cannot map "), (1, "panic: cannot do the copy ")] {
+            for number in 0..2 {
+                let told = Arc::new(Mutex::new(Vec::new()));
+                let on_done = ManuallyDrop::new(Callback::collecting(&told));
+                let array = RawHostArray {
+                    data: bytes.as_ptr(),
+                    dims: [8].as_ptr(),
+                    rank: 1,
+                    byte_strides: ptr::null(),
+                    stride_count: 0,
+                    has_byte_strides: false,
+                    dtype: purlin::DType::U8 as u8,
+                };
+                let (space, options) = (MemorySpaceRep(memory_of_device(device)), RawAllocOptions::plain());
+                let location = Location { file: c"".as_ptr(), line: 0 };
+                let (mut is_aliased, mut error) = (false, ptr::null());
+                // SAFETY: the structs are what they say, the bytes outlive the client, and the callback is given up.
+                let (buffer, status) = unsafe {
+                    let on_done = &raw const *on_done;
+                    let buffer = purlin_buffer_from_host_array(
+                        &array,
+                        &space,
+                        number,
+                        ptr::null(),
+                        &options,
+                        on_done,
+                        location,
+                        &mut is_aliased,
+                        &mut error,
+                    );
+                    (buffer, Status::from_raw(error))
+                };
+                assert!(buffer.is_null());
+                assert!(status.message().starts_with(says), "{status}");
+                let told = told.lock().unwrap();
+                assert_eq!(told.len(), 1, "{told:?}");
+                assert_eq!(told[0].code(), StatusCode::Cancelled, "what was given up is told as that: {told:?}");
+            }
+        }
+    }
+}

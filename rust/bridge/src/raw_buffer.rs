@@ -314,7 +314,7 @@ unsafe fn raw_buffer_retain_until(buffer: &RawBufferRep, event: *mut ffi::EventH
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
 
     use purlin::backend::{Backend, CopyOperation, CopySchedule, Extent, Memory, NullBackend};
@@ -349,7 +349,8 @@ mod tests {
         }
     }
 
-    fn memory_of_device(id: i32) -> MemorySpace {
+    /// Of a client whose device 0 panics when memory is asked for, and the others when it is copied.
+    pub(crate) fn memory_of_device(id: i32) -> MemorySpace {
         let client =
             Client::new(&ClientOptions { device_count: 2, worker_count: 1, ..Default::default() }, Arc::new(Buggy))
                 .unwrap();
