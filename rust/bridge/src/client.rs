@@ -89,8 +89,14 @@ pub unsafe extern "C" fn purlin_client_create(
         let backend = backend(platform, options.host_memory_allocator.exists())?;
         let RawClientOptions { device_count, worker_count, memory_limit_bytes, check_frozen_memory, .. } = options;
         let on_out_of_memory = options.on_out_of_memory.into_hook();
-        let options =
-            ClientOptions { device_count, worker_count, memory_limit_bytes, on_out_of_memory, check_frozen_memory };
+        let options = ClientOptions {
+            device_count,
+            worker_count,
+            memory_limit_bytes,
+            on_out_of_memory,
+            check_frozen_memory,
+            ..Default::default()
+        };
         Client::new(&options, backend).map(ClientRep)
     });
     made.map(share).unwrap_or_else(|status| {
