@@ -1,18 +1,83 @@
 #include "purlin/buffer.h"
 
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "cpp/generated/buffer.rs.h"
+#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/shape.h"
 
 namespace purlin {
 inline namespace v0 {
+namespace {
+
+template <typename Hold, typename Rep>
+StatusOr<Hold> ToHold(Rep* rep, const internal::StatusRep* error) {
+  if (error != nullptr) return Status::FromRep(error);
+  return Hold::Adopt(rep);
+}
+
+}  // namespace
 
 StatusOr<Buffer> Buffer::FromHost(const void* data, std::size_t size_bytes, DType dtype, Span<const std::int64_t> dims,
-                                  const MemorySpace& memory_space, HostBufferSemantics semantics) {
+                                  const MemorySpace& memory_space, HostBufferSemantics semantics,
+                                  SourceLocation location) {
+  const internal::StatusRep* error = nullptr;
+  const internal::BufferRep* rep = internal::purlin_buffer_from_host(
+      static_cast<const std::uint8_t*>(data), size_bytes, static_cast<std::uint8_t>(dtype), dims.data(), dims.size(),
+      memory_space.rep(), static_cast<std::int32_t>(semantics), internal::ToRust(location), &error);
+  return internal::ToStatusOr<Buffer>(rep, error);
+}
+
+StatusOr<Buffer> Buffer::CreateUninitialized(const Shape& shape, const MemorySpace& memory_space, const Layout* layout,
+                                             const AllocOptions& options, SourceLocation location) {
+  const internal::StatusRep* error = nullptr;
+  const internal::PurlinShape raw_shape = internal::ToRust(shape);
+  const internal::PurlinAllocOptions raw_options = internal::ToRust(options);
+  const internal::BufferRep* rep = internal::purlin_buffer_create_uninitialized(
+      &raw_shape, internal::OptionalLayout(layout).get(), memory_space.rep(), &raw_options, internal::ToRust(location),
+      &error);
+  return internal::ToStatusOr<Buffer>(rep, error);
+}
+
+StatusOr<Buffer> Buffer::CreateError(Status error, const Shape& shape, const MemorySpace& memory_space) {
+  const internal::StatusRep* refused = nullptr;
+  const internal::PurlinShape raw = internal::ToRust(shape);
+  const internal::BufferRep* rep =
+      internal::purlin_buffer_create_error(std::move(error).ReleaseRep(), &raw, memory_space.rep(), &refused);
+  return internal::ToStatusOr<Buffer>(rep, refused);
+}
+
+StatusOr<Buffer> Buffer::CreateToken(const MemorySpace& memory_space, const Event& ready, SourceLocation location) {
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
-      ffi::buffer_from_host(static_cast<const std::uint8_t*>(data), size_bytes, static_cast<std::uint8_t>(dtype),
-                            internal::ToRust(dims), *memory_space.rep(), static_cast<int>(semantics), error);
+      internal::purlin_buffer_create_token(memory_space.rep(), ready.header(), internal::ToRust(location), &error);
   return internal::ToStatusOr<Buffer>(rep, error);
+}
+
+StatusOr<Buffer> Buffer::FromRaw(const RawBuffer& memory, const Shape& shape, const Layout* layout,
+                                 const Event& ready) {
+  const internal::StatusRep* error = nullptr;
+  const internal::PurlinShape raw = internal::ToRust(shape);
+  const internal::BufferRep* rep = internal::purlin_buffer_from_raw(
+      memory.rep(), &raw, internal::OptionalLayout(layout).get(), ready.header(), &error);
+  return internal::ToStatusOr<Buffer>(rep, error);
+}
+
+StatusOr<std::pair<Buffer, BufferPromise>> Buffer::CreateChannel(const Shape& shape, const MemorySpace& memory_space,
+                                                                 const Layout* layout, SourceLocation location) {
+  const internal::BufferRep* buffer = nullptr;
+  internal::BufferPromiseRep* promise = nullptr;
+  const internal::PurlinShape raw = internal::ToRust(shape);
+  const internal::StatusRep* error = internal::purlin_buffer_create_channel(
+      &raw, internal::OptionalLayout(layout).get(), memory_space.rep(), internal::ToRust(location), &buffer, &promise);
+  if (error != nullptr) return Status::FromRep(error);
+  return std::pair(Adopt(buffer), BufferPromise::Adopt(promise));
 }
 
 Buffer::Buffer(const Buffer& other) noexcept : rep_(other.rep_) {
@@ -30,11 +95,31 @@ Span<const std::int64_t> Buffer::dims() const noexcept {
   return {dims.data(), dims.size()};
 }
 
+Shape Buffer::shape() const {
+  const std::size_t rank = dims().size();
+  const auto dynamic = std::make_unique<bool[]>(rank);
+  if (!internal::purlin_buffer_dynamic(rep_, dynamic.get())) return Shape(dtype(), dims());
+  return Shape(dtype(), dims(), Span<const bool>(dynamic.get(), rank));
+}
+
+Layout Buffer::layout() const {
+  std::vector<std::int64_t> minor_to_major(dims().size());
+  internal::purlin_buffer_layout(rep_, minor_to_major.data());
+  return Layout(minor_to_major);
+}
+
 std::size_t Buffer::on_device_size_bytes() const noexcept { return ffi::buffer_size_bytes(*rep_); }
 
 MemorySpace Buffer::memory_space() const noexcept { return MemorySpace::Adopt(ffi::buffer_memory_space(*rep_)); }
 
 Device Buffer::device() const noexcept { return Device::Adopt(ffi::buffer_device(*rep_)); }
+
+StatusOr<std::vector<std::int64_t>> Buffer::logical_dims() const {
+  std::vector<std::int64_t> actual(dims().size());
+  const internal::StatusRep* error = internal::purlin_buffer_logical_dims(rep_, actual.data());
+  if (error != nullptr) return Status::FromRep(error);
+  return actual;
+}
 
 Event Buffer::ready_event() const noexcept { return Event::Adopt(ffi::buffer_ready_event(*rep_)); }
 
@@ -42,15 +127,34 @@ Event Buffer::CopyToHost(void* destination, std::size_t size_bytes) const {
   return Event::Adopt(ffi::buffer_copy_to_host(*rep_, static_cast<std::uint8_t*>(destination), size_bytes));
 }
 
-StatusOr<Buffer> Buffer::CopyToDevice(const Device& device) const {
+Event Buffer::CopyToHostStrided(void* destination, Span<const std::int64_t> byte_strides) const {
+  return Event::Adopt(internal::purlin_buffer_copy_to_host_strided(rep_, static_cast<std::uint8_t*>(destination),
+                                                                   byte_strides.data(), byte_strides.size()));
+}
+
+Event Buffer::CopyRawToHost(void* destination, std::size_t offset_bytes, std::size_t size_bytes) const {
+  return Event::Adopt(
+      ffi::buffer_copy_raw_to_host(*rep_, static_cast<std::uint8_t*>(destination), offset_bytes, size_bytes));
+}
+
+StatusOr<Buffer> Buffer::CopyToDevice(const Device& device, SourceLocation location) const {
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = ffi::buffer_copy_to_device(*rep_, *device.rep(), error);
+  const internal::BufferRep* rep =
+      internal::purlin_buffer_copy_to_device(rep_, device.rep(), internal::ToRust(location), &error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
-StatusOr<Buffer> Buffer::CopyToMemorySpace(const MemorySpace& memory_space) const {
+StatusOr<Buffer> Buffer::CopyToMemorySpace(const MemorySpace& memory_space, SourceLocation location) const {
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = ffi::buffer_copy_to_memory_space(*rep_, *memory_space.rep(), error);
+  const internal::BufferRep* rep =
+      internal::purlin_buffer_copy_to_memory_space(rep_, memory_space.rep(), internal::ToRust(location), &error);
+  return internal::ToStatusOr<Buffer>(rep, error);
+}
+
+StatusOr<Buffer> Buffer::CopyInto(const Buffer& destination, SourceLocation location) const {
+  const internal::StatusRep* error = nullptr;
+  const internal::BufferRep* rep =
+      internal::purlin_buffer_copy_into(rep_, destination.rep_, internal::ToRust(location), &error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -60,7 +164,80 @@ StatusOr<RawBuffer> Buffer::RawAlias() const {
   return internal::ToStatusOr<RawBuffer>(rep, error);
 }
 
-void Buffer::Delete() const noexcept { ffi::buffer_delete(*rep_); }
+StatusOr<UsageHold> Buffer::AcquireUsageHold() const {
+  const internal::StatusRep* error = nullptr;
+  internal::UsageHoldRep* hold = internal::purlin_buffer_usage_hold(rep_, true, &error);
+  return ToHold<UsageHold>(hold, error);
+}
+
+StatusOr<UsageHold> Buffer::TryAcquireUsageHold() const {
+  const internal::StatusRep* error = nullptr;
+  internal::UsageHoldRep* hold = internal::purlin_buffer_usage_hold(rep_, false, &error);
+  return ToHold<UsageHold>(hold, error);
+}
+
+StatusOr<ExternalReference> Buffer::AcquireExternalReference() const {
+  const internal::StatusRep* error = nullptr;
+  internal::ExternalReferenceRep* reference = internal::purlin_buffer_external_reference(rep_, &error);
+  return ToHold<ExternalReference>(reference, error);
+}
+
+StatusOr<DonationHold> Buffer::Donate(Label by, SourceLocation location) const {
+  const internal::StatusRep* error = nullptr;
+  internal::DonationHoldRep* hold =
+      internal::purlin_buffer_donate(rep_, by.c_str(), true, internal::ToRust(location), &error);
+  return ToHold<DonationHold>(hold, error);
+}
+
+StatusOr<DonationHold> Buffer::TryDonate(Label by, SourceLocation location) const {
+  const internal::StatusRep* error = nullptr;
+  internal::DonationHoldRep* hold =
+      internal::purlin_buffer_donate(rep_, by.c_str(), false, internal::ToRust(location), &error);
+  return ToHold<DonationHold>(hold, error);
+}
+
+HoldCounts Buffer::hold_counts() const noexcept {
+  HoldCounts counts;
+  internal::purlin_buffer_hold_counts(rep_, &counts.usage, &counts.external);
+  return counts;
+}
+
+StatusOr<Buffer> Buffer::DonateAfter(const Event& event, SourceLocation location) const {
+  const internal::StatusRep* error = nullptr;
+  const internal::BufferRep* rep =
+      internal::purlin_buffer_donate_after(rep_, event.header(), internal::ToRust(location), &error);
+  return internal::ToStatusOr<Buffer>(rep, error);
+}
+
+StatusOr<Buffer> Buffer::Bitcast(const Shape& shape, const Layout* layout, SourceLocation location) const {
+  const internal::StatusRep* error = nullptr;
+  const internal::PurlinShape raw = internal::ToRust(shape);
+  const internal::BufferRep* rep = internal::purlin_buffer_bitcast(rep_, &raw, internal::OptionalLayout(layout).get(),
+                                                                   internal::ToRust(location), &error);
+  return internal::ToStatusOr<Buffer>(rep, error);
+}
+
+void Buffer::Delete(SourceLocation location) const noexcept {
+  internal::purlin_buffer_delete(rep_, internal::ToRust(location));
+}
+
+std::optional<ReleasedBuffer> Buffer::Release(SourceLocation location) const {
+  internal::EventHeader* free = nullptr;
+  const internal::RawBufferRep* memory =
+      internal::purlin_buffer_release_memory(rep_, internal::ToRust(location), &free);
+  if (memory == nullptr) return std::nullopt;
+  return ReleasedBuffer{RawBuffer::Adopt(memory), Event::Adopt(free)};
+}
+
+StatusOr<std::optional<RawBuffer>> Buffer::ReleaseDeviceMemoryOwnership(bool wait_for_operations_to_complete,
+                                                                        SourceLocation location) const {
+  const internal::StatusRep* error = nullptr;
+  const internal::RawBufferRep* memory = internal::purlin_buffer_release_ownership(
+      rep_, wait_for_operations_to_complete, internal::ToRust(location), &error);
+  if (error != nullptr) return Status::FromRep(error);
+  if (memory == nullptr) return std::optional<RawBuffer>();
+  return std::optional<RawBuffer>(RawBuffer::Adopt(memory));
+}
 
 bool Buffer::IsDeleted() const noexcept { return ffi::buffer_is_deleted(*rep_); }
 

@@ -481,8 +481,6 @@ extern "C" {
 
 namespace ffi {
 extern "C" {
-::purlin::v0::internal::BufferRep const *purlin$ffi$cxxbridge1$205$buffer_from_host(::std::uint8_t const *data, ::std::size_t size_bytes, ::std::uint8_t dtype, ::rust::Slice<::std::int64_t const> dims, ::purlin::v0::internal::MemorySpaceRep const &space, ::std::int32_t semantics, ::purlin::v0::internal::StatusRep const *&error) noexcept;
-
 void purlin$ffi$cxxbridge1$205$buffer_retain(::purlin::v0::internal::BufferRep const *buffer) noexcept;
 
 void purlin$ffi$cxxbridge1$205$buffer_release(::purlin::v0::internal::BufferRep const *buffer) noexcept;
@@ -501,13 +499,9 @@ void purlin$ffi$cxxbridge1$205$buffer_release(::purlin::v0::internal::BufferRep 
 
 ::purlin::v0::internal::EventHeader *purlin$ffi$cxxbridge1$205$buffer_copy_to_host(::purlin::v0::internal::BufferRep const &buffer, ::std::uint8_t *destination, ::std::size_t size_bytes) noexcept;
 
-::purlin::v0::internal::BufferRep const *purlin$ffi$cxxbridge1$205$buffer_copy_to_device(::purlin::v0::internal::BufferRep const &buffer, ::purlin::v0::internal::DeviceRep const &device, ::purlin::v0::internal::StatusRep const *&error) noexcept;
-
-::purlin::v0::internal::BufferRep const *purlin$ffi$cxxbridge1$205$buffer_copy_to_memory_space(::purlin::v0::internal::BufferRep const &buffer, ::purlin::v0::internal::MemorySpaceRep const &space, ::purlin::v0::internal::StatusRep const *&error) noexcept;
+::purlin::v0::internal::EventHeader *purlin$ffi$cxxbridge1$205$buffer_copy_raw_to_host(::purlin::v0::internal::BufferRep const &buffer, ::std::uint8_t *destination, ::std::size_t offset_bytes, ::std::size_t size_bytes) noexcept;
 
 ::purlin::v0::internal::RawBufferRep const *purlin$ffi$cxxbridge1$205$buffer_raw_alias(::purlin::v0::internal::BufferRep const &buffer, ::purlin::v0::internal::StatusRep const *&error) noexcept;
-
-void purlin$ffi$cxxbridge1$205$buffer_delete(::purlin::v0::internal::BufferRep const &buffer) noexcept;
 
 bool purlin$ffi$cxxbridge1$205$buffer_is_deleted(::purlin::v0::internal::BufferRep const &buffer) noexcept;
 } // extern "C"
@@ -526,11 +520,6 @@ namespace internal {
 } // namespace v0
 
 namespace ffi {
-// A new buffer, or null and an error. `dtype` and `semantics` are C++'s numbers, unchecked.
-::purlin::v0::internal::BufferRep const *buffer_from_host(::std::uint8_t const *data, ::std::size_t size_bytes, ::std::uint8_t dtype, ::rust::Slice<::std::int64_t const> dims, ::purlin::v0::internal::MemorySpaceRep const &space, ::std::int32_t semantics, ::purlin::v0::internal::StatusRep const *&error) noexcept {
-  return purlin$ffi$cxxbridge1$205$buffer_from_host(data, size_bytes, dtype, dims, space, semantics, error);
-}
-
 void buffer_retain(::purlin::v0::internal::BufferRep const *buffer) noexcept {
   purlin$ffi$cxxbridge1$205$buffer_retain(buffer);
 }
@@ -568,23 +557,13 @@ void buffer_release(::purlin::v0::internal::BufferRep const *buffer) noexcept {
   return purlin$ffi$cxxbridge1$205$buffer_copy_to_host(buffer, destination, size_bytes);
 }
 
-// A new buffer, or null and an error.
-::purlin::v0::internal::BufferRep const *buffer_copy_to_device(::purlin::v0::internal::BufferRep const &buffer, ::purlin::v0::internal::DeviceRep const &device, ::purlin::v0::internal::StatusRep const *&error) noexcept {
-  return purlin$ffi$cxxbridge1$205$buffer_copy_to_device(buffer, device, error);
-}
-
-// A new buffer, or null and an error.
-::purlin::v0::internal::BufferRep const *buffer_copy_to_memory_space(::purlin::v0::internal::BufferRep const &buffer, ::purlin::v0::internal::MemorySpaceRep const &space, ::purlin::v0::internal::StatusRep const *&error) noexcept {
-  return purlin$ffi$cxxbridge1$205$buffer_copy_to_memory_space(buffer, space, error);
+::purlin::v0::internal::EventHeader *buffer_copy_raw_to_host(::purlin::v0::internal::BufferRep const &buffer, ::std::uint8_t *destination, ::std::size_t offset_bytes, ::std::size_t size_bytes) noexcept {
+  return purlin$ffi$cxxbridge1$205$buffer_copy_raw_to_host(buffer, destination, offset_bytes, size_bytes);
 }
 
 // The bytes, or null and an error.
 ::purlin::v0::internal::RawBufferRep const *buffer_raw_alias(::purlin::v0::internal::BufferRep const &buffer, ::purlin::v0::internal::StatusRep const *&error) noexcept {
   return purlin$ffi$cxxbridge1$205$buffer_raw_alias(buffer, error);
-}
-
-void buffer_delete(::purlin::v0::internal::BufferRep const &buffer) noexcept {
-  purlin$ffi$cxxbridge1$205$buffer_delete(buffer);
 }
 
 bool buffer_is_deleted(::purlin::v0::internal::BufferRep const &buffer) noexcept {

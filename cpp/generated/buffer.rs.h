@@ -453,9 +453,6 @@ private:
 } // namespace v0
 
 namespace ffi {
-// A new buffer, or null and an error. `dtype` and `semantics` are C++'s numbers, unchecked.
-::purlin::v0::internal::BufferRep const *buffer_from_host(::std::uint8_t const *data, ::std::size_t size_bytes, ::std::uint8_t dtype, ::rust::Slice<::std::int64_t const> dims, ::purlin::v0::internal::MemorySpaceRep const &space, ::std::int32_t semantics, ::purlin::v0::internal::StatusRep const *&error) noexcept;
-
 void buffer_retain(::purlin::v0::internal::BufferRep const *buffer) noexcept;
 
 void buffer_release(::purlin::v0::internal::BufferRep const *buffer) noexcept;
@@ -475,16 +472,10 @@ void buffer_release(::purlin::v0::internal::BufferRep const *buffer) noexcept;
 
 ::purlin::v0::internal::EventHeader *buffer_copy_to_host(::purlin::v0::internal::BufferRep const &buffer, ::std::uint8_t *destination, ::std::size_t size_bytes) noexcept;
 
-// A new buffer, or null and an error.
-::purlin::v0::internal::BufferRep const *buffer_copy_to_device(::purlin::v0::internal::BufferRep const &buffer, ::purlin::v0::internal::DeviceRep const &device, ::purlin::v0::internal::StatusRep const *&error) noexcept;
-
-// A new buffer, or null and an error.
-::purlin::v0::internal::BufferRep const *buffer_copy_to_memory_space(::purlin::v0::internal::BufferRep const &buffer, ::purlin::v0::internal::MemorySpaceRep const &space, ::purlin::v0::internal::StatusRep const *&error) noexcept;
+::purlin::v0::internal::EventHeader *buffer_copy_raw_to_host(::purlin::v0::internal::BufferRep const &buffer, ::std::uint8_t *destination, ::std::size_t offset_bytes, ::std::size_t size_bytes) noexcept;
 
 // The bytes, or null and an error.
 ::purlin::v0::internal::RawBufferRep const *buffer_raw_alias(::purlin::v0::internal::BufferRep const &buffer, ::purlin::v0::internal::StatusRep const *&error) noexcept;
-
-void buffer_delete(::purlin::v0::internal::BufferRep const &buffer) noexcept;
 
 bool buffer_is_deleted(::purlin::v0::internal::BufferRep const &buffer) noexcept;
 } // namespace ffi

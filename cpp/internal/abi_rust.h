@@ -1,7 +1,8 @@
 // Purlin: the plain functions of rust/bridge that are called too often for anything else. Declared by hand: the other
 // half of status.rs, slab.rs, event.rs, executor.rs, user_context.rs, cancel.rs, timer.rs, semaphore.rs,
 // task_options.rs, serial_queue.rs, elastic_pool.rs, stall.rs, alloc_options.rs, raw_buffer.rs, raw_buffer_promise.rs,
-// memory_hook.rs, host_memory_allocator.rs, client.rs and abi.rs there, in the same order, where each has its contract.
+// memory_hook.rs, host_memory_allocator.rs, client.rs, shape.rs, layout.rs, host_buffer.rs, buffer.rs, buffer_holds.rs,
+// buffer_promise.rs and abi.rs there, in the same order, where each has its contract.
 #ifndef PURLIN_CPP_INTERNAL_ABI_RUST_H_
 #define PURLIN_CPP_INTERNAL_ABI_RUST_H_
 
@@ -19,11 +20,16 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 
+struct BufferPromiseRep;
+struct BufferRep;
 struct CancelRegistrationRep;
 struct CancelSourceRep;
 struct CancelTokenRep;
 struct ClientRep;
+struct DeviceRep;
+struct DonationHoldRep;
 struct ElasticPoolRep;
+struct ExternalReferenceRep;
 struct MemorySpaceRep;
 struct PermitRep;
 struct RawBufferPromiseRep;
@@ -31,6 +37,7 @@ struct RawBufferRep;
 struct SemaphoreRep;
 struct SerialQueueRep;
 struct TimerRep;
+struct UsageHoldRep;
 
 struct WatchdogRep;
 
@@ -259,6 +266,105 @@ struct PurlinClientOptions {
   PurlinHostMemoryAllocator host_memory_allocator;
 };
 const ClientRep* purlin_client_create(PurlinClientOptions options, const StatusRep** error) noexcept;
+
+/// A Shape.
+struct PurlinShape {
+  const std::int64_t* dims;
+  std::size_t rank;
+  const std::uint8_t* dynamic;
+  std::size_t dynamic_count;
+  std::uint8_t dtype;
+};
+/// Of a Shape.
+struct PurlinShapeSizes {
+  std::size_t element_count;
+  std::size_t on_device_size_bytes;
+  std::size_t host_size_bytes;
+};
+const StatusRep* purlin_shape_sizes(const PurlinShape* shape, PurlinShapeSizes* sizes) noexcept;
+
+/// A Layout.
+struct PurlinLayout {
+  const std::int64_t* minor_to_major;
+  std::size_t rank;
+};
+
+/// An array in the memory of the host.
+struct PurlinHostArray {
+  const std::uint8_t* data;
+  const std::int64_t* dims;
+  std::size_t rank;
+  const std::int64_t* byte_strides;
+  std::size_t stride_count;
+  bool has_byte_strides;
+  std::uint8_t dtype;
+};
+const BufferRep* purlin_buffer_from_host_array(const PurlinHostArray* array, const MemorySpaceRep* space,
+                                               std::int32_t semantics, const PurlinLayout* layout,
+                                               const PurlinAllocOptions* alloc, const Callback* on_done,
+                                               PurlinLocation location, bool* is_aliased,
+                                               const StatusRep** error) noexcept;
+
+const BufferRep* purlin_buffer_from_host(const std::uint8_t* data, std::size_t size_bytes, std::uint8_t dtype,
+                                         const std::int64_t* dims, std::size_t rank, const MemorySpaceRep* space,
+                                         std::int32_t semantics, PurlinLocation location,
+                                         const StatusRep** error) noexcept;
+const BufferRep* purlin_buffer_create_uninitialized(const PurlinShape* shape, const PurlinLayout* layout,
+                                                    const MemorySpaceRep* space, const PurlinAllocOptions* options,
+                                                    PurlinLocation location, const StatusRep** error) noexcept;
+const BufferRep* purlin_buffer_create_error(const StatusRep* status, const PurlinShape* shape,
+                                            const MemorySpaceRep* space, const StatusRep** error) noexcept;
+const BufferRep* purlin_buffer_create_token(const MemorySpaceRep* space, EventHeader* ready, PurlinLocation location,
+                                            const StatusRep** error) noexcept;
+const BufferRep* purlin_buffer_from_raw(const RawBufferRep* memory, const PurlinShape* shape,
+                                        const PurlinLayout* layout, EventHeader* ready,
+                                        const StatusRep** error) noexcept;
+bool purlin_buffer_dynamic(const BufferRep* buffer, bool* flags) noexcept;
+void purlin_buffer_layout(const BufferRep* buffer, std::int64_t* minor_to_major) noexcept;
+const StatusRep* purlin_buffer_logical_dims(const BufferRep* buffer, std::int64_t* dims) noexcept;
+EventHeader* purlin_buffer_copy_to_host_strided(const BufferRep* buffer, std::uint8_t* destination,
+                                                const std::int64_t* byte_strides, std::size_t count) noexcept;
+const BufferRep* purlin_buffer_copy_to_device(const BufferRep* buffer, const DeviceRep* device, PurlinLocation location,
+                                              const StatusRep** error) noexcept;
+const BufferRep* purlin_buffer_copy_to_memory_space(const BufferRep* buffer, const MemorySpaceRep* space,
+                                                    PurlinLocation location, const StatusRep** error) noexcept;
+const BufferRep* purlin_buffer_copy_into(const BufferRep* buffer, const BufferRep* destination, PurlinLocation location,
+                                         const StatusRep** error) noexcept;
+const BufferRep* purlin_buffer_donate_after(const BufferRep* buffer, EventHeader* event, PurlinLocation location,
+                                            const StatusRep** error) noexcept;
+const BufferRep* purlin_buffer_bitcast(const BufferRep* buffer, const PurlinShape* shape, const PurlinLayout* layout,
+                                       PurlinLocation location, const StatusRep** error) noexcept;
+void purlin_buffer_hold_counts(const BufferRep* buffer, std::uint32_t* usage, std::uint32_t* external) noexcept;
+void purlin_buffer_delete(const BufferRep* buffer, PurlinLocation location) noexcept;
+const RawBufferRep* purlin_buffer_release_memory(const BufferRep* buffer, PurlinLocation location,
+                                                 EventHeader** free) noexcept;
+const RawBufferRep* purlin_buffer_release_ownership(const BufferRep* buffer, bool waits, PurlinLocation location,
+                                                    const StatusRep** error) noexcept;
+
+UsageHoldRep* purlin_buffer_usage_hold(const BufferRep* buffer, bool waits, const StatusRep** error) noexcept;
+const RawBufferRep* purlin_usage_hold_memory(const UsageHoldRep* hold) noexcept;
+EventHeader* purlin_usage_hold_ready_event(const UsageHoldRep* hold) noexcept;
+void purlin_usage_hold_release(UsageHoldRep* hold) noexcept;
+void purlin_usage_hold_release_after(UsageHoldRep* hold, EventHeader* event) noexcept;
+ExternalReferenceRep* purlin_buffer_external_reference(const BufferRep* buffer, const StatusRep** error) noexcept;
+const RawBufferRep* purlin_external_reference_memory(const ExternalReferenceRep* reference) noexcept;
+EventHeader* purlin_external_reference_ready_event(const ExternalReferenceRep* reference) noexcept;
+void purlin_external_reference_release(ExternalReferenceRep* reference) noexcept;
+DonationHoldRep* purlin_buffer_donate(const BufferRep* buffer, const char* by, bool waits, PurlinLocation location,
+                                      const StatusRep** error) noexcept;
+const RawBufferRep* purlin_donation_hold_memory(const DonationHoldRep* hold) noexcept;
+EventHeader* purlin_donation_hold_ready_event(const DonationHoldRep* hold) noexcept;
+EventHeader* purlin_donation_hold_free_event(const DonationHoldRep* hold) noexcept;
+const RawBufferRep* purlin_donation_hold_confirm(DonationHoldRep* hold) noexcept;
+void purlin_donation_hold_release(DonationHoldRep* hold) noexcept;
+
+const StatusRep* purlin_buffer_create_channel(const PurlinShape* shape, const PurlinLayout* layout,
+                                              const MemorySpaceRep* space, PurlinLocation location,
+                                              const BufferRep** buffer, BufferPromiseRep** promise) noexcept;
+const StatusRep* purlin_buffer_promise_fulfil(BufferPromiseRep* promise, const BufferRep* source,
+                                              PurlinLocation location) noexcept;
+const StatusRep* purlin_buffer_promise_fail(BufferPromiseRep* promise, const StatusRep* status) noexcept;
+void purlin_buffer_promise_release(BufferPromiseRep* promise) noexcept;
 
 const char* purlin_version() noexcept;
 void purlin_report_exception(const char* place, const char* what) noexcept;

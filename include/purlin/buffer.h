@@ -1,19 +1,40 @@
 // Purlin: an array on a device: element type, shape, bytes, and an event that says when they are there.
 //
-// Shapes are [dim0, dim1, ...], dense and row-major; no dimensions means a scalar, a dimension of 0 an empty array.
+// The shape never changes, and the bytes do not once the buffer is ready. Deleting, donating or releasing a buffer ends
+// it for all its references; from then on, calls that need the memory answer kInvalidArgument, "Buffer has been deleted
+// or donated.", and by whom, where (the caller's SourceLocation) and how long ago. "Gone" below stands for that. A
+// buffer that failed before it had memory answers them with its own error.
+//
+// Every function may be called from every thread. Those that need the memory block while the buffer is being donated,
+// which is short (buffer_holds.h); what blocks for longer says so. Events' waiters run on the thread that completes
+// them. Unsound shapes and layouts: see shape.h and layout.h.
 #ifndef PURLIN_BUFFER_H_
 #define PURLIN_BUFFER_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "purlin/alloc_options.h"
+#include "purlin/buffer_holds.h"
+#include "purlin/buffer_promise.h"
 #include "purlin/device.h"
 #include "purlin/dtype.h"
 #include "purlin/event.h"
 #include "purlin/export.h"
+#include "purlin/host_buffer.h"
+#include "purlin/internal/callback.h"
+#include "purlin/internal/guard.h"
+#include "purlin/label.h"
+#include "purlin/layout.h"
 #include "purlin/raw_buffer.h"
+#include "purlin/shape.h"
+#include "purlin/source_location.h"
 #include "purlin/span.h"
+#include "purlin/status.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
 
@@ -23,24 +44,73 @@ namespace internal {
 struct BufferRep;
 }  // namespace internal
 
-/// How long the host memory given to Buffer::FromHost stays readable and unchanged. PJRT's numbers.
-enum class HostBufferSemantics : int {
-  /// Only until the call returns: the bytes are copied before that.
-  kImmutableOnlyDuringCall = 0,
-  /// Until the buffer's ready_event(): the copy may run behind.
-  kImmutableUntilTransferCompletes = 1,
-};
+struct FromHostResult;
+struct ReleasedBuffer;
 
-/// A reference to an array on a device. One word; copies refer to the same array. Immutable once ready.
+/// A reference to an array on a device. One word; copies refer to the same array. It keeps the client alive, and the
+/// memory until the array ends.
 class Buffer final {
  public:
   /// Copies a dense row-major array from the host into `memory_space`. kInvalidArgument, naming the values: a negative
-  /// dimension, a product that overflows, `size_bytes` != product(dims) * ByteWidth(dtype), null `data` with
-  /// size_bytes > 0, an unknown dtype. kResourceExhausted: no memory. Blocks for the copy under
+  /// dimension, a product that overflows, `size_bytes` != product(dims) * HostByteWidth(dtype), null `data` with
+  /// size_bytes > 0, an unknown dtype or semantics. kResourceExhausted: no memory. Blocks for the copy under
   /// kImmutableOnlyDuringCall, never otherwise.
   PURLIN_API static StatusOr<Buffer> FromHost(
       const void* data, std::size_t size_bytes, DType dtype, Span<const std::int64_t> dims,
-      const MemorySpace& memory_space, HostBufferSemantics semantics = HostBufferSemantics::kImmutableOnlyDuringCall);
+      const MemorySpace& memory_space, HostBufferSemantics semantics = HostBufferSemantics::kImmutableOnlyDuringCall,
+      SourceLocation location = SourceLocation::Current());
+
+  /// The array of `dims` whose element [0, 0, ...] is at `data` (host_buffer.h), in `memory_space`, and whether its
+  /// memory is the host's. Blocks for the copy under kImmutableOnlyDuringCall, never otherwise.
+  ///
+  /// `on_done(purlin::Status)` is called exactly once, when the host memory is no longer read: if the bytes are copied,
+  /// before the buffer is ready, with how that went; if they are not, when the last user of the memory is done; if this
+  /// fails, with the same error before this returns. It runs here, or on the thread that is the last to use the host
+  /// memory. It need not be copyable. What it throws is reported and swallowed. An empty std::function or a null
+  /// function pointer counts as none.
+  ///
+  /// Until it is called (without it, for as long as the semantics say), any thread may read the bytes that are
+  /// elements, and nobody writes them; under kMutableZeroCopy, the buffer's users may also write them, and others read
+  /// them as ordered by events.
+  ///
+  /// `location` names the memory in reports. kInvalidArgument, naming the values: an unsound shape or layout, another
+  /// number of strides than of dimensions, elements further apart than any memory reaches, null `data` with elements,
+  /// an unknown dtype or semantics, unsound AllocOptions. kResourceExhausted: no memory. When it blocks, also what the
+  /// copy failed with. `Mode` keeps translation units with and without exceptions apart: leave it alone.
+  template <typename F, typename Mode = internal::WithExceptions>
+  static StatusOr<FromHostResult> FromHost(const void* data, DType dtype, Span<const std::int64_t> dims,
+                                           const MemorySpace& memory_space, const FromHostOptions& options, F&& on_done,
+                                           SourceLocation location = SourceLocation::Current());
+  /// As above, for those who look at ready_event() instead, or for whom the memory lives for ever.
+  static StatusOr<FromHostResult> FromHost(const void* data, DType dtype, Span<const std::int64_t> dims,
+                                           const MemorySpace& memory_space,
+                                           const FromHostOptions& options = FromHostOptions(),
+                                           SourceLocation location = SourceLocation::Current());
+
+  /// An array whose elements nobody has written, ready when its memory is there (`options` may let it wait). Never
+  /// blocks, but for the client's hook (kRetry). `layout` null: row-major. `location` names the memory in reports.
+  /// kInvalidArgument: an unsound shape, layout or options. kResourceExhausted: no memory, and it is not waited for.
+  PURLIN_API static StatusOr<Buffer> CreateUninitialized(const Shape& shape, const MemorySpace& memory_space,
+                                                         const Layout* layout = nullptr,
+                                                         const AllocOptions& options = AllocOptions(),
+                                                         SourceLocation location = SourceLocation::Current());
+  /// An array that has failed with `error`, and fails what is made of it; no memory. OK counts as kInternal. Never
+  /// blocks. kInvalidArgument: an unsound shape.
+  PURLIN_API static StatusOr<Buffer> CreateError(Status error, const Shape& shape, const MemorySpace& memory_space);
+  /// A token: no elements; ready after `ready`, or failed with its error. Never blocks.
+  PURLIN_API static StatusOr<Buffer> CreateToken(const MemorySpace& memory_space, const Event& ready = Event(),
+                                                 SourceLocation location = SourceLocation::Current());
+  /// `memory` as an array, ready after `ready` and when the memory is there, or failed with the error of either. Shares
+  /// the memory, and keeps it at least until `ready`, so whoever writes it needs no reference. Never blocks. `layout`
+  /// null: row-major. kInvalidArgument: memory.on_device_size_bytes() != shape.on_device_size_bytes(), both named; an
+  /// unsound shape or layout.
+  PURLIN_API static StatusOr<Buffer> FromRaw(const RawBuffer& memory, const Shape& shape,
+                                             const Layout* layout = nullptr, const Event& ready = Event());
+  /// An array that somebody provides later, once, and the promise to do so. It can be used at once: copies and reads
+  /// wait. Never blocks. `layout` null: row-major. kInvalidArgument: an unsound shape or layout.
+  PURLIN_API static StatusOr<std::pair<Buffer, BufferPromise>> CreateChannel(
+      const Shape& shape, const MemorySpace& memory_space, const Layout* layout = nullptr,
+      SourceLocation location = SourceLocation::Current());
 
   /// Another reference to the same array.
   PURLIN_API Buffer(const Buffer& other) noexcept;
@@ -55,36 +125,100 @@ class Buffer final {
 
   /// Element type.
   [[nodiscard]] PURLIN_API DType dtype() const noexcept;
-  /// Dimensions; the span lives as long as a reference to the buffer.
+  /// Dimensions, upper bounds where they are dynamic; the span lives as long as a reference to the buffer.
   [[nodiscard]] PURLIN_API Span<const std::int64_t> dims() const noexcept;
-  /// product(dims) * ByteWidth(dtype).
+  /// Element type, dimensions, and which of them are dynamic.
+  [[nodiscard]] PURLIN_API Shape shape() const;
+  /// In which order the elements stand.
+  [[nodiscard]] PURLIN_API Layout layout() const;
+  /// shape().on_device_size_bytes().
   [[nodiscard]] PURLIN_API std::size_t on_device_size_bytes() const noexcept;
   /// Where it is.
   [[nodiscard]] PURLIN_API MemorySpace memory_space() const noexcept;
   /// The device of memory_space().
   [[nodiscard]] PURLIN_API Device device() const noexcept;
+  /// The actual dimensions: dims() of a static shape, else what the array says once it is ready; blocks until then.
+  /// The buffer's own error, if it never becomes ready. kInvalidArgument: gone. kDataLoss, naming them: sizes that are
+  /// no dimensions of this shape.
+  [[nodiscard]] PURLIN_API StatusOr<std::vector<std::int64_t>> logical_dims() const;
 
-  /// Happens when the bytes are there; fails with why they will never be. Stays valid after Delete().
+  /// Happens when the bytes are there; fails with why they will never be. Stays valid when the buffer ends.
   [[nodiscard]] PURLIN_API Event ready_event() const noexcept;
 
-  /// Copies the whole array to `destination` once it is ready. `destination` must stay writable until the event. Fails
-  /// with kInvalidArgument: `size_bytes` != on_device_size_bytes() (both named), null destination, or "Buffer has been
-  /// deleted or donated."; with the buffer's own error if it never became ready.
+  /// Copies the whole array, dense and row-major, to `destination` once it is ready. `destination` must stay writable
+  /// and untouched until the event. Fails with kInvalidArgument: `size_bytes` != shape().host_size_bytes() (both
+  /// named), null destination with size_bytes > 0, a dynamic shape, or gone; with the buffer's own error if it never
+  /// became ready; or as RawBuffer::CopyToHost.
   [[nodiscard]] PURLIN_API Event CopyToHost(void* destination, std::size_t size_bytes) const;
-  /// A new buffer in the default memory space of `device` (same client) that becomes ready after this one and the copy,
-  /// or fails with this one's error. kInvalidArgument: deleted, or another client's device. kResourceExhausted: no
-  /// memory there.
-  PURLIN_API StatusOr<Buffer> CopyToDevice(const Device& device) const;
-  /// As CopyToDevice, to any memory space of the same client.
-  PURLIN_API StatusOr<Buffer> CopyToMemorySpace(const MemorySpace& memory_space) const;
+  /// As CopyToHost, element [0, 0, ...] to `destination` and the others where `byte_strides`, one for each dimension,
+  /// say (host_buffer.h). The strides are read during the call only. Also kInvalidArgument, naming them: another number
+  /// of strides; strides by which elements overlap or are further apart than any memory reaches.
+  [[nodiscard]] PURLIN_API Event CopyToHostStrided(void* destination, Span<const std::int64_t> byte_strides) const;
+  /// Copies `size_bytes` bytes, as they stand on the device, at `offset_bytes` to `destination`, once the array is
+  /// ready. Fails with kOutOfRange, naming the numbers, unless offset_bytes + size_bytes <= on_device_size_bytes();
+  /// otherwise as CopyToHost.
+  [[nodiscard]] PURLIN_API Event CopyRawToHost(void* destination, std::size_t offset_bytes,
+                                               std::size_t size_bytes) const;
 
-  /// The bytes themselves, for those who compute on them: read them only after ready_event(). kInvalidArgument:
-  /// deleted.
+  /// A new buffer in the default memory space of `device` (same client) that becomes ready after this one and the copy,
+  /// or fails with this one's error. kInvalidArgument: gone, or another client's device. kResourceExhausted: no memory
+  /// there.
+  PURLIN_API StatusOr<Buffer> CopyToDevice(const Device& device,
+                                           SourceLocation location = SourceLocation::Current()) const;
+  /// As CopyToDevice, to any memory space of the same client, also this buffer's.
+  PURLIN_API StatusOr<Buffer> CopyToMemorySpace(const MemorySpace& memory_space,
+                                                SourceLocation location = SourceLocation::Current()) const;
+  /// Donates `destination`; the new buffer is a copy of this one in its memory, and becomes ready after both and the
+  /// copy, or fails with this one's error. Blocks only for usage holds of `destination`, which is told `location`.
+  /// Everything is checked before `destination` is touched; with an error it stays as it was. kInvalidArgument: another
+  /// shape, layout or client; the same buffer; memory that may not be written; either is gone; `destination` has an
+  /// external reference.
+  PURLIN_API StatusOr<Buffer> CopyInto(const Buffer& destination,
+                                       SourceLocation location = SourceLocation::Current()) const;
+
+  /// The bytes themselves, for those who compute on them: read them only after ready_event(). Nothing keeps the buffer
+  /// from being donated meanwhile, unlike a usage hold. kInvalidArgument: gone.
   PURLIN_API StatusOr<RawBuffer> RawAlias() const;
 
-  /// Gives the memory up, through every reference; work in flight keeps what it needs. Idempotent; never blocks.
-  PURLIN_API void Delete() const noexcept;
-  /// True after Delete().
+  /// The right to start work that reads it. Blocks while it is being donated. kInvalidArgument: gone.
+  PURLIN_API StatusOr<UsageHold> AcquireUsageHold() const;
+  /// As AcquireUsageHold, never blocks: kFailedPrecondition, naming by whom and where, while it is being donated.
+  PURLIN_API StatusOr<UsageHold> TryAcquireUsageHold() const;
+  /// Keeps the memory, and the buffer from being donated. Blocks while it is being donated. kInvalidArgument: gone.
+  PURLIN_API StatusOr<ExternalReference> AcquireExternalReference() const;
+  /// The right to take the memory over, for `by`, whose name, with `location`, later errors show. Blocks until usage
+  /// holds and another donation have gone, which are short; work that runs is not waited for (see
+  /// DonationHold::free_event). kInvalidArgument: "Donation requested for invalid buffer." if it is gone, "Donation
+  /// requested for buffer with external reference" if it has one.
+  PURLIN_API StatusOr<DonationHold> Donate(Label by, SourceLocation location = SourceLocation::Current()) const;
+  /// As Donate, never blocks: kFailedPrecondition if usage holds or another donation are in the way.
+  PURLIN_API StatusOr<DonationHold> TryDonate(Label by, SourceLocation location = SourceLocation::Current()) const;
+  /// Usage holds and external references that exist now; others may come and go meanwhile.
+  [[nodiscard]] PURLIN_API HoldCounts hold_counts() const noexcept;
+
+  /// Donates this buffer; the new one has its memory and becomes ready after this one and `event`, or fails with the
+  /// error of either. PJRT's DonateWithControlDependency. A buffer that failed before it had memory gives another one
+  /// that failed like it. Blocks and fails as Donate.
+  PURLIN_API StatusOr<Buffer> DonateAfter(const Event& event,
+                                          SourceLocation location = SourceLocation::Current()) const;
+  /// Donates this buffer; the new one has its memory, read as `shape` in `layout` (null: row-major). Blocks and fails
+  /// as Donate. kInvalidArgument, and this buffer stays as it is: `shape` needs another number of bytes, both named; a
+  /// token or a dynamic shape on either side; an unsound shape or layout.
+  PURLIN_API StatusOr<Buffer> Bitcast(const Shape& shape, const Layout* layout = nullptr,
+                                      SourceLocation location = SourceLocation::Current()) const;
+
+  /// Gives the memory up, through every reference; work in flight keeps what it needs, and so do holds. Idempotent;
+  /// never blocks. Under a donation hold it takes effect when that is given back.
+  PURLIN_API void Delete(SourceLocation location = SourceLocation::Current()) const noexcept;
+  /// The memory becomes the caller's, and the buffer is gone for all its references. Never blocks. None, and as Delete,
+  /// if it never had memory or is being donated; none if it is gone already.
+  PURLIN_API std::optional<ReleasedBuffer> Release(SourceLocation location = SourceLocation::Current()) const;
+  /// PJRT's form of Release. With `wait_for_operations_to_complete`, blocks until nobody uses the memory any more; if
+  /// the buffer has failed, kInternal, "Error Execute: " and why, and the memory is freed. Without it, never blocks,
+  /// and those who use the memory may still do so.
+  PURLIN_API StatusOr<std::optional<RawBuffer>> ReleaseDeviceMemoryOwnership(
+      bool wait_for_operations_to_complete, SourceLocation location = SourceLocation::Current()) const;
+  /// True after it was deleted, donated or released.
   [[nodiscard]] PURLIN_API bool IsDeleted() const noexcept;
 
   /// For Purlin's own files.
@@ -93,9 +227,58 @@ class Buffer final {
   const internal::BufferRep* rep() const noexcept { return rep_; }
 
  private:
+  /// Takes over `on_done`, which may be null. Reads what it is given during the call only.
+  PURLIN_API static StatusOr<FromHostResult> FromHostRaw(const void* data, DType dtype, Span<const std::int64_t> dims,
+                                                         const std::optional<Span<const std::int64_t>>& byte_strides,
+                                                         const MemorySpace& memory_space, HostBufferSemantics semantics,
+                                                         const Layout* device_layout, const AllocOptions& alloc,
+                                                         const internal::Callback* on_done, SourceLocation location);
   explicit Buffer(const internal::BufferRep* rep) noexcept : rep_(rep) {}
   const internal::BufferRep* rep_;
 };
+
+/// What Buffer::FromHost answers.
+struct FromHostResult {
+  /// The array.
+  Buffer buffer;
+  /// Whether it uses the host's memory.
+  Aliasing aliasing;
+};
+
+/// What Buffer::Release answers.
+struct ReleasedBuffer {
+  /// The memory. Write it only after free_event.
+  RawBuffer memory;
+  /// Happens when nobody uses the memory any more: the buffer's own producer and all who have used it are done, whether
+  /// they succeeded or failed. Never fails.
+  Event free_event;
+};
+
+template <typename F, typename Mode>
+StatusOr<FromHostResult> Buffer::FromHost(const void* data, DType dtype, Span<const std::int64_t> dims,
+                                          const MemorySpace& memory_space, const FromHostOptions& options, F&& on_done,
+                                          SourceLocation location) {
+  using Closure = std::decay_t<F>;
+  static_assert(std::is_invocable_v<Closure&, Status>, "called as on_done(purlin::Status)");
+  if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
+    if (on_done == nullptr) return FromHost(data, dtype, dims, memory_space, options, location);
+  }
+  const internal::Callback callback = internal::MakeCallback(
+      [closure = Closure(std::forward<F>(on_done))](const internal::StatusRep* error, const void*) mutable {
+        internal::Guarded("on_done of host memory", [&] { closure(Status::FromRep(error)); });
+      });
+  return FromHostRaw(data, dtype, dims, options.byte_strides, memory_space, options.semantics, options.device_layout,
+                     options.alloc, &callback, location);
+}
+
+inline StatusOr<FromHostResult> Buffer::FromHost(const void* data, DType dtype, Span<const std::int64_t> dims,
+                                                 const MemorySpace& memory_space, const FromHostOptions& options,
+                                                 SourceLocation location) {
+  return FromHostRaw(data, dtype, dims, options.byte_strides, memory_space, options.semantics, options.device_layout,
+                     options.alloc, nullptr, location);
+}
+
+static_assert(sizeof(Buffer) == sizeof(void*), "a Buffer is one word");
 
 }  // namespace v0
 }  // namespace purlin

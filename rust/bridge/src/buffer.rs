@@ -1,11 +1,21 @@
-//! `purlin/buffer.h`: typed buffers.
+//! `purlin/buffer.h`: typed buffers. What takes shapes, options, arrays or places is a plain function.
+//!
+//! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`],
+//! [`RawAllocOptions`] and [`Location`]; a layout may also be null.
 
-use purlin::{Buffer, DType, HostBufferSemantics, Status};
+use purlin::event::abi::EventHeader;
+use purlin::status::StatusRep;
+use purlin::{Buffer, Event, HostArray, Status, StatusOr};
 
+use crate::alloc_options::RawAllocOptions;
 use crate::device::{DeviceRep, MemorySpaceRep};
-use crate::handle::{self, give_handle, share};
+use crate::handle::{self, elements, give_handle, share};
+use crate::host_buffer::semantics;
+use crate::layout::RawLayout;
 use crate::panic::guard;
 use crate::raw_buffer::{RawBufferRep, give_event};
+use crate::shape::{RawShape, dtype};
+use crate::status::Location;
 
 /// What a `purlin::Buffer` points to.
 pub struct BufferRep(pub(crate) Buffer);
@@ -33,16 +43,6 @@ pub(crate) mod ffi {
         #[namespace = "purlin::v0::internal"]
         type BufferRep;
 
-        /// A new buffer, or null and an error. `dtype` and `semantics` are C++'s numbers, unchecked.
-        unsafe fn buffer_from_host(
-            data: *const u8,
-            size_bytes: usize,
-            dtype: u8,
-            dims: &[i64],
-            space: &MemorySpaceRep,
-            semantics: i32,
-            error: &mut *const StatusRep,
-        ) -> *const BufferRep;
         unsafe fn buffer_retain(buffer: *const BufferRep);
         unsafe fn buffer_release(buffer: *const BufferRep);
         fn buffer_dtype(buffer: &BufferRep) -> u8;
@@ -53,51 +53,15 @@ pub(crate) mod ffi {
         fn buffer_device(buffer: &BufferRep) -> *const DeviceRep;
         fn buffer_ready_event(buffer: &BufferRep) -> *mut EventHeader;
         unsafe fn buffer_copy_to_host(buffer: &BufferRep, destination: *mut u8, size_bytes: usize) -> *mut EventHeader;
-        /// A new buffer, or null and an error.
-        fn buffer_copy_to_device(
+        unsafe fn buffer_copy_raw_to_host(
             buffer: &BufferRep,
-            device: &DeviceRep,
-            error: &mut *const StatusRep,
-        ) -> *const BufferRep;
-        /// A new buffer, or null and an error.
-        fn buffer_copy_to_memory_space(
-            buffer: &BufferRep,
-            space: &MemorySpaceRep,
-            error: &mut *const StatusRep,
-        ) -> *const BufferRep;
+            destination: *mut u8,
+            offset_bytes: usize,
+            size_bytes: usize,
+        ) -> *mut EventHeader;
         /// The bytes, or null and an error.
         fn buffer_raw_alias(buffer: &BufferRep, error: &mut *const StatusRep) -> *const RawBufferRep;
-        fn buffer_delete(buffer: &BufferRep);
         fn buffer_is_deleted(buffer: &BufferRep) -> bool;
-    }
-}
-
-/// # Safety
-/// `data` is null or `size_bytes` bytes, readable and unchanged for as long as `semantics` says.
-unsafe fn buffer_from_host(
-    data: *const u8,
-    size_bytes: usize,
-    dtype: u8,
-    dims: &[i64],
-    space: &MemorySpaceRep,
-    semantics: i32,
-    error: &mut *const ffi::StatusRep,
-) -> *const BufferRep {
-    let made = guard(|| {
-        let dtype = DType::from_raw(dtype)
-            .ok_or_else(|| Status::invalid_argument(format!("Buffer::FromHost: {dtype} is no DType")))?;
-        let semantics = host_buffer_semantics(semantics)?;
-        // SAFETY: the caller's promise.
-        unsafe { Buffer::from_host(data, size_bytes, dtype, dims, &space.0, semantics) }.map(BufferRep)
-    });
-    give_handle(made, error)
-}
-
-fn host_buffer_semantics(raw: i32) -> Result<HostBufferSemantics, Status> {
-    match raw {
-        0 => Ok(HostBufferSemantics::ImmutableOnlyDuringCall),
-        1 => Ok(HostBufferSemantics::ImmutableUntilTransferCompletes),
-        _ => Err(Status::invalid_argument(format!("Buffer::FromHost: {raw} is no HostBufferSemantics"))),
     }
 }
 
@@ -146,30 +110,341 @@ unsafe fn buffer_copy_to_host(buffer: &BufferRep, destination: *mut u8, size_byt
     give_event(|| Ok(unsafe { buffer.0.copy_to_host(destination, size_bytes) }))
 }
 
-fn buffer_copy_to_device(
+/// # Safety
+/// As [`buffer_copy_to_host`].
+unsafe fn buffer_copy_raw_to_host(
     buffer: &BufferRep,
-    device: &DeviceRep,
-    error: &mut *const ffi::StatusRep,
-) -> *const BufferRep {
-    give_handle(guard(|| buffer.0.copy_to_device(&device.0).map(BufferRep)), error)
-}
-
-fn buffer_copy_to_memory_space(
-    buffer: &BufferRep,
-    space: &MemorySpaceRep,
-    error: &mut *const ffi::StatusRep,
-) -> *const BufferRep {
-    give_handle(guard(|| buffer.0.copy_to_memory_space(&space.0).map(BufferRep)), error)
+    destination: *mut u8,
+    offset_bytes: usize,
+    size_bytes: usize,
+) -> *mut ffi::EventHeader {
+    // SAFETY: the caller's promise.
+    give_event(|| Ok(unsafe { buffer.0.copy_raw_to_host(destination, offset_bytes, size_bytes) }))
 }
 
 fn buffer_raw_alias(buffer: &BufferRep, error: &mut *const ffi::StatusRep) -> *const RawBufferRep {
     give_handle(guard(|| buffer.0.raw_alias().map(RawBufferRep)), error)
 }
 
-fn buffer_delete(buffer: &BufferRep) {
-    buffer.0.delete();
-}
-
 fn buffer_is_deleted(buffer: &BufferRep) -> bool {
     buffer.0.is_deleted()
+}
+
+/// Hands a new buffer to C++, or null and an error.
+pub(crate) fn give(made: StatusOr<Buffer>, error: &mut *const StatusRep) -> *const BufferRep {
+    made.map_or_else(
+        |status| {
+            *error = status.into_raw();
+            std::ptr::null()
+        },
+        |buffer| share(BufferRep(buffer)),
+    )
+}
+
+/// A new buffer, C++'s, or null and an error. `number` and `semantics_number` are C++'s, unchecked.
+///
+/// # Safety
+/// `data` is null or `size_bytes` bytes, readable and unchanged for as long as the semantics say; `dims` points to `rank`
+/// numbers; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_from_host(
+    data: *const u8,
+    size_bytes: usize,
+    number: u8,
+    dims: *const i64,
+    rank: usize,
+    space: &MemorySpaceRep,
+    semantics_number: i32,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (dims, place) = unsafe { (elements(dims, rank), location.get()) };
+        let (dtype, semantics) = (dtype(number)?, semantics(semantics_number)?);
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::from_host_at(data, size_bytes, dtype, dims, &space.0, semantics, place) }
+    });
+    give(made, error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// The structs are what they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_create_uninitialized(
+    shape: &RawShape,
+    layout: *const RawLayout,
+    space: &MemorySpaceRep,
+    options: &RawAllocOptions,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
+        // SAFETY: the caller's promises.
+        let (options, place) = unsafe { (options.get()?, location.get()) };
+        Buffer::uninitialized_at(&shape, layout.as_ref(), &space.0, &options, place)
+    });
+    give(made, error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// The structs are what they say; `status` is null or owned by the caller, who gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_create_error(
+    status: *const StatusRep,
+    shape: &RawShape,
+    space: &MemorySpaceRep,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (status, shape) = unsafe { (Status::from_raw(status), shape.get()?) };
+        Ok(Buffer::error(status, &shape, &space.0))
+    });
+    give(made, error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// `ready` is null or alive; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_create_token(
+    space: &MemorySpaceRep,
+    ready: *mut EventHeader,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    // SAFETY: the caller's promises.
+    let (ready, place) = unsafe { (Event::from_borrowed_raw(ready), location.get()) };
+    give(guard(|| Buffer::token_at(&space.0, &ready, place)), error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// The structs are what they say; `ready` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_from_raw(
+    memory: &RawBufferRep,
+    shape: &RawShape,
+    layout: *const RawLayout,
+    ready: *mut EventHeader,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
+        // SAFETY: null or alive.
+        let ready = unsafe { Event::from_borrowed_raw(ready) };
+        Buffer::from_raw(memory.0.clone(), &shape, layout.as_ref(), &ready)
+    });
+    give(made, error)
+}
+
+/// Writes a flag for each dimension, 1 if it is dynamic; true if any is.
+///
+/// # Safety
+/// `flags` points to as many bytes as there are dimensions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_dynamic(buffer: &BufferRep, flags: *mut bool) -> bool {
+    let shape = buffer.0.shape();
+    for axis in 0..shape.rank() {
+        // SAFETY: an axis is less than the number of dimensions.
+        unsafe { flags.add(axis).write(shape.dynamic_dimension(axis)) };
+    }
+    shape.is_dynamic()
+}
+
+/// Writes the layout, an entry for each dimension.
+///
+/// # Safety
+/// `minor_to_major` points to as many numbers as there are dimensions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_layout(buffer: &BufferRep, minor_to_major: *mut i64) {
+    for (position, &axis) in buffer.0.layout().minor_to_major().iter().enumerate() {
+        // SAFETY: a layout has an entry for each dimension.
+        unsafe { minor_to_major.add(position).write(i64::from(axis)) };
+    }
+}
+
+/// Writes the actual dimensions; null, or an error, C++'s: then nothing is written. Blocks.
+///
+/// # Safety
+/// `dims` points to as many numbers as there are dimensions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_logical_dims(buffer: &BufferRep, dims: *mut i64) -> *const StatusRep {
+    let read = guard(|| {
+        for (axis, dim) in buffer.0.logical_dims()?.into_iter().enumerate() {
+            // SAFETY: there is one for each dimension.
+            unsafe { dims.add(axis).write(dim) };
+        }
+        Ok(())
+    });
+    read.err().unwrap_or_default().into_raw()
+}
+
+/// The event, with one reference, C++'s.
+///
+/// # Safety
+/// `byte_strides` points to `count` numbers; until the event is terminal, any thread may write the elements from
+/// `destination`, unless that is null, and nobody else touches them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_copy_to_host_strided(
+    buffer: &BufferRep,
+    destination: *mut u8,
+    byte_strides: *const i64,
+    count: usize,
+) -> *mut EventHeader {
+    let copied = give_event(|| {
+        // SAFETY: the caller's promise.
+        let array = HostArray::new(buffer.0.shape(), Some(unsafe { elements(byte_strides, count) }))?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { buffer.0.copy_to_host_array(destination, &array) })
+    });
+    copied.cast()
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_copy_to_device(
+    buffer: &BufferRep,
+    device: &DeviceRep,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    // SAFETY: the caller's promise.
+    let place = unsafe { location.get() };
+    give(guard(|| buffer.0.copy_to_memory_space_at(&device.0.default_memory_space(), place)), error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_copy_to_memory_space(
+    buffer: &BufferRep,
+    space: &MemorySpaceRep,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    // SAFETY: the caller's promise.
+    let place = unsafe { location.get() };
+    give(guard(|| buffer.0.copy_to_memory_space_at(&space.0, place)), error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_copy_into(
+    buffer: &BufferRep,
+    destination: &BufferRep,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    // SAFETY: the caller's promise.
+    let place = unsafe { location.get() };
+    give(guard(|| buffer.0.copy_into_at(&destination.0, place)), error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// `event` is null or alive; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_donate_after(
+    buffer: &BufferRep,
+    event: *mut EventHeader,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    // SAFETY: the caller's promises.
+    let (event, place) = unsafe { (Event::from_borrowed_raw(event), location.get()) };
+    give(guard(|| buffer.0.donate_after_at(&event, place)), error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// The structs are what they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_bitcast(
+    buffer: &BufferRep,
+    shape: &RawShape,
+    layout: *const RawLayout,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (shape, layout, place) = unsafe { (shape.get()?, RawLayout::get(layout)?, location.get()) };
+        buffer.0.bitcast_at(&shape, layout.as_ref(), place)
+    });
+    give(made, error)
+}
+
+/// Writes the numbers of usage holds and of external references.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
+    (*usage, *external) = buffer.0.hold_counts();
+}
+
+/// Gives the memory up.
+///
+/// # Safety
+/// `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_delete(buffer: &BufferRep, location: Location) {
+    // SAFETY: the caller's promise.
+    buffer.0.delete_at(unsafe { location.get() });
+}
+
+/// The memory, C++'s, and the event when it is free, with one reference, C++'s; or null, and nothing is written.
+///
+/// # Safety
+/// `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_release_memory(
+    buffer: &BufferRep,
+    location: Location,
+    free: &mut *mut EventHeader,
+) -> *const RawBufferRep {
+    // SAFETY: the caller's promise.
+    let Some((memory, event)) = buffer.0.release_at(unsafe { location.get() }) else { return std::ptr::null() };
+    *free = event.into_raw();
+    share(RawBufferRep(memory))
+}
+
+/// The memory, C++'s; or null and an error; or null. May block.
+///
+/// # Safety
+/// `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_release_ownership(
+    buffer: &BufferRep,
+    waits: bool,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const RawBufferRep {
+    // SAFETY: the caller's promise.
+    let place = unsafe { location.get() };
+    match guard(|| buffer.0.release_ownership_at(waits, place)) {
+        Ok(memory) => memory.map_or(std::ptr::null(), |memory| share(RawBufferRep(memory))),
+        Err(status) => {
+            *error = status.into_raw();
+            std::ptr::null()
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code, reason = "copies are ordered by their events")]
 
-use super::state::Patience;
 use super::{Buffer, UsageHold};
 use crate::device::{Device, MemorySpace};
 use crate::event::Event;
@@ -28,13 +27,20 @@ impl Buffer {
     /// `InvalidArgument`: this one is gone, or another client's space. `ResourceExhausted`: no memory there.
     #[track_caller]
     pub fn copy_to_memory_space(&self, memory_space: &MemorySpace) -> StatusOr<Self> {
+        self.copy_to_memory_space_at(memory_space, SourceLocation::caller())
+    }
+
+    /// As [`copy_to_memory_space`](Self::copy_to_memory_space), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn copy_to_memory_space_at(&self, memory_space: &MemorySpace, place: SourceLocation) -> StatusOr<Self> {
         self.check_client(memory_space)?;
         if !self.0.has_memory && !self.is_deleted() {
             let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
             return Ok(Self::new(shape, layout, memory_space.clone(), None, self.0.ready.clone()));
         }
         let hold = self.usage_hold()?;
-        let place = SourceLocation::caller();
         let options = crate::AllocOptions { label: Label::new(c"copy"), ..Default::default() };
         let destination = RawBuffer::allocate_at(memory_space, self.size_bytes(), &options, place)?;
         let copied = copy(hold, &destination, &[]);
@@ -51,7 +57,14 @@ impl Buffer {
     /// never had memory.
     #[track_caller]
     pub fn copy_into(&self, destination: &Self) -> StatusOr<Self> {
-        let place = SourceLocation::caller();
+        self.copy_into_at(destination, SourceLocation::caller())
+    }
+
+    /// As [`copy_into`](Self::copy_into), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn copy_into_at(&self, destination: &Self, place: SourceLocation) -> StatusOr<Self> {
         self.check_client(&destination.0.memory_space)?;
         if std::sync::Arc::ptr_eq(&self.0, &destination.0) {
             return Err(Status::invalid_argument(format!("cannot copy {self:?} into itself")));
@@ -66,7 +79,7 @@ impl Buffer {
                 destination.layout()
             )));
         }
-        let donate = || destination.donate_at(Label::new(c"CopyInto"), place, Patience::Wait);
+        let donate = || destination.donate_at(c"CopyInto", place);
         // One order for everybody, so that two copies into one another's sources do not wait for each other.
         let (hold, donation) = if std::sync::Arc::as_ptr(&self.0) < std::sync::Arc::as_ptr(&destination.0) {
             let hold = self.usage_hold()?;

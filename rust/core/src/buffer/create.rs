@@ -27,7 +27,20 @@ impl Buffer {
         memory_space: &MemorySpace,
         options: &AllocOptions,
     ) -> StatusOr<Self> {
-        let place = SourceLocation::caller();
+        Self::uninitialized_at(shape, layout, memory_space, options, SourceLocation::caller())
+    }
+
+    /// As [`uninitialized`](Self::uninitialized), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn uninitialized_at(
+        shape: &Shape,
+        layout: Option<&Layout>,
+        memory_space: &MemorySpace,
+        options: &AllocOptions,
+        place: SourceLocation,
+    ) -> StatusOr<Self> {
         let layout = checked_layout(shape, layout)?;
         let memory = RawBuffer::allocate_at(memory_space, shape.on_device_size_bytes(), options, place)?;
         let ready = memory.allocation_event();
@@ -67,7 +80,16 @@ impl Buffer {
     /// As [`RawBuffer::allocate`].
     #[track_caller]
     pub fn token(memory_space: &MemorySpace, ready: &Event) -> StatusOr<Self> {
-        Self::from_raw(RawBuffer::allocate(memory_space, 0)?, &Shape::token(), None, ready)
+        Self::token_at(memory_space, ready, SourceLocation::caller())
+    }
+
+    /// As [`token`](Self::token), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn token_at(memory_space: &MemorySpace, ready: &Event, place: SourceLocation) -> StatusOr<Self> {
+        let options = AllocOptions { label: Label::new(c"token"), ..Default::default() };
+        Self::from_raw(RawBuffer::allocate_at(memory_space, 0, &options, place)?, &Shape::token(), None, ready)
     }
 
     /// An array that somebody provides later, once, and the promise to do so. It can be used at once: copies and reads wait.
@@ -81,7 +103,19 @@ impl Buffer {
         layout: Option<&Layout>,
         memory_space: &MemorySpace,
     ) -> StatusOr<(Self, BufferPromise)> {
-        let place = SourceLocation::caller();
+        Self::channel_at(shape, layout, memory_space, SourceLocation::caller())
+    }
+
+    /// As [`channel`](Self::channel), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn channel_at(
+        shape: &Shape,
+        layout: Option<&Layout>,
+        memory_space: &MemorySpace,
+        place: SourceLocation,
+    ) -> StatusOr<(Self, BufferPromise)> {
         let layout = checked_layout(shape, layout)?;
         let options = AllocOptions { label: Label::new(c"channel"), ..Default::default() };
         let (memory, provides) = RawBuffer::channel_at(memory_space, shape.on_device_size_bytes(), &options, place);
@@ -111,7 +145,14 @@ impl BufferPromise {
     /// [`Buffer::donate`].
     #[track_caller]
     pub fn fulfil(self, source: &Buffer) -> Result<(), (Status, Self)> {
-        let place = SourceLocation::caller();
+        self.fulfil_at(source, SourceLocation::caller())
+    }
+
+    /// As [`fulfil`](Self::fulfil), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn fulfil_at(self, source: &Buffer, place: SourceLocation) -> Result<(), (Status, Self)> {
         let wanted = self.buffer.upgrade().map(|array| array.layout.clone());
         let fits = *source.shape() == self.shape && wanted.is_none_or(|layout| layout == source.0.layout);
         if !fits {
@@ -119,7 +160,7 @@ impl BufferPromise {
                 Status::invalid_argument(format!("{source:?} in layout {} cannot be {}", source.layout(), self.shape));
             return Err((status, self));
         }
-        let donation = match source.donate_at(Label::new(c"FulfilBuffer"), place, Patience::Wait) {
+        let donation = match source.donate_at(c"FulfilBuffer", place) {
             Ok(donation) => donation,
             Err(status) => return Err((status, self)),
         };

@@ -2,7 +2,7 @@
 
 use super::Buffer;
 use super::holds::both;
-use super::state::{Patience, Taken};
+use super::state::Taken;
 use crate::event::Event;
 use crate::label::Label;
 use crate::layout::Layout;
@@ -17,14 +17,17 @@ impl Buffer {
     /// As [`donate`](Self::donate).
     #[track_caller]
     pub fn donate_after(&self, event: &Event) -> StatusOr<Self> {
+        self.donate_after_at(event, SourceLocation::caller())
+    }
+
+    /// As [`donate_after`](Self::donate_after), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn donate_after_at(&self, event: &Event, place: SourceLocation) -> StatusOr<Self> {
         let ready = both(&self.0.ready, event);
-        self.become_other(
-            Label::new(c"DonateAfter"),
-            SourceLocation::caller(),
-            self.0.shape.clone(),
-            self.0.layout.clone(),
-            ready,
-        )
+        let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
+        self.become_other(Label::new(c"DonateAfter"), place, shape, layout, ready)
     }
 
     /// Donates this buffer; the new one has its memory, read as `shape` in `layout` (`None`: row-major). Blocks for usage holds
@@ -35,6 +38,14 @@ impl Buffer {
     /// or a dynamic shape on either side; a layout of another rank. Otherwise as [`donate`](Self::donate).
     #[track_caller]
     pub fn bitcast(&self, shape: &Shape, layout: Option<&Layout>) -> StatusOr<Self> {
+        self.bitcast_at(shape, layout, SourceLocation::caller())
+    }
+
+    /// As [`bitcast`](Self::bitcast), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bitcast_at(&self, shape: &Shape, layout: Option<&Layout>, place: SourceLocation) -> StatusOr<Self> {
         let from = &self.0.shape;
         let is_array = |shape: &Shape| shape.dtype() != crate::DType::Token && !shape.is_dynamic();
         if !is_array(from) || !is_array(shape) {
@@ -51,7 +62,7 @@ impl Buffer {
         }
         let layout = checked_layout(shape, layout)?;
         let ready = self.0.ready.clone();
-        self.become_other(Label::new(c"Bitcast"), SourceLocation::caller(), shape.clone(), layout, ready)
+        self.become_other(Label::new(c"Bitcast"), place, shape.clone(), layout, ready)
     }
 
     fn become_other(
@@ -66,7 +77,7 @@ impl Buffer {
             self.delete_at(place);
             return Ok(Self::new(shape, layout, self.0.memory_space.clone(), None, ready));
         }
-        let Taken { memory, uses } = self.donate_at(by, place, Patience::Wait)?.into_taken();
+        let Taken { memory, uses } = self.donate_at(by, place)?.into_taken();
         Ok(Self::with_uses(shape, layout, memory, ready, uses))
     }
 }

@@ -77,6 +77,27 @@ impl Buffer {
         memory_space: &MemorySpace,
         semantics: HostBufferSemantics,
     ) -> StatusOr<Self> {
+        let place = SourceLocation::caller();
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_host_at(data, size_bytes, dtype, dims, memory_space, semantics, place) }
+    }
+
+    /// As [`from_host`](Self::from_host), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn from_host_at(
+        data: *const u8,
+        size_bytes: usize,
+        dtype: DType,
+        dims: &[i64],
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+        place: SourceLocation,
+    ) -> StatusOr<Self> {
         let shape = Shape::new(dtype, dims)?;
         if size_bytes != shape.host_size_bytes() {
             return Err(Status::invalid_argument(format!(
@@ -87,7 +108,7 @@ impl Buffer {
         let array = HostArray::new(&shape, None)?;
         let options = FromHostOptions { semantics, ..Default::default() };
         // SAFETY: the caller's promise.
-        Ok(unsafe { Self::from_host_array(data, &array, memory_space, options) }?.0)
+        Ok(unsafe { Self::from_host_array_at(data, &array, memory_space, options, place) }?.0)
     }
 
     /// Copies `values` into `memory_space`, as the array of shape `dims`. Blocks for the copy.

@@ -202,7 +202,15 @@ impl Buffer {
     /// reference" if it has one; the buffer's own error if it never had memory.
     #[track_caller]
     pub fn donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
-        self.donate_at(by.into(), SourceLocation::caller(), Patience::Wait)
+        self.donate_at(by, SourceLocation::caller())
+    }
+
+    /// As [`donate`](Self::donate), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn donate_at(&self, by: impl Into<Label>, place: SourceLocation) -> StatusOr<DonationHold> {
+        self.donation_hold(by.into(), place, Patience::Wait)
     }
 
     /// As [`donate`](Self::donate), without waiting.
@@ -211,10 +219,18 @@ impl Buffer {
     /// Also `FailedPrecondition`: usage holds or another donation are in the way.
     #[track_caller]
     pub fn try_donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
-        self.donate_at(by.into(), SourceLocation::caller(), Patience::Fail)
+        self.try_donate_at(by, SourceLocation::caller())
     }
 
-    pub(super) fn donate_at(&self, by: Label, place: SourceLocation, patience: Patience) -> StatusOr<DonationHold> {
+    /// As [`try_donate`](Self::try_donate), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_donate_at(&self, by: impl Into<Label>, place: SourceLocation) -> StatusOr<DonationHold> {
+        self.donation_hold(by.into(), place, Patience::Fail)
+    }
+
+    fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience) -> StatusOr<DonationHold> {
         if !self.0.has_memory {
             return Err(self.0.ready.error());
         }

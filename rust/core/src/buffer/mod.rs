@@ -155,9 +155,39 @@ impl Buffer {
     /// memory any more. `None` if it is gone already, never had memory, or is being donated. Never blocks.
     #[track_caller]
     pub fn release(&self) -> Option<(RawBuffer, Event)> {
-        let mut taken = self.0.state.end(Ending::released(SourceLocation::caller()))?;
+        self.release_at(SourceLocation::caller())
+    }
+
+    /// As [`release`](Self::release), for a caller at `place`.
+    pub fn release_at(&self, place: SourceLocation) -> Option<(RawBuffer, Event)> {
+        let mut taken = self.0.state.end(Ending::released(place))?;
         taken.uses.push(self.0.ready.clone());
         Some((taken.memory, after_all(&taken.uses)))
+    }
+
+    /// As [`release`](Self::release), the memory only. If it `waits`, blocks until nobody uses the memory any more.
+    ///
+    /// # Errors
+    /// Only if it waits: `Internal`, in PJRT's words, if the buffer has failed; the memory is then let go of.
+    #[track_caller]
+    pub fn release_ownership(&self, waits: bool) -> crate::StatusOr<Option<RawBuffer>> {
+        self.release_ownership_at(waits, SourceLocation::caller())
+    }
+
+    /// As [`release_ownership`](Self::release_ownership), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn release_ownership_at(&self, waits: bool, place: SourceLocation) -> crate::StatusOr<Option<RawBuffer>> {
+        let Some((memory, free)) = self.release_at(place) else { return Ok(None) };
+        if waits {
+            free.wait()?;
+            self.0
+                .ready
+                .wait()
+                .map_err(|error| crate::Status::internal(format!("Error Execute: {}", error.message())))?;
+        }
+        Ok(Some(memory))
     }
 
     /// True after it was deleted, donated or released.

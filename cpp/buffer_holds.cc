@@ -1,0 +1,61 @@
+#include "purlin/buffer_holds.h"
+
+#include <utility>
+
+#include "cpp/internal/abi_rust.h"
+
+namespace purlin {
+inline namespace v0 {
+
+// Whoever is told of a hold's end may destroy the hold: nothing of it is touched after the call.
+
+RawBuffer UsageHold::memory() const { return RawBuffer::Adopt(internal::purlin_usage_hold_memory(rep_)); }
+
+Event UsageHold::ready_event() const noexcept { return Event::Adopt(internal::purlin_usage_hold_ready_event(rep_)); }
+
+void UsageHold::Release() noexcept {
+  if (internal::UsageHoldRep* rep = std::exchange(rep_, nullptr)) internal::purlin_usage_hold_release(rep);
+}
+
+void UsageHold::ReleaseAfter(const Event& event) {
+  if (internal::UsageHoldRep* rep = std::exchange(rep_, nullptr)) {
+    internal::purlin_usage_hold_release_after(rep, event.header());
+  }
+}
+
+RawBuffer ExternalReference::memory() const {
+  return RawBuffer::Adopt(internal::purlin_external_reference_memory(rep_));
+}
+
+Event ExternalReference::ready_event() const noexcept {
+  return Event::Adopt(internal::purlin_external_reference_ready_event(rep_));
+}
+
+void ExternalReference::Release() noexcept {
+  if (internal::ExternalReferenceRep* rep = std::exchange(rep_, nullptr)) {
+    internal::purlin_external_reference_release(rep);
+  }
+}
+
+RawBuffer DonationHold::memory() const { return RawBuffer::Adopt(internal::purlin_donation_hold_memory(rep_)); }
+
+Event DonationHold::ready_event() const noexcept {
+  return Event::Adopt(internal::purlin_donation_hold_ready_event(rep_));
+}
+
+Event DonationHold::free_event() const { return Event::Adopt(internal::purlin_donation_hold_free_event(rep_)); }
+
+StatusOr<RawBuffer> DonationHold::Confirm() {
+  internal::DonationHoldRep* rep = std::exchange(rep_, nullptr);
+  if (rep == nullptr) {
+    return FailedPreconditionError("this donation has been confirmed or given back already, or moved from");
+  }
+  return RawBuffer::Adopt(internal::purlin_donation_hold_confirm(rep));
+}
+
+void DonationHold::Release() noexcept {
+  if (internal::DonationHoldRep* rep = std::exchange(rep_, nullptr)) internal::purlin_donation_hold_release(rep);
+}
+
+}  // namespace v0
+}  // namespace purlin

@@ -1,0 +1,26 @@
+#include "purlin/buffer_promise.h"
+
+#include <utility>
+
+#include "cpp/internal/abi_rust.h"
+#include "purlin/buffer.h"
+
+namespace purlin {
+inline namespace v0 {
+
+// A waiter that a call runs may destroy the promise: nothing of it is touched after the call.
+
+BufferPromise::~BufferPromise() {
+  if (rep_ != nullptr) internal::purlin_buffer_promise_release(rep_);
+}
+
+Status BufferPromise::Fulfil(const Buffer& source, SourceLocation location) {
+  return Status::FromRep(internal::purlin_buffer_promise_fulfil(rep_, source.rep(), internal::ToRust(location)));
+}
+
+Status BufferPromise::Fail(Status error) {
+  return Status::FromRep(internal::purlin_buffer_promise_fail(rep_, std::move(error).ReleaseRep()));
+}
+
+}  // namespace v0
+}  // namespace purlin

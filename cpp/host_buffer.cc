@@ -1,0 +1,39 @@
+#include "purlin/host_buffer.h"
+
+#include <cstdint>
+
+#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/alloc_options.h"
+#include "cpp/internal/convert.h"
+#include "cpp/internal/shape.h"
+#include "purlin/buffer.h"
+
+namespace purlin {
+inline namespace v0 {
+
+StatusOr<FromHostResult> Buffer::FromHostRaw(const void* data, DType dtype, Span<const std::int64_t> dims,
+                                             const std::optional<Span<const std::int64_t>>& byte_strides,
+                                             const MemorySpace& memory_space, HostBufferSemantics semantics,
+                                             const Layout* device_layout, const AllocOptions& alloc,
+                                             const internal::Callback* on_done, SourceLocation location) {
+  const Span<const std::int64_t> strides = byte_strides.value_or(Span<const std::int64_t>());
+  const internal::PurlinHostArray array = {static_cast<const std::uint8_t*>(data),
+                                           dims.data(),
+                                           dims.size(),
+                                           strides.data(),
+                                           strides.size(),
+                                           byte_strides.has_value(),
+                                           static_cast<std::uint8_t>(dtype)};
+  const internal::PurlinAllocOptions options = internal::ToRust(alloc);
+  const internal::OptionalLayout layout(device_layout);
+  bool is_aliased = false;
+  const internal::StatusRep* error = nullptr;
+  const internal::BufferRep* rep = internal::purlin_buffer_from_host_array(
+      &array, memory_space.rep(), static_cast<std::int32_t>(semantics), layout.get(), &options, on_done,
+      internal::ToRust(location), &is_aliased, &error);
+  if (error != nullptr) return Status::FromRep(error);
+  return FromHostResult{Adopt(rep), is_aliased ? Aliasing::kAliased : Aliasing::kCopied};
+}
+
+}  // namespace v0
+}  // namespace purlin

@@ -1,0 +1,54 @@
+#include "purlin/shape.h"
+
+#include <algorithm>
+#include <string>
+
+#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/shape.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace {
+
+StatusOr<std::size_t> Size(const Shape& shape, std::size_t internal::PurlinShapeSizes::* size) {
+  internal::PurlinShapeSizes sizes{};
+  const internal::PurlinShape raw = internal::ToRust(shape);
+  const internal::StatusRep* error = internal::purlin_shape_sizes(&raw, &sizes);
+  if (error != nullptr) return Status::FromRep(error);
+  return sizes.*size;
+}
+
+}  // namespace
+
+Shape::Shape(DType dtype, Span<const std::int64_t> dims) : dtype_(dtype), dims_(dims.begin(), dims.end()) {}
+
+Shape::Shape(DType dtype, Span<const std::int64_t> dims, Span<const bool> dynamic)
+    : dtype_(dtype), dims_(dims.begin(), dims.end()), dynamic_(dynamic.begin(), dynamic.end()) {
+  // Another number of flags is kept, so that whoever checks the shape sees it.
+  const bool is_static = std::find(dynamic.begin(), dynamic.end(), true) == dynamic.end();
+  if (is_static && dynamic.size() == dims.size()) dynamic_.clear();
+}
+
+StatusOr<std::size_t> Shape::element_count() const { return Size(*this, &internal::PurlinShapeSizes::element_count); }
+
+StatusOr<std::size_t> Shape::on_device_size_bytes() const {
+  return Size(*this, &internal::PurlinShapeSizes::on_device_size_bytes);
+}
+
+StatusOr<std::size_t> Shape::host_size_bytes() const {
+  return Size(*this, &internal::PurlinShapeSizes::host_size_bytes);
+}
+
+std::string Shape::ToString() const {
+  std::string text(DTypeName(dtype_));
+  text += '[';
+  for (std::size_t axis = 0; axis < dims_.size(); ++axis) {
+    if (axis > 0) text += ',';
+    if (is_dynamic_dimension(axis)) text += "<=";
+    internal::AppendNumber(text, dims_[axis]);
+  }
+  return text += ']';
+}
+
+}  // namespace v0
+}  // namespace purlin

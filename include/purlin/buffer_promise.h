@@ -1,0 +1,65 @@
+// Purlin: the right and the duty to provide an array later.
+//
+//   auto channel = purlin::Buffer::CreateChannel(shape, space);
+//   auto& [buffer, promise] = *channel;
+//   consumer.Take(buffer);                           // copies may be asked for at once; they wait
+//   purlin::Status status = promise.Fulfil(result);  // `result` is donated
+#ifndef PURLIN_BUFFER_PROMISE_H_
+#define PURLIN_BUFFER_PROMISE_H_
+
+#include <utility>
+
+#include "purlin/export.h"
+#include "purlin/source_location.h"
+#include "purlin/status.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace internal {
+struct BufferPromiseRep;
+}  // namespace internal
+
+class Buffer;
+
+/// Made by Buffer::CreateChannel. States: open, then spent, by the first of Fulfil and Fail that is taken. A spent or
+/// moved-from promise answers kFailedPrecondition. Move-only, one word; one thread at a time. Waiters of the buffer run
+/// here.
+class [[nodiscard]] BufferPromise final {
+ public:
+  BufferPromise(const BufferPromise&) = delete;
+  BufferPromise& operator=(const BufferPromise&) = delete;
+  /// Leaves `other` spent.
+  BufferPromise(BufferPromise&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// As if destroying what was here.
+  BufferPromise& operator=(BufferPromise&& other) noexcept {
+    BufferPromise taken(std::move(other));
+    std::swap(rep_, taken.rep_);
+    return *this;
+  }
+  /// If it is open, the buffer fails, saying so.
+  PURLIN_API ~BufferPromise();
+
+  /// Donates `source`, whose memory the buffer gets; it becomes ready, or fails, as `source` does. Blocks only for
+  /// usage holds of `source`. `location` is what later errors of `source` name. Errors leave the promise open and
+  /// `source` as it was. kInvalidArgument: another shape, layout or memory space; or as Buffer::Donate.
+  /// kFailedPrecondition: spent.
+  PURLIN_API Status Fulfil(const Buffer& source, SourceLocation location = SourceLocation::Current());
+  /// The buffer has failed with `error`, and so do copies that wait for it. OK counts as kInternal. Never blocks.
+  /// kFailedPrecondition: spent.
+  PURLIN_API Status Fail(Status error);
+
+  /// For Purlin's own files.
+  static BufferPromise Adopt(internal::BufferPromiseRep* rep) noexcept { return BufferPromise(rep); }
+
+ private:
+  explicit BufferPromise(internal::BufferPromiseRep* rep) noexcept : rep_(rep) {}
+  internal::BufferPromiseRep* rep_;
+};
+
+static_assert(sizeof(BufferPromise) == sizeof(void*), "a BufferPromise is one word");
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_BUFFER_PROMISE_H_

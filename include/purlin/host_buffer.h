@@ -1,0 +1,59 @@
+// Purlin: how arrays come from the memory of the host (Buffer::FromHost).
+//
+// Element [i0, i1, ...] stands at the bytes [sum(i_d * byte_strides[d]), ... + HostByteWidth(dtype)) from `data`, the
+// address of element [0, 0, ...]. Strides are any: negative, zero, no multiple of the element's size; those of
+// dimensions with one entry mean nothing. Types narrower than a byte have a byte each on the host, and are packed on
+// the device.
+#ifndef PURLIN_HOST_BUFFER_H_
+#define PURLIN_HOST_BUFFER_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "purlin/alloc_options.h"
+#include "purlin/layout.h"
+#include "purlin/span.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// How long the host memory given to Buffer::FromHost stays readable and unchanged. PJRT's numbers.
+enum class HostBufferSemantics : int {
+  /// Only until the call returns: the bytes are copied before that.
+  kImmutableOnlyDuringCall = 0,
+  /// Until on_done, or the buffer's ready_event(): the copy may run behind.
+  kImmutableUntilTransferCompletes = 1,
+  /// Until on_done, which comes when the buffer's memory is no longer used: it may be the host's. Where it cannot be
+  /// (strides, layout, packed types, alignment, the backend), it is copied as with kImmutableUntilTransferCompletes;
+  /// FromHostResult::aliasing says which.
+  kImmutableZeroCopy = 2,
+  /// As kImmutableZeroCopy, and the buffer's users may write the memory.
+  kMutableZeroCopy = 3,
+};
+
+/// Whether a buffer uses the memory that it was made from.
+enum class Aliasing : std::uint8_t {
+  /// It has its own.
+  kCopied = 0,
+  /// Its memory is the host's.
+  kAliased = 1,
+};
+
+/// How an array comes from the host; the default is a dense, row-major one that is copied before the call returns.
+/// What spans and pointers name is read during the call only.
+struct FromHostOptions {
+  /// How long the host memory stays as it is.
+  HostBufferSemantics semantics = HostBufferSemantics::kImmutableOnlyDuringCall;
+  /// Bytes from one entry of each dimension to the next, outermost first, one for each; none: dense, row-major.
+  std::optional<Span<const std::int64_t>> byte_strides;
+  /// In which order the elements stand on the device; null: row-major.
+  const Layout* device_layout = nullptr;
+  /// How the memory on the device is asked for, and what it is for. Not used if nothing is allocated.
+  AllocOptions alloc;
+};
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_HOST_BUFFER_H_

@@ -1,0 +1,171 @@
+//! `purlin/buffer_holds.h`: each is a box.
+//!
+//! In the safety sections, "alive" means that C++ has the object for the length of the call, and "owned" that it gives it up.
+
+use std::ffi::c_char;
+use std::ptr;
+
+use purlin::event::abi::EventHeader;
+use purlin::status::StatusRep;
+use purlin::{DonationHold, Event, ExternalReference, RawBuffer, StatusOr, UsageHold};
+
+use crate::buffer::BufferRep;
+use crate::cancel::label;
+use crate::handle::share;
+use crate::panic::guard;
+use crate::raw_buffer::RawBufferRep;
+use crate::status::Location;
+
+/// What a `purlin::UsageHold` points to.
+pub struct UsageHoldRep(UsageHold);
+/// What a `purlin::ExternalReference` points to.
+pub struct ExternalReferenceRep(ExternalReference);
+/// What a `purlin::DonationHold` points to.
+pub struct DonationHoldRep(DonationHold);
+
+fn give<T>(made: StatusOr<T>, error: &mut *const StatusRep) -> *mut T {
+    match made {
+        Ok(hold) => Box::into_raw(Box::new(hold)),
+        Err(status) => {
+            *error = status.into_raw();
+            ptr::null_mut()
+        }
+    }
+}
+
+fn memory(memory: &RawBuffer) -> *const RawBufferRep {
+    share(RawBufferRep(memory.clone()))
+}
+
+/// A hold, C++'s, or null and an error.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_buffer_usage_hold(
+    buffer: &BufferRep,
+    waits: bool,
+    error: &mut *const StatusRep,
+) -> *mut UsageHoldRep {
+    let made = guard(|| if waits { buffer.0.usage_hold() } else { buffer.0.try_usage_hold() });
+    give(made.map(UsageHoldRep), error)
+}
+
+/// The memory, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_usage_hold_memory(hold: &UsageHoldRep) -> *const RawBufferRep {
+    memory(hold.0.memory())
+}
+
+/// The event, with one reference, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_usage_hold_ready_event(hold: &UsageHoldRep) -> *mut EventHeader {
+    hold.0.ready_event().into_raw()
+}
+
+/// Ends the hold.
+///
+/// # Safety
+/// `hold` is owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_usage_hold_release(hold: *mut UsageHoldRep) {
+    // SAFETY: owned.
+    drop(unsafe { Box::from_raw(hold) });
+}
+
+/// Ends the hold, when `event` is terminal.
+///
+/// # Safety
+/// `hold` is owned; `event` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_usage_hold_release_after(hold: *mut UsageHoldRep, event: *mut EventHeader) {
+    // SAFETY: owned, and null or alive.
+    let (hold, event) = unsafe { (Box::from_raw(hold), Event::from_borrowed_raw(event)) };
+    hold.0.release_after(event);
+}
+
+/// A reference, C++'s, or null and an error.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_buffer_external_reference(
+    buffer: &BufferRep,
+    error: &mut *const StatusRep,
+) -> *mut ExternalReferenceRep {
+    give(guard(|| buffer.0.external_reference()).map(ExternalReferenceRep), error)
+}
+
+/// The memory, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_external_reference_memory(reference: &ExternalReferenceRep) -> *const RawBufferRep {
+    memory(reference.0.memory())
+}
+
+/// The event, with one reference, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_external_reference_ready_event(reference: &ExternalReferenceRep) -> *mut EventHeader {
+    reference.0.ready_event().into_raw()
+}
+
+/// Lets the memory go.
+///
+/// # Safety
+/// `reference` is owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_external_reference_release(reference: *mut ExternalReferenceRep) {
+    // SAFETY: owned.
+    drop(unsafe { Box::from_raw(reference) });
+}
+
+/// A hold, C++'s, or null and an error.
+///
+/// # Safety
+/// `by` is static and ends with a NUL; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_donate(
+    buffer: &BufferRep,
+    by: *const c_char,
+    waits: bool,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *mut DonationHoldRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (by, place) = unsafe { (label(by), location.get()) };
+        if waits { buffer.0.donate_at(by, place) } else { buffer.0.try_donate_at(by, place) }
+    });
+    give(made.map(DonationHoldRep), error)
+}
+
+/// The memory, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_donation_hold_memory(hold: &DonationHoldRep) -> *const RawBufferRep {
+    memory(hold.0.memory())
+}
+
+/// The event, with one reference, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_donation_hold_ready_event(hold: &DonationHoldRep) -> *mut EventHeader {
+    hold.0.ready_event().into_raw()
+}
+
+/// The event, with one reference, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_donation_hold_free_event(hold: &DonationHoldRep) -> *mut EventHeader {
+    hold.0.free_event().into_raw()
+}
+
+/// The memory, C++'s; the buffer is gone.
+///
+/// # Safety
+/// `hold` is owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_donation_hold_confirm(hold: *mut DonationHoldRep) -> *const RawBufferRep {
+    // SAFETY: owned.
+    share(RawBufferRep(unsafe { Box::from_raw(hold) }.0.confirm()))
+}
+
+/// Gives the buffer back.
+///
+/// # Safety
+/// `hold` is owned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_donation_hold_release(hold: *mut DonationHoldRep) {
+    // SAFETY: owned.
+    drop(unsafe { Box::from_raw(hold) });
+}

@@ -1,0 +1,106 @@
+//! `purlin/buffer_promise.h`: arrays that somebody provides later.
+//!
+//! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that the
+//! call runs gives it up: nothing of it is touched after the first waiter may have run.
+
+use purlin::status::StatusRep;
+use purlin::{Buffer, BufferPromise, Status};
+
+use crate::buffer::BufferRep;
+use crate::device::MemorySpaceRep;
+use crate::handle::share;
+use crate::layout::RawLayout;
+use crate::panic::guard;
+use crate::shape::RawShape;
+use crate::status::Location;
+
+/// What a `purlin::BufferPromise` points to: a box. Empty once the promise has been kept.
+pub struct BufferPromiseRep(Option<BufferPromise>);
+
+impl BufferPromiseRep {
+    /// # Errors
+    /// `FailedPrecondition`: there is none any more.
+    ///
+    /// # Safety
+    /// `promise` is null or alive.
+    unsafe fn take(promise: *mut Self) -> Result<BufferPromise, Status> {
+        // SAFETY: the caller's promise.
+        let left = unsafe { promise.as_mut() }.and_then(|rep| rep.0.take());
+        left.ok_or_else(|| Status::failed_precondition("this promise of a buffer has been kept already, or moved from"))
+    }
+}
+
+fn give(result: Result<(), Status>) -> *const StatusRep {
+    result.err().unwrap_or_default().into_raw()
+}
+
+/// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is written.
+///
+/// # Safety
+/// The structs are what they say; the outputs are the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_create_channel(
+    shape: &RawShape,
+    layout: *const RawLayout,
+    space: &MemorySpaceRep,
+    location: Location,
+    buffer: &mut *const BufferRep,
+    promise: &mut *mut BufferPromiseRep,
+) -> *const StatusRep {
+    give(guard(|| {
+        // SAFETY: the caller's promises.
+        let (shape, layout, place) = unsafe { (shape.get()?, RawLayout::get(layout)?, location.get()) };
+        let (made, owed) = Buffer::channel_at(&shape, layout.as_ref(), &space.0, place)?;
+        *buffer = share(BufferRep(made));
+        *promise = Box::into_raw(Box::new(BufferPromiseRep(Some(owed))));
+        Ok(())
+    }))
+}
+
+/// The buffer gets `source`. Null, or an error, C++'s; then the promise stays.
+///
+/// # Safety
+/// `promise` is null or alive; `source` is alive; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_promise_fulfil(
+    promise: *mut BufferPromiseRep,
+    source: *const BufferRep,
+    location: Location,
+) -> *const StatusRep {
+    give(guard(|| {
+        // SAFETY: the caller's promises. A reference of our own, because a waiter may give C++'s up.
+        let (owed, source, place) = unsafe { (BufferPromiseRep::take(promise)?, (*source).0.clone(), location.get()) };
+        owed.fulfil_at(&source, place).map_err(|(status, owed)| {
+            // SAFETY: alive: it was taken from, and a refusal runs no waiter.
+            unsafe { (*promise).0 = Some(owed) };
+            status
+        })
+    }))
+}
+
+/// The buffer has failed. Null, or an error, C++'s.
+///
+/// # Safety
+/// `promise` is null or alive; `status` is null or owned by the caller, who gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_promise_fail(
+    promise: *mut BufferPromiseRep,
+    status: *const StatusRep,
+) -> *const StatusRep {
+    give(guard(|| {
+        // SAFETY: the caller's promises.
+        let (status, owed) = unsafe { (Status::from_raw(status), BufferPromiseRep::take(promise)) };
+        owed?.fail(status);
+        Ok(())
+    }))
+}
+
+/// Gives the promise up; the buffer fails, if it was not kept.
+///
+/// # Safety
+/// The caller owns the promise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_promise_release(promise: *mut BufferPromiseRep) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(promise) });
+}

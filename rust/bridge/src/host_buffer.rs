@@ -1,0 +1,122 @@
+//! `purlin/host_buffer.h`: arrays from the memory of the host.
+
+use std::ptr;
+
+use purlin::status::StatusRep;
+use purlin::{Aliasing, Buffer, FromHostOptions, HostArray, HostBufferSemantics, Shape, Status, StatusOr};
+
+use crate::alloc_options::RawAllocOptions;
+use crate::buffer::{BufferRep, give};
+use crate::callback::Callback;
+use crate::device::MemorySpaceRep;
+use crate::handle::elements;
+use crate::layout::RawLayout;
+use crate::panic::guard;
+use crate::shape::dtype;
+use crate::status::Location;
+
+/// An array in the memory of the host; `cpp/internal/abi_rust.h` has the same struct. Borrowed, and unchecked.
+#[repr(C)]
+pub struct RawHostArray {
+    data: *const u8,
+    dims: *const i64,
+    rank: usize,
+    byte_strides: *const i64,
+    stride_count: usize,
+    has_byte_strides: bool,
+    dtype: u8,
+}
+
+impl RawHostArray {
+    /// # Errors
+    /// `InvalidArgument`: no array.
+    ///
+    /// # Safety
+    /// `dims` points to `rank` numbers, and `byte_strides` to `stride_count`.
+    unsafe fn get(&self) -> StatusOr<HostArray> {
+        // SAFETY: the caller's promises.
+        let (dims, strides) =
+            unsafe { (elements(self.dims, self.rank), elements(self.byte_strides, self.stride_count)) };
+        HostArray::new(&Shape::new(dtype(self.dtype)?, dims)?, self.has_byte_strides.then_some(strides))
+    }
+}
+
+/// A callback that is told once, whatever happens.
+struct OnDone(Option<Callback>);
+
+impl OnDone {
+    fn tell(mut self, status: Status) {
+        if let Some(callback) = self.0.take() {
+            callback.call(status, ptr::null());
+        }
+    }
+}
+
+impl Drop for OnDone {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            Self(self.0.take()).tell(Status::internal("the transfer from host memory was given up"));
+        }
+    }
+}
+
+/// A `purlin::HostBufferSemantics`.
+pub(crate) fn semantics(number: i32) -> StatusOr<HostBufferSemantics> {
+    use HostBufferSemantics as S;
+    let all =
+        [S::ImmutableOnlyDuringCall, S::ImmutableUntilTransferCompletes, S::ImmutableZeroCopy, S::MutableZeroCopy];
+    all.into_iter()
+        .find(|semantics| *semantics as i32 == number)
+        .ok_or_else(|| Status::invalid_argument(format!("{number} is no HostBufferSemantics; they are 0 to 3")))
+}
+
+/// A new buffer, C++'s, and whether it is the host's memory; or null and an error. `on_done`, if it is not null, is taken over,
+/// and told once, of errors before this returns.
+///
+/// # Safety
+/// The structs are what they say; until `on_done` is called (without it, for as long as `semantics` says), the memory at
+/// `array.data` is what [`Buffer::from_host_array`] asks for; `on_done` is null or a callback that the caller gives up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_from_host_array(
+    array: &RawHostArray,
+    space: &MemorySpaceRep,
+    number: i32,
+    layout: *const RawLayout,
+    alloc: &RawAllocOptions,
+    on_done: *const Callback,
+    location: Location,
+    is_aliased: &mut bool,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    // SAFETY: the caller gives it up, so this is the only one.
+    let on_done = (!on_done.is_null()).then(|| OnDone(Some(unsafe { on_done.read() })));
+    let made = guard(move || {
+        let checked = (|| {
+            // SAFETY: the caller's promises.
+            let (layout, alloc) = unsafe { (RawLayout::get(layout)?, alloc.get()?) };
+            // SAFETY: the caller's promise.
+            Ok((
+                unsafe { array.get()? },
+                FromHostOptions { semantics: semantics(number)?, layout, alloc, on_done: None },
+            ))
+        })();
+        let (host, mut options) = match checked {
+            Ok(checked) => checked,
+            Err(error) => {
+                let error: Status = error;
+                if let Some(on_done) = on_done {
+                    on_done.tell(error.clone());
+                }
+                return Err(error);
+            }
+        };
+        options.on_done = on_done.map(|on_done| Box::new(move |status| on_done.tell(status)) as purlin::buffer::OnDone);
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::from_host_array_at(array.data, &host, &space.0, options, location.get()) }
+    });
+    let made = made.map(|(buffer, aliasing)| {
+        *is_aliased = aliasing == Aliasing::Aliased;
+        buffer
+    });
+    give(made, error)
+}

@@ -1,0 +1,27 @@
+//! `purlin/layout.h`.
+
+use purlin::{Layout, StatusOr};
+
+use crate::handle::elements;
+
+/// A `purlin::Layout`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, and unchecked.
+#[repr(C)]
+pub struct RawLayout {
+    minor_to_major: *const i64,
+    rank: usize,
+}
+
+impl RawLayout {
+    /// The layout that C++ points to; null: none.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no permutation.
+    ///
+    /// # Safety
+    /// `layout` is null, or points to a struct whose pointer points to `rank` numbers.
+    pub(crate) unsafe fn get(layout: *const Self) -> StatusOr<Option<Layout>> {
+        // SAFETY: the caller's promises.
+        let numbers = unsafe { layout.as_ref().map(|layout| elements(layout.minor_to_major, layout.rank)) };
+        numbers.map(Layout::new).transpose()
+    }
+}

@@ -1,0 +1,104 @@
+// What the tests of buffers share: a client of two devices, arrays of bytes, and who was told what.
+#ifndef PURLIN_TESTS_CPP_BUFFER_FIXTURE_H_
+#define PURLIN_TESTS_CPP_BUFFER_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "purlin/buffer.h"
+#include "purlin/client.h"
+
+namespace purlin {
+
+using Bytes = std::vector<std::uint8_t>;
+using Dims = std::vector<std::int64_t>;
+
+inline bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// The place of the line above the one where this is called, as messages name it.
+inline std::string LineAbove(SourceLocation here = SourceLocation::Current()) {
+  return std::string(here.file()) + ":" + std::to_string(here.line() - 1);
+}
+
+/// Collects what an on_done is told.
+class Told {
+ public:
+  /// Move-only, like a closure with a unique_ptr.
+  auto OnDone() const {
+    return [statuses = statuses_, only = std::make_unique<int>(0)](Status status) {
+      const std::lock_guard<std::mutex> lock(statuses->mutex);
+      statuses->all.push_back(std::move(status));
+      statuses->changed.notify_all();
+    };
+  }
+  std::vector<Status> all() const {
+    const std::lock_guard<std::mutex> lock(statuses_->mutex);
+    return statuses_->all;
+  }
+  /// Blocks until it was told something.
+  void Wait() const {
+    std::unique_lock<std::mutex> lock(statuses_->mutex);
+    statuses_->changed.wait(lock, [this] { return !statuses_->all.empty(); });
+  }
+  std::size_t count() const { return all().size(); }
+  /// Whether nobody can tell another any more.
+  bool IsOver() const { return statuses_.use_count() == 1; }
+
+ private:
+  struct Statuses {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<Status> all;
+  };
+  std::shared_ptr<Statuses> statuses_ = std::make_shared<Statuses>();
+};
+
+class BufferFixture : public testing::Test {
+ protected:
+  static Client MakeClient(std::string_view platform = "host") {
+    ClientOptions options;
+    options.device_count = 2;
+    options.worker_count = 2;
+    options.platform = platform;
+    return Client::Create(options).value();
+  }
+
+  Buffer Of(const Bytes& bytes, const Dims& dims) const {
+    return Buffer::FromHost(bytes.data(), bytes.size(), DType::kU8, dims, space_).value();
+  }
+  /// [[1, 2, 3], [4, 5, 6]]
+  Buffer Six() const { return Of({1, 2, 3, 4, 5, 6}, {2, 3}); }
+
+  /// The elements in row-major order.
+  static Bytes Read(const Buffer& buffer) {
+    Bytes bytes(buffer.shape().host_size_bytes().value());
+    const Status status = buffer.CopyToHost(bytes.data(), bytes.size()).Wait();
+    EXPECT_TRUE(status.ok()) << status;
+    return bytes;
+  }
+  /// The bytes on the device.
+  static Bytes ReadRaw(const Buffer& buffer) {
+    Bytes bytes(buffer.on_device_size_bytes());
+    const Status status = buffer.CopyRawToHost(bytes.data(), 0, bytes.size()).Wait();
+    EXPECT_TRUE(status.ok()) << status;
+    return bytes;
+  }
+  static void* Address(const Buffer& buffer) { return buffer.RawAlias().value().host_pointer(); }
+  std::uint64_t InUse() const { return space_.Stats().bytes_in_use; }
+
+  Client client_ = MakeClient();
+  MemorySpace space_ = client_.devices()[0].default_memory_space();
+};
+
+}  // namespace purlin
+
+#endif  // PURLIN_TESTS_CPP_BUFFER_FIXTURE_H_
