@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use cxx::CxxString;
 use purlin::backend::{Backend, NullBackend};
-use purlin::{Client, ClientOptions, Status};
+use purlin::{Client, ClientOptions, Status, StatusOr};
 use purlin_host::HostBackend;
+use purlin_sim::{SimBackend, SimOptions};
 
 use crate::device::DeviceRep;
 use crate::executor::ThreadPoolRep;
@@ -17,11 +18,14 @@ use crate::panic::guard;
 pub struct ClientRep(Arc<Client>);
 
 /// Makes a backend.
-type MakeBackend = fn() -> Arc<dyn Backend>;
+type MakeBackend = fn() -> StatusOr<Arc<dyn Backend>>;
 
 /// The backends that this library was built with, by the name that `ClientOptions::platform` gives.
-const PLATFORMS: [(&str, MakeBackend); 2] =
-    [("host", || Arc::new(HostBackend::new())), ("null", || Arc::new(NullBackend::new()))];
+const PLATFORMS: [(&str, MakeBackend); 3] = [
+    ("host", || Ok(Arc::new(HostBackend::new()))),
+    ("null", || Ok(Arc::new(NullBackend::new()))),
+    ("sim", || Ok(Arc::new(SimBackend::new(SimOptions::from_environment()?)))),
+];
 
 /// The size itself and the two counts: no version of `ClientOptions` is smaller.
 const SMALLEST_OPTIONS_BYTES: usize = 16;
@@ -94,11 +98,14 @@ fn check_struct_size(struct_size: usize) -> Result<(), Status> {
 
 fn backend(platform: &[u8]) -> Result<Arc<dyn Backend>, Status> {
     let known = PLATFORMS.iter().find(|(name, _)| name.as_bytes() == platform);
-    known.map(|(_, make)| make()).ok_or_else(|| {
+    let Some((_, make)) = known else {
         let names: Vec<String> = PLATFORMS.iter().map(|(name, _)| format!("'{name}'")).collect();
+        let (last, others) = names.split_last().expect("there are platforms");
+        let names = format!("{} and {last}", others.join(", "));
         let platform = String::from_utf8_lossy(platform);
-        Status::not_found(format!("platform '{platform}' does not exist; there are {}", names.join(" and ")))
-    })
+        return Err(Status::not_found(format!("platform '{platform}' does not exist; there are {}", names)));
+    };
+    make()
 }
 
 /// # Safety

@@ -47,6 +47,7 @@ impl DriverThread {
         if running.is_some() {
             return Ok(());
         }
+        let name = simulation.options().thread_name.clone();
         let simulation = Arc::clone(simulation);
         let drive = move || {
             let mut drive = Drive::default();
@@ -54,7 +55,7 @@ impl DriverThread {
                 simulation.step();
             }
         };
-        let started = thread::Builder::new().name("purlin-sim".to_owned()).spawn(drive);
+        let started = thread::Builder::new().name(name).spawn(drive);
         let started = started
             .map_err(|error| Status::resource_exhausted(format!("cannot start the simulator's thread: {error}")))?;
         *running = Some(started);

@@ -73,11 +73,19 @@ pub struct SimOptions {
     pub fail_on_report: bool,
     /// The most bytes that each memory space takes from the system: all of what is handed out is written to.
     pub space_bytes: usize,
+    /// What the backend's own thread is called.
+    pub thread_name: String,
 }
 
 impl Default for SimOptions {
     fn default() -> Self {
-        Self { seed: 0, streams_per_device: 4, fail_on_report: false, space_bytes: 4 << 30 }
+        Self {
+            seed: 0,
+            streams_per_device: 4,
+            fail_on_report: false,
+            space_bytes: 4 << 30,
+            thread_name: "purlin-sim".to_owned(),
+        }
     }
 }
 
