@@ -147,7 +147,7 @@ fn the_end_of_the_driver_cancels_what_is_not_over() {
     let waiting = write(&buffers[0], 1, &[gate.event()]);
     let queued = write(&buffers[1], 2, &[]);
     let running = write(&buffers[2], 3, &[]);
-    let behind = copy(&buffers[2], &buffers[3], &[running.clone()]);
+    let behind = copy(&buffers[2], &buffers[3], std::slice::from_ref(&running));
     simulated.driver.step();
     drop(buffers);
     assert_eq!(simulated.space.stats().bytes_in_use, 32);
@@ -177,7 +177,7 @@ fn failed_dependencies_are_told_by_the_least_index() {
         let gate = EventPromise::new(c"gate");
         let first = write(&simulated.allocate(8), 1, &[ours.clone(), gate.event()]);
         let second = write(&simulated.allocate(8), 1, &[gate.event(), ours.clone()]);
-        let further = write(&simulated.allocate(8), 1, &[second.clone()]);
+        let further = write(&simulated.allocate(8), 1, std::slice::from_ref(&second));
         gate.set_error(Status::aborted("upstream"));
         assert!(!first.is_ready() && !second.is_ready(), "one of their dependencies is pending");
         simulated.driver.run_until_idle();
@@ -211,7 +211,7 @@ fn the_thread_sees_a_missing_wait() {
     // Behind one copy, so that neither can be over before the other may begin, however long the calling thread is held up.
     let other = RawBuffer::allocate(&buffer.memory_space(), 8).unwrap();
     let before = write(&other, 3, &[gate.event()]);
-    let events = [1, 2].map(|byte| write(&buffer, byte, &[before.clone()]));
+    let events = [1, 2].map(|byte| write(&buffer, byte, std::slice::from_ref(&before)));
     gate.set_ready();
     for event in events {
         event.wait().unwrap();
