@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cpp/internal/abi_rust.h"
-#include "purlin/internal/guard.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -18,7 +17,7 @@ void Append(void* text, const char* data, std::size_t size_bytes) {
 }
 
 void Tell(void* sink, const char* data, std::size_t size_bytes) {
-  internal::Guarded("Watchdog sink", [&] { (*static_cast<Sink*>(sink))(std::string_view(data, size_bytes)); });
+  (*static_cast<Sink*>(sink))(std::string_view(data, size_bytes));
 }
 
 void Destroy(void* sink) { delete static_cast<Sink*>(sink); }
@@ -31,7 +30,7 @@ std::string DumpStalls(std::chrono::nanoseconds older_than) {
   return text;
 }
 
-StatusOr<Watchdog> Watchdog::Start(WatchdogOptions options) {
+StatusOr<Watchdog> Watchdog::StartGuarded(WatchdogOptions options) {
   auto sink = options.sink ? std::make_unique<Sink>(std::move(options.sink)) : nullptr;
   const internal::StatusRep* error = nullptr;
   internal::WatchdogRep* rep =

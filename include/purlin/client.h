@@ -39,7 +39,11 @@ struct ClientOptions {
   int device_count = 1;
   /// Threads of the client's runner, 1..4096; 0 takes what the machine allows (see ThreadPoolOptions).
   int worker_count = 0;
-  /// "host": real memory of this machine. "null": keeps books but holds no bytes; for tests and for cloning.
+  /// "host": real memory of this machine. "null": keeps books but holds no bytes; for tests and for cloning. "sim": as
+  /// devices with streams, on a simulated clock, for tests: copies run late and, where no event orders them, in an
+  /// order that the environment variable PURLIN_SIM_SEED (a number, else 0) decides; copies that touch the same bytes
+  /// without an event between them, or bring unwritten memory to the host, fail with kFailedPrecondition and name both
+  /// places.
   std::string_view platform = "host";
   /// The most bytes that each memory space takes from the system; 0: no limit. What is kept for later counts, and so
   /// does rounding (to 64 bytes, more for small allocations), so a space may be full a little earlier.
@@ -60,10 +64,10 @@ struct ClientOptions {
 /// the last reference drains the runner (see ThreadPoolAsyncWorkRunner::Shutdown).
 class Client final {
  public:
-  /// kInvalidArgument, naming the value: a device or worker count out of range, a struct_size that no version has, or a
-  /// host_memory_allocator for another platform. kNotFound, naming the platforms that exist: an unknown platform.
-  /// kResourceExhausted: threads could not be started. Call it as Create(options): the parameter `Mode` keeps
-  /// translation units with and without exceptions apart.
+  /// kInvalidArgument, naming the value: a device or worker count out of range, a struct_size that no version has, a
+  /// host_memory_allocator for another platform, or a PURLIN_SIM_SEED that is no number. kNotFound, naming the
+  /// platforms that exist: an unknown platform. kResourceExhausted: threads could not be started. Call it as
+  /// Create(options): the parameter `Mode` keeps translation units with and without exceptions apart.
   template <typename Mode = internal::WithExceptions>
   static StatusOr<Client> Create(const ClientOptions& options = ClientOptions()) {
     return CreateGuarded(options, internal::GuardedMemoryCalls<Mode>());

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "purlin/export.h"
+#include "purlin/internal/guard.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
 
@@ -58,8 +59,17 @@ struct WatchdogOptions {
 class [[nodiscard]] Watchdog final {
  public:
   /// Starts the thread. kInvalidArgument: `older_than` is less than 10 ms. kResourceExhausted: the system refused the
-  /// thread.
-  PURLIN_API static StatusOr<Watchdog> Start(WatchdogOptions options);
+  /// thread. The parameter is not for users: it keeps code with and without exceptions apart.
+  template <typename Mode = internal::WithExceptions>
+  static StatusOr<Watchdog> Start(WatchdogOptions options) {
+    if (options.sink) {
+      // Here, where the user's code is compiled: the library knows no exceptions.
+      options.sink = [sink = std::move(options.sink)](std::string_view report) {
+        static_cast<void>(internal::GuardedOk("Watchdog sink", [&] { sink(report); }, Mode()));
+      };
+    }
+    return StartGuarded(std::move(options));
+  }
 
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -75,6 +85,7 @@ class [[nodiscard]] Watchdog final {
   PURLIN_API ~Watchdog();
 
  private:
+  PURLIN_API static StatusOr<Watchdog> StartGuarded(WatchdogOptions options);
   explicit Watchdog(internal::WatchdogRep* rep) noexcept : rep_(rep) {}
   internal::WatchdogRep* rep_;
 };

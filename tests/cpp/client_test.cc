@@ -38,7 +38,7 @@ TEST(ClientTest, DefaultIsOneHostDevice) {
 }
 
 TEST(ClientTest, HasDevicesAndWorkersAsAsked) {
-  for (const std::string_view platform : {"host", "null"}) {
+  for (const std::string_view platform : {"host", "null", "sim"}) {
     const StatusOr<Client> client = Client::Create(Options(3, 2, platform));
     ASSERT_TRUE(client.ok()) << client.status();
     EXPECT_EQ(client->platform_name(), platform);
@@ -66,7 +66,7 @@ TEST(ClientTest, AnUnknownPlatformIsNotFoundAndTheOthersAreNamed) {
   for (const std::string_view platform : {"tpu", "", "HOST", "host\xff"}) {
     const Status status = Client::Create(Options(1, 1, platform)).status();
     EXPECT_TRUE(IsNotFound(status)) << status;
-    EXPECT_TRUE(Contains(status.message(), "'host' and 'null'")) << status;
+    EXPECT_TRUE(Contains(status.message(), "'host', 'null' and 'sim'")) << status;
   }
   EXPECT_TRUE(Contains(Client::Create(Options(1, 1, "tpu")).status().message(), "'tpu'"));
 }

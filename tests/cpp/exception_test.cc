@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "purlin/inline_executor.h"
 #include "purlin/semaphore.h"
 #include "purlin/serial_queue.h"
+#include "purlin/stall.h"
 #include "purlin/user_context.h"
 
 #if !defined(__cpp_exceptions)
@@ -240,6 +243,20 @@ TEST(ExceptionTest, FromAnExecutorOfTheUsersIsAnErrorAndTheTaskIsDestroyed) {
   EXPECT_EQ(text, "purlin: exception in Executor::Execute: executor boom\n");
   EXPECT_TRUE(IsInternal(owed.error())) << owed.error();
   EXPECT_FALSE(queue.HasBacklog());
+}
+
+TEST(ExceptionTest, FromASinkOfAWatchdogIsReportedAndItGoesOn) {
+  WatchdogOptions options;
+  options.older_than = std::chrono::milliseconds(20);
+  options.action = WatchdogAction::kPoison;
+  options.sink = [](std::string_view) { throw std::runtime_error("sink boom"); };
+  EventPromise promise("stuck");
+  const std::string text = StderrOf([&] {
+    const StatusOr<Watchdog> watchdog = Watchdog::Start(std::move(options));
+    ASSERT_TRUE(watchdog.ok()) << watchdog.status();
+    EXPECT_TRUE(IsDeadlineExceeded(promise.event().Wait()));
+  });
+  EXPECT_NE(text.find("purlin: exception in Watchdog sink: sink boom\n"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ use purlin::backend::{Backend, NullBackend};
 use purlin::status::StatusRep;
 use purlin::{Client, ClientOptions, Status};
 use purlin_host::HostBackend;
+use purlin_sim::{SimBackend, SimOptions};
 
 use crate::device::DeviceRep;
 use crate::executor::ThreadPoolRep;
@@ -105,16 +106,19 @@ pub unsafe extern "C" fn purlin_client_create(
     })
 }
 
+/// The backend of that platform, on `allocator` if there is one.
 fn backend(platform: &[u8], allocator: Option<ForeignAllocator>) -> Result<Arc<dyn Backend>, Status> {
     match (platform, allocator) {
         (b"host", None) => Ok(Arc::new(HostBackend::new())),
         (b"host", Some(allocator)) => Ok(Arc::new(HostBackend::with_source(Arc::new(allocator)))),
         (b"null", None) => Ok(Arc::new(NullBackend::new())),
-        (b"null", Some(_)) => Err(Status::invalid_argument(
-            "ClientOptions::host_memory_allocator is set; it serves platform 'host', not 'null'",
-        )),
+        (b"sim", None) => Ok(Arc::new(SimBackend::new(SimOptions::from_environment()?))),
+        (b"null" | b"sim", Some(_)) => Err(Status::invalid_argument(format!(
+            "ClientOptions::host_memory_allocator is set; it serves platform 'host', not '{}'",
+            String::from_utf8_lossy(platform)
+        ))),
         _ => Err(Status::not_found(format!(
-            "platform '{}' does not exist; there are 'host' and 'null'",
+            "platform '{}' does not exist; there are 'host', 'null' and 'sim'",
             String::from_utf8_lossy(platform)
         ))),
     }

@@ -137,7 +137,9 @@ pub(crate) fn copies_into_one_anothers_sources_end(fixture: &Fixture) {
         let buffers = [six(fixture), six(fixture)];
         on_threads(2, |index| {
             // One of them wins, or both, one after the other; none waits for ever.
-            let _ = buffers[index].copy_into(&buffers[1 - index]);
+            if let Ok(copy) = buffers[index].copy_into(&buffers[1 - index]) {
+                assert_eq!(copy.ready_event().wait(), Ok(()));
+            }
         });
     }
 }

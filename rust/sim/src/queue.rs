@@ -1,0 +1,395 @@
+//! The copies that are not over: what each waits for, the streams, and what happens next.
+//!
+//! States of a copy: *waiting* for events of others (and for copies that wait so themselves); then *armed*, on a stream, behind
+//! what was armed there before; *running*, from one moment of the simulated clock to another; gone. Or *doomed*: an event that
+//! it waited for has failed, and it only waits for the rest of them, to say which error counts.
+//!
+//! A copy is armed after the copies that it waits for, so streams, which are first in, first out, cannot wait for each other in a
+//! circle. And whatever leads from one copy's end to another's arming by way of strangers' events (joins, tasks, promises) has
+//! happened when the other is armed. So of two armed copies, one is ordered before the other only if a path of events of the
+//! backend's own leads there; that is what the detector looks for. A wait that it does not see is never taken for a missing one;
+//! a missing wait is not seen if the first copy happened to be over.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use purlin::backend::PromisedCopy;
+use purlin::{Event, Status};
+
+use crate::SimOptions;
+use crate::bytes::Ends;
+use crate::chance::Chance;
+use crate::detector::Detector;
+use crate::report::Party;
+
+/// A copy's number.
+pub(crate) type Number = u64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    /// On a stream of `(device, stream)`.
+    Armed((usize, u64)),
+    Running {
+        stream: (usize, u64),
+        end_ns: u64,
+    },
+    Doomed,
+}
+
+/// A copy that is not over.
+pub(crate) struct Queued {
+    pub(crate) promised: PromisedCopy,
+    /// What `promised` owes, to be asked who waits.
+    event: Event,
+    stage: Stage,
+    /// The copies of ours that it waits for.
+    waits_for: Vec<Number>,
+    /// The copies that wait for it, and the place of its event among their dependencies.
+    dependents: Vec<(Number, usize)>,
+    /// Events of others that are pending, and one while we still attach to them.
+    foreign_left: usize,
+    /// Of `waits_for`: neither armed nor doomed.
+    unarmed_left: usize,
+    /// Of `waits_for`: not over.
+    unfinished_left: usize,
+    /// The failed dependency with the least index.
+    failed: Option<(usize, Status)>,
+    /// What the detector says against it.
+    objection: Option<String>,
+    asked_ns: u64,
+    /// When it could have begun, were its stream free.
+    ready_ns: u64,
+    /// Its bytes are being touched, outside the lock.
+    busy: bool,
+    /// Its caller does nothing else meanwhile.
+    caller_waits: bool,
+}
+
+impl Queued {
+    pub(crate) fn party(&self, number: Number, writes: bool) -> Party {
+        Party::Copy { number, what: format!("{:?}", self.promised.operation()), writes, asked_ns: self.asked_ns }
+    }
+
+    /// Where its bytes are; known once it is armed.
+    pub(crate) fn ends(&self) -> Option<Ends> {
+        matches!(self.stage, Stage::Armed(_) | Stage::Running { .. }).then(|| Ends::of(self.promised.operation()))
+    }
+
+    fn note_failure(&mut self, index: usize, error: Status) {
+        if self.failed.as_ref().is_none_or(|(least, _)| index < *least) {
+            self.failed = Some((index, error));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Stream {
+    queue: VecDeque<Number>,
+    free_ns: u64,
+}
+
+/// What the driver has to do next, outside the lock.
+pub(crate) enum Step {
+    /// The copy runs from now on; its destination is to be spoiled.
+    Begin(Number, Ends),
+    /// Its bytes are to be moved; then it is over.
+    End(Number, Ends),
+    /// It is over without having run.
+    Fail(Box<Queued>, Status),
+}
+
+/// See the module.
+pub(crate) struct Queue {
+    chance: Chance,
+    streams_per_device: u64,
+    fail_on_report: bool,
+    pub(crate) closed: bool,
+    pub(crate) now_ns: u64,
+    next_number: Number,
+    copies: BTreeMap<Number, Queued>,
+    by_event: HashMap<usize, Number>,
+    streams: BTreeMap<(usize, u64), Stream>,
+    /// Doomed, and nothing is left to wait for.
+    failing: VecDeque<Number>,
+    pub(crate) detector: Detector,
+}
+
+impl Queue {
+    pub(crate) fn new(options: &SimOptions) -> Self {
+        Self {
+            chance: Chance(options.seed),
+            streams_per_device: options.streams_per_device.max(1) as u64,
+            fail_on_report: options.fail_on_report,
+            closed: false,
+            now_ns: 0,
+            next_number: 0,
+            copies: BTreeMap::new(),
+            by_event: HashMap::new(),
+            streams: BTreeMap::new(),
+            failing: VecDeque::new(),
+            detector: Detector::default(),
+        }
+    }
+
+    /// A copy behind `dependencies`: its number, and those of them that are pending and not ours, which
+    /// [`arrived`](Self::arrived) is to be told of; and once more when all of them are attached to.
+    pub(crate) fn add(
+        &mut self,
+        event: Event,
+        promised: PromisedCopy,
+        dependencies: &[Event],
+        caller_waits: bool,
+    ) -> (Number, Vec<(usize, Event)>) {
+        let number = self.next_number;
+        self.next_number += 1;
+        let mut copy = Queued {
+            promised,
+            event,
+            stage: Stage::Waiting,
+            waits_for: Vec::new(),
+            dependents: Vec::new(),
+            foreign_left: 1,
+            unarmed_left: 0,
+            unfinished_left: 0,
+            failed: None,
+            objection: None,
+            asked_ns: self.now_ns,
+            ready_ns: self.now_ns,
+            busy: false,
+            caller_waits,
+        };
+        let mut foreign = Vec::new();
+        for (index, dependency) in dependencies.iter().enumerate() {
+            if dependency.is_ready() {
+                let error = dependency.error();
+                if !error.ok() {
+                    copy.note_failure(index, error);
+                }
+                continue;
+            }
+            let ours = self.by_event.get(&dependency.as_raw().addr());
+            match ours.and_then(|before| Some((*before, self.copies.get_mut(before)?))) {
+                Some((before, earlier)) => {
+                    earlier.dependents.push((number, index));
+                    copy.waits_for.push(before);
+                    copy.unfinished_left += 1;
+                    copy.unarmed_left += usize::from(earlier.stage == Stage::Waiting);
+                }
+                None => foreign.push((index, dependency.clone())),
+            }
+        }
+        copy.foreign_left += foreign.len();
+        self.by_event.insert(copy.event.as_raw().addr(), number);
+        self.copies.insert(number, copy);
+        (number, foreign)
+    }
+
+    /// An event that `number` waits for is terminal, with the error of the dependency `index` if it has failed.
+    pub(crate) fn arrived(&mut self, number: Number, failure: Option<(usize, Status)>) {
+        let Some(copy) = self.copies.get_mut(&number) else { return };
+        if let Some((index, error)) = failure {
+            copy.note_failure(index, error);
+        }
+        copy.foreign_left -= 1;
+        if copy.foreign_left == 0 && copy.unarmed_left == 0 {
+            self.arm(number);
+        }
+    }
+
+    /// Arms `number`, and the copies that only waited for that.
+    fn arm(&mut self, number: Number) {
+        let mut ready = BTreeSet::from([number]);
+        while let Some(number) = ready.pop_first() {
+            self.arm_one(number);
+            let dependents = self.copies.get(&number).map(|copy| copy.dependents.clone()).unwrap_or_default();
+            for (dependent, _) in dependents {
+                let Some(copy) = self.copies.get_mut(&dependent) else { continue };
+                copy.unarmed_left -= 1;
+                if copy.unarmed_left == 0 && copy.foreign_left == 0 {
+                    ready.insert(dependent);
+                }
+            }
+        }
+    }
+
+    fn arm_one(&mut self, number: Number) {
+        let Some(copy) = self.copies.get_mut(&number) else { return };
+        copy.ready_ns = self.now_ns;
+        if copy.failed.is_some() {
+            copy.stage = Stage::Doomed;
+            if copy.unfinished_left == 0 {
+                self.failing.push_back(number);
+            }
+            return;
+        }
+        let ends = Ends::of(copy.promised.operation());
+        let stream = (ends.device, self.chance.stream(number, self.streams_per_device));
+        copy.stage = Stage::Armed(stream);
+        self.streams.entry(stream).or_default().queue.push_back(number);
+        self.compare(number, &ends);
+    }
+
+    /// Reports the armed copies that touch what `number` touches, and that no event orders.
+    fn compare(&mut self, number: Number, ends: &Ends) {
+        let mut objection = None;
+        for (&other_number, other) in &self.copies {
+            let Some(other_ends) = (other_number != number).then(|| other.ends()).flatten() else { continue };
+            let Some(clash) = ends.clash(&other_ends) else { continue };
+            if self.is_ordered(number, other_number) {
+                continue;
+            }
+            let later = self.copies[&number].party(number, clash.writes);
+            let earlier = other.party(other_number, clash.other_writes);
+            let text = self.detector.unordered(clash, later, earlier, self.now_ns);
+            objection.get_or_insert(text);
+        }
+        if let Some(copy) = self.copies.get_mut(&number) {
+            copy.objection = objection;
+        }
+    }
+
+    /// Whether a path of our events leads from one to the other. A copy waits for earlier ones only.
+    fn is_ordered(&self, one: Number, another: Number) -> bool {
+        let (earlier, later) = (one.min(another), one.max(another));
+        let mut seen = BTreeSet::from([later]);
+        let mut open = vec![later];
+        while let Some(number) = open.pop() {
+            for &before in self.copies.get(&number).map_or(&[][..], |copy| &copy.waits_for) {
+                if before == earlier {
+                    return true;
+                }
+                if before > earlier && seen.insert(before) {
+                    open.push(before);
+                }
+            }
+        }
+        false
+    }
+
+    /// True if [`next`](Self::next) has something to do.
+    pub(crate) fn can_step(&self) -> bool {
+        self.soonest().is_some()
+    }
+
+    /// The copy at which something happens next, and when; of several at the same time, the one with the least number.
+    fn soonest(&self) -> Option<(u64, Number)> {
+        let failing = self.failing.front().map(|&number| (self.now_ns, number));
+        let heads = self.streams.values().filter_map(|stream| {
+            let &number = stream.queue.front()?;
+            let copy = &self.copies[&number];
+            let at_ns = match copy.stage {
+                _ if copy.busy || copy.unfinished_left > 0 => return None,
+                Stage::Running { end_ns, .. } => end_ns,
+                _ if copy.failed.is_some() => copy.ready_ns,
+                _ => copy.ready_ns.max(stream.free_ns) + self.chance.latency_ns(number),
+            };
+            Some((at_ns, number))
+        });
+        failing.into_iter().chain(heads).min()
+    }
+
+    /// What happens next; the clock is there then.
+    pub(crate) fn next(&mut self) -> Option<Step> {
+        let (at_ns, number) = self.soonest()?;
+        self.now_ns = self.now_ns.max(at_ns);
+        let copy = self.copies.get_mut(&number)?;
+        if let Some((_, error)) = copy.failed.take() {
+            return self.fail(number, error);
+        }
+        let ends = Ends::of(copy.promised.operation());
+        match copy.stage {
+            Stage::Running { .. } => {
+                copy.busy = true;
+                Some(Step::End(number, ends))
+            }
+            Stage::Armed(stream) => {
+                let what = copy.party(number, false);
+                let found = self.detector.begins(&ends, what, self.now_ns);
+                let copy = self.copies.get_mut(&number)?;
+                if let (true, Some(text)) = (self.fail_on_report, copy.objection.take().or(found)) {
+                    return self.fail(number, Status::failed_precondition(text));
+                }
+                let end_ns = self.now_ns + self.chance.duration_ns(number, ends.from().size_bytes());
+                copy.stage = Stage::Running { stream, end_ns };
+                copy.busy = true;
+                Some(Step::Begin(number, ends))
+            }
+            Stage::Waiting | Stage::Doomed => {
+                unreachable!("such a copy is on no stream, and a doomed one has an error")
+            }
+        }
+    }
+
+    fn fail(&mut self, number: Number, error: Status) -> Option<Step> {
+        let copy = self.remove(number, Some(&error))?;
+        Some(Step::Fail(Box::new(copy), error))
+    }
+
+    /// The destination was spoiled.
+    pub(crate) fn begun(&mut self, number: Number) {
+        if let Some(copy) = self.copies.get_mut(&number) {
+            copy.busy = false;
+        }
+    }
+
+    /// The bytes were moved. The copy, to be completed outside the lock.
+    pub(crate) fn ended(&mut self, number: Number, ends: &Ends) -> Option<Queued> {
+        self.detector.copied(ends);
+        self.remove(number, None)
+    }
+
+    /// Takes a copy out, and tells those that wait for it.
+    fn remove(&mut self, number: Number, error: Option<&Status>) -> Option<Queued> {
+        let copy = self.copies.remove(&number)?;
+        self.by_event.remove(&copy.event.as_raw().addr());
+        match copy.stage {
+            Stage::Armed(stream) | Stage::Running { stream, .. } => {
+                let stream = self.streams.entry(stream).or_default();
+                stream.queue.retain(|&queued| queued != number);
+                stream.free_ns = self.now_ns;
+            }
+            Stage::Doomed => self.failing.retain(|&queued| queued != number),
+            Stage::Waiting => {}
+        }
+        for &(dependent, index) in &copy.dependents {
+            let Some(waiting) = self.copies.get_mut(&dependent) else { continue };
+            waiting.unfinished_left -= 1;
+            waiting.ready_ns = self.now_ns;
+            if let Some(error) = error {
+                waiting.note_failure(index, error.clone());
+            }
+            if waiting.stage == Stage::Doomed && waiting.unfinished_left == 0 {
+                self.failing.push_back(dependent);
+            }
+        }
+        Some(copy)
+    }
+
+    /// Nothing comes after this: what can be cancelled, in order. A copy whose bytes are being touched is left to who does.
+    pub(crate) fn close(&mut self) -> Vec<Queued> {
+        self.closed = true;
+        let numbers: Vec<Number> =
+            self.copies.iter().filter(|(_, copy)| !copy.busy).map(|(&number, _)| number).collect();
+        numbers.into_iter().filter_map(|number| self.remove(number, None)).collect()
+    }
+
+    /// A copy that could go on, and for whose event somebody waits.
+    pub(crate) fn demanded(&self) -> Option<Number> {
+        let is_wanted = |copy: &Queued| copy.stage != Stage::Waiting && (copy.caller_waits || copy.event.has_waiters());
+        self.copies.iter().find(|(_, copy)| is_wanted(copy)).map(|(&number, _)| number)
+    }
+
+    pub(crate) fn is_over(&self, number: Number) -> bool {
+        !self.copies.contains_key(&number)
+    }
+
+    /// How many copies are not over.
+    pub(crate) fn len(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// The armed copies, with where their bytes are.
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = (Number, &Queued, Ends)> {
+        self.copies.iter().filter_map(|(&number, copy)| Some((number, copy, copy.ends()?)))
+    }
+}

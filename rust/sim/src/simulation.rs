@@ -1,0 +1,203 @@
+//! The simulation: the queue behind its one lock, and everything that must happen outside that lock.
+//!
+//! Any thread asks for copies; whoever drives (a thread of the backend's, a test, or several at once) takes one step after the
+//! other. Under the lock only books are kept: bytes are moved, copies completed and dropped outside, because that runs
+//! strangers' code, which may ask for copies.
+
+#![allow(unsafe_code, reason = "bytes are moved by address")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use purlin::backend::CopyOperation;
+use purlin::{Event, Status};
+
+use crate::SimOptions;
+use crate::locks::{Condvar, Mutex};
+use crate::queue::{Number, Queue, Queued, Step};
+use crate::report::SimReport;
+use crate::shadow::Span;
+
+/// How often the driver's thread looks whether somebody waits.
+const LOOK_EVERY: Duration = Duration::from_micros(50);
+/// After so many looks without a new copy it goes on although nobody waits.
+const PATIENCE_LOOKS: u32 = 20;
+
+/// See the module.
+pub(crate) struct Simulation {
+    options: SimOptions,
+    queue: Mutex<Queue>,
+    /// There is something new for the driver's thread.
+    changed: Condvar,
+}
+
+/// What the driver's thread remembers between two steps.
+#[derive(Default)]
+pub(crate) struct Drive {
+    /// It goes on until this copy is over.
+    wanted: Option<Number>,
+    /// Nobody asked for a while: everything is to be done.
+    draining: bool,
+}
+
+impl Simulation {
+    pub(crate) fn new(options: SimOptions) -> Arc<Self> {
+        Arc::new(Self { queue: Mutex::new(Queue::new(&options)), options, changed: Condvar::default() })
+    }
+
+    pub(crate) fn options(&self) -> &SimOptions {
+        &self.options
+    }
+
+    /// A copy after `dependencies`.
+    pub(crate) fn copy(
+        self: &Arc<Self>,
+        operation: CopyOperation,
+        dependencies: &[Event],
+        caller_waits: bool,
+    ) -> Event {
+        if dependencies.iter().all(Event::is_ready) {
+            // What is wrong from the start is told at once.
+            if let Some(failed) = dependencies.iter().find(|dependency| !dependency.error().ok()) {
+                return failed.clone();
+            }
+        }
+        let (event, promised) = operation.promise(Event::ready());
+        let mut queue = self.queue.lock();
+        if queue.closed {
+            drop(queue);
+            let cancelled = cancelled(promised.operation());
+            promised.complete(Err(cancelled));
+            return event;
+        }
+        let (number, foreign) = queue.add(event.clone(), promised, dependencies, caller_waits);
+        drop(queue);
+        for (index, dependency) in foreign {
+            let simulation = Arc::clone(self);
+            dependency.on_ready(move |status| {
+                simulation.arrived(number, (!status.ok()).then(|| (index, status.clone())));
+            });
+        }
+        // The one that stood for the loop above.
+        self.arrived(number, None);
+        event
+    }
+
+    fn arrived(&self, number: Number, failure: Option<(usize, Status)>) {
+        self.queue.lock().arrived(number, failure);
+        self.changed.notify_all();
+    }
+
+    /// One thing happens: a copy begins, ends, or fails. False if nothing can.
+    pub(crate) fn step(&self) -> bool {
+        let Some(step) = self.queue.lock().next() else { return false };
+        match step {
+            Step::Begin(number, ends) => {
+                // SAFETY: the copy's dependencies have happened, and only its end, which is another step, completes it.
+                unsafe { ends.spoil() };
+                self.queue.lock().begun(number);
+            }
+            Step::End(number, ends) => {
+                // SAFETY: as above; it is completed below.
+                unsafe { ends.transfer() };
+                let copy = self.queue.lock().ended(number, &ends);
+                complete(copy, Ok(()));
+            }
+            Step::Fail(copy, error) => complete(Some(*copy), Err(error)),
+        }
+        true
+    }
+
+    /// Ends the simulation: copies that are not over, and those that are asked for later, fail with `Cancelled`.
+    pub(crate) fn close(&self) {
+        let cancelled_copies = self.queue.lock().close();
+        self.changed.notify_all();
+        for copy in cancelled_copies {
+            let error = cancelled(copy.promised.operation());
+            complete(Some(copy), Err(error));
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.queue.lock().closed
+    }
+
+    /// Blocks until it is time for a step (true) or the simulation is closed (false). A step is put off until somebody waits
+    /// for a copy, so that a missing wait has every chance to be seen, but not for ever: its caller may only look.
+    pub(crate) fn wait_for_step(&self, drive: &mut Drive) -> bool {
+        let mut queue = self.queue.lock();
+        let (mut looks, mut known) = (0, queue.len());
+        loop {
+            if queue.closed {
+                return false;
+            }
+            if !queue.can_step() {
+                drive.draining = false;
+                queue = self.changed.wait(queue);
+                continue;
+            }
+            if drive.wanted.is_some_and(|number| queue.is_over(number)) {
+                drive.wanted = None;
+            }
+            if drive.wanted.is_none() {
+                drive.wanted = queue.demanded();
+            }
+            if drive.draining || drive.wanted.is_some() {
+                return true;
+            }
+            if queue.len() != known {
+                (looks, known) = (0, queue.len());
+            }
+            if looks == PATIENCE_LOOKS {
+                drive.draining = true;
+                return true;
+            }
+            looks += 1;
+            queue = self.changed.wait_for(queue, LOOK_EVERY);
+        }
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.queue.lock().now_ns
+    }
+
+    pub(crate) fn reports(&self) -> (Vec<SimReport>, u64) {
+        let queue = self.queue.lock();
+        (queue.detector.reports().to_vec(), queue.detector.left_out())
+    }
+
+    pub(crate) fn handed_out(&self, span: Span, is_watched: bool) {
+        let mut queue = self.queue.lock();
+        let now_ns = queue.now_ns;
+        queue.detector.handed_out(span, is_watched, now_ns);
+    }
+
+    pub(crate) fn given_back(&self, span: Span) {
+        let mut queue = self.queue.lock();
+        let now_ns = queue.now_ns;
+        let in_use = queue
+            .in_use()
+            .flat_map(|(number, copy, ends)| {
+                [(ends.from(), false), (ends.to(), true)].into_iter().filter_map(move |(touched, writes)| {
+                    Some((touched.intersection(span)?, copy.party(number, writes)))
+                })
+            })
+            .collect();
+        queue.detector.given_back(span, now_ns, in_use);
+    }
+
+    pub(crate) fn unmapped(&self, span: Span) {
+        self.queue.lock().detector.unmapped(span);
+    }
+}
+
+/// Tells what became of a copy; runs strangers' code.
+fn complete(copy: Option<Queued>, result: Result<(), Status>) {
+    if let Some(copy) = copy {
+        copy.promised.complete(result);
+    }
+}
+
+fn cancelled(operation: &CopyOperation) -> Status {
+    Status::cancelled(format!("the {operation:?} was not run: the simulation has ended"))
+}

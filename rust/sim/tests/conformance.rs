@@ -1,0 +1,96 @@
+//! The simulated backend under conformance, with three seeds: whatever the order, cases pass and the detector is silent.
+
+use std::sync::Arc;
+use std::thread;
+
+use purlin::backend::{Backend, CopyOperation, CopySchedule, Memory};
+use purlin::{Event, EventPromise, Status, StatusOr, Task};
+use purlin_sim::{SimBackend, SimOptions};
+
+/// A launch of a copy: a task of the client's runner.
+struct Launch {
+    promise: EventPromise,
+    what: String,
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        // Nothing, after the task has set it.
+        self.promise.set_error(Status::cancelled(format!("the {} was not launched", self.what)));
+    }
+}
+
+/// Fails the case that it serves if the detector found something: the case's copies, and at its end the case.
+///
+/// Cases keep copies pending by keeping the client's runner busy, which streams do not care about. So copies are launched by the
+/// runner here, as they are where a thread of the host feeds a device; what the copies wait for is left to the backend.
+struct Audited(SimBackend);
+
+impl Drop for Audited {
+    fn drop(&mut self) {
+        let reports: Vec<String> = self.0.reports().iter().map(ToString::to_string).collect();
+        if !thread::panicking() {
+            assert!(reports.is_empty(), "{}", reports.join("\n"));
+        }
+    }
+}
+
+impl Backend for Audited {
+    fn platform_name(&self) -> &'static str {
+        self.0.platform_name()
+    }
+
+    fn memory_kinds(&self) -> &'static [&'static str] {
+        self.0.memory_kinds()
+    }
+
+    fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+        self.0.open_memory(device, kind)
+    }
+
+    fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
+        if schedule.caller_waits {
+            return self.0.copy(operation, schedule);
+        }
+        let launch = Launch { promise: EventPromise::new(c"launch"), what: format!("{operation:?}") };
+        let dependencies = [schedule.dependencies, &[launch.promise.event()]].concat();
+        // A refused task was dropped, and has failed the event.
+        let _ = schedule.runner.execute(Task::new(c"launch", move || _ = launch.promise.set_ready()));
+        self.0.copy(operation, &CopySchedule { dependencies: &dependencies, ..*schedule })
+    }
+}
+
+fn audited(seed: u64) -> Arc<dyn Backend> {
+    Arc::new(Audited(SimBackend::new(SimOptions { seed, fail_on_report: true, ..Default::default() })))
+}
+
+macro_rules! suite_with_seeds {
+    ($($module:ident: $seed:literal)*) => {
+        $(mod $module {
+            purlin_conformance::suite!(
+                || crate::audited($seed),
+                unsupported = [
+                    ("memory::addresses_are_aligned_to_64_bytes", "the host has no address for the memory of a device"),
+                    (
+                        "memory::addresses_of_live_allocations_do_not_overlap",
+                        "the host has no address for the memory of a device"
+                    ),
+                    (
+                        "failure::a_copy_released_after_shutdown_is_cancelled",
+                        "copies run on the device's streams, which do not end with the client's runner"
+                    ),
+                    (
+                        "lifetime::a_cancelled_copy_frees_its_ends",
+                        "copies run on the device's streams, which do not end with the client's runner"
+                    ),
+                ]
+            );
+        })*
+    };
+}
+
+suite_with_seeds! {
+    seed_1: 1
+    seed_2: 2
+    seed_3: 0x7075_726c
+}
