@@ -220,6 +220,22 @@ fn the_thread_sees_a_missing_wait() {
 }
 
 #[test]
+fn the_thread_fails_what_is_objected_to() {
+    for seed in 0..10 {
+        let backend = Arc::new(SimBackend::new(SimOptions { seed, fail_on_report: true, ..Default::default() }));
+        let client = client_of(&backend);
+        let space = client.devices()[0].default_memory_space();
+        let [buffer, other] = [(); 2].map(|()| RawBuffer::allocate(&space, 64).unwrap());
+        let gate = EventPromise::new(c"gate");
+        let before = write(&other, 3, &[gate.event()]);
+        let [first, second] = [1, 2].map(|byte| write(&buffer, byte, std::slice::from_ref(&before)));
+        gate.set_ready();
+        assert_eq!(first.wait(), Ok(()));
+        assert_eq!(second.wait().unwrap_err().code(), StatusCode::FailedPrecondition);
+    }
+}
+
+#[test]
 fn shutdown_cancels_and_ends_the_thread() {
     let backend = threaded(3);
     let client = client_of(&backend);
