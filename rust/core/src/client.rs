@@ -157,7 +157,7 @@ impl Client {
     }
 
     /// Makes `size_bytes` bytes of host memory at `address` reachable for the hardware, where that is needed (pinning,
-    /// registering); copies are faster from and to such memory. See [`DmaMapping`](crate::DmaMapping) for its end.
+    /// registering); copies are faster from and to such memory. See [`DmaMapping`] for its end.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it overlaps
