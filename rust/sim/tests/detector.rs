@@ -76,7 +76,7 @@ fn events_order_whatever_way_they_take() {
         let written = write(&buffer, 2, &[read_first]);
         // Through a copy of something else.
         let elsewhere = write(&other, 3, &[written]);
-        let (_, read_again) = read(&buffer, &[elsewhere.clone()]);
+        let (_, read_again) = read(&buffer, std::slice::from_ref(&elsewhere));
         // Through a join.
         let joined = when_all(&[read_again, elsewhere]);
         let written = write(&buffer, 4, &[joined]);
