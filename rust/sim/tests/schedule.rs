@@ -225,9 +225,10 @@ fn the_thread_fails_what_is_objected_to() {
         let backend = Arc::new(SimBackend::new(SimOptions { seed, fail_on_report: true, ..Default::default() }));
         let client = client_of(&backend);
         let space = client.devices()[0].default_memory_space();
-        let [buffer, other] = [(); 2].map(|()| RawBuffer::allocate(&space, 64).unwrap());
+        let buffer = RawBuffer::allocate(&space, 64).unwrap();
         let gate = EventPromise::new(c"gate");
-        let before = write(&other, 3, &[gate.event()]);
+        // Its memory goes with the copy, on the thread.
+        let before = write(&RawBuffer::allocate(&space, 64).unwrap(), 3, &[gate.event()]);
         let [first, second] = [1, 2].map(|byte| write(&buffer, byte, std::slice::from_ref(&before)));
         gate.set_ready();
         assert_eq!(first.wait(), Ok(()));
