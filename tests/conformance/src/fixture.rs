@@ -4,6 +4,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use purlin::backend::Backend;
 use purlin::{Client, ClientOptions, Device, MemorySpace, RawBuffer, Status, StatusCode};
@@ -85,15 +86,24 @@ impl Fixture {
         Occupied { _leave: leave }
     }
 
-    /// The end of a case: no memory is in use any more.
+    /// The end of a case: no memory is in use any more, once what the case has left in flight is over.
     pub(crate) fn finish(self) {
         for client in [&self.client, &self.other_client] {
             client.runner().shutdown().expect("a case does not run on its own runner");
             for space in client.devices().iter().flat_map(Device::memory_spaces) {
-                assert_eq!(space.stats().bytes_in_use, 0, "the case left memory behind in {space}");
+                assert!(becomes_free(&space), "the case left memory behind: {}", space.report());
             }
         }
     }
+}
+
+/// Whether `space` has no memory in use, now or soon: a backend's own threads let go of it after they have told.
+pub(crate) fn becomes_free(space: &MemorySpace) -> bool {
+    let long_enough = Instant::now() + Duration::from_secs(10);
+    while space.stats().bytes_in_use > 0 && Instant::now() < long_enough {
+        thread::yield_now();
+    }
+    space.stats().bytes_in_use == 0
 }
 
 /// Workers that are busy until this goes.

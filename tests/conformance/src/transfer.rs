@@ -9,7 +9,7 @@ use purlin::{
     Shape, Status, StatusCode, TransferSpec,
 };
 
-use crate::fixture::{Fixture, LARGE_BYTES, assert_error, on_threads, pattern};
+use crate::fixture::{Fixture, LARGE_BYTES, assert_error, becomes_free, on_threads, pattern};
 
 fn bytes_of(size_bytes: usize) -> TransferSpec {
     TransferSpec { shape: Shape::new(DType::U8, &[size_bytes as i64]).unwrap(), layout: None }
@@ -212,7 +212,8 @@ pub(crate) fn what_was_not_finished_fails_with_its_manager(fixture: &Fixture) {
     let error = buffers[1].ready_event().wait().unwrap_err();
     assert_error(&error, StatusCode::Internal, &["Async transfer object was deleted before transfers completed."]);
     drop(buffers);
-    assert_eq!(fixture.space().stats().bytes_in_use, 0);
+    // A piece may still be on its way.
+    assert!(becomes_free(&fixture.space()));
 }
 
 pub(crate) fn whole_arrays_are_packed_and_ordered(fixture: &Fixture) {

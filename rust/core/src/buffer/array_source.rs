@@ -17,7 +17,9 @@ use crate::strided::{HostArray, StridedPlan};
 /// Host memory that holds an array, checked against the layout that it is to have on the device.
 pub(crate) struct ArraySource<'a> {
     pub(super) data: *const u8,
-    array: &'a HostArray,
+    shape: Shape,
+    /// `None`: dense, row-major, whole bytes.
+    array: Option<&'a HostArray>,
     layout: Option<Box<Layout>>,
     /// The bytes on the host are those on the device.
     pub(super) is_dense: bool,
@@ -31,29 +33,41 @@ unsafe impl Send for Address {}
 
 impl<'a> ArraySource<'a> {
     pub(crate) fn new(data: *const u8, array: &'a HostArray, layout: Option<&Layout>) -> StatusOr<Self> {
-        let shape = array.shape();
-        let layout = checked_layout(shape, layout)?;
+        let shape = array.shape().clone();
+        let layout = checked_layout(&shape, layout)?;
+        Self::check_pointer(data, &shape)?;
+        let is_dense = match &layout {
+            Some(layout) => array.is_dense(layout),
+            None => array.is_row_major(),
+        };
+        let is_dense = is_dense && !shape.dtype().is_sub_byte();
+        Ok(Self { data, shape, array: Some(array), layout, is_dense })
+    }
+
+    /// A dense, row-major array whose elements are whole bytes.
+    pub(super) fn dense(data: *const u8, shape: Shape) -> StatusOr<Self> {
+        Self::check_pointer(data, &shape)?;
+        Ok(Self { data, shape, array: None, layout: None, is_dense: true })
+    }
+
+    fn check_pointer(data: *const u8, shape: &Shape) -> Result<(), Status> {
         if data.is_null() && shape.element_count() > 0 {
             return Err(Status::invalid_argument(format!(
                 "the host pointer for the {} bytes of {shape} is null",
                 shape.host_size_bytes()
             )));
         }
-        let is_dense = match &layout {
-            Some(layout) => array.is_dense(layout),
-            None => array.is_row_major(),
-        };
-        Ok(Self { data, array, layout, is_dense: is_dense && !shape.dtype().is_sub_byte() })
+        Ok(())
     }
 
     pub(super) fn shape(&self) -> &Shape {
-        self.array.shape()
+        &self.shape
     }
 
     /// The buffer of which `memory` has the bytes once `copied` has happened.
     pub(super) fn into_buffer(self, memory: RawBuffer, copied: Event) -> Buffer {
         let space = memory.memory_space();
-        Buffer::new(self.array.shape().clone(), self.layout, space, Some(memory), copied)
+        Buffer::new(self.shape, self.layout, space, Some(memory), copied)
     }
 
     /// Whether a device can use the bytes as they are.
@@ -82,7 +96,8 @@ impl<'a> ArraySource<'a> {
                 &row_major
             }
         };
-        let plan = match StridedPlan::new(self.array, layout) {
+        let array = self.array.expect("an array without a description is dense");
+        let plan = match StridedPlan::new(array, layout) {
             Ok(plan) => plan,
             Err(error) => return Event::from_error(error),
         };

@@ -105,10 +105,15 @@ impl Buffer {
                 shape.host_size_bytes()
             )));
         }
-        let array = HostArray::new(&shape, None)?;
         let options = FromHostOptions { semantics, ..Default::default() };
+        if shape.dtype().is_sub_byte() {
+            let array = HostArray::new(&shape, None)?;
+            // SAFETY: the caller's promise.
+            return Ok(unsafe { Self::from_host_array_at(data, &array, memory_space, options, place) }?.0);
+        }
+        let source = ArraySource::dense(data, shape)?;
         // SAFETY: the caller's promise.
-        Ok(unsafe { Self::from_host_array_at(data, &array, memory_space, options, place) }?.0)
+        Ok(unsafe { source.into_memory(memory_space, semantics, &options.alloc, Done(None), place) }?.0)
     }
 
     /// Copies `values` into `memory_space`, as the array of shape `dims`. Blocks for the copy.
@@ -164,19 +169,8 @@ impl Buffer {
             Ok(source) => source,
             Err(error) => return Err(done.fail(error)),
         };
-        let zero_copy =
-            matches!(semantics, HostBufferSemantics::ImmutableZeroCopy | HostBufferSemantics::MutableZeroCopy);
-        if zero_copy && source.can_be_aliased(memory_space) {
-            let mutability = match semantics {
-                HostBufferSemantics::MutableZeroCopy => Mutability::Mutable,
-                _ => Mutability::Immutable,
-            };
-            // SAFETY: the caller's promise, until `done` is told.
-            return unsafe { source.alias(memory_space, mutability, done, place) }
-                .map(|buffer| (buffer, Aliasing::Aliased));
-        }
         // SAFETY: the caller's promise.
-        unsafe { source.copy(memory_space, semantics, &alloc, done, place) }.map(|buffer| (buffer, Aliasing::Copied))
+        unsafe { source.into_memory(memory_space, semantics, &alloc, done, place) }
     }
 }
 
@@ -210,6 +204,33 @@ impl Drop for Done {
 }
 
 impl ArraySource<'_> {
+    /// Aliases or copies.
+    ///
+    /// # Safety
+    /// As [`Buffer::from_host_array`].
+    unsafe fn into_memory(
+        self,
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+        alloc: &AllocOptions,
+        done: Done,
+        place: SourceLocation,
+    ) -> StatusOr<(Buffer, Aliasing)> {
+        let mutability = match semantics {
+            HostBufferSemantics::ImmutableZeroCopy => Some(Mutability::Immutable),
+            HostBufferSemantics::MutableZeroCopy => Some(Mutability::Mutable),
+            _ => None,
+        };
+        if let Some(mutability) = mutability.filter(|_| self.can_be_aliased(memory_space)) {
+            // SAFETY: the caller's promise, until `done` is told.
+            let buffer = unsafe { self.alias(memory_space, mutability, done, place) }?;
+            return Ok((buffer, Aliasing::Aliased));
+        }
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { self.copy(memory_space, semantics, alloc, done, place) }?;
+        Ok((buffer, Aliasing::Copied))
+    }
+
     /// # Safety
     /// Until `done` is told, the memory is as [`Buffer::from_host_array`] says.
     unsafe fn alias(

@@ -40,6 +40,10 @@ impl Buffer {
                 shape.host_size_bytes()
             )));
         }
+        if self.0.layout.is_none() && !shape.dtype().is_sub_byte() && !(destination.is_null() && size_bytes > 0) {
+            // SAFETY: the caller's promise; the elements stand on the device as they are to stand on the host, first of all.
+            return unsafe { self.copy_raw_to_host(destination, 0, size_bytes) };
+        }
         match HostArray::new(shape, None) {
             // SAFETY: the caller's promise; a dense array is `size_bytes` bytes.
             Ok(array) => unsafe { self.copy_to_host_array(destination, &array) },

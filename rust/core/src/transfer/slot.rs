@@ -159,30 +159,30 @@ impl Slot {
 
     fn finish(self: &Arc<Self>, copied: &Event, on_done: Option<OnDone>) {
         if copied.is_ready() {
-            return self.end(&copied.error(), on_done);
+            return complete(self.end(&copied.error(), on_done));
         }
         let slot = Arc::clone(self);
-        copied.on_ready(move |status| slot.end(status, on_done));
+        copied.on_ready(move |status| {
+            let completed = slot.end(status, on_done);
+            // First the memory: whoever sees the buffer fail does not find it still in use by this.
+            drop(slot);
+            complete(completed);
+        });
     }
 
-    /// A piece was copied, or not.
-    fn end(&self, status: &Status, on_done: Option<OnDone>) {
+    /// A piece was copied, or not. What the buffer is completed with, if that is now.
+    fn end(&self, status: &Status, on_done: Option<OnDone>) -> Option<(EventPromise, Status)> {
         tell(on_done, status.clone());
-        let (promise, outcome) = {
-            let mut state = self.state.lock();
-            state.in_flight -= 1;
-            if !status.ok() && !matches!(state.phase, Phase::Failed(_)) {
-                state.phase = Phase::Failed(status.clone());
-                (state.promise.take(), status.clone())
-            } else if matches!(state.phase, Phase::Sealed) && state.in_flight == 0 {
-                (state.promise.take(), Status::OK)
-            } else {
-                return;
-            }
-        };
-        if let Some(promise) = promise {
-            promise.set(outcome);
+        let mut state = self.state.lock();
+        state.in_flight -= 1;
+        if !status.ok() && !matches!(state.phase, Phase::Failed(_)) {
+            state.phase = Phase::Failed(status.clone());
+            return state.promise.take().map(|promise| (promise, status.clone()));
         }
+        if matches!(state.phase, Phase::Sealed) && state.in_flight == 0 {
+            return state.promise.take().map(|promise| (promise, Status::OK));
+        }
+        None
     }
 
     pub(super) fn fail(&self, index: usize, error: Status) -> Result<(), Status> {
@@ -226,6 +226,12 @@ impl Slot {
             promise.set_error(error);
         }
         drop(buffer);
+    }
+}
+
+fn complete(completed: Option<(EventPromise, Status)>) {
+    if let Some((promise, outcome)) = completed {
+        promise.set(outcome);
     }
 }
 
