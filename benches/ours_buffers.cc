@@ -7,6 +7,8 @@
 #include "ours.h"
 #include "purlin/buffer.h"
 #include "purlin/client.h"
+#include "purlin/host_buffer.h"
+#include "purlin/shape.h"
 
 namespace {
 
@@ -27,8 +29,8 @@ void Need(const purlin::Status& status) {
 
 struct OurBuffers {
   using Buffer = purlin::Buffer;
-  static constexpr bool kZeroCopy = false;
-  static constexpr bool kUninitialised = false;
+  static constexpr bool kZeroCopy = true;
+  static constexpr bool kUninitialised = true;
   static constexpr bool kReadyEvent = true;
   static constexpr std::uint32_t kCopyKind = kOneThread;
 
@@ -54,6 +56,21 @@ struct OurBuffers {
     const std::int64_t dims[] = {static_cast<std::int64_t>(bytes / 4)};
     return Need(purlin::Buffer::FromHost(data, bytes, purlin::DType::kF32, dims,
                                          Get().spaces[static_cast<std::size_t>(device)]));
+  }
+  static Buffer ZeroCopy(const void* data, std::size_t bytes, int device) {
+    const std::int64_t dims[] = {static_cast<std::int64_t>(bytes / 4)};
+    purlin::FromHostOptions options;
+    options.semantics = purlin::HostBufferSemantics::kImmutableZeroCopy;
+    purlin::FromHostResult made =
+        Need(purlin::Buffer::FromHost(data, purlin::DType::kF32, dims, Get().spaces[static_cast<std::size_t>(device)],
+                                      options, [](purlin::Status) {}));
+    if (made.aliasing != purlin::Aliasing::kAliased) std::abort();
+    return std::move(made.buffer);
+  }
+  static Buffer Uninitialised(std::size_t bytes, int device) {
+    const std::int64_t dims[] = {static_cast<std::int64_t>(bytes / 4)};
+    return Need(purlin::Buffer::CreateUninitialized(purlin::Shape(purlin::DType::kF32, dims),
+                                                    Get().spaces[static_cast<std::size_t>(device)]));
   }
   static void Await(const Buffer& buffer) { Need(buffer.ready_event().Wait()); }
   static void ToHost(const Buffer& buffer, void* destination, std::size_t bytes) {
