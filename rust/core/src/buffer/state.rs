@@ -135,6 +135,9 @@ impl<M: Clone> BufferState<M> {
                         return Ok(state.memory.clone());
                     }
                     Phase::Live => {
+                        if mutation("holds-leak-memory") {
+                            mem::forget(state.memory.clone());
+                        }
                         state.usage_holds += 1;
                         return Ok(state.memory.clone());
                     }
@@ -278,7 +281,7 @@ impl<M: Clone> BufferState<M> {
         match &mut state.phase {
             Phase::Live => {
                 state.phase = Phase::Gone(ending);
-                let taken = state.take();
+                let taken = if mutation("holds-keep-deleted") { None } else { state.take() };
                 let changed = state.changed.take();
                 drop(state);
                 tell(changed);
