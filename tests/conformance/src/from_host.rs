@@ -336,6 +336,10 @@ pub(crate) fn a_dynamic_array_says_its_dimensions(fixture: &Fixture) {
     };
     let buffer = make([2, 3]);
     assert_eq!((buffer.dims(), buffer.logical_dims().unwrap()), ([5, 3].as_slice(), vec![2, 3]));
+    let mut host = [0_u8; 15];
+    // SAFETY: it is refused.
+    let error = unsafe { buffer.copy_to_host(host.as_mut_ptr(), 15) }.wait().unwrap_err();
+    assert_error(&error, StatusCode::InvalidArgument, &["<=5"]);
     for sizes in [[6, 3], [-1, 3], [2, 2]] {
         assert_error(&make(sizes).logical_dims().unwrap_err(), StatusCode::DataLoss, &["<=5"]);
     }

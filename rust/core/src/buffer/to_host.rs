@@ -40,7 +40,8 @@ impl Buffer {
                 shape.host_size_bytes()
             )));
         }
-        if self.0.layout.is_none() && !shape.dtype().is_sub_byte() && !(destination.is_null() && size_bytes > 0) {
+        let is_plain = self.0.layout.is_none() && !shape.dtype().is_sub_byte() && !shape.is_dynamic();
+        if is_plain && !(destination.is_null() && size_bytes > 0) {
             // SAFETY: the caller's promise; the elements stand on the device as they are to stand on the host, first of all.
             return unsafe { self.copy_raw_to_host(destination, 0, size_bytes) };
         }
