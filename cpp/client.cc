@@ -19,10 +19,10 @@ using Hook = std::function<bool(const MemoryReport& report)>;
 
 /// `field`, if the caller's struct, which may be older than this file, reaches past it; else the default.
 template <typename T>
-T Known(const ClientOptions& options, const T& field, T fallback) {
+T Known(const ClientOptions& options, const T& field, const T& fallback) {
   const auto* begin = reinterpret_cast<const char*>(&options);
   const auto* end = reinterpret_cast<const char*>(&field + 1);
-  return options.struct_size >= static_cast<std::size_t>(end - begin) ? field : std::move(fallback);
+  return options.struct_size >= static_cast<std::size_t>(end - begin) ? field : fallback;
 }
 
 struct OwnedHook {
