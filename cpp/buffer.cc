@@ -221,12 +221,8 @@ void Buffer::Delete(SourceLocation location) const noexcept {
   internal::purlin_buffer_delete(rep_, internal::ToRust(location));
 }
 
-std::optional<ReleasedBuffer> Buffer::Release(SourceLocation location) const {
-  internal::EventHeader* free = nullptr;
-  const internal::RawBufferRep* memory =
-      internal::purlin_buffer_release_memory(rep_, internal::ToRust(location), &free);
-  if (memory == nullptr) return std::nullopt;
-  return ReleasedBuffer{RawBuffer::Adopt(memory), Event::Adopt(free)};
+const internal::RawBufferRep* Buffer::ReleaseRaw(SourceLocation location, internal::EventHeader** free_event) const {
+  return internal::purlin_buffer_release_memory(rep_, internal::ToRust(location), free_event);
 }
 
 StatusOr<std::optional<RawBuffer>> Buffer::ReleaseDeviceMemoryOwnership(bool wait_for_operations_to_complete,

@@ -212,7 +212,7 @@ class Buffer final {
   PURLIN_API void Delete(SourceLocation location = SourceLocation::Current()) const noexcept;
   /// The memory becomes the caller's, and the buffer is gone for all its references. Never blocks. None, and as Delete,
   /// if it never had memory or is being donated; none if it is gone already.
-  PURLIN_API std::optional<ReleasedBuffer> Release(SourceLocation location = SourceLocation::Current()) const;
+  std::optional<ReleasedBuffer> Release(SourceLocation location = SourceLocation::Current()) const;
   /// PJRT's form of Release. With `wait_for_operations_to_complete`, blocks until nobody uses the memory any more; if
   /// the buffer has failed, kInternal, "Error Execute: " and why, and the memory is freed. Without it, never blocks,
   /// and those who use the memory may still do so.
@@ -227,6 +227,9 @@ class Buffer final {
   const internal::BufferRep* rep() const noexcept { return rep_; }
 
  private:
+  /// The memory, the caller's, or null; then `free_event` is the caller's too.
+  PURLIN_API const internal::RawBufferRep* ReleaseRaw(SourceLocation location,
+                                                      internal::EventHeader** free_event) const;
   /// Takes over `on_done`, which may be null. Reads what it is given during the call only.
   PURLIN_API static StatusOr<FromHostResult> FromHostRaw(const void* data, DType dtype, Span<const std::int64_t> dims,
                                                          const std::optional<Span<const std::int64_t>>& byte_strides,
@@ -253,6 +256,14 @@ struct ReleasedBuffer {
   /// they succeeded or failed. Never fails.
   Event free_event;
 };
+
+// Here, so that the library has no code that destroys events: it would define what users' code defines inline.
+inline std::optional<ReleasedBuffer> Buffer::Release(SourceLocation location) const {
+  internal::EventHeader* free_event = nullptr;
+  const internal::RawBufferRep* memory = ReleaseRaw(location, &free_event);
+  if (memory == nullptr) return std::nullopt;
+  return ReleasedBuffer{RawBuffer::Adopt(memory), Event::Adopt(free_event)};
+}
 
 template <typename F, typename Mode>
 StatusOr<FromHostResult> Buffer::FromHost(const void* data, DType dtype, Span<const std::int64_t> dims,
