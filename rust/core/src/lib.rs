@@ -50,6 +50,7 @@ pub mod exec;
 pub mod future;
 pub mod label;
 pub mod layout;
+mod quoted;
 pub mod raw_buffer;
 pub mod shape;
 pub mod slab;

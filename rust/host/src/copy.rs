@@ -7,9 +7,6 @@ use std::ptr;
 use purlin::Status;
 use purlin::backend::{CopyEnds, CopyOperation, DeviceRange};
 
-/// Copies up to this size run inside the call if nothing is to be waited for: a hop to another thread would cost more.
-pub const INLINE_LIMIT_BYTES: usize = 64 << 10;
-
 /// Copies now; the dependencies have happened.
 pub(crate) fn execute(operation: &CopyOperation) -> Result<(), Status> {
     let (source, destination) = match operation.ends() {

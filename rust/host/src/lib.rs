@@ -23,10 +23,9 @@ mod source;
 use std::fmt;
 use std::sync::Arc;
 
-use purlin::backend::{Backend, CopyOperation, CopySchedule, Memory};
+use purlin::backend::{Backend, CopyOperation, CopySchedule, INLINE_LIMIT_BYTES, Memory};
 use purlin::{Event, StatusOr};
 
-pub use copy::INLINE_LIMIT_BYTES;
 pub use memory::{ALIGNMENT_BYTES, IMPORT_ALIGNMENT_BYTES};
 pub use source::{ByteSource, SystemSource};
 

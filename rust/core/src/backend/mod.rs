@@ -46,7 +46,7 @@ pub(crate) use copy::Block;
 pub use copy::{CopyEnds, CopyOperation, DeviceRange, HostDestination, HostSource, PromisedCopy};
 pub use null::NullBackend;
 pub use range::ByteRange;
-pub use schedule::CopySchedule;
+pub use schedule::{CopySchedule, INLINE_LIMIT_BYTES};
 
 use crate::event::Event;
 use crate::status::{Status, StatusOr};

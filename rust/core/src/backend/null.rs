@@ -7,16 +7,13 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{Backend, CopyEnds, CopyOperation, CopySchedule, Extent, Memory};
+use super::{Backend, CopyEnds, CopyOperation, CopySchedule, Extent, INLINE_LIMIT_BYTES, Memory};
 use crate::event::Event;
 use crate::status::{Status, StatusOr};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that one memory space hands out at most: a tebibyte.
 const CAPACITY_BYTES: usize = 1 << 40;
-
-/// Larger copies take the way over the runner, as real ones do, though there is nothing to move.
-const INLINE_LIMIT_BYTES: usize = 64 << 10;
 
 /// See the module.
 #[derive(Debug, Default)]

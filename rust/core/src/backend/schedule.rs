@@ -7,6 +7,9 @@ use crate::event::{Event, when_all};
 use crate::exec::{AsyncWorkRunner, Task};
 use crate::status::Status;
 
+/// Copies up to this size run inside the call if nothing is to be waited for: a hop to another thread would cost more.
+pub const INLINE_LIMIT_BYTES: usize = 64 << 10;
+
 /// What a copy has to wait for and where it may run.
 pub struct CopySchedule<'a> {
     /// The copy begins after all of them; if one fails, it does not happen and its event has that error.

@@ -4,7 +4,7 @@
 
 use super::Buffer;
 use super::donate::checked_layout;
-use crate::backend::CopySchedule;
+use crate::backend::{CopySchedule, INLINE_LIMIT_BYTES};
 use crate::device::MemorySpace;
 use crate::event::Event;
 use crate::label::Label;
@@ -140,9 +140,6 @@ unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_
     copied.on_ready(move |_status| drop(gathered));
     copied
 }
-
-/// A copy up to this size runs inside the call; a hop to another thread would cost more.
-pub(super) const INLINE_LIMIT_BYTES: usize = 64 << 10;
 
 /// A block of the host's, of zeros.
 pub(super) fn staging(size_bytes: usize) -> Result<Vec<u8>, std::collections::TryReserveError> {

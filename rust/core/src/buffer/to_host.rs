@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use super::array_source::{INLINE_LIMIT_BYTES, no_staging, staging};
+use super::array_source::{no_staging, staging};
 use super::{Buffer, UsageHold};
-use crate::backend::CopySchedule;
+use crate::backend::{CopySchedule, INLINE_LIMIT_BYTES};
 use crate::dtype::Element;
 use crate::event::Event;
 use crate::label::Label;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::block::MemoryBlock;
 use super::instance::Space;
+use crate::quoted::Quoted;
 use crate::slab::touch;
 
 /// The holders that a report names.
@@ -186,21 +187,4 @@ fn fragmentation_percent(largest_bytes: u64, free_bytes: u64) -> u8 {
     let scattered = free_bytes.saturating_sub(largest_bytes);
     let percent = u128::from(scattered) * 100 / u128::from(free_bytes.max(1));
     u8::try_from(percent).expect("a part of the whole is at most 100 percent")
-}
-
-/// A string of JSON.
-struct Quoted<'a>(&'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for c in self.0.chars() {
-            match c {
-                '"' | '\\' => write!(f, "\\{c}")?,
-                c if c < ' ' => write!(f, "\\u{:04x}", c as u32)?,
-                c => f.write_char(c)?,
-            }
-        }
-        f.write_char('"')
-    }
 }

@@ -21,7 +21,7 @@ pub struct RawBufferPromise {
 impl RawBuffer {
     /// A buffer of `size_bytes` in `memory_space` without memory, and the promise to provide it: by another buffer, or by
     /// allocating it when the time has come, as an execution does for its outputs. `options.label` names it in reports;
-    /// the other options apply when it is allocated.
+    /// of `options`, nothing else counts here.
     ///
     /// Slices may be made and copies asked for at once; they wait for [`allocation_event`](Self::allocation_event).
     #[track_caller]

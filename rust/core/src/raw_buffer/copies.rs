@@ -9,7 +9,7 @@ use crate::backend::{
     Block, ByteRange, CopyEnds, CopyOperation, CopySchedule, DeviceRange, HostDestination, HostSource,
 };
 use crate::device::DmaUse;
-use crate::event::{Event, when_all};
+use crate::event::{Event, EventState, when_all};
 use crate::status::{Status, StatusOr};
 
 /// What a copy waits for, and whether its caller then waits for it.
@@ -107,7 +107,7 @@ impl RawBuffer {
         }
         let ends = CopyEnds::Between(self.device_range(from), destination.device_range(to));
         let order = CopyOrder { dependencies, caller_waits: false };
-        if destination.block.allocated().is_ready() && destination.block.allocated().error().ok() {
+        if destination.block.allocated().state() == EventState::Ready {
             return self.copy(ends, order);
         }
         let dependencies = [dependencies, std::slice::from_ref(destination.block.allocated())].concat();
@@ -202,7 +202,7 @@ impl RawBuffer {
 
     /// Waits for this end's memory too.
     fn copy(&self, ends: CopyEnds, order: CopyOrder<'_>) -> Event {
-        if !(self.block.allocated().is_ready() && self.block.allocated().error().ok()) {
+        if self.block.allocated().state() != EventState::Ready {
             let dependencies = [order.dependencies, std::slice::from_ref(self.block.allocated())].concat();
             return self.start(ends, CopyOrder { dependencies: &dependencies, ..order });
         }

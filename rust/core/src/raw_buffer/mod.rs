@@ -14,8 +14,6 @@
 mod channel;
 mod copies;
 mod foreign;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::ptr::NonNull;

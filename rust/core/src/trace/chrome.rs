@@ -15,6 +15,7 @@ use tracing::Metadata;
 use super::fields::{Fields, Value};
 use super::lane::{Record, What};
 use super::session::Recording;
+use crate::quoted::Quoted;
 
 /// Whole numbers beyond it are written as strings: readers keep numbers as doubles.
 const LARGEST_EXACT: u64 = 1 << 53;
@@ -64,21 +65,7 @@ impl Json {
     }
 
     fn string(&mut self, text: &str) {
-        self.raw("\"");
-        for character in text.chars() {
-            match character {
-                '"' => self.raw("\\\""),
-                '\\' => self.raw("\\\\"),
-                '\n' => self.raw("\\n"),
-                '\t' => self.raw("\\t"),
-                // JSON forbids those below blank; the rest (DEL, C1, line separators) only confuse readers.
-                _ if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') => {
-                    self.display(format_args!("\\u{:04x}", u32::from(character)));
-                }
-                _ => self.0.push(character),
-            }
-        }
-        self.raw("\"");
+        self.display(format_args!("{}", Quoted(text)));
     }
 
     fn name_of(&mut self, what: &str, pid: u32, tid: u64, name: &str) {
