@@ -24,6 +24,7 @@
 //! | [`raw_buffer`] | [`RawBuffer`]: bytes in a memory space |
 //! | [`buffer`] | [`Buffer`]: an array on a device |
 //! | [`transfer`] | [`AsyncHostToDeviceTransferManager`]: buffers that are filled piece by piece |
+//! | [`staging`] | [`StagingPool`], [`StagingCopier`], [`StagingSink`]: bytes between devices and a transport |
 //! | [`client`] | [`Client`]: the root of it all |
 //!
 //! ```
@@ -54,6 +55,7 @@ mod quoted;
 pub mod raw_buffer;
 pub mod shape;
 pub mod slab;
+pub mod staging;
 #[cfg(not(any(loom, shuttle)))]
 pub mod stall;
 pub mod status;
@@ -97,6 +99,7 @@ pub use label::Label;
 pub use layout::Layout;
 pub use raw_buffer::{Mutability, RawBuffer, RawBufferPromise};
 pub use shape::Shape;
+pub use staging::{StagedPiece, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
 #[cfg(not(any(loom, shuttle)))]
 pub use stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, dump_stalls, stalls};
 pub use status::{SourceLocation, Status, StatusCode, StatusOr};

@@ -25,6 +25,7 @@ mod host_copy;
 mod lifetime;
 mod memory;
 mod shards;
+mod staging;
 mod transfer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -242,6 +243,24 @@ macro_rules! for_each_case {
                 memory_may_come_after_the_pieces
                 a_manager_without_memory_leaves_nothing
                 pieces_come_from_many_threads
+            }
+            staging {
+                leases_are_lent_and_come_back
+                a_pool_of_nothing_is_refused
+                pieces_come_in_order_and_whole
+                reads_are_told_in_the_order_in_which_they_were_asked_for
+                no_more_is_under_way_than_there_are_leases
+                a_read_of_nothing_takes_its_turn
+                a_failed_dependency_ends_its_read_alone
+                who_is_told_may_panic
+                a_copier_that_goes_tells_everybody
+                a_buffer_is_not_donated_while_it_is_read
+                who_is_told_may_read_again
+                pieces_make_a_whole_in_any_order
+                a_byte_has_one_piece
+                a_poisoned_sink_writes_no_more
+                a_sink_that_goes_fails
+                bytes_pass_through_both_from_many_threads
             }
             from_host {
                 every_semantics_brings_the_bytes
