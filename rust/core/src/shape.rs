@@ -20,7 +20,7 @@ use crate::dtype::DType;
 use crate::status::{Status, StatusOr};
 
 /// A validated shape: no dimension is negative, and all sizes in bytes fit in `usize`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     dtype: DType,
     dims: SmallVec<[i64; 4]>,
@@ -86,7 +86,7 @@ impl Shape {
                 usize::MAX
             )));
         };
-        Ok(Self { dtype, dims: dims.into(), dynamic: dynamic.into(), element_count })
+        Ok(Self { dtype, dims: SmallVec::from_slice(dims), dynamic: SmallVec::from_slice(dynamic), element_count })
     }
 
     /// Element type.
@@ -142,6 +142,15 @@ impl Shape {
     #[must_use]
     pub fn host_size_bytes(&self) -> usize {
         self.element_count * self.dtype.host_byte_width()
+    }
+}
+
+/// By copying bytes: the dimensions of a buffer are cloned with it.
+impl Clone for Shape {
+    fn clone(&self) -> Self {
+        let Self { dtype, element_count, .. } = *self;
+        let (dims, dynamic) = (SmallVec::from_slice(&self.dims), SmallVec::from_slice(&self.dynamic));
+        Self { dtype, dims, dynamic, element_count }
     }
 }
 

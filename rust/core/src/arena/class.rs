@@ -3,12 +3,13 @@
 //! The newest free slot of the newest run goes first, so what is warm stays in use. One empty run stays with its class;
 //! further ones are given back, and that one too when memory is short or trimmed. One lock per class.
 
-use std::mem;
-use std::sync::{Arc, Weak};
+#![allow(unsafe_code, reason = "holders are asked under the lock under which they go")]
+
+use std::sync::Arc;
 
 use crate::sync::Mutex;
 
-use super::piece::{Home, Piece};
+use super::piece::{Holder, Home, Piece};
 
 /// The largest small block.
 pub(super) const LARGEST_SLOT_BYTES: usize = 32 << 10;
@@ -69,8 +70,8 @@ struct State<H> {
 
 struct Run<H> {
     span: Piece,
-    /// Dangling where a slot is free.
-    holders: Box<[Weak<H>]>,
+    /// `None` where a slot is free.
+    holders: Box<[Option<Holder<H>>]>,
     free: Vec<u16>,
     /// Its index in `open`, while it has free slots.
     open_at: usize,
@@ -93,13 +94,9 @@ impl<H> Class<H> {
         let run = state.runs[run_index as usize].as_mut().expect("open runs exist");
         let was_empty = run.free.len() == run.holders.len();
         let slot = run.free.pop().expect("open runs have free slots");
-        run.holders[usize::from(slot)] = Arc::downgrade(holder);
-        let piece = Piece {
-            memory: Arc::clone(&run.span.memory),
-            offset_bytes: run.span.offset_bytes + usize::from(slot) * self.slot_bytes(),
-            size_bytes: self.slot_bytes(),
-            home: Home::Slot { class: self.number, slot, run: run_index },
-        };
+        run.holders[usize::from(slot)] = Some(Holder::of(holder));
+        let home = Home::Slot { class: self.number, slot, run: run_index };
+        let piece = run.span.part(usize::from(slot) * self.slot_bytes(), self.slot_bytes(), home);
         if run.free.is_empty() {
             state.open.pop();
         }
@@ -115,16 +112,10 @@ impl<H> Class<H> {
             state.runs.push(None);
             u32::try_from(state.runs.len() - 1).expect("runs are fewer than 2^32")
         });
-        let mut holders: Vec<Weak<H>> = Vec::new();
-        holders.resize_with(count, Weak::new);
-        holders[0] = Arc::downgrade(holder);
+        let mut holders = vec![None; count];
+        holders[0] = Some(Holder::of(holder));
         let most = u16::try_from(count).expect("a run has 1024 slots at most");
-        let piece = Piece {
-            memory: Arc::clone(&span.memory),
-            offset_bytes: span.offset_bytes,
-            size_bytes: self.slot_bytes(),
-            home: Home::Slot { class: self.number, slot: 0, run: run_index },
-        };
+        let piece = span.part(0, self.slot_bytes(), Home::Slot { class: self.number, slot: 0, run: run_index });
         let open_at = state.open.len();
         state.open.push(run_index);
         let mut free = Vec::with_capacity(count);
@@ -140,7 +131,7 @@ impl<H> Class<H> {
         let mut state = self.state.lock();
         let open_at = state.open.len();
         let run = state.runs[run_index as usize].as_mut().expect("a slot is given back once");
-        let holder = mem::take(&mut run.holders[usize::from(slot)]);
+        run.holders[usize::from(slot)] = None;
         if run.free.is_empty() {
             run.open_at = open_at;
         }
@@ -154,10 +145,7 @@ impl<H> Class<H> {
             state.empty += 1;
             state.empty > 1
         };
-        let span = surplus.then(|| state.remove(run_index));
-        drop(state);
-        drop(holder);
-        span
+        surplus.then(|| state.remove(run_index))
     }
 
     /// Takes the empty run out, if there is one.
@@ -178,14 +166,12 @@ impl<H> Class<H> {
         free * self.slot_bytes()
     }
 
-    /// The holders of all blocks.
-    pub(super) fn holders(&self, out: &mut Vec<Weak<H>>) {
+    /// The holders of all blocks, but for those that are about to go.
+    pub(super) fn holders(&self, out: &mut Vec<Arc<H>>) {
         let state = self.state.lock();
-        for run in state.runs.iter().flatten() {
-            let mut used = vec![true; run.holders.len()];
-            run.free.iter().for_each(|&slot| used[usize::from(slot)] = false);
-            out.extend(run.holders.iter().zip(used).filter(|(_, used)| *used).map(|(holder, _)| Weak::clone(holder)));
-        }
+        let holders = state.runs.iter().flatten().flat_map(|run| run.holders.iter().flatten());
+        // SAFETY: a slot is given back under this lock.
+        out.extend(holders.filter_map(|holder| unsafe { holder.upgrade() }));
     }
 }
 

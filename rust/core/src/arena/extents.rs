@@ -4,13 +4,15 @@
 //! large enough (of equal ones a warm one, whose pages are there already), so a hole of exactly the right size always
 //! serves, and [`Extents::largest_hole`] bytes can always be had. One lock; the memory is called outside it.
 
+#![allow(unsafe_code, reason = "holders are asked under the lock under which they go")]
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use crate::backend::Extent;
 use crate::sync::Mutex;
 
-use super::piece::{Home, Piece};
+use super::piece::{Holder, Home, Piece};
 
 /// See the module.
 pub(super) struct Extents<H>(Mutex<State<H>>);
@@ -40,7 +42,7 @@ struct Part<H> {
 /// What a part is used for.
 pub(super) enum Usage<H> {
     /// A block, by whom it is held.
-    Block(Weak<H>),
+    Block(Holder<H>),
     /// Many small blocks, which a class knows; or a hole that is being given back to the system.
     Other,
     /// Nothing, since that time.
@@ -130,7 +132,7 @@ impl<H> Extents<H> {
         let extent = state.extents.get_mut(&hole.extent).expect("holes lie in extents");
         extent.parts.insert(start, Part { size_bytes, usage });
         let home = Home::Part { extent: hole.extent };
-        Some(Piece { memory: Arc::clone(&extent.memory), offset_bytes: start, size_bytes, home })
+        Some(Piece::new(&extent.memory, start, size_bytes, home))
     }
 
     /// Makes a piece from [`take`](Self::take) a hole again; it grows together with its neighbours.
@@ -188,12 +190,7 @@ impl<H> Extents<H> {
         state.remove_hole(hole);
         let extent = state.extents.get_mut(&hole.extent).expect("holes lie in extents");
         extent.parts.insert(hole.offset_bytes, Part { size_bytes: hole.size_bytes, usage: Usage::Other });
-        Some(Piece {
-            memory: Arc::clone(&extent.memory),
-            offset_bytes: hole.offset_bytes,
-            size_bytes: hole.size_bytes,
-            home: Home::Part { extent: hole.extent },
-        })
+        Some(Piece::new(&extent.memory, hole.offset_bytes, hole.size_bytes, Home::Part { extent: hole.extent }))
     }
 
     /// Removes the extent that holds one block only, because it was made for it. Dropping it unmaps it; then the caller
@@ -205,21 +202,23 @@ impl<H> Extents<H> {
     }
 
     /// Adds an extent of `size_bytes`, which were reserved, that is one block.
-    pub(super) fn insert_own(&self, memory: Arc<dyn Extent>, size_bytes: usize, holder: Weak<H>) -> Piece {
+    pub(super) fn insert_own(&self, memory: Arc<dyn Extent>, size_bytes: usize, holder: Holder<H>) -> Piece {
         let mut state = self.0.lock();
         let id = state.next_id;
         state.next_id += 1;
         let parts = BTreeMap::from([(0, Part { size_bytes, usage: Usage::Block(holder) })]);
-        state.extents.insert(id, Mapped { memory: Arc::clone(&memory), size_bytes, parts });
-        Piece { memory, offset_bytes: 0, size_bytes, home: Home::Own { extent: id } }
+        let piece = Piece::new(&memory, 0, size_bytes, Home::Own { extent: id });
+        state.extents.insert(id, Mapped { memory, size_bytes, parts });
+        piece
     }
 
-    /// The holders of all blocks.
-    pub(super) fn holders(&self, out: &mut Vec<Weak<H>>) {
+    /// The holders of all blocks, but for those that are about to go.
+    pub(super) fn holders(&self, out: &mut Vec<Arc<H>>) {
         let state = self.0.lock();
         for part in state.extents.values().flat_map(|extent| extent.parts.values()) {
             if let Usage::Block(holder) = &part.usage {
-                out.push(Weak::clone(holder));
+                // SAFETY: a part is given back under this lock.
+                out.extend(unsafe { holder.upgrade() });
             }
         }
     }

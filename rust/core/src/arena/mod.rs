@@ -10,7 +10,10 @@
 //!
 //! Nothing fails while what is kept for later would do: before [`Arena::allocate`] gives up, empty runs and extents have
 //! been given back. Three kinds of locks, each a leaf but the first: growth (one thread maps at a time; the backend is
-//! called under it), a class's, the extents'. Holders are known as [`Weak`] references, and asked outside all of them.
+//! called under it), a class's, the extents'. Holders are known without being counted: a block gives its memory back in its own drop, under
+//! the lock under which holders are listed.
+
+#![allow(unsafe_code, reason = "whoever allocates promises to give back")]
 
 mod books;
 mod class;
@@ -20,7 +23,7 @@ mod piece;
 mod tests;
 
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use crate::backend::{Extent, Memory, MemoryProperties};
 use crate::slab::{now_ms, touch};
@@ -31,8 +34,8 @@ use self::books::Books;
 pub use self::books::MemoryStats;
 use self::class::{CLASS_COUNT, Class, LARGEST_SLOT_BYTES, class_of, run_bytes};
 use self::extents::{Extents, Usage};
-use self::piece::Home;
 pub(crate) use self::piece::Piece;
+use self::piece::{Holder, Home};
 
 /// The first extent of a space without a limit.
 const LEAST_EXTENT_BYTES: usize = 2 << 20;
@@ -93,21 +96,24 @@ impl<H> Arena<H> {
     }
 
     /// `size_bytes` bytes (0 is allowed) at a multiple of `alignment_bytes`, a power of two, for `holder`.
-    pub(crate) fn allocate(
+    ///
+    /// # Safety
+    /// `holder` gives them back before its memory goes: at the latest in its drop.
+    pub(crate) unsafe fn allocate(
         &self,
         size_bytes: usize,
         alignment_bytes: usize,
         holder: &Arc<H>,
     ) -> Result<Piece, Shortage> {
         let piece = self.piece(size_bytes, alignment_bytes.max(self.properties.alignment_bytes), holder)?;
-        piece.memory.handed_out(piece.offset_bytes, piece.size_bytes);
+        piece.memory().handed_out(piece.offset_bytes, piece.size_bytes);
         self.books.charge(size_bytes);
         Ok(piece)
     }
 
     /// Takes back what [`allocate`](Self::allocate) gave for `size_bytes`; true if that made more memory idle than a slot.
     pub(crate) fn give_back(&self, piece: Piece, size_bytes: usize) -> bool {
-        piece.memory.given_back(piece.offset_bytes, piece.size_bytes);
+        piece.memory().given_back(piece.offset_bytes, piece.size_bytes);
         // First the books: who waits for this memory and gets it is not to find it counted twice.
         self.books.release(size_bytes);
         match piece.home {
@@ -121,7 +127,7 @@ impl<H> Arena<H> {
             }
             Home::Own { extent } => {
                 // What is still on its way back counts as mapped, so that nobody who waits for it gives up too early.
-                drop((self.extents.take_own(extent), piece.memory));
+                drop(self.extents.take_own(extent));
                 self.extents.unreserve(piece.size_bytes);
                 false
             }
@@ -136,7 +142,7 @@ impl<H> Arena<H> {
         self.release_empty_runs();
         drop(self.extents.take_empty(now_ms, idle_ms));
         while let Some(hole) = self.extents.take_idle(self.properties.granule_bytes, now_ms, idle_ms) {
-            hole.memory.discard(hole.offset_bytes, hole.size_bytes);
+            hole.memory().discard(hole.offset_bytes, hole.size_bytes);
             let Home::Part { extent } = hole.home else { unreachable!("holes are parts") };
             self.extents.give_back(extent, hole.offset_bytes, now_ms, true);
         }
@@ -185,8 +191,8 @@ impl<H> Arena<H> {
         self.books.clear_peak();
     }
 
-    /// Who holds blocks; some may be gone when they are asked.
-    pub(crate) fn holders(&self) -> Vec<Weak<H>> {
+    /// Who holds blocks. Dropped under no lock: one of these may be the last reference.
+    pub(crate) fn holders(&self) -> Vec<Arc<H>> {
         let mut holders = Vec::new();
         self.extents.holders(&mut holders);
         self.classes.iter().for_each(|class| class.holders(&mut holders));
@@ -210,7 +216,7 @@ impl<H> Arena<H> {
             }
             // Too little for a run may be enough for one block.
         }
-        self.part(rounded_bytes, alignment_bytes, || Usage::Block(Arc::downgrade(holder)))
+        self.part(rounded_bytes, alignment_bytes, || Usage::Block(Holder::of(holder)))
     }
 
     /// A part of an extent, of a new one if need be.
@@ -274,7 +280,7 @@ impl<H> Arena<H> {
 
     fn own_extent(&self, size_bytes: usize, alignment_bytes: usize, holder: &Arc<H>) -> Result<Piece, Shortage> {
         let memory = self.map_reserved(size_bytes, alignment_bytes)?;
-        Ok(self.extents.insert_own(memory, size_bytes, Arc::downgrade(holder)))
+        Ok(self.extents.insert_own(memory, size_bytes, Holder::of(holder)))
     }
 
     fn map_reserved(&self, size_bytes: usize, alignment_bytes: usize) -> Result<Arc<dyn Extent>, Shortage> {

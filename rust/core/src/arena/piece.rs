@@ -1,19 +1,28 @@
-//! A piece of memory that somebody holds.
+//! A piece of memory that somebody holds, and who that is.
 
-use std::sync::Arc;
+#![allow(unsafe_code, reason = "pieces know their extents, and extents their holders, without counting them")]
+
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::{Arc, Weak};
 
 use crate::backend::Extent;
 
-/// Where its bytes are, and where to give it back. The extent stays mapped as long as the piece exists.
+/// Where its bytes are, and where to give it back. The arena keeps the extent mapped until then.
 pub(crate) struct Piece {
     /// The extent in which it lies.
-    pub(crate) memory: Arc<dyn Extent>,
+    memory: NonNull<dyn Extent>,
     /// Where it begins there.
     pub(crate) offset_bytes: usize,
     /// How long it is: at least as long as was asked for.
     pub(crate) size_bytes: usize,
     pub(super) home: Home,
 }
+
+// SAFETY: extents are Send and Sync, and a piece only refers to one.
+unsafe impl Send for Piece {}
+// SAFETY: as above.
+unsafe impl Sync for Piece {}
 
 /// Who takes a piece back.
 #[derive(Clone, Copy)]
@@ -24,4 +33,55 @@ pub(super) enum Home {
     Part { extent: u32 },
     /// A whole extent, which goes with it.
     Own { extent: u32 },
+}
+
+impl Piece {
+    pub(super) fn new(memory: &Arc<dyn Extent>, offset_bytes: usize, size_bytes: usize, home: Home) -> Self {
+        Self { memory: NonNull::from(&**memory), offset_bytes, size_bytes, home }
+    }
+
+    /// A part of this piece, which is a run, as a piece of its own.
+    pub(super) fn part(&self, offset_bytes: usize, size_bytes: usize, home: Home) -> Self {
+        Self { memory: self.memory, offset_bytes: self.offset_bytes + offset_bytes, size_bytes, home }
+    }
+
+    /// The extent in which it lies.
+    pub(crate) fn memory(&self) -> &dyn Extent {
+        // SAFETY: the arena keeps an extent while a part of it is not given back, and whoever has the piece keeps the arena:
+        // blocks refer to their client's instance.
+        unsafe { self.memory.as_ref() }
+    }
+}
+
+/// Who holds a piece, not counted: the holder gives the piece back in its own drop, and with it this.
+pub(super) struct Holder<H>(NonNull<H>);
+
+// SAFETY: as a Weak reference, which it stands for.
+unsafe impl<H: Send + Sync> Send for Holder<H> {}
+// SAFETY: as above.
+unsafe impl<H: Send + Sync> Sync for Holder<H> {}
+
+impl<H> Clone for Holder<H> {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+impl<H> Holder<H> {
+    /// Whoever allocates for `holder` promises that the piece is given back before the holder's memory goes: at the latest in
+    /// its drop.
+    pub(super) fn of(holder: &Arc<H>) -> Self {
+        Self(NonNull::from(&**holder))
+    }
+
+    /// A reference, if the holder is not about to go.
+    ///
+    /// # Safety
+    /// The piece has not been given back: the lock under which that happens is held.
+    pub(super) unsafe fn upgrade(&self) -> Option<Arc<H>> {
+        // SAFETY: the pointer came from an Arc, whose memory is still there, because the piece was not given back. The weak
+        // reference that this stands for is the one that the Arc's owners have together; it is not dropped here.
+        let weak = ManuallyDrop::new(unsafe { Weak::from_raw(self.0.as_ptr()) });
+        weak.upgrade()
+    }
 }

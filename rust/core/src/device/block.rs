@@ -5,7 +5,7 @@
 //! the bytes are is written before the event happens, and read after it.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::MemorySpace;
 use crate::arena::Piece;
@@ -15,6 +15,7 @@ use crate::exec::guard::contained;
 use crate::label::Label;
 use crate::slab::now_ms;
 use crate::status::SourceLocation;
+use crate::sync::SetOnce;
 use crate::sync::atomic::{AtomicU32, Ordering};
 
 /// Who asked for a block, where and when.
@@ -39,7 +40,7 @@ pub(crate) struct MemoryBlock {
     tag: Tag,
     /// References of copies in flight and of events that the memory is kept for.
     uses: AtomicU32,
-    backing: OnceLock<Backing>,
+    backing: SetOnce<Backing>,
     allocated: Event,
 }
 
@@ -93,7 +94,7 @@ impl MemoryBlock {
     }
 
     fn with_event(space: MemorySpace, size_bytes: usize, mutable: bool, tag: Tag, allocated: Event) -> Arc<Self> {
-        let (uses, backing) = (AtomicU32::new(0), OnceLock::new());
+        let (uses, backing) = (AtomicU32::new(0), SetOnce::new());
         Arc::new(Self { space, size_bytes, mutable, tag, uses, backing, allocated })
     }
 
@@ -132,7 +133,7 @@ impl MemoryBlock {
     /// The extent, and the offset there; `None` while the bytes are not there.
     pub(crate) fn place_if_there(&self) -> Option<(&dyn Extent, usize)> {
         match self.backing.get()? {
-            Backing::Piece(piece) => Some((&*piece.memory, piece.offset_bytes)),
+            Backing::Piece(piece) => Some((piece.memory(), piece.offset_bytes)),
             Backing::Imported(imported) => Some((imported.extent.as_deref()?, 0)),
             Backing::Alias(target, offset_bytes) => {
                 let (extent, base) = target.place_if_there()?;

@@ -1,5 +1,7 @@
 //! A kind of memory of one device, and how blocks of it are asked for.
 
+#![allow(unsafe_code, reason = "blocks promise the arena to give back what they get")]
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -214,13 +216,7 @@ impl MemorySpace {
     /// Looks for memory for `block`, with the client's hook's help if `oom` says so.
     fn fill(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize, oom: OomPolicy) -> Result<(), Shortage> {
         loop {
-            let shortage = match self.look_for(block, alignment_bytes) {
-                Ok(piece) => {
-                    block.provide(Backing::Piece(piece));
-                    return Ok(());
-                }
-                Err(shortage) => shortage,
-            };
+            let Err(shortage) = self.try_fill(block, alignment_bytes) else { return Ok(()) };
             let hook = self.instance.out_of_memory().filter(|_| oom == OomPolicy::Retry);
             let asked = (block.size_bytes(), shortage.to_string());
             if !hook.is_some_and(|hook| hook(&MemoryReport::of(self.space(), self.to_string(), Some(asked)))) {
@@ -238,9 +234,12 @@ impl MemorySpace {
         }
     }
 
-    /// Looks once for memory for `block`.
-    pub(super) fn look_for(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize) -> Result<Piece, Shortage> {
-        self.space().arena.allocate(block.size_bytes(), alignment_bytes, block)
+    /// Looks once for memory for `block`, which has none yet.
+    pub(super) fn try_fill(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize) -> Result<(), Shortage> {
+        // SAFETY: the block gets the piece here, and gives it back in its drop.
+        let piece = unsafe { self.space().arena.allocate(block.size_bytes(), alignment_bytes, block) }?;
+        block.provide(Backing::Piece(piece));
+        Ok(())
     }
 
     /// Queues the block.

@@ -65,7 +65,7 @@ impl MemoryReport {
     pub(super) fn of(space: &Space, memory_space: String, requested: Option<(usize, String)>) -> Self {
         let now_ms = touch();
         let stats = space.arena.stats();
-        let blocks: Vec<Arc<MemoryBlock>> = space.arena.holders().iter().filter_map(std::sync::Weak::upgrade).collect();
+        let blocks: Vec<Arc<MemoryBlock>> = space.arena.holders();
         let mut holders: Vec<MemoryHolder> = blocks.iter().map(|block| MemoryHolder::of(block, now_ms)).collect();
         drop(blocks);
         let pending_free_bytes = holders.iter().filter(|holder| holder.is_going).map(|holder| holder.size_bytes).sum();

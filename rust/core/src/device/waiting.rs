@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use super::MemorySpace;
-use super::block::{Backing, MemoryBlock};
-use crate::arena::{Piece, Shortage};
+use super::block::MemoryBlock;
+use crate::arena::Shortage;
 use crate::event::EventPromise;
 use crate::status::{Status, StatusCode};
 use crate::sync::Mutex;
@@ -43,7 +43,8 @@ struct State {
 
 /// What there is for the oldest entry.
 enum Found {
-    Memory(Arc<MemoryBlock>, Piece),
+    /// The block has it.
+    Memory,
     /// Nobody holds the block any more.
     NobodyWaits,
     /// No memory, and none can come.
@@ -81,10 +82,7 @@ impl Waiting {
             let Some(turn) = self.take_turn() else { return };
             let Some((entry, found)) = turn.serve(space) else { return };
             match found {
-                Found::Memory(block, piece) => {
-                    block.provide(Backing::Piece(piece));
-                    entry.promise.set_ready();
-                }
+                Found::Memory => _ = entry.promise.set_ready(),
                 Found::NobodyWaits => not_wanted(&entry.promise),
                 Found::Nothing(block, shortage) => {
                     entry.promise.set_error(space.exhausted(block.size_bytes(), shortage));
@@ -150,10 +148,7 @@ impl Turn<'_> {
 fn look(space: &MemorySpace, block: &Weak<MemoryBlock>, alignment_bytes: usize) -> Look {
     let Some(block) = block.upgrade() else { return Look::Take(Found::NobodyWaits) };
     let before = space.stats();
-    let shortage = match space.look_for(&block, alignment_bytes) {
-        Ok(piece) => return Look::Take(Found::Memory(block, piece)),
-        Err(shortage) => shortage,
-    };
+    let Err(shortage) = space.try_fill(&block, alignment_bytes) else { return Look::Take(Found::Memory) };
     if matches!(&shortage, Shortage::Backend(reason) if reason.code() != StatusCode::ResourceExhausted) {
         return Look::Take(Found::Nothing(block, shortage));
     }

@@ -39,6 +39,9 @@ pub(crate) use shuttle::{hint, sync::atomic};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{hint, sync::atomic};
 
+mod set_once;
+pub(crate) use set_once::SetOnce;
+
 /// A variable per thread, with an initial value that is computed at compile time where the face allows it.
 macro_rules! per_thread {
     (static $name:ident: $type:ty = $init:expr) => {
