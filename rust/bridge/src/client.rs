@@ -1,7 +1,6 @@
 //! `purlin/client.h`: clients by the name of their platform. Making one is a plain function, because its options own closures.
 
 use std::pin::Pin;
-use std::ptr;
 use std::sync::Arc;
 
 use cxx::CxxString;
@@ -100,10 +99,7 @@ pub unsafe extern "C" fn purlin_client_create(
         };
         Client::new(&options, backend).map(ClientRep)
     });
-    made.map(share).unwrap_or_else(|status| {
-        *error = status.into_raw();
-        ptr::null()
-    })
+    give_handle(made, error)
 }
 
 /// The backend of that platform, on `allocator` if there is one.

@@ -6,7 +6,8 @@ use purlin::status::StatusRep;
 use purlin::{Aliasing, Buffer, FromHostOptions, HostArray, HostBufferSemantics, Shape, Status, StatusOr};
 
 use crate::alloc_options::RawAllocOptions;
-use crate::buffer::{BufferRep, give};
+use crate::buffer::BufferRep;
+use crate::buffer_create::give_buffer;
 use crate::callback::Callback;
 use crate::device::MemorySpaceRep;
 use crate::handle::elements;
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
         *is_aliased = aliasing == Aliasing::Aliased;
         buffer
     });
-    give(made, error)
+    give_buffer(made, error)
 }
 
 #[cfg(test)]

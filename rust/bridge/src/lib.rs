@@ -16,6 +16,7 @@
 pub mod abi;
 pub mod alloc_options;
 pub mod buffer;
+pub mod buffer_create;
 pub mod buffer_holds;
 pub mod buffer_promise;
 pub mod callback;
