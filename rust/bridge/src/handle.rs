@@ -25,6 +25,18 @@ pub(crate) unsafe fn retain<T>(handle: *const T) {
     unsafe { Arc::increment_strong_count(handle) };
 }
 
+/// A reference of Rust's own, beside C++'s, which a call may give up.
+///
+/// # Safety
+/// `handle` came from [`share`] and is alive now.
+pub(crate) unsafe fn kept<T>(handle: *const T) -> Arc<T> {
+    // SAFETY: the caller's promise; the new reference is the one that is taken.
+    unsafe {
+        Arc::increment_strong_count(handle);
+        Arc::from_raw(handle)
+    }
+}
+
 /// One reference less; the last drops the value.
 ///
 /// # Safety
