@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cpp/generated/client.rs.h"
@@ -62,6 +63,7 @@ internal::PurlinHostMemoryAllocator ToRust(std::shared_ptr<HostMemoryAllocator> 
 
 StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const internal::MemoryCalls& calls) {
   const std::string_view platform = Known(options, options.platform, ClientOptions().platform);
+  const std::optional<int> process_index = Known(options, options.process_index, std::optional<int>());
   const internal::PurlinClientOptions raw = {
       options.struct_size,
       platform.data(),
@@ -70,6 +72,8 @@ StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const inter
       options.device_count,
       options.worker_count,
       Known(options, options.check_frozen_memory, false),
+      process_index.has_value(),
+      process_index.value_or(0),
       ToRust(Known(options, options.on_out_of_memory, Hook()), calls),
       ToRust(Known(options, options.host_memory_allocator, std::shared_ptr<HostMemoryAllocator>()), calls)};
   const internal::StatusRep* error = nullptr;
@@ -99,6 +103,22 @@ StatusOr<Device> Client::LookupDevice(int id) const {
   const internal::StatusRep* error = nullptr;
   const internal::DeviceRep* rep = ffi::client_lookup_device(*rep_, id, error);
   return internal::ToStatusOr<Device>(rep, error);
+}
+
+StatusOr<int> Client::process_index() const {
+  const internal::StatusRep* error = nullptr;
+  const int index = ffi::client_process_index(*rep_, error);
+  if (error != nullptr) return Status::FromRep(error);
+  return index;
+}
+
+StatusOr<std::vector<std::vector<int>>> Client::GetDefaultDeviceAssignment(int num_replicas, int num_partitions) const {
+  const internal::StatusRep* error = nullptr;
+  const rust::Vec<std::int32_t> ids = ffi::client_default_device_assignment(*rep_, num_replicas, num_partitions, error);
+  if (error != nullptr) return Status::FromRep(error);
+  std::vector<std::vector<int>> replicas;
+  for (auto id = ids.begin(); id != ids.end(); id += num_partitions) replicas.emplace_back(id, id + num_partitions);
+  return replicas;
 }
 
 ThreadPoolAsyncWorkRunner Client::runner() const noexcept {

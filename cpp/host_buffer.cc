@@ -16,14 +16,7 @@ StatusOr<FromHostResult> Buffer::FromHostRaw(const void* data, DType dtype, Span
                                              const MemorySpace& memory_space, HostBufferSemantics semantics,
                                              const Layout* device_layout, const AllocOptions& alloc,
                                              const internal::Callback* on_done, SourceLocation location) {
-  const Span<const std::int64_t> strides = byte_strides.value_or(Span<const std::int64_t>());
-  const internal::PurlinHostArray array = {static_cast<const std::uint8_t*>(data),
-                                           dims.data(),
-                                           dims.size(),
-                                           strides.data(),
-                                           strides.size(),
-                                           byte_strides.has_value(),
-                                           static_cast<std::uint8_t>(dtype)};
+  const internal::PurlinHostArray array = internal::ToRust(data, dtype, dims, byte_strides);
   const internal::PurlinAllocOptions options = internal::ToRust(alloc);
   const internal::OptionalLayout layout(device_layout);
   bool is_aliased = false;

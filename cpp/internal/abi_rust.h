@@ -1,8 +1,9 @@
 // Purlin: the plain functions of rust/bridge that are called too often for anything else. Declared by hand: the other
 // half of status.rs, slab.rs, event.rs, executor.rs, user_context.rs, cancel.rs, timer.rs, semaphore.rs,
 // task_options.rs, serial_queue.rs, elastic_pool.rs, stall.rs, alloc_options.rs, raw_buffer.rs, raw_buffer_promise.rs,
-// memory_hook.rs, host_memory_allocator.rs, client.rs, shape.rs, layout.rs, host_buffer.rs, buffer.rs, buffer_holds.rs,
-// buffer_promise.rs and abi.rs there, in the same order, where each has its contract.
+// memory_hook.rs, host_memory_allocator.rs, client.rs, dma.rs, shape.rs, layout.rs, host_buffer.rs, host_shards.rs,
+// buffer_create.rs, buffer.rs, buffer_holds.rs, buffer_promise.rs, transfer.rs and abi.rs there, in the same order,
+// where each has its contract.
 #ifndef PURLIN_CPP_INTERNAL_ABI_RUST_H_
 #define PURLIN_CPP_INTERNAL_ABI_RUST_H_
 
@@ -27,6 +28,7 @@ struct CancelSourceRep;
 struct CancelTokenRep;
 struct ClientRep;
 struct DeviceRep;
+struct DmaMappingRep;
 struct DonationHoldRep;
 struct ElasticPoolRep;
 struct ExternalReferenceRep;
@@ -37,6 +39,7 @@ struct RawBufferRep;
 struct SemaphoreRep;
 struct SerialQueueRep;
 struct TimerRep;
+struct TransferRep;
 struct UsageHoldRep;
 
 struct WatchdogRep;
@@ -262,10 +265,20 @@ struct PurlinClientOptions {
   std::int32_t device_count;
   std::int32_t worker_count;
   bool check_frozen_memory;
+  bool has_process_index;
+  std::int32_t process_index;
   PurlinMemoryHook on_out_of_memory;
   PurlinHostMemoryAllocator host_memory_allocator;
 };
 const ClientRep* purlin_client_create(PurlinClientOptions options, const StatusRep** error) noexcept;
+
+DmaMappingRep* purlin_client_dma_map(const ClientRep* client, const std::uint8_t* address, std::size_t size_bytes,
+                                     const StatusRep** error) noexcept;
+void purlin_dma_mapping_range(const DmaMappingRep* mapping, const std::uint8_t** address,
+                              std::size_t* size_bytes) noexcept;
+std::size_t purlin_dma_mapping_in_flight(const DmaMappingRep* mapping) noexcept;
+const StatusRep* purlin_dma_mapping_unmap(DmaMappingRep* mapping) noexcept;
+void purlin_dma_mapping_release(DmaMappingRep* mapping) noexcept;
 
 /// A Shape.
 struct PurlinShape {
@@ -304,6 +317,18 @@ const BufferRep* purlin_buffer_from_host_array(const PurlinHostArray* array, con
                                                const PurlinAllocOptions* alloc, const Callback* on_done,
                                                PurlinLocation location, bool* is_aliased,
                                                const StatusRep** error) noexcept;
+
+/// A HostShard.
+struct PurlinHostShard {
+  PurlinHostArray array;
+  PurlinLayout layout;
+  bool has_layout;
+  const MemorySpaceRep* space;
+  const Callback* on_done;
+};
+const StatusRep* purlin_buffer_from_host_shards(const PurlinHostShard* shards, std::size_t count,
+                                                std::int32_t semantics, const PurlinAllocOptions* alloc,
+                                                PurlinLocation location, const BufferRep** buffers) noexcept;
 
 const BufferRep* purlin_buffer_from_host(const std::uint8_t* data, std::size_t size_bytes, std::uint8_t dtype,
                                          const std::int64_t* dims, std::size_t rank, const MemorySpaceRep* space,
@@ -365,6 +390,39 @@ const StatusRep* purlin_buffer_promise_fulfil(BufferPromiseRep* promise, const B
                                               PurlinLocation location) noexcept;
 const StatusRep* purlin_buffer_promise_fail(BufferPromiseRep* promise, const StatusRep* status) noexcept;
 void purlin_buffer_promise_release(BufferPromiseRep* promise) noexcept;
+
+/// A TransferSpec.
+struct PurlinTransferSpec {
+  PurlinShape shape;
+  PurlinLayout layout;
+  bool has_layout;
+};
+const TransferRep* purlin_transfer_create(const PurlinTransferSpec* specs, std::size_t count,
+                                          const MemorySpaceRep* space, const PurlinAllocOptions* options,
+                                          PurlinLocation location, const StatusRep** error) noexcept;
+void purlin_transfer_release(const TransferRep* transfer) noexcept;
+std::size_t purlin_transfer_buffer_count(const TransferRep* transfer) noexcept;
+const MemorySpaceRep* purlin_transfer_memory_space(const TransferRep* transfer) noexcept;
+std::size_t purlin_transfer_buffer_size(const TransferRep* transfer, std::size_t index,
+                                        const StatusRep** error) noexcept;
+const BufferRep* purlin_transfer_retrieve(const TransferRep* transfer, std::size_t index,
+                                          const StatusRep** error) noexcept;
+const StatusRep* purlin_transfer_array(const TransferRep* transfer, std::size_t index, const PurlinHostArray* array,
+                                       const Callback* on_done) noexcept;
+const StatusRep* purlin_transfer_whole(const TransferRep* transfer, std::size_t index, const void* data,
+                                       std::size_t size_bytes, const Callback* on_done) noexcept;
+const StatusRep* purlin_transfer_piece(const TransferRep* transfer, std::size_t index, const void* data,
+                                       std::size_t offset_bytes, std::size_t size_bytes, bool is_last,
+                                       const Callback* on_done) noexcept;
+const StatusRep* purlin_transfer_set_error(const TransferRep* transfer, std::size_t index,
+                                           const StatusRep* status) noexcept;
+void purlin_transfer_add_metadata(const TransferRep* transfer, const char* key, std::size_t key_size_bytes,
+                                  const char* value, std::size_t value_size_bytes) noexcept;
+void purlin_transfer_metadata(const TransferRep* transfer,
+                              void (*take)(void* data, const char* key, std::size_t key_size_bytes, const char* value,
+                                           std::size_t value_size_bytes) noexcept,
+                              void* data) noexcept;
+EventHeader* purlin_transfer_ready_event(const TransferRep* transfer) noexcept;
 
 const char* purlin_version() noexcept;
 void purlin_report_exception(const char* place, const char* what) noexcept;

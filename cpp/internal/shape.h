@@ -1,15 +1,18 @@
-// Purlin: shapes and layouts as Rust takes them.
+// Purlin: shapes, layouts and arrays of the host as Rust takes them.
 #ifndef PURLIN_CPP_INTERNAL_SHAPE_H_
 #define PURLIN_CPP_INTERNAL_SHAPE_H_
 
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "cpp/internal/abi_rust.h"
+#include "purlin/dtype.h"
 #include "purlin/layout.h"
 #include "purlin/shape.h"
+#include "purlin/span.h"
 #include "purlin/version.h"
 
 namespace purlin {
@@ -20,6 +23,19 @@ namespace internal {
 inline PurlinShape ToRust(const Shape& shape) noexcept {
   return {shape.dims().data(), shape.rank(), shape.dynamic_flags().data(), shape.dynamic_flags().size(),
           static_cast<std::uint8_t>(shape.dtype())};
+}
+
+/// Borrows what the spans do.
+inline PurlinHostArray ToRust(const void* data, DType dtype, Span<const std::int64_t> dims,
+                              const std::optional<Span<const std::int64_t>>& byte_strides) noexcept {
+  const Span<const std::int64_t> strides = byte_strides.value_or(Span<const std::int64_t>());
+  return {static_cast<const std::uint8_t*>(data),
+          dims.data(),
+          dims.size(),
+          strides.data(),
+          strides.size(),
+          byte_strides.has_value(),
+          static_cast<std::uint8_t>(dtype)};
 }
 
 /// `number` at the end of `text`. Not by std::to_string, whose table of digits is a GNU unique symbol.

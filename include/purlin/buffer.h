@@ -87,6 +87,22 @@ class Buffer final {
                                            const FromHostOptions& options = FromHostOptions(),
                                            SourceLocation location = SourceLocation::Current());
 
+  /// A buffer per shard, in that order; all or nothing. All shards are checked, and all memory is asked for, before the
+  /// first byte is copied. Blocks for the copies under kImmutableOnlyDuringCall, never otherwise; nothing is aliased.
+  ///
+  /// Each shard's `on_done` is called exactly once: if this fails, with the same error before it returns; otherwise
+  /// when the shard's memory is no longer read, as its buffer becomes ready, before others' waiters, with how that
+  /// went; here or on the thread that copied. What it throws is reported and swallowed. Until then (without it, until
+  /// the buffer's ready_event(), or as `semantics` say), the memory of the shard is as FromHost wants it.
+  ///
+  /// `location` names the memory in reports. kInvalidArgument, naming the shard: as FromHost; or a memory space of
+  /// another client or kind than the first shard's. kResourceExhausted: no memory. When it blocks, also what a copy
+  /// failed with. `Mode` keeps translation units with and without exceptions apart: leave it alone.
+  template <typename Mode = internal::WithExceptions>
+  static StatusOr<std::vector<Buffer>> FromHostShards(
+      Span<const HostShard> shards, HostBufferSemantics semantics = HostBufferSemantics::kImmutableOnlyDuringCall,
+      const AllocOptions& alloc = AllocOptions(), SourceLocation location = SourceLocation::Current());
+
   /// An array whose elements nobody has written, ready when its memory is there (`options` may let it wait). Never
   /// blocks, but for the client's hook (kRetry). `layout` null: row-major. `location` names the memory in reports.
   /// kInvalidArgument: an unsound shape, layout or options. kResourceExhausted: no memory, and it is not waited for.
@@ -236,6 +252,11 @@ class Buffer final {
                                                          const MemorySpace& memory_space, HostBufferSemantics semantics,
                                                          const Layout* device_layout, const AllocOptions& alloc,
                                                          const internal::Callback* on_done, SourceLocation location);
+  /// Takes over what `on_done`, an entry for each shard, points to, if it is not null.
+  PURLIN_API static StatusOr<std::vector<Buffer>> FromHostShardsRaw(Span<const HostShard> shards,
+                                                                    Span<const internal::Callback* const> on_done,
+                                                                    HostBufferSemantics semantics,
+                                                                    const AllocOptions& alloc, SourceLocation location);
   explicit Buffer(const internal::BufferRep* rep) noexcept : rep_(rep) {}
   const internal::BufferRep* rep_;
 };
@@ -287,6 +308,25 @@ inline StatusOr<FromHostResult> Buffer::FromHost(const void* data, DType dtype, 
                                                  SourceLocation location) {
   return FromHostRaw(data, dtype, dims, options.byte_strides, memory_space, options.semantics, options.device_layout,
                      options.alloc, nullptr, location);
+}
+
+template <typename Mode>
+StatusOr<std::vector<Buffer>> Buffer::FromHostShards(Span<const HostShard> shards, HostBufferSemantics semantics,
+                                                     const AllocOptions& alloc, SourceLocation location) {
+  std::vector<internal::Callback> callbacks;
+  std::vector<const internal::Callback*> on_done;
+  callbacks.reserve(shards.size());  // So that they stay where they are.
+  on_done.reserve(shards.size());
+  for (const HostShard& shard : shards) {
+    if (shard.on_done) {
+      callbacks.push_back(
+          internal::MakeCallback([told = shard.on_done](const internal::StatusRep* error, const void*) mutable {
+            internal::Guarded("on_done of a shard", [&] { told(Status::FromRep(error)); });
+          }));
+    }
+    on_done.push_back(shard.on_done ? &callbacks.back() : nullptr);
+  }
+  return FromHostShardsRaw(shards, on_done, semantics, alloc, location);
 }
 
 static_assert(sizeof(Buffer) == sizeof(void*), "a Buffer is one word");

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "purlin/device.h"
+#include "purlin/dma.h"
 #include "purlin/executor.h"
 #include "purlin/export.h"
 #include "purlin/host_memory_allocator.h"
@@ -58,16 +60,19 @@ struct ClientOptions {
   /// comes and when it goes, and a difference is an error that names the array. The environment variable
   /// PURLIN_CHECK_FROZEN_MEMORY=1 says the same for every client.
   bool check_frozen_memory = false;
+  /// Which of the processes that work together this one is, if it is one of several. Nobody guesses: without it,
+  /// Client::process_index is an error.
+  std::optional<int> process_index = std::nullopt;
 };
 
 /// A handle to a client: one word; copies share it. Buffers, devices and memory spaces keep what they need of it alive;
 /// the last reference drains the runner (see ThreadPoolAsyncWorkRunner::Shutdown).
 class Client final {
  public:
-  /// kInvalidArgument, naming the value: a device or worker count out of range, a struct_size that no version has, a
-  /// host_memory_allocator for another platform, or a PURLIN_SIM_SEED that is no number. kNotFound, naming the
-  /// platforms that exist: an unknown platform. kResourceExhausted: threads could not be started. Call it as
-  /// Create(options): the parameter `Mode` keeps translation units with and without exceptions apart.
+  /// kInvalidArgument, naming the value: a device or worker count out of range, a negative process_index, a struct_size
+  /// that no version has, a host_memory_allocator for another platform, or a PURLIN_SIM_SEED that is no number.
+  /// kNotFound, naming the platforms that exist: an unknown platform. kResourceExhausted: threads could not be started.
+  /// Call it as Create(options): the parameter `Mode` keeps translation units with and without exceptions apart.
   template <typename Mode = internal::WithExceptions>
   static StatusOr<Client> Create(const ClientOptions& options = ClientOptions()) {
     return CreateGuarded(options, internal::GuardedMemoryCalls<Mode>());
@@ -84,12 +89,24 @@ class Client final {
   }
   PURLIN_API ~Client();
 
-  /// The backend: "host" or "null". Static storage.
+  /// The backend: "host", "null" or "sim". Static storage.
   [[nodiscard]] PURLIN_API std::string_view platform_name() const noexcept;
   /// All devices; devices()[i].id() == i.
   [[nodiscard]] PURLIN_API std::vector<Device> devices() const;
   /// Device `id`; kNotFound, naming the count, if there is none.
   [[nodiscard]] PURLIN_API StatusOr<Device> LookupDevice(int id) const;
+  /// Which of the processes that work together this one is. kFailedPrecondition: the client was made without one.
+  [[nodiscard]] PURLIN_API StatusOr<int> process_index() const;
+  /// Which devices run `num_replicas` replicas of a program in `num_partitions` partitions: by replica, each the ids of
+  /// its partitions' devices, the devices in their order. kInvalidArgument, naming the numbers: a number below 1, or
+  /// more than there are devices.
+  [[nodiscard]] PURLIN_API StatusOr<std::vector<std::vector<int>>> GetDefaultDeviceAssignment(int num_replicas,
+                                                                                              int num_partitions) const;
+  /// Makes `size_bytes` bytes of host memory at `data` reachable for the hardware, where that is needed (pinning,
+  /// registering); copies are faster from and to such memory. The memory must stay until the mapping has ended (dma.h).
+  /// kInvalidArgument, naming the range: null, empty, or past the end of the address space. kAlreadyExists: it overlaps
+  /// another mapping of this client. Or the backend's.
+  PURLIN_API StatusOr<DmaMapping> DmaMap(const void* data, std::size_t size_bytes) const;
   /// The pool on which the client's copies run; yours to schedule on.
   [[nodiscard]] PURLIN_API ThreadPoolAsyncWorkRunner runner() const noexcept;
   /// A few lines: platform, devices, memory in use, and why the runner has as many threads as it has.

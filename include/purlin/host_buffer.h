@@ -1,4 +1,4 @@
-// Purlin: how arrays come from the memory of the host (Buffer::FromHost).
+// Purlin: how arrays come from the memory of the host (Buffer::FromHost, Buffer::FromHostShards).
 //
 // Element [i0, i1, ...] stands at the bytes [sum(i_d * byte_strides[d]), ... + HostByteWidth(dtype)) from `data`, the
 // address of element [0, 0, ...]. Strides are any: negative, zero, no multiple of the element's size; those of
@@ -8,11 +8,16 @@
 #define PURLIN_HOST_BUFFER_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "purlin/alloc_options.h"
+#include "purlin/device.h"
+#include "purlin/dtype.h"
 #include "purlin/layout.h"
 #include "purlin/span.h"
+#include "purlin/status.h"
 #include "purlin/version.h"
 
 namespace purlin {
@@ -51,6 +56,24 @@ struct FromHostOptions {
   const Layout* device_layout = nullptr;
   /// How the memory on the device is asked for, and what it is for. Not used if nothing is allocated.
   AllocOptions alloc;
+};
+
+/// One array of Buffer::FromHostShards.
+struct HostShard {
+  /// Where its element [0, 0, ...] is.
+  const void* data;
+  /// Element type.
+  DType dtype;
+  /// Dimensions, outermost first.
+  std::vector<std::int64_t> dims;
+  /// Where it goes.
+  MemorySpace memory_space;
+  /// Bytes from one entry of each dimension to the next, outermost first, one for each; none: dense, row-major.
+  std::optional<std::vector<std::int64_t>> byte_strides = std::nullopt;
+  /// In which order the elements stand on the device; none: row-major.
+  std::optional<Layout> device_layout = std::nullopt;
+  /// See Buffer::FromHostShards; may be empty.
+  std::function<void(Status)> on_done = nullptr;
 };
 
 }  // namespace v0

@@ -16,6 +16,7 @@
 #include "purlin/coroutine.h"
 #include "purlin/count_down.h"
 #include "purlin/device.h"
+#include "purlin/dma.h"
 #include "purlin/dtype.h"
 #include "purlin/elastic_pool.h"
 #include "purlin/error_policy.h"
@@ -46,6 +47,7 @@
 #include "purlin/task_options.h"
 #include "purlin/timer.h"
 #include "purlin/trace.h"
+#include "purlin/transfer.h"
 #include "purlin/user_context.h"
 #include "purlin/version.h"
 // IWYU pragma: end_exports

@@ -1,20 +1,22 @@
-//! `purlin/buffer.h`: typed buffers. What takes shapes, options, arrays or places is a plain function.
+//! `purlin/buffer.h`: typed buffers, once there are some (`buffer_create` makes them). What takes shapes, arrays or places is
+//! a plain function.
 //!
-//! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`],
-//! [`RawAllocOptions`] and [`Location`]; a layout may also be null.
+//! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`]
+//! and [`Location`]; a layout may also be null.
+
+use std::ptr;
 
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
-use purlin::{Buffer, Event, HostArray, Status, StatusOr};
+use purlin::{Buffer, Event, HostArray};
 
-use crate::alloc_options::RawAllocOptions;
+use crate::buffer_create::give_buffer;
 use crate::device::{DeviceRep, MemorySpaceRep};
-use crate::handle::{self, elements, give_handle, share};
-use crate::host_buffer::semantics;
+use crate::handle::{self, elements, give_handle, give_or, share};
 use crate::layout::RawLayout;
 use crate::panic::guard;
 use crate::raw_buffer::{RawBufferRep, give_event};
-use crate::shape::{RawShape, dtype};
+use crate::shape::RawShape;
 use crate::status::Location;
 
 /// What a `purlin::Buffer` points to.
@@ -130,124 +132,6 @@ fn buffer_is_deleted(buffer: &BufferRep) -> bool {
     buffer.0.is_deleted()
 }
 
-/// Hands a new buffer to C++, or null and an error.
-pub(crate) fn give(made: StatusOr<Buffer>, error: &mut *const StatusRep) -> *const BufferRep {
-    made.map_or_else(
-        |status| {
-            *error = status.into_raw();
-            std::ptr::null()
-        },
-        |buffer| share(BufferRep(buffer)),
-    )
-}
-
-/// A new buffer, C++'s, or null and an error. `number` and `semantics_number` are C++'s, unchecked.
-///
-/// # Safety
-/// `data` is null or `size_bytes` bytes, readable and unchanged for as long as the semantics say; `dims` points to `rank`
-/// numbers; `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_from_host(
-    data: *const u8,
-    size_bytes: usize,
-    number: u8,
-    dims: *const i64,
-    rank: usize,
-    space: &MemorySpaceRep,
-    semantics_number: i32,
-    location: Location,
-    error: &mut *const StatusRep,
-) -> *const BufferRep {
-    let made = guard(|| {
-        // SAFETY: the caller's promises.
-        let (dims, place) = unsafe { (elements(dims, rank), location.get()) };
-        let (dtype, semantics) = (dtype(number)?, semantics(semantics_number)?);
-        // SAFETY: the caller's promise.
-        unsafe { Buffer::from_host_at(data, size_bytes, dtype, dims, &space.0, semantics, place) }
-    });
-    give(made, error)
-}
-
-/// A new buffer, C++'s, or null and an error.
-///
-/// # Safety
-/// The structs are what they say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_create_uninitialized(
-    shape: &RawShape,
-    layout: *const RawLayout,
-    space: &MemorySpaceRep,
-    options: &RawAllocOptions,
-    location: Location,
-    error: &mut *const StatusRep,
-) -> *const BufferRep {
-    let made = guard(|| {
-        // SAFETY: the caller's promises.
-        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
-        // SAFETY: the caller's promises.
-        let (options, place) = unsafe { (options.get()?, location.get()) };
-        Buffer::uninitialized_at(&shape, layout.as_ref(), &space.0, &options, place)
-    });
-    give(made, error)
-}
-
-/// A new buffer, C++'s, or null and an error.
-///
-/// # Safety
-/// The structs are what they say; `status` is null or owned by the caller, who gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_create_error(
-    status: *const StatusRep,
-    shape: &RawShape,
-    space: &MemorySpaceRep,
-    error: &mut *const StatusRep,
-) -> *const BufferRep {
-    let made = guard(|| {
-        // SAFETY: the caller's promises.
-        let (status, shape) = unsafe { (Status::from_raw(status), shape.get()?) };
-        Ok(Buffer::error(status, &shape, &space.0))
-    });
-    give(made, error)
-}
-
-/// A new buffer, C++'s, or null and an error.
-///
-/// # Safety
-/// `ready` is null or alive; `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_create_token(
-    space: &MemorySpaceRep,
-    ready: *mut EventHeader,
-    location: Location,
-    error: &mut *const StatusRep,
-) -> *const BufferRep {
-    // SAFETY: the caller's promises.
-    let (ready, place) = unsafe { (Event::from_borrowed_raw(ready), location.get()) };
-    give(guard(|| Buffer::token_at(&space.0, &ready, place)), error)
-}
-
-/// A new buffer, C++'s, or null and an error.
-///
-/// # Safety
-/// The structs are what they say; `ready` is null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_from_raw(
-    memory: &RawBufferRep,
-    shape: &RawShape,
-    layout: *const RawLayout,
-    ready: *mut EventHeader,
-    error: &mut *const StatusRep,
-) -> *const BufferRep {
-    let made = guard(|| {
-        // SAFETY: the caller's promises.
-        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
-        // SAFETY: null or alive.
-        let ready = unsafe { Event::from_borrowed_raw(ready) };
-        Buffer::from_raw(memory.0.clone(), &shape, layout.as_ref(), &ready)
-    });
-    give(made, error)
-}
-
 /// Writes a flag for each dimension, 1 if it is dynamic; true if any is.
 ///
 /// # Safety
@@ -287,7 +171,7 @@ pub unsafe extern "C" fn purlin_buffer_logical_dims(buffer: &BufferRep, dims: *m
         }
         Ok(())
     });
-    read.err().unwrap_or_default().into_raw()
+    handle::give(read)
 }
 
 /// The event, with one reference, C++'s.
@@ -324,7 +208,7 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_device(
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
     let place = unsafe { location.get() };
-    give(guard(|| buffer.0.copy_to_memory_space_at(&device.0.default_memory_space(), place)), error)
+    give_buffer(guard(|| buffer.0.copy_to_memory_space_at(&device.0.default_memory_space(), place)), error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -340,7 +224,7 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_memory_space(
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
     let place = unsafe { location.get() };
-    give(guard(|| buffer.0.copy_to_memory_space_at(&space.0, place)), error)
+    give_buffer(guard(|| buffer.0.copy_to_memory_space_at(&space.0, place)), error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -356,7 +240,7 @@ pub unsafe extern "C" fn purlin_buffer_copy_into(
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
     let place = unsafe { location.get() };
-    give(guard(|| buffer.0.copy_into_at(&destination.0, place)), error)
+    give_buffer(guard(|| buffer.0.copy_into_at(&destination.0, place)), error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -372,7 +256,7 @@ pub unsafe extern "C" fn purlin_buffer_donate_after(
 ) -> *const BufferRep {
     // SAFETY: the caller's promises.
     let (event, place) = unsafe { (Event::from_borrowed_raw(event), location.get()) };
-    give(guard(|| buffer.0.donate_after_at(&event, place)), error)
+    give_buffer(guard(|| buffer.0.donate_after_at(&event, place)), error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -392,7 +276,7 @@ pub unsafe extern "C" fn purlin_buffer_bitcast(
         let (shape, layout, place) = unsafe { (shape.get()?, RawLayout::get(layout)?, location.get()) };
         buffer.0.bitcast_at(&shape, layout.as_ref(), place)
     });
-    give(made, error)
+    give_buffer(made, error)
 }
 
 /// Writes the numbers of usage holds and of external references.
@@ -422,7 +306,7 @@ pub unsafe extern "C" fn purlin_buffer_release_memory(
     free: &mut *mut EventHeader,
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promise.
-    let Some((memory, event)) = buffer.0.release_at(unsafe { location.get() }) else { return std::ptr::null() };
+    let Some((memory, event)) = buffer.0.release_at(unsafe { location.get() }) else { return ptr::null() };
     *free = event.into_raw();
     share(RawBufferRep(memory))
 }
@@ -440,11 +324,7 @@ pub unsafe extern "C" fn purlin_buffer_release_ownership(
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promise.
     let place = unsafe { location.get() };
-    match guard(|| buffer.0.release_ownership_at(waits, place)) {
-        Ok(memory) => memory.map_or(std::ptr::null(), |memory| share(RawBufferRep(memory))),
-        Err(status) => {
-            *error = status.into_raw();
-            std::ptr::null()
-        }
-    }
+    let memory = guard(|| buffer.0.release_ownership_at(waits, place));
+    let memory = memory.map(|memory| memory.map_or(ptr::null(), |memory| share(RawBufferRep(memory))));
+    give_or(memory, ptr::null(), error)
 }

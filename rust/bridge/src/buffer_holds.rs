@@ -3,15 +3,14 @@
 //! In the safety sections, "alive" means that C++ has the object for the length of the call, and "owned" that it gives it up.
 
 use std::ffi::c_char;
-use std::ptr;
 
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
-use purlin::{DonationHold, Event, ExternalReference, RawBuffer, StatusOr, UsageHold};
+use purlin::{DonationHold, Event, ExternalReference, RawBuffer, UsageHold};
 
 use crate::buffer::BufferRep;
 use crate::cancel::label;
-use crate::handle::share;
+use crate::handle::{give_box, share};
 use crate::panic::guard;
 use crate::raw_buffer::RawBufferRep;
 use crate::status::Location;
@@ -22,16 +21,6 @@ pub struct UsageHoldRep(UsageHold);
 pub struct ExternalReferenceRep(ExternalReference);
 /// What a `purlin::DonationHold` points to.
 pub struct DonationHoldRep(DonationHold);
-
-fn give<T>(made: StatusOr<T>, error: &mut *const StatusRep) -> *mut T {
-    match made {
-        Ok(hold) => Box::into_raw(Box::new(hold)),
-        Err(status) => {
-            *error = status.into_raw();
-            ptr::null_mut()
-        }
-    }
-}
 
 fn memory(memory: &RawBuffer) -> *const RawBufferRep {
     share(RawBufferRep(memory.clone()))
@@ -45,7 +34,7 @@ pub extern "C" fn purlin_buffer_usage_hold(
     error: &mut *const StatusRep,
 ) -> *mut UsageHoldRep {
     let made = guard(|| if waits { buffer.0.usage_hold() } else { buffer.0.try_usage_hold() });
-    give(made.map(UsageHoldRep), error)
+    give_box(made.map(UsageHoldRep), error)
 }
 
 /// The memory, C++'s.
@@ -87,7 +76,7 @@ pub extern "C" fn purlin_buffer_external_reference(
     buffer: &BufferRep,
     error: &mut *const StatusRep,
 ) -> *mut ExternalReferenceRep {
-    give(guard(|| buffer.0.external_reference()).map(ExternalReferenceRep), error)
+    give_box(guard(|| buffer.0.external_reference()).map(ExternalReferenceRep), error)
 }
 
 /// The memory, C++'s.
@@ -129,7 +118,7 @@ pub unsafe extern "C" fn purlin_buffer_donate(
         let (by, place) = unsafe { (label(by), location.get()) };
         if waits { buffer.0.donate_at(by, place) } else { buffer.0.try_donate_at(by, place) }
     });
-    give(made.map(DonationHoldRep), error)
+    give_box(made.map(DonationHoldRep), error)
 }
 
 /// The memory, C++'s.

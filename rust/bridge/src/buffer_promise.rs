@@ -8,7 +8,7 @@ use purlin::{Buffer, BufferPromise, Status};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::handle::share;
+use crate::handle::{give, share};
 use crate::layout::RawLayout;
 use crate::panic::guard;
 use crate::shape::RawShape;
@@ -28,10 +28,6 @@ impl BufferPromiseRep {
         let left = unsafe { promise.as_mut() }.and_then(|rep| rep.0.take());
         left.ok_or_else(|| Status::failed_precondition("this promise of a buffer has been kept already, or moved from"))
     }
-}
-
-fn give(result: Result<(), Status>) -> *const StatusRep {
-    result.err().unwrap_or_default().into_raw()
 }
 
 /// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is written.

@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 
 use purlin::Status;
+use purlin::buffer::OnDone;
 use purlin::status::StatusRep;
 
 /// `run`: calls the closure with `error` (owned, null for OK) and `value` (owned, what the call promises, or null), then
@@ -36,6 +37,39 @@ impl Drop for Callback {
     fn drop(&mut self) {
         // SAFETY: as in call(), which does not come here.
         unsafe { (self.invoke)(self.data, false, ptr::null(), ptr::null()) };
+    }
+}
+
+/// A callback that is told once, whatever happens.
+pub(crate) struct Told(Option<Callback>);
+
+impl Told {
+    /// Takes over what C++ gives up; null is none.
+    ///
+    /// # Safety
+    /// `callback` is null or a callback that the caller gives up.
+    pub(crate) unsafe fn take(callback: *const Callback) -> Option<Self> {
+        // SAFETY: the caller gives it up, so this is the only one.
+        (!callback.is_null()).then(|| Self(Some(unsafe { callback.read() })))
+    }
+
+    pub(crate) fn tell(mut self, status: Status) {
+        if let Some(callback) = self.0.take() {
+            callback.call(status, ptr::null());
+        }
+    }
+
+    /// As the core calls it.
+    pub(crate) fn into_on_done(self) -> OnDone {
+        Box::new(move |status| self.tell(status))
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            Self(self.0.take()).tell(Status::internal("the transfer from host memory was given up"));
+        }
     }
 }
 

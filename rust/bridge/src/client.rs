@@ -1,7 +1,6 @@
 //! `purlin/client.h`: clients by the name of their platform. Making one is a plain function, because its options own closures.
 
 use std::pin::Pin;
-use std::ptr;
 use std::sync::Arc;
 
 use cxx::CxxString;
@@ -13,14 +12,14 @@ use purlin_sim::{SimBackend, SimOptions};
 
 use crate::device::DeviceRep;
 use crate::executor::ThreadPoolRep;
-use crate::handle::{self, elements, give_handle, share};
+use crate::handle::{self, elements, give_handle, give_or, share};
 use crate::host_memory_allocator::ForeignAllocator;
 use crate::memory_hook::ForeignMemoryHook;
 use crate::panic::guard;
 use crate::struct_size;
 
 /// What a `purlin::Client` points to.
-pub struct ClientRep(Arc<Client>);
+pub struct ClientRep(pub(crate) Arc<Client>);
 
 /// The size itself and the two counts: no version of `ClientOptions` is smaller.
 const SMALLEST_OPTIONS_BYTES: usize = 16;
@@ -50,6 +49,15 @@ pub(crate) mod ffi {
         fn client_device_count(client: &ClientRep) -> usize;
         /// The device, or null and an error.
         fn client_lookup_device(client: &ClientRep, id: i32, error: &mut *const StatusRep) -> *const DeviceRep;
+        /// The number, or 0 and an error.
+        fn client_process_index(client: &ClientRep, error: &mut *const StatusRep) -> i32;
+        /// The ids, replica by replica; none, and an error.
+        fn client_default_device_assignment(
+            client: &ClientRep,
+            replica_count: i32,
+            partition_count: i32,
+            error: &mut *const StatusRep,
+        ) -> Vec<i32>;
         fn client_runner(client: &ClientRep) -> *const ThreadPoolRep;
         /// Appends a few lines.
         fn client_describe(client: &ClientRep, text: Pin<&mut CxxString>);
@@ -68,6 +76,8 @@ pub struct RawClientOptions {
     device_count: i32,
     worker_count: i32,
     check_frozen_memory: bool,
+    has_process_index: bool,
+    process_index: i32,
     /// Owned.
     on_out_of_memory: ForeignMemoryHook,
     /// Owned.
@@ -96,14 +106,11 @@ pub unsafe extern "C" fn purlin_client_create(
             memory_limit_bytes,
             on_out_of_memory,
             check_frozen_memory,
-            ..Default::default()
+            process_index: options.has_process_index.then_some(options.process_index),
         };
         Client::new(&options, backend).map(ClientRep)
     });
-    made.map(share).unwrap_or_else(|status| {
-        *error = status.into_raw();
-        ptr::null()
-    })
+    give_handle(made, error)
 }
 
 /// The backend of that platform, on `allocator` if there is one.
@@ -148,6 +155,20 @@ fn client_device_count(client: &ClientRep) -> usize {
 
 fn client_lookup_device(client: &ClientRep, id: i32, error: &mut *const ffi::StatusRep) -> *const DeviceRep {
     give_handle(guard(|| client.0.lookup_device(id).map(DeviceRep)), error)
+}
+
+fn client_process_index(client: &ClientRep, error: &mut *const ffi::StatusRep) -> i32 {
+    give_or(guard(|| client.0.process_index()), 0, error)
+}
+
+fn client_default_device_assignment(
+    client: &ClientRep,
+    replica_count: i32,
+    partition_count: i32,
+    error: &mut *const ffi::StatusRep,
+) -> Vec<i32> {
+    let assigned = guard(|| client.0.default_device_assignment(replica_count, partition_count));
+    give_or(assigned.map(|rows| rows.concat()), Vec::new(), error)
 }
 
 fn client_runner(client: &ClientRep) -> *const ThreadPoolRep {

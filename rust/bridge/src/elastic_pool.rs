@@ -2,15 +2,14 @@
 //!
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
-use std::ptr;
 use std::str;
 
 use purlin::exec::task::TaskNode;
 use purlin::status::StatusRep;
 use purlin::{ElasticPool, ElasticPoolOptions, Executor, Shutdown, Status, Timers};
 
-use crate::executor::{give, take};
-use crate::handle::{elements, release, retain, share};
+use crate::executor::take;
+use crate::handle::{elements, give, give_handle, release, retain};
 use crate::panic::guard;
 use crate::timer::duration;
 
@@ -39,13 +38,7 @@ pub unsafe extern "C" fn purlin_elastic_pool_new(
         let idle_timeout = duration(idle_timeout_ns);
         ElasticPool::new(&ElasticPoolOptions { max_threads, idle_timeout, stack_size_bytes, name: name.to_owned() })
     });
-    match made {
-        Ok(pool) => share(ElasticPoolRep(pool)),
-        Err(status) => {
-            *error = status.into_raw();
-            ptr::null()
-        }
-    }
+    give_handle(made.map(ElasticPoolRep), error)
 }
 
 /// One more reference.

@@ -9,7 +9,7 @@ use purlin::event::{after_all_at, raw, when_all_at};
 use purlin::status::StatusRep;
 use purlin::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions, Status};
 
-use crate::handle::elements;
+use crate::handle::{elements, give};
 use crate::panic::guard;
 use crate::status::Location;
 
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn purlin_event_abandon(event: *mut EventHeader) {
 pub unsafe extern "C" fn purlin_event_wait(event: *mut EventHeader, timeout_ns: i64) -> *const StatusRep {
     // SAFETY: alive.
     let waited = guard(|| unsafe { raw::wait(event, timeout_ns) }.into_result());
-    waited.err().unwrap_or_default().into_raw()
+    give(waited)
 }
 
 /// An event with one reference, C++'s, that completes after all of `events`, with the numbers of C++'s `ErrorPolicy` and

@@ -14,7 +14,7 @@ use purlin::status::StatusRep;
 use purlin::{AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Status, Task, ThreadPool, ThreadPoolOptions};
 
 use crate::event;
-use crate::handle::{give_handle, release, retain};
+use crate::handle::{give, give_handle, release, retain};
 use crate::panic::guard;
 use crate::task_options::RawTaskOptions;
 
@@ -55,11 +55,6 @@ fn thread_pool_create(thread_count: usize, name: &[u8], error: &mut *const ffi::
 
 fn thread_pool_describe(pool: &ThreadPoolRep, text: Pin<&mut CxxString>) {
     text.push_str(&pool.0.describe());
-}
-
-/// The pointer that C++ takes over; null for OK.
-pub(crate) fn give(result: Result<(), Status>) -> *const StatusRep {
-    result.err().unwrap_or_default().into_raw()
 }
 
 /// One more reference.

@@ -3,11 +3,13 @@
 //! C++ copies a handle by retaining and destroys it by releasing; reading goes through a plain reference, which C++ keeps
 //! valid for the call by holding the handle.
 
+use std::ptr;
 use std::sync::Arc;
 
 use purlin::Status;
+use purlin::status::StatusRep;
 
-use crate::status::ffi::StatusRep;
+use crate::status::ffi;
 
 /// A new handle with one reference, the caller's to release.
 pub(crate) fn share<T>(value: T) -> *const T {
@@ -23,6 +25,18 @@ pub(crate) unsafe fn retain<T>(handle: *const T) {
     unsafe { Arc::increment_strong_count(handle) };
 }
 
+/// A reference of Rust's own, beside C++'s, which a call may give up.
+///
+/// # Safety
+/// `handle` came from [`share`] and is alive now.
+pub(crate) unsafe fn kept<T>(handle: *const T) -> Arc<T> {
+    // SAFETY: the caller's promise; the new reference is the one that is taken.
+    unsafe {
+        Arc::increment_strong_count(handle);
+        Arc::from_raw(handle)
+    }
+}
+
 /// One reference less; the last drops the value.
 ///
 /// # Safety
@@ -32,20 +46,46 @@ pub(crate) unsafe fn release<T>(handle: *const T) {
     drop(unsafe { Arc::from_raw(handle) });
 }
 
+/// An error as C++ takes it over: a pointer to its record, which the two roads of the bridge know by types of their own; null
+/// for OK.
+pub(crate) trait RawStatus {
+    /// The pointer of `status`, with the reference that it had.
+    fn of(status: Status) -> Self;
+}
+
+impl RawStatus for *const StatusRep {
+    fn of(status: Status) -> Self {
+        status.into_raw()
+    }
+}
+
+impl RawStatus for *const ffi::StatusRep {
+    fn of(status: Status) -> Self {
+        status.into_raw().cast()
+    }
+}
+
 /// Hands an error to C++, which owns it; null for OK.
-pub(crate) fn give(result: Result<(), Status>) -> *const StatusRep {
-    result.err().unwrap_or_default().into_raw().cast()
+pub(crate) fn give<E: RawStatus>(result: Result<(), Status>) -> E {
+    E::of(result.err().unwrap_or_default())
+}
+
+/// Hands a value to C++, or `nothing` and the reason in `error`.
+pub(crate) fn give_or<T, E: RawStatus>(result: Result<T, Status>, nothing: T, error: &mut E) -> T {
+    result.unwrap_or_else(|status| {
+        *error = E::of(status);
+        nothing
+    })
 }
 
 /// Hands a new object to C++: its handle, or null and the reason in `error`.
-pub(crate) fn give_handle<T>(result: Result<T, Status>, error: &mut *const StatusRep) -> *const T {
-    match result {
-        Ok(value) => share(value),
-        Err(status) => {
-            *error = status.into_raw().cast();
-            std::ptr::null()
-        }
-    }
+pub(crate) fn give_handle<T, E: RawStatus>(result: Result<T, Status>, error: &mut E) -> *const T {
+    give_or(result.map(share), ptr::null(), error)
+}
+
+/// Hands a new object to C++ that has one owner: a box, or null and the reason in `error`.
+pub(crate) fn give_box<T, E: RawStatus>(result: Result<T, Status>, error: &mut E) -> *mut T {
+    give_or(result.map(|value| Box::into_raw(Box::new(value))), ptr::null_mut(), error)
 }
 
 /// The elements that C++ points to; its empty spans may be null.

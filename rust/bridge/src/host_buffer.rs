@@ -1,13 +1,12 @@
 //! `purlin/host_buffer.h`: arrays from the memory of the host.
 
-use std::ptr;
-
 use purlin::status::StatusRep;
 use purlin::{Aliasing, Buffer, FromHostOptions, HostArray, HostBufferSemantics, Shape, Status, StatusOr};
 
 use crate::alloc_options::RawAllocOptions;
-use crate::buffer::{BufferRep, give};
-use crate::callback::Callback;
+use crate::buffer::BufferRep;
+use crate::buffer_create::give_buffer;
+use crate::callback::{Callback, Told};
 use crate::device::MemorySpaceRep;
 use crate::handle::elements;
 use crate::layout::RawLayout;
@@ -33,30 +32,16 @@ impl RawHostArray {
     ///
     /// # Safety
     /// `dims` points to `rank` numbers, and `byte_strides` to `stride_count`.
-    unsafe fn get(&self) -> StatusOr<HostArray> {
+    pub(crate) unsafe fn get(&self) -> StatusOr<HostArray> {
         // SAFETY: the caller's promises.
         let (dims, strides) =
             unsafe { (elements(self.dims, self.rank), elements(self.byte_strides, self.stride_count)) };
         HostArray::new(&Shape::new(dtype(self.dtype)?, dims)?, self.has_byte_strides.then_some(strides))
     }
-}
 
-/// A callback that is told once, whatever happens.
-struct OnDone(Option<Callback>);
-
-impl OnDone {
-    fn tell(mut self, status: Status) {
-        if let Some(callback) = self.0.take() {
-            callback.call(status, ptr::null());
-        }
-    }
-}
-
-impl Drop for OnDone {
-    fn drop(&mut self) {
-        if self.0.is_some() {
-            Self(self.0.take()).tell(Status::internal("the transfer from host memory was given up"));
-        }
+    /// Where the array's element `[0, 0, ...]` is.
+    pub(crate) fn data(&self) -> *const u8 {
+        self.data
     }
 }
 
@@ -88,8 +73,8 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
     is_aliased: &mut bool,
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
-    // SAFETY: the caller gives it up, so this is the only one.
-    let on_done = (!on_done.is_null()).then(|| OnDone(Some(unsafe { on_done.read() })));
+    // SAFETY: the caller gives it up.
+    let on_done = unsafe { Told::take(on_done) };
     let made = guard(move || {
         let checked = (|| {
             // SAFETY: the caller's promises.
@@ -110,7 +95,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
                 return Err(error);
             }
         };
-        options.on_done = on_done.map(|on_done| Box::new(move |status| on_done.tell(status)) as purlin::buffer::OnDone);
+        options.on_done = on_done.map(Told::into_on_done);
         // SAFETY: the caller's promise.
         unsafe { Buffer::from_host_array_at(array.data, &host, &space.0, options, location.get()) }
     });
@@ -118,12 +103,13 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
         *is_aliased = aliasing == Aliasing::Aliased;
         buffer
     });
-    give(made, error)
+    give_buffer(made, error)
 }
 
 #[cfg(test)]
 mod tests {
     use std::mem::ManuallyDrop;
+    use std::ptr;
     use std::sync::{Arc, Mutex};
 
     use purlin::StatusCode;

@@ -7,13 +7,13 @@ use std::ptr::{self, NonNull};
 
 use purlin::device::Release;
 use purlin::status::StatusRep;
-use purlin::{Event, Mutability, RawBuffer, Status, StatusOr};
+use purlin::{Event, Mutability, RawBuffer, Status};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::callback::Callback;
 use crate::device::MemorySpaceRep;
 use crate::event::borrowed;
-use crate::handle::{self, elements, give_handle, share};
+use crate::handle::{self, elements, give_handle, give_or, share};
 use crate::panic::guard;
 use crate::status::Location;
 
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_allocate(
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promises.
     let made = guard(|| unsafe { RawBuffer::allocate_at(&space.0, size_bytes, &options.get()?, location.get()) });
-    give(made, error)
+    give_handle(made.map(RawBufferRep), error)
 }
 
 /// Memory of C++'s as a buffer, C++'s, or null and an error. `on_release`, if it is not null, is taken over, and called once
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_import(
         // SAFETY: the caller's promise.
         unsafe { RawBuffer::import(&space.0, address, size_bytes, mutability, release) }
     });
-    give(made, error)
+    give_handle(made.map(RawBufferRep), error)
 }
 
 /// Slices, one per range, written to `slices`, C++'s. Null, or an error, C++'s; then nothing is written.
@@ -179,17 +179,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_slices(
         }
         Ok(())
     });
-    made.err().unwrap_or_default().into_raw()
-}
-
-fn give(result: StatusOr<RawBuffer>, error: &mut *const StatusRep) -> *const RawBufferRep {
-    result.map_or_else(
-        |status| {
-            *error = status.into_raw();
-            ptr::null()
-        },
-        |buffer| share(RawBufferRep(buffer)),
-    )
+    handle::give(made)
 }
 
 /// # Safety
@@ -223,10 +213,7 @@ fn raw_buffer_is_mutable(buffer: &RawBufferRep) -> bool {
 }
 
 fn raw_buffer_device_pointer(buffer: &RawBufferRep, error: &mut *const ffi::StatusRep) -> usize {
-    guard(|| buffer.0.device_pointer()).unwrap_or_else(|status| {
-        *error = status.into_raw().cast();
-        0
-    })
+    give_or(guard(|| buffer.0.device_pointer()), 0, error)
 }
 
 fn raw_buffer_host_pointer(buffer: &RawBufferRep) -> *mut u8 {
@@ -318,7 +305,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
 
     use purlin::backend::{Backend, CopyOperation, CopySchedule, Extent, Memory, NullBackend};
-    use purlin::{Client, ClientOptions, MemorySpace};
+    use purlin::{Client, ClientOptions, MemorySpace, StatusOr};
 
     use super::*;
 

@@ -8,7 +8,7 @@ use purlin::{RawBuffer, RawBufferPromise, Status};
 
 use crate::alloc_options::{RawAllocOptions, oom_policy};
 use crate::device::MemorySpaceRep;
-use crate::handle::share;
+use crate::handle::{give, share};
 use crate::panic::guard;
 use crate::raw_buffer::RawBufferRep;
 use crate::status::Location;
@@ -27,10 +27,6 @@ impl RawBufferPromiseRep {
         let left = unsafe { promise.as_mut() }.and_then(|rep| rep.0.take());
         left.ok_or_else(|| Status::failed_precondition("this promise of memory has been kept already, or moved from"))
     }
-}
-
-fn give(result: Result<(), Status>) -> *const StatusRep {
-    result.err().unwrap_or_default().into_raw()
 }
 
 /// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is written.

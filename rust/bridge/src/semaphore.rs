@@ -6,11 +6,11 @@ use std::ffi::c_char;
 use std::ptr;
 
 use purlin::status::StatusRep;
-use purlin::{Permit, Semaphore, Status, StatusOr};
+use purlin::{Permit, Semaphore, Status};
 
 use crate::callback::Callback;
 use crate::cancel::{CancelTokenRep, label, token};
-use crate::handle::{release, retain, share};
+use crate::handle::{give_box, release, retain, share};
 use crate::panic::guard;
 use crate::timer::duration;
 
@@ -18,16 +18,6 @@ use crate::timer::duration;
 pub struct SemaphoreRep(Semaphore);
 /// What a `purlin::Permit` points to: a box.
 pub struct PermitRep(Permit);
-
-fn give(permit: StatusOr<Permit>, error: &mut *const StatusRep) -> *mut PermitRep {
-    match permit {
-        Ok(permit) => Box::into_raw(Box::new(PermitRep(permit))),
-        Err(status) => {
-            *error = status.into_raw();
-            ptr::null_mut()
-        }
-    }
-}
 
 /// A semaphore with one reference, C++'s.
 ///
@@ -100,7 +90,7 @@ pub unsafe extern "C" fn purlin_semaphore_try_acquire(
     error: &mut *const StatusRep,
 ) -> *mut PermitRep {
     // SAFETY: alive.
-    give(guard(|| unsafe { (*semaphore).0.try_acquire(amount) }), error)
+    give_box(guard(|| unsafe { (*semaphore).0.try_acquire(amount) }).map(PermitRep), error)
 }
 
 /// Units, C++'s, waiting for `timeout_ns` if that is not negative; or null and an error.
@@ -117,7 +107,8 @@ pub unsafe extern "C" fn purlin_semaphore_acquire(
 ) -> *mut PermitRep {
     let timeout = (timeout_ns >= 0).then(|| duration(timeout_ns));
     // SAFETY: alive, and the caller's promise.
-    give(guard(|| unsafe { (*semaphore).0.acquire_with(amount, timeout, &token(cancel)) }), error)
+    let permit = guard(|| unsafe { (*semaphore).0.acquire_with(amount, timeout, &token(cancel)) });
+    give_box(permit.map(PermitRep), error)
 }
 
 /// Tells `callback`, once, how the acquisition ended; the units are its value.

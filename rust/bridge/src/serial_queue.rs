@@ -11,9 +11,9 @@ use purlin::status::StatusRep;
 use purlin::{Executor, InlineExecutor, SerialQueue};
 
 use crate::cancel::label;
-use crate::executor::{ThreadPoolRep, give, take};
+use crate::executor::{ThreadPoolRep, take};
 use crate::foreign_executor::ForeignExecutor;
-use crate::handle::{release, retain, share};
+use crate::handle::{give, release, retain, share};
 use crate::panic::guard;
 
 /// What a `purlin::SerialQueue` points to.

@@ -3,10 +3,10 @@
 use std::ffi::c_void;
 use std::time::Duration;
 
-use purlin::Status;
 use purlin::stall::{Watchdog, WatchdogAction, WatchdogOptions, dump_stalls};
 use purlin::status::StatusRep;
 
+use crate::handle::give_box;
 use crate::panic::guard;
 
 /// Takes `size_bytes` bytes of text, UTF-8. Does not unwind.
@@ -60,13 +60,13 @@ pub unsafe extern "C" fn purlin_dump_stalls(older_than_ns: i64, take: TakeText, 
 /// A watchdog, C++'s, or null and an error. Takes over `sink` either way.
 ///
 /// # Safety
-/// `action` is one of [`WatchdogAction`]'s numbers; `error` is the caller's.
+/// `action` is one of [`WatchdogAction`]'s numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_watchdog_start(
     older_than_ns: i64,
     action: WatchdogAction,
     sink: StallSink,
-    error: *mut *const StatusRep,
+    error: &mut *const StatusRep,
 ) -> *mut Watchdog {
     let started = guard(|| {
         let mut options = WatchdogOptions { older_than: duration(older_than_ns), action, sink: None };
@@ -75,15 +75,7 @@ pub unsafe extern "C" fn purlin_watchdog_start(
         }
         Watchdog::start(options)
     });
-    match started {
-        Ok(watchdog) => Box::into_raw(Box::new(watchdog)),
-        Err(status) => {
-            let status: Status = status;
-            // SAFETY: the caller's promise.
-            unsafe { error.write(status.into_raw()) };
-            std::ptr::null_mut()
-        }
-    }
+    give_box(started, error)
 }
 
 /// Stops a watchdog: blocks until its thread has ended.

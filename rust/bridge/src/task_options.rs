@@ -7,10 +7,11 @@ use std::time::Instant;
 use purlin::exec::options::dropped_tasks;
 use purlin::exec::task::TaskNode;
 use purlin::status::StatusRep;
-use purlin::{Priority, TaskOptions, Timers};
+use purlin::{Priority, Task, TaskOptions, Timers};
 
 use crate::cancel::{CancelTokenRep, label, token};
 use crate::executor::take;
+use crate::handle::give_or;
 use crate::panic::guard;
 use crate::timer::duration;
 
@@ -66,13 +67,7 @@ pub unsafe extern "C" fn purlin_task_apply_options(
 ) -> *mut TaskNode {
     // SAFETY: the caller's promises.
     let applied = guard(|| unsafe { options.get().apply(take(task)?) });
-    match applied {
-        Ok(task) => task.into_raw(),
-        Err(status) => {
-            *error = status.into_raw();
-            ptr::null_mut()
-        }
-    }
+    give_or(applied.map(Task::into_raw), ptr::null_mut(), error)
 }
 
 /// How many tasks were dropped at their turn.

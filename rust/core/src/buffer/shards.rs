@@ -43,7 +43,25 @@ impl Buffer {
         options: &AllocOptions,
         on_done: Option<OnDone>,
     ) -> StatusOr<Vec<Self>> {
-        let (place, done) = (SourceLocation::caller(), Done::new(on_done));
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_host_shards_at(shards, semantics, options, on_done, SourceLocation::caller()) }
+    }
+
+    /// As [`from_host_shards`](Self::from_host_shards), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As [`from_host_shards`](Self::from_host_shards).
+    ///
+    /// # Safety
+    /// As [`from_host_shards`](Self::from_host_shards).
+    pub unsafe fn from_host_shards_at(
+        shards: &[HostShard<'_>],
+        semantics: HostBufferSemantics,
+        options: &AllocOptions,
+        on_done: Option<OnDone>,
+        place: SourceLocation,
+    ) -> StatusOr<Vec<Self>> {
+        let done = Done::new(on_done);
         let caller_waits = semantics == HostBufferSemantics::ImmutableOnlyDuringCall;
         let sources = match prepare(shards, options, place) {
             Ok(sources) => sources,

@@ -54,7 +54,19 @@ impl AsyncHostToDeviceTransferManager {
     /// [`RawBuffer::allocate_with`](crate::RawBuffer::allocate_with).
     #[track_caller]
     pub fn new(specs: &[TransferSpec], memory_space: &MemorySpace, options: &AllocOptions) -> StatusOr<Self> {
-        let place = SourceLocation::caller();
+        Self::new_at(specs, memory_space, options, SourceLocation::caller())
+    }
+
+    /// As [`new`](Self::new), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn new_at(
+        specs: &[TransferSpec],
+        memory_space: &MemorySpace,
+        options: &AllocOptions,
+        place: SourceLocation,
+    ) -> StatusOr<Self> {
         let slots = specs.iter().map(|spec| Ok(Arc::new(Slot::new(spec, memory_space, options, place)?)));
         let slots = slots.collect::<StatusOr<_>>()?;
         Ok(Self { memory_space: memory_space.clone(), slots, metadata: Mutex::new(BTreeMap::new()) })

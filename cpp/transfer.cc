@@ -1,0 +1,110 @@
+#include "purlin/transfer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/alloc_options.h"
+#include "cpp/internal/convert.h"
+#include "cpp/internal/shape.h"
+
+namespace purlin {
+inline namespace v0 {
+
+// An on_done or a waiter that a call runs may destroy the manager: nothing of it is touched after the call.
+
+StatusOr<AsyncHostToDeviceTransferManager> AsyncHostToDeviceTransferManager::Create(Span<const TransferSpec> specs,
+                                                                                    const MemorySpace& memory_space,
+                                                                                    const AllocOptions& options,
+                                                                                    SourceLocation location) {
+  std::vector<internal::PurlinTransferSpec> raw;
+  raw.reserve(specs.size());
+  for (const TransferSpec& spec : specs) {
+    internal::PurlinTransferSpec& entry = raw.emplace_back();
+    entry.shape = internal::ToRust(spec.shape);
+    entry.has_layout = spec.layout.has_value();
+    if (spec.layout) entry.layout = {spec.layout->minor_to_major().data(), spec.layout->rank()};
+  }
+  const internal::PurlinAllocOptions raw_options = internal::ToRust(options);
+  const internal::StatusRep* error = nullptr;
+  const internal::TransferRep* rep = internal::purlin_transfer_create(raw.data(), raw.size(), memory_space.rep(),
+                                                                      &raw_options, internal::ToRust(location), &error);
+  return internal::ToStatusOr<AsyncHostToDeviceTransferManager>(rep, error);
+}
+
+AsyncHostToDeviceTransferManager::~AsyncHostToDeviceTransferManager() {
+  if (rep_ != nullptr) internal::purlin_transfer_release(rep_);
+}
+
+std::size_t AsyncHostToDeviceTransferManager::buffer_count() const noexcept {
+  return internal::purlin_transfer_buffer_count(rep_);
+}
+
+MemorySpace AsyncHostToDeviceTransferManager::memory_space() const noexcept {
+  return MemorySpace::Adopt(internal::purlin_transfer_memory_space(rep_));
+}
+
+Device AsyncHostToDeviceTransferManager::device() const noexcept { return memory_space().device(); }
+
+StatusOr<std::size_t> AsyncHostToDeviceTransferManager::buffer_size(std::size_t index) const {
+  const internal::StatusRep* error = nullptr;
+  const std::size_t size_bytes = internal::purlin_transfer_buffer_size(rep_, index, &error);
+  if (error != nullptr) return Status::FromRep(error);
+  return size_bytes;
+}
+
+StatusOr<Buffer> AsyncHostToDeviceTransferManager::RetrieveBuffer(std::size_t index) const {
+  const internal::StatusRep* error = nullptr;
+  const internal::BufferRep* rep = internal::purlin_transfer_retrieve(rep_, index, &error);
+  return internal::ToStatusOr<Buffer>(rep, error);
+}
+
+Status AsyncHostToDeviceTransferManager::TransferArray(std::size_t index, const void* data, DType dtype,
+                                                       Span<const std::int64_t> dims,
+                                                       const std::optional<Span<const std::int64_t>>& byte_strides,
+                                                       const internal::Callback* on_done) {
+  const internal::PurlinHostArray array = internal::ToRust(data, dtype, dims, byte_strides);
+  return Status::FromRep(internal::purlin_transfer_array(rep_, index, &array, on_done));
+}
+
+Status AsyncHostToDeviceTransferManager::TransferWhole(std::size_t index, const void* data, std::size_t size_bytes,
+                                                       const internal::Callback* on_done) {
+  return Status::FromRep(internal::purlin_transfer_whole(rep_, index, data, size_bytes, on_done));
+}
+
+Status AsyncHostToDeviceTransferManager::TransferPiece(std::size_t index, const void* data, std::size_t offset_bytes,
+                                                       std::size_t size_bytes, bool is_last,
+                                                       const internal::Callback* on_done) {
+  return Status::FromRep(
+      internal::purlin_transfer_piece(rep_, index, data, offset_bytes, size_bytes, is_last, on_done));
+}
+
+Status AsyncHostToDeviceTransferManager::SetBufferError(std::size_t index, Status error) {
+  return Status::FromRep(internal::purlin_transfer_set_error(rep_, index, std::move(error).ReleaseRep()));
+}
+
+void AsyncHostToDeviceTransferManager::AddTransferMetadata(std::string_view key, std::string_view value) {
+  internal::purlin_transfer_add_metadata(rep_, key.data(), key.size(), value.data(), value.size());
+}
+
+std::vector<std::pair<std::string, std::string>> AsyncHostToDeviceTransferManager::transfer_metadata() const {
+  using Entries = std::vector<std::pair<std::string, std::string>>;
+  Entries entries;
+  internal::purlin_transfer_metadata(
+      rep_,
+      [](void* data, const char* key, std::size_t key_size, const char* value, std::size_t value_size) noexcept {
+        static_cast<Entries*>(data)->emplace_back(std::string(key, key_size), std::string(value, value_size));
+      },
+      &entries);
+  return entries;
+}
+
+Event AsyncHostToDeviceTransferManager::ready_event() const {
+  return Event::Adopt(internal::purlin_transfer_ready_event(rep_));
+}
+
+}  // namespace v0
+}  // namespace purlin

@@ -1,0 +1,202 @@
+// Purlin: buffers that are filled piece by piece from the host, while others already use them.
+//
+//   purlin::StatusOr<purlin::AsyncHostToDeviceTransferManager> transfer =
+//       purlin::AsyncHostToDeviceTransferManager::Create({{shape}}, memory_space);
+//   purlin::StatusOr<purlin::Buffer> buffer = transfer->RetrieveBuffer(0);  // Usable at once; what reads it waits.
+//   transfer->TransferRawDataToSubBuffer(0, first, 0, first_size_bytes, /*is_last=*/false, on_done);
+//   transfer->TransferRawDataToSubBuffer(0, rest, first_size_bytes, rest_size_bytes, /*is_last=*/true, on_done);
+//
+// Each buffer has states of its own: filling, until the piece that says it is the last; sealed, until no piece is on
+// its way; then done; or failed, by SetBufferError, by a piece that could not be copied, or because the manager was
+// destroyed before the last piece. An illegal step is an error and changes nothing.
+#ifndef PURLIN_TRANSFER_H_
+#define PURLIN_TRANSFER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "purlin/alloc_options.h"
+#include "purlin/buffer.h"
+#include "purlin/device.h"
+#include "purlin/dtype.h"
+#include "purlin/event.h"
+#include "purlin/export.h"
+#include "purlin/internal/callback.h"
+#include "purlin/internal/guard.h"
+#include "purlin/layout.h"
+#include "purlin/shape.h"
+#include "purlin/source_location.h"
+#include "purlin/span.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace internal {
+struct TransferRep;
+}  // namespace internal
+
+/// What a buffer of a manager is to be.
+struct TransferSpec {
+  /// Element type and dimensions.
+  Shape shape;
+  /// In which order the elements stand on the device; none: row-major.
+  std::optional<Layout> layout = std::nullopt;
+};
+
+/// PJRT's AsyncHostToDeviceTransferManager. Move-only, one word. Every function but a move may be called from every
+/// thread, also several at once. None blocks.
+///
+/// `on_done(purlin::Status)` of a piece is called exactly once, under no lock: if the call fails, with the same error
+/// before it returns; otherwise when the host memory is no longer read, with how the copy went, before the buffer is
+/// ready; here or on the thread that copied. It need not be copyable; an empty std::function or a null function pointer
+/// counts as none. What it throws is reported and swallowed. It may destroy the manager. Until it is called (without
+/// it, until the buffer is ready), any thread may read the host memory, and nobody writes it.
+class [[nodiscard]] AsyncHostToDeviceTransferManager final {
+ public:
+  /// A manager for one buffer per entry of `specs`, in that order, all in `memory_space`. All memory is asked for here;
+  /// `options` are those of each allocation, so it may come later. `location` names it in reports. Errors allocate
+  /// nothing: kInvalidArgument: an unsound shape, layout or options, a layout of another rank. kResourceExhausted: no
+  /// memory, and it is not waited for.
+  PURLIN_API static StatusOr<AsyncHostToDeviceTransferManager> Create(
+      Span<const TransferSpec> specs, const MemorySpace& memory_space, const AllocOptions& options = AllocOptions(),
+      SourceLocation location = SourceLocation::Current());
+
+  AsyncHostToDeviceTransferManager(const AsyncHostToDeviceTransferManager&) = delete;
+  AsyncHostToDeviceTransferManager& operator=(const AsyncHostToDeviceTransferManager&) = delete;
+  /// `other` may only be assigned to or destroyed.
+  AsyncHostToDeviceTransferManager(AsyncHostToDeviceTransferManager&& other) noexcept
+      : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// As if destroying what was here.
+  AsyncHostToDeviceTransferManager& operator=(AsyncHostToDeviceTransferManager&& other) noexcept {
+    AsyncHostToDeviceTransferManager taken(std::move(other));
+    std::swap(rep_, taken.rep_);
+    return *this;
+  }
+  /// Buffers whose last piece has not been handed in fail with kInternal, "Async transfer object was deleted before
+  /// transfers completed."; pieces on their way are still copied. Does not wait for them, unlike PJRT's.
+  PURLIN_API ~AsyncHostToDeviceTransferManager();
+
+  /// How many buffers there are.
+  [[nodiscard]] PURLIN_API std::size_t buffer_count() const noexcept;
+  /// Where they are.
+  [[nodiscard]] PURLIN_API MemorySpace memory_space() const noexcept;
+  /// The device of memory_space().
+  [[nodiscard]] PURLIN_API Device device() const noexcept;
+  /// Bytes of that buffer on the device. kInvalidArgument, naming both: index >= buffer_count().
+  [[nodiscard]] PURLIN_API StatusOr<std::size_t> buffer_size(std::size_t index) const;
+
+  /// That buffer, whether its bytes are there or not; once: it is then the caller's. kInvalidArgument:
+  /// index >= buffer_count(). kFailedPrecondition: it was retrieved before.
+  [[nodiscard]] PURLIN_API StatusOr<Buffer> RetrieveBuffer(std::size_t index) const;
+
+  /// Copies the whole array whose element [0, 0, ...] is at `data` (host_buffer.h), packed and in the buffer's layout;
+  /// no `byte_strides`: dense, row-major. The buffer then has all its bytes. What PJRT's TransferLiteralToBuffer does.
+  /// `dims` and `byte_strides` are read during the call only. After an error the buffer is as it was. kInvalidArgument:
+  /// index >= buffer_count(), no array, another shape, null `data` with elements, or "already been fully transferred".
+  /// kFailedPrecondition: pieces were transferred before. Or what the buffer has failed with.
+  template <typename F>
+  Status TransferArrayToBuffer(std::size_t index, const void* data, DType dtype, Span<const std::int64_t> dims,
+                               std::optional<Span<const std::int64_t>> byte_strides, F&& on_done) {
+    return WithCallback(std::forward<F>(on_done), [&](const internal::Callback* callback) {
+      return TransferArray(index, data, dtype, dims, byte_strides, callback);
+    });
+  }
+  /// As above, for those who look at the buffer's ready_event() instead.
+  Status TransferArrayToBuffer(std::size_t index, const void* data, DType dtype, Span<const std::int64_t> dims,
+                               std::optional<Span<const std::int64_t>> byte_strides = std::nullopt) {
+    return TransferArray(index, data, dtype, dims, byte_strides, nullptr);
+  }
+
+  /// Copies all bytes of that buffer, as they are to stand on the device: TransferRawDataToSubBuffer from 0, as the
+  /// last. Also kInvalidArgument, naming both: size_bytes != buffer_size(index).
+  template <typename F>
+  Status TransferRawDataToBuffer(std::size_t index, const void* data, std::size_t size_bytes, F&& on_done) {
+    return WithCallback(std::forward<F>(on_done), [&](const internal::Callback* callback) {
+      return TransferWhole(index, data, size_bytes, callback);
+    });
+  }
+  /// As above, for those who look at the buffer's ready_event() instead.
+  Status TransferRawDataToBuffer(std::size_t index, const void* data, std::size_t size_bytes) {
+    return TransferWhole(index, data, size_bytes, nullptr);
+  }
+
+  /// Copies `size_bytes` bytes, as they are to stand on the device, to that buffer at `offset_bytes`. Pieces may come
+  /// in any order and be copied in any; no two may touch the same bytes. After the one with `is_last` there is no
+  /// other, and the buffer becomes ready when all have been copied. If one cannot be copied, the buffer fails with its
+  /// error, at once. After an error of the call the buffer is as it was. kInvalidArgument: index >= buffer_count(),
+  /// null `data` with size_bytes > 0, or "already been fully transferred". kOutOfRange, naming the numbers, unless
+  /// offset_bytes + size_bytes <= buffer_size(index). Or what the buffer has failed with.
+  template <typename F>
+  Status TransferRawDataToSubBuffer(std::size_t index, const void* data, std::size_t offset_bytes,
+                                    std::size_t size_bytes, bool is_last, F&& on_done) {
+    return WithCallback(std::forward<F>(on_done), [&](const internal::Callback* callback) {
+      return TransferPiece(index, data, offset_bytes, size_bytes, is_last, callback);
+    });
+  }
+  /// As above, for those who look at the buffer's ready_event() instead.
+  Status TransferRawDataToSubBuffer(std::size_t index, const void* data, std::size_t offset_bytes,
+                                    std::size_t size_bytes, bool is_last) {
+    return TransferPiece(index, data, offset_bytes, size_bytes, is_last, nullptr);
+  }
+
+  /// That buffer fails with `error`; pieces on their way are still copied, and their on_done called. Waiters of the
+  /// buffer run here. kInvalidArgument: index >= buffer_count(), an `error` that is OK, or "already been fully
+  /// transferred". Or what the buffer has failed with before.
+  PURLIN_API Status SetBufferError(std::size_t index, Status error);
+
+  /// Notes something for whoever debugs; the same key again replaces it. What is not UTF-8 is replaced.
+  PURLIN_API void AddTransferMetadata(std::string_view key, std::string_view value);
+  /// What was noted, by key.
+  [[nodiscard]] PURLIN_API std::vector<std::pair<std::string, std::string>> transfer_metadata() const;
+  /// Happens when all buffers have all their bytes; fails with the error of the first, by index, that has failed.
+  [[nodiscard]] PURLIN_API Event ready_event() const;
+
+  /// For Purlin's own files.
+  static AsyncHostToDeviceTransferManager Adopt(const internal::TransferRep* rep) noexcept {
+    return AsyncHostToDeviceTransferManager(rep);
+  }
+
+ private:
+  explicit AsyncHostToDeviceTransferManager(const internal::TransferRep* rep) noexcept : rep_(rep) {}
+
+  /// Calls `transfer` with `on_done`, which it takes over, or with null if there is none.
+  template <typename F, typename Transfer>
+  static Status WithCallback(F&& on_done, Transfer transfer) {
+    using Closure = std::decay_t<F>;
+    static_assert(std::is_invocable_v<Closure&, Status>, "called as on_done(purlin::Status)");
+    if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
+      if (on_done == nullptr) return transfer(nullptr);
+    }
+    const internal::Callback callback = internal::MakeCallback(
+        [closure = Closure(std::forward<F>(on_done))](const internal::StatusRep* error, const void*) mutable {
+          internal::Guarded("on_done of a transfer", [&] { closure(Status::FromRep(error)); });
+        });
+    return transfer(&callback);
+  }
+
+  // Each takes over `on_done`, which may be null.
+  PURLIN_API Status TransferArray(std::size_t index, const void* data, DType dtype, Span<const std::int64_t> dims,
+                                  const std::optional<Span<const std::int64_t>>& byte_strides,
+                                  const internal::Callback* on_done);
+  PURLIN_API Status TransferWhole(std::size_t index, const void* data, std::size_t size_bytes,
+                                  const internal::Callback* on_done);
+  PURLIN_API Status TransferPiece(std::size_t index, const void* data, std::size_t offset_bytes, std::size_t size_bytes,
+                                  bool is_last, const internal::Callback* on_done);
+
+  const internal::TransferRep* rep_;
+};
+
+static_assert(sizeof(AsyncHostToDeviceTransferManager) == sizeof(void*), "a transfer manager is one word");
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_TRANSFER_H_

@@ -1,0 +1,131 @@
+//! `purlin/buffer.h`: new buffers. From arrays with options: `host_buffer`.
+//!
+//! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`],
+//! [`RawAllocOptions`] and [`Location`]; a layout may also be null.
+
+use purlin::event::abi::EventHeader;
+use purlin::status::StatusRep;
+use purlin::{Buffer, Event, Status, StatusOr};
+
+use crate::alloc_options::RawAllocOptions;
+use crate::buffer::BufferRep;
+use crate::device::MemorySpaceRep;
+use crate::handle::{elements, give_handle};
+use crate::host_buffer::semantics;
+use crate::layout::RawLayout;
+use crate::panic::guard;
+use crate::raw_buffer::RawBufferRep;
+use crate::shape::{RawShape, dtype};
+use crate::status::Location;
+
+/// Hands a new buffer to C++, or null and an error.
+pub(crate) fn give_buffer(made: StatusOr<Buffer>, error: &mut *const StatusRep) -> *const BufferRep {
+    give_handle(made.map(BufferRep), error)
+}
+
+/// A new buffer, C++'s, or null and an error. `number` and `semantics_number` are C++'s, unchecked.
+///
+/// # Safety
+/// `data` is null or `size_bytes` bytes, readable and unchanged for as long as the semantics say; `dims` points to `rank`
+/// numbers; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_from_host(
+    data: *const u8,
+    size_bytes: usize,
+    number: u8,
+    dims: *const i64,
+    rank: usize,
+    space: &MemorySpaceRep,
+    semantics_number: i32,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (dims, place) = unsafe { (elements(dims, rank), location.get()) };
+        let (dtype, semantics) = (dtype(number)?, semantics(semantics_number)?);
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::from_host_at(data, size_bytes, dtype, dims, &space.0, semantics, place) }
+    });
+    give_buffer(made, error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// The structs are what they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_create_uninitialized(
+    shape: &RawShape,
+    layout: *const RawLayout,
+    space: &MemorySpaceRep,
+    options: &RawAllocOptions,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
+        // SAFETY: the caller's promises.
+        let (options, place) = unsafe { (options.get()?, location.get()) };
+        Buffer::uninitialized_at(&shape, layout.as_ref(), &space.0, &options, place)
+    });
+    give_buffer(made, error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// The structs are what they say; `status` is null or owned by the caller, who gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_create_error(
+    status: *const StatusRep,
+    shape: &RawShape,
+    space: &MemorySpaceRep,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (status, shape) = unsafe { (Status::from_raw(status), shape.get()?) };
+        Ok(Buffer::error(status, &shape, &space.0))
+    });
+    give_buffer(made, error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// `ready` is null or alive; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_create_token(
+    space: &MemorySpaceRep,
+    ready: *mut EventHeader,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    // SAFETY: the caller's promises.
+    let (ready, place) = unsafe { (Event::from_borrowed_raw(ready), location.get()) };
+    give_buffer(guard(|| Buffer::token_at(&space.0, &ready, place)), error)
+}
+
+/// A new buffer, C++'s, or null and an error.
+///
+/// # Safety
+/// The structs are what they say; `ready` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_from_raw(
+    memory: &RawBufferRep,
+    shape: &RawShape,
+    layout: *const RawLayout,
+    ready: *mut EventHeader,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
+        // SAFETY: null or alive.
+        let ready = unsafe { Event::from_borrowed_raw(ready) };
+        Buffer::from_raw(memory.0.clone(), &shape, layout.as_ref(), &ready)
+    });
+    give_buffer(made, error)
+}

@@ -1,0 +1,283 @@
+//! `purlin/transfer.h`: buffers that are filled piece by piece.
+//!
+//! In the safety sections, "alive" means that C++ has the manager when the call begins; an `on_done` or a waiter may give it up
+//! meanwhile, so every call keeps a reference of its own. `on_done` is null or a callback that the caller gives up: it is told
+//! once, of errors before the call returns.
+
+use std::ffi::c_void;
+
+use purlin::buffer::OnDone;
+use purlin::event::abi::EventHeader;
+use purlin::status::StatusRep;
+use purlin::{AsyncHostToDeviceTransferManager, Status, StatusOr, TransferSpec};
+
+use crate::alloc_options::RawAllocOptions;
+use crate::buffer::BufferRep;
+use crate::buffer_create::give_buffer;
+use crate::callback::{Callback, Told};
+use crate::device::MemorySpaceRep;
+use crate::handle::{self, elements, give, give_handle, give_or, share};
+use crate::host_buffer::RawHostArray;
+use crate::layout::RawLayout;
+use crate::panic::guard;
+use crate::shape::RawShape;
+use crate::status::Location;
+
+/// What a `purlin::AsyncHostToDeviceTransferManager` points to.
+pub struct TransferRep(AsyncHostToDeviceTransferManager);
+
+/// A `purlin::TransferSpec`; `cpp/internal/abi_rust.h` has the same struct. Borrowed.
+#[repr(C)]
+pub struct RawTransferSpec {
+    shape: RawShape,
+    layout: RawLayout,
+    has_layout: bool,
+}
+
+impl RawTransferSpec {
+    /// # Errors
+    /// `InvalidArgument`: no shape, or no layout.
+    ///
+    /// # Safety
+    /// The structs are what they say, the layout's where there is one.
+    unsafe fn get(&self) -> StatusOr<TransferSpec> {
+        let layout = if self.has_layout { &raw const self.layout } else { std::ptr::null() };
+        // SAFETY: the caller's promises.
+        unsafe { Ok(TransferSpec { shape: self.shape.get()?, layout: RawLayout::get(layout)? }) }
+    }
+}
+
+/// A manager, C++'s, or null and an error.
+///
+/// # Safety
+/// `specs` points to `count` specs; they and the other structs are what they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_transfer_create(
+    specs: *const RawTransferSpec,
+    count: usize,
+    space: &MemorySpaceRep,
+    options: &RawAllocOptions,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const TransferRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises.
+        let (specs, options, place) = unsafe { (elements(specs, count), options.get()?, location.get()) };
+        // SAFETY: the caller's promise.
+        let specs = specs.iter().map(|spec| unsafe { spec.get() }).collect::<StatusOr<Vec<_>>>()?;
+        AsyncHostToDeviceTransferManager::new_at(&specs, &space.0, &options, place)
+    });
+    give_handle(made.map(TransferRep), error)
+}
+
+/// Unfinished buffers fail.
+///
+/// # Safety
+/// C++ gives the manager up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_transfer_release(transfer: *const TransferRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::release(transfer) };
+}
+
+/// How many buffers.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_transfer_buffer_count(transfer: &TransferRep) -> usize {
+    transfer.0.buffer_count()
+}
+
+/// The space, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_transfer_memory_space(transfer: &TransferRep) -> *const MemorySpaceRep {
+    share(MemorySpaceRep(transfer.0.memory_space()))
+}
+
+/// Bytes of a buffer, or 0 and an error.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_transfer_buffer_size(
+    transfer: &TransferRep,
+    index: usize,
+    error: &mut *const StatusRep,
+) -> usize {
+    give_or(guard(|| transfer.0.buffer_size(index)), 0, error)
+}
+
+/// A buffer, C++'s, or null and an error.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_transfer_retrieve(
+    transfer: &TransferRep,
+    index: usize,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    give_buffer(guard(|| transfer.0.retrieve_buffer(index)), error)
+}
+
+/// Calls `f` on a manager that is kept meanwhile. Null, or an error, C++'s.
+///
+/// # Safety
+/// `transfer` is alive; `on_done` is null or a callback that the caller gives up.
+unsafe fn transferring(
+    transfer: *const TransferRep,
+    on_done: *const Callback,
+    f: impl FnOnce(&AsyncHostToDeviceTransferManager, Option<OnDone>) -> Result<(), Status>,
+) -> *const StatusRep {
+    // SAFETY: the caller's promises.
+    let (transfer, told) = unsafe { (handle::kept(transfer), Told::take(on_done)) };
+    give(guard(|| f(&transfer.0, told.map(Told::into_on_done))))
+}
+
+/// A whole array. Null, or an error, C++'s.
+///
+/// # Safety
+/// `transfer` is alive, `array` what its struct says; until it is over, its memory is what
+/// [`AsyncHostToDeviceTransferManager::transfer_array`] asks for; `on_done`: see the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_transfer_array(
+    transfer: *const TransferRep,
+    index: usize,
+    array: &RawHostArray,
+    on_done: *const Callback,
+) -> *const StatusRep {
+    let start = |transfer: &AsyncHostToDeviceTransferManager, mut on_done: Option<OnDone>| {
+        // SAFETY: the caller's promise.
+        let checked = unsafe { array.get() };
+        let host = checked.inspect_err(|error| {
+            if let Some(on_done) = on_done.take() {
+                on_done(error.clone());
+            }
+        })?;
+        // SAFETY: the caller's promise.
+        unsafe { transfer.transfer_array(index, array.data(), &host, on_done) }
+    };
+    // SAFETY: the caller's promises.
+    unsafe { transferring(transfer, on_done, start) }
+}
+
+/// All bytes. Null, or an error, C++'s.
+///
+/// # Safety
+/// `transfer` is alive; until it is over, `data` is what
+/// [`AsyncHostToDeviceTransferManager::transfer_raw_data_to_buffer`] asks for; `on_done`: see the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_transfer_whole(
+    transfer: *const TransferRep,
+    index: usize,
+    data: *const u8,
+    size_bytes: usize,
+    on_done: *const Callback,
+) -> *const StatusRep {
+    // SAFETY: the caller's promises.
+    unsafe {
+        transferring(transfer, on_done, |transfer, on_done| {
+            transfer.transfer_raw_data_to_buffer(index, data, size_bytes, on_done)
+        })
+    }
+}
+
+/// A piece. Null, or an error, C++'s.
+///
+/// # Safety
+/// `transfer` is alive; until it is over, `data` is what
+/// [`AsyncHostToDeviceTransferManager::transfer_raw_data_to_sub_buffer`] asks for; `on_done`: see the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_transfer_piece(
+    transfer: *const TransferRep,
+    index: usize,
+    data: *const u8,
+    offset_bytes: usize,
+    size_bytes: usize,
+    is_last: bool,
+    on_done: *const Callback,
+) -> *const StatusRep {
+    // SAFETY: the caller's promises.
+    unsafe {
+        transferring(transfer, on_done, |transfer, on_done| {
+            transfer.transfer_raw_data_to_sub_buffer(index, data, offset_bytes, size_bytes, is_last, on_done)
+        })
+    }
+}
+
+/// A buffer fails. Null, or an error, C++'s.
+///
+/// # Safety
+/// `transfer` is alive; `status` is null or owned by the caller, who gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_transfer_set_error(
+    transfer: *const TransferRep,
+    index: usize,
+    status: *const StatusRep,
+) -> *const StatusRep {
+    // SAFETY: the caller's promises.
+    let (transfer, status) = unsafe { (handle::kept(transfer), Status::from_raw(status)) };
+    give(guard(|| transfer.0.set_buffer_error(index, status)))
+}
+
+/// Notes a pair.
+///
+/// # Safety
+/// `key` and `value` point to as many bytes as their sizes say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_transfer_add_metadata(
+    transfer: &TransferRep,
+    key: *const u8,
+    key_size_bytes: usize,
+    value: *const u8,
+    value_size_bytes: usize,
+) {
+    // SAFETY: the caller's promises.
+    let (key, value) = unsafe { (elements(key, key_size_bytes), elements(value, value_size_bytes)) };
+    transfer.0.add_transfer_metadata(String::from_utf8_lossy(key), String::from_utf8_lossy(value));
+}
+
+/// Takes a pair of texts, UTF-8. Does not unwind.
+type TakePair =
+    unsafe extern "C" fn(data: *mut c_void, key: *const u8, key_size: usize, value: *const u8, value_size: usize);
+
+/// Gives each pair to `take(data, ...)`.
+///
+/// # Safety
+/// `take` may be called with `data` during this call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_transfer_metadata(transfer: &TransferRep, take: TakePair, data: *mut c_void) {
+    for (key, value) in transfer.0.transfer_metadata() {
+        // SAFETY: the caller's promise.
+        unsafe { take(data, key.as_ptr(), key.len(), value.as_ptr(), value.len()) };
+    }
+}
+
+/// The event, with one reference, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_transfer_ready_event(transfer: &TransferRep) -> *mut EventHeader {
+    transfer.0.ready_event().into_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::ManuallyDrop;
+    use std::sync::{Arc, Mutex};
+
+    use purlin::{AllocOptions, DType, Shape};
+
+    use super::*;
+    use crate::raw_buffer::tests::memory_of_device;
+
+    #[test]
+    fn a_panic_on_the_way_is_an_error_and_told_once() {
+        let (bytes, told) = ([0_u8; 8], Arc::new(Mutex::new(Vec::new())));
+        let spec = TransferSpec { shape: Shape::new(DType::U8, &[8]).unwrap(), layout: None };
+        let made =
+            AsyncHostToDeviceTransferManager::new(&[spec], &memory_of_device(1), &AllocOptions::default()).unwrap();
+        let transfer = share(TransferRep(made));
+        let on_done = ManuallyDrop::new(Callback::collecting(&told));
+        // SAFETY: the handle is alive, the bytes outlive it, the callback is given up, and the error is ours.
+        let status = unsafe {
+            let given = &raw const *on_done;
+            Status::from_raw(purlin_transfer_piece(transfer, 0, bytes.as_ptr(), 0, 8, true, given))
+        };
+        assert!(status.message().starts_with("panic: cannot do the copy "), "{status}");
+        assert_eq!(told.lock().unwrap().len(), 1);
+        // SAFETY: the handle is given up.
+        unsafe { purlin_transfer_release(transfer) };
+        assert_eq!(Arc::strong_count(&told), 1);
+    }
+}
