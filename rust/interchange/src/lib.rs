@@ -18,7 +18,7 @@
 #![deny(unsafe_code)]
 
 mod array_bytes;
-//pub mod dlpack;
+pub mod dlpack;
 mod fault;
 mod file;
 #[cfg(test)]
@@ -28,7 +28,7 @@ mod safetensors;
 #[cfg(test)]
 mod testing;
 
-//pub use dlpack::{DlpackTensor, import_dlpack};
+pub use dlpack::{DlpackTensor, import_dlpack};
 pub use file::{FileAccess, WriteOptions};
 pub use npy::{NpyReadOptions, read_npy, write_npy};
 pub use safetensors::{SafetensorsFile, Tensor, write_safetensors};
