@@ -1,0 +1,132 @@
+//! Buffers as DLPack's.
+//!
+//! What is given away is one allocation: the struct, the numbers that it points to, and an external reference. The deleter
+//! drops it all.
+
+#![allow(unsafe_code, reason = "the struct ends itself through a pointer")]
+
+use std::ptr::NonNull;
+
+use purlin::{Buffer, ExternalReference, Status, StatusOr};
+
+use super::abi::{DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, MAJOR, MINOR, device, flag};
+use super::described;
+
+/// A struct that is owned: its drop calls the deleter.
+#[derive(Debug)]
+pub struct DlpackTensor(NonNull<DLManagedTensorVersioned>);
+
+// SAFETY: the struct is Purlin's own, whose deleter drops what may be dropped anywhere; nothing in it changes.
+unsafe impl Send for DlpackTensor {}
+// SAFETY: as above.
+unsafe impl Sync for DlpackTensor {}
+
+/// What the pointers of a struct point to.
+struct Exported {
+    managed: DLManagedTensorVersioned,
+    shape: Box<[i64]>,
+    strides: Box<[i64]>,
+    _reference: ExternalReference,
+}
+
+impl DlpackTensor {
+    /// The array of `buffer`, where it is, for whoever reads it: it stays, also when the buffer is deleted, and is not donated,
+    /// until the deleter is called. It is marked as read-only. Never blocks, but while the buffer is being donated.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the buffer is not ready yet (wait for its ready event). Its own, if it failed. `InvalidArgument`: it
+    /// is gone, a token, or of a dynamic shape. `Unimplemented`: the host does not reach its memory.
+    pub fn new(buffer: &Buffer) -> StatusOr<Self> {
+        let shape = buffer.shape();
+        let Some(dtype) = described(shape.dtype()).filter(|_| !shape.is_dynamic()) else {
+            return Err(Status::invalid_argument(format!("DLPack cannot describe {shape}")));
+        };
+        let reference = buffer.external_reference()?;
+        let ready = reference.ready_event();
+        if !ready.is_ready() {
+            return Err(Status::failed_precondition(format!(
+                "{buffer:?} is not ready yet, and DLPack on the host has no event to wait for: wait for its ready event"
+            )));
+        }
+        ready.error().into_result()?;
+        let data = match reference.memory().host_pointer() {
+            Some(pointer) => pointer.as_ptr(),
+            None if shape.element_count() == 0 => std::ptr::null_mut(),
+            None => {
+                let space = buffer.memory_space();
+                return Err(Status::unimplemented(format!(
+                    "the host does not reach the memory of {buffer:?}, {space}"
+                )));
+            }
+        };
+        let mut strides = vec![0; shape.rank()].into_boxed_slice();
+        let mut stride = 1_i64;
+        for &axis in buffer.layout().minor_to_major() {
+            strides[axis as usize] = stride;
+            // Saturates only where the array is empty, and strides mean nothing.
+            stride = stride.saturating_mul(shape.dims()[axis as usize].max(1));
+        }
+        let ndim = i32::try_from(shape.rank())
+            .map_err(|_| Status::invalid_argument(format!("DLPack cannot describe {} dimensions", shape.rank())))?;
+        let mut exported = Box::new(Exported {
+            managed: DLManagedTensorVersioned {
+                version: DLPackVersion { major: MAJOR, minor: MINOR },
+                manager_ctx: std::ptr::null_mut(),
+                deleter: Some(delete),
+                flags: flag::READ_ONLY,
+                dl_tensor: DLTensor {
+                    data: data.cast(),
+                    device: DLDevice { device_type: device::CPU, device_id: 0 },
+                    ndim,
+                    dtype,
+                    shape: std::ptr::null_mut(),
+                    strides: std::ptr::null_mut(),
+                    byte_offset: 0,
+                },
+            },
+            shape: shape.dims().into(),
+            strides,
+            _reference: reference,
+        });
+        exported.managed.dl_tensor.shape = exported.shape.as_mut_ptr();
+        exported.managed.dl_tensor.strides = exported.strides.as_mut_ptr();
+        let exported = Box::into_raw(exported);
+        // SAFETY: it was a box just now.
+        let managed = unsafe {
+            (*exported).managed.manager_ctx = exported.cast();
+            &raw mut (*exported).managed
+        };
+        // SAFETY: a field of what a box had is not null.
+        Ok(Self(unsafe { NonNull::new_unchecked(managed) }))
+    }
+
+    /// The struct, which stays owned.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut DLManagedTensorVersioned {
+        self.0.as_ptr()
+    }
+
+    /// The struct; its deleter is to be called once.
+    #[must_use]
+    pub fn into_raw(self) -> *mut DLManagedTensorVersioned {
+        let raw = self.0.as_ptr();
+        std::mem::forget(self);
+        raw
+    }
+}
+
+impl Drop for DlpackTensor {
+    fn drop(&mut self) {
+        // SAFETY: new has made it, and into_raw has not given it away.
+        unsafe { delete(self.0.as_ptr()) };
+    }
+}
+
+/// Ends a struct that [`DlpackTensor::new`] made. Null: nothing to end.
+unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {
+    if managed.is_null() {
+        return;
+    }
+    // SAFETY: DLPack's rule: the deleter is called once, with the struct that it came in, whose context is the box.
+    drop(unsafe { Box::from_raw((*managed).manager_ctx.cast::<Exported>()) });
+}

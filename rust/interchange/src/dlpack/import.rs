@@ -1,0 +1,180 @@
+//! DLPack's arrays as buffers.
+//!
+//! Who owns the struct: the caller, until this succeeds; then whoever uses its memory, and the last of them calls the deleter. The
+//! struct goes armed only at the end, so that no error on the way, told to whomever, ends what the caller still owns.
+
+#![allow(unsafe_code, reason = "a stranger's array is read by address")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use purlin::{Aliasing, Buffer, HostArray, Label, MemorySpace, Shape, Status, StatusOr};
+
+use super::abi::{DLManagedTensorVersioned, DLTensor, MAJOR, device, flag};
+use super::dtype;
+use crate::MAX_RANK;
+use crate::array_bytes::{into_buffer, packed_into_buffer};
+
+/// A buffer of the array at `tensor`, in `memory_space`, and whether its memory is the array's. Row-major arrays are used where
+/// they are if alignment and space allow; others are copied, maybe behind. Blocks only for copying packed elements. On success the
+/// deleter is called once, when the memory is no longer read, on whatever thread is the last to do so; on an error it is not
+/// called, and the struct stays the caller's.
+///
+/// # Errors
+/// `InvalidArgument`, with the value: null, another major version, a negative or too large number, null where something must be.
+/// `Unimplemented`: memory that is not the host's, elements that no buffer holds, packed elements with gaps. Also as
+/// [`Buffer::from_host_array`].
+///
+/// # Safety
+/// `tensor` is null, or the caller owns a struct whose pointers are what DLPack says, and whose deleter may be called on any
+/// thread, and does not unwind. Until it is called, nobody writes the elements.
+pub unsafe fn import_dlpack(
+    tensor: *mut DLManagedTensorVersioned,
+    memory_space: &MemorySpace,
+) -> StatusOr<(Buffer, Aliasing)> {
+    // SAFETY: null, or as DLPack says; only behind another major version, everything but the deleter is something else.
+    let Some(version) = (unsafe { tensor.as_ref() }).map(|tensor| tensor.version) else {
+        return Err(Status::invalid_argument("the DLPack tensor is null"));
+    };
+    if version.major != MAJOR {
+        let (major, minor) = (version.major, version.minor);
+        return Err(invalid(format!("it is of version {major}.{minor}, and only {MAJOR}.x is understood")));
+    }
+    // SAFETY: it is of our major version.
+    let managed = unsafe { &*tensor };
+    // SAFETY: the caller's promise.
+    let (shape, array) = unsafe { described(&managed.dl_tensor, managed.flags)? };
+    let data = address(&managed.dl_tensor, array.as_ref(), &shape)?;
+    let label = Label::new(c"DLPack tensor");
+    let owned = Arc::new(Owned { tensor, is_armed: AtomicBool::new(false) });
+    let made = match array {
+        // SAFETY: the caller's promise, until the deleter, which the last reference to `owned` calls.
+        Some(array) => unsafe { into_buffer(data, &array, memory_space, label, true, Arc::clone(&owned)) }?,
+        // SAFETY: the caller's promise: they are as many packed bytes as the shape has.
+        None => unsafe { packed_into_buffer(data, &shape, memory_space, label) }?,
+    };
+    // Relaxed: whoever is last to drop a reference sees what was done before the others were dropped.
+    owned.is_armed.store(true, Ordering::Relaxed);
+    Ok(made)
+}
+
+/// A struct whose deleter is called by the drop, once it is ours.
+struct Owned {
+    tensor: *mut DLManagedTensorVersioned,
+    is_armed: AtomicBool,
+}
+
+// SAFETY: the struct is only used to end it, on whatever thread, which import_dlpack's caller allows.
+unsafe impl Send for Owned {}
+// SAFETY: as above.
+unsafe impl Sync for Owned {}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if !*self.is_armed.get_mut() {
+            return;
+        }
+        // SAFETY: armed, so it is ours, and still there.
+        if let Some(deleter) = unsafe { (*self.tensor).deleter } {
+            // SAFETY: DLPack's rule: once, with the struct that it came in; we are the last.
+            unsafe { deleter(self.tensor) };
+        }
+    }
+}
+
+fn invalid(why: impl std::fmt::Display) -> Status {
+    Status::invalid_argument(format!("a DLPack tensor cannot be imported: {why}"))
+}
+
+fn unsupported(why: impl std::fmt::Display) -> Status {
+    Status::unimplemented(format!("a DLPack tensor cannot be imported: {why}"))
+}
+
+/// Shape and place of the elements, relative to the first; no place: packed, without gaps.
+///
+/// # Safety
+/// `tensor.shape` and `tensor.strides` are null or point to `ndim` numbers.
+unsafe fn described(tensor: &DLTensor, flags: u64) -> StatusOr<(Shape, Option<HostArray>)> {
+    if ![device::CPU, device::CUDA_HOST, device::ROCM_HOST].contains(&tensor.device.device_type) {
+        let kind = tensor.device.device_type;
+        return Err(unsupported(format!("its memory is of device type {kind}, not the host's (1, 3 or 11)")));
+    }
+    let rank = match usize::try_from(tensor.ndim) {
+        Ok(rank) if rank <= MAX_RANK => rank,
+        _ => return Err(invalid(format!("it has {} dimensions, and the most is {MAX_RANK}", tensor.ndim))),
+    };
+    let Some(dtype) = dtype(tensor.dtype) else {
+        let described = tensor.dtype;
+        return Err(unsupported(format!(
+            "no buffer holds elements of code {}, {} bits and {} lanes",
+            described.code, described.bits, described.lanes
+        )));
+    };
+    if rank > 0 && tensor.shape.is_null() {
+        return Err(invalid(format!("it has {rank} dimensions, and its shape is null")));
+    }
+    // SAFETY: the caller's promise.
+    let dims = unsafe { numbers(tensor.shape, rank) };
+    let shape = Shape::new(dtype, dims).map_err(|error| invalid(error.message()))?;
+    // SAFETY: the caller's promise.
+    let strides = (!tensor.strides.is_null()).then(|| unsafe { numbers(tensor.strides, rank) });
+    if dtype.is_sub_byte() && flags & flag::IS_SUBBYTE_TYPE_PADDED == 0 {
+        if !strides.is_none_or(|strides| is_compact(dims, strides)) {
+            return Err(unsupported(format!("packed elements of {shape} with strides {strides:?}: there are gaps")));
+        }
+        return Ok((shape, None));
+    }
+    let width = dtype.host_byte_width() as i64;
+    let in_bytes = |stride: &i64| {
+        // Strides that lead nowhere may be anything.
+        if shape.element_count() <= 1 { Some(stride.wrapping_mul(width)) } else { stride.checked_mul(width) }
+    };
+    let strides: Option<Vec<i64>> = match strides.map(|strides| strides.iter().map(in_bytes).collect::<Option<_>>()) {
+        None => None,
+        Some(Some(strides)) => Some(strides),
+        Some(None) => return Err(invalid(format!("the strides of {shape} are more than any memory"))),
+    };
+    let array = HostArray::new(&shape, strides.as_deref()).map_err(|error| invalid(error.message()))?;
+    Ok((shape, Some(array)))
+}
+
+/// # Safety
+/// `count` is 0, or `first` points to as many numbers, for as long as the result is used.
+unsafe fn numbers<'a>(first: *const i64, count: usize) -> &'a [i64] {
+    // SAFETY: the caller's promise.
+    if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(first, count) } }
+}
+
+/// Whether elements follow each other in row-major order.
+fn is_compact(dims: &[i64], strides: &[i64]) -> bool {
+    let mut step = 1_i64;
+    dims.contains(&0)
+        || dims.iter().zip(strides).rev().all(|(&dim, &stride)| {
+            let fits = dim == 1 || stride == step;
+            step = step.wrapping_mul(dim);
+            fits
+        })
+}
+
+/// Where the first element is.
+fn address(tensor: &DLTensor, array: Option<&HostArray>, shape: &Shape) -> StatusOr<*const u8> {
+    if shape.element_count() == 0 {
+        return Ok(std::ptr::null());
+    }
+    if tensor.data.is_null() {
+        return Err(invalid(format!("its data is null, and {shape} has bytes")));
+    }
+    let offset = usize::try_from(tensor.byte_offset).ok();
+    let extent = array.map_or(0..shape.size_bytes() as isize, HostArray::extent);
+    let lies_in_memory = |first: usize| {
+        let (low, high) = (first.checked_add_signed(extent.start), first.checked_add_signed(extent.end));
+        low.is_some() && high.is_some()
+    };
+    match offset.and_then(|offset| tensor.data.addr().checked_add(offset)).filter(|&first| lies_in_memory(first)) {
+        Some(first) => Ok(tensor.data.cast::<u8>().cast_const().with_addr(first)),
+        None => Err(invalid(format!(
+            "{shape} at {:p} with an offset of {} bytes reaches beyond all addresses",
+            tensor.data, tensor.byte_offset
+        ))),
+    }
+}

@@ -1,0 +1,116 @@
+//! `.npy`: one array a file, as `numpy.save` writes it and `numpy.load` reads it.
+//!
+//! A magic, a version, a header that is a Python dictionary (`header.rs`), the elements. Versions 1.0, 2.0 and 3.0 are read; 1.0 is
+//! written, with the elements at a multiple of 64 bytes, as NumPy does.
+//!
+//! | elements | in the file | read back by |
+//! |---|---|---|
+//! | `pred`, integers, `f16` to `f64`, `c64`, `c128` | NumPy's own (`\|b1`, `<i4`, `<f2`, `<c8`, ...) | anybody |
+//! | `bf16`, 8-bit floats, types narrower than a byte (a byte each) | opaque (`<V2`, `\|V1`), as `ml_dtypes` writes them | who knows the type: [`NpyReadOptions::dtype`] here, `.view(ml_dtypes.bfloat16)` there |
+//!
+//! Refused as `Unimplemented`: pickled objects, structured types, text, dates, big-endian elements, `longdouble`. Elements in
+//! Fortran's order are copied into rows. Bytes behind the array are refused, because they would be lost.
+
+#![allow(unsafe_code, reason = "host memory is read by address")]
+
+mod descr;
+mod header;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use purlin::{Aliasing, Buffer, DType, HostArray, Label, MemorySpace, Shape, Status, StatusOr};
+
+use self::descr::Descr;
+use self::header::Header;
+use crate::array_bytes::{HostBytes, into_buffer};
+use crate::fault::Fault;
+use crate::file::{FileAccess, FileBytes, WriteOptions, replace};
+
+/// How a `.npy` file is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NpyReadOptions {
+    /// What the elements must be. For those that NumPy does not know, the file tells only their width, and this the type.
+    pub dtype: Option<DType>,
+    /// How the file's bytes come into memory.
+    pub access: FileAccess,
+}
+
+/// The array in the `.npy` file at `path`, in `memory_space`, and whether its memory is the file's mapping. Blocks.
+///
+/// # Errors
+/// Name the file. `DataLoss`: it is damaged, with the byte. `Unimplemented`: no buffer can hold such elements, with the byte.
+/// `InvalidArgument`: the elements are others than `options.dtype`, or opaque, and no type was given. `NotFound`,
+/// `PermissionDenied`, `FailedPrecondition` (no regular file), `Unknown`: the system's answer. Also as
+/// [`Buffer::from_host_array`].
+pub fn read_npy(path: &Path, memory_space: &MemorySpace, options: &NpyReadOptions) -> StatusOr<(Buffer, Aliasing)> {
+    let bytes = FileBytes::open(path, options.access)?;
+    let (array, offset) = parse(&bytes, options.dtype).map_err(|fault| fault.of(path))?;
+    let data = bytes[offset..].as_ptr();
+    // SAFETY: parse has seen that the array's bytes are in the file's, which the keeper is; a mapped file does not change, by
+    // the promise of FileAccess::mapped.
+    unsafe { into_buffer(data, &array, memory_space, Label::new(c"npy file"), bytes.is_mapped(), bytes) }
+}
+
+/// Where the array stands in the file's bytes. Everything is checked; the array ends where the file does.
+pub(crate) fn parse(bytes: &[u8], named: Option<DType>) -> Result<(HostArray, usize), Fault> {
+    let header = Header::parse(bytes)?;
+    let dtype = match (header.descr, named) {
+        (Descr::Known(found), Some(named)) if found != named => {
+            return Err(Fault::mismatch(header.descr_offset, format!("the elements are {found}, not {named}")));
+        }
+        (Descr::Known(found), _) => found,
+        (Descr::Opaque { width }, Some(named)) if Descr::of(named) == Some(Descr::Opaque { width }) => named,
+        (Descr::Opaque { width }, Some(named)) => {
+            let why =
+                format!("the elements are of {width} bytes and of a type unknown to NumPy, so they are no {named}");
+            return Err(Fault::mismatch(header.descr_offset, why));
+        }
+        (Descr::Opaque { width }, None) => {
+            let why = format!("the elements are of {width} bytes and of a type unknown to NumPy, which must be named");
+            return Err(Fault::mismatch(header.descr_offset, why));
+        }
+    };
+    let too_large = |error: Status| Fault::damage(header.shape_offset, error.message());
+    let shape = Shape::new(dtype, &header.dims).map_err(too_large)?;
+    let strides = header.fortran_order.then(|| column_major(&shape));
+    let array = HostArray::new(&shape, strides.as_deref()).map_err(too_large)?;
+    let (there, needed) = (bytes.len() - header.size_bytes, shape.host_size_bytes());
+    if there < needed {
+        let why = format!("the file ends after {there} of the {needed} bytes of {shape}");
+        return Err(Fault::damage(bytes.len(), why));
+    }
+    if there > needed {
+        let why = format!("{} bytes follow after the {needed} bytes of {shape}", there - needed);
+        return Err(Fault::damage(header.size_bytes + needed, why));
+    }
+    Ok((array, header.size_bytes))
+}
+
+/// Byte strides of an array whose first dimension is contiguous.
+fn column_major(shape: &Shape) -> Vec<i64> {
+    let mut stride = shape.dtype().host_byte_width() as i64;
+    let step = |&dim: &i64| {
+        let this = stride;
+        // Saturates only where a dimension is 0, and strides mean nothing.
+        stride = stride.saturating_mul(dim.max(1));
+        this
+    };
+    shape.dims().iter().map(step).collect()
+}
+
+/// Writes `buffer` to the file at `path`, dense and row-major; the file is there when all of it is, and what was there before
+/// stays if this fails. Blocks until the buffer is ready and the file is written.
+///
+/// # Errors
+/// The buffer's own; `InvalidArgument`: it is gone, a token, or of a dynamic shape; as [`read_npy`] for what the system says, and
+/// `ResourceExhausted`: the disk is full.
+pub fn write_npy(path: &Path, buffer: &Buffer, options: WriteOptions) -> Result<(), Status> {
+    let bytes = HostBytes::of(buffer)?;
+    let header = header::written(buffer.shape())?;
+    replace(path, options, |file| {
+        file.write(&header)?;
+        file.write(bytes.as_slice())
+    })
+}
