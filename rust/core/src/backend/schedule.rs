@@ -5,6 +5,7 @@ use tracing::trace_span;
 use super::CopyOperation;
 use crate::event::{Event, when_all};
 use crate::exec::{AsyncWorkRunner, Task};
+use crate::fault::{self, Site};
 use crate::status::Status;
 
 /// What a copy has to wait for and where it may run.
@@ -58,6 +59,7 @@ fn traced(operation: &CopyOperation, execute: impl FnOnce(&CopyOperation) -> Res
         to = %operation.destination()
     )
     .entered();
+    fault::point(Site::RunCopy)?;
     execute(operation)
 }
 
