@@ -9,6 +9,7 @@
 //! | `sync` | locks, atomics and threads, from std, loom, shuttle or parking_lot |
 //! | [`status`] | [`Status`]: absl's codes, one word, cheap to share |
 //! | [`label`] | [`Label`]: the name of an event or a task |
+//! | [`fault`] | places that fail on purpose, in tests |
 //! | [`slab`] | the memory of events, waiters and tasks |
 //! | [`user_context`] | [`UserContext`]: on whose behalf something is done |
 //! | [`trace`] | recording of spans, export to Chrome's JSON |
@@ -48,6 +49,7 @@ pub mod device;
 pub mod dtype;
 pub mod event;
 pub mod exec;
+pub mod fault;
 pub mod future;
 pub mod label;
 pub mod layout;

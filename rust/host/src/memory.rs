@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use purlin::backend::{Extent, Memory, MemoryProperties};
+use purlin::fault::{self, Site};
 use purlin::{Status, StatusOr};
 
 use crate::ByteSource;
@@ -45,6 +46,7 @@ impl Memory for HostMemory {
 
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
         let Some(source) = &self.source else {
+            fault::point(Site::MapHost)?;
             let none_left = || Status::resource_exhausted("the host has no such memory left");
             return Ok(Arc::new(Mapped::new(size_bytes, alignment_bytes).ok_or_else(none_left)?));
         };

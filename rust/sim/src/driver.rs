@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use purlin::fault::{self, Site};
 use purlin::{Status, StatusOr};
 
 use crate::locks::Mutex;
@@ -55,7 +56,7 @@ impl DriverThread {
                 simulation.step();
             }
         };
-        let started = thread::Builder::new().name(name).spawn(drive);
+        let started = fault::spawn(Site::SpawnSimulator).and_then(|()| thread::Builder::new().name(name).spawn(drive));
         let started = started
             .map_err(|error| Status::resource_exhausted(format!("cannot start the simulator's thread: {error}")))?;
         *running = Some(started);

@@ -22,6 +22,7 @@ mod foreign;
 mod from_host;
 mod holds;
 mod host_copy;
+pub mod ledger;
 mod lifetime;
 mod memory;
 mod shards;

@@ -26,6 +26,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::backend::{Extent, Memory, MemoryProperties};
+use crate::fault::{self, Site};
 use crate::slab::{now_ms, touch};
 use crate::status::Status;
 use crate::sync::Mutex;
@@ -105,6 +106,7 @@ impl<H> Arena<H> {
         alignment_bytes: usize,
         holder: &Arc<H>,
     ) -> Result<Piece, Shortage> {
+        fault::point(Site::Allocate).map_err(Shortage::Backend)?;
         let piece = self.piece(size_bytes, alignment_bytes.max(self.properties.alignment_bytes), holder)?;
         piece.memory().handed_out(piece.offset_bytes, piece.size_bytes);
         self.books.charge(size_bytes);
@@ -287,7 +289,8 @@ impl<H> Arena<H> {
         if !self.extents.reserve(size_bytes, self.limit_bytes) {
             return Err(Shortage::Limit);
         }
-        self.memory.map(size_bytes, alignment_bytes).map_err(|reason| {
+        let mapped = fault::point(Site::Map).and_then(|()| self.memory.map(size_bytes, alignment_bytes));
+        mapped.map_err(|reason| {
             self.extents.unreserve(size_bytes);
             Shortage::Backend(reason)
         })

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{ByteRange, Extent};
-use crate::event::{Event, EventPromise};
+use crate::event::{Event, EventPromise, refusal};
 use crate::status::Status;
 
 /// Memory as the rooms above keep it: a piece of an extent together with its books. Written as the name of its memory
@@ -219,6 +219,8 @@ impl PromisedCopy {
             gate
         } else if std::thread::panicking() {
             Status::internal(format!("the {operation:?} panicked"))
+        } else if let Some(reason) = refusal::reason() {
+            Status::new(reason.code(), format!("the {operation:?} was not run: {}", reason.message()))
         } else {
             Status::cancelled(format!("the {operation:?} was not run: the client's runner has shut down"))
         }

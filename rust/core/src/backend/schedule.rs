@@ -5,6 +5,7 @@ use tracing::trace_span;
 use super::CopyOperation;
 use crate::event::{Event, when_all};
 use crate::exec::{AsyncWorkRunner, Task};
+use crate::fault::{self, Site};
 use crate::status::Status;
 
 /// Copies up to this size run inside the call if nothing is to be waited for: a hop to another thread would cost more.
@@ -61,6 +62,7 @@ fn traced(operation: &CopyOperation, execute: impl FnOnce(&CopyOperation) -> Res
         to = %operation.destination()
     )
     .entered();
+    fault::point(Site::RunCopy)?;
     execute(operation)
 }
 

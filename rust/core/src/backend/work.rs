@@ -1,7 +1,8 @@
 //! Work on host memory that is no plain copy: what a copy's schedule does, for any closure.
 
-use crate::event::{Event, EventPromise};
+use crate::event::{Event, EventPromise, refusal};
 use crate::exec::Task;
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::Status;
 
@@ -22,7 +23,9 @@ impl CopySchedule<'_> {
                 return gate;
             }
             if self.caller_waits || is_small {
-                return work().map_or_else(Event::from_error, |()| Event::ready());
+                return fault::point(Site::RunWork)
+                    .and_then(|()| work())
+                    .map_or_else(Event::from_error, |()| Event::ready());
             }
         }
         let promise = EventPromise::new(label);
@@ -31,7 +34,8 @@ impl CopySchedule<'_> {
         let mut owed = Owed { work: Some(work), gate, promise, label };
         let task = Task::new(label, move || {
             let work = owed.work.take().expect("a task runs once");
-            let result = owed.gate.error().into_result().and_then(|()| work());
+            let result =
+                owed.gate.error().into_result().and_then(|()| fault::point(Site::RunWork)).and_then(|()| work());
             owed.promise.set(result.err().unwrap_or_default());
         });
         // A refused task was dropped, and has failed the event.
@@ -54,6 +58,8 @@ impl<F> Drop for Owed<F> {
         let gate = self.gate.error();
         let status = if !gate.ok() {
             gate
+        } else if let Some(reason) = refusal::reason().filter(|_| not_called) {
+            Status::new(reason.code(), format!("'{}' was not run: {}", self.label, reason.message()))
         } else if not_called {
             Status::cancelled(format!("'{}' was not run: the client's runner has shut down", self.label))
         } else {

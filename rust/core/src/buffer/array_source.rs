@@ -7,6 +7,7 @@ use super::donate::checked_layout;
 use crate::backend::{CopySchedule, INLINE_LIMIT_BYTES};
 use crate::device::MemorySpace;
 use crate::event::Event;
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::layout::Layout;
 use crate::raw_buffer::{CopyOrder, RawBuffer};
@@ -128,7 +129,10 @@ unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_
             Ok(())
         });
     }
-    let Ok(mut staged) = staging(size_bytes) else { return Event::from_error(no_staging(size_bytes)) };
+    let mut staged = match staging(size_bytes) {
+        Ok(staged) => staged,
+        Err(error) => return Event::from_error(error),
+    };
     let gathered = {
         // SAFETY: the caller's promise holds at least until this call returns.
         unsafe { plan.gather(data, staged.as_mut_ptr(), 0..count) };
@@ -142,9 +146,13 @@ unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_
 }
 
 /// A block of the host's, of zeros.
-pub(super) fn staging(size_bytes: usize) -> Result<Vec<u8>, std::collections::TryReserveError> {
+///
+/// # Errors
+/// `ResourceExhausted`: there is not so much.
+pub(super) fn staging(size_bytes: usize) -> StatusOr<Vec<u8>> {
+    fault::point(Site::Stage)?;
     let mut block = Vec::new();
-    block.try_reserve_exact(size_bytes)?;
+    block.try_reserve_exact(size_bytes).map_err(|_| no_staging(size_bytes))?;
     block.resize(size_bytes, 0);
     Ok(block)
 }

@@ -9,6 +9,7 @@ use super::{Buffer, UsageHold};
 use crate::backend::{CopySchedule, INLINE_LIMIT_BYTES};
 use crate::dtype::Element;
 use crate::event::Event;
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::raw_buffer::CopyOrder;
 use crate::shape::Shape;
@@ -100,6 +101,7 @@ impl Buffer {
         }
         let count = shape.element_count();
         let array = HostArray::new(shape, None)?;
+        fault::point(Site::Collect)?;
         let mut values = Vec::<T>::new();
         values.try_reserve_exact(count).map_err(|_| no_staging(shape.host_size_bytes()))?;
         let hold = self.usage_hold()?;
@@ -210,7 +212,10 @@ unsafe fn read(
             Ok(())
         });
     }
-    let Ok(mut staged) = staging(size_bytes) else { return Event::from_error(no_staging(size_bytes)) };
+    let mut staged = match staging(size_bytes) {
+        Ok(staged) => staged,
+        Err(error) => return Event::from_error(error),
+    };
     let block = staged.as_mut_ptr();
     // SAFETY: the block lives until the copy is over: the waiter below keeps it, and nobody else touches it before.
     let copied = unsafe { memory.copy_to_host_ordered(block, 0, size_bytes, order) };

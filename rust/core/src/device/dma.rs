@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::Instance;
 use crate::backend::DmaRegistration;
+use crate::fault::{self, Site};
 use crate::status::{Status, StatusOr};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -42,6 +43,11 @@ pub struct DmaMapping {
 impl Mappings {
     pub(super) fn new() -> Self {
         Self { count: AtomicUsize::new(0), ranges: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
     }
 
     /// The use of the mapping in which these bytes lie, or some of them, if there is one.
@@ -81,6 +87,7 @@ impl DmaMapping {
         };
         let mappings = instance.dma_mappings();
         mappings.check_free(address, end)?;
+        fault::point(Site::MapDma)?;
         let registration = instance.backend().dma_map(address, size_bytes)?;
         let in_flight = AtomicUsize::new(0);
         let range = Arc::new(Range { address, size_bytes, in_flight, _registration: registration });

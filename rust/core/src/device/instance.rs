@@ -5,16 +5,19 @@
 //! shuts the runner down and then closes the memories. A task that is queued on the runner and holds a block keeps the
 //! instance; so when it goes, nothing queued there needs it any more.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::block::MemoryBlock;
 use super::decay::Decay;
 use super::dma::Mappings;
+use super::listing::Listing;
 use super::report::MemoryReport;
 use super::waiting::Waiting;
 use crate::arena::Arena;
 use crate::backend::Backend;
 use crate::exec::ThreadPool;
+use crate::exec::census::{self, Occupied};
+use crate::fault::{self, Site};
 use crate::status::StatusOr;
 
 /// One kind of memory of one device.
@@ -39,6 +42,8 @@ pub(crate) struct Instance {
     checks_frozen_memory: bool,
     dma_mappings: Mappings,
     backend: Arc<dyn Backend>,
+    /// By which stall reports know that this lives.
+    _listing: Arc<Listing>,
 }
 
 /// What an instance is made of.
@@ -59,12 +64,17 @@ impl Instance {
         let InstanceOptions { device_count, memory_limit_bytes, out_of_memory, checks_frozen_memory } = options;
         let kinds = backend.memory_kinds();
         let open = |(device, kind)| {
+            fault::point(Site::OpenMemory)?;
             let arena = Arena::new(backend.open_memory(device, kind)?, memory_limit_bytes);
             Ok(Space { kind, arena, waiting: Waiting::new(), decay: Decay::new() })
         };
         let spaces = (0..device_count).flat_map(|device| kinds.iter().map(move |&kind| (device, kind))).map(open);
         let (spaces, dma_mappings) = (spaces.collect::<StatusOr<_>>()?, Mappings::new());
-        Ok(Arc::new(Self { runner, spaces, device_count, out_of_memory, checks_frozen_memory, dma_mappings, backend }))
+        Ok(Arc::new_cyclic(|me| {
+            let _listing = Arc::new(Listing(Weak::clone(me)));
+            census::enlist(Arc::downgrade(&(Arc::clone(&_listing) as Arc<dyn Occupied>)));
+            Self { runner, spaces, device_count, out_of_memory, checks_frozen_memory, dma_mappings, backend, _listing }
+        }))
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {

@@ -14,6 +14,8 @@ use super::{Device, Instance};
 use crate::arena::{MemoryStats, Piece, Shortage};
 use crate::backend::{Memory, MemoryProperties};
 use crate::event::{Event, EventPromise};
+use crate::exec::guard::contained;
+use crate::label::Label;
 use crate::status::{SourceLocation, Status, StatusCode, StatusOr};
 
 /// The largest alignment that can be asked for.
@@ -219,7 +221,12 @@ impl MemorySpace {
             let Err(shortage) = self.try_fill(block, alignment_bytes) else { return Ok(()) };
             let hook = self.instance.out_of_memory().filter(|_| oom == OomPolicy::Retry);
             let asked = (block.size_bytes(), shortage.to_string());
-            if !hook.is_some_and(|hook| hook(&MemoryReport::of(self.space(), self.to_string(), Some(asked)))) {
+            let mut helped = false;
+            if let Some(hook) = hook {
+                let report = MemoryReport::of(self.space(), self.to_string(), Some(asked));
+                contained("out-of-memory hook", Label::default, || helped = hook(&report));
+            }
+            if !helped {
                 return Err(shortage);
             }
         }

@@ -9,6 +9,7 @@ mod decay;
 mod decay;
 mod dma;
 mod instance;
+mod listing;
 mod memory_space;
 mod report;
 mod waiting;

@@ -11,7 +11,7 @@
 //!
 //! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
 //! `memory.rs` where cells live, `park.rs` blocking, `join.rs` and `count_down.rs` several at once, `stream_map.rs` one per
-//! stream, `raw.rs` for the bridge; `typed.rs` cells with a payload, `value.rs` their safe face; `poll.rs` for Rust's
+//! stream, `raw.rs` for the bridge; `refusal.rs` why a promise is dropped; `typed.rs` cells with a payload, `value.rs` their safe face; `poll.rs` for Rust's
 //! `async`. Models: `loom_model.rs`.
 
 #![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
@@ -27,6 +27,7 @@ mod pending;
 #[cfg(not(any(loom, shuttle)))]
 mod poll;
 pub mod raw;
+pub(crate) mod refusal;
 #[cfg_attr(any(loom, shuttle), path = "sleepers_model.rs")]
 mod sleepers;
 mod state;

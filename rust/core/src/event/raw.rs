@@ -10,7 +10,7 @@ use super::abi::{
     DefinitionStream, EventCell, EventHeader, EventVTable, FLAG_STREAM, STATE_ERROR, STATE_PENDING, Waiter,
 };
 use super::state::Completion;
-use super::{Event, describe, memory, park, waiters};
+use super::{Event, describe, memory, park, refusal, waiters};
 use crate::label::Label;
 use crate::slab::Class;
 use crate::status::{SourceLocation, Status};
@@ -207,10 +207,13 @@ pub unsafe fn abandon(event: *mut EventHeader) {
 unsafe fn abandon_pending(event: *mut EventHeader) {
     // SAFETY: alive, and all events are EventCells.
     let cell = unsafe { &*event.cast::<EventCell>() };
-    let message = format!("{} was abandoned: its promise was dropped before it was set", describe(cell));
+    let mut message = format!("{} was abandoned: its promise was dropped before it was set", describe(cell));
+    if let Some(reason) = refusal::reason() {
+        message += &format!(", because {}", reason.message());
+    }
     let error = Status::with_location(crate::StatusCode::Internal, message, cell.location());
     // SAFETY: alive.
-    unsafe { set_error(event, error) };
+    refusal::forgetting(|| _ = unsafe { set_error(event, error) });
 }
 
 /// Runs the waiters and wakes the sleepers of an event that the caller has just completed.

@@ -519,7 +519,11 @@ impl<T: Send + Sync + 'static> Source<T> {
 
 /// Calls `f`; a panic becomes an error that says what panicked.
 pub(crate) fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, Status>) -> Result<R, Status> {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+    let guarded = catch_unwind(AssertUnwindSafe(|| {
+        crate::fault::callback("closure");
+        f()
+    }));
+    guarded.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         Err(Status::internal(format!("the closure of {what} panicked: {}", text.unwrap_or("(not a text)"))))
     })

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use super::worker::{Shared, Worker};
 use crate::event::Blocked;
+use crate::fault::{self, Site};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::{Condvar, Mutex, mutation};
@@ -185,7 +186,7 @@ impl Shared {
         match self.roles.enter(self.idle.all_awake() && self.has_work()) {
             Cover::Found => true,
             Cover::None => false,
-            Cover::Start(seat) => match self.start(seat) {
+            Cover::Start(seat) => match fault::spawn(Site::SpawnSpare).and_then(|()| self.start(seat)) {
                 Ok(()) => true,
                 Err(error) => {
                     tracing::warn!(target: "purlin", %error, "a pool could not start a spare thread");

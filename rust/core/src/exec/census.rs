@@ -1,4 +1,4 @@
-//! All executors of ours in the process, so that a stall report can say what each is doing. Known weakly: being listed
+//! All executors of ours in the process, and clients, so that a stall report can say what each is doing. Known weakly: being listed
 //! keeps nothing alive.
 
 use std::sync::{Arc, Weak};
@@ -24,8 +24,8 @@ pub(crate) trait Occupied: Send + Sync {
 
 static ALL: Mutex<Vec<Weak<dyn Occupied>>> = Mutex::new(Vec::new());
 
-/// Lists an executor.
-pub(super) fn enlist(executor: Weak<dyn Occupied>) {
+/// Lists an executor, or whoever else has something to say.
+pub(crate) fn enlist(executor: Weak<dyn Occupied>) {
     let mut all = ALL.lock();
     if all.len() == all.capacity() {
         all.retain(|known| known.strong_count() > 0);

@@ -15,4 +15,4 @@ pub(crate) trait Occupied: Send + Sync {
     fn occupation(&self) -> Occupation;
 }
 
-pub(super) fn enlist(_executor: Weak<dyn Occupied>) {}
+pub(crate) fn enlist(_executor: Weak<dyn Occupied>) {}

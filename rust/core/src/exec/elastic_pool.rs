@@ -26,6 +26,8 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::{Executor, Task};
+use crate::event::refusal;
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{Status, StatusOr};
 use crate::sync::{Condvar, Mutex, per_thread};
@@ -199,6 +201,9 @@ impl Executor for ElasticPool {
     /// [`ResourceExhausted`](crate::StatusCode::ResourceExhausted): the pool has no thread and the system refused one.
     fn execute(&self, task: Task) -> Result<(), Status> {
         let _span = tracing::trace_span!(target: "purlin", "schedule", label = %task.label()).entered();
+        if let Err(error) = fault::point(Site::SubmitElastic) {
+            return Err(refused(task, error));
+        }
         self.0.0.execute(task)
     }
 }
@@ -285,6 +290,7 @@ impl Shared {
         if self.options.stack_size_bytes > 0 {
             builder = builder.stack_size(self.options.stack_size_bytes);
         }
+        fault::spawn(Site::SpawnElastic)?;
         (self.spawn)(builder, Box::new(work))
     }
 
@@ -364,22 +370,28 @@ impl Shared {
     /// Drops a task that came too late, which tells those to whom it owed something.
     fn refused(&self, task: Task) -> Status {
         let label = task.label();
-        drop(task);
-        Status::cancelled(format!("pool '{}' has shut down and refused task '{label}'", self.options.name))
+        refused(
+            task,
+            Status::cancelled(format!("pool '{}' has shut down and refused task '{label}'", self.options.name)),
+        )
     }
 
     /// Drops a task for which there is no thread.
     fn no_thread(&self, task: Task, error: &io::Error) -> Status {
         let (name, label) = (&self.options.name, task.label());
-        drop(task);
-        Status::resource_exhausted(format!(
-            "pool '{name}' has no thread and could not start one for task '{label}': {error}"
-        ))
+        let why = format!("pool '{name}' has no thread and could not start one for task '{label}': {error}");
+        refused(task, Status::resource_exhausted(why))
     }
 
     fn is_current(&self) -> bool {
         CURRENT.try_with(|current| ptr::eq(current.get(), self)).unwrap_or(false)
     }
+}
+
+/// Drops a task, whose debts are told why.
+fn refused(task: Task, why: Status) -> Status {
+    refusal::dropping(&why, || drop(task));
+    why
 }
 
 fn join(threads: Vec<JoinHandle<()>>) {

@@ -4,13 +4,18 @@ use std::any::Any;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::fault;
 use crate::label::Label;
 
 /// Calls `f`; false if it panicked. The panic hook has then told the place and the message; this tells whose code it was,
 /// on stderr and to whoever listens to `tracing`.
 pub(crate) fn contained(what: &str, label: impl FnOnce() -> Label, f: impl FnOnce()) -> bool {
     // Unwind safety: what `f` borrows is either given up by the caller or left as a panic of its owner left it.
-    let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else { return true };
+    let called = catch_unwind(AssertUnwindSafe(|| {
+        fault::callback(what);
+        f();
+    }));
+    let Err(payload) = called else { return true };
     let (label, message) = (label(), message(&*payload));
     tracing::error!(target: "purlin", %label, message, "a {what} panicked");
     // A closed stderr is no reason to fail.
@@ -32,8 +37,8 @@ mod tests {
 
     #[test]
     fn says_whether_it_panicked_and_swallows_it() {
-        assert!(contained("callback", || Label::new(c"fine"), || ()));
-        assert!(!contained("callback", || Label::new(c"broken"), || panic!("expected by a test")));
+        assert!(contained("task", || Label::new(c"fine"), || ()));
+        assert!(!contained("task", || Label::new(c"broken"), || panic!("expected by a test")));
     }
 
     #[test]
@@ -44,6 +49,6 @@ mod tests {
                 panic!("expected by a test, from a destructor");
             }
         }
-        assert!(!contained("callback", Label::default, || std::panic::panic_any(Bomb)));
+        assert!(!contained("task", Label::default, || std::panic::panic_any(Bomb)));
     }
 }

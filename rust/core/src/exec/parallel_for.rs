@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::worker::Shared;
 use super::{Priority, Task};
 use crate::event::EventPromise;
+use crate::fault;
 use crate::status::Status;
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicUsize;
@@ -88,7 +89,11 @@ pub(super) fn alone(count: usize, grain: usize, body: &Body<'_>) -> Result<(), S
 
 /// A panic is an error.
 fn call(body: &Body<'_>, range: Range<usize>) -> Result<(), Status> {
-    catch_unwind(AssertUnwindSafe(|| body(range))).unwrap_or_else(|panic| Err(panicked(&*panic)))
+    let called = catch_unwind(AssertUnwindSafe(|| {
+        fault::callback("body of ParallelFor");
+        body(range)
+    }));
+    called.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 impl Loop {

@@ -23,7 +23,8 @@ use super::parallelism::Parallelism;
 use super::threads::{self, Starter};
 use super::worker::Shared;
 use super::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions, census, fork, fork_join, parallel_for};
-use crate::event::{Event, when_all};
+use crate::event::{Event, refusal, when_all};
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{Status, StatusCode, StatusOr};
 use crate::sync::atomic::AtomicBool;
@@ -124,7 +125,7 @@ impl ThreadPool {
         census::enlist(Arc::downgrade(&(Arc::clone(shared) as Arc<dyn census::Occupied>)));
         // On an error the pool is dropped, which stops and joins the threads that did start.
         let started = (0..thread_count).try_for_each(|index| {
-            shared.start(index).map_err(|error| {
+            fault::spawn(Site::SpawnWorker).and_then(|()| shared.start(index)).map_err(|error| {
                 Status::resource_exhausted(format!(
                     "could not start thread {index} of the {thread_count} of pool '{name}': {error}"
                 ))
@@ -163,10 +164,12 @@ impl ThreadPool {
 
     fn submit(&self, task: Task, priority: Priority) -> Result<(), Status> {
         if fork::is_child() {
-            drop(task);
-            return Err(fork::refusal(&self.0.name));
+            return Err(refused(task, fork::refusal(&self.0.name)));
         }
-        self.0.shared.submit(task, priority).map_err(|refused| refusal(&self.0.name, refused))
+        if let Err(error) = fault::point(Site::Submit) {
+            return Err(refused(task, error));
+        }
+        self.0.shared.submit(task, priority).map_err(|task| late(&self.0.name, task))
     }
 
     /// Calls `a` and `b`, perhaps at the same time, and returns when both have returned. A task of this pool calls `a`
@@ -285,10 +288,15 @@ impl Executor for ThreadPool {
 }
 
 /// Drops a task that came too late, which tells those to whom it owed something, and says so to the caller.
-fn refusal(name: &str, task: Task) -> Status {
+fn late(name: &str, task: Task) -> Status {
     let label = task.label();
-    drop(task);
-    Status::cancelled(format!("pool '{name}' has shut down and refused task '{label}'"))
+    refused(task, Status::cancelled(format!("pool '{name}' has shut down and refused task '{label}'")))
+}
+
+/// Drops a task, whose debts are told why.
+fn refused(task: Task, why: Status) -> Status {
+    refusal::dropping(&why, || drop(task));
+    why
 }
 
 impl AsyncWorkRunner for ThreadPool {
@@ -303,8 +311,12 @@ impl AsyncWorkRunner for ThreadPool {
             if fork::is_child() {
                 return;
             }
-            if let Err(refused) = shared.submit(task, Priority::Normal) {
-                tracing::debug!(target: "purlin", label = %refused.label(), "a task came after its pool's shutdown");
+            let answer = match fault::point(Site::SubmitLate) {
+                Ok(()) => shared.submit(task, Priority::Normal).map_err(|task| late(shared.threads.name(), task)),
+                Err(error) => Err(refused(task, error)),
+            };
+            if let Err(error) = answer {
+                tracing::debug!(target: "purlin", %error, "a task could not be scheduled when its events had happened");
             }
         });
         Ok(())

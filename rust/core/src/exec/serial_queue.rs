@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 use super::census::{self, Occupation, Occupied};
 use super::{Executor, Task};
-use crate::event::{Event, EventPromise};
+use crate::event::{Event, EventPromise, refusal};
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::Status;
 use crate::sync::{Mutex, per_thread};
@@ -150,12 +151,15 @@ impl Executor for SerialQueue {
     /// executor's error if it refused to work for the queue.
     fn execute(&self, task: Task) -> Result<(), Status> {
         let shared = self.shared();
+        if let Err(error) = fault::point(Site::SubmitSerial) {
+            return Err(refused(task, error));
+        }
         let mut state = shared.state.lock();
         if state.closed {
             drop(state);
             let label = task.label();
-            drop(task);
-            return Err(Status::cancelled(format!("queue '{}' was closed and refused task '{label}'", shared.label)));
+            let why = format!("queue '{}' was closed and refused task '{label}'", shared.label);
+            return Err(refused(task, Status::cancelled(why)));
         }
         state.entries.push_back(Entry::Task(task));
         if mem::replace(&mut state.pumping, true) {
@@ -164,6 +168,12 @@ impl Executor for SerialQueue {
         drop(state);
         shared.give_pump()
     }
+}
+
+/// Drops a task, whose debts are told why.
+fn refused(task: Task, why: Status) -> Status {
+    refusal::dropping(&why, || drop(task));
+    why
 }
 
 impl Drop for Handle {

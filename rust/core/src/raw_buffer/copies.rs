@@ -10,6 +10,7 @@ use crate::backend::{
 };
 use crate::device::DmaUse;
 use crate::event::{Event, EventState, when_all};
+use crate::fault::{self, Site};
 use crate::status::{Status, StatusOr};
 
 /// What a copy waits for, and whether its caller then waits for it.
@@ -210,6 +211,9 @@ impl RawBuffer {
     }
 
     fn start(&self, ends: CopyEnds, order: CopyOrder<'_>) -> Event {
+        if let Err(error) = fault::point(Site::StartCopy) {
+            return Event::from_error(error);
+        }
         let instance = self.space().instance();
         let schedule = CopySchedule {
             dependencies: order.dependencies,

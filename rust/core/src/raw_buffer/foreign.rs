@@ -4,6 +4,7 @@
 
 use super::RawBuffer;
 use crate::device::{Backing, Imported, MemoryBlock, MemorySpace, Release, Tag};
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{SourceLocation, Status, StatusOr};
 
@@ -43,6 +44,7 @@ impl RawBuffer {
                  and not null"
             )));
         }
+        fault::point(Site::Import)?;
         let extent = memory_space.memory().import(address.expose_provenance(), size_bytes)?;
         let tag = Tag::new(Label::new(c"imported"), SourceLocation::caller());
         let block = MemoryBlock::new(memory_space.clone(), size_bytes, mutability == Mutability::Mutable, tag);

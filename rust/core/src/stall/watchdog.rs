@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::report::{StallReport, StalledEvent};
 use super::stalls;
 use crate::event::{EventPromise, slept_on};
+use crate::fault::{self, Site};
 use crate::status::{Status, StatusCode, StatusOr};
 
 /// What to do about a stall, after it has been reported.
@@ -71,9 +72,8 @@ impl Watchdog {
                 look(&options, &mut known);
             }
         };
-        let thread = Builder::new()
-            .name("purlin/watchdog".to_owned())
-            .spawn(watch)
+        let thread = fault::spawn(Site::SpawnWatchdog)
+            .and_then(|()| Builder::new().name("purlin/watchdog".to_owned()).spawn(watch))
             .map_err(|error| Status::resource_exhausted(format!("could not start the watchdog's thread: {error}")))?;
         Ok(Self { stop, thread: Some(thread) })
     }
@@ -115,7 +115,10 @@ fn look(options: &WatchdogOptions, known: &mut HashSet<(usize, u32)>) {
 fn tell(options: &WatchdogOptions, report: &StallReport) {
     match &options.sink {
         Some(sink) => {
-            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sink(report)));
+            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                fault::callback("sink of a watchdog");
+                sink(report);
+            }));
             if told.is_err() {
                 tracing::error!(target: "purlin", "a watchdog's sink panicked");
             }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::guard::contained;
 use crate::event::{Event, EventPromise};
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::Status;
 use crate::sync::{Condvar, Mutex};
@@ -26,7 +27,7 @@ use crate::sync::{Condvar, Mutex};
 pub use clock::{Clock, ManualClock, SystemClock};
 
 /// How long the thread stays when there is no timer.
-const LINGER: Duration = Duration::from_secs(1);
+const LINGER: Duration = Duration::from_millis(if cfg!(purlin_faults) { 1 } else { 1000 });
 /// A time that no program lives to see; later ones count as this.
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 /// The thread sleeps no longer than this at a time; systems differ in what they can wait for.
@@ -271,7 +272,9 @@ impl Shared {
 
     fn start_thread(self: &Arc<Self>, key: Key) -> Option<Key> {
         let mine = Arc::clone(self);
-        let Err(error) = Builder::new().name("purlin-timers".to_owned()).spawn(move || mine.work()) else {
+        let started = fault::spawn(Site::SpawnTimers)
+            .and_then(|()| Builder::new().name("purlin-timers".to_owned()).spawn(move || mine.work()));
+        let Err(error) = started else {
             return Some(key);
         };
         // Others may have come meanwhile and relied on this thread: all that wait are told.

@@ -1,0 +1,157 @@
+//! Fail points: the places where something outside Purlin may say no, or a stranger's code may panic, made to do so on purpose.
+//!
+//! A place is a [`Site`]. Where the code asks the system for memory or a thread, starts or runs a copy, gives a task away or
+//! opens a backend's door, it passes [`point`]; where it calls a stranger, it passes [`callback`] inside whatever contains
+//! that stranger's panic. In ordinary builds both are nothing. Under `--cfg purlin_faults` (`walk.rs`) a test arms one site:
+//! its n-th reach fails, or the n-th and all after it. `tests/faults` walks n = 1, 2, 3 ... over every site in every scenario.
+//!
+//! Small allocations of Rust's own (`Box`, `Vec`, the slab's chunks) are no sites: they end the process when the system has
+//! no memory at all, as everywhere in Rust; what is large or asked for by a user is a site and an error value.
+
+use crate::status::StatusCode;
+
+#[cfg(not(purlin_faults))]
+mod disabled;
+#[cfg(not(purlin_faults))]
+pub use disabled::{callback, point, spawn};
+#[cfg(purlin_faults)]
+mod walk;
+#[cfg(purlin_faults)]
+pub use walk::{Plan, Seen, arm, callback, disarm, point, spawn};
+
+/// What kind of thing fails there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Memory.
+    Allocation,
+    /// A thread.
+    Spawn,
+    /// A copy, at its start or while it runs.
+    Copy,
+    /// An executor refuses a task.
+    Submit,
+    /// The driver says no.
+    Driver,
+    /// A stranger's code panics.
+    Callback,
+}
+
+impl Kind {
+    /// With what code.
+    #[must_use]
+    pub const fn code(self) -> StatusCode {
+        match self {
+            Self::Allocation | Self::Spawn => StatusCode::ResourceExhausted,
+            Self::Submit | Self::Driver => StatusCode::Unavailable,
+            Self::Copy | Self::Callback => StatusCode::Internal,
+        }
+    }
+}
+
+macro_rules! sites {
+    ($($(#[$doc:meta])* $site:ident: $kind:ident $name:literal,)*) => {
+        /// A place that may fail.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Site {
+            $($(#[$doc])* $site,)*
+        }
+
+        impl Site {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$site,)*];
+
+            /// As errors name it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$site => $name,)*
+                }
+            }
+
+            /// What fails there.
+            #[must_use]
+            pub const fn kind(self) -> Kind {
+                match self {
+                    $(Self::$site => Kind::$kind,)*
+                }
+            }
+        }
+    };
+}
+
+sites! {
+    /// A block of a memory space, warm or not.
+    Allocate: Allocation "arena.allocate",
+    /// An extent from a backend.
+    Map: Allocation "arena.map",
+    /// Host memory from the kernel.
+    MapHost: Allocation "host.mmap",
+    /// A block from an allocator of the user's.
+    TakeHost: Allocation "host.allocator",
+    /// Host memory for elements on their way to or from a layout.
+    Stage: Allocation "copy.staging",
+    /// A vector for an array's elements.
+    Collect: Allocation "buffer.to_vec",
+    /// A worker of a pool.
+    SpawnWorker: Spawn "pool.spawn",
+    /// A thread that stands in for a blocked worker.
+    SpawnSpare: Spawn "pool.spawn_spare",
+    /// A thread of an elastic pool.
+    SpawnElastic: Spawn "elastic_pool.spawn",
+    /// The thread of the timers.
+    SpawnTimers: Spawn "timer.spawn",
+    /// A watchdog.
+    SpawnWatchdog: Spawn "watchdog.spawn",
+    /// The simulator's thread.
+    SpawnSimulator: Spawn "sim.spawn",
+    /// A copy is given to its backend.
+    StartCopy: Copy "copy.start",
+    /// A copy moves its bytes, perhaps later on a worker.
+    RunCopy: Copy "copy.run",
+    /// Elements are gathered or scattered, perhaps later on a worker.
+    RunWork: Copy "copy.elements",
+    /// The simulated hardware moves bytes.
+    RunSimulated: Copy "sim.copy",
+    /// A pool takes a task.
+    Submit: Submit "pool.submit",
+    /// A pool takes a task whose events have happened.
+    SubmitLate: Submit "pool.submit_when_ready",
+    /// An elastic pool takes a task.
+    SubmitElastic: Submit "elastic_pool.submit",
+    /// A serial queue takes a task.
+    SubmitSerial: Submit "serial_queue.submit",
+    /// A memory of a device is opened.
+    OpenMemory: Driver "backend.open_memory",
+    /// Foreign memory is imported.
+    Import: Driver "backend.import",
+    /// Host memory is mapped for the hardware.
+    MapDma: Driver "backend.dma_map",
+    /// A task.
+    Task: Callback "task",
+    /// A timer's action.
+    Timer: Callback "timer",
+    /// A cancellation's callback.
+    Cancel: Callback "cancel callback",
+    /// `on_done` of host memory.
+    HostDone: Callback "on_done of host memory",
+    /// `on_done` of a transfer.
+    TransferDone: Callback "on_done of a transfer",
+    /// The release of imported memory.
+    Release: Callback "release of imported memory",
+    /// The client's hook for when memory is short.
+    MemoryHook: Callback "out-of-memory hook",
+    /// An allocator of the user's gives memory.
+    TakeHook: Callback "allocator of host memory",
+    /// An allocator of the user's takes memory back.
+    GiveBackHook: Callback "allocator of host memory, taking back",
+    /// A closure that computes a value.
+    Closure: Callback "closure",
+    /// A loop's body.
+    LoopBody: Callback "body of ParallelFor",
+    /// A watchdog's sink.
+    Sink: Callback "sink of a watchdog",
+    /// A waiter of an event: reached by the tests' own.
+    Waiter: Callback "waiter",
+    /// One of two closures that a pool joins: reached by the tests' own.
+    Join: Callback "closure of join",
+}

@@ -1,0 +1,116 @@
+//! The leak ledger: what lives in this process, by name, from what the system and stall reports know.
+//!
+//! Counted are events whose promises are pending; clients, pools and queues (a client line names its bytes and who holds them);
+//! threads; and file descriptors. Every hold, lease, mapping and buffer keeps its client, so none of them outlives a test
+//! that ends without clients. What lives as long as the process is no leak: the thread of the timers, which ends on its own,
+//! and whatever is in the ledger that a test began with.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long what is ending may take to be gone. Nobody waits for it but who fails.
+const LONG_ENOUGH: Duration = Duration::from_secs(20);
+/// Threads that may stay.
+const OF_THE_PROCESS: &[&str] = &["purlin-timers"];
+
+/// What lives now.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// Pending events: label, place, who owes them.
+    pub promises: Vec<String>,
+    /// Clients, pools and queues, a line each.
+    pub living: Vec<String>,
+    /// Threads by number.
+    pub threads: BTreeMap<u64, String>,
+    /// Open files by descriptor.
+    pub descriptors: BTreeMap<u64, String>,
+}
+
+impl Ledger {
+    /// Looks.
+    #[must_use]
+    pub fn now() -> Self {
+        let stalls = purlin::stalls(Duration::ZERO);
+        let promise = |event: &purlin::stall::StalledEvent| {
+            format!("event '{}' made at {}, owed by {}", event.label, event.location, event.owed_by)
+        };
+        Self {
+            promises: stalls.events.iter().map(promise).collect(),
+            living: stalls.executors,
+            threads: numbered("/proc/self/task", |path| {
+                let name = fs::read_to_string(path.join("comm")).ok()?;
+                let name = name.trim().to_owned();
+                (!OF_THE_PROCESS.contains(&name.as_str())).then_some(name)
+            }),
+            // The descriptor by which this very folder is read cannot be read any more.
+            descriptors: numbered("/proc/self/fd", |path| {
+                fs::read_link(path).ok().map(|target| target.to_string_lossy().into_owned())
+            }),
+        }
+    }
+
+    /// What is here and was not in `before`, in words; empty if nothing.
+    #[must_use]
+    pub fn beyond(&self, before: &Self) -> String {
+        let mut text = String::new();
+        let mut tell = |what: &str, now: usize, then: usize, lines: Vec<&String>| {
+            if now > then {
+                // Writing to a string does not fail.
+                let _ = writeln!(text, "{} {what} left behind:", now - then);
+                lines.iter().for_each(|line| _ = writeln!(text, "  {line}"));
+            }
+        };
+        tell("promises", self.promises.len(), before.promises.len(), self.promises.iter().collect());
+        tell("clients, pools or queues", self.living.len(), before.living.len(), self.living.iter().collect());
+        let news = |now: &BTreeMap<u64, String>, then: &BTreeMap<u64, String>| -> Vec<String> {
+            let new = now.iter().filter(|(number, name)| then.get(number) != Some(name));
+            new.map(|(number, name)| format!("{number}: {name}")).collect()
+        };
+        let threads = news(&self.threads, &before.threads);
+        tell("threads", threads.len(), 0, threads.iter().collect());
+        let descriptors = news(&self.descriptors, &before.descriptors);
+        tell("descriptors", descriptors.len(), 0, descriptors.iter().collect());
+        text
+    }
+
+    /// Waits until nothing is left that was not in this ledger.
+    ///
+    /// # Errors
+    /// What was left, in words.
+    pub fn settles(&self) -> Result<(), String> {
+        self.settles_within(LONG_ENOUGH)
+    }
+
+    /// As [`settles`](Self::settles), with less patience: for tests of this ledger.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn settles_within(&self, patience: Duration) -> Result<(), String> {
+        let end = Instant::now() + patience;
+        loop {
+            let left = Self::now().beyond(self);
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                return Err(left);
+            }
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+fn numbered(folder: &str, name: impl Fn(&std::path::Path) -> Option<String>) -> BTreeMap<u64, String> {
+    let Ok(entries) = fs::read_dir(folder) else { return BTreeMap::new() };
+    let entry = |entry: fs::DirEntry| {
+        let number = entry.file_name().to_string_lossy().parse().ok()?;
+        Some((number, name(&entry.path())?))
+    };
+    // What went while it was read is not here.
+    let mut all: BTreeMap<u64, String> = entries.filter_map(Result::ok).filter_map(entry).collect();
+    all.retain(|_, name| !name.starts_with("/proc/") || !name.ends_with("/fd"));
+    all
+}
