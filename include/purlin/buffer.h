@@ -230,8 +230,8 @@ class Buffer final {
   /// if it never had memory or is being donated; none if it is gone already.
   std::optional<ReleasedBuffer> Release(SourceLocation location = SourceLocation::Current()) const;
   /// PJRT's form of Release. With `wait_for_operations_to_complete`, blocks until nobody uses the memory any more; if
-  /// the buffer has failed, kInternal, "Error Execute: " and why, and the memory is freed. Without it, never blocks,
-  /// and those who use the memory may still do so.
+  /// the buffer has failed, its error with "Error Execute: " before the message, and the memory is freed. Without it,
+  /// never blocks, and those who use the memory may still do so.
   PURLIN_API StatusOr<std::optional<RawBuffer>> ReleaseDeviceMemoryOwnership(
       bool wait_for_operations_to_complete, SourceLocation location = SourceLocation::Current()) const;
   /// True after it was deleted, donated or released.

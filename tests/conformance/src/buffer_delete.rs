@@ -1,5 +1,7 @@
 //! What deleting an array ends, and what it does not.
 
+#![allow(unsafe_code, reason = "host memory is written by address")]
+
 use purlin::{Buffer, DType, Status, StatusCode};
 
 use crate::buffer::{LARGE, behind};
@@ -100,4 +102,24 @@ pub(crate) fn readers_race_with_delete(fixture: &Fixture) {
         });
         assert!(buffer.is_deleted());
     }
+}
+
+pub(crate) fn a_pending_read_to_the_host_survives_delete(fixture: &Fixture) {
+    let occupied = fixture.occupy_runner();
+    let buffer = behind(fixture, &LARGE);
+    let mut host = [vec![0_u8; LARGE_BYTES], vec![0_u8; 1000]];
+    let [whole, part] = &mut host;
+    // SAFETY: the vectors stay here until the waits.
+    let reads = unsafe {
+        [buffer.copy_to_host(whole.as_mut_ptr(), LARGE_BYTES), buffer.copy_raw_to_host(part.as_mut_ptr(), 77, 1000)]
+    };
+    buffer.delete();
+    drop(buffer);
+    assert!(reads.iter().all(|read| !read.is_ready()));
+    assert_eq!(fixture.space().stats().bytes_in_use, LARGE_BYTES as u64);
+    drop(occupied);
+    for read in reads {
+        assert_eq!(read.wait(), Ok(()));
+    }
+    assert!(host[0] == LARGE && host[1] == LARGE[77..1077], "the bytes differ");
 }

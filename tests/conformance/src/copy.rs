@@ -130,3 +130,19 @@ pub(crate) fn many_threads_copy_at_once(fixture: &Fixture) {
         }
     });
 }
+
+pub(crate) fn writers_of_disjoint_parts_need_no_order(fixture: &Fixture) {
+    const PART: usize = 30_000;
+    let buffer = fixture.allocate(8 * PART);
+    on_threads(4, |thread| {
+        let bytes = pattern(2 * PART, thread as u8);
+        let first = 2 * thread * PART;
+        // One from the host, one from another buffer; some in the call, some on the runner.
+        let sent = HostCopy::to_device(&buffer, first, bytes[..PART].to_vec(), &[]);
+        let source = fixture.filled(&bytes[PART..]);
+        between(&source, &buffer.slice(first + PART, PART).unwrap(), &[]).wait().unwrap();
+        sent.wait().unwrap();
+    });
+    let expected: Vec<u8> = (0..4).flat_map(|thread| pattern(2 * PART, thread)).collect();
+    assert!(read(&buffer) == expected, "the bytes differ");
+}

@@ -187,3 +187,28 @@ pub(crate) fn a_promise_that_is_dropped_fails_its_array(fixture: &Fixture) {
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::Internal);
     }
 }
+
+pub(crate) fn readers_race_with_donation(fixture: &Fixture) {
+    for _ in 0..50 {
+        let buffer = six(fixture);
+        let (sender, donated) = std::sync::mpsc::channel();
+        on_threads(5, |index| {
+            if index == 4 {
+                let new = buffer.donate_after(&Event::ready()).unwrap();
+                let overwritten = Buffer::from_slice(&[9_u8; 6], &[2, 3], &fixture.space()).unwrap().copy_into(&new);
+                return sender.send(overwritten.unwrap()).unwrap();
+            }
+            let device = fixture.device(index as i32 % 3);
+            for _ in 0..4 {
+                match buffer.copy_to_device(&device).and_then(|copy| copy.to_vec::<u8>()) {
+                    Ok(values) => assert_eq!(values, [1, 2, 3, 4, 5, 6], "what a reader began it reads to the end"),
+                    Err(error) => {
+                        assert!(error.message().starts_with("Buffer has been deleted or donated."), "{error}")
+                    }
+                }
+            }
+        });
+        assert!(buffer.is_deleted());
+        assert_eq!(donated.recv().unwrap().to_vec::<u8>().unwrap(), [9; 6]);
+    }
+}

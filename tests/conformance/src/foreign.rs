@@ -105,3 +105,28 @@ pub(crate) fn a_release_that_panics_harms_nobody(fixture: &Fixture) {
     };
     drop(buffer.unwrap());
 }
+
+pub(crate) fn a_release_may_use_the_space(fixture: &Fixture) {
+    let (space, source) = (fixture.space(), fixture.filled(&pattern(256, 6)));
+    let bytes = owned(6);
+    let address = Box::into_raw(bytes);
+    let owner = address.expose_provenance();
+    let (sender, released) = std::sync::mpsc::channel();
+    let release = move || {
+        // SAFETY: the address came from Box::into_raw above, and this is called once.
+        drop(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<Owned>(owner)) });
+        let again = RawBuffer::allocate(&space, 256).unwrap();
+        // SAFETY: nobody else uses the bytes.
+        let copied = unsafe { source.copy_to(&again, &[]) };
+        space.trim();
+        sender.send((copied, space.stats().num_allocs, space.report().holder_count)).unwrap();
+    };
+    // SAFETY: the memory lives until it is released.
+    let buffer = unsafe {
+        RawBuffer::import(&fixture.space(), address.cast(), 256, Mutability::Mutable, Some(Box::new(release)))
+    };
+    drop(buffer.unwrap());
+    let (copied, num_allocs, holder_count) = released.recv().unwrap();
+    assert_eq!((copied.wait(), num_allocs), (Ok(()), 2));
+    assert!(holder_count >= 1);
+}

@@ -12,6 +12,7 @@ use purlin::{
 };
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
+use crate::host_copy::HostCopy;
 
 const SEMANTICS: [HostBufferSemantics; 4] = [
     HostBufferSemantics::ImmutableOnlyDuringCall,
@@ -378,4 +379,59 @@ pub(crate) fn frozen_memory_that_is_written_is_found_out(fixture: &Fixture) {
     gate.set_ready();
     let error = buffer.ready_event().wait().unwrap_err();
     assert_eq!((error.code(), told.once()), (StatusCode::FailedPrecondition, error));
+}
+
+pub(crate) fn strides_backwards_are_read_during_the_call(fixture: &Fixture) {
+    for side in [6, 400] {
+        let mut bytes = pattern((side * side * 2) as usize, 6);
+        let array = HostArray::new(&Shape::new(DType::S16, &[side, side]).unwrap(), Some(&[-2 * side, -2])).unwrap();
+        let origin = bytes.len() - 2;
+        let expected = elements(&bytes, origin, &array);
+        let occupied = fixture.occupy_runner();
+        let (options, told) = Told::options(HostBufferSemantics::ImmutableOnlyDuringCall);
+        let (buffer, aliasing) = make(bytes[origin..].as_ptr(), &array, &fixture.space(), options).unwrap();
+        assert_eq!((aliasing, told.once()), (Aliasing::Copied, Status::OK));
+        bytes.fill(0);
+        drop(bytes);
+        drop(occupied);
+        // And on, into memory that is given.
+        let target = Buffer::uninitialized(array.shape(), None, &fixture.space(), &AllocOptions::default()).unwrap();
+        assert_eq!(read(&buffer.copy_into(&target).unwrap()), expected, "{side}");
+    }
+}
+
+pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
+    let (mut memory, start) = aligned(&pattern(256, 1));
+    let host = memory[start..].as_mut_ptr();
+    let (options, told) = Told::options(HostBufferSemantics::MutableZeroCopy);
+    let (buffer, aliasing) = make(host, &dense(DType::U8, &[256]), &fixture.space(), options).unwrap();
+    assert_eq!((aliasing, buffer.ready_event().wait()), (Aliasing::Aliased, Ok(())));
+    assert_eq!(read(&buffer), pattern(256, 1));
+    // SAFETY: the byte lives in `memory`, and nobody else uses it now.
+    unsafe { host.add(7).write(99) };
+    assert_eq!(read(&buffer)[6..9], [pattern(256, 1)[6], 99, pattern(256, 1)[8]]);
+    HostCopy::to_device(&buffer.raw_alias().unwrap(), 8, vec![98], &[]).wait().unwrap();
+    // SAFETY: as above; the copy is over.
+    assert_eq!(unsafe { host.add(8).read() }, 98);
+    drop(buffer);
+    assert!(told.once().ok());
+}
+
+pub(crate) fn dimensions_are_waited_for_without_a_hold(fixture: &Fixture) {
+    let shape = Shape::with_dynamic(DType::U8, &[4], &[true]).unwrap();
+    for _ in 0..20 {
+        let gate = EventPromise::new(c"gate");
+        let memory = crate::fixture::filled(&fixture.space(), &[&[0; 4][..], &3_i32.to_ne_bytes()].concat());
+        let buffer = Buffer::from_raw(memory, &shape, None, &gate.event()).unwrap();
+        let reader = buffer.clone();
+        let dims = std::thread::spawn(move || reader.logical_dims());
+        // Whether the reader waits by now or not, this does not wait for it: the gate opens only afterwards.
+        let donated = buffer.donate_after(&purlin::Event::ready()).unwrap();
+        gate.set_ready();
+        match dims.join().unwrap() {
+            Ok(dims) => assert_eq!(dims, [3]),
+            Err(error) => assert_error(&error, StatusCode::InvalidArgument, &["deleted or donated"]),
+        }
+        assert_eq!(donated.logical_dims(), Ok(vec![3]));
+    }
 }

@@ -25,6 +25,7 @@ mod host_copy;
 pub mod ledger;
 mod lifetime;
 mod memory;
+mod poison;
 mod shards;
 mod staging;
 mod transfer;
@@ -58,6 +59,8 @@ macro_rules! for_each_case {
                 slices_of_nothing_may_stand_at_the_end
                 a_slice_past_the_end_is_out_of_range
                 the_books_survive_many_threads
+                kinds_are_interned
+                no_two_spaces_share_an_address
             }
             allocation {
                 a_space_with_a_limit_lends_that_much
@@ -93,6 +96,7 @@ macro_rules! for_each_case {
                 read_only_memory_is_not_written
                 what_cannot_be_imported_is_named_and_not_released
                 a_release_that_panics_harms_nobody
+                a_release_may_use_the_space
             }
             copy {
                 bytes_come_back
@@ -107,6 +111,7 @@ macro_rules! for_each_case {
                 nothing_is_copied_with_a_null_pointer
                 nothing_is_copied_between_devices
                 many_threads_copy_at_once
+                writers_of_disjoint_parts_need_no_order
             }
             copy_order {
                 happened_dependencies_are_fine
@@ -181,6 +186,7 @@ macro_rules! for_each_case {
                 a_pending_read_survives_delete
                 a_raw_alias_survives_delete
                 readers_race_with_delete
+                a_pending_read_to_the_host_survives_delete
             }
             holds {
                 holds_are_counted
@@ -217,6 +223,16 @@ macro_rules! for_each_case {
                 what_does_not_fit_is_refused_and_the_promise_stays
                 a_failed_array_may_be_provided
                 a_promise_that_is_dropped_fails_its_array
+                readers_race_with_donation
+            }
+            poison {
+                every_error_travels_whole
+                transfers_and_staging_hand_errors_on_whole
+                the_error_of_a_release_keeps_its_code
+                arrays_without_bytes_fail_too
+                what_comes_later_is_well
+                of_siblings_that_wait_for_an_event_all_are_told
+                a_maker_of_several_that_stops_at_an_error_leaves_nobody_waiting
             }
             dma {
                 mapped_memory_is_unmapped_when_nobody_uses_it
@@ -279,6 +295,9 @@ macro_rules! for_each_case {
                 raw_reads_are_ranges_of_what_is_there
                 a_dynamic_array_says_its_dimensions
                 frozen_memory_that_is_written_is_found_out
+                strides_backwards_are_read_during_the_call
+                memory_lent_for_writing_is_shared
+                dimensions_are_waited_for_without_a_hold
             }
         }
     };

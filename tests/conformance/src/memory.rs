@@ -1,6 +1,6 @@
 //! Allocation, slices, and the books.
 
-use purlin::{MemoryStats, RawBuffer, StatusCode};
+use purlin::{Client, MemorySpace, MemoryStats, RawBuffer, StatusCode};
 
 use crate::fixture::{Fixture, assert_error, on_threads};
 
@@ -150,4 +150,40 @@ pub(crate) fn the_books_survive_many_threads(fixture: &Fixture) {
     let stats = space.stats();
     assert_eq!((stats.bytes_in_use, stats.num_allocs, stats.largest_alloc_size), (0, THREADS * ROUNDS, ROUNDS - 1));
     assert!((ROUNDS - 1..=THREADS * (ROUNDS - 1)).contains(&stats.peak_bytes_in_use), "{stats:?}");
+}
+
+pub(crate) fn kinds_are_interned(fixture: &Fixture) {
+    let kinds = |client: &Client| -> Vec<Vec<&'static str>> {
+        client.devices().iter().map(|device| device.memory_spaces().iter().map(MemorySpace::kind).collect()).collect()
+    };
+    let (ours, theirs) = (kinds(&fixture.client), kinds(&fixture.other_client));
+    for of_device in ours.iter().chain(&theirs) {
+        assert!(of_device.iter().zip(&ours[0]).all(|(kind, first)| std::ptr::eq(*kind, *first)), "{of_device:?}");
+    }
+    let mut ids: Vec<i32> = fixture.spaces().iter().map(MemorySpace::id).collect();
+    for device in fixture.client.devices() {
+        assert_eq!(device.default_memory_space(), device.memory_spaces()[0], "the first is the default");
+        for space in device.memory_spaces() {
+            assert_eq!(device.memory_space(space.kind()).as_ref(), Ok(&space), "each is found by its kind");
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 3 * ours[0].len(), "an id is one space's");
+}
+
+pub(crate) fn no_two_spaces_share_an_address(fixture: &Fixture) {
+    let spaces = fixture.spaces();
+    let buffers: Vec<RawBuffer> = (0..4)
+        .flat_map(|round| spaces.iter().map(move |space| RawBuffer::allocate(space, 1000 << (4 * round)).unwrap()))
+        .collect();
+    let mut ranges: Vec<(usize, usize)> = buffers
+        .iter()
+        .map(|buffer| {
+            let address = buffer.device_pointer().unwrap();
+            (address, address + buffer.size_bytes())
+        })
+        .collect();
+    ranges.sort_unstable();
+    assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0));
 }

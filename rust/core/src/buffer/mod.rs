@@ -32,7 +32,7 @@ use crate::event::{Event, after_all};
 use crate::layout::Layout;
 use crate::raw_buffer::RawBuffer;
 use crate::shape::Shape;
-use crate::status::SourceLocation;
+use crate::status::{SourceLocation, Status};
 
 pub(crate) use array_source::ArraySource;
 pub use create::BufferPromise;
@@ -169,7 +169,7 @@ impl Buffer {
     /// As [`release`](Self::release), the memory only. If it `waits`, blocks until nobody uses the memory any more.
     ///
     /// # Errors
-    /// Only if it waits: `Internal`, in PJRT's words, if the buffer has failed; the memory is then let go of.
+    /// Only if it waits: the buffer's own, in PJRT's words ("Error Execute: "), if it has failed; the memory is then let go of.
     #[track_caller]
     pub fn release_ownership(&self, waits: bool) -> crate::StatusOr<Option<RawBuffer>> {
         self.release_ownership_at(waits, SourceLocation::caller())
@@ -183,10 +183,7 @@ impl Buffer {
         let Some((memory, free)) = self.release_at(place) else { return Ok(None) };
         if waits {
             free.wait()?;
-            self.0
-                .ready
-                .wait()
-                .map_err(|error| crate::Status::internal(format!("Error Execute: {}", error.message())))?;
+            self.0.ready.wait().map_err(|error| in_pjrts_words(&error))?;
         }
         Ok(Some(memory))
     }
@@ -196,6 +193,15 @@ impl Buffer {
     pub fn is_deleted(&self) -> bool {
         self.0.state.is_gone()
     }
+}
+
+/// `error` as PJRT says it; the code and the payloads stay, which PJRT's do not.
+fn in_pjrts_words(error: &Status) -> Status {
+    let mut told = Status::new(error.code(), format!("Error Execute: {}", error.message()));
+    for (type_url, payload) in error.payloads() {
+        told.set_payload(type_url, payload);
+    }
+    told
 }
 
 /// `Buffer(f32[2,3] in host:0/device)`
