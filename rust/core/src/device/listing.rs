@@ -50,7 +50,7 @@ fn describe(instance: &Instance) -> String {
 }
 
 fn holders(space: &Space) -> Vec<Arc<MemoryBlock>> {
-    space.arena.holders().iter().filter_map(Weak::upgrade).collect()
+    space.arena.holders()
 }
 
 /// Lets go of a reference; if it is the last, on another thread.
