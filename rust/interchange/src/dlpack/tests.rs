@@ -54,7 +54,7 @@ impl Stranger {
         (raw, Ends(ends))
     }
 
-    unsafe extern "C" fn end(managed: *mut DLManagedTensorVersioned) {
+    pub(crate) unsafe extern "C" fn end(managed: *mut DLManagedTensorVersioned) {
         // SAFETY: called once; the context is the box.
         let this = unsafe { Box::from_raw((*managed).manager_ctx.cast::<Self>()) };
         this.ends.fetch_add(1, Ordering::SeqCst);
@@ -75,7 +75,7 @@ impl Ends {
     }
 
     /// Waits until it was called.
-    fn wait(&self) {
+    pub(crate) fn wait(&self) {
         while self.count() == 0 {
             std::thread::yield_now();
         }
@@ -284,6 +284,10 @@ fn narrow_elements_come_packed_or_padded() {
 fn a_tensor_that_is_refused_stays_the_callers() {
     let host = Host::new();
     type Spoil = fn(&mut DLManagedTensorVersioned);
+    fn set(first: *mut i64, number: i64) {
+        // SAFETY: the stranger's shape and strides have two entries.
+        unsafe { *first = number };
+    }
     let invalid = StatusCode::InvalidArgument;
     let cases: [(Spoil, StatusCode, &str); 14] = [
         (|it| it.version.major = 2, invalid, "it is of version 2.3, and only 1.x"),
@@ -296,11 +300,10 @@ fn a_tensor_that_is_refused_stays_the_callers() {
         (|it| it.dl_tensor.dtype.lanes = 4, StatusCode::Unimplemented, "4 lanes"),
         (|it| it.dl_tensor.dtype.bits = 80, StatusCode::Unimplemented, "80 bits"),
         (|it| it.dl_tensor.byte_offset = u64::MAX, invalid, "beyond all addresses"),
-        // SAFETY: in these four, the stranger's shape and strides have two entries.
-        (|it| unsafe { *it.dl_tensor.shape = -2 }, invalid, "is negative: -2"),
-        (|it| unsafe { *it.dl_tensor.shape = i64::MAX }, invalid, "needs more than"),
-        (|it| unsafe { *it.dl_tensor.strides = i64::MAX }, invalid, "more than any memory"),
-        (|it| unsafe { *it.dl_tensor.strides = i64::MAX / 4 }, invalid, "reaches over more than"),
+        (|it| set(it.dl_tensor.shape, -2), invalid, "is negative: -2"),
+        (|it| set(it.dl_tensor.shape, i64::MAX), invalid, "needs more than"),
+        (|it| set(it.dl_tensor.strides, i64::MAX), invalid, "more than any memory"),
+        (|it| set(it.dl_tensor.strides, i64::MAX / 4), invalid, "reaches over more than"),
     ];
     for (spoil, code, says) in cases {
         let (tensor, ends) = Stranger::new(&[0; 24], F32, &[2, 3], Some(&[3, 1]));
