@@ -81,7 +81,7 @@ fn mutate(bytes: &mut Vec<u8>, words: &[&str], chance: &mut Chance) {
             let copy = bytes[at..end].to_vec();
             bytes.splice(at..at, copy);
         }
-        6 => replace_number(bytes, at, *chance.of::<&str>(&NUMBERS)),
+        6 => replace_number(bytes, at, chance.of::<&str>(&NUMBERS)),
         7 => drop(bytes.splice(at..at, chance.of(words).bytes())),
         8 => {
             // A word for another.
