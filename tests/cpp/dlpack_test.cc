@@ -11,7 +11,7 @@
 
 #include "buffer_fixture.h"
 
-// DLPack's header, as far as it is looked at here. It comes after ours; the odr tests include ours after their own.
+// What DLPack's header defines and ours only names.
 extern "C" {
 struct DLPackVersion {
   std::uint32_t major;
@@ -53,8 +53,9 @@ struct Stranger {
     managed.version = {1, 3};
     managed.manager_ctx = this;
     managed.deleter = [](DLManagedTensorVersioned* self) { ++static_cast<Stranger*>(self->manager_ctx)->ends; };
-    managed.dl_tensor = {bytes, {1, 0},         static_cast<std::int32_t>(shape.size()),       {1, 8, 1}, shape.data(),
-                         strides.empty() ? nullptr : strides.data(), 0};
+    managed.dl_tensor = {bytes,     {1, 0},       static_cast<std::int32_t>(shape.size()),
+                         {1, 8, 1}, shape.data(), strides.empty() ? nullptr : strides.data(),
+                         0};
   }
   /// Waits until it was ended.
   void Wait() const {

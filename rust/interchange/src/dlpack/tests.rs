@@ -74,11 +74,9 @@ impl Ends {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Waits until it was called.
+    /// Waits until it was called: what was copied is let go by a worker, soon.
     pub(crate) fn wait(&self) {
-        while self.count() == 0 {
-            std::thread::yield_now();
-        }
+        crate::testing::until("a deleter was called", || self.count() > 0);
     }
 }
 
@@ -184,9 +182,7 @@ fn the_memory_stays_and_is_not_donated_until_the_deleter() {
     // SAFETY: it was given away, so this is the one call of the deleter.
     unsafe { (*raw).deleter.unwrap()(raw) };
     // Whoever has copied the bytes into it lets go of it soon.
-    while in_use(&host) > 0 {
-        std::thread::yield_now();
-    }
+    crate::testing::until("nothing is in use", || in_use(&host) == 0);
 }
 
 #[test]
