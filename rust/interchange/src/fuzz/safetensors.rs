@@ -1,7 +1,7 @@
 //! safetensors: descriptions whose words are exchanged, whose numbers overlap, overflow and lie. What is accepted is accepted by
 //! the format's own implementation, which sees the same arrays; what only that accepts is refused for a reason that is known.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ::safetensors::tensor::{SafeTensors, TensorView};
 
@@ -95,6 +95,8 @@ fn no_safetensors_file_breaks_the_reader() {
         };
         outcome.accepted += 1;
         let mut end = 8 + u64::from_le_bytes(*bytes.first_chunk().unwrap()) as usize;
+        let names: HashSet<&str> = header.tensors.iter().map(|tensor| tensor.name()).collect();
+        assert_eq!(names.len(), header.tensors.len(), "no name twice");
         for tensor in &header.tensors {
             assert_eq!(tensor.range().start, end, "no gaps, no overlaps");
             end = tensor.range().end;
