@@ -23,6 +23,15 @@ impl Host {
     }
 }
 
+/// Waits until `what` holds, or fails after a minute, instead of hanging.
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+    let begin = std::time::Instant::now();
+    while !holds() {
+        assert!(begin.elapsed().as_secs() < 60, "never: {what}");
+        std::thread::yield_now();
+    }
+}
+
 /// A folder that goes at the end of its scope.
 pub(crate) struct Folder(PathBuf);
 

@@ -94,7 +94,7 @@ fn unsupported(why: impl std::fmt::Display) -> Status {
 ///
 /// # Safety
 /// `tensor.shape` and `tensor.strides` are null or point to `ndim` numbers.
-unsafe fn described(tensor: &DLTensor, flags: u64) -> StatusOr<(Shape, Option<HostArray>)> {
+pub(crate) unsafe fn described(tensor: &DLTensor, flags: u64) -> StatusOr<(Shape, Option<HostArray>)> {
     if ![device::CPU, device::CUDA_HOST, device::ROCM_HOST].contains(&tensor.device.device_type) {
         let kind = tensor.device.device_type;
         return Err(unsupported(format!("its memory is of device type {kind}, not the host's (1, 3 or 11)")));
@@ -157,7 +157,7 @@ fn is_compact(dims: &[i64], strides: &[i64]) -> bool {
 }
 
 /// Where the first element is.
-fn address(tensor: &DLTensor, array: Option<&HostArray>, shape: &Shape) -> StatusOr<*const u8> {
+pub(crate) fn address(tensor: &DLTensor, array: Option<&HostArray>, shape: &Shape) -> StatusOr<*const u8> {
     if shape.element_count() == 0 {
         return Ok(std::ptr::null());
     }

@@ -11,7 +11,7 @@
 
 pub mod abi;
 mod export;
-mod import;
+pub(crate) mod import;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -54,7 +54,7 @@ impl Stranger {
         (raw, Ends(ends))
     }
 
-    unsafe extern "C" fn end(managed: *mut DLManagedTensorVersioned) {
+    pub(crate) unsafe extern "C" fn end(managed: *mut DLManagedTensorVersioned) {
         // SAFETY: called once; the context is the box.
         let this = unsafe { Box::from_raw((*managed).manager_ctx.cast::<Self>()) };
         this.ends.fetch_add(1, Ordering::SeqCst);
@@ -74,11 +74,9 @@ impl Ends {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Waits until it was called.
-    fn wait(&self) {
-        while self.count() == 0 {
-            std::thread::yield_now();
-        }
+    /// Waits until it was called: what was copied is let go by a worker, soon.
+    pub(crate) fn wait(&self) {
+        crate::testing::until("a deleter was called", || self.count() > 0);
     }
 }
 
@@ -184,9 +182,7 @@ fn the_memory_stays_and_is_not_donated_until_the_deleter() {
     // SAFETY: it was given away, so this is the one call of the deleter.
     unsafe { (*raw).deleter.unwrap()(raw) };
     // Whoever has copied the bytes into it lets go of it soon.
-    while in_use(&host) > 0 {
-        std::thread::yield_now();
-    }
+    crate::testing::until("nothing is in use", || in_use(&host) == 0);
 }
 
 #[test]
@@ -284,6 +280,10 @@ fn narrow_elements_come_packed_or_padded() {
 fn a_tensor_that_is_refused_stays_the_callers() {
     let host = Host::new();
     type Spoil = fn(&mut DLManagedTensorVersioned);
+    fn set(first: *mut i64, number: i64) {
+        // SAFETY: the stranger's shape and strides have two entries.
+        unsafe { *first = number };
+    }
     let invalid = StatusCode::InvalidArgument;
     let cases: [(Spoil, StatusCode, &str); 14] = [
         (|it| it.version.major = 2, invalid, "it is of version 2.3, and only 1.x"),
@@ -296,11 +296,10 @@ fn a_tensor_that_is_refused_stays_the_callers() {
         (|it| it.dl_tensor.dtype.lanes = 4, StatusCode::Unimplemented, "4 lanes"),
         (|it| it.dl_tensor.dtype.bits = 80, StatusCode::Unimplemented, "80 bits"),
         (|it| it.dl_tensor.byte_offset = u64::MAX, invalid, "beyond all addresses"),
-        // SAFETY: in these four, the stranger's shape and strides have two entries.
-        (|it| unsafe { *it.dl_tensor.shape = -2 }, invalid, "is negative: -2"),
-        (|it| unsafe { *it.dl_tensor.shape = i64::MAX }, invalid, "needs more than"),
-        (|it| unsafe { *it.dl_tensor.strides = i64::MAX }, invalid, "more than any memory"),
-        (|it| unsafe { *it.dl_tensor.strides = i64::MAX / 4 }, invalid, "reaches over more than"),
+        (|it| set(it.dl_tensor.shape, -2), invalid, "is negative: -2"),
+        (|it| set(it.dl_tensor.shape, i64::MAX), invalid, "needs more than"),
+        (|it| set(it.dl_tensor.strides, i64::MAX), invalid, "more than any memory"),
+        (|it| set(it.dl_tensor.strides, i64::MAX / 4), invalid, "reaches over more than"),
     ];
     for (spoil, code, says) in cases {
         let (tensor, ends) = Stranger::new(&[0; 24], F32, &[2, 3], Some(&[3, 1]));

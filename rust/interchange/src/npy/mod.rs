@@ -14,7 +14,7 @@
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
 mod descr;
-mod header;
+pub(crate) mod header;
 #[cfg(test)]
 mod tests;
 

@@ -82,9 +82,7 @@ fn a_mapping_outlives_the_files_name_and_ends_with_its_last_buffer() {
     assert_eq!(read.to_vec::<i64>().unwrap(), [7; 1024], "the mapping is of the file that was replaced");
     drop(read);
     // The worker that has read it lets go of it soon.
-    while maps().contains(name) {
-        std::thread::yield_now();
-    }
+    crate::testing::until("the file is unmapped", || !maps().contains(name));
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Header {
         Ok(Self { tensors, metadata, by_name })
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&Tensor> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Tensor> {
         let found = self.by_name.binary_search_by(|&index| self.tensors[index].name.as_str().cmp(name));
         found.ok().map(|place| &self.tensors[self.by_name[place]])
     }

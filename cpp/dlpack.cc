@@ -1,0 +1,23 @@
+#include "purlin/dlpack.h"
+
+#include "cpp/internal/abi_interchange.h"
+
+namespace purlin {
+inline namespace v0 {
+
+StatusOr<DLManagedTensorVersioned*> ToDLPack(const Buffer& buffer) {
+  const internal::StatusRep* error = nullptr;
+  DLManagedTensorVersioned* tensor = internal::purlin_dlpack_export(buffer.rep(), &error);
+  if (error != nullptr) return Status::FromRep(error);
+  return tensor;
+}
+
+StatusOr<FromHostResult> FromDLPack(DLManagedTensorVersioned* tensor, const MemorySpace& memory_space) {
+  bool is_aliased = false;
+  const internal::StatusRep* error = nullptr;
+  const internal::BufferRep* rep = internal::purlin_dlpack_import(tensor, memory_space.rep(), &is_aliased, &error);
+  return internal::ToReadResult(rep, is_aliased, error);
+}
+
+}  // namespace v0
+}  // namespace purlin

@@ -1,0 +1,25 @@
+#include "purlin/npy.h"
+
+#include <cstdint>
+
+#include "cpp/internal/abi_interchange.h"
+
+namespace purlin {
+inline namespace v0 {
+
+StatusOr<FromHostResult> ReadNpy(std::string_view path, const MemorySpace& memory_space,
+                                 const ReadNpyOptions& options) {
+  bool is_aliased = false;
+  const internal::StatusRep* error = nullptr;
+  const internal::BufferRep* rep =
+      internal::purlin_npy_read(internal::ToRustBytes(path), static_cast<std::uint8_t>(options.dtype),
+                                static_cast<std::uint8_t>(options.access), memory_space.rep(), &is_aliased, &error);
+  return internal::ToReadResult(rep, is_aliased, error);
+}
+
+Status WriteNpy(std::string_view path, const Buffer& buffer, const WriteFileOptions& options) {
+  return Status::FromRep(internal::purlin_npy_write(internal::ToRustBytes(path), buffer.rep(), options.is_durable));
+}
+
+}  // namespace v0
+}  // namespace purlin

@@ -1,0 +1,71 @@
+#include "purlin/safetensors.h"
+
+#include <cstdint>
+
+#include "cpp/internal/abi_interchange.h"
+
+namespace purlin {
+inline namespace v0 {
+
+StatusOr<SafetensorsFile> SafetensorsFile::Open(std::string_view path, FileAccess access) {
+  const internal::StatusRep* error = nullptr;
+  const internal::SafetensorsFileRep* rep =
+      internal::purlin_safetensors_open(internal::ToRustBytes(path), static_cast<std::uint8_t>(access), &error);
+  if (error != nullptr) return Status::FromRep(error);
+  return Adopt(rep);
+}
+
+SafetensorsFile::SafetensorsFile(const SafetensorsFile& other) : rep_(other.rep_) {
+  if (rep_ != nullptr) internal::purlin_safetensors_retain(rep_);
+}
+
+SafetensorsFile::~SafetensorsFile() {
+  if (rep_ != nullptr) internal::purlin_safetensors_release(rep_);
+}
+
+std::vector<SafetensorsEntry> SafetensorsFile::entries() const {
+  std::vector<SafetensorsEntry> entries;
+  internal::PurlinSafetensorsEntry entry{};
+  while (internal::purlin_safetensors_entry(rep_, entries.size(), &entry)) {
+    entries.push_back({internal::FromRust(entry.name),
+                       internal::FromRust(entry.dtype_name),
+                       static_cast<DType>(entry.dtype),
+                       {entry.dims, entry.rank},
+                       entry.offset_bytes,
+                       entry.size_bytes});
+  }
+  return entries;
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> SafetensorsFile::metadata() const {
+  std::vector<std::pair<std::string_view, std::string_view>> pairs;
+  internal::PurlinTextPair pair{};
+  while (internal::purlin_safetensors_metadata(rep_, pairs.size(), &pair)) {
+    pairs.emplace_back(internal::FromRust(pair.key), internal::FromRust(pair.text));
+  }
+  return pairs;
+}
+
+StatusOr<FromHostResult> SafetensorsFile::Read(std::string_view name, const MemorySpace& memory_space) const {
+  bool is_aliased = false;
+  const internal::StatusRep* error = nullptr;
+  const internal::BufferRep* rep =
+      internal::purlin_safetensors_read(rep_, internal::ToRustBytes(name), memory_space.rep(), &is_aliased, &error);
+  return internal::ToReadResult(rep, is_aliased, error);
+}
+
+Status WriteSafetensors(std::string_view path, Span<const NamedBuffer> buffers,
+                        Span<const std::pair<std::string_view, std::string_view>> metadata,
+                        const WriteFileOptions& options) {
+  std::vector<internal::PurlinNamedBuffer> named;
+  named.reserve(buffers.size());
+  for (const NamedBuffer& each : buffers) named.push_back({internal::ToRustBytes(each.name), each.buffer.rep()});
+  std::vector<internal::PurlinTextPair> pairs;
+  pairs.reserve(metadata.size());
+  for (const auto& [key, text] : metadata) pairs.push_back({internal::ToRustBytes(key), internal::ToRustBytes(text)});
+  return Status::FromRep(internal::purlin_safetensors_write(internal::ToRustBytes(path), named.data(), named.size(),
+                                                            pairs.data(), pairs.size(), options.is_durable));
+}
+
+}  // namespace v0
+}  // namespace purlin

@@ -1,0 +1,110 @@
+//! `purlin/npy.h`, and what it shares with the other files of arrays (`purlin/file_options.h`).
+
+use std::ffi::{OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+
+use purlin::status::StatusRep;
+use purlin::{Aliasing, Buffer, Status, StatusOr};
+use purlin_interchange::{FileAccess, NpyReadOptions, WriteOptions, read_npy, write_npy};
+
+use crate::buffer::BufferRep;
+use crate::device::MemorySpaceRep;
+use crate::handle::{elements, share};
+use crate::panic::guard;
+use crate::shape::dtype;
+
+/// Text of C++'s, borrowed; `cpp/internal/abi_rust.h` has the same struct as `PurlinBytes`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct RawText {
+    pub(crate) data: *const c_char,
+    pub(crate) size_bytes: usize,
+}
+
+impl RawText {
+    pub(crate) fn of(text: &str) -> Self {
+        Self { data: text.as_ptr().cast(), size_bytes: text.len() }
+    }
+
+    /// # Safety
+    /// `data` points to `size_bytes` bytes that stay for `'a`.
+    pub(crate) unsafe fn path<'a>(self) -> &'a Path {
+        // SAFETY: the caller's promise.
+        Path::new(OsStr::from_bytes(unsafe { elements(self.data.cast(), self.size_bytes) }))
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: not UTF-8.
+    ///
+    /// # Safety
+    /// As [`path`](Self::path).
+    pub(crate) unsafe fn text<'a>(self) -> StatusOr<&'a str> {
+        // SAFETY: the caller's promise.
+        let bytes: &[u8] = unsafe { elements(self.data.cast(), self.size_bytes) };
+        std::str::from_utf8(bytes)
+            .map_err(|_| Status::invalid_argument(format!("{:?} is not UTF-8", String::from_utf8_lossy(bytes))))
+    }
+}
+
+/// A `purlin::FileAccess`.
+pub(crate) fn file_access(number: u8) -> StatusOr<FileAccess> {
+    match number {
+        0 => Ok(FileAccess::read()),
+        // SAFETY: who says kMapped in C++ has made the promise that stands there, which is this one.
+        1 => Ok(unsafe { FileAccess::mapped() }),
+        _ => Err(Status::invalid_argument(format!("{number} is no FileAccess; they are 0 and 1"))),
+    }
+}
+
+/// Hands a buffer that was read to C++, whose it is, and whether it is aliased; or null and an error.
+pub(crate) fn give_array(
+    read: StatusOr<(Buffer, Aliasing)>,
+    is_aliased: &mut bool,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    match read {
+        Ok((buffer, aliasing)) => {
+            *is_aliased = aliasing == Aliasing::Aliased;
+            share(BufferRep(buffer))
+        }
+        Err(status) => {
+            *error = status.into_raw();
+            ptr::null()
+        }
+    }
+}
+
+/// A buffer, C++'s, or null and an error. `number` 0: the type that the file says.
+///
+/// # Safety
+/// `path` is what its struct says; for `access` 1, the file is as [`FileAccess::mapped`] asks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_npy_read(
+    path: RawText,
+    number: u8,
+    access: u8,
+    space: &MemorySpaceRep,
+    is_aliased: &mut bool,
+    error: &mut *const StatusRep,
+) -> *const BufferRep {
+    let read = guard(|| {
+        let named = if number == 0 { None } else { Some(dtype(number)?) };
+        let options = NpyReadOptions { dtype: named, access: file_access(access)? };
+        // SAFETY: the caller's promise.
+        read_npy(unsafe { path.path() }, &space.0, &options)
+    });
+    give_array(read, is_aliased, error)
+}
+
+/// Null, or an error, C++'s.
+///
+/// # Safety
+/// `path` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_npy_write(path: RawText, buffer: &BufferRep, is_durable: bool) -> *const StatusRep {
+    // SAFETY: the caller's promise.
+    let written = guard(|| write_npy(unsafe { path.path() }, &buffer.0, WriteOptions { is_durable }));
+    written.err().unwrap_or_default().into_raw()
+}
