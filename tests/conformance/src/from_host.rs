@@ -268,6 +268,37 @@ pub(crate) fn narrow_elements_are_packed_and_come_back(fixture: &Fixture) {
     }
 }
 
+pub(crate) fn narrow_elements_go_any_way(fixture: &Fixture) {
+    let memory: Vec<u8> = (0..64).collect();
+    for dtype in [DType::S2, DType::U2, DType::S4, DType::U4] {
+        // What a byte of the host is after its way through the device.
+        let narrowed = |byte: u8| match dtype {
+            DType::U2 => byte & 3,
+            DType::U4 => byte & 15,
+            DType::S2 => ((byte << 6) as i8 >> 6) as u8,
+            _ => ((byte << 4) as i8 >> 4) as u8,
+        };
+        let shape = Shape::new(dtype, &[3, 5]).unwrap();
+        for (origin, strides) in [(0, [5, 1]), (0, [1, 3]), (40, [-7, 2]), (60, [-1, -4]), (9, [0, 1])] {
+            let array = HostArray::new(&shape, Some(&strides)).unwrap();
+            let expected: Vec<u8> = elements(&memory, origin, &array).into_iter().map(narrowed).collect();
+            for (layout, semantics) in
+                [[1, 0], [0, 1]].iter().flat_map(|layout| SEMANTICS.map(|semantics| (layout, semantics)))
+            {
+                let options =
+                    FromHostOptions { semantics, layout: Some(Layout::new(layout).unwrap()), ..Default::default() };
+                let (buffer, aliasing) = make(memory[origin..].as_ptr(), &array, &fixture.space(), options).unwrap();
+                assert_eq!((aliasing, read(&buffer)), (Aliasing::Copied, expected.clone()), "{dtype} {strides:?}");
+                let transposed = HostArray::new(&shape, Some(&[1, 3])).unwrap();
+                let mut host = vec![0xEE; 15];
+                // SAFETY: the vector stays here until the wait.
+                unsafe { buffer.copy_to_host_array(host.as_mut_ptr(), &transposed) }.wait().unwrap();
+                assert_eq!(elements(&host, 0, &transposed), expected, "{dtype} {strides:?}, layout {layout:?}");
+            }
+        }
+    }
+}
+
 pub(crate) fn large_strided_arrays_do_not_block_the_call(fixture: &Fixture) {
     let bytes = pattern(LARGE_BYTES, 6);
     let side = 600;

@@ -28,6 +28,7 @@ mod poison;
 mod shards;
 mod staging;
 mod transfer;
+mod upstream;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -260,6 +261,13 @@ macro_rules! for_each_case {
                 a_manager_without_memory_leaves_nothing
                 pieces_come_from_many_threads
             }
+            upstream {
+                a_manager_survives_three_pieces_out_of_range
+                a_manager_has_no_buffer_a_million
+                an_error_set_twice_and_a_piece_after_it
+                a_reference_survives_delete_twice_and_the_last_handle
+                an_error_buffer_keeps_its_code_in_what_is_made_of_it
+            }
             staging {
                 leases_are_lent_and_come_back
                 a_pool_of_nothing_is_refused
@@ -289,6 +297,7 @@ macro_rules! for_each_case {
                 a_token_from_the_host_is_told_of
                 any_strides_and_layouts_come_back_row_major
                 narrow_elements_are_packed_and_come_back
+                narrow_elements_go_any_way
                 large_strided_arrays_do_not_block_the_call
                 reads_go_to_any_strides
                 raw_reads_are_ranges_of_what_is_there
