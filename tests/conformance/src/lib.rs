@@ -301,6 +301,7 @@ macro_rules! for_each_case {
                 large_strided_arrays_do_not_block_the_call
                 reads_go_to_any_strides
                 raw_reads_are_ranges_of_what_is_there
+                raw_reads_wait_for_their_address
                 a_dynamic_array_says_its_dimensions
                 frozen_memory_that_is_written_is_found_out
                 strides_backwards_are_read_during_the_call

@@ -92,6 +92,7 @@ suite_without_bytes! {
     "from_host::narrow_elements_are_packed_and_come_back"
     "from_host::narrow_elements_go_any_way"
     "from_host::raw_reads_are_ranges_of_what_is_there"
+    "from_host::raw_reads_wait_for_their_address"
     "from_host::reads_go_to_any_strides"
     "shards::every_shard_comes_to_its_device"
     "transfer::a_buffer_is_retrieved_once_and_used_at_once"
