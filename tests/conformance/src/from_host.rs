@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use purlin::{
-    Aliasing, AllocOptions, Buffer, ClientOptions, DType, EventPromise, FromHostOptions, HostAddress, HostArray,
-    HostBufferSemantics, Layout, MemorySpace, Promise, Shape, Status, StatusCode, StatusOr,
+    Aliasing, AllocOptions, Buffer, ClientOptions, DType, EventPromise, FromHostOptions, HostArray,
+    HostBufferSemantics, Layout, MemorySpace, Shape, Status, StatusCode, StatusOr,
 };
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
 use crate::host_copy::HostCopy;
 
-const SEMANTICS: [HostBufferSemantics; 4] = [
+pub(crate) const SEMANTICS: [HostBufferSemantics; 4] = [
     HostBufferSemantics::ImmutableOnlyDuringCall,
     HostBufferSemantics::ImmutableUntilTransferCompletes,
     HostBufferSemantics::ImmutableZeroCopy,
@@ -30,10 +30,10 @@ fn aligned(bytes: &[u8]) -> (Vec<u8>, usize) {
 }
 
 /// What `on_done` was called with.
-struct Told(Receiver<Status>);
+pub(crate) struct Told(Receiver<Status>);
 
 impl Told {
-    fn options(semantics: HostBufferSemantics) -> (FromHostOptions, Self) {
+    pub(crate) fn options(semantics: HostBufferSemantics) -> (FromHostOptions, Self) {
         let (sender, receiver) = channel();
         let sender = std::sync::Mutex::new(sender);
         let on_done = move |status| sender.lock().unwrap().send(status).unwrap();
@@ -42,14 +42,14 @@ impl Told {
 
     /// The one status, once nobody can tell another.
     #[track_caller]
-    fn once(self) -> Status {
+    pub(crate) fn once(self) -> Status {
         let all: Vec<Status> = self.0.iter().collect();
         assert_eq!(all.len(), 1, "on_done is called once: {all:?}");
         all[0].clone()
     }
 }
 
-fn make(
+pub(crate) fn make(
     data: *const u8,
     array: &HostArray,
     space: &MemorySpace,
@@ -200,7 +200,7 @@ pub(crate) fn a_token_from_the_host_is_told_of(fixture: &Fixture) {
 }
 
 /// The elements of `array` as they are on the host, in row-major order.
-fn elements(memory: &[u8], origin: usize, array: &HostArray) -> Vec<u8> {
+pub(crate) fn elements(memory: &[u8], origin: usize, array: &HostArray) -> Vec<u8> {
     let (dims, width) = (array.shape().dims(), array.shape().dtype().host_byte_width());
     let mut out = Vec::new();
     for index in 0..array.shape().element_count() {
@@ -214,7 +214,7 @@ fn elements(memory: &[u8], origin: usize, array: &HostArray) -> Vec<u8> {
     out
 }
 
-fn read(buffer: &Buffer) -> Vec<u8> {
+pub(crate) fn read(buffer: &Buffer) -> Vec<u8> {
     let mut bytes = vec![0xEE; buffer.shape().host_size_bytes()];
     // SAFETY: the vector stays here until the wait.
     unsafe { buffer.copy_to_host(bytes.as_mut_ptr(), bytes.len()) }.wait().unwrap();
@@ -264,37 +264,6 @@ pub(crate) fn narrow_elements_are_packed_and_come_back(fixture: &Fixture) {
             unsafe { buffer.copy_raw_to_host(raw.as_mut_ptr(), 0, raw.len()) }.wait().unwrap();
             assert_eq!(raw, on_device, "{dtype}");
             assert_eq!(read(&buffer), values, "{dtype}");
-        }
-    }
-}
-
-pub(crate) fn narrow_elements_go_any_way(fixture: &Fixture) {
-    let memory: Vec<u8> = (0..64).collect();
-    for dtype in [DType::S2, DType::U2, DType::S4, DType::U4] {
-        // What a byte of the host is after its way through the device.
-        let narrowed = |byte: u8| match dtype {
-            DType::U2 => byte & 3,
-            DType::U4 => byte & 15,
-            DType::S2 => ((byte << 6) as i8 >> 6) as u8,
-            _ => ((byte << 4) as i8 >> 4) as u8,
-        };
-        let shape = Shape::new(dtype, &[3, 5]).unwrap();
-        for (origin, strides) in [(0, [5, 1]), (0, [1, 3]), (40, [-7, 2]), (60, [-1, -4]), (9, [0, 1])] {
-            let array = HostArray::new(&shape, Some(&strides)).unwrap();
-            let expected: Vec<u8> = elements(&memory, origin, &array).into_iter().map(narrowed).collect();
-            for (layout, semantics) in
-                [[1, 0], [0, 1]].iter().flat_map(|layout| SEMANTICS.map(|semantics| (layout, semantics)))
-            {
-                let options =
-                    FromHostOptions { semantics, layout: Some(Layout::new(layout).unwrap()), ..Default::default() };
-                let (buffer, aliasing) = make(memory[origin..].as_ptr(), &array, &fixture.space(), options).unwrap();
-                assert_eq!((aliasing, read(&buffer)), (Aliasing::Copied, expected.clone()), "{dtype} {strides:?}");
-                let transposed = HostArray::new(&shape, Some(&[1, 3])).unwrap();
-                let mut host = vec![0xEE; 15];
-                // SAFETY: the vector stays here until the wait.
-                unsafe { buffer.copy_to_host_array(host.as_mut_ptr(), &transposed) }.wait().unwrap();
-                assert_eq!(elements(&host, 0, &transposed), expected, "{dtype} {strides:?}, layout {layout:?}");
-            }
         }
     }
 }
@@ -357,39 +326,6 @@ pub(crate) fn raw_reads_are_ranges_of_what_is_there(fixture: &Fixture) {
     assert_eq!(host[..20], bytes[10..30]);
 }
 
-pub(crate) fn raw_reads_wait_for_their_address(fixture: &Fixture) {
-    let bytes = pattern(100, 8);
-    let buffer = Buffer::from_slice(&bytes, &[100], &fixture.space()).unwrap();
-    let (found, lost, forgotten) = (Promise::new(c"found"), Promise::new(c"lost"), Promise::new(c"forgotten"));
-    // SAFETY: `host` outlives the waits below, and is touched after them only.
-    let read = |promise: &Promise<HostAddress>, offset, size| unsafe {
-        buffer.copy_raw_to_host_when(&promise.future(), offset, size)
-    };
-    let mut host = [0xEE_u8; 20];
-    let reads = [read(&found, 10, 20), read(&lost, 0, 20), read(&forgotten, 0, 20)];
-    for (offset, size_bytes) in [(0, 101), (usize::MAX, 1), (1, usize::MAX)] {
-        let event = read(&found, offset, size_bytes);
-        assert!(event.is_ready(), "a range is checked at once");
-        assert_error(&event.wait().unwrap_err(), StatusCode::OutOfRange, &[&size_bytes.to_string()]);
-    }
-    // Donation goes on, and the donee waits for the reads; so does the memory.
-    let donation = buffer.try_donate(c"step").unwrap();
-    let free = donation.free_event();
-    drop(donation.confirm());
-    assert_error(&read(&found, 0, 1).wait().unwrap_err(), StatusCode::InvalidArgument, &["deleted or donated"]);
-    assert!(reads.iter().all(|read| !read.is_ready()) && !free.is_ready());
-    assert_eq!(fixture.space().stats().bytes_in_use, 100);
-    lost.set(Err(Status::aborted("no room"))).unwrap();
-    drop(forgotten);
-    assert_eq!(reads[1].wait().unwrap_err(), Status::aborted("no room"));
-    assert_error(&reads[2].wait().unwrap_err(), StatusCode::Internal, &["forgotten"]);
-    assert!(!free.is_ready());
-    found.set(Ok(HostAddress(host.as_mut_ptr()))).unwrap();
-    assert_eq!((reads[0].wait(), free.wait()), (Ok(()), Ok(())));
-    assert_eq!(host, bytes[10..30]);
-    assert_eq!(fixture.space().stats().bytes_in_use, 0);
-}
-
 pub(crate) fn a_dynamic_array_says_its_dimensions(fixture: &Fixture) {
     let shape = Shape::with_dynamic(DType::U8, &[5, 3], &[true, false]).unwrap();
     assert_eq!(shape.on_device_size_bytes(), 15 + 8);
@@ -445,25 +381,6 @@ pub(crate) fn frozen_memory_that_is_written_is_found_out(fixture: &Fixture) {
     assert_eq!((error.code(), told.once()), (StatusCode::FailedPrecondition, error));
 }
 
-pub(crate) fn strides_backwards_are_read_during_the_call(fixture: &Fixture) {
-    for side in [6, 400] {
-        let mut bytes = pattern((side * side * 2) as usize, 6);
-        let array = HostArray::new(&Shape::new(DType::S16, &[side, side]).unwrap(), Some(&[-2 * side, -2])).unwrap();
-        let origin = bytes.len() - 2;
-        let expected = elements(&bytes, origin, &array);
-        let occupied = fixture.occupy_runner();
-        let (options, told) = Told::options(HostBufferSemantics::ImmutableOnlyDuringCall);
-        let (buffer, aliasing) = make(bytes[origin..].as_ptr(), &array, &fixture.space(), options).unwrap();
-        assert_eq!((aliasing, told.once()), (Aliasing::Copied, Status::OK));
-        bytes.fill(0);
-        drop(bytes);
-        drop(occupied);
-        // And on, into memory that is given.
-        let target = Buffer::uninitialized(array.shape(), None, &fixture.space(), &AllocOptions::default()).unwrap();
-        assert_eq!(read(&buffer.copy_into(&target).unwrap()), expected, "{side}");
-    }
-}
-
 pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
     let (mut memory, start) = aligned(&pattern(256, 1));
     let host = memory[start..].as_mut_ptr();
@@ -479,23 +396,4 @@ pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
     assert_eq!(unsafe { host.add(8).read() }, 98);
     drop(buffer);
     assert!(told.once().ok());
-}
-
-pub(crate) fn dimensions_are_waited_for_without_a_hold(fixture: &Fixture) {
-    let shape = Shape::with_dynamic(DType::U8, &[4], &[true]).unwrap();
-    for _ in 0..20 {
-        let gate = EventPromise::new(c"gate");
-        let memory = crate::fixture::filled(&fixture.space(), &[&[0; 4][..], &3_i32.to_ne_bytes()].concat());
-        let buffer = Buffer::from_raw(memory, &shape, None, &gate.event()).unwrap();
-        let reader = buffer.clone();
-        let dims = std::thread::spawn(move || reader.logical_dims());
-        // Whether the reader waits by now or not, this does not wait for it: the gate opens only afterwards.
-        let donated = buffer.donate_after(&purlin::Event::ready()).unwrap();
-        gate.set_ready();
-        match dims.join().unwrap() {
-            Ok(dims) => assert_eq!(dims, [3]),
-            Err(error) => assert_error(&error, StatusCode::InvalidArgument, &["deleted or donated"]),
-        }
-        assert_eq!(donated.logical_dims(), Ok(vec![3]));
-    }
 }

@@ -27,6 +27,8 @@ mod memory;
 mod poison;
 mod shards;
 mod staging;
+mod strides;
+mod to_host;
 mod transfer;
 mod upstream;
 
@@ -225,6 +227,14 @@ macro_rules! for_each_case {
                 a_promise_that_is_dropped_fails_its_array
                 readers_race_with_donation
             }
+            strides {
+                narrow_elements_go_any_way
+                strides_backwards_are_read_during_the_call
+            }
+            to_host {
+                raw_reads_wait_for_their_address
+                dimensions_are_waited_for_without_a_hold
+            }
             poison {
                 every_error_travels_whole
                 transfers_and_staging_hand_errors_on_whole
@@ -297,16 +307,12 @@ macro_rules! for_each_case {
                 a_token_from_the_host_is_told_of
                 any_strides_and_layouts_come_back_row_major
                 narrow_elements_are_packed_and_come_back
-                narrow_elements_go_any_way
                 large_strided_arrays_do_not_block_the_call
                 reads_go_to_any_strides
                 raw_reads_are_ranges_of_what_is_there
-                raw_reads_wait_for_their_address
                 a_dynamic_array_says_its_dimensions
                 frozen_memory_that_is_written_is_found_out
-                strides_backwards_are_read_during_the_call
                 memory_lent_for_writing_is_shared
-                dimensions_are_waited_for_without_a_hold
             }
         }
     };
