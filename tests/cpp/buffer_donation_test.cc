@@ -263,6 +263,33 @@ TEST_F(BufferDonationTest, ABufferWithoutMemoryAnswersWithItsError) {
   EXPECT_TRUE(IsInvalidArgument(Buffer::CreateError(NotFoundError("x"), Shape(DType::kInvalid), space_).status()));
 }
 
+TEST_F(BufferDonationTest, ErrorsTravelWhole) {
+  for (int code = 1; code <= 16; ++code) {
+    Status error(static_cast<StatusCode>(code), "boom");
+    error.SetPayload("type.purlin.dev/test", std::string_view("\0\xff", 2));
+    EventPromise gate("gate");
+    const RawBuffer raw = RawBuffer::Allocate(space_, 4).value();
+    const Buffer source = Buffer::FromRaw(raw, Shape(DType::kU8, {4}), nullptr, gate.event()).value();
+    const Buffer copy = source.CopyToDevice(client_.devices()[1]).value();
+    const Buffer into = copy.CopyInto(Of(Bytes(4), {4})).value();
+    Bytes back(4);
+    const Event read = source.CopyToHost(back.data(), 4);
+    const Event part = source.CopyRawToHost(back.data(), 1, 2);
+    const Buffer cast = source.DonateAfter(Event()).value().Bitcast(Shape(DType::kU8, {2, 2})).value();
+    gate.SetError(error);
+    for (const Event& event :
+         {source.ready_event(), copy.ready_event(), into.ready_event(), cast.ready_event(), read, part}) {
+      const Status told = event.Wait();
+      EXPECT_EQ(told, error);
+      EXPECT_EQ(told.GetPayload("type.purlin.dev/test"), std::string("\0\xff", 2)) << told;
+    }
+    const Status released = cast.ReleaseDeviceMemoryOwnership(true).status();
+    EXPECT_EQ(released.code(), error.code());
+    EXPECT_EQ(released.message(), "Error Execute: boom");
+    EXPECT_EQ(released.GetPayload("type.purlin.dev/test"), std::string("\0\xff", 2)) << released;
+  }
+}
+
 TEST_F(BufferDonationTest, TokensHaveNoBytes) {
   EventPromise gate("gate");
   const Buffer token = Buffer::CreateToken(space_, gate.event()).value();

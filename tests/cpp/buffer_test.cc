@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -196,6 +197,30 @@ TEST_F(BufferTest, DeleteLeavesWorkInFlightItsMemory) {
   EXPECT_TRUE(copied.Wait().ok());
   EXPECT_EQ(back, values);
   EXPECT_EQ(Read(other), values);
+}
+
+TEST_F(BufferTest, APendingReadToTheHostSurvivesDelete) {
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  // Not an event: the pool would put other threads in the place of those that wait for one.
+  for (std::size_t i = 0; i < client_.runner().NumThreads(); ++i) {
+    ASSERT_TRUE(client_.runner().Schedule([opened] { opened.wait(); }).ok());
+  }
+  const std::vector<float> values(100'000, 2.5F);
+  std::optional<Buffer> buffer =
+      FromHost(values, {100'000}, HostBufferSemantics::kImmutableUntilTransferCompletes).value();
+  std::vector<float> whole(values.size());
+  std::vector<float> part(10);
+  const Event events[] = {buffer->CopyToHost(whole.data(), whole.size() * sizeof(float)),
+                          buffer->CopyRawToHost(part.data(), 4000, part.size() * sizeof(float))};
+  buffer->Delete();
+  buffer.reset();
+  for (const Event& event : events) EXPECT_FALSE(event.IsReady());
+  EXPECT_EQ(space_.Stats().bytes_in_use, values.size() * sizeof(float)) << "they keep the memory";
+  gate.set_value();
+  for (const Event& event : events) EXPECT_TRUE(event.Wait().ok()) << event.Wait();
+  EXPECT_EQ(whole, values);
+  EXPECT_EQ(part, std::vector<float>(10, 2.5F));
 }
 
 TEST_F(BufferTest, ARawAliasIsTheMemory) {

@@ -71,8 +71,8 @@ pub mod user_context;
 
 pub use backend::NullBackend;
 pub use buffer::{
-    Aliasing, Buffer, BufferPromise, DonationHold, ExternalReference, FromHostOptions, HostBufferSemantics, HostShard,
-    OnDone, UsageHold,
+    Aliasing, Buffer, BufferPromise, DonationHold, ExternalReference, FromHostOptions, HostAddress,
+    HostBufferSemantics, HostShard, OnDone, UsageHold,
 };
 pub use client::{Client, ClientOptions};
 pub use device::{

@@ -14,7 +14,7 @@ use purlin::{
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
 use crate::host_copy::HostCopy;
 
-const SEMANTICS: [HostBufferSemantics; 4] = [
+pub(crate) const SEMANTICS: [HostBufferSemantics; 4] = [
     HostBufferSemantics::ImmutableOnlyDuringCall,
     HostBufferSemantics::ImmutableUntilTransferCompletes,
     HostBufferSemantics::ImmutableZeroCopy,
@@ -30,10 +30,10 @@ fn aligned(bytes: &[u8]) -> (Vec<u8>, usize) {
 }
 
 /// What `on_done` was called with.
-struct Told(Receiver<Status>);
+pub(crate) struct Told(Receiver<Status>);
 
 impl Told {
-    fn options(semantics: HostBufferSemantics) -> (FromHostOptions, Self) {
+    pub(crate) fn options(semantics: HostBufferSemantics) -> (FromHostOptions, Self) {
         let (sender, receiver) = channel();
         let sender = std::sync::Mutex::new(sender);
         let on_done = move |status| sender.lock().unwrap().send(status).unwrap();
@@ -42,14 +42,14 @@ impl Told {
 
     /// The one status, once nobody can tell another.
     #[track_caller]
-    fn once(self) -> Status {
+    pub(crate) fn once(self) -> Status {
         let all: Vec<Status> = self.0.iter().collect();
         assert_eq!(all.len(), 1, "on_done is called once: {all:?}");
         all[0].clone()
     }
 }
 
-fn make(
+pub(crate) fn make(
     data: *const u8,
     array: &HostArray,
     space: &MemorySpace,
@@ -200,7 +200,7 @@ pub(crate) fn a_token_from_the_host_is_told_of(fixture: &Fixture) {
 }
 
 /// The elements of `array` as they are on the host, in row-major order.
-fn elements(memory: &[u8], origin: usize, array: &HostArray) -> Vec<u8> {
+pub(crate) fn elements(memory: &[u8], origin: usize, array: &HostArray) -> Vec<u8> {
     let (dims, width) = (array.shape().dims(), array.shape().dtype().host_byte_width());
     let mut out = Vec::new();
     for index in 0..array.shape().element_count() {
@@ -214,7 +214,7 @@ fn elements(memory: &[u8], origin: usize, array: &HostArray) -> Vec<u8> {
     out
 }
 
-fn read(buffer: &Buffer) -> Vec<u8> {
+pub(crate) fn read(buffer: &Buffer) -> Vec<u8> {
     let mut bytes = vec![0xEE; buffer.shape().host_size_bytes()];
     // SAFETY: the vector stays here until the wait.
     unsafe { buffer.copy_to_host(bytes.as_mut_ptr(), bytes.len()) }.wait().unwrap();
@@ -381,25 +381,6 @@ pub(crate) fn frozen_memory_that_is_written_is_found_out(fixture: &Fixture) {
     assert_eq!((error.code(), told.once()), (StatusCode::FailedPrecondition, error));
 }
 
-pub(crate) fn strides_backwards_are_read_during_the_call(fixture: &Fixture) {
-    for side in [6, 400] {
-        let mut bytes = pattern((side * side * 2) as usize, 6);
-        let array = HostArray::new(&Shape::new(DType::S16, &[side, side]).unwrap(), Some(&[-2 * side, -2])).unwrap();
-        let origin = bytes.len() - 2;
-        let expected = elements(&bytes, origin, &array);
-        let occupied = fixture.occupy_runner();
-        let (options, told) = Told::options(HostBufferSemantics::ImmutableOnlyDuringCall);
-        let (buffer, aliasing) = make(bytes[origin..].as_ptr(), &array, &fixture.space(), options).unwrap();
-        assert_eq!((aliasing, told.once()), (Aliasing::Copied, Status::OK));
-        bytes.fill(0);
-        drop(bytes);
-        drop(occupied);
-        // And on, into memory that is given.
-        let target = Buffer::uninitialized(array.shape(), None, &fixture.space(), &AllocOptions::default()).unwrap();
-        assert_eq!(read(&buffer.copy_into(&target).unwrap()), expected, "{side}");
-    }
-}
-
 pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
     let (mut memory, start) = aligned(&pattern(256, 1));
     let host = memory[start..].as_mut_ptr();
@@ -415,23 +396,4 @@ pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
     assert_eq!(unsafe { host.add(8).read() }, 98);
     drop(buffer);
     assert!(told.once().ok());
-}
-
-pub(crate) fn dimensions_are_waited_for_without_a_hold(fixture: &Fixture) {
-    let shape = Shape::with_dynamic(DType::U8, &[4], &[true]).unwrap();
-    for _ in 0..20 {
-        let gate = EventPromise::new(c"gate");
-        let memory = crate::fixture::filled(&fixture.space(), &[&[0; 4][..], &3_i32.to_ne_bytes()].concat());
-        let buffer = Buffer::from_raw(memory, &shape, None, &gate.event()).unwrap();
-        let reader = buffer.clone();
-        let dims = std::thread::spawn(move || reader.logical_dims());
-        // Whether the reader waits by now or not, this does not wait for it: the gate opens only afterwards.
-        let donated = buffer.donate_after(&purlin::Event::ready()).unwrap();
-        gate.set_ready();
-        match dims.join().unwrap() {
-            Ok(dims) => assert_eq!(dims, [3]),
-            Err(error) => assert_error(&error, StatusCode::InvalidArgument, &["deleted or donated"]),
-        }
-        assert_eq!(donated.logical_dims(), Ok(vec![3]));
-    }
 }

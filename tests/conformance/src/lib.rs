@@ -28,7 +28,10 @@ mod memory;
 mod poison;
 mod shards;
 mod staging;
+mod strides;
+mod to_host;
 mod transfer;
+mod upstream;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -225,6 +228,14 @@ macro_rules! for_each_case {
                 a_promise_that_is_dropped_fails_its_array
                 readers_race_with_donation
             }
+            strides {
+                narrow_elements_go_any_way
+                strides_backwards_are_read_during_the_call
+            }
+            to_host {
+                raw_reads_wait_for_their_address
+                dimensions_are_waited_for_without_a_hold
+            }
             poison {
                 every_error_travels_whole
                 transfers_and_staging_hand_errors_on_whole
@@ -261,6 +272,13 @@ macro_rules! for_each_case {
                 a_manager_without_memory_leaves_nothing
                 pieces_come_from_many_threads
             }
+            upstream {
+                a_manager_survives_three_pieces_out_of_range
+                a_manager_has_no_buffer_a_million
+                an_error_set_twice_and_a_piece_after_it
+                a_reference_survives_delete_twice_and_the_last_handle
+                an_error_buffer_keeps_its_code_in_what_is_made_of_it
+            }
             staging {
                 leases_are_lent_and_come_back
                 a_pool_of_nothing_is_refused
@@ -295,9 +313,7 @@ macro_rules! for_each_case {
                 raw_reads_are_ranges_of_what_is_there
                 a_dynamic_array_says_its_dimensions
                 frozen_memory_that_is_written_is_found_out
-                strides_backwards_are_read_during_the_call
                 memory_lent_for_writing_is_shared
-                dimensions_are_waited_for_without_a_hold
             }
         }
     };

@@ -39,6 +39,7 @@ pub use create::BufferPromise;
 pub use from_host::{Aliasing, FromHostOptions, HostBufferSemantics, OnDone};
 pub use holds::{DonationHold, ExternalReference, UsageHold};
 pub use shards::HostShard;
+pub use to_host::HostAddress;
 
 /// A reference to an array on a device; it keeps the client alive, and the memory until the array ends.
 #[derive(Clone)]

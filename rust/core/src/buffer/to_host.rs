@@ -8,8 +8,9 @@ use super::array_source::{no_staging, staging};
 use super::{Buffer, UsageHold};
 use crate::backend::{CopySchedule, INLINE_LIMIT_BYTES};
 use crate::dtype::Element;
-use crate::event::Event;
+use crate::event::{Event, EventPromise};
 use crate::fault::{self, Site};
+use crate::future::Future;
 use crate::label::Label;
 use crate::raw_buffer::CopyOrder;
 use crate::shape::Shape;
@@ -21,6 +22,15 @@ struct Address(*mut u8);
 
 // SAFETY: the caller of the copy promises that any thread may write there until its event.
 unsafe impl Send for Address {}
+
+/// Memory of the host that a copy is to write, as it travels from whoever finds it: a pointer that any thread may use.
+#[derive(Clone, Copy, Debug)]
+pub struct HostAddress(pub *mut u8);
+
+// SAFETY: a number until somebody writes there, which copy_raw_to_host_when's caller promises to be sound on any thread.
+unsafe impl Send for HostAddress {}
+// SAFETY: as above.
+unsafe impl Sync for HostAddress {}
 
 impl Buffer {
     /// Copies the whole array, dense and row-major, to `destination` once it is ready. Blocks only while the buffer is being
@@ -86,6 +96,42 @@ impl Buffer {
         // SAFETY: the caller's promise; the array does not change once it is ready.
         let copied = unsafe { hold.memory().copy_to_host(destination, offset_bytes, size_bytes, ready) };
         hold.release_after_copy(&copied);
+        copied
+    }
+
+    /// As [`copy_raw_to_host`](Self::copy_raw_to_host), to an address that comes later; the buffer is in use until the event is
+    /// terminal. If `destination` fails, nothing is copied and the event fails with its error.
+    ///
+    /// # Safety
+    /// From when `destination` has its address until the event is terminal, any thread may write `size_bytes` bytes there, and
+    /// nobody else touches them.
+    pub unsafe fn copy_raw_to_host_when(
+        &self,
+        destination: &Future<HostAddress>,
+        offset_bytes: usize,
+        size_bytes: usize,
+    ) -> Event {
+        let hold = match self.usage_hold() {
+            Ok(hold) => hold,
+            Err(error) => return Event::from_error(error),
+        };
+        let part = match hold.memory().slice(offset_bytes, size_bytes) {
+            Ok(part) => part,
+            Err(error) => return Event::from_error(error),
+        };
+        let (promise, ready) = (EventPromise::new(c"copy"), self.ready_event());
+        let copied = promise.event();
+        hold.release_after_copy(&copied);
+        destination.on_ready(move |address| {
+            let outcome = match address {
+                // SAFETY: the caller's promise; the array does not change once it is ready.
+                Ok(&HostAddress(to)) => unsafe { part.copy_to_host(to, 0, part.size_bytes(), &[ready]) },
+                Err(error) => Event::from_error(error.clone()),
+            };
+            // First, so that the memory is free when the event says so.
+            drop(part);
+            promise.forward(&outcome);
+        });
         copied
     }
 

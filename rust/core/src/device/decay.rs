@@ -11,8 +11,8 @@ use super::Instance;
 use crate::exec::timer::Timers;
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// How long memory stays warm.
-pub(super) const IDLE_MS: u32 = 10_000;
+/// How long memory stays warm. Tests of this crate do not wait so long.
+const IDLE_MS: u32 = if cfg!(test) { 10 } else { 10_000 };
 /// Less than this is not worth a timer.
 const WORTHWHILE_BYTES: usize = 1 << 20;
 
@@ -45,4 +45,35 @@ fn set_timer(instance: Weak<Instance>, index: usize) {
         space.decay.arm(&instance, index, space.arena.warm_bytes());
     });
     timer.detach();
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use crate::{Client, ClientOptions, NullBackend, RawBuffer};
+
+    #[test]
+    fn idle_memory_goes_back_by_itself() {
+        let options = ClientOptions { worker_count: 1, ..Default::default() };
+        let client = Client::new(&options, Arc::new(NullBackend::new())).unwrap();
+        let space = client.devices()[0].default_memory_space();
+        let held = RawBuffer::allocate(&space, 100).unwrap();
+        let long_enough = Instant::now() + Duration::from_secs(60);
+        for _round in 0..3 {
+            let (a, b) =
+                (RawBuffer::allocate(&space, 80 << 20).unwrap(), RawBuffer::allocate(&space, 5 << 20).unwrap());
+            assert!(space.stats().pool_bytes >= 85 << 20);
+            drop((a, b));
+            while space.stats().pool_bytes >= 5 << 20 && Instant::now() < long_enough {
+                thread::yield_now();
+            }
+            let stats = space.stats();
+            assert!(stats.pool_bytes < 5 << 20, "{stats:?}");
+            assert_eq!(stats.bytes_in_use, 100);
+        }
+        drop(held);
+    }
 }
