@@ -11,6 +11,7 @@ mod dma;
 mod instance;
 mod memory_space;
 mod report;
+mod runner;
 mod waiting;
 
 use std::fmt;
