@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use super::*;
 use crate::backend::NullBackend;
+use crate::buffer::Buffer;
+use crate::client::{Client, ClientOptions};
 use crate::device::{AllocOptions, OomPolicy};
+use crate::dtype::DType;
 use crate::event::EventPromise;
 use crate::label::Label;
-use crate::{Buffer, Client, ClientOptions, DType, RawBuffer, Shape};
+use crate::raw_buffer::RawBuffer;
+use crate::shape::Shape;
 
 fn client() -> Arc<Client> {
     let options = ClientOptions { worker_count: 1, memory_limit_bytes: 1 << 20, ..Default::default() };
