@@ -64,6 +64,9 @@ internal::PurlinHostMemoryAllocator ToRust(std::shared_ptr<HostMemoryAllocator> 
 StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const internal::MemoryCalls& calls) {
   const std::string_view platform = Known(options, options.platform, ClientOptions().platform);
   const std::optional<int> process_index = Known(options, options.process_index, std::optional<int>());
+  const std::optional<ShutdownOptions> at_end =
+      Known(options, options.shutdown_at_end, std::optional<ShutdownOptions>());
+  const ShutdownOptions end = at_end.value_or(ShutdownOptions());
   const internal::PurlinClientOptions raw = {
       options.struct_size,
       platform.data(),
@@ -74,6 +77,9 @@ StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const inter
       Known(options, options.check_frozen_memory, false),
       process_index.has_value(),
       process_index.value_or(0),
+      at_end.has_value(),
+      end.mode == ShutdownMode::kCancelPending,
+      end.deadline_ns,
       ToRust(Known(options, options.on_out_of_memory, Hook()), calls),
       ToRust(Known(options, options.host_memory_allocator, std::shared_ptr<HostMemoryAllocator>()), calls)};
   const internal::StatusRep* error = nullptr;
@@ -123,6 +129,11 @@ StatusOr<std::vector<std::vector<int>>> Client::GetDefaultDeviceAssignment(int n
 
 ThreadPoolAsyncWorkRunner Client::runner() const noexcept {
   return ThreadPoolAsyncWorkRunner(ffi::client_runner(*rep_));
+}
+
+Status Client::Shutdown(const ShutdownOptions& options) const {
+  return Status::FromRep(
+      internal::purlin_client_shutdown(rep_, options.mode == ShutdownMode::kCancelPending, options.deadline_ns));
 }
 
 std::string Client::Describe() const {

@@ -267,10 +267,15 @@ struct PurlinClientOptions {
   bool check_frozen_memory;
   bool has_process_index;
   std::int32_t process_index;
+  bool shuts_down_at_end;
+  bool cancel_pending;
+  std::int64_t deadline_ns;
   PurlinMemoryHook on_out_of_memory;
   PurlinHostMemoryAllocator host_memory_allocator;
 };
 const ClientRep* purlin_client_create(PurlinClientOptions options, const StatusRep** error) noexcept;
+const StatusRep* purlin_client_shutdown(const ClientRep* client, bool cancel_pending,
+                                        std::int64_t deadline_ns) noexcept;
 
 DmaMappingRep* purlin_client_dma_map(const ClientRep* client, const std::uint8_t* address, std::size_t size_bytes,
                                      const StatusRep** error) noexcept;

@@ -63,10 +63,16 @@ struct ClientOptions {
   /// Which of the processes that work together this one is, if it is one of several. Nobody guesses: without it,
   /// Client::process_index is an error.
   std::optional<int> process_index = std::nullopt;
+  /// What becomes of work in flight when the last handle to the client goes. None: it goes on behind, and keeps what it
+  /// needs of the client alive, for ever if an event that it waits for never comes. Otherwise that handle's destructor
+  /// does what Client::Shutdown does with these options, and blocks as that does; on a thread of the client's own
+  /// runner it does not block, and what has not begun fails at once with kCancelled.
+  std::optional<ShutdownOptions> shutdown_at_end = std::nullopt;
 };
 
-/// A handle to a client: one word; copies share it. Buffers, devices and memory spaces keep what they need of it alive;
-/// the last reference drains the runner (see ThreadPoolAsyncWorkRunner::Shutdown).
+/// A handle to a client: one word; copies share it. Buffers, devices, memory spaces and work in flight keep what they
+/// need of it alive, but for ClientOptions::shutdown_at_end; the last of them drains the runner (see
+/// ThreadPoolAsyncWorkRunner::Shutdown).
 class Client final {
  public:
   /// kInvalidArgument, naming the value: a device or worker count out of range, a negative process_index, a struct_size
@@ -109,6 +115,21 @@ class Client final {
   PURLIN_API StatusOr<DmaMapping> DmaMap(const void* data, std::size_t size_bytes) const;
   /// The pool on which the client's copies run; yours to schedule on.
   [[nodiscard]] PURLIN_API ThreadPoolAsyncWorkRunner runner() const noexcept;
+  /// Ends the client's work, and blocks until that is done; a second call waits for the same. From now on, copies,
+  /// allocations and buffers behind events are refused with kFailedPrecondition, "the client has been shut down".
+  ///
+  /// With ShutdownMode::kDrain, what is in flight goes on until the deadline; without one for as long as it takes,
+  /// which DumpStalls() shows. Then, or at once with kCancelPending, what has not begun fails: copies and allocations
+  /// behind events that have not happened, memory that is waited for, buffers whose definition has not come. Their
+  /// errors, kDeadlineExceeded after a deadline and else kCancelled, name them and what they waited for; their memory
+  /// is let go of, and every on_done is called once. Then the runner is shut down: it runs what is queued there, or
+  /// drops it. Handles stay valid: memory lives as long as they do, and what somebody may write until an event
+  /// (Buffer::FromRaw, RawBuffer::RetainUntil) until that.
+  ///
+  /// kFailedPrecondition, and nothing happens: on a thread of the client's runner, or in a child made by fork().
+  /// kDeadlineExceeded: something was in flight when the deadline passed; what has failed for it, and what still runs,
+  /// by name.
+  PURLIN_API Status Shutdown(const ShutdownOptions& options = ShutdownOptions()) const;
   /// A few lines: platform, devices, memory in use, and why the runner has as many threads as it has.
   [[nodiscard]] PURLIN_API std::string Describe() const;
 

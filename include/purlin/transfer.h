@@ -156,7 +156,7 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
   PURLIN_API void AddTransferMetadata(std::string_view key, std::string_view value);
   /// What was noted, by key.
   [[nodiscard]] PURLIN_API std::vector<std::pair<std::string, std::string>> transfer_metadata() const;
-  /// Happens when all buffers have all their bytes; fails with the error of the first, by index, that has failed.
+  /// Happens when all buffers are over: ready, or failed; then it fails with the error of the first of those by index.
   [[nodiscard]] PURLIN_API Event ready_event() const;
 
   /// For Purlin's own files.

@@ -249,5 +249,36 @@ TEST(ClientTest, DescribesItself) {
   EXPECT_TRUE(Contains(text, client.runner().Describe())) << text;
 }
 
+TEST(ClientTest, TheProcessIndexIsWhatWasGivenOrAnError) {
+  ClientOptions options = Options(1, 1);
+  const Status unknown = Client::Create(options)->process_index().status();
+  EXPECT_TRUE(IsFailedPrecondition(unknown)) << unknown;
+  options.process_index = 3;
+  EXPECT_EQ(Client::Create(options)->process_index().value(), 3);
+  options.process_index = -1;
+  const Status negative = Client::Create(options).status();
+  EXPECT_TRUE(IsInvalidArgument(negative)) << negative;
+  EXPECT_EQ(negative.message(), "process_index is -1; it must not be negative");
+  options.struct_size = OffsetOf(options, options.process_index);
+  EXPECT_TRUE(IsFailedPrecondition(Client::Create(options)->process_index().status())) << "an older version has none";
+}
+
+TEST(ClientTest, ReplicasGetDevicesInTheirOrder) {
+  const Client client = Client::Create(Options(6, 1)).value();
+  const std::vector<std::vector<int>> two_by_three = {{0, 1, 2}, {3, 4, 5}};
+  const std::vector<std::vector<int>> three_by_two = {{0, 1}, {2, 3}, {4, 5}};
+  EXPECT_EQ(client.GetDefaultDeviceAssignment(2, 3).value(), two_by_three);
+  EXPECT_EQ(client.GetDefaultDeviceAssignment(3, 2).value(), three_by_two);
+  EXPECT_EQ(client.GetDefaultDeviceAssignment(1, 1).value(), (std::vector<std::vector<int>>{{0}}));
+  constexpr int kMax = std::numeric_limits<int>::max();
+  for (const auto& [replicas, partitions] :
+       {std::pair(0, 1), {1, 0}, {-1, 1}, {-2, -3}, {7, 1}, {4, 2}, {kMax, kMax}}) {
+    const Status status = client.GetDefaultDeviceAssignment(replicas, partitions).status();
+    EXPECT_TRUE(IsInvalidArgument(status)) << status;
+    const std::string named = std::to_string(replicas) + " replicas of " + std::to_string(partitions) + " partitions";
+    EXPECT_TRUE(Contains(status.message(), named)) << status;
+  }
+}
+
 }  // namespace
 }  // namespace purlin

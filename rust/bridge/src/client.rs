@@ -11,8 +11,8 @@ use purlin_host::HostBackend;
 use purlin_sim::{SimBackend, SimOptions};
 
 use crate::device::DeviceRep;
-use crate::executor::ThreadPoolRep;
-use crate::handle::{self, elements, give_handle, give_or, share};
+use crate::executor::{ThreadPoolRep, shutdown_options};
+use crate::handle::{self, elements, give, give_handle, give_or, share};
 use crate::host_memory_allocator::ForeignAllocator;
 use crate::memory_hook::ForeignMemoryHook;
 use crate::panic::guard;
@@ -78,6 +78,9 @@ pub struct RawClientOptions {
     check_frozen_memory: bool,
     has_process_index: bool,
     process_index: i32,
+    shuts_down_at_end: bool,
+    cancel_pending: bool,
+    deadline_ns: i64,
     /// Owned.
     on_out_of_memory: ForeignMemoryHook,
     /// Owned.
@@ -107,10 +110,23 @@ pub unsafe extern "C" fn purlin_client_create(
             on_out_of_memory,
             check_frozen_memory,
             process_index: options.has_process_index.then_some(options.process_index),
+            shutdown_at_end: options
+                .shuts_down_at_end
+                .then(|| shutdown_options(options.cancel_pending, options.deadline_ns)),
         };
         Client::new(&options, backend).map(ClientRep)
     });
     give_handle(made, error)
+}
+
+/// Ends the client's work. A negative `deadline_ns` is none. Null, or an error, C++'s. Blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_client_shutdown(
+    client: &ClientRep,
+    cancel_pending: bool,
+    deadline_ns: i64,
+) -> *const StatusRep {
+    give(guard(|| client.0.shutdown(shutdown_options(cancel_pending, deadline_ns))))
 }
 
 /// The backend of that platform, on `allocator` if there is one.

@@ -245,8 +245,12 @@ pub unsafe extern "C" fn purlin_thread_pool_shutdown(
     cancel_pending: bool,
     deadline_ns: i64,
 ) -> *const StatusRep {
-    let mode = if cancel_pending { ShutdownMode::CancelPending } else { ShutdownMode::Drain };
-    let deadline = u64::try_from(deadline_ns).ok().map(Duration::from_nanos);
     // SAFETY: alive.
-    give(guard(|| unsafe { (*pool).0.shutdown_with(ShutdownOptions { mode, deadline }) }))
+    give(guard(|| unsafe { (*pool).0.shutdown_with(shutdown_options(cancel_pending, deadline_ns)) }))
+}
+
+/// A `purlin::ShutdownOptions`; a negative `deadline_ns` is none.
+pub(crate) fn shutdown_options(cancel_pending: bool, deadline_ns: i64) -> ShutdownOptions {
+    let mode = if cancel_pending { ShutdownMode::CancelPending } else { ShutdownMode::Drain };
+    ShutdownOptions { mode, deadline: u64::try_from(deadline_ns).ok().map(Duration::from_nanos) }
 }

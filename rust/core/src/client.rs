@@ -1,12 +1,14 @@
 //! The root of everything: a backend's devices and the runner that works for them.
 
+mod shutdown;
+
 use std::fmt;
 use std::sync::Arc;
 
 use crate::backend::Backend;
 use crate::device::{Device, DmaMapping, Instance, InstanceOptions, MemoryHook};
-use crate::exec::{ThreadPool, ThreadPoolOptions};
-use crate::status::{Status, StatusOr};
+use crate::exec::{ShutdownOptions, ThreadPool, ThreadPoolOptions};
+use crate::status::{Status, StatusCode, StatusOr};
 
 /// The most virtual devices that a client may have.
 const MAX_DEVICES: i32 = 1024;
@@ -33,6 +35,11 @@ pub struct ClientOptions {
     /// [`HostBufferSemantics`](crate::HostBufferSemantics)) is summed up when it comes and when it goes, and a difference is an
     /// error that names the array. The environment variable `PURLIN_CHECK_FROZEN_MEMORY=1` says the same for every client.
     pub check_frozen_memory: bool,
+    /// What becomes of work in flight when the last handle to the client goes. `None`: it goes on behind, and keeps what it needs
+    /// of the client alive, for ever if an event that it waits for never comes. Otherwise that handle's drop is
+    /// [`Client::shutdown`] with these options, blocks as that does, and logs what that fails with; on a thread of the client's
+    /// own runner it does not block, and what has not begun fails at once.
+    pub shutdown_at_end: Option<ShutdownOptions>,
 }
 
 impl Default for ClientOptions {
@@ -44,6 +51,7 @@ impl Default for ClientOptions {
             memory_limit_bytes: 0,
             on_out_of_memory: None,
             check_frozen_memory: false,
+            shutdown_at_end: None,
         }
     }
 }
@@ -57,6 +65,7 @@ impl fmt::Debug for ClientOptions {
             memory_limit_bytes,
             on_out_of_memory,
             check_frozen_memory,
+            shutdown_at_end,
         } = self;
         f.debug_struct("ClientOptions")
             .field("device_count", device_count)
@@ -65,6 +74,7 @@ impl fmt::Debug for ClientOptions {
             .field("memory_limit_bytes", memory_limit_bytes)
             .field("on_out_of_memory", &on_out_of_memory.is_some())
             .field("check_frozen_memory", check_frozen_memory)
+            .field("shutdown_at_end", shutdown_at_end)
             .finish()
     }
 }
@@ -75,6 +85,7 @@ impl fmt::Debug for ClientOptions {
 pub struct Client {
     instance: Arc<Instance>,
     process_index: Option<i32>,
+    shutdown_at_end: Option<ShutdownOptions>,
 }
 
 impl Client {
@@ -91,6 +102,7 @@ impl Client {
         if let Some(index) = process_index.filter(|&index| index < 0) {
             return Err(Status::invalid_argument(format!("process_index is {index}; it must not be negative")));
         }
+        let shutdown_at_end = options.shutdown_at_end;
         let options = InstanceOptions {
             device_count,
             memory_limit_bytes: (options.memory_limit_bytes > 0).then_some(options.memory_limit_bytes),
@@ -98,7 +110,7 @@ impl Client {
             checks_frozen_memory: options.check_frozen_memory
                 || std::env::var_os("PURLIN_CHECK_FROZEN_MEMORY").is_some_and(|value| value == "1"),
         };
-        Ok(Arc::new(Self { instance: Instance::open(backend, options, runner)?, process_index }))
+        Ok(Arc::new(Self { instance: Instance::open(backend, options, runner)?, process_index, shutdown_at_end }))
     }
 
     /// The backend's name, such as `"host"`.
@@ -166,19 +178,30 @@ impl Client {
         DmaMapping::new(&self.instance, address.expose_provenance(), size_bytes)
     }
 
-    /// Ends the client's work: no new copies that need the runner, then as `options` say. Copies that do not run any more fail
-    /// with `Cancelled`. Blocks until that is done.
+    /// Ends the client's work, and blocks until that is done; a second call waits for the same. From now on, copies, allocations and
+    /// buffers behind events are refused with `FailedPrecondition`. With [`Drain`](crate::ShutdownMode), what is in flight goes on
+    /// until the deadline; without one for as long as it takes, which stall reports show. Then, or at once with
+    /// [`CancelPending`](crate::ShutdownMode), what has not begun fails: copies and allocations behind events that have not
+    /// happened, memory that is waited for, buffers whose definition has not come. Their errors, `DeadlineExceeded` after a deadline
+    /// and else `Cancelled`, name them and what they waited for; their memory is let go of, and callbacks are told. Then the
+    /// runner is shut down. Handles stay valid; memory lives as long as they do, and what a stranger may write until an event
+    /// until that.
     ///
     /// # Errors
-    /// As [`ThreadPool::shutdown_with`](crate::ThreadPool::shutdown_with).
-    pub fn shutdown(&self, options: crate::ShutdownOptions) -> Result<(), Status> {
-        self.runner().shutdown_with(options)
+    /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, or in a child made by `fork`.
+    /// `DeadlineExceeded`: something was in flight when the deadline passed; what has failed for it, and what still runs, by name.
+    pub fn shutdown(&self, options: ShutdownOptions) -> Result<(), Status> {
+        shutdown::shut_down(&self.instance, &self.name(), options)
+    }
+
+    fn name(&self) -> String {
+        format!("the client of {} {} device(s)", self.instance.device_count(), self.platform_name())
     }
 
     /// The pool on which the client's copies run; yours to schedule on.
     #[must_use]
     pub fn runner(&self) -> &ThreadPool {
-        self.instance.runner()
+        self.instance.runner().pool()
     }
 
     /// A few lines: platform, devices, memory in use, and why the runner has as many threads as it has.
@@ -206,6 +229,19 @@ impl Client {
     }
 }
 
+impl Drop for Client {
+    fn drop(&mut self) {
+        let Some(options) = self.shutdown_at_end else { return };
+        match self.shutdown(options) {
+            Ok(()) => {}
+            Err(error) if error.code() == StatusCode::FailedPrecondition => {
+                shutdown::give_up(&self.instance, &self.name())
+            }
+            Err(error) => tracing::warn!(target: "purlin", %error, "a client's end"),
+        }
+    }
+}
+
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Client({} with {} device(s))", self.platform_name(), self.instance.device_count())
@@ -224,7 +260,6 @@ fn in_range(name: &str, value: i32, least: i32, most: i32) -> StatusOr<usize> {
 mod tests {
     use super::*;
     use crate::backend::{Memory, NullBackend};
-    use crate::status::StatusCode;
 
     fn client(device_count: i32, worker_count: i32) -> StatusOr<Arc<Client>> {
         Client::new(&ClientOptions { device_count, worker_count, ..Default::default() }, Arc::new(NullBackend::new()))

@@ -191,7 +191,7 @@ impl Backend for SimBackend {
     }
 
     fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
-        let event = self.simulation.copy(operation, schedule.dependencies, schedule.caller_waits);
+        let event = self.simulation.copy(operation, schedule);
         if self.thread.is_none() && schedule.caller_waits {
             // Who would drive while the caller waits?
             while !event.is_ready() && self.simulation.step() {}

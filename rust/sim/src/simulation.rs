@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use purlin::backend::CopyOperation;
+use purlin::backend::{CopyOperation, CopySchedule};
 use purlin::fault::{self, Site};
 use purlin::{Event, Status};
 
@@ -50,20 +50,23 @@ impl Simulation {
         &self.options
     }
 
-    /// A copy after `dependencies`.
-    pub(crate) fn copy(
-        self: &Arc<Self>,
-        operation: CopyOperation,
-        dependencies: &[Event],
-        caller_waits: bool,
-    ) -> Event {
+    /// A copy as the schedule says.
+    pub(crate) fn copy(self: &Arc<Self>, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
+        let (dependencies, caller_waits) = (schedule.dependencies, schedule.caller_waits);
+        if let Some(refused) = schedule.refused() {
+            return refused;
+        }
         if dependencies.iter().all(Event::is_ready) {
             // What is wrong from the start is told at once.
             if let Some(failed) = dependencies.iter().find(|dependency| !dependency.error().ok()) {
                 return failed.clone();
             }
         }
-        let (event, promised) = operation.promise(Event::ready());
+        let gate = schedule.gate(&operation);
+        let (event, promised) = match schedule.promise(operation, Event::ready()) {
+            Ok(promised) => promised,
+            Err(refused) => return Event::from_error(refused),
+        };
         let mut queue = self.queue.lock();
         if queue.closed {
             drop(queue);
@@ -75,7 +78,7 @@ impl Simulation {
         drop(queue);
         for (index, dependency) in foreign {
             let simulation = Arc::clone(self);
-            dependency.on_ready(move |status| {
+            gate.before(&dependency).on_ready(move |status| {
                 simulation.arrived(number, (!status.ok()).then(|| (index, status.clone())));
             });
         }

@@ -90,7 +90,7 @@ pub(crate) fn nothing_stays_if_memory_runs_out(fixture: &Fixture) {
 pub(crate) fn a_copy_that_fails_is_told_of(fixture: &Fixture) {
     let client = fixture.own_client();
     let space = client.devices()[0].default_memory_space();
-    client.shutdown(purlin::ShutdownOptions::default()).unwrap();
+    client.runner().shutdown().unwrap();
     let (empty, large) = (dense(0), pattern(LARGE_BYTES, 2));
     let array = dense(LARGE_BYTES);
     let shards = [(large.as_ptr(), &empty, &space), (large.as_ptr(), &array, &space)];

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{ByteRange, Extent};
+use super::{ByteRange, Extent, Pending, What};
 use crate::event::{Event, EventPromise, refusal};
 use crate::status::Status;
 
@@ -150,12 +150,22 @@ impl CopyOperation {
         self.size_bytes
     }
 
-    /// The event of a copy that does not happen inside the call, and what owes it. `gate` is what the copy waits for; if
-    /// the copy is never run because the gate failed, its event has the gate's error.
-    pub fn promise(self, gate: Event) -> (Event, PromisedCopy) {
+    /// The event of a copy that does not happen inside the call, and what owes it. See [`CopySchedule::promise`].
+    pub(super) fn promise(self, gate: Event, pending: Option<Pending>) -> (Event, PromisedCopy) {
         let promise = EventPromise::new(c"copy");
         let event = promise.event();
-        (event, PromisedCopy { operation: Some(self), gate, promise })
+        (event, PromisedCopy { operation: Some(self), gate, promise, _pending: pending })
+    }
+
+    /// For errors, also when the memory is gone.
+    pub(super) fn what(&self) -> What {
+        let end = |device: &DeviceRange| Some(Arc::downgrade(&device.block));
+        let (from, to) = match &self.ends {
+            CopyEnds::FromHost(_, device) => (None, end(device)),
+            CopyEnds::ToHost(device, _) => (end(device), None),
+            CopyEnds::Between(source, destination) => (end(source), end(destination)),
+        };
+        What::Copy { size_bytes: self.size_bytes, from, to }
     }
 
     /// Where the bytes come from: `"host"` or the name of a memory space.
@@ -192,6 +202,8 @@ pub struct PromisedCopy {
     operation: Option<CopyOperation>,
     gate: Event,
     promise: EventPromise,
+    /// Let go of last: the copy is over when its waiters have run.
+    _pending: Option<Pending>,
 }
 
 impl PromisedCopy {
@@ -245,7 +257,7 @@ mod tests {
     #[test]
     fn completing_lets_go_of_the_memory_first() {
         let alive = Arc::new(());
-        let (event, copy) = operation(8, &alive).promise(Event::ready());
+        let (event, copy) = operation(8, &alive).promise(Event::ready(), None);
         assert_eq!(Arc::strong_count(&alive), 3);
         let seen = alive.clone();
         event.on_ready(move |status| {
@@ -258,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_result_reaches_the_event() {
-        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready());
+        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready(), None);
         copy.complete(Err(Status::data_loss("a bit fell over")));
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::DataLoss);
     }
@@ -266,7 +278,7 @@ mod tests {
     #[test]
     fn a_dropped_copy_is_cancelled_and_named() {
         let alive = Arc::new(());
-        let (event, copy) = operation(8, &alive).promise(Event::ready());
+        let (event, copy) = operation(8, &alive).promise(Event::ready(), None);
         drop(copy);
         let error = event.wait().unwrap_err();
         assert_eq!(error.code(), StatusCode::Cancelled);
@@ -277,14 +289,14 @@ mod tests {
     #[test]
     fn a_dropped_copy_behind_a_failed_gate_has_the_gates_error() {
         let gate = Event::from_error(Status::aborted("upstream"));
-        let (event, copy) = operation(8, &Arc::new(())).promise(gate);
+        let (event, copy) = operation(8, &Arc::new(())).promise(gate, None);
         drop(copy);
         assert_eq!(event.wait().unwrap_err().message(), "upstream");
     }
 
     #[test]
     fn a_panicking_copy_fails_its_event() {
-        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready());
+        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready(), None);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let _owed = copy;
             std::panic::resume_unwind(Box::new("the driver's fault"));

@@ -21,9 +21,10 @@
 //! Where the hardware orders work itself (CUDA: a stream), [`Backend::copy`] does not block and does not use
 //! [`CopySchedule::run`]:
 //! 1. Dependencies that the backend itself has enqueued become waits between streams (`cuStreamWaitEvent`); it
-//!    recognises them by keeping its own events' headers. For the others it attaches to
-//!    [`when_all`](crate::event::when_all) and goes on from there; a failed one ends the copy with that error.
-//! 2. [`CopyOperation::promise`] gives the event to return and the [`PromisedCopy`] that owes it. The copy is enqueued,
+//!    recognises them by keeping its own events' headers. For each of the others it attaches to what
+//!    [`CopySchedule::gate`] puts before it, so that the client can end, and goes on from there; a failed one ends the copy with
+//!    that error.
+//! 2. [`CopySchedule::promise`] gives the event to return and the [`PromisedCopy`] that owes it. The copy is enqueued,
 //!    and behind it a record (`cuEventRecord`) that the backend's completion thread polls or waits for.
 //! 3. When the record is reached, [`PromisedCopy::complete`] lets go of both ends, then completes the event; so the memory
 //!    outlives the hardware's use of it, and a driver's error reaches the event.
@@ -31,6 +32,7 @@
 //! If the stream is torn down first, dropping the [`PromisedCopy`] fails the event: no path loses a completion.
 
 mod copy;
+mod in_flight;
 pub mod null;
 mod range;
 mod schedule;
@@ -44,6 +46,8 @@ use std::sync::Arc;
 
 pub(crate) use copy::Block;
 pub use copy::{CopyEnds, CopyOperation, DeviceRange, HostDestination, HostSource, PromisedCopy};
+pub use in_flight::{CopyGate, CopyRunner, InFlight};
+pub(crate) use in_flight::{Pending, What, Why, has_ended};
 pub use null::NullBackend;
 pub use range::ByteRange;
 pub use schedule::{CopySchedule, INLINE_LIMIT_BYTES};

@@ -2,9 +2,9 @@
 
 use tracing::trace_span;
 
-use super::CopyOperation;
+use super::{CopyGate, CopyOperation, CopyRunner, PromisedCopy, What, has_ended};
 use crate::event::{Event, when_all};
-use crate::exec::{AsyncWorkRunner, Task};
+use crate::exec::Task;
 use crate::fault::{self, Site};
 use crate::status::Status;
 
@@ -16,7 +16,7 @@ pub struct CopySchedule<'a> {
     /// The copy begins after all of them; if one fails, it does not happen and its event has that error.
     pub dependencies: &'a [Event],
     /// The client's runner.
-    pub runner: &'a dyn AsyncWorkRunner,
+    pub runner: &'a dyn CopyRunner,
     /// The caller waits for the event before it returns to its own caller: a hop to another thread gains nothing.
     pub caller_waits: bool,
 }
@@ -26,11 +26,14 @@ impl CopySchedule<'_> {
     ///
     /// Without unfinished dependencies, and if the caller waits or the copy is of at most `inline_limit_bytes`, that is
     /// inside this call, and an event that costs nothing is returned. Otherwise it is a task of the runner; if the runner
-    /// has shut down, the event fails with `Cancelled`.
+    /// has shut down, the event fails with `Cancelled`; if the client has, with `FailedPrecondition`.
     pub fn run<F>(&self, operation: CopyOperation, inline_limit_bytes: usize, execute: F) -> Event
     where
         F: FnOnce(&CopyOperation) -> Result<(), Status> + Send + 'static,
     {
+        if let Some(refused) = self.refused() {
+            return refused;
+        }
         let gate = when_all(self.dependencies);
         if gate.is_ready() {
             if !gate.error().ok() {
@@ -40,8 +43,11 @@ impl CopySchedule<'_> {
                 return traced(&operation, execute).map_or_else(Event::from_error, |()| Event::ready());
             }
         }
-        let waited_for = [gate.clone()];
-        let (event, copy) = operation.promise(gate);
+        let (event, copy) = match self.promise(operation, gate) {
+            Ok(promised) => promised,
+            Err(refused) => return Event::from_error(refused),
+        };
+        let waited_for = [copy.gate().clone()];
         let task = Task::new(c"copy", move || {
             let result = copy.gate().error().into_result().and_then(|()| traced(copy.operation(), execute));
             copy.complete(result);
@@ -49,6 +55,36 @@ impl CopySchedule<'_> {
         // A refused task was dropped, and with it the promised copy, which has failed the event.
         let _ = self.runner.schedule_when_ready(&waited_for, task);
         event
+    }
+
+    /// What a copy is answered if the client has shut down.
+    #[must_use]
+    pub fn refused(&self) -> Option<Event> {
+        self.runner.in_flight().is_closed().then(|| Event::from_error(has_ended()))
+    }
+
+    /// The event of a copy that does not happen inside the call, and what owes it. `gate` is what the copy waits for; if
+    /// the copy is never run because the gate failed, its event has the gate's error. A client that shuts down waits for the copy, and
+    /// may let [`PromisedCopy::gate`] fail before `gate` happens.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the client has shut down.
+    pub fn promise(&self, operation: CopyOperation, gate: Event) -> Result<(Event, PromisedCopy), Status> {
+        let pending = self.runner.in_flight().begin()?;
+        let gate = if gate.is_ready() { gate } else { self.enter(&gate, operation.what()) };
+        Ok(operation.promise(gate, Some(pending)))
+    }
+
+    /// For backends that attach to events themselves: what goes before each of them.
+    #[must_use]
+    pub fn gate(&self, operation: &CopyOperation) -> CopyGate {
+        CopyGate::new(self.runner.in_flight(), operation.what())
+    }
+
+    /// `gate`, all of the dependencies, unless the client ends first.
+    pub(super) fn enter(&self, gate: &Event, what: What) -> Event {
+        let first = self.dependencies.iter().find(|dependency| !dependency.is_ready());
+        self.runner.in_flight().gate(gate, first.unwrap_or(gate), what)
     }
 }
 
@@ -76,9 +112,11 @@ mod tests {
     use tracing::{Metadata, Subscriber, span};
 
     use super::*;
+    use crate::backend::InFlight;
+    use crate::backend::Why;
     use crate::backend::test_operation::operation;
     use crate::event::EventPromise;
-    use crate::exec::Executor;
+    use crate::exec::{AsyncWorkRunner, Executor};
     use crate::status::StatusCode;
     use crate::sync::Mutex;
     use crate::sync::atomic::{AtomicBool, Ordering};
@@ -86,10 +124,22 @@ mod tests {
     const LIMIT_BYTES: usize = 100;
 
     /// Keeps tasks until the test runs them; refuses them once closed.
-    #[derive(Default)]
     struct ByHand {
         tasks: Mutex<Vec<Task>>,
         closed: bool,
+        in_flight: Arc<InFlight>,
+    }
+
+    impl Default for ByHand {
+        fn default() -> Self {
+            Self { tasks: Mutex::new(Vec::new()), closed: false, in_flight: InFlight::new() }
+        }
+    }
+
+    impl CopyRunner for ByHand {
+        fn in_flight(&self) -> &Arc<InFlight> {
+            &self.in_flight
+        }
     }
 
     impl ByHand {
@@ -210,6 +260,50 @@ mod tests {
             runner.run_all();
             assert_eq!(event.wait().unwrap_err().code(), StatusCode::Unavailable);
         }
+    }
+
+    #[test]
+    fn a_copy_that_waits_when_the_client_ends_is_not_executed_and_says_why() {
+        let runner = ByHand::default();
+        let (ready, gate) = (Event::ready(), EventPromise::new(c"gradient"));
+        let place = format!("{}:{}", file!(), line!() - 1);
+        let (event, executed) = run(&runner, LIMIT_BYTES + 1, &[ready, gate.event()], false);
+        assert_eq!(runner.in_flight.count(), 1);
+        let failed = runner.in_flight.end(&Why(Status::deadline_exceeded("ended")));
+        let what = format!(
+            "the copy of 101 bytes from null:0/device to null:0/device, which waited for 'gradient' (made at {place})"
+        );
+        assert_eq!(failed, std::slice::from_ref(&what));
+        runner.run_all();
+        let error = event.wait().unwrap_err();
+        assert_eq!((error.code(), error.message()), (StatusCode::DeadlineExceeded, &*format!("ended: {what}")));
+        assert!(!was_executed(&executed));
+        assert_eq!(runner.in_flight.count(), 0);
+        gate.set_ready();
+        assert!(!was_executed(&executed));
+    }
+
+    #[test]
+    fn once_the_client_is_closed_no_copy_begins() {
+        let runner = ByHand::default();
+        runner.in_flight.close();
+        for size_bytes in [1, LIMIT_BYTES + 1] {
+            let (event, executed) = run(&runner, size_bytes, &[], false);
+            assert_eq!(event.wait().unwrap_err().code(), StatusCode::FailedPrecondition);
+            assert!(!was_executed(&executed));
+        }
+        assert_eq!(runner.waiting(), 0);
+    }
+
+    #[test]
+    fn a_copy_is_in_flight_until_its_waiters_have_run() {
+        let runner = ByHand::default();
+        let (event, _) = run(&runner, LIMIT_BYTES + 1, &[], false);
+        let idle = runner.in_flight.idle();
+        let seen = idle.clone();
+        event.on_ready(move |_status| assert!(!seen.is_ready()));
+        runner.run_all();
+        assert!(idle.is_ready());
     }
 
     /// Writes spans down as `name field=value ...`.

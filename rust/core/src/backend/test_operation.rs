@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Backend, Block, ByteRange, CopyEnds, CopyOperation, DeviceRange, Extent, NullBackend};
 
-struct Counted {
+pub(super) struct Counted {
     extent: Arc<dyn Extent>,
     _alive: Arc<()>,
 }

@@ -6,7 +6,7 @@ use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::Status;
 
-use super::CopySchedule;
+use super::{CopySchedule, Pending, What};
 
 impl CopySchedule<'_> {
     /// Calls `work` once all dependencies have happened; the event tells what it answered, or why it was not called.
@@ -17,6 +17,9 @@ impl CopySchedule<'_> {
     where
         F: FnOnce() -> Result<(), Status> + Send + 'static,
     {
+        if let Some(refused) = self.refused() {
+            return refused;
+        }
         let gate = crate::event::when_all(self.dependencies);
         if gate.is_ready() {
             if !gate.error().ok() {
@@ -28,10 +31,15 @@ impl CopySchedule<'_> {
                     .map_or_else(Event::from_error, |()| Event::ready());
             }
         }
+        let pending = match self.runner.in_flight().begin() {
+            Ok(pending) => pending,
+            Err(refused) => return Event::from_error(refused),
+        };
+        let gate = if gate.is_ready() { gate } else { self.enter(&gate, What::Named(label)) };
         let promise = EventPromise::new(label);
         let event = promise.event();
         let waited_for = [gate.clone()];
-        let mut owed = Owed { work: Some(work), gate, promise, label };
+        let mut owed = Owed { work: Some(work), gate, promise, label, _pending: pending };
         let task = Task::new(label, move || {
             let work = owed.work.take().expect("a task runs once");
             let result =
@@ -50,6 +58,8 @@ struct Owed<F> {
     gate: Event,
     promise: EventPromise,
     label: Label,
+    /// Let go of last.
+    _pending: Pending,
 }
 
 impl<F> Drop for Owed<F> {

@@ -60,8 +60,10 @@ impl Buffer {
                 shape.on_device_size_bytes()
             )));
         }
+        // Until the event itself, whatever becomes of the client: somebody may write until then.
         memory.retain_until(ready);
-        let ready = both(&memory.allocation_event(), ready);
+        let ready = memory.space().until_end(ready, Label::new(c"definition of a buffer"))?;
+        let ready = both(&memory.allocation_event(), &ready);
         Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), ready))
     }
 

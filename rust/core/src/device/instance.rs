@@ -7,14 +7,16 @@
 
 use std::sync::{Arc, Weak};
 
+use super::MemorySpace;
 use super::block::MemoryBlock;
 use super::decay::Decay;
 use super::dma::Mappings;
 use super::listing::Listing;
 use super::report::MemoryReport;
+use super::runner::ClientRunner;
 use super::waiting::Waiting;
 use crate::arena::Arena;
-use crate::backend::Backend;
+use crate::backend::{Backend, InFlight, Why};
 use crate::exec::ThreadPool;
 use crate::exec::census::{self, Occupied};
 use crate::fault::{self, Site};
@@ -34,7 +36,7 @@ pub type MemoryHook = Arc<dyn Fn(&MemoryReport) -> bool + Send + Sync>;
 
 /// See the module. Fields are dropped in this order.
 pub(crate) struct Instance {
-    runner: ThreadPool,
+    runner: ClientRunner,
     /// Device by device, each with all kinds of the backend: space `k` of device `d` stands at `d * kinds + k`.
     spaces: Box<[Space]>,
     device_count: usize,
@@ -70,6 +72,7 @@ impl Instance {
         };
         let spaces = (0..device_count).flat_map(|device| kinds.iter().map(move |&kind| (device, kind))).map(open);
         let (spaces, dma_mappings) = (spaces.collect::<StatusOr<_>>()?, Mappings::new());
+        let runner = ClientRunner { pool: runner, in_flight: InFlight::new() };
         Ok(Arc::new_cyclic(|me| {
             let _listing = Arc::new(Listing(Weak::clone(me)));
             census::enlist(Arc::downgrade(&(Arc::clone(&_listing) as Arc<dyn Occupied>)));
@@ -81,7 +84,7 @@ impl Instance {
         &*self.backend
     }
 
-    pub(crate) fn runner(&self) -> &ThreadPool {
+    pub(crate) fn runner(&self) -> &ClientRunner {
         &self.runner
     }
 
@@ -104,6 +107,15 @@ impl Instance {
 
     pub(super) fn spaces(&self) -> &[Space] {
         &self.spaces
+    }
+
+    /// Fails whatever has not begun because it waits, for an event or for memory, now and later; says what that was.
+    pub(crate) fn end(self: &Arc<Self>, why: &Why) -> Vec<String> {
+        let mut failed = self.runner.in_flight.end(why);
+        for index in 0..self.spaces.len() {
+            failed.extend(MemorySpace::new(Arc::clone(self), index).end_waiting(why));
+        }
+        failed
     }
 
     /// How many memory spaces each device has.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "blocks promise the arena to give back what they get")]
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::alloc_options::{AllocOptions, OomPolicy};
 use super::block::{Backing, MemoryBlock, Tag};
@@ -12,7 +12,7 @@ use super::report::{MEMORY_REPORT_TYPE_URL, MemoryReport};
 use super::waiting::{Entry, not_wanted};
 use super::{Device, Instance};
 use crate::arena::{MemoryStats, Piece, Shortage};
-use crate::backend::{Memory, MemoryProperties};
+use crate::backend::{Block, CopyRunner, InFlight, Memory, MemoryProperties, What, Why, has_ended};
 use crate::event::{Event, EventPromise};
 use crate::exec::guard::contained;
 use crate::label::Label;
@@ -131,10 +131,13 @@ impl MemorySpace {
                 "alignment_bytes is {alignment_bytes}; it must be a power of two up to {LARGEST_ALIGNMENT_BYTES}"
             )));
         }
+        if self.in_flight().is_closed() {
+            return Err(has_ended());
+        }
         let tag = Tag::new(options.label, place);
         match &options.after {
             Some(after) if !after.is_ready() => {
-                Ok(self.allocate_after(after, size_bytes, alignment_bytes, options.oom, tag))
+                self.allocate_after(after, size_bytes, alignment_bytes, options.oom, tag)
             }
             Some(after) if !after.error().ok() => Err(after.error()),
             _ => self.allocate_now(size_bytes, alignment_bytes, options.oom, tag),
@@ -172,10 +175,14 @@ impl MemorySpace {
         alignment_bytes: usize,
         oom: OomPolicy,
         tag: Tag,
-    ) -> Arc<MemoryBlock> {
+    ) -> StatusOr<Arc<MemoryBlock>> {
+        let pending = self.in_flight().begin()?;
         let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
         let weak = Arc::downgrade(&block);
-        after.on_ready(move |status| {
+        let what = What::Memory { size_bytes, block: Weak::clone(&weak) as Weak<dyn Block> };
+        self.in_flight().gate(after, after, what).on_ready(move |status| {
+            // It is over when this is: what waits on for memory counts anew.
+            let _pending = pending;
             let Some(block) = weak.upgrade() else { return not_wanted(&promise) };
             if !status.ok() {
                 promise.set_error(status.clone());
@@ -184,7 +191,7 @@ impl MemorySpace {
             // What it fails with, the promise tells.
             let _ = block.memory_space().fill_or_wait(&block, alignment_bytes, oom, promise);
         });
-        block
+        Ok(block)
     }
 
     /// Keeps the promise of `block`, which is pending: now, or when enough has been freed, if `oom` says so.
@@ -259,10 +266,34 @@ impl MemorySpace {
         alignment_bytes: usize,
         promise: EventPromise,
     ) -> Result<(), Status> {
-        self.space().waiting.push(Entry { block: Arc::downgrade(block), alignment_bytes, promise });
+        let pending = self.in_flight().go_on();
+        self.space().waiting.push(Entry { block: Arc::downgrade(block), alignment_bytes, promise, _pending: pending });
         // What was freed since the attempt has not seen the entry.
         self.serve_waiting();
         block.allocated().error().into_result()
+    }
+
+    fn in_flight(&self) -> &Arc<InFlight> {
+        self.instance.runner().in_flight()
+    }
+
+    /// `event`, unless the client ends first; `label` is what that fails then.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the client has shut down, and `event` has not happened.
+    pub(crate) fn until_end(&self, event: &Event, label: Label) -> StatusOr<Event> {
+        self.in_flight().until_end(event, label)
+    }
+
+    /// Fails the allocations that wait for others to be freed, now and later; says what they were.
+    pub(super) fn end_waiting(&self, why: &Why) -> Vec<String> {
+        let waiting = &self.space().waiting;
+        let failed = (0..waiting.len()).map(|_| format!("an allocation in {self}, which waited for memory")).collect();
+        waiting.end(
+            self,
+            Status::new(why.0.code(), format!("{}: an allocation in {self} waited for memory", why.0.message())),
+        );
+        failed
     }
 
     pub(super) fn serve_waiting(&self) {

@@ -12,6 +12,7 @@ mod instance;
 mod listing;
 mod memory_space;
 mod report;
+mod runner;
 mod waiting;
 
 use std::fmt;

@@ -14,6 +14,7 @@ use std::sync::{Arc, Weak};
 use super::MemorySpace;
 use super::block::MemoryBlock;
 use crate::arena::Shortage;
+use crate::backend::Pending;
 use crate::event::EventPromise;
 use crate::status::{Status, StatusCode};
 use crate::sync::Mutex;
@@ -24,6 +25,8 @@ pub(super) struct Entry {
     pub(super) block: Weak<MemoryBlock>,
     pub(super) alignment_bytes: usize,
     pub(super) promise: EventPromise,
+    /// Let go of last.
+    pub(super) _pending: Pending,
 }
 
 /// See the module.
@@ -39,6 +42,8 @@ struct State {
     serving: bool,
     /// Memory was freed, or an entry came, since it last looked.
     again: bool,
+    /// The client has ended: why nobody waits any more.
+    ended: Option<Status>,
 }
 
 /// What there is for the oldest entry.
@@ -47,6 +52,8 @@ enum Found {
     Memory,
     /// Nobody holds the block any more.
     NobodyWaits,
+    /// The client has ended.
+    Ended(Status),
     /// No memory, and none can come.
     Nothing(Arc<MemoryBlock>, Shortage),
 }
@@ -63,7 +70,7 @@ enum Look {
 
 impl Waiting {
     pub(super) fn new() -> Self {
-        let state = State { queue: VecDeque::new(), serving: false, again: false };
+        let state = State { queue: VecDeque::new(), serving: false, again: false, ended: None };
         Self { state: Mutex::new(state), count: AtomicUsize::new(0) }
     }
 
@@ -84,6 +91,7 @@ impl Waiting {
             match found {
                 Found::Memory => _ = entry.promise.set_ready(),
                 Found::NobodyWaits => not_wanted(&entry.promise),
+                Found::Ended(why) => _ = entry.promise.set_error(why),
                 Found::Nothing(block, shortage) => {
                     entry.promise.set_error(space.exhausted(block.size_bytes(), shortage));
                 }
@@ -102,6 +110,16 @@ impl Waiting {
         Some(Turn { waiting: self })
     }
 
+    /// From now on nobody waits: the entries fail with `why`.
+    pub(super) fn end(&self, space: &MemorySpace, why: Status) {
+        {
+            let mut state = self.state.lock();
+            state.ended.get_or_insert(why);
+            state.again = true;
+        }
+        self.serve(space);
+    }
+
     /// How many allocations wait.
     pub(super) fn len(&self) -> usize {
         self.state.lock().queue.len()
@@ -117,13 +135,18 @@ impl Turn<'_> {
     /// Takes the oldest entry out, with what was found for it; `None`: it has to wait on, or there is none.
     fn serve(self, space: &MemorySpace) -> Option<(Entry, Found)> {
         loop {
-            let oldest = {
+            let (oldest, ended) = {
                 let mut state = self.waiting.state.lock();
                 state.again = false;
-                state.queue.front().map(|entry| (Weak::clone(&entry.block), entry.alignment_bytes))
+                let oldest = state.queue.front().map(|entry| (Weak::clone(&entry.block), entry.alignment_bytes));
+                (oldest, state.ended.clone())
             };
             // If this drops the last reference to a block, that leaves word.
-            let look = oldest.map_or(Look::Stay, |(block, alignment_bytes)| look(space, &block, alignment_bytes));
+            let look = match (oldest, ended) {
+                (None, _) => Look::Stay,
+                (Some(_), Some(why)) => Look::Take(Found::Ended(why)),
+                (Some((block, alignment_bytes)), None) => look(space, &block, alignment_bytes),
+            };
             let mut state = self.waiting.state.lock();
             match look {
                 Look::Take(found) => {

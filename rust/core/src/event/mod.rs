@@ -157,6 +157,11 @@ impl Event {
         self.cell().map(EventCell::label).unwrap_or_default()
     }
 
+    /// Where the event was made.
+    pub(crate) fn location(&self) -> SourceLocation {
+        self.cell().map_or(SourceLocation::UNKNOWN, EventCell::location)
+    }
+
     /// The stream that the event belongs to, if its maker said so.
     #[must_use]
     pub fn definition_stream(&self) -> Option<DefinitionStream> {

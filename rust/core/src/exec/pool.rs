@@ -207,6 +207,15 @@ impl ThreadPool {
     /// a child made by `fork`. [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded): tasks still run, named in the
     /// message; their threads end after them.
     pub fn shutdown_with(&self, options: ShutdownOptions) -> Result<(), Status> {
+        self.check_shutdown()?;
+        self.0.stop(options)
+    }
+
+    /// Whether this thread may shut the pool down.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: as [`shutdown_with`](Self::shutdown_with).
+    pub(crate) fn check_shutdown(&self) -> Result<(), Status> {
         let name = &self.0.name;
         if fork::is_child() {
             return Err(fork::refusal(name));
@@ -214,7 +223,7 @@ impl ThreadPool {
         if self.0.shared.is_current() {
             return Err(Status::failed_precondition(format!("pool '{name}' cannot be shut down by a task of its own")));
         }
-        self.0.stop(options)
+        Ok(())
     }
 }
 

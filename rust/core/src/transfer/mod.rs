@@ -206,7 +206,7 @@ impl AsyncHostToDeviceTransferManager {
         self.metadata.lock().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Happens when all buffers have all their bytes; fails with the error of the first, by index, that has failed.
+    /// Happens when all buffers are over: ready, or failed; then it fails with the error of the first of those by index.
     #[must_use]
     pub fn ready_event(&self) -> Event {
         let events: Vec<Event> = self.slots.iter().map(|slot| slot.ready_event()).collect();

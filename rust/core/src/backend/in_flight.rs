@@ -1,0 +1,395 @@
+//! What a client has begun and not ended, and how a client that shuts down ends it.
+//!
+//! Two books behind one lock. The *operations*: a count of everything that completes later than the call that asked for it
+//! returns, such as a copy that waits or runs behind; each holds a [`Pending`]. The *gates*: operations that have not begun because
+//! they wait for an event stand behind an event of our own, which happens with that one, so that it can also fail earlier.
+//!
+//! States, moved by a shutdown: *open*; *closed*, nothing new begins; *ended*, all gates have failed, and those that operations
+//! still ask for fail at once. What is ready is never entered here, so copies that happen inside the call pay a load.
+//!
+//! A gate that fails lets its operation end the way that any failed dependency does: it does not happen, lets go of its memory, and
+//! completes its event. Who takes a gate out of the book, under the lock, completes it, under none.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use super::Block;
+use crate::event::{Event, EventPromise};
+use crate::exec::AsyncWorkRunner;
+use crate::label::Label;
+use crate::status::Status;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
+
+/// Where a client's copies run, and its books of them.
+pub trait CopyRunner: AsyncWorkRunner {
+    /// What is not over.
+    fn in_flight(&self) -> &Arc<InFlight>;
+}
+
+/// See the module.
+pub struct InFlight {
+    is_closed: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_closed: bool,
+    /// Says of a gate why it fails; set once the books have ended.
+    ended: Option<Why>,
+    /// Operations that are not over.
+    count: usize,
+    /// By the order in which they were made.
+    gates: BTreeMap<u64, Gate>,
+    next_gate: u64,
+    /// Who waits until nothing is in flight.
+    idle: Vec<EventPromise>,
+}
+
+struct Gate {
+    promise: EventPromise,
+    what: What,
+    waits_for: Event,
+    /// Of a gate that is an operation by itself. Let go of last.
+    _pending: Option<Pending>,
+}
+
+/// What a gate holds back; for errors.
+#[derive(Clone)]
+pub(crate) enum What {
+    /// `None` is the host.
+    Copy {
+        size_bytes: usize,
+        from: Option<Weak<dyn Block>>,
+        to: Option<Weak<dyn Block>>,
+    },
+    Memory {
+        size_bytes: usize,
+        block: Weak<dyn Block>,
+    },
+    Named(Label),
+}
+
+/// Why gates fail.
+#[derive(Clone, Debug)]
+pub(crate) struct Why(pub(crate) Status);
+
+/// An operation that is not over, until this is dropped.
+pub(crate) struct Pending(Arc<InFlight>);
+
+/// The gates of one copy, for backends that attach to events themselves.
+pub struct CopyGate {
+    in_flight: Arc<InFlight>,
+    what: What,
+}
+
+impl InFlight {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { is_closed: AtomicBool::new(false), state: Mutex::new(State::default()) })
+    }
+
+    /// Whether nothing new may begin. Who sees that it may is told for sure by [`begin`](Self::begin).
+    pub(crate) fn is_closed(&self) -> bool {
+        // Relaxed: an operation that comes at the same time as the shutdown may be before or after it.
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// An operation begins.
+    ///
+    /// # Errors
+    /// [`has_ended`].
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<Pending, Status> {
+        let mut state = self.state.lock();
+        if state.is_closed {
+            drop(state);
+            return Err(has_ended());
+        }
+        state.count += 1;
+        Ok(Pending(Arc::clone(self)))
+    }
+
+    /// A part of an operation that has begun goes on by itself.
+    pub(crate) fn go_on(self: &Arc<Self>) -> Pending {
+        self.state.lock().count += 1;
+        Pending(Arc::clone(self))
+    }
+
+    /// An event that happens with `after`, or fails when the client ends. `waits_for` is what errors name.
+    pub(crate) fn gate(self: &Arc<Self>, after: &Event, waits_for: &Event, what: What) -> Event {
+        self.enter(after, waits_for, what, None)
+    }
+
+    /// As [`gate`](Self::gate), of an event that is an operation by itself.
+    ///
+    /// # Errors
+    /// [`has_ended`].
+    pub(crate) fn until_end(self: &Arc<Self>, after: &Event, label: Label) -> Result<Event, Status> {
+        if after.is_ready() {
+            return Ok(after.clone());
+        }
+        let pending = self.begin()?;
+        Ok(self.enter(after, after, What::Named(label), Some(pending)))
+    }
+
+    fn enter(self: &Arc<Self>, after: &Event, waits_for: &Event, what: What, pending: Option<Pending>) -> Event {
+        let promise = EventPromise::new(c"gate");
+        let event = promise.event();
+        let gate = Gate { promise, what, waits_for: waits_for.clone(), _pending: pending };
+        let entered = {
+            let mut state = self.state.lock();
+            match state.ended.clone() {
+                Some(why) => Err((gate, why)),
+                None => {
+                    let number = state.next_gate;
+                    state.next_gate += 1;
+                    state.gates.insert(number, gate);
+                    Ok(number)
+                }
+            }
+        };
+        match entered {
+            Ok(number) => {
+                let books = Arc::clone(self);
+                after.on_ready(move |status| books.open(number, status));
+            }
+            Err((gate, why)) => _ = gate.fail(&why),
+        }
+        event
+    }
+
+    /// What the gate waited for is terminal.
+    fn open(&self, number: u64, status: &Status) {
+        let gate = self.state.lock().gates.remove(&number);
+        if let Some(gate) = gate {
+            gate.promise.set(status.clone());
+        }
+    }
+
+    /// From now on nothing begins.
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Fails all gates, now and later; says what they held back.
+    pub(crate) fn end(&self, why: &Why) -> Vec<String> {
+        let gates = {
+            let mut state = self.state.lock();
+            state.ended.get_or_insert_with(|| why.clone());
+            std::mem::take(&mut state.gates)
+        };
+        gates.into_values().map(|gate| gate.fail(why)).collect()
+    }
+
+    /// Happens when no operation is in flight; at once, if none is.
+    pub(crate) fn idle(&self) -> Event {
+        let promise = EventPromise::new(c"client shutdown");
+        let event = promise.event();
+        {
+            let mut state = self.state.lock();
+            if state.count > 0 {
+                state.idle.push(promise);
+                return event;
+            }
+        }
+        promise.set_ready();
+        event
+    }
+
+    /// Operations that are not over.
+    pub(crate) fn count(&self) -> usize {
+        self.state.lock().count
+    }
+}
+
+impl Gate {
+    /// Says what was held back.
+    fn fail(self, why: &Why) -> String {
+        let text = format!("{}, which waited for {}", self.what, Named(&self.waits_for));
+        self.promise.set_error(Status::new(why.0.code(), format!("{}: {text}", why.0.message())));
+        text
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let idle = {
+            let mut state = self.0.state.lock();
+            state.count -= 1;
+            if state.count > 0 {
+                return;
+            }
+            std::mem::take(&mut state.idle)
+        };
+        for promise in idle {
+            promise.set_ready();
+        }
+    }
+}
+
+impl CopyGate {
+    pub(super) fn new(in_flight: &Arc<InFlight>, what: What) -> Self {
+        Self { in_flight: Arc::clone(in_flight), what }
+    }
+
+    /// An event that happens with `dependency`, or fails when the client ends: what a copy attaches to where it would attach to
+    /// an event that is not the backend's own.
+    #[must_use]
+    pub fn before(&self, dependency: &Event) -> Event {
+        if dependency.is_ready() {
+            return dependency.clone();
+        }
+        self.in_flight.gate(dependency, dependency, self.what.clone())
+    }
+}
+
+/// What is answered once a client has shut down.
+pub(crate) fn has_ended() -> Status {
+    Status::failed_precondition("the client has been shut down: nothing new begins")
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Copy { size_bytes, from, to } => {
+                write!(f, "the copy of {size_bytes} bytes from {} to {}", End(from.as_ref()), End(to.as_ref()))
+            }
+            Self::Memory { size_bytes, block } => {
+                write!(f, "the allocation of {size_bytes} bytes in {}", End(Some(block)))
+            }
+            Self::Named(label) => write!(f, "'{label}'"),
+        }
+    }
+}
+
+/// Memory, if it is still there, or the host.
+struct End<'a>(Option<&'a Weak<dyn Block>>);
+
+impl fmt::Display for End<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.map(Weak::upgrade) {
+            None => f.write_str("host"),
+            Some(Some(block)) => fmt::Display::fmt(&*block, f),
+            Some(None) => f.write_str("memory that is gone"),
+        }
+    }
+}
+
+/// An event, by what it was named.
+struct Named<'a>(&'a Event);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let label = self.0.label();
+        if label.as_cstr().is_empty() {
+            return f.write_str("an event without a name");
+        }
+        write!(f, "'{label}' (made at {})", self.0.location())
+    }
+}
+
+impl fmt::Debug for InFlight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InFlight({} operations)", self.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::StatusCode;
+
+    fn why() -> Why {
+        Why(Status::deadline_exceeded("too late"))
+    }
+
+    #[test]
+    fn a_gate_happens_or_fails_with_what_it_waits_for() {
+        let books = InFlight::new();
+        for (outcome, expected) in [(Status::OK, Ok(())), (Status::aborted("x"), Err(Status::aborted("x")))] {
+            let user = EventPromise::new(c"user");
+            let gate = books.gate(&user.event(), &user.event(), What::Named(Label::new(c"work")));
+            assert!(!gate.is_ready());
+            user.set(outcome);
+            assert_eq!(gate.wait(), expected);
+        }
+        assert!(books.end(&why()).is_empty());
+    }
+
+    #[test]
+    fn the_end_fails_the_gates_that_are_there_and_those_that_come() {
+        let books = InFlight::new();
+        let user = EventPromise::new(c"user");
+        let place = format!("{}:{}", file!(), line!() - 1);
+        let make = || books.gate(&user.event(), &user.event(), What::Named(Label::new(c"work")));
+        let before = make();
+        assert_eq!(books.end(&why()), [format!("'work', which waited for 'user' (made at {place})")]);
+        for gate in [before, make()] {
+            let error = gate.wait().unwrap_err();
+            assert_eq!(error.code(), StatusCode::DeadlineExceeded);
+            assert_eq!(error.message(), format!("too late: 'work', which waited for 'user' (made at {place})"));
+        }
+        user.set_ready();
+        assert!(books.end(&why()).is_empty());
+    }
+
+    #[test]
+    fn it_is_idle_when_the_last_operation_is_over() {
+        let books = InFlight::new();
+        assert!(books.idle().is_ready());
+        let (first, second) = (books.begin().unwrap(), books.begin().unwrap());
+        let idle = [books.idle(), books.idle()];
+        drop(first);
+        assert!(!idle[0].is_ready());
+        let third = books.go_on();
+        drop(second);
+        assert!(!idle[0].is_ready());
+        drop(third);
+        assert!(idle.iter().all(Event::is_ready));
+        assert_eq!(books.count(), 0);
+    }
+
+    #[test]
+    fn closed_books_take_nothing_new_but_let_it_go_on() {
+        let books = InFlight::new();
+        let user = EventPromise::new(c"user");
+        let pending = books.begin().unwrap();
+        books.close();
+        assert!(books.is_closed());
+        assert_eq!(books.begin().err().unwrap().code(), StatusCode::FailedPrecondition);
+        assert_eq!(
+            books.until_end(&user.event(), Label::new(c"x")).err().unwrap().code(),
+            StatusCode::FailedPrecondition
+        );
+        assert_eq!(books.until_end(&Event::ready(), Label::new(c"x")).map(|event| event.is_ready()), Ok(true));
+        let gate = books.gate(&user.event(), &user.event(), What::Named(Label::default()));
+        user.set_ready();
+        assert_eq!(gate.wait(), Ok(()));
+        drop(pending);
+        assert!(books.idle().is_ready());
+    }
+
+    #[test]
+    fn an_event_until_the_end_is_an_operation() {
+        let books = InFlight::new();
+        let user = EventPromise::new(c"user");
+        let event = books.until_end(&user.event(), Label::new(c"ready")).unwrap();
+        assert_eq!(books.count(), 1);
+        let idle = books.idle();
+        let seen = idle.clone();
+        event.on_ready(move |_status| assert!(!seen.is_ready(), "it is over after its waiters"));
+        assert_eq!(books.end(&why()).len(), 1);
+        assert!(event.is_ready() && idle.is_ready());
+    }
+
+    #[test]
+    fn memory_that_is_gone_is_said_to_be() {
+        let block: Weak<dyn Block> = Weak::<crate::backend::test_operation::Counted>::new();
+        let what = What::Copy { size_bytes: 7, from: None, to: Some(block.clone()) };
+        assert_eq!(what.to_string(), "the copy of 7 bytes from host to memory that is gone");
+        let what = What::Memory { size_bytes: 7, block };
+        assert_eq!(what.to_string(), "the allocation of 7 bytes in memory that is gone");
+    }
+}

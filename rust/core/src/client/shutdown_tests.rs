@@ -1,0 +1,197 @@
+#![allow(unsafe_code, reason = "copies have contracts about who touches memory meanwhile")]
+
+use std::time::Duration;
+
+use super::*;
+use crate::backend::NullBackend;
+use crate::buffer::Buffer;
+use crate::client::{Client, ClientOptions};
+use crate::device::{AllocOptions, OomPolicy};
+use crate::dtype::DType;
+use crate::event::EventPromise;
+use crate::label::Label;
+use crate::raw_buffer::RawBuffer;
+use crate::shape::Shape;
+
+fn client() -> Arc<Client> {
+    let options = ClientOptions { worker_count: 1, memory_limit_bytes: 1 << 20, ..Default::default() };
+    Client::new(&options, Arc::new(NullBackend::new())).unwrap()
+}
+
+fn by_deadline(milliseconds: u64) -> ShutdownOptions {
+    ShutdownOptions { mode: ShutdownMode::Drain, deadline: Some(Duration::from_millis(milliseconds)) }
+}
+
+const CANCEL: ShutdownOptions = ShutdownOptions { mode: ShutdownMode::CancelPending, deadline: None };
+
+/// A copy of 100 bytes behind `gate`.
+fn copy_after(client: &Client, gate: &Event) -> Event {
+    let space = client.devices()[0].default_memory_space();
+    let (source, target) = (RawBuffer::allocate(&space, 100).unwrap(), RawBuffer::allocate(&space, 100).unwrap());
+    copy(&source, &target, std::slice::from_ref(gate))
+}
+
+fn copy(source: &RawBuffer, target: &RawBuffer, dependencies: &[Event]) -> Event {
+    // SAFETY: the null backend touches no memory.
+    unsafe { source.copy_to(target, dependencies) }
+}
+
+#[test]
+fn a_client_without_work_ends_at_once_and_again() {
+    let client = client();
+    for _ in 0..2 {
+        assert_eq!(client.shutdown(ShutdownOptions::default()), Ok(()));
+        assert_eq!(client.shutdown(by_deadline(0)), Ok(()));
+        assert_eq!(client.shutdown(CANCEL), Ok(()));
+    }
+}
+
+#[test]
+fn what_is_in_flight_is_drained() {
+    let (client, gate) = (client(), EventPromise::new(c"gate"));
+    let copied = copy_after(&client, &gate.event());
+    let ending = {
+        let client = Arc::clone(&client);
+        std::thread::spawn(move || client.shutdown(ShutdownOptions::default()))
+    };
+    while !client.instance.runner().in_flight().is_closed() {
+        std::thread::yield_now();
+    }
+    assert!(!copied.is_ready());
+    gate.set_ready();
+    assert_eq!(ending.join().unwrap(), Ok(()));
+    assert_eq!(copied.wait(), Ok(()));
+}
+
+#[test]
+fn a_deadline_fails_what_waits_and_names_it() {
+    let (client, gate) = (client(), EventPromise::new(c"gradient"));
+    let place = format!("{}:{}", file!(), line!() - 1);
+    let space = client.devices()[0].default_memory_space();
+    let copied = copy_after(&client, &gate.event());
+    let after = AllocOptions { after: Some(gate.event()), ..Default::default() };
+    let later = RawBuffer::allocate_with(&space, 300, &after).unwrap();
+    let shape = Shape::new(DType::U8, &[10]).unwrap();
+    let memory = RawBuffer::allocate(&space, 10).unwrap();
+    let defined = Buffer::from_raw(memory, &shape, None, &gate.event()).unwrap();
+    let all = RawBuffer::allocate(&space, 900_000).unwrap();
+    let wait = AllocOptions { oom: OomPolicy::Wait, ..Default::default() };
+    let waiting = RawBuffer::allocate_with(&space, 900_000, &wait).unwrap();
+    let error = client.shutdown(by_deadline(1)).unwrap_err();
+    assert_eq!(error.code(), StatusCode::DeadlineExceeded);
+    let copy = format!(
+        "the copy of 100 bytes from null:0/device to null:0/device, which waited for 'gradient' (made at {place})"
+    );
+    for part in ["the client of 1 null device(s) did not end within 1ms", "4 operations had not begun", &copy] {
+        assert!(error.message().contains(part), "{error}");
+    }
+    let says = |event: &Event, parts: &[&str]| {
+        assert!(event.is_ready());
+        let error = event.error();
+        assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+        assert!(parts.iter().all(|part| error.message().contains(part)), "{error}");
+    };
+    says(&copied, &[&copy]);
+    says(&later.allocation_event(), &["the allocation of 300 bytes in null:0/device", "'gradient'"]);
+    says(&defined.ready_event(), &["'definition of a buffer', which waited for 'gradient'"]);
+    says(&waiting.allocation_event(), &["waited for memory"]);
+    drop((later, defined, all, waiting));
+    // The memory behind the definition stays: whoever was to write it may still do so.
+    assert_eq!(space.stats().bytes_in_use, 10);
+    gate.set_ready();
+    assert_eq!(space.stats().bytes_in_use, 0);
+    assert_eq!(client.instance.runner().in_flight().count(), 0);
+}
+
+#[test]
+fn what_waits_is_cancelled_at_once_if_that_is_the_mode() {
+    let (client, gate) = (client(), EventPromise::new(c"gate"));
+    let copied = copy_after(&client, &gate.event());
+    let again = copy_after(&client, &copied);
+    assert_eq!(client.shutdown(CANCEL), Ok(()));
+    for event in [copied, again] {
+        assert_eq!(event.error().code(), StatusCode::Cancelled);
+        assert!(event.error().message().contains("was shut down: the copy of 100 bytes"), "{}", event.error());
+    }
+}
+
+#[test]
+fn nothing_new_begins_after_a_shutdown() {
+    let client = client();
+    let space = client.devices()[0].default_memory_space();
+    let (memory, gate) = (RawBuffer::allocate(&space, 10).unwrap(), EventPromise::new(c"gate"));
+    client.shutdown(ShutdownOptions::default()).unwrap();
+    let shape = Shape::new(DType::U8, &[10]).unwrap();
+    let refused = [
+        copy(&memory, &memory, &[]).error(),
+        copy(&memory, &memory, &[gate.event()]).error(),
+        RawBuffer::allocate(&space, 10).unwrap_err(),
+        Buffer::from_raw(memory.clone(), &shape, None, &gate.event()).unwrap_err(),
+    ];
+    for error in refused {
+        assert_eq!(error.code(), StatusCode::FailedPrecondition, "{error}");
+        assert!(error.message().contains("the client has been shut down"), "{error}");
+    }
+    assert!(Buffer::from_raw(memory, &shape, None, &Event::ready()).is_ok(), "nothing is begun");
+}
+
+#[test]
+fn it_is_not_shut_down_from_within() {
+    let client = client();
+    let answer = Arc::new(crate::sync::Mutex::new(None));
+    let (inside, told) = (Arc::clone(&client), Arc::clone(&answer));
+    let done = EventPromise::new(c"done");
+    let over = done.event();
+    client
+        .runner()
+        .schedule(Label::new(c"inside"), move || {
+            *told.lock() = Some(inside.shutdown(ShutdownOptions::default()));
+            drop(inside);
+            done.set_ready();
+        })
+        .unwrap();
+    over.wait().unwrap();
+    let error = answer.lock().take().unwrap().unwrap_err();
+    assert_eq!(error.code(), StatusCode::FailedPrecondition);
+    let space = client.devices()[0].default_memory_space();
+    assert!(RawBuffer::allocate(&space, 10).is_ok(), "nothing has happened");
+}
+
+#[test]
+fn the_last_handle_ends_the_client_as_its_options_say() {
+    for (options, code) in [(by_deadline(1), StatusCode::DeadlineExceeded), (CANCEL, StatusCode::Cancelled)] {
+        let options = ClientOptions { worker_count: 1, shutdown_at_end: Some(options), ..Default::default() };
+        let client = Client::new(&options, Arc::new(NullBackend::new())).unwrap();
+        let instance = Arc::downgrade(&client.instance);
+        let gate = EventPromise::new(c"gate");
+        let copied = copy_after(&client, &gate.event());
+        drop(client);
+        assert_eq!(copied.error().code(), code);
+        assert!(instance.upgrade().is_none(), "nothing lives, although the event never came");
+        drop(gate);
+    }
+}
+
+#[test]
+fn the_last_handle_on_its_own_runner_does_not_wait() {
+    let options =
+        ClientOptions { worker_count: 1, shutdown_at_end: Some(ShutdownOptions::default()), ..Default::default() };
+    let client = Client::new(&options, Arc::new(NullBackend::new())).unwrap();
+    let (gate, open) = (EventPromise::new(c"gate"), EventPromise::new(c"open"));
+    let copied = copy_after(&client, &gate.event());
+    let (runner, inside) = (client.runner().clone(), Arc::clone(&client));
+    let wait = open.event();
+    runner.schedule(Label::new(c"inside"), move || _ = wait.wait().map(|()| drop(inside))).unwrap();
+    drop(client);
+    open.set_ready();
+    assert_eq!(copied.wait().unwrap_err().code(), StatusCode::Cancelled);
+}
+
+#[test]
+fn without_options_work_goes_on_behind() {
+    let (client, gate) = (client(), EventPromise::new(c"gate"));
+    let copied = copy_after(&client, &gate.event());
+    drop(client);
+    gate.set_ready();
+    assert_eq!(copied.wait(), Ok(()));
+}
