@@ -134,7 +134,7 @@ impl InFlight {
     }
 
     fn enter(self: &Arc<Self>, after: &Event, waits_for: &Event, what: What, pending: Option<Pending>) -> Event {
-        let promise = EventPromise::new(c"gate");
+        let promise = EventPromise::in_place_of(after);
         let event = promise.event();
         let gate = Gate { promise, what, waits_for: waits_for.clone(), _pending: pending };
         let entered = {
@@ -382,6 +382,18 @@ mod tests {
         event.on_ready(move |_status| assert!(!seen.is_ready(), "it is over after its waiters"));
         assert_eq!(books.end(&why()).len(), 1);
         assert!(event.is_ready() && idle.is_ready());
+    }
+
+    #[test]
+    fn a_gate_is_known_as_what_it_waits_for() {
+        let books = InFlight::new();
+        let stream = crate::event::DefinitionStream { stream: 7, sequence_number: 3 };
+        let user = EventPromise::with_definition_stream(c"user", stream);
+        let gate = books.until_end(&user.event(), Label::new(c"ready")).unwrap();
+        assert_eq!((gate.label(), gate.definition_stream()), (Label::new(c"user"), Some(stream)));
+        assert_eq!(gate.location().to_string(), user.event().location().to_string());
+        user.set_ready();
+        assert_eq!(gate.wait(), Ok(()));
     }
 
     #[test]

@@ -122,7 +122,8 @@ impl Buffer {
         let options = AllocOptions { label: Label::new(c"channel"), ..Default::default() };
         let (memory, provides) = RawBuffer::channel_at(memory_space, shape.on_device_size_bytes(), &options, place);
         let promise = EventPromise::new_at(c"buffer", place);
-        let buffer = Self::new(shape.clone(), layout, memory_space.clone(), Some(memory), promise.event());
+        let ready = memory_space.until_end(&promise.event(), Label::new(c"definition of a buffer"))?;
+        let buffer = Self::new(shape.clone(), layout, memory_space.clone(), Some(memory), ready);
         Ok((
             buffer.clone(),
             BufferPromise { buffer: Arc::downgrade(&buffer.0), shape: shape.clone(), provides, promise },

@@ -318,6 +318,23 @@ impl EventPromise {
         Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place)) })
     }
 
+    /// A new pending event that is known as `other` is, by label, place and stream, and that reports take to be owed by it.
+    pub(crate) fn in_place_of(other: &Event) -> Self {
+        let (label, place) = (other.label().as_cstr().as_ptr(), other.location());
+        // SAFETY: as in new().
+        let promise = Self(unsafe {
+            Event::from_raw(match other.definition_stream() {
+                Some(definition) => raw::new_with_stream(label, place, definition),
+                None => raw::new(label, place),
+            })
+        });
+        if !other.is_ready() {
+            // SAFETY: pending, and nobody else has it yet.
+            unsafe { raw::set_debt(promise.0.as_raw(), other.as_raw(), abi::DEBT_EVENT) };
+        }
+        promise
+    }
+
     /// As [`new`](Self::new), for an event that a stream orders.
     #[must_use]
     #[track_caller]
