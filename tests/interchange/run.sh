@@ -16,7 +16,7 @@ skip() { echo "skipped: $*; Purlin's files were not checked against NumPy and sa
 if [[ "$(cat "$venv/packages" 2>/dev/null)" != "${packages[*]}" ]]; then
   command -v python3 >/dev/null || skip "there is no python3"
   python3 -m venv "$venv" || skip "python3 has no venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}" || skip "PyPI does not give ${packages[*]}"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 2 --timeout 30 "${packages[@]}" || skip "PyPI does not give ${packages[*]}"
   echo "${packages[*]}" >"$venv/packages"
 fi
 "$venv/bin/python" tests/interchange/check.py "$library"

@@ -13,6 +13,24 @@
 //! file that is refused costs no more than its header. `DataLoss`: it is not what the format says. `Unimplemented`: it is,
 //! but no [`Buffer`](purlin::Buffer) can hold it. Both name the file, the byte, and what stands there.
 //!
+//! ```
+//! # use std::sync::Arc;
+//! # use purlin::{Buffer, Client, ClientOptions, Status};
+//! # use purlin_interchange::{FileAccess, SafetensorsFile, WriteOptions, write_safetensors};
+//! # let client = Client::new(&ClientOptions::default(), Arc::new(purlin_host::HostBackend::new()))?;
+//! # let path = std::env::temp_dir().join(format!("purlin-doc-{}.safetensors", std::process::id()));
+//! let space = client.devices()[0].default_memory_space();
+//! let weights = Buffer::from_slice(&[1.0_f32, 2.0, 3.0, 4.0], &[2, 2], &space)?;
+//! write_safetensors(&path, &[("layer.weights", &weights)], &[("format", "pt")], WriteOptions::default())?;
+//!
+//! // SAFETY: nobody writes or truncates the file while it is mapped.
+//! let file = SafetensorsFile::open(&path, unsafe { FileAccess::mapped() })?;
+//! let (read, _aliasing) = file.read("layer.weights", &space)?;
+//! assert_eq!(read.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+//! # std::fs::remove_file(&path).unwrap();
+//! # Ok::<(), Status>(())
+//! ```
+//!
 //! Everything that touches a file blocks. Any thread may call anything; nothing here keeps a thread, or state beside files.
 
 #![deny(unsafe_code)]

@@ -276,6 +276,41 @@ fn errors_name_the_file_and_the_byte() {
 }
 
 #[test]
+fn a_pipe_that_nobody_writes_is_refused_at_once() {
+    let (host, folder) = (Host::new(), Folder::new());
+    let path = folder.file("pipe.npy");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    for options in [mapped(), NpyReadOptions::default()] {
+        assert_eq!(read_npy(&path, &host.space, &options).unwrap_err().code(), StatusCode::FailedPrecondition);
+    }
+    let buffer = Buffer::from_slice(&[1_u8], &[1], &host.space).unwrap();
+    assert_eq!(write_npy(&path, &buffer, WriteOptions::default()).unwrap_err().code(), StatusCode::FailedPrecondition);
+}
+
+#[test]
+fn who_reads_while_others_write_gets_one_file_or_the_other() {
+    let (host, folder) = (Host::new(), Folder::new());
+    let path = folder.file("a.npy");
+    let arrays = [1_u32, 2].map(|value| Buffer::from_slice(&[value; 5000], &[5000], &host.space).unwrap());
+    write_npy(&path, &arrays[0], WriteOptions::default()).unwrap();
+    std::thread::scope(|threads| {
+        for array in &arrays {
+            threads.spawn(|| (0..100).for_each(|_| write_npy(&path, array, WriteOptions::default()).unwrap()));
+        }
+        for options in [mapped(), NpyReadOptions::default()] {
+            let (path, space) = (&path, &host.space);
+            threads.spawn(move || {
+                for _ in 0..100 {
+                    let values = read_npy(path, space, &options).unwrap().0.to_vec::<u32>().unwrap();
+                    assert!(values == [1; 5000] || values == [2; 5000]);
+                }
+            });
+        }
+    });
+    assert_eq!(folder.names(), ["a.npy"]);
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_left_as_it_was() {
     let (host, folder) = (Host::new(), Folder::new());
     let path = folder.holding("old.npy", b"old");
