@@ -13,6 +13,7 @@ use crate::arena::{MemoryStats, Piece, Shortage};
 use crate::backend::{Memory, MemoryProperties};
 use crate::event::{Event, EventPromise};
 use crate::exec::guard::contained;
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{SourceLocation, Status, StatusCode, StatusOr};
 
@@ -216,7 +217,8 @@ impl MemorySpace {
     /// Looks for memory for `block`, with the client's hook's help if `oom` says so.
     fn fill(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize, oom: OomPolicy) -> Result<(), Shortage> {
         loop {
-            let shortage = match self.look_for(block, alignment_bytes) {
+            let asked = fault::point(Site::Allocate).map_err(Shortage::Backend);
+            let shortage = match asked.and_then(|()| self.look_for(block, alignment_bytes)) {
                 Ok(piece) => {
                     block.provide(Backing::Piece(piece));
                     return Ok(());
