@@ -32,10 +32,10 @@ const MADE_GOOD: &[(Site, &str)] = &[
     (Site::Map, "a smaller extent is asked for, or empty ones are given back first"),
     (Site::MapHost, "as arena.map"),
     (Site::Allocate, "an allocation that waits looks again, one with a hook asks it"),
+    (Site::TakeHost, "an allocation that waits looks again"),
     (Site::SpawnSpare, "the blocked worker runs queued tasks itself"),
     (Site::SpawnElastic, "the threads that are there do the work"),
     (Site::SpawnTimers, "idle memory is given back with the next free, or at the end"),
-    (Site::Submit, "a loop's caller runs it alone"),
 ];
 
 /// One walk at a time: fail points and the ledger are the process's.
