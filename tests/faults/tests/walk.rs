@@ -1,4 +1,4 @@
-//! The walk of all scenarios, its table in `build/faults.txt`, and proofs that it can fail.
+//! The walk of all scenarios, its table in `build/faults.txt`.
 
 #![cfg(purlin_faults)]
 
