@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use purlin::backend::PromisedCopy;
+use purlin::fault::{self, Site};
 use purlin::{Event, Status};
 
 use crate::SimOptions;
@@ -299,6 +300,9 @@ impl Queue {
         let ends = Ends::of(copy.promised.operation());
         match copy.stage {
             Stage::Running { .. } => {
+                if let Err(error) = fault::point(Site::RunSimulated) {
+                    return self.fail(number, error);
+                }
                 copy.busy = true;
                 Some(Step::End(number, ends))
             }

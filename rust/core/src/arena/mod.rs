@@ -106,7 +106,6 @@ impl<H> Arena<H> {
         alignment_bytes: usize,
         holder: &Arc<H>,
     ) -> Result<Piece, Shortage> {
-        fault::point(Site::Allocate).map_err(Shortage::Backend)?;
         let piece = self.piece(size_bytes, alignment_bytes.max(self.properties.alignment_bytes), holder)?;
         piece.memory().handed_out(piece.offset_bytes, piece.size_bytes);
         self.books.charge(size_bytes);

@@ -15,6 +15,7 @@ use crate::arena::{MemoryStats, Piece, Shortage};
 use crate::backend::{Block, CopyRunner, InFlight, Memory, MemoryProperties, What, Why, has_ended};
 use crate::event::{Event, EventPromise};
 use crate::exec::guard::contained;
+use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{SourceLocation, Status, StatusCode, StatusOr};
 
@@ -225,7 +226,8 @@ impl MemorySpace {
     /// Looks for memory for `block`, with the client's hook's help if `oom` says so.
     fn fill(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize, oom: OomPolicy) -> Result<(), Shortage> {
         loop {
-            let Err(shortage) = self.try_fill(block, alignment_bytes) else { return Ok(()) };
+            let asked = fault::point(Site::Allocate).map_err(Shortage::Backend);
+            let Err(shortage) = asked.and_then(|()| self.try_fill(block, alignment_bytes)) else { return Ok(()) };
             let hook = self.instance.out_of_memory().filter(|_| oom == OomPolicy::Retry);
             let asked = (block.size_bytes(), shortage.to_string());
             let mut helped = false;

@@ -111,6 +111,13 @@ impl Roles {
         self.note_surplus(&state);
     }
 
+    /// One who left is blocked again, without a spare as before.
+    fn resume(&self) {
+        let mut state = self.state.lock();
+        state.blocked += 1;
+        self.note_surplus(&state);
+    }
+
     /// The thread of `seat` could not be started; how many still work.
     fn not_started(&self, seat: usize) -> usize {
         let mut state = self.state.lock();
@@ -208,7 +215,10 @@ impl Shared {
         loop {
             let may_help = worker.helps.get() < MAX_HELPS && !blocked.is_timed() && !mutation("blocking-no-help");
             if let Some(task) = if may_help { self.take_any(worker) } else { None } {
+                // It works now, and if that task waits, it is this one thread that is blocked, not two.
+                self.roles.leave();
                 self.help(worker, task);
+                self.roles.resume();
                 nap = NAPS.0;
             } else if blocked.sleep_for(nap) {
                 return true;

@@ -318,6 +318,26 @@ fn without_spares_a_waiting_worker_runs_other_tasks() {
     done.wait().unwrap();
 }
 
+/// Each task that waits runs the next one on top of itself, and that waits too: once, the one thread was counted as blocked
+/// for each of them, so the pool took itself for manned and slept for ever.
+#[test]
+fn without_spares_tasks_that_wait_nest_and_their_thread_is_blocked_once() {
+    let pool = pool_of_at_most(1, 1).unwrap();
+    let promise = EventPromise::new(c"opened by the last");
+    let waits: Vec<Event> = (0..5)
+        .map(|_| {
+            let (opened, done) = (promise.event(), EventPromise::new(c"waited"));
+            let event = done.event();
+            pool.schedule(c"waits", move || _ = done.set(opened.wait().err().unwrap_or_default())).unwrap();
+            event
+        })
+        .collect();
+    pool.schedule(c"opens", move || _ = promise.set_ready()).unwrap();
+    waits.iter().for_each(|event| assert_eq!(event.wait(), Ok(())));
+    pool.schedule(c"after", || ()).unwrap();
+    pool.shutdown().unwrap();
+}
+
 #[test]
 fn urgent_tasks_go_first_and_others_last() {
     let (pool, order) = (pool(1), Arc::new(Mutex::new(Vec::new())));

@@ -17,7 +17,7 @@ pub use disabled::{callback, point, spawn};
 #[cfg(purlin_faults)]
 mod walk;
 #[cfg(purlin_faults)]
-pub use walk::{Plan, Seen, arm, callback, disarm, point, spawn};
+pub use walk::{Plan, Seen, arm, callback, disarm, point, seen, spawn};
 
 /// What kind of thing fails there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ macro_rules! sites {
 
 sites! {
     /// A block of a memory space, warm or not.
-    Allocate: Allocation "arena.allocate",
+    Allocate: Allocation "memory.allocate",
     /// An extent from a backend.
     Map: Allocation "arena.map",
     /// Host memory from the kernel.

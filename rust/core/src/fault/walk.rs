@@ -47,6 +47,14 @@ pub fn disarm() -> Seen {
     state.map_or_else(Seen::default, |State { reached, failed, .. }| Seen { reached, failed })
 }
 
+/// What came of the armed plan up to now.
+pub fn seen() -> Seen {
+    let state = STATE.lock();
+    state
+        .as_ref()
+        .map_or_else(Seen::default, |State { reached, failed, .. }| Seen { reached: reached.clone(), failed: *failed })
+}
+
 /// Counts the reach; which one it was, if it is to fail.
 fn reach(site: Site) -> Option<usize> {
     let mut state = STATE.lock();

@@ -20,7 +20,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::event::{Event, guarded};
+use crate::event::{Event, guarded, refusal};
 use crate::exec::{Executor, Task};
 use crate::future::{Future, Promise};
 use crate::label::Label;
@@ -182,7 +182,8 @@ impl<T: Send + Sync + 'static> Drop for Turn<T> {
     fn drop(&mut self) {
         if let Some(spawned) = mem::take(&mut self.0) {
             let label = spawned.label;
-            spawned.give_up(Status::cancelled(format!("the task '{label}' was refused or dropped by its executor")));
+            let dropped = || Status::cancelled(format!("the task '{label}' was refused or dropped by its executor"));
+            spawned.give_up(refusal::reason().unwrap_or_else(dropped));
         }
     }
 }
