@@ -152,7 +152,7 @@ impl Buffer {
     }
 
     /// The memory becomes the caller's, and the buffer is gone for all its references; the event says when nobody uses the
-    /// memory any more. `None` if it is gone already, never had memory, or is being donated. Never blocks.
+    /// memory any more, usage holds and what they have started included. `None` if it is gone already, never had memory, or is being donated. Never blocks.
     #[track_caller]
     pub fn release(&self) -> Option<(RawBuffer, Event)> {
         self.release_at(SourceLocation::caller())
