@@ -59,7 +59,7 @@ fn run(options: &Options) -> Result<String, String> {
     };
     let language = if options.cpp.is_some() { "C++" } else { "Rust" };
     let (report, unclear) = if options.threads == 2 {
-        PairFuzz { subject, backend, seed, operations }.run()?
+        PairFuzz { subject, backend, seed, operations, wrong: None }.run()?
     } else {
         let run = Fuzz { subject, backend, seed, operations, grow }.run();
         let report = run.map_err(|difference| match Corpus::here().keep("differed-", &difference.bytes) {

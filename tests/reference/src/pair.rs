@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::fuzz::Report;
 use crate::linear::Search;
-use crate::model::World;
+use crate::model::{World, Wrong};
 use crate::op::{Arg, OP_BYTES, Op, Verb, slots};
 use crate::random::Random;
 use crate::subject::{Backend, Subject};
@@ -25,6 +25,8 @@ pub struct PairFuzz<'a> {
     pub seed: u64,
     /// At least so many operations.
     pub operations: u64,
+    /// A rule turned around, to see that it is noticed.
+    pub wrong: Option<Wrong>,
 }
 
 struct Play {
@@ -53,7 +55,7 @@ impl PairFuzz<'_> {
 
     /// False if there were too many interleavings.
     fn play(&mut self, backend: Backend, play: &Play, report: &mut Report) -> Result<bool, String> {
-        let mut world = World::new(None);
+        let mut world = World::new(self.wrong);
         let mut script = Vec::new();
         for &op in &play.beginning {
             if let Some(answer) = world.step(op) {
