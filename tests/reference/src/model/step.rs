@@ -392,11 +392,12 @@ impl World {
         Done(if aliased { "aliased" } else { "copied" }.into())
     }
 
-    /// The event of a copy after `first` and `then`, between `memories`, the destination first.
+    /// The event of a copy after `first` and `then`, between `memories`, the destination first; memory of no bytes need not be there.
     fn copied(&mut self, first: Moment, memories: &[usize], then: &[Moment]) -> Moment {
         let mut after = vec![first];
         after.extend(then);
-        after.extend(memories.iter().map(|&memory| self.memories[memory].allocated));
+        let needed = memories.iter().filter(|&&memory| self.memories[memory].size > 0);
+        after.extend(needed.map(|&memory| self.memories[memory].allocated));
         self.events.all(after)
     }
 
@@ -488,6 +489,7 @@ impl World {
                 let (offset, size) = (usize::from(c), usize::from(d));
                 let fits = offset + size <= SHAPES[shape].size_bytes();
                 let copied = match fits {
+                    true if size == 0 => ready,
                     true => self.copied(ready, &[memory], &[]),
                     false if self.is(Wrong::RangeIsNotChecked) => self.events.ended(Ok(())),
                     false => self.events.ended(Err("11:range".into())),
