@@ -1,7 +1,7 @@
 # Delegates to cargo, cmake, ctest and scripts/. Nothing outside this folder changes without a line that says so first.
 PREFIX ?= $(CURDIR)/build/prefix
 
-.PHONY: help demo build test test-all verify bench loom format install clean
+.PHONY: help demo build test test-all verify soak bench loom format install clean
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 
@@ -17,8 +17,11 @@ test: ## every test that needs no extra tools (minutes)
 test-all: ## make test, and clang, sanitizers, linters, documentation, Bazel
 	@scripts/test --all
 
-verify: ## the whole proof of what is concurrent: models, planted defects, sanitizers (half an hour)
+verify: ## the whole proof of what is concurrent: models, planted defects, the reference model, sanitizers (half an hour)
 	@scripts/verify
+
+soak: ## work of every kind for SOAK_MINUTES (30); memory may not grow; build/soak.png
+	@scripts/soak
 
 bench: ## what operations cost, beside their peers (brings peers on first use; a minute after that)
 	@scripts/bench $(BENCH)

@@ -229,7 +229,7 @@ class Buffer final {
   /// The memory becomes the caller's, and the buffer is gone for all its references. Never blocks. None, and as Delete,
   /// if it never had memory or is being donated; none if it is gone already.
   std::optional<ReleasedBuffer> Release(SourceLocation location = SourceLocation::Current()) const;
-  /// PJRT's form of Release. With `wait_for_operations_to_complete`, blocks until nobody uses the memory any more; if
+  /// PJRT's form of Release. With `wait_for_operations_to_complete`, blocks until nobody uses or holds the memory; if
   /// the buffer has failed, its error with "Error Execute: " before the message, and the memory is freed. Without it,
   /// never blocks, and those who use the memory may still do so.
   PURLIN_API StatusOr<std::optional<RawBuffer>> ReleaseDeviceMemoryOwnership(
@@ -273,8 +273,8 @@ struct FromHostResult {
 struct ReleasedBuffer {
   /// The memory. Write it only after free_event.
   RawBuffer memory;
-  /// Happens when nobody uses the memory any more: the buffer's own producer and all who have used it are done, whether
-  /// they succeeded or failed. Never fails.
+  /// Happens when nobody uses the memory any more: the buffer's own producer, all who have used it, and usage holds that
+  /// existed, with what they have started, are done, whether they succeeded or failed. Never fails.
   Event free_event;
 };
 

@@ -42,8 +42,8 @@ class [[nodiscard]] BufferPromise final {
 
   /// Donates `source`, whose memory the buffer gets; it becomes ready, or fails, as `source` does. Blocks only for
   /// usage holds of `source`. `location` is what later errors of `source` name. Errors leave the promise open and
-  /// `source` as it was. kInvalidArgument: another shape, layout or memory space; or as Buffer::Donate.
-  /// kFailedPrecondition: spent.
+  /// `source` as it was. kInvalidArgument: another shape, layout or memory space;
+  /// the memory that this promise is to provide; or as Buffer::Donate. kFailedPrecondition: spent.
   PURLIN_API Status Fulfil(const Buffer& source, SourceLocation location = SourceLocation::Current());
   /// The buffer has failed with `error`, and so do copies that wait for it. OK counts as kInternal. Never blocks.
   /// kFailedPrecondition: spent.

@@ -10,7 +10,7 @@
 //! of the host, where types narrower than a byte have a byte each.
 //!
 //! A dynamic dimension is known when the program runs; the shape has the most that it can be, and memory is for that.
-//! Up to rank 4, making and cloning a shape allocates nothing.
+//! Up to rank 4, making and cloning a shape without dynamic dimensions allocates nothing.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub struct Shape {
     dtype: DType,
     dims: SmallVec<[i64; 4]>,
     /// One for each dimension; none at all if none of them is dynamic.
-    dynamic: SmallVec<[bool; 16]>,
+    dynamic: Box<[bool]>,
     element_count: usize,
 }
 
@@ -63,7 +63,7 @@ impl Shape {
     /// The shape of a token: no elements, no bytes.
     #[must_use]
     pub fn token() -> Self {
-        Self { dtype: DType::Token, dims: SmallVec::new(), dynamic: SmallVec::new(), element_count: 0 }
+        Self { dtype: DType::Token, dims: SmallVec::new(), dynamic: Box::default(), element_count: 0 }
     }
 
     /// `dynamic` is as long as `dims`, or empty.
@@ -86,7 +86,7 @@ impl Shape {
                 usize::MAX
             )));
         };
-        Ok(Self { dtype, dims: SmallVec::from_slice(dims), dynamic: SmallVec::from_slice(dynamic), element_count })
+        Ok(Self { dtype, dims: SmallVec::from_slice(dims), dynamic: dynamic.into(), element_count })
     }
 
     /// Element type.
@@ -149,7 +149,7 @@ impl Shape {
 impl Clone for Shape {
     fn clone(&self) -> Self {
         let Self { dtype, element_count, .. } = *self;
-        let (dims, dynamic) = (SmallVec::from_slice(&self.dims), SmallVec::from_slice(&self.dynamic));
+        let (dims, dynamic) = (SmallVec::from_slice(&self.dims), self.dynamic.clone());
         Self { dtype, dims, dynamic, element_count }
     }
 }

@@ -1,12 +1,10 @@
 //! Buffers that do not come from the host: of memory that is there, that will be, or that never will.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::Buffer;
 use super::donate::checked_layout;
 use super::holds::both;
-use super::state::Patience;
 use crate::device::{AllocOptions, MemorySpace};
 use crate::event::{Event, EventPromise};
 use crate::label::Label;
@@ -123,20 +121,21 @@ impl Buffer {
         let (memory, provides) = RawBuffer::channel_at(memory_space, shape.on_device_size_bytes(), &options, place);
         let promise = EventPromise::new_at(c"buffer", place);
         let ready = memory_space.until_end(&promise.event(), Label::new(c"definition of a buffer"))?;
-        let buffer = Self::new(shape.clone(), layout, memory_space.clone(), Some(memory), ready);
-        Ok((
-            buffer.clone(),
-            BufferPromise { buffer: Arc::downgrade(&buffer.0), shape: shape.clone(), provides, promise },
-        ))
+        // Whoever gets the memory next, even before it is there, waits for the uses that the source will have had.
+        let freed = EventPromise::new_at(c"uses of what a channel is fulfilled with", place);
+        let free = memory_space.until_end(&freed.event(), Label::new(c"definition of a buffer"))?;
+        let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, std::iter::once(free).collect());
+        Ok((buffer, BufferPromise { shape: shape.clone(), layout, provides, freed, promise }))
     }
 }
 
 /// The right and the duty to provide a buffer from [`Buffer::channel`]. Dropping it fails the buffer.
 #[must_use = "dropping it fails the buffer"]
 pub struct BufferPromise {
-    buffer: std::sync::Weak<super::Array>,
     shape: Shape,
+    layout: Option<Box<Layout>>,
     provides: RawBufferPromise,
+    freed: EventPromise,
     promise: EventPromise,
 }
 
@@ -144,7 +143,8 @@ impl BufferPromise {
     /// Donates `source`, whose memory the buffer gets; it becomes ready, or fails, as `source` does.
     ///
     /// # Errors
-    /// With the promise back, and `source` as it was: `InvalidArgument`, another shape, layout or memory space; otherwise as
+    /// With the promise back, and `source` as it was: `InvalidArgument`, another shape, layout or memory space, or the buffer that is to be
+    /// provided; otherwise as
     /// [`Buffer::donate`].
     #[track_caller]
     pub fn fulfil(self, source: &Buffer) -> Result<(), (Status, Self)> {
@@ -156,9 +156,7 @@ impl BufferPromise {
     /// # Errors
     /// As there.
     pub fn fulfil_at(self, source: &Buffer, place: SourceLocation) -> Result<(), (Status, Self)> {
-        let wanted = self.buffer.upgrade().map(|array| array.layout.clone());
-        let fits = *source.shape() == self.shape && wanted.is_none_or(|layout| layout == source.0.layout);
-        if !fits {
+        if *source.shape() != self.shape || source.0.layout != self.layout {
             let status =
                 Status::invalid_argument(format!("{source:?} in layout {} cannot be {}", source.layout(), self.shape));
             return Err((status, self));
@@ -168,17 +166,12 @@ impl BufferPromise {
             Err(status) => return Err((status, self)),
         };
         let ready = donation.ready_event();
-        let Self { buffer, shape, provides, promise } = self;
+        let Self { shape, layout, provides, freed, promise } = self;
         if let Err((status, provides)) = provides.fulfil(donation.memory()) {
-            return Err((status, Self { buffer, shape, provides, promise }));
+            return Err((status, Self { shape, layout, provides, freed, promise }));
         }
-        let free = donation.free_event();
-        let memory = donation.confirm();
-        // Who gets the memory next waits for the uses of the source, too.
-        if let Some(array) = buffer.upgrade().filter(|array| array.state.hold(Patience::Fail).is_ok()) {
-            array.state.let_go(free);
-        }
-        drop(memory);
+        freed.forward(&donation.free_event());
+        drop(donation.confirm());
         ready.on_ready(move |status| _ = promise.set(status.clone()));
         Ok(())
     }
@@ -188,6 +181,7 @@ impl BufferPromise {
         let fallback = || Status::internal(format!("{} was to fail, with OK", self.shape));
         let status = if status.ok() { fallback() } else { status };
         self.provides.fail(status.clone());
+        self.freed.set_ready();
         self.promise.set(status);
     }
 }

@@ -75,7 +75,8 @@ impl Buffer {
     ) -> StatusOr<Self> {
         if !self.0.has_memory && !self.is_deleted() {
             self.delete_at(place);
-            return Ok(Self::new(shape, layout, self.0.memory_space.clone(), None, ready));
+            // It has failed already, whatever else would have to happen.
+            return Ok(Self::new(shape, layout, self.0.memory_space.clone(), None, self.0.ready.clone()));
         }
         let Taken { memory, uses } = self.donate_at(by, place)?.into_taken();
         Ok(Self::with_uses(shape, layout, memory, ready, uses))

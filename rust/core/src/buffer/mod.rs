@@ -153,8 +153,8 @@ impl Buffer {
     }
 
     /// The memory becomes the caller's, and the buffer is gone for all its references; the event says when nobody uses the
-    /// memory any more. `None` if it is gone already or never had memory; and if it is being donated, when it
-    /// ends as by [`delete`](Self::delete). Never blocks.
+    /// memory any more, usage holds and what they have started included. `None` if it is gone already or never had memory; and if
+    /// it is being donated, when it ends as by [`delete`](Self::delete). Never blocks.
     #[track_caller]
     pub fn release(&self) -> Option<(RawBuffer, Event)> {
         self.release_at(SourceLocation::caller())

@@ -19,7 +19,7 @@ use std::mem;
 
 use smallvec::SmallVec;
 
-use crate::event::{Event, EventPromise};
+use crate::event::{Event, EventPromise, after_all};
 use crate::label::Label;
 use crate::slab::{now_ms, touch};
 use crate::status::{SourceLocation, Status, StatusOr};
@@ -50,7 +50,13 @@ enum Phase {
         by: Box<Ending>,
         deleted: Option<Box<Ending>>,
     },
-    Gone(Box<Ending>),
+    Gone(Box<Ending>, Option<Box<Late>>),
+}
+
+/// The usage holds that were there when it was released: what the new owner waits for, and the uses that they have left so far.
+struct Late {
+    over: EventPromise,
+    uses: Uses,
 }
 
 /// How, by whom, where and when a buffer ended.
@@ -62,6 +68,8 @@ pub(super) struct Ending {
     at_ms: u32,
 }
 
+const RELEASED: &str = "released";
+
 impl Ending {
     pub(super) fn deleted(place: SourceLocation) -> Self {
         Self::new("deleted", Label::default(), place)
@@ -72,7 +80,7 @@ impl Ending {
     }
 
     pub(super) fn released(place: SourceLocation) -> Self {
-        Self::new("released", Label::default(), place)
+        Self::new(RELEASED, Label::default(), place)
     }
 
     fn new(how: &'static str, by: Label, place: SourceLocation) -> Self {
@@ -141,7 +149,7 @@ impl<M: Clone> BufferState<M> {
                         state.usage_holds += 1;
                         return Ok(state.memory.clone());
                     }
-                    Phase::Gone(ending) | Phase::Donating { deleted: Some(ending), .. } => {
+                    Phase::Gone(ending, _) | Phase::Donating { deleted: Some(ending), .. } => {
                         let ending = **ending;
                         drop(state);
                         return Err(gone(&ending));
@@ -174,11 +182,13 @@ impl<M: Clone> BufferState<M> {
                 (state.uses, over) = (pending, terminal);
             }
             state.uses.push(used_until);
+        } else if let Phase::Gone(_, Some(late)) = &mut state.phase {
+            late.uses.push(used_until);
         }
-        let changed = if state.usage_holds == 0 { state.changed.take() } else { None };
+        let last = state.last_usage_hold();
         drop(state);
         drop(over);
-        tell(changed);
+        last.tell();
     }
 
     /// One more external reference, and the memory.
@@ -190,9 +200,9 @@ impl<M: Clone> BufferState<M> {
         let mut state = self.0.lock();
         state.usage_holds -= 1;
         state.external_references += 1;
-        let changed = if state.usage_holds == 0 { state.changed.take() } else { None };
+        let last = state.last_usage_hold();
         drop(state);
-        tell(changed);
+        last.tell();
         Ok(memory)
     }
 
@@ -215,7 +225,7 @@ impl<M: Clone> BufferState<M> {
             let in_the_way = {
                 let mut state = self.0.lock();
                 match &state.phase {
-                    Phase::Gone(ending) | Phase::Donating { deleted: Some(ending), .. } => {
+                    Phase::Gone(ending, _) | Phase::Donating { deleted: Some(ending), .. } => {
                         let ending = **ending;
                         drop(state);
                         return Err(Status::invalid_argument(format!(
@@ -263,7 +273,7 @@ impl<M: Clone> BufferState<M> {
         let deleted = deleted.filter(|_| !mutation("holds-forget-delete"));
         let confirmed_by = (confirmed && !mutation("holds-donate-twice")).then_some(by);
         if let Some(ending) = confirmed_by.or(deleted) {
-            state.phase = Phase::Gone(ending);
+            state.phase = Phase::Gone(ending, None);
             taken = state.take();
         }
         let changed = state.changed.take();
@@ -273,15 +283,24 @@ impl<M: Clone> BufferState<M> {
         taken.filter(|_| !confirmed)
     }
 
-    /// The end: the memory, if this was it. Under a donation hold it comes when that goes.
+    /// The end: the memory, if this was it. Under a donation hold it comes when that goes. If it is given away although there are
+    /// usage holds, their uses count as uses, too.
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
         // On the heap, because most buffers never need it: they simply go.
         let ending = Box::new(ending);
         let mut state = self.0.lock();
         match &mut state.phase {
             Phase::Live => {
-                state.phase = Phase::Gone(ending);
-                let taken = if mutation("holds-keep-deleted") { None } else { state.take() };
+                let is_given_away = ending.how == RELEASED;
+                state.phase = Phase::Gone(ending, None);
+                let mut taken = if mutation("holds-keep-deleted") { None } else { state.take() };
+                if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
+                    let over = EventPromise::new(c"usage holds of a released buffer");
+                    taken.uses.push(over.event());
+                    if let Phase::Gone(_, late) = &mut state.phase {
+                        *late = Some(Box::new(Late { over, uses: Uses::new() }));
+                    }
+                }
                 let changed = state.changed.take();
                 drop(state);
                 tell(changed);
@@ -291,13 +310,13 @@ impl<M: Clone> BufferState<M> {
                 deleted.get_or_insert(ending);
                 None
             }
-            Phase::Gone(_) => None,
+            Phase::Gone(..) => None,
         }
     }
 
     /// True once nobody can use it any more.
     pub(super) fn is_gone(&self) -> bool {
-        matches!(self.0.lock().phase, Phase::Gone(_) | Phase::Donating { deleted: Some(_), .. })
+        matches!(self.0.lock().phase, Phase::Gone(..) | Phase::Donating { deleted: Some(_), .. })
     }
 
     /// Usage holds and external references.
@@ -313,9 +332,35 @@ impl<M> State<M> {
         self.memory.take().map(|memory| Taken { memory, uses })
     }
 
+    /// A usage hold has gone: whom to tell, outside the lock, if it was the last.
+    fn last_usage_hold(&mut self) -> Last {
+        let is_last = self.usage_holds == 0;
+        let late = match &mut self.phase {
+            Phase::Gone(_, late) if is_last => late.take(),
+            _ => None,
+        };
+        Last { changed: if is_last { self.changed.take() } else { None }, late }
+    }
+
     /// Happens when a hold has gone.
     fn event(&mut self) -> Event {
         self.changed.get_or_insert_with(|| EventPromise::new(c"holds of a buffer")).event()
+    }
+}
+
+/// Who waits for the last usage hold.
+struct Last {
+    changed: Option<EventPromise>,
+    late: Option<Box<Late>>,
+}
+
+impl Last {
+    fn tell(self) {
+        tell(self.changed);
+        if let Some(late) = self.late {
+            let Late { over, uses } = *late;
+            over.forward(&after_all(&uses));
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! States: *there* from the beginning; or *pending*, and then, once, there or failed, as its event tells. Whoever makes a
 //! pending block there or failed holds a promise (`waiting.rs`, `RawBufferPromise`), which fails it if it is dropped. Where
-//! the bytes are is written before the event happens, and read after it.
+//! the bytes are is written before the event happens, and read after it. A block may stand for another one that is pending
+//! itself; no chain of these comes back to where it began.
 
 use std::fmt;
 use std::sync::Arc;
@@ -138,6 +139,18 @@ impl MemoryBlock {
             Backing::Alias(target, offset_bytes) => {
                 let (extent, base) = target.place_if_there()?;
                 Some((extent, base + offset_bytes))
+            }
+        }
+    }
+
+    /// Whether its bytes are those of `other`, or will be.
+    pub(crate) fn leads_to(&self, other: &Self) -> bool {
+        let mut block = self;
+        loop {
+            match block.backing.get() {
+                _ if std::ptr::eq(block, other) => return true,
+                Some(Backing::Alias(target, _)) => block = target,
+                _ => return false,
             }
         }
     }

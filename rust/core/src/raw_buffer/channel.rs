@@ -45,7 +45,8 @@ impl RawBufferPromise {
     /// The buffer gets the memory of `memory`, which it shares and keeps from now on; that may itself be there later.
     ///
     /// # Errors
-    /// `InvalidArgument`, with the promise back: `memory` has another size, or lies in another memory space.
+    /// `InvalidArgument`, with the promise back: `memory` has another size, lies in another memory space, or is what this promise is to
+    /// provide.
     pub fn fulfil(self, memory: &RawBuffer) -> Result<(), (Status, Self)> {
         let wanted = (self.block.size_bytes(), self.block.memory_space());
         if (memory.size_bytes(), memory.space()) != wanted {
@@ -56,21 +57,25 @@ impl RawBufferPromise {
             return Err((status, self));
         }
         let (target, offset_bytes) = (Arc::clone(&memory.block), memory.range.offset_bytes());
+        if target.leads_to(&self.block) {
+            // It would wait for itself. (Two threads that make a circle of two channels at once are not noticed.)
+            let status = Status::invalid_argument(format!("{memory:?} cannot become its own memory"));
+            return Err((status, self));
+        }
         let Self { block, promise } = self;
         let allocated = target.allocated().clone();
-        if allocated.is_ready() {
-            let error = allocated.error();
-            if error.ok() {
-                block.provide(Backing::Alias(target, offset_bytes));
-            }
+        let (is_known, error) = (allocated.is_ready(), allocated.error());
+        if error.ok() {
+            block.provide(Backing::Alias(target, offset_bytes));
+        }
+        if is_known {
             promise.set(error);
             return Ok(());
         }
+        // The block stays until then, so that its promise is not kept for nobody.
         allocated.on_ready(move |status| {
-            if status.ok() {
-                block.provide(Backing::Alias(target, offset_bytes));
-            }
             promise.set(status.clone());
+            drop(block);
         });
         Ok(())
     }

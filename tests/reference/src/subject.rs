@@ -1,0 +1,73 @@
+//! What is compared with the model.
+
+use std::time::Duration;
+
+use crate::op::Op;
+
+/// Where the library runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// Memory of the host, copies by two workers.
+    Host,
+    /// Simulated streams in the order that a seed decides, which fail a copy that lacks a wait.
+    Sim(u64),
+}
+
+/// `sim 7`
+impl std::fmt::Display for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Host => f.write_str("host 0"),
+            Self::Sim(seed) => write!(f, "sim {seed}"),
+        }
+    }
+}
+
+/// The library, driven by operations. Every answer is text in the model's form; an answer of another form is a difference.
+pub trait Subject {
+    /// Forgets everything and begins anew.
+    fn begin(&mut self, backend: Backend);
+
+    /// Any operation but `look` and `end`.
+    fn apply(&mut self, op: Op) -> String;
+
+    /// Waits until what can be seen is one of `wanted`, which it answers; at the `end`, all slots are emptied before. Waits for
+    /// `patience` at most, which decides nothing but how long a failure takes, and how slow a machine may be.
+    ///
+    /// # Errors
+    /// What was seen instead.
+    fn settle(&mut self, end: bool, wanted: &[String], patience: Duration) -> Result<usize, String>;
+
+    /// Both lists side by side, and their answers. Who holds something for use or donation answers "held" to whatever could wait.
+    fn side_by_side(&mut self, ops: [&[Op]; 2]) -> [Vec<String>; 2];
+
+    /// A sequence with the model's answers: the first difference, by index, and what was answered instead.
+    fn script(&mut self, script: &[(Op, String)], patience: Duration) -> Option<(usize, String)> {
+        use crate::op::Verb;
+        for (index, (op, wanted)) in script.iter().enumerate() {
+            match op.verb {
+                Verb::Look | Verb::End => {
+                    if let Err(seen) = self.settle(op.verb == Verb::End, std::slice::from_ref(wanted), patience) {
+                        return Some((index, seen));
+                    }
+                }
+                _ => {
+                    let answer = self.apply(*op);
+                    if answer != *wanted {
+                        return Some((index, answer));
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Whether an operation may wait for somebody's hold to go.
+pub(crate) fn may_wait(op: Op) -> bool {
+    use crate::op::Verb::{Bitcast, CopyInto, CopyTo, Donate, DonateAfter, External, Fulfil, Read, ReadRaw, TakeUsage};
+    matches!(
+        op.verb,
+        TakeUsage | External | Donate | DonateAfter | Bitcast | CopyTo | CopyInto | Read | ReadRaw | Fulfil
+    )
+}
