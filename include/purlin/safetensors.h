@@ -43,6 +43,7 @@ struct SafetensorsEntry {
   Span<const std::int64_t> dims;
   /// Its bytes are [offset_bytes, offset_bytes + size_bytes) of the file.
   std::size_t offset_bytes = 0;
+  /// See offset_bytes.
   std::size_t size_bytes = 0;
 };
 
@@ -56,8 +57,11 @@ class SafetensorsFile final {
   [[nodiscard]] PURLIN_API static StatusOr<SafetensorsFile> Open(std::string_view path,
                                                                  FileAccess access = FileAccess::kRead);
 
+  /// Another reference to the same file.
   PURLIN_API SafetensorsFile(const SafetensorsFile& other);
+  /// `other` may only be assigned to or destroyed.
   SafetensorsFile(SafetensorsFile&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// Lets go of what was here.
   SafetensorsFile& operator=(SafetensorsFile other) noexcept {
     std::swap(rep_, other.rep_);
     return *this;
