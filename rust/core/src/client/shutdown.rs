@@ -21,8 +21,8 @@ use crate::event::Event;
 use crate::exec::{ShutdownMode, ShutdownOptions};
 use crate::status::{Status, StatusCode};
 
-/// How long operations may take to notice that what they wait for has failed.
-const GRACE: Duration = Duration::from_millis(50);
+/// How long operations may take to notice that what they wait for has failed. They do at once, where there is a thread for them.
+const GRACE: Duration = Duration::from_secs(1);
 /// How many operations a message names.
 const NAMED: usize = 4;
 
@@ -35,7 +35,7 @@ pub(super) fn shut_down(instance: &Arc<Instance>, name: &str, options: ShutdownO
     let (pool, in_flight) = (instance.runner().pool(), instance.runner().in_flight());
     pool.check_shutdown()?;
     let until = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
-    let left = || until.map(|until| until.saturating_duration_since(Instant::now()).max(GRACE));
+    let left = |at_least: Duration| until.map(|until| until.saturating_duration_since(Instant::now()).max(at_least));
     in_flight.close();
     let late =
         |deadline| Why(Status::deadline_exceeded(format!("{name} did not end within {deadline:?} of its shutdown")));
@@ -53,8 +53,9 @@ pub(super) fn shut_down(instance: &Arc<Instance>, name: &str, options: ShutdownO
     }
     // From here on nothing waits in vain, whatever comes.
     instance.end(&Why(Status::cancelled(format!("{name} was shut down"))));
-    let stopped = pool.shutdown_with(ShutdownOptions { mode, deadline: left() });
-    let is_over = is_over(&in_flight.idle(), left());
+    let grace = if is_late { GRACE } else { Duration::ZERO };
+    let stopped = pool.shutdown_with(ShutdownOptions { mode, deadline: left(grace) });
+    let is_over = is_over(&in_flight.idle(), left(GRACE));
     match deadline {
         Some(deadline) if is_late || !is_over => {
             Err(report(&late(deadline).0, &failed, in_flight.count(), stopped.err()))
