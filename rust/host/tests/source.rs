@@ -104,3 +104,36 @@ fn the_last_copy_in_flight_gives_the_blocks_back() {
     assert_eq!(copied.wait(), Ok(()));
     assert_eq!(source.lent(), []);
 }
+
+/// Panics when it is asked, and when something comes back.
+struct Broken;
+
+// SAFETY: it never lends anything but the system's memory.
+unsafe impl ByteSource for Broken {
+    fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
+        if layout.size() > 64 { panic!("expected by a test: nothing for you") } else { SystemSource.take(layout) }
+    }
+
+    unsafe fn give_back(&self, address: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's promises.
+        unsafe { SystemSource.give_back(address, layout) };
+        panic!("expected by a test: I have enough");
+    }
+}
+
+#[test]
+fn an_allocator_that_panics_is_an_error_and_changes_no_books() {
+    let options = ClientOptions { worker_count: 1, memory_limit_bytes: 4096, ..Default::default() };
+    let client = Client::new(&options, Arc::new(HostBackend::with_source(Arc::new(Broken)))).unwrap();
+    let space = client.devices()[0].default_memory_space();
+    // More often than the limit would allow if each left its bytes counted.
+    for _ in 0..5 {
+        let error = RawBuffer::allocate(&space, 1000).unwrap_err();
+        assert_eq!(error.code(), StatusCode::Internal);
+        let told = "the host's allocator panicked when asked for 1024 bytes: expected by a test: nothing for you";
+        assert!(error.message().contains(told), "{error}");
+        assert_eq!((space.stats().bytes_in_use, space.stats().pool_bytes), (0, 0));
+    }
+    drop(RawBuffer::allocate(&space, 10).unwrap());
+    assert_eq!((space.stats().bytes_in_use, space.stats().pool_bytes), (0, 0));
+}

@@ -52,6 +52,13 @@ impl Ledger {
         }
     }
 
+    /// What lives now, if this process runs one test only: otherwise what lives may be another's.
+    #[must_use]
+    pub fn of_one_test() -> Option<Self> {
+        let alone = std::env::var("NEXTEST_EXECUTION_MODE").is_ok_and(|mode| mode == "process-per-test");
+        alone.then(Self::now)
+    }
+
     /// What is here and was not in `before`, in words; empty if nothing.
     #[must_use]
     pub fn beyond(&self, before: &Self) -> String {

@@ -1,7 +1,8 @@
 //! What every backend of Purlin must do: suites of cases, run on each backend by [`suite!`].
 //!
 //! A case sees a backend only through the crate `purlin`, on a client with three devices and two workers, and ends with
-//! a look into the books: no memory may be in use. Pending states are made with promises that the case itself holds; no
+//! a look into the books: no memory may be in use; and, where each test has a process of its own (nextest), nothing else may
+//! be left either ([`ledger`]). Pending states are made with promises that the case itself holds; no
 //! case sleeps.
 //!
 //! A backend that cannot pass a case lists it with the reason. Such a case is run all the same: when it passes, the test
@@ -395,9 +396,13 @@ pub fn is_case(name: &str) -> bool {
 pub fn run(name: &str, make: fn() -> Arc<dyn Backend>, gaps: &[(&str, &str)]) {
     let (_, case) = CASES.iter().find(|(known, _)| *known == name).expect("for_each_case! lists every case");
     judge(name, gaps, || {
+        let before = ledger::Ledger::of_one_test();
         let fixture = Fixture::new(make);
         case(&fixture);
         fixture.finish();
+        if let Some(left) = before.and_then(|before| before.settles().err()) {
+            panic!("the case left something behind:\n{left}");
+        }
     });
 }
 

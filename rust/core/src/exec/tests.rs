@@ -318,6 +318,20 @@ fn without_spares_a_waiting_worker_runs_other_tasks() {
     done.wait().unwrap();
 }
 
+#[test]
+fn what_a_refused_task_owed_says_why() {
+    let pool = pool(1);
+    pool.shutdown().unwrap();
+    let promise = EventPromise::new(c"result");
+    let event = promise.event();
+    pool.schedule(c"late", move || _ = promise.set_ready()).unwrap_err();
+    let why = "event 'result' was abandoned: its promise was dropped before it was set, because pool 'test' has shut down \
+               and refused task 'late'";
+    assert_eq!(event.wait().unwrap_err().message(), why);
+    let later = EventPromise::new(c"later").event();
+    assert!(!later.wait().unwrap_err().message().contains("because"), "the reason goes with the refusal");
+}
+
 /// Each task that waits runs the next one on top of itself, and that waits too: once, the one thread was counted as blocked
 /// for each of them, so the pool took itself for manned and slept for ever.
 #[test]
