@@ -36,7 +36,8 @@ impl<'a> Search<'a> {
     fn visit(&mut self, mut world: World, mut threads: [Thread; 2]) {
         // What is no business of the other thread's commutes with everything that it does.
         loop {
-            let private = (0..2).find(|&thread| self.task(&threads, thread).is_some_and(|task| world.is_private(&task)));
+            let private =
+                (0..2).find(|&thread| self.task(&threads, thread).is_some_and(|task| world.is_private(&task)));
             let Some(thread) = private else { break };
             match self.advance(&mut world, &mut threads, thread) {
                 Some(true) => {}

@@ -72,7 +72,8 @@ fn run(options: &Options) -> Result<String, String> {
         report.coverage.iter().for_each(|met| println!("{met}"));
     }
     let threads = options.threads;
-    let said = format!("reference: {language}, {threads} threads, {backend}, seed {seed}: {report}, {unclear} undecided");
+    let said =
+        format!("reference: {language}, {threads} threads, {backend}, seed {seed}: {report}, {unclear} undecided");
     if report.coverage.len() < options.least || unclear * 100 > report.sequences {
         return Err(format!("{said}: too little was met or decided"));
     }

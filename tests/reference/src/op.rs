@@ -168,27 +168,35 @@ impl Op {
     /// What five bytes mean when one thread does everything.
     #[must_use]
     pub fn of_one(bytes: [u8; OP_BYTES]) -> Self {
-        Self::decode(bytes, |_| true, |arg, value| {
-            let (shared, own) = slots(arg);
-            value % (shared + own)
-        })
+        Self::decode(
+            bytes,
+            |_| true,
+            |arg, value| {
+                let (shared, own) = slots(arg);
+                value % (shared + own)
+            },
+        )
     }
 
     /// What five bytes mean to `thread` of two.
     #[must_use]
     pub fn of_thread(bytes: [u8; OP_BYTES], thread: u8) -> Self {
-        Self::decode(bytes, |row| VERBS[row].3, |arg, value| {
-            let (shared, own) = slots(arg);
-            let writes = matches!(arg, Arg::NewBuffer | Arg::NewPromise) || shared == 0;
-            let is_choice = matches!(arg, Arg::Choice(_));
-            if is_choice {
-                return value % own;
-            }
-            match value % (shared + own) {
-                value if value < shared && !writes => value,
-                value => shared + thread * own + value % own,
-            }
-        })
+        Self::decode(
+            bytes,
+            |row| VERBS[row].3,
+            |arg, value| {
+                let (shared, own) = slots(arg);
+                let writes = matches!(arg, Arg::NewBuffer | Arg::NewPromise) || shared == 0;
+                let is_choice = matches!(arg, Arg::Choice(_));
+                if is_choice {
+                    return value % own;
+                }
+                match value % (shared + own) {
+                    value if value < shared && !writes => value,
+                    value => shared + thread * own + value % own,
+                }
+            },
+        )
     }
 
     /// A sequence for one thread.
@@ -235,7 +243,8 @@ mod tests {
         for verb in 0..=255 {
             for value in 0..=255 {
                 let bytes = [verb, value, value, value, value];
-                for (thread, op) in [(0, Op::of_thread(bytes, 0)), (1, Op::of_thread(bytes, 1)), (0, Op::of_one(bytes))] {
+                for (thread, op) in [(0, Op::of_thread(bytes, 0)), (1, Op::of_thread(bytes, 1)), (0, Op::of_one(bytes))]
+                {
                     for (&arg, value) in op.verb.args().iter().zip(op.args) {
                         let (shared, own) = slots(arg);
                         if let Arg::Choice(below) = arg {

@@ -55,10 +55,10 @@ impl PairFuzz<'_> {
 
     /// False if there were too many interleavings.
     fn play(&mut self, backend: Backend, play: &Play, report: &mut Report) -> Result<bool, String> {
-        let mut world = World::new(self.wrong);
+        let (mut world, mut right) = (World::new(self.wrong), World::new(None));
         let mut script = Vec::new();
         for &op in &play.beginning {
-            if let Some(answer) = world.step(op) {
+            if let Some(answer) = world.step_beside(&mut right, op) {
                 script.push((op, answer));
             }
         }

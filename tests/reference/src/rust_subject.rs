@@ -302,8 +302,9 @@ impl Real {
                 "ok".into()
             }
             Verb::SetReady => get(&self.promises[at_a]).map_or_else(none, |promise| promise.set_ready().to_string()),
-            Verb::SetError => get(&self.promises[at_a])
-                .map_or_else(none, |promise| promise.set_error(error_of(b, c)).to_string()),
+            Verb::SetError => {
+                get(&self.promises[at_a]).map_or_else(none, |promise| promise.set_error(error_of(b, c)).to_string())
+            }
             Verb::DropPromise => emptied(&self.promises[at_a]),
             Verb::FromHost => self.from_host(op),
             Verb::FromRawAfter => {
@@ -320,9 +321,7 @@ impl Real {
                 let options = AllocOptions::default();
                 self.made(a, Buffer::uninitialized(&shape, layout.as_ref(), &self.spaces[0], &options))
             }
-            Verb::CreateError => {
-                self.made(a, Ok(Buffer::error(error_of(c, d), &shape(shape_of(b)), &self.spaces[0])))
-            }
+            Verb::CreateError => self.made(a, Ok(Buffer::error(error_of(c, d), &shape(shape_of(b)), &self.spaces[0]))),
             Verb::Token => self.made(a, Buffer::token(&self.spaces[0], &self.event(b))),
             Verb::Channel => {
                 let (shape, layout) = (shape(shape_of(c)), layout(shape_of(c), d == 1));

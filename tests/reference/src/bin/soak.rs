@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use purlin::{
-    AllocOptions, AsyncHostToDeviceTransferManager, AsyncWorkRunner, Buffer, CancelSource, Client, ClientOptions, Event,
-    EventPromise, Executor, RawBuffer, Shape, Status, Task, TaskOptions, TransferSpec,
+    AllocOptions, AsyncHostToDeviceTransferManager, Buffer, CancelSource, Client, ClientOptions, Event, EventPromise,
+    Executor, RawBuffer, Shape, Status, Task, TaskOptions, TransferSpec,
 };
 use purlin_host::HostBackend;
 use purlin_reference::{Backend, Fuzz, Random, RustSubject};
@@ -44,8 +44,12 @@ struct Mixed {
 
 impl Mixed {
     fn new() -> Result<Self, Status> {
-        let options =
-            ClientOptions { device_count: 2, worker_count: 2, memory_limit_bytes: 64 << 20, ..ClientOptions::default() };
+        let options = ClientOptions {
+            device_count: 2,
+            worker_count: 2,
+            memory_limit_bytes: 64 << 20,
+            ..ClientOptions::default()
+        };
         let client = Client::new(&options, Arc::new(HostBackend::new()))?;
         Ok(Self { client, live: vec![None; LIVE], random: Random::new(5), source: vec![7; 1 << 20] })
     }

@@ -105,7 +105,8 @@ impl World {
         let held = arrays.iter().map(|&array| &self.arrays[array]).filter(|array| keeps || array.phase != Phase::Gone);
         memories.extend(held.filter_map(|array| array.first_memory));
         memories.extend(self.given.iter().flatten().map(|given| given.memory));
-        memories.extend(self.kept.iter().filter(|(_, until)| self.events.is_pending(*until)).map(|&(memory, _)| memory));
+        memories
+            .extend(self.kept.iter().filter(|(_, until)| self.events.is_pending(*until)).map(|&(memory, _)| memory));
         memories.into_iter().map(|memory| self.root(memory)).collect()
     }
 }

@@ -58,9 +58,14 @@ struct Memory {
 #[derive(Clone)]
 enum Kind {
     Own,
-    Imported { mutable: bool },
+    Imported {
+        mutable: bool,
+    },
     /// Another one's, once somebody says whose; and when all users of that are done.
-    Channel { target: Option<usize>, free: Moment },
+    Channel {
+        target: Option<usize>,
+        free: Moment,
+    },
 }
 
 #[derive(Clone)]
@@ -134,8 +139,14 @@ struct Reading {
 #[derive(Clone, Copy)]
 enum Range {
     /// All elements, of that shape, row-major; they stand turned on the device.
-    Whole { shape: usize, turned: bool },
-    Raw { offset: usize, size: usize },
+    Whole {
+        shape: usize,
+        turned: bool,
+    },
+    Raw {
+        offset: usize,
+        size: usize,
+    },
 }
 
 impl World {

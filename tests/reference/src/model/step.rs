@@ -78,6 +78,19 @@ impl World {
         }
     }
 
+    /// As [`step`](Self::step) for a world that may have a wrong rule, beside the right one: only what `right` would do, too. So the
+    /// library, which does as `right` does, never waits for ever before the difference is seen.
+    pub fn step_beside(&mut self, right: &mut Self, op: Op) -> Option<String> {
+        if self.wrong.is_none() {
+            return self.step(op);
+        }
+        let mut next = right.clone();
+        next.step(op)?;
+        let answer = self.step(op)?;
+        *right = next;
+        Some(answer)
+    }
+
     /// The next atomic step of an operation.
     pub fn advance(&mut self, task: Task) -> Progress {
         match task {
@@ -535,8 +548,7 @@ impl World {
 
     /// The donation hold; `None` as error: somebody is in the way.
     fn donate(&mut self, array: usize) -> Result<Given2, Option<String>> {
-        let (over_usage, over_external) =
-            (self.is(Wrong::UsageAllowsDonation), self.is(Wrong::ExternalAllowsDonation));
+        let (over_usage, over_external) = (self.is(Wrong::UsageAllowsDonation), self.is(Wrong::ExternalAllowsDonation));
         if self.arrays[array].first_memory.is_none() {
             return Err(Some(self.own_error(array)));
         }
@@ -694,7 +706,9 @@ impl World {
         if (self.arrays[from].shape, self.arrays[from].turned) != (self.arrays[to].shape, self.arrays[to].turned) {
             return Done("3:unequal".into());
         }
-        if matches!(self.content(self.arrays[from].content), Content::Unwritten) && self.arrays[from].first_memory.is_some() {
+        if matches!(self.content(self.arrays[from].content), Content::Unwritten)
+            && self.arrays[from].first_memory.is_some()
+        {
             return Senseless;
         }
         // Which of two errors is told depends on addresses.
