@@ -128,7 +128,7 @@ impl Fuzz<'_> {
             let is_new_sequence = from_corpus.is_none();
             let bytes = from_corpus.map_or_else(|| sequence(&mut random), |(_, bytes)| bytes);
             let backend = match self.backend {
-                Backend::Sim(seed) => Backend::Sim(seed ^ random.next()),
+                Backend::Sim(seed) => Backend::Sim(seed ^ random.any()),
                 Backend::Host => Backend::Host,
             };
             let (script, new) = script(&bytes, None, &mut total);
