@@ -159,7 +159,7 @@ impl Mixed {
         self.live.clear();
         let _ = self.client.runner().shutdown();
         let devices = self.client.devices();
-        devices.iter().flat_map(purlin::Device::memory_spaces).map(|space| space.stats().bytes_in_use as u64).sum()
+        devices.iter().flat_map(purlin::Device::memory_spaces).map(|space| space.stats().bytes_in_use).sum()
     }
 }
 
