@@ -273,8 +273,8 @@ struct FromHostResult {
 struct ReleasedBuffer {
   /// The memory. Write it only after free_event.
   RawBuffer memory;
-  /// Happens when nobody uses the memory any more: the buffer's own producer, all who have used it, and usage holds that
-  /// existed, with what they have started, are done, whether they succeeded or failed. Never fails.
+  /// Happens when nobody uses the memory any more: the buffer's own producer, all who have used it, and usage holds
+  /// that existed, with what they have started, are done, whether they succeeded or failed. Never fails.
   Event free_event;
 };
 

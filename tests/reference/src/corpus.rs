@@ -90,8 +90,16 @@ impl Corpus {
     /// # Errors
     /// The file cannot be written.
     pub fn keep(&self, prefix: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        self.write(&format!("{prefix}{:08x}.ops", hash(bytes)), bytes)
+    }
+
+    /// As [`keep`](Self::keep), under that name.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         fs::create_dir_all(&self.folder)?;
-        let path = self.folder.join(format!("{prefix}{:08x}.ops", hash(bytes)));
+        let path = self.folder.join(name);
         fs::write(&path, bytes)?;
         Ok(path)
     }

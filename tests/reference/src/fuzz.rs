@@ -63,10 +63,10 @@ impl fmt::Display for Report {
 
 /// The sequence that `bytes` are, with the model's answers: without what would wait for ever or makes no sense, and with an end.
 fn script(bytes: &[u8], wrong: Option<Wrong>, report: &mut Report) -> (Vec<(Op, String)>, bool) {
-    let (mut world, mut script, mut new) = (World::new(wrong), Vec::new(), false);
+    let (mut world, mut right, mut script, mut new) = (World::new(wrong), World::new(None), Vec::new(), false);
     for op in Op::sequence(bytes).into_iter().chain([Op::plain(Verb::Look), Op::plain(Verb::End)]) {
         let state = world.state_of_operand(op);
-        if let Some(answer) = world.step(op) {
+        if let Some(answer) = world.step_beside(&mut right, op) {
             new |= report.coverage.meet(op, &state, &answer);
             script.push((op, answer));
         }
@@ -128,7 +128,7 @@ impl Fuzz<'_> {
             let is_new_sequence = from_corpus.is_none();
             let bytes = from_corpus.map_or_else(|| sequence(&mut random), |(_, bytes)| bytes);
             let backend = match self.backend {
-                Backend::Sim(seed) => Backend::Sim(seed ^ random.next()),
+                Backend::Sim(seed) => Backend::Sim(seed ^ random.any()),
                 Backend::Host => Backend::Host,
             };
             let (script, new) = script(&bytes, None, &mut total);

@@ -178,6 +178,26 @@ impl Op {
         )
     }
 
+    /// The operation that its `Display` wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let name = words.next()?;
+        let verb = VERBS.iter().find(|row| row.1 == name)?.0;
+        let mut args = [0; 4];
+        for (arg, word) in args.iter_mut().zip(words) {
+            *arg = word.parse().ok()?;
+        }
+        Some(Self { verb, args })
+    }
+
+    /// Five bytes that [`of_one`](Self::of_one) takes for this; none for the end.
+    #[must_use]
+    pub fn bytes(self) -> Option<[u8; OP_BYTES]> {
+        let [a, b, c, d] = self.args;
+        (0..=255).map(|byte| [byte, a, b, c, d]).find(|&bytes| Self::of_one(bytes) == self)
+    }
+
     /// What five bytes mean to `thread` of two.
     #[must_use]
     pub fn of_thread(bytes: [u8; OP_BYTES], thread: u8) -> Self {

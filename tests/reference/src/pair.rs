@@ -43,7 +43,7 @@ impl PairFuzz<'_> {
         let (mut report, mut unclear, mut random) = (Report::default(), 0, Random::new(self.seed));
         while report.operations < self.operations {
             let backend = match self.backend {
-                Backend::Sim(seed) => Backend::Sim(seed ^ random.next()),
+                Backend::Sim(seed) => Backend::Sim(seed ^ random.any()),
                 Backend::Host => Backend::Host,
             };
             let play = Play::new(&mut random);
@@ -55,10 +55,10 @@ impl PairFuzz<'_> {
 
     /// False if there were too many interleavings.
     fn play(&mut self, backend: Backend, play: &Play, report: &mut Report) -> Result<bool, String> {
-        let mut world = World::new(self.wrong);
+        let (mut world, mut right) = (World::new(self.wrong), World::new(None));
         let mut script = Vec::new();
         for &op in &play.beginning {
-            if let Some(answer) = world.step(op) {
+            if let Some(answer) = world.step_beside(&mut right, op) {
                 script.push((op, answer));
             }
         }
@@ -97,7 +97,8 @@ impl PairFuzz<'_> {
         if worlds.is_empty() {
             return Err(format!("{story}no interleaving gives these answers"));
         }
-        self.settle(true, &mut worlds, PATIENCE)
+        let patience = if self.wrong.is_some() { SHORT_PATIENCE } else { PATIENCE };
+        self.settle(true, &mut worlds, patience)
             .map(|()| true)
             .map_err(|seen| format!("{story}then there was seen, as after no interleaving:\n  {seen}"))
     }

@@ -12,7 +12,7 @@ impl Random {
     }
 
     /// Any.
-    pub fn next(&mut self) -> u64 {
+    pub fn any(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -22,11 +22,11 @@ impl Random {
 
     /// One in `0..below`.
     pub fn below(&mut self, below: u64) -> u64 {
-        self.next() % below
+        self.any() % below
     }
 
     /// So many bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| (self.next() >> 32) as u8).collect()
+        (0..count).map(|_| (self.any() >> 32) as u8).collect()
     }
 }

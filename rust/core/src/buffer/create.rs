@@ -147,6 +147,7 @@ impl BufferPromise {
     /// provided; otherwise as
     /// [`Buffer::donate`].
     #[track_caller]
+    #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
     pub fn fulfil(self, source: &Buffer) -> Result<(), (Status, Self)> {
         self.fulfil_at(source, SourceLocation::caller())
     }
@@ -155,6 +156,7 @@ impl BufferPromise {
     ///
     /// # Errors
     /// As there.
+    #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
     pub fn fulfil_at(self, source: &Buffer, place: SourceLocation) -> Result<(), (Status, Self)> {
         if *source.shape() != self.shape || source.0.layout != self.layout {
             let status =

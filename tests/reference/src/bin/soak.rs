@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use purlin::{
-    AllocOptions, AsyncHostToDeviceTransferManager, AsyncWorkRunner, Buffer, CancelSource, Client, ClientOptions,
-    Event, EventPromise, Executor, RawBuffer, Shape, Status, Task, TaskOptions, TransferSpec,
+    AllocOptions, AsyncHostToDeviceTransferManager, Buffer, CancelSource, Client, ClientOptions, Event, EventPromise,
+    Executor, RawBuffer, Shape, Status, Task, TaskOptions, TransferSpec,
 };
 use purlin_host::HostBackend;
 use purlin_reference::{Backend, Fuzz, Random, RustSubject};
@@ -159,7 +159,7 @@ impl Mixed {
         self.live.clear();
         let _ = self.client.runner().shutdown();
         let devices = self.client.devices();
-        devices.iter().flat_map(purlin::Device::memory_spaces).map(|space| space.stats().bytes_in_use as u64).sum()
+        devices.iter().flat_map(purlin::Device::memory_spaces).map(|space| space.stats().bytes_in_use).sum()
     }
 }
 

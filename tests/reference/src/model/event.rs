@@ -84,7 +84,8 @@ impl Events {
             Rule::All(of) => {
                 let ends = of.iter().map(|&event| self.end(event)).collect::<Option<Vec<_>>>()?;
                 let mut failed = ends.into_iter().filter(Result::is_err);
-                let counts = if self.wrong == Some(Wrong::LastErrorCounts) { failed.last() } else { failed.next() };
+                let counts =
+                    if self.wrong == Some(Wrong::LastErrorCounts) { failed.next_back() } else { failed.next() };
                 Some(counts.unwrap_or(Ok(())))
             }
         }

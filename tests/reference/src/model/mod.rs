@@ -8,8 +8,11 @@
 //! Where an operation of the library is several atomic steps (it takes a hold, works, and ends the hold), so is the model's
 //! (`step.rs`), so that two threads can be interleaved.
 
+mod ask;
 mod bytes;
+mod channel;
 mod event;
+mod hold;
 mod look;
 mod rule;
 mod step;

@@ -5,8 +5,8 @@
 
 use super::bytes::{Content, SHAPES, TOKEN, pattern, shape_of, turned};
 use super::event::Moment;
-use super::{CODES, Channel, Donation, Given, Hold, Host, Kind, Phase, Range, Reading, World, Wrong};
-use crate::op::{Arg, Op, Verb, slots};
+use super::{CODES, Channel, Donation, Given, Hold, Host, Kind, Range, Reading, World, Wrong};
+use crate::op::{Op, Verb};
 
 /// What an operation still has to do.
 #[derive(Clone, Debug)]
@@ -20,17 +20,17 @@ pub enum Task {
     /// It holds the array for use, which turns out to have no memory.
     LetGo(usize),
     /// It has the donation hold, and takes what that gives.
-    Become(Op, Given2),
+    Become(Op, Taken),
     /// An array that failed before it had memory goes.
     Vanish(Op, usize),
 }
 
 /// A donation hold on its way.
 #[derive(Clone, Debug)]
-pub struct Given2 {
-    array: usize,
-    memory: usize,
-    uses: Vec<Moment>,
+pub struct Taken {
+    pub(super) array: usize,
+    pub(super) memory: usize,
+    pub(super) uses: Vec<Moment>,
 }
 
 /// How far an operation came.
@@ -48,11 +48,11 @@ pub enum Progress {
 
 use Progress::{Blocked, Done, More, Senseless};
 
-fn ok() -> Progress {
+pub(super) fn ok() -> Progress {
     Done("ok".into())
 }
 
-fn none() -> Progress {
+pub(super) fn none() -> Progress {
     Done("none".into())
 }
 
@@ -76,6 +76,19 @@ impl World {
                 }
             }
         }
+    }
+
+    /// As [`step`](Self::step) for a world that may have a wrong rule, beside the right one: only what `right` would do, too. So the
+    /// library, which does as `right` does, never waits for ever before the difference is seen.
+    pub fn step_beside(&mut self, right: &mut Self, op: Op) -> Option<String> {
+        if self.wrong.is_none() {
+            return self.step(op);
+        }
+        let mut next = right.clone();
+        next.step(op)?;
+        let answer = self.step(op)?;
+        *right = next;
+        Some(answer)
     }
 
     /// The next atomic step of an operation.
@@ -102,68 +115,6 @@ impl World {
         }
     }
 
-    /// Whether `thread` of two holds something for use or donation, and so does nothing that could wait.
-    #[must_use]
-    pub fn holds_something(&self, thread: u8) -> bool {
-        let own = |arg, index: usize| {
-            let (shared, own) = slots(arg);
-            (shared + thread * own..shared + (thread + 1) * own).contains(&(index as u8))
-        };
-        let usage = |index| own(Arg::Usage, index);
-        let donation = |index| own(Arg::Donation, index);
-        self.usages.iter().enumerate().any(|(index, hold)| hold.is_some() && usage(index))
-            || self.donations.iter().enumerate().any(|(index, hold)| hold.is_some() && donation(index))
-    }
-
-    /// Whether the next step of `thread` changes nothing that the other one's answers depend on.
-    #[must_use]
-    pub fn is_private(&self, task: &Task) -> bool {
-        let shared = |array: usize| {
-            let (shared, _) = slots(Arg::Buffer);
-            self.buffers[..usize::from(shared)].contains(&Some(array))
-        };
-        let op = match task {
-            Task::Start(op) | Task::Take(op) | Task::Work(op, _) | Task::Become(op, _) | Task::Vanish(op, _) => op,
-            Task::LetGo(array) => return !shared(*array),
-        };
-        if matches!(op.verb, Verb::CloneBuffer | Verb::DropBuffer) {
-            return true;
-        }
-        op.verb.args().iter().zip(op.args).all(|(&arg, slot)| {
-            let at = usize::from(slot);
-            match arg {
-                Arg::Buffer => self.buffers[at].is_none_or(|array| !shared(array)),
-                Arg::Usage => self.usages[at].as_ref().is_none_or(|hold| !shared(hold.array)),
-                Arg::External => self.externals[at].as_ref().is_none_or(|hold| !shared(hold.array)),
-                Arg::Donation => self.donations[at].as_ref().is_none_or(|hold| !shared(hold.array)),
-                Arg::Promise if matches!(op.verb, Verb::SetReady | Verb::SetError) => slot >= slots(arg).0,
-                _ => true,
-            }
-        })
-    }
-
-    /// What the first buffer of an operation is, for counting what was tried.
-    #[must_use]
-    pub fn state_of_operand(&self, op: Op) -> String {
-        let at = op.verb.args().iter().position(|arg| *arg == Arg::Buffer);
-        let Some(array) = at.and_then(|at| self.buffers[usize::from(op.args[at])]) else { return String::new() };
-        let of = &self.arrays[array];
-        let phase = match of.phase {
-            Phase::Live => "live",
-            Phase::Donating { deleted: false } => "donating",
-            Phase::Donating { deleted: true } => "donating, deleted",
-            Phase::Gone => "gone",
-        };
-        let ready = match self.events.end(of.ready) {
-            None => "pending",
-            Some(Ok(())) => "ready",
-            Some(Err(_)) => "failed",
-        };
-        let held = |count, name| if count > 0 { name } else { "" };
-        let memory = if of.first_memory.is_none() { ", no memory" } else { "" };
-        format!("{phase}, {ready}{}{}{memory}", held(of.usage, ", used"), held(of.external, ", referenced"))
-    }
-
     fn promise_of(&mut self, slot: u8) -> Moment {
         match self.promises[usize::from(slot)] {
             Some(promise) => promise,
@@ -171,7 +122,7 @@ impl World {
         }
     }
 
-    fn own_error(&self, array: usize) -> String {
+    pub(super) fn own_error(&self, array: usize) -> String {
         self.events.text(self.arrays[array].ready)
     }
 
@@ -191,7 +142,7 @@ impl World {
                 Done(self.events.set(promise, end).to_string())
             }
             Verb::DropPromise => self.drop_promise(at_a),
-            Verb::FromHost => self.from_host(op),
+            Verb::FromHost => self.array_from_host(op),
             Verb::FromRawAfter => {
                 let shape = shape_of(b);
                 let size = SHAPES[shape].size_bytes();
@@ -373,7 +324,7 @@ impl World {
         ok()
     }
 
-    fn from_host(&mut self, op: Op) -> Progress {
+    fn array_from_host(&mut self, op: Op) -> Progress {
         let [slot, shape, mode, seed] = op.args;
         let (shape, space) = (shape_of(shape), seed % 3);
         let of = SHAPES[shape];
@@ -407,7 +358,7 @@ impl World {
         match op.verb {
             Verb::TryDonate | Verb::Donate => match self.donate(array) {
                 Ok(given) => {
-                    let Given2 { array, memory, uses } = given;
+                    let Taken { array, memory, uses } = given;
                     self.donations[slot] = Some(Donation { array, memory, uses });
                     ok()
                 }
@@ -503,113 +454,6 @@ impl World {
         ok()
     }
 
-    /// One more usage hold, and the memory, if there ever was any; `None` as error: somebody is in the way.
-    fn hold(&mut self, array: usize) -> Result<Option<usize>, Option<String>> {
-        let allowed = self.is(Wrong::DonationAllowsUsage);
-        let array = &mut self.arrays[array];
-        match array.phase {
-            Phase::Gone | Phase::Donating { deleted: true } => Err(Some("3:gone".into())),
-            Phase::Donating { .. } if !allowed => Err(None),
-            Phase::Donating { .. } | Phase::Live => {
-                array.usage += 1;
-                Ok(array.first_memory)
-            }
-        }
-    }
-
-    fn let_go(&mut self, array: usize, until: Option<Moment>) {
-        let array = &mut self.arrays[array];
-        array.usage -= 1;
-        if array.phase != Phase::Gone {
-            array.uses.extend(until);
-        } else if let Some((_, left)) = &mut array.late {
-            left.extend(until);
-        }
-        if array.usage == 0
-            && let Some((free, left)) = array.late.take()
-        {
-            let left = self.events.after(left);
-            self.events.follow(free, left);
-        }
-    }
-
-    /// The donation hold; `None` as error: somebody is in the way.
-    fn donate(&mut self, array: usize) -> Result<Given2, Option<String>> {
-        let (over_usage, over_external) = (self.is(Wrong::UsageAllowsDonation), self.is(Wrong::ExternalAllowsDonation));
-        if self.arrays[array].first_memory.is_none() {
-            return Err(Some(self.own_error(array)));
-        }
-        let forget = self.is(Wrong::FreeEventForgetsUses);
-        let of = &mut self.arrays[array];
-        match of.phase {
-            Phase::Gone | Phase::Donating { deleted: true } => Err(Some("3:donate-gone".into())),
-            Phase::Donating { .. } => Err(None),
-            Phase::Live if of.external > 0 && !over_external => Err(Some("3:external".into())),
-            Phase::Live if of.usage > 0 && !over_usage => Err(None),
-            Phase::Live => {
-                of.phase = Phase::Donating { deleted: false };
-                let uses = if forget { Vec::new() } else { of.uses.clone() };
-                Ok(Given2 { array, memory: of.first_memory.expect("seen above"), uses })
-            }
-        }
-    }
-
-    fn end_donation(&mut self, array: usize, confirmed: bool) {
-        let leaves = self.is(Wrong::ConfirmedDonationLeavesTheBuffer);
-        let forgets = self.is(Wrong::DeleteUnderADonationIsForgotten);
-        let loses = self.is(Wrong::DonationGivenBackIsLost);
-        let of = &mut self.arrays[array];
-        let deleted = of.phase == Phase::Donating { deleted: true } && !forgets;
-        of.phase = if (confirmed && !leaves) || deleted || (loses && !confirmed) { Phase::Gone } else { Phase::Live };
-    }
-
-    fn end(&mut self, array: usize) {
-        let phase = &mut self.arrays[array].phase;
-        *phase = match *phase {
-            Phase::Live | Phase::Gone => Phase::Gone,
-            Phase::Donating { .. } => Phase::Donating { deleted: true },
-        };
-    }
-
-    fn release_usage(&mut self, slot: usize, until: Option<Moment>) -> Progress {
-        let Some(hold) = self.usages[slot].take() else { return none() };
-        self.let_go(hold.array, until);
-        ok()
-    }
-
-    fn drop_external(&mut self, slot: usize) -> Progress {
-        let Some(hold) = self.externals[slot].take() else { return none() };
-        self.arrays[hold.array].external -= 1;
-        ok()
-    }
-
-    fn give_back(&mut self, slot: usize) -> Progress {
-        let Some(donation) = self.donations[slot].take() else { return none() };
-        self.end_donation(donation.array, false);
-        ok()
-    }
-
-    fn release(&mut self, op: Op) -> Progress {
-        let Some(array) = self.buffers[usize::from(op.args[0])] else { return none() };
-        let leaves = self.is(Wrong::ReleaseLeavesTheBuffer);
-        let of = &self.arrays[array];
-        let (was_live, memory, usage) = (of.phase == Phase::Live, of.first_memory, of.usage);
-        let mut until = of.uses.clone();
-        until.push(of.ready);
-        if !leaves {
-            self.end(array);
-        }
-        let Some(memory) = memory.filter(|_| was_live) else { return Done("nothing".into()) };
-        if usage > 0 {
-            let late = self.events.promise();
-            until.push(late);
-            self.arrays[array].late = Some((late, Vec::new()));
-        }
-        let free = self.events.after(until);
-        self.given[usize::from(op.args[1])] = Some(Given { memory, free });
-        ok()
-    }
-
     fn make_of(&mut self, op: Op) -> Progress {
         let [from, to, shape, seed] = op.args;
         let Some(Given { memory, free }) = self.given[usize::from(from)].clone() else { return none() };
@@ -670,8 +514,8 @@ impl World {
         (shape, op.args[3] == 1 && SHAPES[shape].can_turn())
     }
 
-    fn become_other(&mut self, op: Op, given: Given2) -> Progress {
-        let Given2 { array, memory, uses } = given;
+    fn become_other(&mut self, op: Op, given: Taken) -> Progress {
+        let Taken { array, memory, uses } = given;
         let ready = self.ready_of_new(op, array);
         let (shape, turned) = self.shape_of_new(op, array);
         let leaves = op.verb == Verb::Bitcast && self.is(Wrong::BitcastLeavesItsSource);
@@ -711,7 +555,7 @@ impl World {
         if let Some(error) = error {
             return Done(error);
         }
-        let Ok(Given2 { memory, uses, .. }) = donated else { return Senseless };
+        let Ok(Taken { memory, uses, .. }) = donated else { return Senseless };
         if !self.is_mutable(memory) {
             return Done("3:readonly".into());
         }
@@ -728,75 +572,6 @@ impl World {
         let (shape, turned, space, content) = (of.shape, of.turned, of.space, self.arrays[from].content);
         let new = self.new_array(shape, turned, space, copied, content, Some(memory), Vec::new());
         self.buffers[usize::from(slot)] = Some(new);
-        ok()
-    }
-
-    fn fail_channel(&mut self, slot: usize, error: Option<String>) -> Progress {
-        let Some(channel) = self.channels[slot].take() else { return none() };
-        let Kind::Channel { free, .. } = self.memories[channel.memory].kind else { return none() };
-        let allocated = self.memories[channel.memory].allocated;
-        self.events.set(free, Ok(()));
-        match error {
-            Some(error) => {
-                self.events.set(allocated, Err(error.clone()));
-                self.events.set(channel.ready, Err(error));
-            }
-            None => {
-                self.events.abandon(allocated);
-                self.events.abandon(channel.ready);
-            }
-        }
-        ok()
-    }
-
-    fn fulfil(&mut self, op: Op) -> Progress {
-        let Some(channel) = self.channels[usize::from(op.args[0])].clone() else { return none() };
-        let Some(source) = self.buffers[usize::from(op.args[1])] else { return none() };
-        let (wanted, given) = (&self.arrays[channel.array], &self.arrays[source]);
-        if (wanted.shape, wanted.turned) != (given.shape, given.turned) {
-            return Done("3:misfit".into());
-        }
-        if matches!(self.content(given.content), Content::Unwritten) && given.first_memory.is_some() {
-            return Senseless;
-        }
-        let donation = match self.donate(source) {
-            Ok(donation) => donation,
-            Err(Some(error)) => return Done(error),
-            Err(None) => return Blocked,
-        };
-        // Something that waits for the channel, in memory of its own: a circle of the user's, who would wait for ever.
-        let Kind::Channel { free, .. } = self.memories[channel.memory].kind else { return none() };
-        let promised = [channel.ready, self.memories[channel.memory].allocated, free];
-        let waits = |&moment: &Moment| self.events.waits_for(moment, &promised);
-        let is_circle = donation.uses.iter().chain([&self.arrays[source].ready]).any(waits);
-        if is_circle && self.root(donation.memory) != channel.memory {
-            self.end_donation(source, false);
-            return Senseless;
-        }
-        let refused = if self.root(donation.memory) == channel.memory {
-            Some("3:circle")
-        } else if self.memories[donation.memory].space != self.memories[channel.memory].space {
-            Some("3:misfit")
-        } else {
-            None
-        };
-        if let Some(error) = refused {
-            self.end_donation(source, false);
-            return Done(error.into());
-        }
-        self.channels[usize::from(op.args[0])] = None;
-        self.memories[channel.memory].kind = Kind::Channel { target: Some(donation.memory), free };
-        self.events.follow(self.memories[channel.memory].allocated, self.memories[donation.memory].allocated);
-        let mut until = donation.uses;
-        until.push(self.arrays[source].ready);
-        if self.is(Wrong::FulfilForgetsUses) {
-            until.clear();
-        }
-        let until = self.events.after(until);
-        self.events.follow(free, until);
-        self.events.follow(channel.ready, self.arrays[source].ready);
-        self.contents[channel.content] = Content::Same(self.arrays[source].content);
-        self.end_donation(source, true);
         ok()
     }
 }
