@@ -56,6 +56,8 @@ impl PairFuzz<'_> {
     /// False if there were too many interleavings.
     fn play(&mut self, backend: Backend, play: &Play, report: &mut Report) -> Result<bool, String> {
         let (mut world, mut right) = (World::new(self.wrong), World::new(None));
+        // Where a difference is hoped for, waiting longer proves nothing.
+        let patience = if self.wrong.is_some() { SHORT_PATIENCE } else { PATIENCE };
         let mut script = Vec::new();
         for &op in &play.beginning {
             if let Some(answer) = world.step_beside(&mut right, op) {
@@ -67,7 +69,7 @@ impl PairFuzz<'_> {
         for (op, answer) in &script {
             let _ = writeln!(story, "  {op:<30} {answer}");
         }
-        if let Some((index, answer)) = self.subject.script(&script, PATIENCE) {
+        if let Some((index, answer)) = self.subject.script(&script, patience) {
             return Err(format!("{story}the library differs at {}: {answer}", script[index].0));
         }
         let lists = [&play.lists[0][..], &play.lists[1][..]];
@@ -97,7 +99,6 @@ impl PairFuzz<'_> {
         if worlds.is_empty() {
             return Err(format!("{story}no interleaving gives these answers"));
         }
-        let patience = if self.wrong.is_some() { SHORT_PATIENCE } else { PATIENCE };
         self.settle(true, &mut worlds, patience)
             .map(|()| true)
             .map_err(|seen| format!("{story}then there was seen, as after no interleaving:\n  {seen}"))
