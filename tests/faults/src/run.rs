@@ -201,7 +201,7 @@ impl Run {
     /// Whether the clients of this run still work.
     pub(crate) fn check_clients(&self) -> Result<(), String> {
         let clients: Vec<_> = self.clients.lock().unwrap().clone();
-        clients.iter().try_for_each(|client| works(client))
+        clients.iter().try_for_each(works)
     }
 
     /// Lets go of the clients.

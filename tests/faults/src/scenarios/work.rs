@@ -70,7 +70,7 @@ pub(super) fn blocked_pool(run: &Arc<Run>) -> Result<(), Status> {
         }
         let inner = pool.clone();
         let answer = future_on(pool, c"nested", move || nest(&inner, depth - 1));
-        answer.wait().map(|()| ())
+        answer.wait().copied()
     }
     let (inner, result) = (pool.clone(), EventPromise::new(c"nest"));
     run.watch("nested tasks", &result.event());
