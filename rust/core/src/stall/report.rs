@@ -29,6 +29,8 @@ pub struct StalledEvent {
     pub waited_for_by: Vec<String>,
     pub(super) address: usize,
     pub(super) born_ms: u32,
+    /// A thread slept on it when the report was taken.
+    pub(super) is_slept_on: bool,
 }
 
 /// A thread that sleeps until an event is terminal.
@@ -113,13 +115,14 @@ impl Names<'_> {
         };
         let sleeping = self.sleepers.iter().filter(|sleeper| sleeper.event == event.address);
         let mut waited_for_by: Vec<_> = sleeping.map(describe).collect();
+        let is_slept_on = !waited_for_by.is_empty();
         let following = all.iter().filter(|other| other.debt == Debt::Event(event.address));
         waited_for_by.extend(following.map(|other| self.event(other.address)));
         if event.has_waiters {
             waited_for_by.push("attached waiters".to_owned());
         }
         let &Pending { label, location, age, context, address, born_ms, .. } = event;
-        StalledEvent { label, location, age, context, owed_by, waited_for_by, address, born_ms }
+        StalledEvent { label, location, age, context, owed_by, waited_for_by, address, born_ms, is_slept_on }
     }
 
     fn blocked(&self, sleeper: &Sleeper, now_ms: u32) -> BlockedThread {

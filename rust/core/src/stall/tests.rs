@@ -178,3 +178,21 @@ fn a_watchdog_refuses_to_look_too_often_and_reports_once() {
     drop(watchdog);
     assert!(promise.set(Ok(7)).is_ok());
 }
+
+#[test]
+fn a_thread_that_goes_to_sleep_on_what_was_reported_before_is_woken_too() {
+    let (tell, told) = mpsc::channel();
+    let tell = Mutex::new(tell);
+    let promise = EventPromise::new(c"stall: slept on late");
+    let _watchdog = Watchdog::start(WatchdogOptions {
+        older_than: Duration::from_millis(10),
+        action: WatchdogAction::Poison,
+        sink: Some(Box::new(move |report| {
+            let mine = report.events.iter().any(|event| event.label.as_str() == "stall: slept on late");
+            let _ = tell.lock().unwrap().send(mine);
+        })),
+    })
+    .unwrap();
+    while !told.recv().unwrap() {}
+    assert_eq!(promise.event().wait().unwrap_err().code(), StatusCode::DeadlineExceeded);
+}

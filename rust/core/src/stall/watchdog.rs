@@ -42,7 +42,7 @@ pub struct WatchdogOptions {
 }
 
 /// Watches until it is dropped, which blocks until its thread has ended. Each event is reported once, within a quarter of
-/// `older_than` of becoming too old.
+/// `older_than` of becoming too old, and once more if a cycle closes later.
 #[derive(Debug)]
 pub struct Watchdog {
     stop: Arc<EventPromise>,
@@ -65,7 +65,7 @@ impl Watchdog {
         let stop = Arc::new(EventPromise::new(STOP));
         let stopped = stop.event();
         let watch = move || {
-            let mut known = HashSet::new();
+            let mut known = Known::default();
             while let Err(late) = stopped.wait_for(older_than / 4)
                 && late.code() == StatusCode::DeadlineExceeded
             {
@@ -92,23 +92,31 @@ impl Drop for Watchdog {
 /// The label of the events that watchdogs themselves sleep on.
 const STOP: &std::ffi::CStr = c"watchdog stop";
 
-/// `known`: what was reported already, by address and time of birth, so that another event at the same address is news.
-fn look(options: &WatchdogOptions, known: &mut HashSet<(usize, u32)>) {
+/// What was reported already: events by address and time of birth, so that another one at the same address is news, and
+/// cycles by their sentences: they may close long after the events in them have become too old.
+#[derive(Default)]
+struct Known {
+    events: HashSet<(usize, u32)>,
+    cycles: HashSet<String>,
+}
+
+fn look(options: &WatchdogOptions, known: &mut Known) {
     let mut report = stalls(options.older_than);
     report.events.retain(|event| event.label.as_cstr() != STOP);
     report.threads.retain(|thread| thread.name != "purlin/watchdog");
-    let key = |event: &StalledEvent| (event.address, event.born_ms);
-    let now: HashSet<_> = report.events.iter().map(key).collect();
-    let news = now.iter().any(|event| !known.contains(event));
-    *known = now;
-    if !news {
-        return;
+    let events: HashSet<_> = report.events.iter().map(|event| (event.address, event.born_ms)).collect();
+    let cycles: HashSet<_> = report.cycles.iter().cloned().collect();
+    let is_news = !events.is_subset(&known.events) || !cycles.is_subset(&known.cycles);
+    *known = Known { events, cycles };
+    if is_news {
+        tell(options, &report);
     }
-    tell(options, &report);
     match options.action {
-        WatchdogAction::Report => {}
-        WatchdogAction::Poison => report.events.iter().for_each(poison),
-        WatchdogAction::Abort => process::abort(),
+        // Also what was reported before: a thread may have gone to sleep on it since. Who went to sleep after the report was
+        // taken is in none yet.
+        WatchdogAction::Poison => report.events.iter().filter(|event| event.is_slept_on).for_each(poison),
+        WatchdogAction::Abort if is_news => process::abort(),
+        WatchdogAction::Abort | WatchdogAction::Report => {}
     }
 }
 
