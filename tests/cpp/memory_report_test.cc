@@ -133,7 +133,7 @@ TEST(MemoryReportTest, ReadsAsTextAndAsJson) {
   report.holders.push_back({19, "weights", "train.cc:20", 21, true});
   EXPECT_EQ(
       report.ToJson(),
-      "{\"memory_space\":\"tpu:7/hbm\",\"requested_bytes\":64,\"reason\":\"no \\\"room\\\"\\u000a\","
+      "{\"memory_space\":\"tpu:7/hbm\",\"requested_bytes\":64,\"reason\":\"no \\\"room\\\"\\n\","
       "\"bytes_in_use\":10,\"bytes_limit\":11,\"pool_bytes\":12,\"free_bytes\":13,\"largest_free_block_bytes\":14,"
       "\"fragmentation_percent\":15,\"pending_free_bytes\":16,\"holder_count\":17,\"waiting_count\":18,"
       "\"holders\":[{\"size_bytes\":19,\"label\":\"weights\",\"place\":\"train.cc:20\",\"age_ms\":21,"
