@@ -55,7 +55,8 @@ struct WatchdogOptions {
 };
 
 /// A thread that looks for stalls until this is destroyed, which blocks until the thread has ended. Each event is
-/// reported once, within a quarter of `older_than` of becoming too old, and once more if a cycle closes later. Move-only.
+/// reported once, within a quarter of `older_than` of becoming too old, and once more if a cycle closes later.
+/// Move-only.
 class [[nodiscard]] Watchdog final {
  public:
   /// Starts the thread. kInvalidArgument: `older_than` is less than 10 ms. kResourceExhausted: the system refused the
