@@ -11,7 +11,8 @@
 //! the pool closes: they use no processor.
 //!
 //! What helping cannot solve: a spawned task runs on top of the task that waits, so it must not itself wait for something
-//! that this task does later. Unrelated tasks are run only in 3.
+//! that this task does later. Unrelated tasks are run only in 3: where the system gives no more threads, a task that waits for
+//! a unit of a semaphore may stand on top of the one that has been granted it.
 
 use std::time::Duration;
 
