@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "tests/cpp/ledger.h"
 
@@ -37,6 +38,8 @@ class LeavesNothing final : public testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  // ThreadSanitizer starts a thread of its own with the program's first, and keeps it: before any test looks.
+  std::thread([] {}).join();
   testing::UnitTest::GetInstance()->listeners().Append(new purlin::LeavesNothing);
   return RUN_ALL_TESTS();
 }
