@@ -17,7 +17,7 @@ test: ## every test that needs no extra tools (minutes)
 test-all: ## make test, and clang, sanitizers, linters, documentation, Bazel
 	@scripts/test --all
 
-verify: ## the whole proof of what is concurrent: models, planted defects, the reference model, sanitizers (half an hour)
+verify: ## the whole proof of what is concurrent: models, planted defects, the reference model, fail points, sanitizers (half an hour and more)
 	@scripts/verify
 
 soak: ## work of every kind for SOAK_MINUTES (30); memory may not grow; build/soak.png

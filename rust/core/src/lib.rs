@@ -10,6 +10,7 @@
 //! | [`status`] | [`Status`]: absl's codes, one word, cheap to share |
 //! | [`label`] | [`Label`]: the name of an event or a task |
 //! | [`fault`] | places that fail on purpose, in tests |
+//! | [`replaced_file`] | files that appear whole or not at all |
 //! | [`slab`] | the memory of events, waiters and tasks |
 //! | [`user_context`] | [`UserContext`]: on whose behalf something is done |
 //! | [`trace`] | recording of spans, export to Chrome's JSON |
@@ -55,6 +56,9 @@ pub mod label;
 pub mod layout;
 mod quoted;
 pub mod raw_buffer;
+// Its numbers are of the process, which models do not have.
+#[cfg(not(any(loom, shuttle)))]
+pub mod replaced_file;
 pub mod shape;
 pub mod slab;
 pub mod staging;

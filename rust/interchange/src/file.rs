@@ -4,20 +4,18 @@
 //! who writes it changes arrays that are said to be frozen. So mapping is a promise ([`FileAccess::mapped`]). Replacing the
 //! file by a rename, as everything here and every careful program does, leaves the mapping as it was.
 //!
-//! A file is written under a temporary name in the same directory, then renamed. Links are followed. What is no regular file
-//! (a directory, a pipe, a device) is refused before it is opened, because that may block for ever or have effects.
+//! How files are written, and which are refused: `purlin::replaced_file`.
 
 #![allow(unsafe_code, reason = "files are mapped")]
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Deref;
-use std::path::{self, Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
 use memmap2::Mmap;
-use purlin::{Status, StatusCode, StatusOr};
+use purlin::replaced_file::{UnfinishedFile, code_of, regular, resolve};
+use purlin::{Status, StatusOr};
 
 /// How the bytes of a file come into memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +109,7 @@ pub(crate) fn replace(
 ) -> Result<(), Status> {
     let failed = |error: io::Error| failure("write", path, &error);
     let target = resolve(path).map_err(failed)?;
-    let (unfinished, file) = Unfinished::create_beside(&target).map_err(failed)?;
+    let (unfinished, file) = UnfinishedFile::create_beside(&target).map_err(failed)?;
     content(&mut Output { path, file: &file })?;
     let finish = || {
         if options.is_durable {
@@ -138,83 +136,6 @@ impl Output<'_> {
     }
 }
 
-/// That a regular file is there.
-fn regular(path: &Path) -> io::Result<()> {
-    let found = fs::metadata(path)?;
-    if found.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
-    }
-    if !found.is_file() {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "not a regular file"));
-    }
-    Ok(())
-}
-
-/// `path` made absolute, with links followed if something is there; an error if that is no file.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
-    let absolute = path::absolute(path)?;
-    match regular(&absolute) {
-        Ok(()) => fs::canonicalize(&absolute),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            // "new/" would be taken for "new" by everything but the rename.
-            let names_a_directory = absolute.as_os_str().as_encoded_bytes().ends_with(b"/");
-            if names_a_directory { Err(ErrorKind::IsADirectory.into()) } else { Ok(absolute) }
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// A temporary file, removed unless it is renamed.
-struct Unfinished(Option<PathBuf>);
-
-impl Unfinished {
-    /// A new file in the directory of `path`.
-    fn create_beside(path: &Path) -> io::Result<(Self, File)> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        loop {
-            // Relaxed: only uniqueness counts. A name that a killed process has left behind is passed over.
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = directory.join(format!(".purlin-array-{}-{number}", process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok((Self(Some(path)), file)),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn rename_to(mut self, path: &Path) -> io::Result<()> {
-        if let Some(unfinished) = &self.0 {
-            fs::rename(unfinished, path)?;
-        }
-        self.0 = None;
-        Ok(())
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            // The first error is the one that the caller hears of.
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
 fn failure(verb: &str, path: &Path, error: &io::Error) -> Status {
-    let code = match error.kind() {
-        ErrorKind::InvalidInput | ErrorKind::InvalidFilename => StatusCode::InvalidArgument,
-        ErrorKind::NotFound => StatusCode::NotFound,
-        ErrorKind::PermissionDenied => StatusCode::PermissionDenied,
-        ErrorKind::IsADirectory
-        | ErrorKind::NotADirectory
-        | ErrorKind::AlreadyExists
-        | ErrorKind::ReadOnlyFilesystem => StatusCode::FailedPrecondition,
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge | ErrorKind::OutOfMemory => {
-            StatusCode::ResourceExhausted
-        }
-        _ => StatusCode::Unknown,
-    };
-    Status::new(code, format!("cannot {verb} {}: {error}", path.display()))
+    Status::new(code_of(error.kind()), format!("cannot {verb} {}: {error}", path.display()))
 }

@@ -223,28 +223,28 @@ impl PromisedCopy {
         drop(self.operation.take());
         self.promise.set(result.err().unwrap_or_default());
     }
-
-    /// Why a copy that nobody completed did not happen.
-    fn abandoned(&self, operation: &CopyOperation) -> Status {
-        let gate = self.gate.error();
-        if !gate.ok() {
-            gate
-        } else if std::thread::panicking() {
-            Status::internal(format!("the {operation:?} panicked"))
-        } else if let Some(reason) = refusal::reason() {
-            Status::new(reason.code(), format!("the {operation:?} was not run: {}", reason.message()))
-        } else {
-            Status::cancelled(format!("the {operation:?} was not run: the client's runner has shut down"))
-        }
-    }
 }
 
 impl Drop for PromisedCopy {
     fn drop(&mut self) {
         let Some(operation) = self.operation.take() else { return };
-        let status = self.abandoned(&operation);
+        let status = why_not_run(&format!("the {operation:?}"), &self.gate, std::thread::panicking());
         drop(operation);
         self.promise.set(status);
+    }
+}
+
+/// Why `what`, which nobody has completed, did not happen: the error of its gate, its panic, or that its executor let go of it.
+pub(super) fn why_not_run(what: &str, gate: &Event, has_panicked: bool) -> Status {
+    let gate = gate.error();
+    if !gate.ok() {
+        gate
+    } else if has_panicked {
+        Status::internal(format!("{what} panicked"))
+    } else if let Some(reason) = refusal::reason() {
+        Status::new(reason.code(), format!("{what} was not run: {}", reason.message()))
+    } else {
+        Status::cancelled(format!("{what} was not run: the client's runner has shut down"))
     }
 }
 

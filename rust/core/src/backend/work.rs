@@ -1,11 +1,12 @@
 //! Work on host memory that is no plain copy: what a copy's schedule does, for any closure.
 
-use crate::event::{Event, EventPromise, refusal};
+use crate::event::{Event, EventPromise};
 use crate::exec::Task;
 use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::Status;
 
+use super::copy::why_not_run;
 use super::{CopySchedule, Pending, What};
 
 impl CopySchedule<'_> {
@@ -39,12 +40,12 @@ impl CopySchedule<'_> {
         let promise = EventPromise::new(label);
         let event = promise.event();
         let waited_for = [gate.clone()];
-        let mut owed = Owed { work: Some(work), gate, promise, label, _pending: pending };
+        let mut owed = Owed { work: Some(work), gate, promise: Some(promise), label, _pending: pending };
         let task = Task::new(label, move || {
             let work = owed.work.take().expect("a task runs once");
             let result =
                 owed.gate.error().into_result().and_then(|()| fault::point(Site::RunWork)).and_then(|()| work());
-            owed.promise.set(result.err().unwrap_or_default());
+            owed.complete(result);
         });
         // A refused task was dropped, and has failed the event.
         let _ = self.runner.schedule_when_ready(&waited_for, task);
@@ -56,26 +57,25 @@ impl CopySchedule<'_> {
 struct Owed<F> {
     work: Option<F>,
     gate: Event,
-    promise: EventPromise,
+    /// `None` once it is kept.
+    promise: Option<EventPromise>,
     label: Label,
     /// Let go of last.
     _pending: Pending,
 }
 
+impl<F> Owed<F> {
+    fn complete(mut self, result: Result<(), Status>) {
+        if let Some(promise) = self.promise.take() {
+            promise.set(result.err().unwrap_or_default());
+        }
+    }
+}
+
 impl<F> Drop for Owed<F> {
     fn drop(&mut self) {
-        let not_called = self.work.take().is_some();
-        let gate = self.gate.error();
-        let status = if !gate.ok() {
-            gate
-        } else if let Some(reason) = refusal::reason().filter(|_| not_called) {
-            Status::new(reason.code(), format!("'{}' was not run: {}", self.label, reason.message()))
-        } else if not_called {
-            Status::cancelled(format!("'{}' was not run: the client's runner has shut down", self.label))
-        } else {
-            Status::internal(format!("'{}' panicked", self.label))
-        };
-        // Nothing, after the task has set it.
-        self.promise.set(status);
+        let has_panicked = self.work.take().is_none();
+        let Some(promise) = self.promise.take() else { return };
+        promise.set(why_not_run(&format!("'{}'", self.label), &self.gate, has_panicked));
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Weak};
 
 use super::block::MemoryBlock;
-use super::instance::{Instance, Space};
+use super::instance::Instance;
 use crate::exec::census::{Occupation, Occupied};
 
 /// Holders that a line names.
@@ -31,7 +31,7 @@ fn describe(instance: &Instance) -> String {
     let spaces = instance.spaces();
     let bytes: u64 = spaces.iter().map(|space| space.arena.stats().bytes_in_use).sum();
     let waiting: usize = spaces.iter().map(|space| space.waiting.len()).sum();
-    let mut blocks: Vec<Arc<MemoryBlock>> = spaces.iter().flat_map(holders).collect();
+    let mut blocks: Vec<Arc<MemoryBlock>> = spaces.iter().flat_map(|space| space.arena.holders()).collect();
     blocks.sort_by_key(|block| std::cmp::Reverse(block.size_bytes()));
     let mut text = format!(
         "client of '{}' with {} devices: {bytes} bytes in use by {} allocations, {waiting} more wait, {} mapped ranges",
@@ -47,10 +47,6 @@ fn describe(instance: &Instance) -> String {
     }
     blocks.into_iter().for_each(let_go);
     text
-}
-
-fn holders(space: &Space) -> Vec<Arc<MemoryBlock>> {
-    space.arena.holders()
 }
 
 /// Lets go of a reference; if it is the last, on another thread.

@@ -1,17 +1,13 @@
 //! The file that a recording becomes: all of it or what was there before.
 //!
-//! It is written under a temporary name in the same directory and then renamed. That both will work is tried out when
-//! the recording begins; nothing stays on disk in between. A link is followed, so that it stays a link; what is no file
-//! (a directory, a device such as `/dev/null`) is refused, because a rename would replace it.
+//! That it can be written and renamed is tried out when the recording begins; nothing stays on disk in between.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Write};
-use std::mem;
-use std::path::{self, Path, PathBuf};
-use std::process;
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
-use crate::status::{Status, StatusCode};
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::replaced_file::{UnfinishedFile, code_of, resolve};
+use crate::status::Status;
 
 /// Where a recording goes.
 #[derive(Debug)]
@@ -30,7 +26,10 @@ impl Target {
         }
         let shown = path.display().to_string();
         let checked = resolve(path).and_then(|path| {
-            let (probe, _file) = Unfinished::create_beside(&path)?;
+            if path.exists() {
+                OpenOptions::new().write(true).open(&path)?;
+            }
+            let (probe, _file) = UnfinishedFile::create_beside(&path)?;
             probe.remove()?;
             Ok(path)
         });
@@ -42,7 +41,7 @@ impl Target {
 
     /// Replaces the file by what `content` writes, once all of it is written.
     pub(super) fn write(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Status> {
-        let written = Unfinished::create_beside(&self.path).and_then(|(unfinished, file)| {
+        let written = UnfinishedFile::create_beside(&self.path).and_then(|(unfinished, file)| {
             let mut out = BufWriter::new(file);
             content(&mut out)?;
             drop(out.into_inner().map_err(io::IntoInnerError::into_error)?);
@@ -52,89 +51,18 @@ impl Target {
     }
 }
 
-/// `path` made absolute, with links followed if something is there; an error if that is no file or cannot be written.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
-    let absolute = path::absolute(path)?;
-    match fs::metadata(&absolute) {
-        Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => Err(io::Error::new(ErrorKind::AlreadyExists, "not a regular file")),
-        Ok(_) => {
-            OpenOptions::new().write(true).open(&absolute)?;
-            fs::canonicalize(&absolute)
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            // "new/" would be taken for "new" by everything but the rename.
-            let names_a_directory = absolute.as_os_str().as_encoded_bytes().ends_with(b"/");
-            if names_a_directory { Err(ErrorKind::IsADirectory.into()) } else { Ok(absolute) }
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// A temporary file, removed unless it is renamed.
-struct Unfinished {
-    /// Empty once there is nothing to remove.
-    path: PathBuf,
-}
-
-impl Unfinished {
-    /// A new file in the directory of `path`.
-    fn create_beside(path: &Path) -> io::Result<(Self, File)> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        loop {
-            // Relaxed: only uniqueness counts. A name that a killed process has left behind is passed over.
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = directory.join(format!(".purlin-trace-{}-{number}", process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok((Self { path }, file)),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn rename_to(mut self, path: &Path) -> io::Result<()> {
-        fs::rename(&self.path, path)?;
-        self.path = PathBuf::new();
-        Ok(())
-    }
-
-    fn remove(mut self) -> io::Result<()> {
-        fs::remove_file(mem::take(&mut self.path))
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.path.as_os_str().is_empty() {
-            // The first error is the one that the caller hears of.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
 fn failure(shown: &str, error: &io::Error) -> Status {
     Status::new(code_of(error.kind()), format!("cannot write the trace to {shown}: {error}"))
 }
 
-fn code_of(kind: ErrorKind) -> StatusCode {
-    match kind {
-        ErrorKind::InvalidInput | ErrorKind::InvalidFilename => StatusCode::InvalidArgument,
-        ErrorKind::NotFound => StatusCode::NotFound,
-        ErrorKind::PermissionDenied => StatusCode::PermissionDenied,
-        ErrorKind::IsADirectory
-        | ErrorKind::NotADirectory
-        | ErrorKind::AlreadyExists
-        | ErrorKind::ReadOnlyFilesystem => StatusCode::FailedPrecondition,
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StatusCode::ResourceExhausted,
-        _ => StatusCode::Unknown,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::ErrorKind;
+    use std::process;
+
     use super::*;
+    use crate::status::StatusCode;
 
     /// A directory of this test's own, removed at its end.
     struct Directory(PathBuf);
@@ -215,7 +143,7 @@ mod tests {
         let directory = Directory::new("left");
         let path = directory.0.join("a.json");
         let left: Vec<_> =
-            (0..64).map(|number| directory.0.join(format!(".purlin-trace-{}-{number}", process::id()))).collect();
+            (0..64).map(|number| directory.0.join(format!(".purlin-{}-{number}", process::id()))).collect();
         left.iter().for_each(|name| fs::write(name, "left").expect("the file can be written"));
         let target = Target::check(&path).expect("there are other names");
         target.write(|out| out.write_all(b"new")).expect("there are other names");
