@@ -20,10 +20,10 @@ StatusOr<std::size_t> Size(const Shape& shape, std::size_t internal::PurlinShape
 
 }  // namespace
 
-Shape::Shape(DType dtype, Span<const std::int64_t> dims) : dtype_(dtype), dims_(dims.begin(), dims.end()) {}
+Shape::Shape(DType dtype, Span<const std::int64_t> dims) : dtype_(dtype), dims_(dims) {}
 
 Shape::Shape(DType dtype, Span<const std::int64_t> dims, Span<const bool> dynamic)
-    : dtype_(dtype), dims_(dims.begin(), dims.end()), dynamic_(dynamic.begin(), dynamic.end()) {
+    : dtype_(dtype), dims_(dims), dynamic_(dynamic.begin(), dynamic.end()) {
   // Another number of flags is kept, so that whoever checks the shape sees it.
   const bool is_static = std::find(dynamic.begin(), dynamic.end(), true) == dynamic.end();
   if (is_static && dynamic.size() == dims.size()) dynamic_.clear();
@@ -42,10 +42,10 @@ StatusOr<std::size_t> Shape::host_size_bytes() const {
 std::string Shape::ToString() const {
   std::string text(DTypeName(dtype_));
   text += '[';
-  for (std::size_t axis = 0; axis < dims_.size(); ++axis) {
+  for (std::size_t axis = 0; axis < rank(); ++axis) {
     if (axis > 0) text += ',';
     if (is_dynamic_dimension(axis)) text += "<=";
-    internal::AppendNumber(text, dims_[axis]);
+    internal::AppendNumber(text, dims()[axis]);
   }
   return text += ']';
 }

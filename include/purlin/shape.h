@@ -19,6 +19,7 @@
 
 #include "purlin/dtype.h"
 #include "purlin/export.h"
+#include "purlin/internal/few_numbers.h"
 #include "purlin/span.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
@@ -26,7 +27,8 @@
 namespace purlin {
 inline namespace v0 {
 
-/// A value: copies are independent. Many readers or one writer, as for any value.
+/// A value: copies are independent. Many readers or one writer, as for any value. Static shapes up to rank 4 allocate
+/// nothing.
 class Shape final {
  public:
   /// Dimensions as given, outermost first, all of them static; none: a scalar. Nothing is checked.
@@ -39,9 +41,9 @@ class Shape final {
   /// Element type.
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
   /// Dimensions, outermost first; upper bounds where they are dynamic. The span lives as long as the shape, unchanged.
-  [[nodiscard]] Span<const std::int64_t> dims() const noexcept { return dims_; }
+  [[nodiscard]] Span<const std::int64_t> dims() const noexcept { return dims_.span(); }
   /// Number of dimensions.
-  [[nodiscard]] std::size_t rank() const noexcept { return dims_.size(); }
+  [[nodiscard]] std::size_t rank() const noexcept { return dims_.span().size(); }
   /// Whether any dimension is dynamic.
   [[nodiscard]] bool is_dynamic() const noexcept { return !dynamic_.empty(); }
   /// Whether that dimension is dynamic; false for a dimension that there is not.
@@ -72,7 +74,7 @@ class Shape final {
 
  private:
   DType dtype_;
-  std::vector<std::int64_t> dims_;
+  internal::FewNumbers dims_;
   std::vector<std::uint8_t> dynamic_;
 };
 

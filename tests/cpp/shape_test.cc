@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -51,6 +52,25 @@ TEST(ShapeTest, EqualityIsOfTypeDimensionsAndFlags) {
   EXPECT_NE(shape, Shape(DType::kF32, {2, 3}, {false, true}));
   EXPECT_NE(shape, Shape(DType::kS32, {2, 3}));
   EXPECT_NE(shape, Shape(DType::kF32, {3, 2}));
+}
+
+TEST(ShapeTest, CopiesAndAssignmentsHaveDimensionsOfTheirOwn) {
+  for (const std::size_t rank : {0U, 1U, 4U, 5U, 40U}) {
+    const std::vector<std::int64_t> dims(rank, 3);
+    auto original = std::make_unique<Shape>(DType::kF32, dims);
+    Shape copy = *original;
+    Shape assigned(DType::kU8, {1, 2, 3, 4, 5, 6});
+    assigned = *original;
+    original.reset();
+    EXPECT_EQ(copy, Shape(DType::kF32, dims));
+    const Shape moved = std::move(copy);
+    EXPECT_EQ(moved, assigned);
+    copy = moved;
+    EXPECT_EQ(copy.rank(), rank);
+    copy = Shape(DType::kF32, {7});
+    EXPECT_EQ(copy.ToString(), "f32[7]");
+    EXPECT_EQ(moved, assigned);
+  }
 }
 
 TEST(ShapeTest, UnsoundShapesAreInvalidAndNamed) {

@@ -2,6 +2,8 @@
 #ifndef PURLIN_INTERNAL_CALLBACK_H_
 #define PURLIN_INTERNAL_CALLBACK_H_
 
+#include <cstring>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -13,7 +15,8 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 
-/// A closure on the heap, called once or destroyed uncalled. `error` (null for OK) and `value` go to the closure.
+/// A closure, called once or destroyed uncalled. `error` (null for OK) and `value` go to the closure, which `data`
+/// points to, or is.
 struct Callback {
   void* data;
   void (*invoke)(void* data, bool run, const StatusRep* error, const void* value) noexcept;
@@ -23,6 +26,18 @@ struct Callback {
 template <typename F>
 Callback MakeCallback(F&& closure) {
   using Closure = std::decay_t<F>;
+  if constexpr (sizeof(Closure) <= sizeof(void*) && std::is_trivially_copyable<Closure>::value) {
+    // A copy of its bytes is the closure; it has nothing to destroy.
+    const Closure copy = std::forward<F>(closure);
+    void* data = nullptr;
+    std::memcpy(static_cast<void*>(&data), static_cast<const void*>(&copy), sizeof(Closure));
+    return {data, [](void* bytes, bool run, const StatusRep* error, const void* value) noexcept {
+              if (!run) return;
+              alignas(Closure) unsigned char place[sizeof(void*)];
+              std::memcpy(place, static_cast<const void*>(&bytes), sizeof(place));
+              Guarded("callback", [&] { (*std::launder(reinterpret_cast<Closure*>(place)))(error, value); });
+            }};
+  }
   auto* owned = new Closure(std::forward<F>(closure));
   return {owned, [](void* data, bool run, const StatusRep* error, const void* value) noexcept {
             auto* self = static_cast<Closure*>(data);

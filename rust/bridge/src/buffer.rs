@@ -4,23 +4,52 @@
 //! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`]
 //! and [`Location`]; a layout may also be null.
 
+use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop};
+use std::ops::Deref;
 use std::ptr;
 
+use purlin::buffer::Array;
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
 use purlin::{Buffer, Event, HostArray};
 
 use crate::buffer_create::give_buffer;
 use crate::device::{DeviceRep, MemorySpaceRep};
-use crate::handle::{self, elements, give_handle, give_or, share};
+use crate::handle::{elements, give, give_handle, give_or, share};
 use crate::layout::RawLayout;
 use crate::panic::guard;
 use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::shape::RawShape;
 use crate::status::Location;
 
-/// What a `purlin::Buffer` points to.
-pub struct BufferRep(pub(crate) Buffer);
+/// What a `purlin::Buffer` points to: what the reference of a [`Buffer`] does.
+#[repr(transparent)]
+pub struct BufferRep(Array);
+
+impl BufferRep {
+    /// Gives the buffer's reference to C++.
+    pub(crate) fn of(buffer: Buffer) -> *const Self {
+        buffer.into_pointer().cast()
+    }
+
+    /// The buffer, for as long as C++ has its reference.
+    pub(crate) fn get(&self) -> Borrowed<'_> {
+        // SAFETY: it came from of(), C++ keeps a reference for the time of the borrow, and this is not dropped.
+        Borrowed(ManuallyDrop::new(unsafe { Buffer::from_pointer(&raw const self.0) }), PhantomData)
+    }
+}
+
+/// A buffer whose reference is C++'s.
+pub(crate) struct Borrowed<'a>(ManuallyDrop<Buffer>, PhantomData<&'a BufferRep>);
+
+impl Deref for Borrowed<'_> {
+    type Target = Buffer;
+
+    fn deref(&self) -> &Buffer {
+        &self.0
+    }
+}
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -70,46 +99,46 @@ pub(crate) mod ffi {
 /// # Safety
 /// C++ holds a reference.
 unsafe fn buffer_retain(buffer: *const BufferRep) {
-    // SAFETY: the caller's promise.
-    unsafe { handle::retain(buffer) };
+    // SAFETY: the caller's promise; the new reference is C++'s.
+    mem::forget(Buffer::clone(&unsafe { &*buffer }.get()));
 }
 
 /// # Safety
 /// C++ gives its reference up.
 unsafe fn buffer_release(buffer: *const BufferRep) {
     // SAFETY: the caller's promise.
-    unsafe { handle::release(buffer) };
+    drop(unsafe { Buffer::from_pointer(buffer.cast()) });
 }
 
 fn buffer_dtype(buffer: &BufferRep) -> u8 {
-    buffer.0.dtype() as u8
+    buffer.get().dtype() as u8
 }
 
 fn buffer_dims(buffer: &BufferRep) -> &[i64] {
-    buffer.0.dims()
+    buffer.0.shape().dims()
 }
 
 fn buffer_size_bytes(buffer: &BufferRep) -> usize {
-    buffer.0.size_bytes()
+    buffer.get().size_bytes()
 }
 
 fn buffer_memory_space(buffer: &BufferRep) -> *const MemorySpaceRep {
-    share(MemorySpaceRep(buffer.0.memory_space()))
+    share(MemorySpaceRep(buffer.get().memory_space()))
 }
 
 fn buffer_device(buffer: &BufferRep) -> *const DeviceRep {
-    share(DeviceRep(buffer.0.device()))
+    share(DeviceRep(buffer.get().device()))
 }
 
 fn buffer_ready_event(buffer: &BufferRep) -> *mut ffi::EventHeader {
-    buffer.0.ready_event().into_raw().cast()
+    buffer.get().ready_event().into_raw().cast()
 }
 
 /// # Safety
 /// `destination` is null or `size_bytes` bytes that stay writable and untouched until the event.
 unsafe fn buffer_copy_to_host(buffer: &BufferRep, destination: *mut u8, size_bytes: usize) -> *mut ffi::EventHeader {
     // SAFETY: the caller's promise.
-    give_event(|| Ok(unsafe { buffer.0.copy_to_host(destination, size_bytes) }))
+    give_event(|| Ok(unsafe { buffer.get().copy_to_host(destination, size_bytes) }))
 }
 
 /// # Safety
@@ -121,15 +150,15 @@ unsafe fn buffer_copy_raw_to_host(
     size_bytes: usize,
 ) -> *mut ffi::EventHeader {
     // SAFETY: the caller's promise.
-    give_event(|| Ok(unsafe { buffer.0.copy_raw_to_host(destination, offset_bytes, size_bytes) }))
+    give_event(|| Ok(unsafe { buffer.get().copy_raw_to_host(destination, offset_bytes, size_bytes) }))
 }
 
 fn buffer_raw_alias(buffer: &BufferRep, error: &mut *const ffi::StatusRep) -> *const RawBufferRep {
-    give_handle(guard(|| buffer.0.raw_alias().map(RawBufferRep)), error)
+    give_handle(guard(|| buffer.get().raw_alias().map(RawBufferRep)), error)
 }
 
 fn buffer_is_deleted(buffer: &BufferRep) -> bool {
-    buffer.0.is_deleted()
+    buffer.get().is_deleted()
 }
 
 /// Writes a flag for each dimension, 1 if it is dynamic; true if any is.
@@ -152,7 +181,7 @@ pub unsafe extern "C" fn purlin_buffer_dynamic(buffer: &BufferRep, flags: *mut b
 /// `minor_to_major` points to as many numbers as there are dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_layout(buffer: &BufferRep, minor_to_major: *mut i64) {
-    for (position, &axis) in buffer.0.layout().minor_to_major().iter().enumerate() {
+    for (position, &axis) in buffer.get().layout().minor_to_major().iter().enumerate() {
         // SAFETY: a layout has an entry for each dimension.
         unsafe { minor_to_major.add(position).write(i64::from(axis)) };
     }
@@ -165,13 +194,13 @@ pub unsafe extern "C" fn purlin_buffer_layout(buffer: &BufferRep, minor_to_major
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_logical_dims(buffer: &BufferRep, dims: *mut i64) -> *const StatusRep {
     let read = guard(|| {
-        for (axis, dim) in buffer.0.logical_dims()?.into_iter().enumerate() {
+        for (axis, dim) in buffer.get().logical_dims()?.into_iter().enumerate() {
             // SAFETY: there is one for each dimension.
             unsafe { dims.add(axis).write(dim) };
         }
         Ok(())
     });
-    handle::give(read)
+    give(read)
 }
 
 /// The event, with one reference, C++'s.
@@ -188,9 +217,9 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_host_strided(
 ) -> *mut EventHeader {
     let copied = give_event(|| {
         // SAFETY: the caller's promise.
-        let array = HostArray::new(buffer.0.shape(), Some(unsafe { elements(byte_strides, count) }))?;
+        let array = HostArray::new(buffer.get().shape(), Some(unsafe { elements(byte_strides, count) }))?;
         // SAFETY: the caller's promise.
-        Ok(unsafe { buffer.0.copy_to_host_array(destination, &array) })
+        Ok(unsafe { buffer.get().copy_to_host_array(destination, &array) })
     });
     copied.cast()
 }
@@ -208,7 +237,7 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_device(
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
     let place = unsafe { location.get() };
-    give_buffer(guard(|| buffer.0.copy_to_memory_space_at(&device.0.default_memory_space(), place)), error)
+    give_buffer(guard(|| buffer.get().copy_to_memory_space_at(&device.0.default_memory_space(), place)), error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -224,7 +253,7 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_memory_space(
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
     let place = unsafe { location.get() };
-    give_buffer(guard(|| buffer.0.copy_to_memory_space_at(&space.0, place)), error)
+    give_buffer(guard(|| buffer.get().copy_to_memory_space_at(&space.0, place)), error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -240,7 +269,7 @@ pub unsafe extern "C" fn purlin_buffer_copy_into(
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
     let place = unsafe { location.get() };
-    give_buffer(guard(|| buffer.0.copy_into_at(&destination.0, place)), error)
+    give_buffer(guard(|| buffer.get().copy_into_at(&destination.get(), place)), error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -256,7 +285,7 @@ pub unsafe extern "C" fn purlin_buffer_donate_after(
 ) -> *const BufferRep {
     // SAFETY: the caller's promises.
     let (event, place) = unsafe { (Event::from_borrowed_raw(event), location.get()) };
-    give_buffer(guard(|| buffer.0.donate_after_at(&event, place)), error)
+    give_buffer(guard(|| buffer.get().donate_after_at(&event, place)), error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -274,7 +303,7 @@ pub unsafe extern "C" fn purlin_buffer_bitcast(
     let made = guard(|| {
         // SAFETY: the caller's promises.
         let (shape, layout, place) = unsafe { (shape.get()?, RawLayout::get(layout)?, location.get()) };
-        buffer.0.bitcast_at(&shape, layout.as_ref(), place)
+        buffer.get().bitcast_at(&shape, layout.as_ref(), place)
     });
     give_buffer(made, error)
 }
@@ -282,7 +311,7 @@ pub unsafe extern "C" fn purlin_buffer_bitcast(
 /// Writes the numbers of usage holds and of external references.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
-    (*usage, *external) = buffer.0.hold_counts();
+    (*usage, *external) = buffer.get().hold_counts();
 }
 
 /// Gives the memory up.
@@ -292,7 +321,7 @@ pub extern "C" fn purlin_buffer_hold_counts(buffer: &BufferRep, usage: &mut u32,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_delete(buffer: &BufferRep, location: Location) {
     // SAFETY: the caller's promise.
-    buffer.0.delete_at(unsafe { location.get() });
+    buffer.get().delete_at(unsafe { location.get() });
 }
 
 /// The memory, C++'s, and the event when it is free, with one reference, C++'s; or null, and nothing is written.
@@ -306,7 +335,7 @@ pub unsafe extern "C" fn purlin_buffer_release_memory(
     free: &mut *mut EventHeader,
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promise.
-    let Some((memory, event)) = buffer.0.release_at(unsafe { location.get() }) else { return ptr::null() };
+    let Some((memory, event)) = buffer.get().release_at(unsafe { location.get() }) else { return ptr::null() };
     *free = event.into_raw();
     share(RawBufferRep(memory))
 }
@@ -324,7 +353,7 @@ pub unsafe extern "C" fn purlin_buffer_release_ownership(
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promise.
     let place = unsafe { location.get() };
-    let memory = guard(|| buffer.0.release_ownership_at(waits, place));
+    let memory = guard(|| buffer.get().release_ownership_at(waits, place));
     let memory = memory.map(|memory| memory.map_or(ptr::null(), |memory| share(RawBufferRep(memory))));
     give_or(memory, ptr::null(), error)
 }

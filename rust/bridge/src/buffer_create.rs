@@ -3,6 +3,8 @@
 //! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`],
 //! [`RawAllocOptions`] and [`Location`]; a layout may also be null.
 
+use std::ptr;
+
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
 use purlin::{Buffer, Event, Status, StatusOr};
@@ -10,7 +12,7 @@ use purlin::{Buffer, Event, Status, StatusOr};
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::handle::{elements, give_handle};
+use crate::handle::{elements, give_or};
 use crate::host_buffer::semantics;
 use crate::layout::RawLayout;
 use crate::panic::guard;
@@ -20,7 +22,7 @@ use crate::status::Location;
 
 /// Hands a new buffer to C++, or null and an error.
 pub(crate) fn give_buffer(made: StatusOr<Buffer>, error: &mut *const StatusRep) -> *const BufferRep {
-    give_handle(made.map(BufferRep), error)
+    give_or(made.map(BufferRep::of), ptr::null(), error)
 }
 
 /// A new buffer, C++'s, or null and an error. `number` and `semantics_number` are C++'s, unchecked.

@@ -33,7 +33,7 @@ pub extern "C" fn purlin_buffer_usage_hold(
     waits: bool,
     error: &mut *const StatusRep,
 ) -> *mut UsageHoldRep {
-    let made = guard(|| if waits { buffer.0.usage_hold() } else { buffer.0.try_usage_hold() });
+    let made = guard(|| if waits { buffer.get().usage_hold() } else { buffer.get().try_usage_hold() });
     give_box(made.map(UsageHoldRep), error)
 }
 
@@ -76,7 +76,7 @@ pub extern "C" fn purlin_buffer_external_reference(
     buffer: &BufferRep,
     error: &mut *const StatusRep,
 ) -> *mut ExternalReferenceRep {
-    give_box(guard(|| buffer.0.external_reference()).map(ExternalReferenceRep), error)
+    give_box(guard(|| buffer.get().external_reference()).map(ExternalReferenceRep), error)
 }
 
 /// The memory, C++'s.
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn purlin_buffer_donate(
     let made = guard(|| {
         // SAFETY: the caller's promises.
         let (by, place) = unsafe { (label(by), location.get()) };
-        if waits { buffer.0.donate_at(by, place) } else { buffer.0.try_donate_at(by, place) }
+        if waits { buffer.get().donate_at(by, place) } else { buffer.get().try_donate_at(by, place) }
     });
     give_box(made.map(DonationHoldRep), error)
 }

@@ -8,7 +8,7 @@ use purlin::{Buffer, BufferPromise, Status};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::handle::{give, share};
+use crate::handle::give;
 use crate::layout::RawLayout;
 use crate::panic::guard;
 use crate::shape::RawShape;
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn purlin_buffer_create_channel(
         // SAFETY: the caller's promises.
         let (shape, layout, place) = unsafe { (shape.get()?, RawLayout::get(layout)?, location.get()) };
         let (made, owed) = Buffer::channel_at(&shape, layout.as_ref(), &space.0, place)?;
-        *buffer = share(BufferRep(made));
+        *buffer = BufferRep::of(made);
         *promise = Box::into_raw(Box::new(BufferPromiseRep(Some(owed))));
         Ok(())
     }))
@@ -65,7 +65,8 @@ pub unsafe extern "C" fn purlin_buffer_promise_fulfil(
 ) -> *const StatusRep {
     give(guard(|| {
         // SAFETY: the caller's promises. A reference of our own, because a waiter may give C++'s up.
-        let (owed, source, place) = unsafe { (BufferPromiseRep::take(promise)?, (*source).0.clone(), location.get()) };
+        let (owed, source, place) =
+            unsafe { (BufferPromiseRep::take(promise)?, Buffer::clone(&(*source).get()), location.get()) };
         owed.fulfil_at(&source, place).map_err(|(status, owed)| {
             // SAFETY: alive: it was taken from, and a refusal runs no waiter.
             unsafe { (*promise).0 = Some(owed) };

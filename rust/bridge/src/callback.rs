@@ -59,6 +59,11 @@ impl Told {
         }
     }
 
+    /// As the core calls it, of a type of its own, which needs no box.
+    pub(crate) fn into_closure(self) -> impl FnOnce(Status) + Send + Sync + 'static {
+        move |status| self.tell(status)
+    }
+
     /// As the core calls it.
     pub(crate) fn into_on_done(self) -> OnDone {
         Box::new(move |status| self.tell(status))

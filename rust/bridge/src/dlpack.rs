@@ -17,7 +17,7 @@ pub extern "C" fn purlin_dlpack_export(
     buffer: &BufferRep,
     error: &mut *const StatusRep,
 ) -> *mut DLManagedTensorVersioned {
-    match guard(|| DlpackTensor::new(&buffer.0)) {
+    match guard(|| DlpackTensor::new(&buffer.get())) {
         Ok(tensor) => tensor.into_raw(),
         Err(status) => {
             *error = status.into_raw();

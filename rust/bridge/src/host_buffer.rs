@@ -34,15 +34,31 @@ impl RawHostArray {
     /// `dims` points to `rank` numbers, and `byte_strides` to `stride_count`.
     pub(crate) unsafe fn get(&self) -> StatusOr<HostArray> {
         // SAFETY: the caller's promises.
-        let (dims, strides) =
-            unsafe { (elements(self.dims, self.rank), elements(self.byte_strides, self.stride_count)) };
-        HostArray::new(&Shape::new(dtype(self.dtype)?, dims)?, self.has_byte_strides.then_some(strides))
+        let (shape, strides) = unsafe { (self.shape()?, elements(self.byte_strides, self.stride_count)) };
+        HostArray::new(&shape, self.has_byte_strides.then_some(strides))
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: no array.
+    ///
+    /// # Safety
+    /// As [`get`](Self::get).
+    unsafe fn shape(&self) -> StatusOr<Shape> {
+        // SAFETY: the caller's promises.
+        Shape::new(dtype(self.dtype)?, unsafe { elements(self.dims, self.rank) })
     }
 
     /// Where the array's element `[0, 0, ...]` is.
     pub(crate) fn data(&self) -> *const u8 {
         self.data
     }
+}
+
+/// What C++ says of an array.
+enum Described {
+    /// Dense and row-major, on the host and on the device.
+    Dense(Shape),
+    Strided(HostArray),
 }
 
 /// A `purlin::HostBufferSemantics`.
@@ -80,10 +96,12 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
             // SAFETY: the caller's promises.
             let (layout, alloc) = unsafe { (RawLayout::get(layout)?, alloc.get()?) };
             // SAFETY: the caller's promise.
-            Ok((
-                unsafe { array.get()? },
-                FromHostOptions { semantics: semantics(number)?, layout, alloc, on_done: None },
-            ))
+            let host = if array.has_byte_strides || layout.is_some() {
+                Described::Strided(unsafe { array.get()? })
+            } else {
+                Described::Dense(unsafe { array.shape()? })
+            };
+            Ok((host, FromHostOptions { semantics: semantics(number)?, layout, alloc, on_done: None }))
         })();
         let (host, mut options) = match checked {
             Ok(checked) => checked,
@@ -95,9 +113,21 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
                 return Err(error);
             }
         };
-        options.on_done = on_done.map(Told::into_on_done);
         // SAFETY: the caller's promise.
-        unsafe { Buffer::from_host_array_at(array.data, &host, &space.0, options, location.get()) }
+        let place = unsafe { location.get() };
+        match host {
+            Described::Dense(shape) => {
+                let (on_done, options) = (on_done.map(Told::into_closure), &options);
+                let (data, semantics, alloc) = (array.data, options.semantics, &options.alloc);
+                // SAFETY: the caller's promise.
+                unsafe { Buffer::from_host_dense_at(data, shape, &space.0, semantics, alloc, on_done, place) }
+            }
+            Described::Strided(host) => {
+                options.on_done = on_done.map(Told::into_on_done);
+                // SAFETY: the caller's promise.
+                unsafe { Buffer::from_host_array_at(array.data, &host, &space.0, options, place) }
+            }
+        }
     });
     let made = made.map(|(buffer, aliasing)| {
         *is_aliased = aliasing == Aliasing::Aliased;

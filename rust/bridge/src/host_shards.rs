@@ -7,7 +7,7 @@ use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::callback::{Callback, Told};
 use crate::device::MemorySpaceRep;
-use crate::handle::{elements, give, share};
+use crate::handle::{elements, give};
 use crate::host_buffer::{RawHostArray, semantics};
 use crate::layout::RawLayout;
 use crate::panic::guard;
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_shards(
     let ready: Vec<_> = made.iter().map(Buffer::ready_event).collect();
     for (index, buffer) in made.into_iter().enumerate() {
         // SAFETY: there is a buffer per shard, so the index is less than `count`.
-        unsafe { buffers.add(index).write(share(BufferRep(buffer))) };
+        unsafe { buffers.add(index).write(BufferRep::of(buffer)) };
     }
     for (told, ready) in told.into_iter().zip(ready) {
         if let Some(told) = told {

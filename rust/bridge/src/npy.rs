@@ -11,7 +11,7 @@ use purlin_interchange::{FileAccess, NpyReadOptions, WriteOptions, read_npy, wri
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::handle::{elements, share};
+use crate::handle::elements;
 use crate::panic::guard;
 use crate::shape::dtype;
 
@@ -67,7 +67,7 @@ pub(crate) fn give_array(
     match read {
         Ok((buffer, aliasing)) => {
             *is_aliased = aliasing == Aliasing::Aliased;
-            share(BufferRep(buffer))
+            BufferRep::of(buffer)
         }
         Err(status) => {
             *error = status.into_raw();
@@ -105,6 +105,6 @@ pub unsafe extern "C" fn purlin_npy_read(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_npy_write(path: RawText, buffer: &BufferRep, is_durable: bool) -> *const StatusRep {
     // SAFETY: the caller's promise.
-    let written = guard(|| write_npy(unsafe { path.path() }, &buffer.0, WriteOptions { is_durable }));
+    let written = guard(|| write_npy(unsafe { path.path() }, &buffer.get(), WriteOptions { is_durable }));
     written.err().unwrap_or_default().into_raw()
 }

@@ -140,10 +140,12 @@ pub unsafe extern "C" fn purlin_safetensors_write(
         // SAFETY: the caller's promises.
         let (path, buffers, metadata) =
             unsafe { (path.path(), elements(buffers, buffer_count), elements(metadata, pair_count)) };
+        // SAFETY: the caller's promises.
+        let borrowed: Vec<_> = buffers.iter().map(|named| unsafe { (*named.buffer).get() }).collect();
         let mut tensors = Vec::with_capacity(buffers.len());
-        for named in buffers {
+        for (named, buffer) in buffers.iter().zip(&borrowed) {
             // SAFETY: the caller's promises.
-            tensors.push(unsafe { (named.name.text()?, &(*named.buffer).0) });
+            tensors.push((unsafe { named.name.text()? }, &**buffer));
         }
         let mut texts = Vec::with_capacity(metadata.len());
         for pair in metadata {

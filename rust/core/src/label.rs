@@ -4,39 +4,41 @@ use std::borrow::Cow;
 use std::ffi::CStr;
 use std::fmt;
 
-/// A static string, such as `c"gradient"`. Two words in Rust, one pointer across the boundary; never copied or freed.
+use crate::static_text::StaticText;
+
+/// A static string, such as `c"gradient"`. One pointer; never copied or freed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Label(&'static CStr);
+pub struct Label(StaticText);
 
 impl Label {
     /// Wraps `text`.
     #[must_use]
     pub const fn new(text: &'static CStr) -> Self {
-        Self(text)
+        Self(StaticText::new(text))
     }
 
     /// The text with its final NUL.
     #[must_use]
     pub const fn as_cstr(self) -> &'static CStr {
-        self.0
+        self.0.get()
     }
 
     /// The text; bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn as_str(self) -> Cow<'static, str> {
-        self.0.to_string_lossy()
+        self.as_cstr().to_string_lossy()
     }
 }
 
 impl Default for Label {
     fn default() -> Self {
-        Self(c"")
+        Self::new(c"")
     }
 }
 
 impl From<&'static CStr> for Label {
     fn from(text: &'static CStr) -> Self {
-        Self(text)
+        Self::new(text)
     }
 }
 

@@ -7,6 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `sync` | locks, atomics and threads, from std, loom, shuttle or parking_lot |
+//! | `static_text` | static strings known by one pointer |
 //! | [`status`] | [`Status`]: absl's codes, one word, cheap to share |
 //! | [`label`] | [`Label`]: the name of an event or a task |
 //! | [`fault`] | places that fail on purpose, in tests |
@@ -64,6 +65,7 @@ pub mod slab;
 pub mod staging;
 #[cfg(not(any(loom, shuttle)))]
 pub mod stall;
+mod static_text;
 pub mod status;
 pub mod strided;
 mod sync;

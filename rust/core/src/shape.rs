@@ -14,19 +14,49 @@
 
 use std::fmt;
 
-use smallvec::SmallVec;
-
 use crate::dtype::DType;
 use crate::status::{Status, StatusOr};
 
 /// A validated shape: no dimension is negative, and all sizes in bytes fit in `usize`.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
+    dims: Dims,
+    element_count: usize,
+}
+
+/// How many static dimensions stand in place.
+const FEW: usize = 4;
+
+/// Element type and dimensions; of what shape they are says which variant they are.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Dims {
+    /// Up to [`FEW`], all of them static; zeros behind them.
+    Few {
+        dtype: DType,
+        rank: u8,
+        dims: [i64; FEW],
+    },
+    Other(Box<OtherDims>),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct OtherDims {
     dtype: DType,
-    dims: SmallVec<[i64; 4]>,
+    dims: Box<[i64]>,
     /// One for each dimension; none at all if none of them is dynamic.
     dynamic: Box<[bool]>,
-    element_count: usize,
+}
+
+impl Dims {
+    /// `dynamic` is as long as `dims`, or empty.
+    fn new(dtype: DType, dims: &[i64], dynamic: &[bool]) -> Self {
+        if dims.len() <= FEW && dynamic.is_empty() {
+            let mut few = [0; FEW];
+            few[..dims.len()].copy_from_slice(dims);
+            return Self::Few { dtype, rank: dims.len() as u8, dims: few };
+        }
+        Self::Other(Box::new(OtherDims { dtype, dims: dims.into(), dynamic: dynamic.into() }))
+    }
 }
 
 /// Bytes of one dimension's actual size, an int32, behind the elements of an array with dynamic dimensions.
@@ -63,7 +93,7 @@ impl Shape {
     /// The shape of a token: no elements, no bytes.
     #[must_use]
     pub fn token() -> Self {
-        Self { dtype: DType::Token, dims: SmallVec::new(), dynamic: Box::default(), element_count: 0 }
+        Self { dims: Dims::new(DType::Token, &[], &[]), element_count: 0 }
     }
 
     /// `dynamic` is as long as `dims`, or empty.
@@ -86,25 +116,31 @@ impl Shape {
                 usize::MAX
             )));
         };
-        Ok(Self { dtype, dims: SmallVec::from_slice(dims), dynamic: dynamic.into(), element_count })
+        Ok(Self { dims: Dims::new(dtype, dims, dynamic), element_count })
     }
 
     /// Element type.
     #[must_use]
     pub fn dtype(&self) -> DType {
-        self.dtype
+        match &self.dims {
+            Dims::Few { dtype, .. } => *dtype,
+            Dims::Other(other) => other.dtype,
+        }
     }
 
     /// Dimensions, outermost first; upper bounds where they are dynamic.
     #[must_use]
     pub fn dims(&self) -> &[i64] {
-        &self.dims
+        match &self.dims {
+            Dims::Few { rank, dims, .. } => &dims[..usize::from(*rank)],
+            Dims::Other(other) => &other.dims,
+        }
     }
 
     /// Number of dimensions.
     #[must_use]
     pub fn rank(&self) -> usize {
-        self.dims.len()
+        self.dims().len()
     }
 
     /// `product(dims)`; 1 for a scalar, 0 for a token.
@@ -116,19 +152,19 @@ impl Shape {
     /// Whether any dimension is dynamic.
     #[must_use]
     pub fn is_dynamic(&self) -> bool {
-        !self.dynamic.is_empty()
+        !self.dynamic().is_empty()
     }
 
     /// Whether that dimension is dynamic; false for a dimension that there is not.
     #[must_use]
     pub fn dynamic_dimension(&self, axis: usize) -> bool {
-        self.dynamic.get(axis).is_some_and(|&dynamic| dynamic)
+        self.dynamic().get(axis).is_some_and(|&dynamic| dynamic)
     }
 
     /// Bytes of the elements on a device, where they are packed: `ceil(element_count * dtype.bits() / 8)`.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        packed_bytes(self.dtype, self.element_count)
+        packed_bytes(self.dtype(), self.element_count)
     }
 
     /// Bytes of a buffer: [`size_bytes`](Self::size_bytes), and behind them, if the shape is dynamic, an int32 for each
@@ -141,16 +177,15 @@ impl Shape {
     /// Bytes of the elements in the memory of the host: `element_count * dtype.host_byte_width()`.
     #[must_use]
     pub fn host_size_bytes(&self) -> usize {
-        self.element_count * self.dtype.host_byte_width()
+        self.element_count * self.dtype().host_byte_width()
     }
-}
 
-/// By copying bytes: the dimensions of a buffer are cloned with it.
-impl Clone for Shape {
-    fn clone(&self) -> Self {
-        let Self { dtype, element_count, .. } = *self;
-        let (dims, dynamic) = (SmallVec::from_slice(&self.dims), self.dynamic.clone());
-        Self { dtype, dims, dynamic, element_count }
+    /// One for each dimension, or none.
+    fn dynamic(&self) -> &[bool] {
+        match &self.dims {
+            Dims::Few { .. } => &[],
+            Dims::Other(other) => &other.dynamic,
+        }
     }
 }
 
@@ -178,7 +213,13 @@ fn sizes_fit(dtype: DType, elements: usize, rank: usize, dynamic: &[bool]) -> bo
 /// XLA's way to write a shape: `f32[2,3]`, and `f32[<=2,3]` if the first dimension is dynamic.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Written { dtype: self.dtype, dims: &self.dims, dynamic: &self.dynamic }.fmt(f)
+        Written { dtype: self.dtype(), dims: self.dims(), dynamic: self.dynamic() }.fmt(f)
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -315,7 +356,11 @@ mod tests {
 
     #[test]
     fn shapes_up_to_rank_four_live_where_they_stand() {
-        assert!(!Shape::with_dynamic(DType::F32, &[1, 2, 3, 4], &[true; 4]).unwrap().dims.spilled());
+        let few = Shape::new(DType::F32, &[1, 2, 3, 4]).unwrap();
+        assert!(matches!(few.dims, Dims::Few { .. }));
+        assert_eq!(few.dims(), [1, 2, 3, 4]);
         assert_eq!(Shape::new(DType::F32, &[1; 40]).unwrap().rank(), 40);
+        // Each buffer has one.
+        assert_eq!(size_of::<Shape>(), 48);
     }
 }

@@ -11,6 +11,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
+use crate::static_text::StaticText;
+
 /// absl's canonical codes, same numbers. Choose by what the caller should do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
@@ -88,38 +90,48 @@ impl StatusCode {
 /// A file and a line, of Rust or of C++.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SourceLocation {
-    file: &'static CStr,
+    file: StaticText,
     line: u32,
 }
 
 impl SourceLocation {
     /// No place: file `""`, line 0.
-    pub const UNKNOWN: Self = Self { file: c"", line: 0 };
+    pub const UNKNOWN: Self = Self::from_static(c"", 0);
 
     /// The place of the caller.
     #[must_use]
     #[track_caller]
     pub const fn caller() -> Self {
         let here = Location::caller();
-        Self { file: here.file_as_c_str(), line: here.line() }
+        Self::from_static(here.file_as_c_str(), here.line())
     }
 
     /// A place in foreign code: the path, which need not be UTF-8, and the line.
     #[must_use]
     pub const fn from_static(file: &'static CStr, line: u32) -> Self {
+        Self { file: StaticText::new(file), line }
+    }
+
+    /// In two words, and back: for what is kept by the thousand.
+    pub(crate) const fn into_parts(self) -> (StaticText, u32) {
+        (self.file, self.line)
+    }
+
+    /// See [`into_parts`](Self::into_parts).
+    pub(crate) const fn from_parts(file: StaticText, line: u32) -> Self {
         Self { file, line }
     }
 
     /// The path as the compiler was given it; bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn file(self) -> Cow<'static, str> {
-        self.file.to_string_lossy()
+        self.file_as_c_str().to_string_lossy()
     }
 
     /// The path as C reads it.
     #[must_use]
     pub const fn file_as_c_str(self) -> &'static CStr {
-        self.file
+        self.file.get()
     }
 
     /// Line from 1; 0 when unknown.

@@ -152,27 +152,3 @@ fn called<R>(f: impl FnOnce() -> R) -> Result<R, String> {
         text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("(not a text)").to_owned()
     })
 }
-
-/// Memory that its owner keeps for us.
-pub(crate) struct Foreign(NonNull<u8>);
-
-// SAFETY: RawBuffer::import's caller promises that any thread may use the memory.
-unsafe impl Send for Foreign {}
-// SAFETY: as above; a shared reference gives away only the address.
-unsafe impl Sync for Foreign {}
-
-impl Foreign {
-    pub(crate) fn new(address: NonNull<u8>) -> Self {
-        Self(address)
-    }
-}
-
-impl Extent for Foreign {
-    fn address(&self) -> usize {
-        self.0.as_ptr().expose_provenance()
-    }
-
-    fn host_address(&self) -> Option<NonNull<u8>> {
-        Some(self.0)
-    }
-}

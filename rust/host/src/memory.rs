@@ -1,7 +1,6 @@
 //! Memory spaces of the host: extents from the system, or from an allocator of the user's.
 
 use std::alloc::Layout;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use purlin::backend::{Extent, Memory, MemoryProperties};
@@ -9,7 +8,7 @@ use purlin::fault::{self, Site};
 use purlin::{Status, StatusOr};
 
 use crate::ByteSource;
-use crate::extent::{Foreign, Lent, Mapped};
+use crate::extent::{Lent, Mapped};
 
 /// Every allocation begins at a multiple of this: a cache line, and the widest vector register.
 pub const ALIGNMENT_BYTES: usize = 64;
@@ -55,9 +54,7 @@ impl Memory for HostMemory {
         Ok(Arc::new(Lent::new(Arc::clone(source), layout)?))
     }
 
-    fn import(&self, address: usize, _size_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
-        let address = NonNull::new(std::ptr::with_exposed_provenance_mut(address));
-        let address = address.unwrap_or_else(|| unreachable!("core guarantees that it is not null"));
-        Ok(Arc::new(Foreign::new(address)))
+    fn import(&self, _address: usize, _size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
+        Ok(None)
     }
 }

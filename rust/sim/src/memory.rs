@@ -70,9 +70,9 @@ impl Memory for SimMemory {
         Ok(self.extent(base, Some(layout)))
     }
 
-    fn import(&self, address: usize, _size_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
+    fn import(&self, address: usize, _size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
         let base = NonNull::new(ptr::with_exposed_provenance_mut(address));
-        Ok(self.extent(base.unwrap_or_else(|| unreachable!("core guarantees that it is not null")), None))
+        Ok(Some(self.extent(base.unwrap_or_else(|| unreachable!("core guarantees that it is not null")), None)))
     }
 }
 

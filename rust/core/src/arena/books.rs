@@ -21,12 +21,12 @@ pub struct MemoryStats {
     pub largest_free_block_bytes: u64,
 }
 
-/// The books behind [`MemoryStats`]. All orderings are relaxed: the numbers publish nothing but themselves.
+/// The books behind [`MemoryStats`]; how many allocations were made, classes and extents count under their locks. All orderings are
+/// relaxed: the numbers publish nothing but themselves.
 #[derive(Debug)]
 pub(super) struct Books {
     bytes_in_use: AtomicU64,
     peak_bytes_in_use: AtomicU64,
-    num_allocs: AtomicU64,
     largest_alloc_size: AtomicU64,
 }
 
@@ -35,7 +35,6 @@ impl Books {
         Self {
             bytes_in_use: AtomicU64::new(0),
             peak_bytes_in_use: AtomicU64::new(0),
-            num_allocs: AtomicU64::new(0),
             largest_alloc_size: AtomicU64::new(0),
         }
     }
@@ -45,7 +44,6 @@ impl Books {
         let size_bytes = size_bytes as u64;
         let in_use = self.bytes_in_use.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
         raise(&self.peak_bytes_in_use, in_use);
-        self.num_allocs.fetch_add(1, Ordering::Relaxed);
         raise(&self.largest_alloc_size, size_bytes);
     }
 
@@ -59,7 +57,6 @@ impl Books {
         MemoryStats {
             bytes_in_use: self.bytes_in_use.load(Ordering::Relaxed),
             peak_bytes_in_use: self.peak_bytes_in_use.load(Ordering::Relaxed),
-            num_allocs: self.num_allocs.load(Ordering::Relaxed),
             largest_alloc_size: self.largest_alloc_size.load(Ordering::Relaxed),
             ..MemoryStats::default()
         }
@@ -89,13 +86,8 @@ mod tests {
         books.charge(50);
         books.release(100);
         books.charge(0);
-        let expected = MemoryStats {
-            bytes_in_use: 50,
-            peak_bytes_in_use: 150,
-            num_allocs: 3,
-            largest_alloc_size: 100,
-            ..MemoryStats::default()
-        };
+        let expected =
+            MemoryStats { bytes_in_use: 50, peak_bytes_in_use: 150, largest_alloc_size: 100, ..MemoryStats::default() };
         assert_eq!(books.read(), expected);
         books.clear_peak();
         assert_eq!(books.read(), MemoryStats { peak_bytes_in_use: 50, ..expected });

@@ -66,6 +66,8 @@ struct State<H> {
     open: Vec<u32>,
     /// Of those, the ones without a used slot.
     empty: usize,
+    /// Slots taken so far.
+    taken: u64,
 }
 
 struct Run<H> {
@@ -79,7 +81,7 @@ struct Run<H> {
 
 impl<H> Class<H> {
     pub(super) fn new(number: usize) -> Self {
-        let state = State { runs: Vec::new(), vacant: Vec::new(), open: Vec::new(), empty: 0 };
+        let state = State { runs: Vec::new(), vacant: Vec::new(), open: Vec::new(), empty: 0, taken: 0 };
         Self { number: u8::try_from(number).expect("there are 32 classes"), state: Mutex::new(state) }
     }
 
@@ -96,11 +98,12 @@ impl<H> Class<H> {
         let slot = run.free.pop().expect("open runs have free slots");
         run.holders[usize::from(slot)] = Some(Holder::of(holder));
         let home = Home::Slot { class: self.number, slot, run: run_index };
-        let piece = run.span.part(usize::from(slot) * self.slot_bytes(), self.slot_bytes(), home);
+        let piece = run.span.part(usize::from(slot) * self.slot_bytes(), home);
         if run.free.is_empty() {
             state.open.pop();
         }
         state.empty -= usize::from(was_empty);
+        state.taken += 1;
         Some(piece)
     }
 
@@ -115,13 +118,14 @@ impl<H> Class<H> {
         let mut holders = vec![None; count];
         holders[0] = Some(Holder::of(holder));
         let most = u16::try_from(count).expect("a run has 1024 slots at most");
-        let piece = span.part(0, self.slot_bytes(), Home::Slot { class: self.number, slot: 0, run: run_index });
+        let piece = span.part(0, Home::Slot { class: self.number, slot: 0, run: run_index });
         let open_at = state.open.len();
         state.open.push(run_index);
         let mut free = Vec::with_capacity(count);
         free.extend((1..most).rev());
         let run = Run { span, holders: holders.into(), free, open_at };
         state.runs[run_index as usize] = Some(run);
+        state.taken += 1;
         piece
     }
 
@@ -157,6 +161,11 @@ impl<H> Class<H> {
         }
         let index = state.open.iter().copied().find(|&index| is_empty(&state.runs[index as usize]))?;
         Some(state.remove(index))
+    }
+
+    /// Slots taken so far.
+    pub(super) fn taken(&self) -> u64 {
+        self.state.lock().taken
     }
 
     /// Bytes of free slots.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::backend::Extent;
 use crate::sync::Mutex;
 
-use super::piece::{Holder, Home, Piece};
+use super::piece::{Holder, Home, Piece, Shared};
 
 /// See the module.
 pub(super) struct Extents<H>(Mutex<State<H>>);
@@ -25,11 +25,13 @@ struct State<H> {
     free_bytes: usize,
     /// Of those, the ones that are not cold.
     warm_bytes: usize,
+    /// Blocks taken so far.
+    taken: u64,
 }
 
 /// An extent; its parts by their offsets.
 struct Mapped<H> {
-    memory: Arc<dyn Extent>,
+    memory: Box<Shared>,
     size_bytes: usize,
     parts: BTreeMap<usize, Part<H>>,
 }
@@ -71,6 +73,7 @@ impl<H> Extents<H> {
             mapped_bytes: 0,
             free_bytes: 0,
             warm_bytes: 0,
+            taken: 0,
         }))
     }
 
@@ -84,7 +87,12 @@ impl<H> Extents<H> {
         self.0.lock().free_bytes
     }
 
-    /// Of those, the ones that somebody has used.
+    /// Blocks taken so far; runs are none.
+    pub(super) fn taken(&self) -> u64 {
+        self.0.lock().taken
+    }
+
+    /// Of the holes, the ones that somebody has used.
     pub(super) fn warm_bytes(&self) -> usize {
         self.0.lock().warm_bytes
     }
@@ -109,6 +117,7 @@ impl<H> Extents<H> {
 
     /// Adds an extent of `size_bytes`, which were reserved, as one hole.
     pub(super) fn insert(&self, memory: Arc<dyn Extent>, size_bytes: usize) {
+        let memory = Box::new(memory);
         let mut state = self.0.lock();
         let id = state.next_id;
         state.next_id += 1;
@@ -129,10 +138,11 @@ impl<H> Extents<H> {
         if after > 0 {
             state.add_hole(hole.extent, start + size_bytes, after, idle_since_ms, cold);
         }
+        state.taken += u64::from(matches!(usage, Usage::Block(_)));
         let extent = state.extents.get_mut(&hole.extent).expect("holes lie in extents");
         extent.parts.insert(start, Part { size_bytes, usage });
         let home = Home::Part { extent: hole.extent };
-        Some(Piece::new(&extent.memory, start, size_bytes, home))
+        Some(Piece::new(&extent.memory, start, home))
     }
 
     /// Makes a piece from [`take`](Self::take) a hole again; it grows together with its neighbours.
@@ -155,7 +165,7 @@ impl<H> Extents<H> {
 
     /// Takes the extents out that are one hole, idle for `idle_ms` at least. Dropping them unmaps them.
     #[must_use = "dropped under no lock"]
-    pub(super) fn take_empty(&self, now_ms: u32, idle_ms: u32) -> Vec<Arc<dyn Extent>> {
+    pub(super) fn take_empty(&self, now_ms: u32, idle_ms: u32) -> Vec<Box<Shared>> {
         let mut state = self.0.lock();
         let empty = state.holes.iter().filter(|hole| {
             let extent = &state.extents[&hole.extent];
@@ -170,8 +180,9 @@ impl<H> Extents<H> {
         empty.into_iter().map(take).collect()
     }
 
-    /// Takes one hole of at least `least_bytes` that is warm and idle for `idle_ms` at least, as a piece to be given back.
-    pub(super) fn take_idle(&self, least_bytes: usize, now_ms: u32, idle_ms: u32) -> Option<Piece> {
+    /// Takes one hole of at least `least_bytes` that is warm and idle for `idle_ms` at least, as a piece to be given back, and its
+    /// size.
+    pub(super) fn take_idle(&self, least_bytes: usize, now_ms: u32, idle_ms: u32) -> Option<(Piece, usize)> {
         let hole = {
             let state = self.0.lock();
             let mut large = state.holes.iter().rev().take_while(|hole| hole.size_bytes >= least_bytes);
@@ -182,7 +193,7 @@ impl<H> Extents<H> {
         self.take_hole(hole)
     }
 
-    fn take_hole(&self, hole: Hole) -> Option<Piece> {
+    fn take_hole(&self, hole: Hole) -> Option<(Piece, usize)> {
         let mut state = self.0.lock();
         if !state.holes.contains(&hole) {
             return None;
@@ -190,24 +201,28 @@ impl<H> Extents<H> {
         state.remove_hole(hole);
         let extent = state.extents.get_mut(&hole.extent).expect("holes lie in extents");
         extent.parts.insert(hole.offset_bytes, Part { size_bytes: hole.size_bytes, usage: Usage::Other });
-        Some(Piece::new(&extent.memory, hole.offset_bytes, hole.size_bytes, Home::Part { extent: hole.extent }))
+        let piece = Piece::new(&extent.memory, hole.offset_bytes, Home::Part { extent: hole.extent });
+        Some((piece, hole.size_bytes))
     }
 
     /// Removes the extent that holds one block only, because it was made for it. Dropping it unmaps it; then the caller
-    /// takes back that it was reserved.
+    /// takes back that its bytes, the second of the answer, were reserved.
     #[must_use = "dropped under no lock"]
-    pub(super) fn take_own(&self, extent: u32) -> Arc<dyn Extent> {
+    pub(super) fn take_own(&self, extent: u32) -> (Box<Shared>, usize) {
         let mut state = self.0.lock();
-        state.extents.remove(&extent).expect("a piece is given back once").memory
+        let Mapped { memory, size_bytes, .. } = state.extents.remove(&extent).expect("a piece is given back once");
+        (memory, size_bytes)
     }
 
     /// Adds an extent of `size_bytes`, which were reserved, that is one block.
     pub(super) fn insert_own(&self, memory: Arc<dyn Extent>, size_bytes: usize, holder: Holder<H>) -> Piece {
+        let memory = Box::new(memory);
         let mut state = self.0.lock();
         let id = state.next_id;
         state.next_id += 1;
         let parts = BTreeMap::from([(0, Part { size_bytes, usage: Usage::Block(holder) })]);
-        let piece = Piece::new(&memory, 0, size_bytes, Home::Own { extent: id });
+        let piece = Piece::new(&memory, 0, Home::Own { extent: id });
+        state.taken += 1;
         state.extents.insert(id, Mapped { memory, size_bytes, parts });
         piece
     }

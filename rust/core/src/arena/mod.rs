@@ -107,14 +107,14 @@ impl<H> Arena<H> {
         holder: &Arc<H>,
     ) -> Result<Piece, Shortage> {
         let piece = self.piece(size_bytes, alignment_bytes.max(self.properties.alignment_bytes), holder)?;
-        piece.memory().handed_out(piece.offset_bytes, piece.size_bytes);
+        piece.memory().handed_out(piece.offset_bytes, size_bytes);
         self.books.charge(size_bytes);
         Ok(piece)
     }
 
     /// Takes back what [`allocate`](Self::allocate) gave for `size_bytes`; true if that made more memory idle than a slot.
     pub(crate) fn give_back(&self, piece: Piece, size_bytes: usize) -> bool {
-        piece.memory().given_back(piece.offset_bytes, piece.size_bytes);
+        piece.memory().given_back(piece.offset_bytes, size_bytes);
         // First the books: who waits for this memory and gets it is not to find it counted twice.
         self.books.release(size_bytes);
         match piece.home {
@@ -128,8 +128,9 @@ impl<H> Arena<H> {
             }
             Home::Own { extent } => {
                 // What is still on its way back counts as mapped, so that nobody who waits for it gives up too early.
-                drop(self.extents.take_own(extent));
-                self.extents.unreserve(piece.size_bytes);
+                let (memory, reserved_bytes) = self.extents.take_own(extent);
+                drop(memory);
+                self.extents.unreserve(reserved_bytes);
                 false
             }
         }
@@ -142,8 +143,8 @@ impl<H> Arena<H> {
         let _growth = self.growth.lock();
         self.release_empty_runs();
         drop(self.extents.take_empty(now_ms, idle_ms));
-        while let Some(hole) = self.extents.take_idle(self.properties.granule_bytes, now_ms, idle_ms) {
-            hole.memory().discard(hole.offset_bytes, hole.size_bytes);
+        while let Some((hole, size_bytes)) = self.extents.take_idle(self.properties.granule_bytes, now_ms, idle_ms) {
+            hole.memory().discard(hole.offset_bytes, size_bytes);
             let Home::Part { extent } = hole.home else { unreachable!("holes are parts") };
             self.extents.give_back(extent, hole.offset_bytes, now_ms, true);
         }
@@ -157,6 +158,7 @@ impl<H> Arena<H> {
             bytes_limit: limit,
             pool_bytes: mapped_bytes as u64,
             largest_free_block_bytes: self.largest_free_block() as u64,
+            num_allocs: self.extents.taken() + self.classes.iter().map(Class::taken).sum::<u64>(),
             ..self.books.read()
         }
     }

@@ -8,16 +8,18 @@ use std::sync::{Arc, Weak};
 
 use crate::backend::Extent;
 
-/// Where its bytes are, and where to give it back. The arena keeps the extent mapped until then.
+/// Where its bytes are, and where to give it back. The arena keeps the extent mapped until then. How long it is knows who asked
+/// for it.
 pub(crate) struct Piece {
-    /// The extent in which it lies.
-    memory: NonNull<dyn Extent>,
+    /// The extent in which it lies, at the place where the arena has it: one word, because each block has one.
+    memory: NonNull<Shared>,
     /// Where it begins there.
     pub(crate) offset_bytes: usize,
-    /// How long it is: at least as long as was asked for.
-    pub(crate) size_bytes: usize,
     pub(super) home: Home,
 }
+
+/// An extent. The arena keeps it in a box, so that it stays where it is.
+pub(super) type Shared = Arc<dyn Extent>;
 
 // SAFETY: extents are Send and Sync, and a piece only refers to one.
 unsafe impl Send for Piece {}
@@ -36,20 +38,21 @@ pub(super) enum Home {
 }
 
 impl Piece {
-    pub(super) fn new(memory: &Arc<dyn Extent>, offset_bytes: usize, size_bytes: usize, home: Home) -> Self {
-        Self { memory: NonNull::from(&**memory), offset_bytes, size_bytes, home }
+    /// A box's content stays where it is when the box is moved.
+    pub(super) fn new(memory: &Box<Shared>, offset_bytes: usize, home: Home) -> Self {
+        Self { memory: NonNull::from(&**memory), offset_bytes, home }
     }
 
-    /// A part of this piece, which is a run, as a piece of its own.
-    pub(super) fn part(&self, offset_bytes: usize, size_bytes: usize, home: Home) -> Self {
-        Self { memory: self.memory, offset_bytes: self.offset_bytes + offset_bytes, size_bytes, home }
+    /// What begins at `offset_bytes` of this piece, which is a run, as a piece of its own.
+    pub(super) fn part(&self, offset_bytes: usize, home: Home) -> Self {
+        Self { memory: self.memory, offset_bytes: self.offset_bytes + offset_bytes, home }
     }
 
     /// The extent in which it lies.
     pub(crate) fn memory(&self) -> &dyn Extent {
         // SAFETY: the arena keeps an extent while a part of it is not given back, and whoever has the piece keeps the arena:
         // blocks refer to their client's instance.
-        unsafe { self.memory.as_ref() }
+        unsafe { &**self.memory.as_ref() }
     }
 }
 

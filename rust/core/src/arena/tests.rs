@@ -65,7 +65,8 @@ impl Extent for CountingExtent {
     }
 
     fn handed_out(&self, offset_bytes: usize, size_bytes: usize) {
-        let start = self.address + offset_bytes;
+        // What is rounded up belongs to the block.
+        let (start, size_bytes) = (self.address + offset_bytes, size_bytes.max(1).next_multiple_of(64));
         assert!(start + size_bytes <= self.address + self.account.extents.lock()[&self.address], "within the extent");
         let mut blocks = self.account.blocks.lock();
         let before = blocks.range(..start + size_bytes).next_back();
@@ -74,7 +75,8 @@ impl Extent for CountingExtent {
     }
 
     fn given_back(&self, offset_bytes: usize, size_bytes: usize) {
-        assert_eq!(self.account.blocks.lock().remove(&(self.address + offset_bytes)), Some(size_bytes));
+        let held = self.account.blocks.lock().remove(&(self.address + offset_bytes));
+        assert_eq!(held, Some(size_bytes.max(1).next_multiple_of(64)));
     }
 
     fn discard(&self, offset_bytes: usize, size_bytes: usize) {
@@ -205,7 +207,7 @@ fn a_small_block_is_had_where_a_run_is_not() {
     let (_account, arena) = arena(Some(128));
     let blocks = [take(&arena, 1), take(&arena, 64)];
     assert!(allocate(&arena, 0, 1).is_err());
-    blocks.into_iter().for_each(|block| _ = arena.give_back(block, 1));
+    blocks.into_iter().zip([1, 64]).for_each(|(block, size_bytes)| _ = arena.give_back(block, size_bytes));
 }
 
 #[test]

@@ -143,11 +143,12 @@ pub trait Memory: Send + Sync {
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>>;
 
     /// Memory of somebody else's, as an extent: `size_bytes` (never 0) at `address`, which is aligned as the properties
-    /// say. Its owner keeps it for as long as the extent lives. Its drop releases nothing but what this call made.
+    /// say. Its owner keeps it for as long as the extent lives. Its drop releases nothing but what this call made. `None`: there is
+    /// nothing to be made; device and host reach it at `address` itself.
     ///
     /// # Errors
     /// Why not; the default has `Unimplemented`.
-    fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
+    fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
         Err(Status::unimplemented(format!("this memory cannot import the {size_bytes} bytes at {address:#x}")))
     }
 }
@@ -161,7 +162,7 @@ pub trait Extent: Any + Send + Sync {
     /// is dropped.
     fn host_address(&self) -> Option<NonNull<u8>>;
 
-    /// Somebody begins to use `size_bytes` at `offset_bytes`. For backends that watch who reads what.
+    /// Somebody begins to use `size_bytes`, as many as were asked for, at `offset_bytes`. For backends that watch who reads what.
     fn handed_out(&self, offset_bytes: usize, size_bytes: usize) {
         let _ = (offset_bytes, size_bytes);
     }

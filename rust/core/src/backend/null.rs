@@ -74,8 +74,8 @@ impl Memory for NullMemory {
         }
     }
 
-    fn import(&self, _address: usize, _size_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
-        Ok(Arc::new(NullExtent { size_bytes: 0, used_bytes: Arc::clone(&self.used_bytes) }))
+    fn import(&self, _address: usize, _size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
+        Ok(Some(Arc::new(NullExtent { size_bytes: 0, used_bytes: Arc::clone(&self.used_bytes) })))
     }
 }
 

@@ -36,7 +36,7 @@ impl Buffer {
     /// As there.
     pub fn copy_to_memory_space_at(&self, memory_space: &MemorySpace, place: SourceLocation) -> StatusOr<Self> {
         self.check_client(memory_space)?;
-        if !self.0.has_memory && !self.is_deleted() {
+        if !self.0.state.has_memory() && !self.is_deleted() {
             let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
             return Ok(Self::new(shape, layout, memory_space.clone(), None, self.0.ready.clone()));
         }

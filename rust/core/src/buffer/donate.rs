@@ -73,7 +73,7 @@ impl Buffer {
         layout: Option<Box<Layout>>,
         ready: Event,
     ) -> StatusOr<Self> {
-        if !self.0.has_memory && !self.is_deleted() {
+        if !self.0.state.has_memory() && !self.is_deleted() {
             self.delete_at(place);
             // It has failed already, whatever else would have to happen.
             return Ok(Self::new(shape, layout, self.0.memory_space.clone(), None, self.0.ready.clone()));

@@ -5,7 +5,7 @@
 use super::Buffer;
 use super::array_source::ArraySource;
 use super::frozen::Frozen;
-use crate::device::{AllocOptions, MemorySpace};
+use crate::device::{AllocOptions, MemorySpace, Owner, Tag};
 use crate::dtype::{DType, Element};
 use crate::event::{Event, EventPromise};
 use crate::exec::guard::contained;
@@ -105,15 +105,44 @@ impl Buffer {
                 shape.host_size_bytes()
             )));
         }
-        let options = FromHostOptions { semantics, ..Default::default() };
-        if shape.dtype().is_sub_byte() {
-            let array = HostArray::new(&shape, None)?;
-            // SAFETY: the caller's promise.
-            return Ok(unsafe { Self::from_host_array_at(data, &array, memory_space, options, place) }?.0);
-        }
-        let source = ArraySource::dense(data, shape)?;
+        let (alloc, nobody) = (AllocOptions::default(), None::<OnDone>);
         // SAFETY: the caller's promise.
-        Ok(unsafe { source.into_memory(memory_space, semantics, &options.alloc, Done(None), place) }?.0)
+        Ok(unsafe { Self::from_host_dense_at(data, shape, memory_space, semantics, &alloc, nobody, place) }?.0)
+    }
+
+    /// The dense row-major array of `shape` at `data`, as [`from_host_array`](Self::from_host_array) makes it, with less to look at.
+    /// `on_done` is [`FromHostOptions::on_done`], of any type.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn from_host_dense_at<D: FnOnce(Status) + Send + Sync + 'static>(
+        data: *const u8,
+        shape: Shape,
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+        alloc: &AllocOptions,
+        on_done: Option<D>,
+        place: SourceLocation,
+    ) -> StatusOr<(Self, Aliasing)> {
+        let done = Done::new(on_done);
+        let array;
+        let source = if shape.dtype().is_sub_byte() {
+            array = match HostArray::new(&shape, None) {
+                Ok(array) => array,
+                Err(error) => return Err(done.fail(error)),
+            };
+            ArraySource::new(data, &array, None)
+        } else {
+            ArraySource::dense(data, shape)
+        };
+        match source {
+            // SAFETY: the caller's promise.
+            Ok(source) => unsafe { source.into_memory(memory_space, semantics, alloc, done, place) },
+            Err(error) => Err(done.fail(error)),
+        }
     }
 
     /// Copies `values` into `memory_space`, as the array of shape `dims`. Blocks for the copy.
@@ -175,11 +204,16 @@ impl Buffer {
 }
 
 /// Who is to be told that host memory is no longer read; if this is dropped, nobody has read it and nobody will.
-pub(super) struct Done(Option<OnDone>);
+pub(super) struct Done<D: FnOnce(Status) + Send + Sync + 'static = OnDone>(Option<D>);
 
-impl Done {
-    pub(super) fn new(on_done: Option<OnDone>) -> Self {
+impl<D: FnOnce(Status) + Send + Sync + 'static> Done<D> {
+    pub(super) fn new(on_done: Option<D>) -> Self {
         Self(on_done)
+    }
+
+    /// The same, of the one type that tasks know.
+    fn boxed(mut self) -> Done {
+        Done(self.0.take().map(|on_done| Box::new(on_done) as OnDone))
     }
 
     pub(super) fn tell(mut self, status: Status) {
@@ -195,11 +229,25 @@ impl Done {
     }
 }
 
-impl Drop for Done {
+impl<D: FnOnce(Status) + Send + Sync + 'static> Drop for Done<D> {
     fn drop(&mut self) {
         if self.0.is_some() {
             Self(self.0.take()).tell(Status::cancelled("the transfer from host memory was given up"));
         }
+    }
+}
+
+/// The host, whose memory a buffer uses.
+struct Host<D: FnOnce(Status) + Send + Sync + 'static> {
+    done: Done<D>,
+    frozen: Option<Box<Frozen>>,
+}
+
+impl<D: FnOnce(Status) + Send + Sync + 'static> Owner for Host<D> {
+    fn take_back(self) {
+        // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
+        let outcome = self.frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
+        self.done.tell(outcome.err().unwrap_or_default());
     }
 }
 
@@ -208,12 +256,12 @@ impl ArraySource<'_> {
     ///
     /// # Safety
     /// As [`Buffer::from_host_array`].
-    unsafe fn into_memory(
+    unsafe fn into_memory<D: FnOnce(Status) + Send + Sync + 'static>(
         self,
         memory_space: &MemorySpace,
         semantics: HostBufferSemantics,
         alloc: &AllocOptions,
-        done: Done,
+        done: Done<D>,
         place: SourceLocation,
     ) -> StatusOr<(Buffer, Aliasing)> {
         let mutability = match semantics {
@@ -227,40 +275,27 @@ impl ArraySource<'_> {
             return Ok((buffer, Aliasing::Aliased));
         }
         // SAFETY: the caller's promise.
-        let buffer = unsafe { self.copy(memory_space, semantics, alloc, done, place) }?;
+        let buffer = unsafe { self.copy(memory_space, semantics, alloc, done.boxed(), place) }?;
         Ok((buffer, Aliasing::Copied))
     }
 
     /// # Safety
     /// Until `done` is told, the memory is as [`Buffer::from_host_array`] says.
-    unsafe fn alias(
+    unsafe fn alias<D: FnOnce(Status) + Send + Sync + 'static>(
         self,
         memory_space: &MemorySpace,
         mutability: Mutability,
-        done: Done,
+        done: Done<D>,
         place: SourceLocation,
     ) -> StatusOr<Buffer> {
         let frozen = (mutability == Mutability::Immutable).then(|| self.freeze(memory_space, place)).flatten();
-        let (size_bytes, done) = (self.shape().size_bytes(), crate::sync::Mutex::new(Some((done, frozen))));
-        let shared = std::sync::Arc::new(done);
-        let told = std::sync::Arc::clone(&shared);
-        let release = Box::new(move || {
-            let Some((done, frozen)) = told.lock().take() else { return };
-            // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
-            let outcome = frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
-            done.tell(outcome.err().unwrap_or_default());
-        });
-        let address = self.data.cast_mut();
-        // SAFETY: the caller's promise: until `on_done`, which the release calls.
-        match unsafe { RawBuffer::import(memory_space, address, size_bytes, mutability, Some(release)) } {
+        let (address, size_bytes, host) = (self.data.cast_mut(), self.shape().size_bytes(), Host { done, frozen });
+        let tag = Tag::new(Label::new(c"imported"), place);
+        // SAFETY: the caller's promise: until `on_done`, which the host is told by.
+        match unsafe { RawBuffer::import_from(memory_space, address, size_bytes, mutability, Some(host), tag) } {
             Ok(memory) => Ok(self.into_buffer(memory, Event::ready())),
-            Err(error) => {
-                let taken = shared.lock().take();
-                if let Some((done, _)) = taken {
-                    done.tell(error.clone());
-                }
-                Err(error)
-            }
+            Err((error, Some(host))) => Err(host.done.fail(error)),
+            Err((error, None)) => Err(error),
         }
     }
 
@@ -294,15 +329,15 @@ impl ArraySource<'_> {
     }
 
     /// In debug mode, what the memory is now.
-    fn freeze(&self, memory_space: &MemorySpace, place: SourceLocation) -> Option<Frozen> {
+    fn freeze(&self, memory_space: &MemorySpace, place: SourceLocation) -> Option<Box<Frozen>> {
         let checked = memory_space.checks_frozen_memory() && self.is_dense;
         // SAFETY: the caller's promise: dense bytes are readable.
-        checked.then(|| unsafe { Frozen::new(self.data, self.shape(), place) })
+        checked.then(|| Box::new(unsafe { Frozen::new(self.data, self.shape(), place) }))
     }
 }
 
 /// An event that happens after `copied`, and after everybody was told that the host memory is no longer read.
-fn finish(copied: &Event, done: Done, frozen: Option<Frozen>) -> Event {
+fn finish(copied: &Event, done: Done, frozen: Option<Box<Frozen>>) -> Event {
     let end = move |status: &Status| {
         // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
         let outcome = frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });

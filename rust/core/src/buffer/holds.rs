@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::state::{Ending, Patience, Taken};
 use super::{Array, Buffer};
+use crate::device::MemoryBlock;
 use crate::event::{Event, after_all, when_all};
 use crate::label::Label;
 use crate::layout::Layout;
@@ -174,12 +175,12 @@ impl Buffer {
         self.hold(memory)
     }
 
-    fn hold(&self, memory: Option<RawBuffer>) -> StatusOr<UsageHold> {
+    fn hold(&self, memory: Option<Arc<MemoryBlock>>) -> StatusOr<UsageHold> {
         let Some(memory) = memory else {
             self.0.state.let_go(Event::ready());
             return Err(self.0.ready.error());
         };
-        Ok(UsageHold { array: Arc::clone(&self.0), memory, used_until: Event::ready() })
+        Ok(UsageHold { array: Arc::clone(&self.0), memory: RawBuffer::whole(memory), used_until: Event::ready() })
     }
 
     /// An [`ExternalReference`]. Waits for a donation that is under way.
@@ -191,7 +192,7 @@ impl Buffer {
             self.0.state.dereference();
             return Err(self.0.ready.error());
         };
-        Ok(ExternalReference { array: Arc::clone(&self.0), memory })
+        Ok(ExternalReference { array: Arc::clone(&self.0), memory: RawBuffer::whole(memory) })
     }
 
     /// A [`DonationHold`] for `by`, whose name later errors show. Waits for usage holds and for another donation; these are
@@ -231,10 +232,11 @@ impl Buffer {
     }
 
     fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience) -> StatusOr<DonationHold> {
-        if !self.0.has_memory {
+        if !self.0.state.has_memory() {
             return Err(self.0.ready.error());
         }
         let taken = self.0.state.donate(Ending::donated(by, place), patience)?;
+        let taken = Taken { memory: RawBuffer::whole(taken.memory), uses: taken.uses };
         Ok(DonationHold { array: Arc::clone(&self.0), taken: Some(taken) })
     }
 }

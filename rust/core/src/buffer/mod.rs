@@ -7,6 +7,8 @@
 //! Files: `create.rs` buffers without bytes from the host; `from_host.rs`, `shards.rs`, `array_source.rs` and `to_host.rs` both ways; `copy.rs` to other spaces,
 //! `donate.rs` a buffer that becomes another one.
 
+#![allow(unsafe_code, reason = "a buffer crosses the boundary as the pointer of its Arc")]
+
 mod array_source;
 mod copy;
 mod create;
@@ -26,7 +28,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use self::state::{BufferState, Ending, Uses};
-use crate::device::{Device, MemorySpace};
+use crate::device::{Device, MemoryBlock, MemorySpace};
 use crate::dtype::DType;
 use crate::event::{Event, after_all};
 use crate::layout::Layout;
@@ -45,15 +47,22 @@ pub use to_host::HostAddress;
 #[derive(Clone)]
 pub struct Buffer(Arc<Array>);
 
-struct Array {
+/// What references to a buffer share; there may be very many, so it is kept small.
+pub struct Array {
     shape: Shape,
     /// `None`: row-major.
     layout: Option<Box<Layout>>,
     memory_space: MemorySpace,
     ready: Event,
-    /// False in a buffer that failed before it had any.
-    has_memory: bool,
-    state: BufferState<RawBuffer>,
+    state: BufferState<Arc<MemoryBlock>>,
+}
+
+impl Array {
+    /// Element type and dimensions.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
 }
 
 impl Buffer {
@@ -65,15 +74,36 @@ impl Buffer {
         memory: Option<RawBuffer>,
         ready: Event,
     ) -> Self {
-        let has_memory = memory.is_some();
-        Self(Arc::new(Array { shape, layout, memory_space, ready, has_memory, state: BufferState::new(memory) }))
+        let state = BufferState::new(memory.map(RawBuffer::into_block));
+        Self(Arc::new(Array { shape, layout, memory_space, ready, state }))
     }
 
     /// As `new`, for memory that others may still use until `uses`.
     fn with_uses(shape: Shape, layout: Option<Box<Layout>>, memory: RawBuffer, ready: Event, uses: Uses) -> Self {
         let memory_space = memory.memory_space();
-        let state = BufferState::with_uses(memory, uses);
-        Self(Arc::new(Array { shape, layout, memory_space, ready, has_memory: true, state }))
+        let state = BufferState::with_uses(memory.into_block(), uses);
+        Self(Arc::new(Array { shape, layout, memory_space, ready, state }))
+    }
+
+    /// The reference as a pointer, to be given back once by [`from_pointer`](Self::from_pointer).
+    #[must_use]
+    pub fn into_pointer(self) -> *const Array {
+        let pointer = Arc::into_raw(self.0);
+        // Whoever has only a reference to what it points to finds the counts beside that again.
+        let _ = pointer.expose_provenance();
+        pointer
+    }
+
+    /// A reference that [`into_pointer`](Self::into_pointer) has put aside.
+    ///
+    /// # Safety
+    /// The pointer has a reference, and the caller gives it up; or the answer is never dropped, and the pointer keeps a reference for as
+    /// long as the answer lives.
+    #[must_use]
+    pub unsafe fn from_pointer(pointer: *const Array) -> Self {
+        let pointer = std::ptr::with_exposed_provenance(pointer.addr());
+        // SAFETY: the caller's promise; the provenance was exposed when the pointer was made.
+        Self(unsafe { Arc::from_raw(pointer) })
     }
 
     /// Element type.
@@ -164,7 +194,7 @@ impl Buffer {
     pub fn release_at(&self, place: SourceLocation) -> Option<(RawBuffer, Event)> {
         let mut taken = self.0.state.end(Ending::released(place))?;
         taken.uses.push(self.0.ready.clone());
-        Some((taken.memory, after_all(&taken.uses)))
+        Some((RawBuffer::whole(taken.memory), after_all(&taken.uses)))
     }
 
     /// As [`release`](Self::release), the memory only. If it `waits`, blocks until nobody uses the memory any more.
@@ -211,3 +241,10 @@ impl fmt::Debug for Buffer {
         write!(f, "Buffer({} in {})", self.0.shape, self.0.memory_space)
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+const _: () = {
+    // With the counts of their Arcs: 120 and 104 bytes, in 128 and 112 of malloc's.
+    assert!(size_of::<Array>() <= 104);
+    assert!(size_of::<MemoryBlock>() <= 88);
+};

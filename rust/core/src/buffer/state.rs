@@ -29,28 +29,39 @@ use crate::sync::{Mutex, mutation};
 pub(super) struct BufferState<M>(Mutex<State<M>>);
 
 struct State<M> {
-    phase: Phase,
     /// `None` once gone, and in a buffer that never had any.
     memory: Option<M>,
+    /// `None`: all of it is empty.
+    rest: Option<Box<Rest>>,
     usage_holds: u32,
+    phase: Phase,
+    /// Whether it ever had memory.
+    had_memory: bool,
+}
+
+/// What most buffers never need, or need when they end.
+#[derive(Default)]
+struct Rest {
     external_references: u32,
     /// Of uses that may still go on.
     uses: Uses,
     /// Set when a hold goes for which somebody waits.
     changed: Option<EventPromise>,
+    /// Who donates it, while it is being donated.
+    donation: Option<Ending>,
+    /// How it ended; while it is being donated, how it is to end if it is given back.
+    ending: Option<Ending>,
+    late: Option<Late>,
 }
 
 /// The events of uses; two stand in place.
 pub(super) type Uses = SmallVec<[Event; 2]>;
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Live,
-    /// Whether it is deleted meanwhile; then it is gone when the hold goes.
-    Donating {
-        by: Box<Ending>,
-        deleted: Option<Box<Ending>>,
-    },
-    Gone(Box<Ending>, Option<Box<Late>>),
+    Donating,
+    Gone,
 }
 
 /// The usage holds that were there when it was released: what the new owner waits for, and the uses that they have left so far.
@@ -111,21 +122,19 @@ pub(super) enum Patience {
 impl<M: Clone> BufferState<M> {
     /// A live buffer; without memory, one that has failed from the beginning.
     pub(super) fn new(memory: Option<M>) -> Self {
-        Self(Mutex::new(State {
-            phase: Phase::Live,
-            memory,
-            usage_holds: 0,
-            external_references: 0,
-            uses: Uses::new(),
-            changed: None,
-        }))
+        let had_memory = memory.is_some();
+        Self(Mutex::new(State { memory, rest: None, usage_holds: 0, phase: Phase::Live, had_memory }))
     }
 
     /// A live buffer over memory that others may still use.
     pub(super) fn with_uses(memory: M, uses: Uses) -> Self {
-        let state = Self::new(Some(memory));
-        state.0.lock().uses = uses;
-        state
+        let rest = (!uses.is_empty()).then(|| Box::new(Rest { uses, ..Rest::default() }));
+        Self(Mutex::new(State { memory: Some(memory), rest, usage_holds: 0, phase: Phase::Live, had_memory: true }))
+    }
+
+    /// Whether it ever had memory.
+    pub(super) fn has_memory(&self) -> bool {
+        self.0.lock().had_memory
     }
 
     /// One more usage hold, and the memory.
@@ -137,33 +146,28 @@ impl<M: Clone> BufferState<M> {
         loop {
             let in_the_way = {
                 let mut state = self.0.lock();
-                match &state.phase {
-                    Phase::Donating { .. } if mutation("holds-usage-under-donation") => {
-                        state.usage_holds += 1;
-                        return Ok(state.memory.clone());
+                if state.phase == Phase::Live
+                    || state.phase == Phase::Donating && mutation("holds-usage-under-donation")
+                {
+                    if mutation("holds-leak-memory") {
+                        mem::forget(state.memory.clone());
                     }
-                    Phase::Live => {
-                        if mutation("holds-leak-memory") {
-                            mem::forget(state.memory.clone());
-                        }
-                        state.usage_holds += 1;
-                        return Ok(state.memory.clone());
-                    }
-                    Phase::Gone(ending, _) | Phase::Donating { deleted: Some(ending), .. } => {
-                        let ending = **ending;
-                        drop(state);
-                        return Err(gone(&ending));
-                    }
-                    Phase::Donating { by, .. } if patience == Patience::Fail => {
-                        let by = **by;
-                        drop(state);
-                        return Err(Status::failed_precondition(format!(
-                            "The buffer is being donated by '{}' at {}.",
-                            by.by, by.place
-                        )));
-                    }
-                    Phase::Donating { .. } => state.event(),
+                    state.usage_holds += 1;
+                    return Ok(state.memory.clone());
                 }
+                if let Some(ending) = state.ending() {
+                    drop(state);
+                    return Err(gone(&ending));
+                }
+                if patience == Patience::Fail {
+                    let by = state.donation();
+                    drop(state);
+                    return Err(Status::failed_precondition(format!(
+                        "The buffer is being donated by '{}' at {}.",
+                        by.by, by.place
+                    )));
+                }
+                state.event()
             };
             // Whatever it says, the state is looked at again.
             let _ = in_the_way.wait();
@@ -177,12 +181,13 @@ impl<M: Clone> BufferState<M> {
         let mut over = Uses::new();
         if !used_until.is_ready() && state.memory.is_some() {
             // The list never grows by what is over already.
-            if state.uses.len() == state.uses.inline_size() {
-                let (pending, terminal) = mem::take(&mut state.uses).into_iter().partition(|event| !event.is_ready());
-                (state.uses, over) = (pending, terminal);
+            let uses = &mut state.rest().uses;
+            if uses.len() == uses.inline_size() {
+                let (pending, terminal) = mem::take(uses).into_iter().partition(|event| !event.is_ready());
+                (*uses, over) = (pending, terminal);
             }
-            state.uses.push(used_until);
-        } else if let Phase::Gone(_, Some(late)) = &mut state.phase {
+            uses.push(used_until);
+        } else if let Some(Rest { late: Some(late), .. }) = state.rest.as_deref_mut() {
             late.uses.push(used_until);
         }
         let last = state.last_usage_hold();
@@ -199,7 +204,7 @@ impl<M: Clone> BufferState<M> {
         let memory = self.hold(Patience::Wait)?;
         let mut state = self.0.lock();
         state.usage_holds -= 1;
-        state.external_references += 1;
+        state.rest().external_references += 1;
         let last = state.last_usage_hold();
         drop(state);
         last.tell();
@@ -209,8 +214,8 @@ impl<M: Clone> BufferState<M> {
     /// An external reference goes.
     pub(super) fn dereference(&self) {
         let mut state = self.0.lock();
-        state.external_references -= 1;
-        let changed = state.changed.take();
+        state.rest().external_references -= 1;
+        let changed = state.take_changed();
         drop(state);
         tell(changed);
     }
@@ -224,39 +229,40 @@ impl<M: Clone> BufferState<M> {
         loop {
             let in_the_way = {
                 let mut state = self.0.lock();
-                match &state.phase {
-                    Phase::Gone(ending, _) | Phase::Donating { deleted: Some(ending), .. } => {
-                        let ending = **ending;
-                        drop(state);
-                        return Err(Status::invalid_argument(format!(
-                            "Donation requested for invalid buffer.{}",
-                            ending.sentence()
-                        )));
-                    }
-                    Phase::Live if state.external_references > 0 => {
-                        let count = state.external_references;
-                        drop(state);
-                        return Err(Status::invalid_argument(format!(
-                            "Donation requested for buffer with external reference: there are {count}."
-                        )));
-                    }
-                    Phase::Live if state.usage_holds == 0 || mutation("holds-donate-over-usage") => {
-                        let Some(memory) = state.memory.clone() else {
-                            return Err(Status::invalid_argument("Donation requested for a buffer without memory."));
-                        };
-                        state.phase = Phase::Donating { by: Box::new(by), deleted: None };
-                        return Ok(Taken { memory, uses: state.uses.clone() });
-                    }
-                    Phase::Live | Phase::Donating { .. } if patience == Patience::Fail => {
-                        let why = match &state.phase {
-                            Phase::Donating { by, .. } => format!("it is being donated by '{}' at {}", by.by, by.place),
-                            _ => format!("{} usage holds are in the way", state.usage_holds),
-                        };
-                        drop(state);
-                        return Err(Status::failed_precondition(format!("The buffer cannot be donated now: {why}.")));
-                    }
-                    Phase::Live | Phase::Donating { .. } => state.event(),
+                if let Some(ending) = state.ending() {
+                    drop(state);
+                    return Err(Status::invalid_argument(format!(
+                        "Donation requested for invalid buffer.{}",
+                        ending.sentence()
+                    )));
                 }
+                let count = state.external_references();
+                if count > 0 {
+                    drop(state);
+                    return Err(Status::invalid_argument(format!(
+                        "Donation requested for buffer with external reference: there are {count}."
+                    )));
+                }
+                if state.phase == Phase::Live && (state.usage_holds == 0 || mutation("holds-donate-over-usage")) {
+                    let Some(memory) = state.memory.clone() else {
+                        return Err(Status::invalid_argument("Donation requested for a buffer without memory."));
+                    };
+                    state.phase = Phase::Donating;
+                    let rest = state.rest();
+                    rest.donation = Some(by);
+                    return Ok(Taken { memory, uses: rest.uses.clone() });
+                }
+                if patience == Patience::Fail {
+                    let (phase, holds) = (state.phase, state.usage_holds);
+                    let by = (phase == Phase::Donating).then(|| state.donation());
+                    drop(state);
+                    let why = match by {
+                        Some(by) => format!("it is being donated by '{}' at {}", by.by, by.place),
+                        None => format!("{holds} usage holds are in the way"),
+                    };
+                    return Err(Status::failed_precondition(format!("The buffer cannot be donated now: {why}.")));
+                }
+                state.event()
             };
             let _ = in_the_way.wait();
         }
@@ -266,17 +272,15 @@ impl<M: Clone> BufferState<M> {
     /// then its memory is answered.
     pub(super) fn end_donation(&self, confirmed: bool) -> Option<Taken<M>> {
         let mut state = self.0.lock();
-        let Phase::Donating { by, deleted } = mem::replace(&mut state.phase, Phase::Live) else {
-            unreachable!("a donation hold goes once")
-        };
-        let mut taken = None;
-        let deleted = deleted.filter(|_| !mutation("holds-forget-delete"));
+        let rest = state.rest();
+        let by = rest.donation.take().expect("a donation hold goes once");
+        let deleted = rest.ending.filter(|_| !mutation("holds-forget-delete"));
         let confirmed_by = (confirmed && !mutation("holds-donate-twice")).then_some(by);
-        if let Some(ending) = confirmed_by.or(deleted) {
-            state.phase = Phase::Gone(ending, None);
-            taken = state.take();
-        }
-        let changed = state.changed.take();
+        rest.ending = confirmed_by.or(deleted);
+        let is_gone = rest.ending.is_some();
+        state.phase = if is_gone { Phase::Gone } else { Phase::Live };
+        let taken = if is_gone { state.take() } else { None };
+        let changed = state.take_changed();
         drop(state);
         tell(changed);
         // The donee has its own reference, and has been told of the uses.
@@ -286,79 +290,93 @@ impl<M: Clone> BufferState<M> {
     /// The end: the memory, if this was it. Under a donation hold it comes when that goes. If it is given away although there are
     /// usage holds, their uses count as uses, too.
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
-        // On the heap, because most buffers never need it: they simply go.
-        let ending = Box::new(ending);
         let mut state = self.0.lock();
-        match &mut state.phase {
-            Phase::Live => {
-                let is_given_away = ending.how == RELEASED;
-                state.phase = Phase::Gone(ending, None);
-                let mut taken = if mutation("holds-keep-deleted") { None } else { state.take() };
-                if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
-                    let over = EventPromise::new(c"usage holds of a released buffer");
-                    taken.uses.push(over.event());
-                    if let Phase::Gone(_, late) = &mut state.phase {
-                        *late = Some(Box::new(Late { over, uses: Uses::new() }));
-                    }
-                }
-                let changed = state.changed.take();
-                drop(state);
-                tell(changed);
-                taken
-            }
-            Phase::Donating { deleted, .. } => {
-                deleted.get_or_insert(ending);
-                None
-            }
-            Phase::Gone(..) => None,
+        let is_given_away = ending.how == RELEASED;
+        // The first end counts.
+        state.rest().ending.get_or_insert(ending);
+        if state.phase != Phase::Live {
+            return None;
         }
+        state.phase = Phase::Gone;
+        let mut taken = if mutation("holds-keep-deleted") { None } else { state.take() };
+        if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
+            let over = EventPromise::new(c"usage holds of a released buffer");
+            taken.uses.push(over.event());
+            state.rest().late = Some(Late { over, uses: Uses::new() });
+        }
+        let changed = state.take_changed();
+        drop(state);
+        tell(changed);
+        taken
     }
 
     /// True once nobody can use it any more.
     pub(super) fn is_gone(&self) -> bool {
-        matches!(self.0.lock().phase, Phase::Gone(..) | Phase::Donating { deleted: Some(_), .. })
+        self.0.lock().ending().is_some()
     }
 
     /// Usage holds and external references.
     pub(super) fn counts(&self) -> (u32, u32) {
         let state = self.0.lock();
-        (state.usage_holds, state.external_references)
+        (state.usage_holds, state.external_references())
     }
 }
 
 impl<M> State<M> {
     fn take(&mut self) -> Option<Taken<M>> {
-        let uses = mem::take(&mut self.uses);
+        let uses = self.rest.as_deref_mut().map(|rest| mem::take(&mut rest.uses)).unwrap_or_default();
         self.memory.take().map(|memory| Taken { memory, uses })
     }
 
     /// A usage hold has gone: whom to tell, outside the lock, if it was the last.
     fn last_usage_hold(&mut self) -> Last {
-        let is_last = self.usage_holds == 0;
-        let late = match &mut self.phase {
-            Phase::Gone(_, late) if is_last => late.take(),
-            _ => None,
-        };
-        Last { changed: if is_last { self.changed.take() } else { None }, late }
+        match self.rest.as_deref_mut().filter(|_| self.usage_holds == 0) {
+            Some(rest) => Last { changed: rest.changed.take(), late: rest.late.take() },
+            None => Last { changed: None, late: None },
+        }
+    }
+
+    fn rest(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
+    }
+
+    fn external_references(&self) -> u32 {
+        self.rest.as_deref().map_or(0, |rest| rest.external_references)
+    }
+
+    /// How it has ended, or is to end.
+    fn ending(&self) -> Option<Ending> {
+        self.rest.as_deref().and_then(|rest| rest.ending)
+    }
+
+    /// Who donates it.
+    fn donation(&self) -> Ending {
+        let donation = self.rest.as_deref().and_then(|rest| rest.donation);
+        donation.expect("somebody does, while it is being donated")
+    }
+
+    /// Whom to tell of a hold that has gone.
+    fn take_changed(&mut self) -> Option<EventPromise> {
+        self.rest.as_deref_mut().and_then(|rest| rest.changed.take())
     }
 
     /// Happens when a hold has gone.
     fn event(&mut self) -> Event {
-        self.changed.get_or_insert_with(|| EventPromise::new(c"holds of a buffer")).event()
+        self.rest().changed.get_or_insert_with(|| EventPromise::new(c"holds of a buffer")).event()
     }
 }
 
 /// Who waits for the last usage hold.
 struct Last {
     changed: Option<EventPromise>,
-    late: Option<Box<Late>>,
+    late: Option<Late>,
 }
 
 impl Last {
     fn tell(self) {
         tell(self.changed);
         if let Some(late) = self.late {
-            let Late { over, uses } = *late;
+            let Late { over, uses } = late;
             over.forward(&after_all(&uses));
         }
     }

@@ -4,32 +4,43 @@
 //! pending block there or failed holds a promise (`waiting.rs`, `RawBufferPromise`), which fails it if it is dropped. Where
 //! the bytes are is written before the event happens, and read after it. A block may stand for another one that is pending
 //! itself; no chain of these comes back to where it began.
+//!
+//! There is one for each buffer, so it is kept small: what few blocks need stands behind a pointer.
+
+#![allow(unsafe_code, reason = "whoever has the right to provide a block says so")]
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::MemorySpace;
+use super::foreign::Foreign;
 use crate::arena::Piece;
 use crate::backend::{Block, Extent};
 use crate::event::{Event, EventPromise};
-use crate::exec::guard::contained;
 use crate::label::Label;
 use crate::slab::now_ms;
+use crate::static_text::StaticText;
 use crate::status::SourceLocation;
 use crate::sync::SetOnce;
 use crate::sync::atomic::{AtomicU32, Ordering};
 
 /// Who asked for a block, where and when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Tag {
     pub(crate) label: Label,
-    pub(crate) place: SourceLocation,
+    file: StaticText,
+    line: u32,
     pub(crate) born_ms: u32,
 }
 
 impl Tag {
     pub(crate) fn new(label: Label, place: SourceLocation) -> Self {
-        Self { label, place, born_ms: now_ms() }
+        let (file, line) = place.into_parts();
+        Self { label, file, line, born_ms: now_ms() }
+    }
+
+    pub(crate) fn place(&self) -> SourceLocation {
+        SourceLocation::from_parts(self.file, self.line)
     }
 }
 
@@ -50,35 +61,9 @@ pub(crate) enum Backing {
     /// In the space's arena.
     Piece(Piece),
     /// In memory of somebody else's.
-    Imported(Imported),
+    Imported(Box<dyn Foreign>),
     /// In another block, from that offset on.
     Alias(Arc<MemoryBlock>, usize),
-}
-
-/// Somebody else's memory, and how to tell them that it is no longer used.
-pub(crate) struct Imported {
-    /// `None` after the drop has begun.
-    extent: Option<Arc<dyn Extent>>,
-    release: Option<Release>,
-}
-
-/// Called once, when nobody uses imported memory any more.
-pub type Release = Box<dyn FnOnce() + Send + Sync>;
-
-impl Imported {
-    pub(crate) fn new(extent: Arc<dyn Extent>, release: Option<Release>) -> Self {
-        Self { extent: Some(extent), release }
-    }
-}
-
-impl Drop for Imported {
-    fn drop(&mut self) {
-        // First the backend forgets the memory, then its owner may.
-        self.extent = None;
-        if let Some(release) = self.release.take() {
-            contained("release of imported memory", Label::default, release);
-        }
-    }
 }
 
 impl MemoryBlock {
@@ -89,7 +74,7 @@ impl MemoryBlock {
 
     /// A pending block, and the promise that whoever provides it keeps.
     pub(crate) fn pending(space: MemorySpace, size_bytes: usize, tag: Tag) -> (Arc<Self>, EventPromise) {
-        let promise = EventPromise::new_at(c"memory", tag.place);
+        let promise = EventPromise::new_at(c"memory", tag.place());
         let block = Self::with_event(space, size_bytes, true, tag, promise.event());
         (block, promise)
     }
@@ -99,10 +84,22 @@ impl MemoryBlock {
         Arc::new(Self { space, size_bytes, mutable, tag, uses, backing, allocated })
     }
 
+    /// A block that is the `size_bytes` bytes at `offset_bytes` of `target`, which has as many.
+    pub(crate) fn part(target: Arc<Self>, offset_bytes: usize, size_bytes: usize) -> Arc<Self> {
+        let allocated = target.allocated.clone();
+        let block = Self::with_event(target.space.clone(), size_bytes, target.mutable, target.tag, allocated);
+        // SAFETY: nobody else knows the block.
+        unsafe { block.provide(Backing::Alias(target, offset_bytes)) };
+        block
+    }
+
     /// Says where the bytes are; once.
-    pub(crate) fn provide(&self, backing: Backing) {
-        let first = self.backing.set(backing).is_ok();
-        assert!(first, "whoever holds a block's promise provides it once");
+    ///
+    /// # Safety
+    /// The caller alone has the right to: the block is new, or its promise is the caller's.
+    pub(crate) unsafe fn provide(&self, backing: Backing) {
+        // SAFETY: the caller's promise.
+        unsafe { self.backing.set(backing) };
     }
 
     /// Where it is.
@@ -135,7 +132,7 @@ impl MemoryBlock {
     pub(crate) fn place_if_there(&self) -> Option<(&dyn Extent, usize)> {
         match self.backing.get()? {
             Backing::Piece(piece) => Some((piece.memory(), piece.offset_bytes)),
-            Backing::Imported(imported) => Some((imported.extent.as_deref()?, 0)),
+            Backing::Imported(imported) => Some((imported.extent(), 0)),
             Backing::Alias(target, offset_bytes) => {
                 let (extent, base) = target.place_if_there()?;
                 Some((extent, base + offset_bytes))

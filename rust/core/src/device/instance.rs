@@ -5,6 +5,9 @@
 //! shuts the runner down and then closes the memories. A task that is queued on the runner and holds a block keeps the
 //! instance; so when it goes, nothing queued there needs it any more.
 
+#![allow(unsafe_code, reason = "spaces know their instance by its address")]
+
+use std::ptr;
 use std::sync::{Arc, Weak};
 
 use super::MemorySpace;
@@ -24,11 +27,27 @@ use crate::status::StatusOr;
 
 /// One kind of memory of one device.
 pub(super) struct Space {
+    /// Whose it is: the instance that owns it, and is where an `Arc` has it.
+    instance: *const Instance,
+    /// Where it stands among [`Instance::spaces`].
+    pub(super) index: usize,
     pub(super) kind: &'static str,
     pub(super) arena: Arena<MemoryBlock>,
     /// Allocations that wait for others to be freed.
     pub(super) waiting: Waiting,
     pub(super) decay: Decay,
+}
+
+// SAFETY: the pointer goes back to who owns this, which may be shared and sent.
+unsafe impl Send for Space {}
+// SAFETY: as above.
+unsafe impl Sync for Space {}
+
+impl Space {
+    /// The instance: valid for as long as this is.
+    pub(super) fn instance(&self) -> *const Instance {
+        self.instance
+    }
 }
 
 /// Called when memory is short; true if it may have freed some.
@@ -68,12 +87,15 @@ impl Instance {
         let open = |(device, kind)| {
             fault::point(Site::OpenMemory)?;
             let arena = Arena::new(backend.open_memory(device, kind)?, memory_limit_bytes);
-            Ok(Space { kind, arena, waiting: Waiting::new(), decay: Decay::new() })
+            Ok(Space { instance: ptr::null(), index: 0, kind, arena, waiting: Waiting::new(), decay: Decay::new() })
         };
         let spaces = (0..device_count).flat_map(|device| kinds.iter().map(move |&kind| (device, kind))).map(open);
-        let (spaces, dma_mappings) = (spaces.collect::<StatusOr<_>>()?, Mappings::new());
+        let (mut spaces, dma_mappings) = (spaces.collect::<StatusOr<Box<[Space]>>>()?, Mappings::new());
         let runner = ClientRunner { pool: runner, in_flight: InFlight::new() };
         Ok(Arc::new_cyclic(|me| {
+            for (index, space) in spaces.iter_mut().enumerate() {
+                (space.instance, space.index) = (me.as_ptr(), index);
+            }
             let _listing = Arc::new(Listing(Weak::clone(me)));
             census::enlist(Arc::downgrade(&(Arc::clone(&_listing) as Arc<dyn Occupied>)));
             Self { runner, spaces, device_count, out_of_memory, checks_frozen_memory, dma_mappings, backend, _listing }

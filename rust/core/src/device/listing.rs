@@ -43,7 +43,7 @@ fn describe(instance: &Instance) -> String {
     for (index, block) in blocks.iter().take(NAMED_HOLDERS).enumerate() {
         let (between, tag) = (if index == 0 { ": " } else { ", " }, block.tag());
         // Writing to a string does not fail.
-        let _ = write!(text, "{between}{} bytes '{}' from {}", block.size_bytes(), tag.label, tag.place);
+        let _ = write!(text, "{between}{} bytes '{}' from {}", block.size_bytes(), tag.label, tag.place());
     }
     blocks.into_iter().for_each(let_go);
     text

@@ -1,8 +1,10 @@
 //! A kind of memory of one device, and how blocks of it are asked for.
 
-#![allow(unsafe_code, reason = "blocks promise the arena to give back what they get")]
+#![allow(unsafe_code, reason = "a space is known by its address; blocks promise the arena to give back what they get")]
 
 use std::fmt;
+use std::mem;
+use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 
 use super::alloc_options::{AllocOptions, OomPolicy};
@@ -24,23 +26,51 @@ const LARGEST_ALIGNMENT_BYTES: usize = 1 << 30;
 
 /// A handle to one kind of memory of one device; it keeps its client alive. Equal if it is the same space of the same
 /// client.
-#[derive(Clone)]
-pub struct MemorySpace {
-    instance: Arc<Instance>,
-    /// In 0..instance.spaces().len().
-    index: usize,
+// One word, because each block of memory has one: the space, for a reference to the instance that it belongs to.
+pub struct MemorySpace(NonNull<Space>);
+
+// SAFETY: it is a counted reference to an instance, which may be shared and sent.
+unsafe impl Send for MemorySpace {}
+// SAFETY: as above.
+unsafe impl Sync for MemorySpace {}
+
+impl Clone for MemorySpace {
+    fn clone(&self) -> Self {
+        mem::forget(self.shared_instance());
+        Self(self.0)
+    }
+}
+
+impl Drop for MemorySpace {
+    fn drop(&mut self) {
+        // SAFETY: the reference that new() or clone() has put aside, given up once.
+        drop(unsafe { Arc::from_raw(self.space().instance()) });
+    }
 }
 
 impl MemorySpace {
     /// `index < instance.spaces().len()`
     pub(super) fn new(instance: Arc<Instance>, index: usize) -> Self {
-        Self { instance, index }
+        let space = NonNull::from(&instance.spaces()[index]);
+        // It is the space's from now on.
+        mem::forget(instance);
+        Self(space)
+    }
+
+    /// A reference of its own to the instance.
+    fn shared_instance(&self) -> Arc<Instance> {
+        let instance = self.space().instance();
+        // SAFETY: it is where an Arc has it, and this handle has a reference; the new one is the one that is taken.
+        unsafe {
+            Arc::increment_strong_count(instance);
+            Arc::from_raw(instance)
+        }
     }
 
     /// Unique within the client.
     #[must_use]
     pub fn id(&self) -> i32 {
-        i32::try_from(self.index).expect("a client has at most 1024 devices with a handful of spaces each")
+        i32::try_from(self.space().index).expect("a client has at most 1024 devices with a handful of spaces each")
     }
 
     /// The backend's name for the kind, such as `"device"` or `"pinned_host"`.
@@ -52,7 +82,7 @@ impl MemorySpace {
     /// The device it belongs to.
     #[must_use]
     pub fn device(&self) -> Device {
-        Device::new(Arc::clone(&self.instance), self.device_index())
+        Device::new(self.shared_instance(), self.device_index())
     }
 
     /// What is allocated here now, and was at most.
@@ -64,15 +94,16 @@ impl MemorySpace {
     /// True if `other` belongs to the same client.
     #[must_use]
     pub fn same_client(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.instance, &other.instance)
+        std::ptr::eq(self.instance(), other.instance())
     }
 
     pub(crate) fn instance(&self) -> &Instance {
-        &self.instance
+        // SAFETY: this handle has a reference to it.
+        unsafe { &*self.space().instance() }
     }
 
     fn device_index(&self) -> usize {
-        self.index / self.instance.kind_count()
+        self.space().index / self.instance().kind_count()
     }
 
     /// Who holds the memory of this space now.
@@ -99,7 +130,7 @@ impl MemorySpace {
 
     /// Whether host memory that is to stay as it is while it is used is checked to have stayed so.
     pub(crate) fn checks_frozen_memory(&self) -> bool {
-        self.instance.checks_frozen_memory()
+        self.instance().checks_frozen_memory()
     }
 
     pub(crate) fn properties(&self) -> &MemoryProperties {
@@ -111,7 +142,8 @@ impl MemorySpace {
     }
 
     fn space(&self) -> &Space {
-        &self.instance.spaces()[self.index]
+        // SAFETY: it is the instance's, to which this handle has a reference.
+        unsafe { self.0.as_ref() }
     }
 
     /// New memory, entered into the books for as long as it lives; pending if it has to wait for something.
@@ -228,7 +260,7 @@ impl MemorySpace {
         loop {
             let asked = fault::point(Site::Allocate).map_err(Shortage::Backend);
             let Err(shortage) = asked.and_then(|()| self.try_fill(block, alignment_bytes)) else { return Ok(()) };
-            let hook = self.instance.out_of_memory().filter(|_| oom == OomPolicy::Retry);
+            let hook = self.instance().out_of_memory().filter(|_| oom == OomPolicy::Retry);
             let asked = (block.size_bytes(), shortage.to_string());
             let mut helped = false;
             if let Some(hook) = hook {
@@ -254,7 +286,8 @@ impl MemorySpace {
     pub(super) fn try_fill(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize) -> Result<(), Shortage> {
         // SAFETY: the block gets the piece here, and gives it back in its drop.
         let piece = unsafe { self.space().arena.allocate(block.size_bytes(), alignment_bytes, block) }?;
-        block.provide(Backing::Piece(piece));
+        // SAFETY: the block is new, or its promise is the caller's.
+        unsafe { block.provide(Backing::Piece(piece)) };
         Ok(())
     }
 
@@ -276,7 +309,7 @@ impl MemorySpace {
     }
 
     fn in_flight(&self) -> &Arc<InFlight> {
-        self.instance.runner().in_flight()
+        self.instance().runner().in_flight()
     }
 
     /// `event`, unless the client ends first; `label` is what that fails then.
@@ -308,7 +341,7 @@ impl MemorySpace {
         let is_large = space.arena.give_back(piece, size_bytes);
         self.serve_waiting();
         if is_large {
-            space.decay.arm(&self.instance, self.index, space.arena.warm_bytes());
+            space.decay.arm(&self.shared_instance(), space.index, space.arena.warm_bytes());
         }
     }
 
@@ -329,7 +362,7 @@ impl MemorySpace {
 
 impl PartialEq for MemorySpace {
     fn eq(&self, other: &Self) -> bool {
-        self.same_client(other) && self.index == other.index
+        self.0 == other.0
     }
 }
 
@@ -338,7 +371,7 @@ impl Eq for MemorySpace {}
 /// `host:2/pinned_host`
 impl fmt::Display for MemorySpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}/{}", self.instance.backend().device_kind(), self.device_index(), self.kind())
+        write!(f, "{}:{}/{}", self.instance().backend().device_kind(), self.device_index(), self.kind())
     }
 }
 

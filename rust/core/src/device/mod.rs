@@ -8,6 +8,7 @@ mod decay;
 #[path = "decay_model.rs"]
 mod decay;
 mod dma;
+mod foreign;
 mod instance;
 mod listing;
 mod memory_space;
@@ -19,10 +20,11 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use alloc_options::{AllocOptions, OomPolicy};
-pub use block::Release;
-pub(crate) use block::{Backing, Imported, MemoryBlock, Tag};
+pub(crate) use block::{Backing, MemoryBlock, Tag};
 pub use dma::DmaMapping;
 pub(crate) use dma::DmaUse;
+pub use foreign::Release;
+pub(crate) use foreign::{Imported, Owner};
 pub use instance::MemoryHook;
 pub(crate) use instance::{Instance, InstanceOptions};
 pub use memory_space::MemorySpace;

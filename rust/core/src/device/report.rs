@@ -175,7 +175,7 @@ impl MemoryHolder {
         Self {
             size_bytes: block.size_bytes() as u64,
             label: tag.label.as_str().into_owned(),
-            place: tag.place.to_string(),
+            place: tag.place().to_string(),
             age_ms: now_ms.wrapping_sub(tag.born_ms),
             is_going: block.is_going(1),
         }

@@ -66,7 +66,8 @@ impl RawBufferPromise {
         let allocated = target.allocated().clone();
         let (is_known, error) = (allocated.is_ready(), allocated.error());
         if error.ok() {
-            block.provide(Backing::Alias(target, offset_bytes));
+            // SAFETY: the promise is ours.
+            unsafe { block.provide(Backing::Alias(target, offset_bytes)) };
         }
         if is_known {
             promise.set(error);

@@ -2,8 +2,10 @@
 
 #![allow(unsafe_code, reason = "foreign memory is taken by address")]
 
+use std::ptr::NonNull;
+
 use super::RawBuffer;
-use crate::device::{Backing, Imported, MemoryBlock, MemorySpace, Release, Tag};
+use crate::device::{Backing, Imported, MemoryBlock, MemorySpace, Owner, Release, Tag};
 use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{SourceLocation, Status, StatusOr};
@@ -37,18 +39,47 @@ impl RawBuffer {
         mutability: Mutability,
         on_release: Option<Release>,
     ) -> StatusOr<Self> {
+        let tag = Tag::new(Label::new(c"imported"), SourceLocation::caller());
+        // SAFETY: the caller's promise.
+        let imported = unsafe { Self::import_from(memory_space, address, size_bytes, mutability, on_release, tag) };
+        imported.map_err(|(error, _uncalled)| error)
+    }
+
+    /// As [`import`](Self::import), of any owner, who comes back with the error.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn import_from<O: Owner>(
+        memory_space: &MemorySpace,
+        address: *mut u8,
+        size_bytes: usize,
+        mutability: Mutability,
+        owner: Option<O>,
+        tag: Tag,
+    ) -> Result<Self, (Status, Option<O>)> {
         let least = memory_space.properties().import_alignment_bytes;
-        if address.is_null() || !address.addr().is_multiple_of(least) {
-            return Err(Status::invalid_argument(format!(
+        let Some(first) = NonNull::new(address).filter(|_| address.addr().is_multiple_of(least)) else {
+            let error = Status::invalid_argument(format!(
                 "cannot import {size_bytes} bytes at {address:p} into {memory_space}: the address must be a multiple of {least}, \
                  and not null"
-            )));
-        }
-        fault::point(Site::Import)?;
-        let extent = memory_space.memory().import(address.expose_provenance(), size_bytes)?;
-        let tag = Tag::new(Label::new(c"imported"), SourceLocation::caller());
+            ));
+            return Err((error, owner));
+        };
+        let import = || {
+            fault::point(Site::Import)?;
+            memory_space.memory().import(address.expose_provenance(), size_bytes)
+        };
+        let extent = match import() {
+            Ok(extent) => extent,
+            Err(error) => return Err((error, owner)),
+        };
         let block = MemoryBlock::new(memory_space.clone(), size_bytes, mutability == Mutability::Mutable, tag);
-        block.provide(Backing::Imported(Imported::new(extent, on_release)));
+        let imported = Box::new(Imported::new(first, extent, owner));
+        // SAFETY: the block is new.
+        unsafe { block.provide(Backing::Imported(imported)) };
         Ok(Self::whole(block))
     }
 }

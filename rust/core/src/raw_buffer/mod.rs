@@ -73,9 +73,18 @@ impl RawBuffer {
     }
 
     /// All of `block`.
-    fn whole(block: Arc<MemoryBlock>) -> Self {
+    pub(crate) fn whole(block: Arc<MemoryBlock>) -> Self {
         let range = ByteRange::all(block.size_bytes());
         Self { block, range }
+    }
+
+    /// A block of which this is the whole: its own, or one that stands for its range of that.
+    pub(crate) fn into_block(self) -> Arc<MemoryBlock> {
+        let Self { block, range } = self;
+        if range == ByteRange::all(block.size_bytes()) {
+            return block;
+        }
+        MemoryBlock::part(block, range.offset_bytes(), range.size_bytes())
     }
 
     /// Size of this range in bytes.
