@@ -182,7 +182,9 @@ impl<M: Clone> BufferState<M> {
                 (state.uses, over) = (pending, terminal);
             }
             state.uses.push(used_until);
-        } else if let Phase::Gone(_, Some(late)) = &mut state.phase {
+        } else if let Phase::Gone(_, Some(late)) = &mut state.phase
+            && !mutation("holds-forget-late-uses")
+        {
             late.uses.push(used_until);
         }
         let last = state.last_usage_hold();
@@ -336,7 +338,7 @@ impl<M> State<M> {
     fn last_usage_hold(&mut self) -> Last {
         let is_last = self.usage_holds == 0;
         let late = match &mut self.phase {
-            Phase::Gone(_, late) if is_last => late.take(),
+            Phase::Gone(_, late) if is_last || mutation("holds-late-told-early") => late.take(),
             _ => None,
         };
         Last { changed: if is_last { self.changed.take() } else { None }, late }

@@ -269,10 +269,10 @@ impl MemorySpace {
         promise: EventPromise,
     ) -> Result<(), Status> {
         let pending = self.in_flight().go_on();
-        self.space().waiting.push(Entry { block: Arc::downgrade(block), alignment_bytes, promise, _pending: pending });
-        // What was freed since the attempt has not seen the entry.
-        self.serve_waiting();
-        block.allocated().error().into_result()
+        let told = promise.event();
+        let entry = Entry { block: Arc::downgrade(block), alignment_bytes, promise, _pending: pending };
+        self.space().waiting.wait(entry, self);
+        told.error().into_result()
     }
 
     fn in_flight(&self) -> &Arc<InFlight> {

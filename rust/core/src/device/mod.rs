@@ -10,9 +10,12 @@ mod decay;
 mod dma;
 mod instance;
 mod listing;
+#[cfg(all(test, loom))]
+mod loom_model;
 mod memory_space;
 mod report;
 mod runner;
+mod turns;
 mod waiting;
 
 use std::fmt;
