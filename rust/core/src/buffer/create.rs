@@ -123,8 +123,8 @@ impl Buffer {
         let ready = memory_space.until_end(&promise.event(), Label::new(c"definition of a buffer"))?;
         // Whoever gets the memory next, even before it is there, waits for the uses that the source will have had.
         let freed = EventPromise::new_at(c"uses of what a channel is fulfilled with", place);
-        let free = memory_space.until_end(&freed.event(), Label::new(c"definition of a buffer"))?;
-        let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, std::iter::once(free).collect());
+        let uses = std::iter::once(freed.event()).collect();
+        let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, uses);
         Ok((buffer, BufferPromise { shape: shape.clone(), layout, provides, freed, promise }))
     }
 }
@@ -172,7 +172,7 @@ impl BufferPromise {
         if let Err((status, provides)) = provides.fulfil(donation.memory()) {
             return Err((status, Self { shape, layout, provides, freed, promise }));
         }
-        freed.forward(&donation.free_event());
+        freed.forward(&donation.free());
         drop(donation.confirm());
         ready.on_ready(move |status| _ = promise.set(status.clone()));
         Ok(())

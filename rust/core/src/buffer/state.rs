@@ -285,8 +285,8 @@ impl<M: Clone> BufferState<M> {
         taken.filter(|_| !confirmed)
     }
 
-    /// The end: the memory, if this was it. Under a donation hold it comes when that goes. If it is given away although there are
-    /// usage holds, their uses count as uses, too.
+    /// The end: the memory, if this was it. Under a donation hold it comes when that goes, unless it was to be given away: then
+    /// nothing happens. If it is given away although there are usage holds, their uses count as uses, too.
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
         // On the heap, because most buffers never need it: they simply go.
         let ending = Box::new(ending);
@@ -308,8 +308,11 @@ impl<M: Clone> BufferState<M> {
                 tell(changed);
                 taken
             }
+            // Who wants the memory, and does not get it, has not asked for its end.
             Phase::Donating { deleted, .. } => {
-                deleted.get_or_insert(ending);
+                if ending.how != RELEASED {
+                    deleted.get_or_insert(ending);
+                }
                 None
             }
             Phase::Gone(..) => None,

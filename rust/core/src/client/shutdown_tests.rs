@@ -103,6 +103,94 @@ fn a_deadline_fails_what_waits_and_names_it() {
 }
 
 #[test]
+fn a_deadline_fails_who_waits_for_memory_that_is_promised() {
+    let client = client();
+    let space = client.devices()[0].default_memory_space();
+    let (memory, promise) = RawBuffer::channel(&space, 10, &AllocOptions::default());
+    let place = format!("{}:{}", file!(), line!() - 1);
+    let shape = Shape::new(DType::U8, &[10]).unwrap();
+    let array = Buffer::from_raw(memory.clone(), &shape, None, &Event::ready()).unwrap();
+    let (kept, other) = RawBuffer::channel(&space, 10, &AllocOptions::default());
+    other.allocate(OomPolicy::Fail).unwrap();
+    assert!(client.shutdown(by_deadline(1)).unwrap_err().message().contains("1 operations had not begun"));
+    for event in [memory.allocation_event(), array.ready_event()] {
+        let error = event.wait().unwrap_err();
+        let text = format!("'memory of a channel', which waited for 'memory' (made at {place})");
+        assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+        assert!(
+            error.message().contains("the client of 1 null device(s)") && error.message().contains(&text),
+            "{error}"
+        );
+    }
+    assert_eq!(kept.allocation_event().wait(), Ok(()));
+    // Whoever keeps the promise late is told nothing new, and nothing is lost.
+    promise.fulfil(&kept).unwrap();
+    assert_eq!(memory.allocation_event().error().code(), StatusCode::DeadlineExceeded);
+    let (late, _promise) = RawBuffer::channel(&space, 10, &AllocOptions::default());
+    assert_eq!(late.allocation_event().error().code(), StatusCode::FailedPrecondition);
+    drop((memory, array, kept));
+    assert_eq!(space.stats().bytes_in_use, 0);
+}
+
+#[test]
+fn memory_that_is_promised_is_drained() {
+    let client = client();
+    let space = client.devices()[0].default_memory_space();
+    let (memory, promise) = RawBuffer::channel(&space, 10, &AllocOptions::default());
+    let kept = RawBuffer::allocate(&space, 10).unwrap();
+    let ending = {
+        let client = Arc::clone(&client);
+        std::thread::spawn(move || client.shutdown(ShutdownOptions::default()))
+    };
+    while !client.instance.runner().in_flight().is_closed() {
+        std::thread::yield_now();
+    }
+    assert!(!memory.allocation_event().is_ready());
+    promise.fulfil(&kept).unwrap();
+    assert_eq!(ending.join().unwrap(), Ok(()));
+    assert_eq!(memory.allocation_event().wait(), Ok(()));
+}
+
+#[test]
+fn a_deadline_fails_who_waits_for_the_end_of_uses() {
+    let (client, gate) = (client(), EventPromise::new(c"kernel"));
+    let space = client.devices()[0].default_memory_space();
+    let shape = Shape::new(DType::U8, &[10]).unwrap();
+    // Memory that somebody uses until an event of their own.
+    let used = || {
+        let memory = RawBuffer::allocate(&space, 10).unwrap();
+        let array = Buffer::from_raw(memory, &shape, None, &Event::ready()).unwrap();
+        array.usage_hold().unwrap().release_after(gate.event());
+        array
+    };
+    let donation = used().donate(c"step").unwrap();
+    let (released, free) = used().release().unwrap();
+    let (made, promise) = Buffer::channel(&shape, None, &space).unwrap();
+    promise.fulfil(&used()).unwrap();
+    let (handed_on, free_too) = made.release().unwrap();
+    let (asked_later, asked_for) = (used(), donation.free_event());
+    let error = client.shutdown(by_deadline(1)).unwrap_err();
+    assert!(error.message().contains("3 operations had not begun"), "{error}");
+    for event in [asked_for, donation.free_event(), free, free_too] {
+        let error = event.wait().unwrap_err();
+        let text = "'use of a buffer', which waited for ";
+        assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+        assert!(
+            error.message().contains("the client of 1 null device(s)") && error.message().contains(text),
+            "{error}"
+        );
+    }
+    let error = asked_later.release_ownership(true).unwrap_err();
+    assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+    drop((donation, released, made, handed_on, asked_later));
+    // Whoever uses the memory still has it.
+    assert_eq!(space.stats().bytes_in_use, 40);
+    gate.set_ready();
+    assert_eq!(space.stats().bytes_in_use, 0);
+    assert_eq!(client.instance.runner().in_flight().idle().wait(), Ok(()));
+}
+
+#[test]
 fn what_waits_is_cancelled_at_once_if_that_is_the_mode() {
     let (client, gate) = (client(), EventPromise::new(c"gate"));
     let copied = copy_after(&client, &gate.event());

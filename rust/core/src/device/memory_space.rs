@@ -287,6 +287,11 @@ impl MemorySpace {
         self.in_flight().until_end(event, label)
     }
 
+    /// As [`until_end`](Self::until_end), for a use of memory that has begun already; it has failed if the client has ended.
+    pub(crate) fn until_end_of_use(&self, event: &Event) -> Event {
+        self.in_flight().until_end_of_begun(event, Label::new(c"use of a buffer"))
+    }
+
     /// Fails the allocations that wait for others to be freed, now and later; says what they were.
     pub(super) fn end_waiting(&self, why: &Why) -> Vec<String> {
         let waiting = &self.space().waiting;

@@ -4,8 +4,8 @@
 //! no lock, because that may call strangers. Whoever changes meanwhile what a look would find leaves word (`again`), and then
 //! that thread looks again before it gives its turn up; so no change is overlooked.
 //!
-//! What is taken out is told when the turn has been given up: whoever is told may do anything, also wait for the next entry,
-//! and others may serve it meanwhile.
+//! Who is taken out is told when the turn has been given up, so who takes long to hear it holds up nobody but those who were
+//! taken out with it.
 
 use std::collections::VecDeque;
 
