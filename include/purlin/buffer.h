@@ -214,7 +214,8 @@ class Buffer final {
 
   /// Donates this buffer; the new one has its memory and becomes ready after this one and `event`, or fails with the
   /// error of either. PJRT's DonateWithControlDependency. A buffer that failed before it had memory gives another one
-  /// that failed like it. Blocks and fails as Donate.
+  /// that failed like it. Blocks and fails as Donate. kFailedPrecondition, and this buffer stays as it is: the client
+  /// has been shut down, and `event` has not happened.
   PURLIN_API StatusOr<Buffer> DonateAfter(const Event& event,
                                           SourceLocation location = SourceLocation::Current()) const;
   /// Donates this buffer; the new one has its memory, read as `shape` in `layout` (null: row-major). Blocks and fails

@@ -118,6 +118,7 @@ TEST_P(ClientShutdownTest, AllocationsAndDefinitionsFailAtTheDeadlineToo) {
   const Buffer later = Buffer::CreateUninitialized(shape, space, nullptr, after).value();
   const Buffer defined = Buffer::FromRaw(RawBuffer::Allocate(space, 10).value(), shape, nullptr, gate.event()).value();
   const Buffer token = Buffer::CreateToken(space, gate.event()).value();
+  const Buffer donated = Buffer::CreateUninitialized(shape, space).value().DonateAfter(gate.event()).value();
   const RawBuffer most = RawBuffer::Allocate(space, std::size_t{7} << 20).value();
   const RawBuffer waiting = RawBuffer::Allocate(space, std::size_t{7} << 20, waits).value();
   const Event copied = waiting.CopyFromHost(bytes_.data(), 0, bytes_.size());
@@ -127,6 +128,7 @@ TEST_P(ClientShutdownTest, AllocationsAndDefinitionsFailAtTheDeadlineToo) {
       {later.ready_event(), "the allocation of 10 bytes"},
       {defined.ready_event(), "'definition of a buffer', which waited for 'gradient'"},
       {token.ready_event(), "'definition of a buffer'"},
+      {donated.ready_event(), "'definition of a buffer', which waited for 'gradient'"},
       {waiting.allocation_event(), "waited for memory"},
       {copied, ""},
   };

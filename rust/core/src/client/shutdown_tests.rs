@@ -9,6 +9,7 @@ use crate::client::{Client, ClientOptions};
 use crate::device::{AllocOptions, OomPolicy};
 use crate::dtype::DType;
 use crate::event::EventPromise;
+use crate::future::Promise;
 use crate::label::Label;
 use crate::raw_buffer::RawBuffer;
 use crate::shape::Shape;
@@ -130,6 +131,32 @@ fn a_deadline_fails_who_waits_for_memory_that_is_promised() {
     assert_eq!(late.allocation_event().error().code(), StatusCode::FailedPrecondition);
     drop((memory, array, kept));
     assert_eq!(space.stats().bytes_in_use, 0);
+}
+
+#[test]
+fn a_deadline_fails_a_donation_behind_an_event_and_a_read_whose_address_never_comes() {
+    let (client, gate, address) = (client(), EventPromise::new(c"step"), Promise::new(c"address"));
+    let space = client.devices()[0].default_memory_space();
+    let shape = Shape::new(DType::U8, &[10]).unwrap();
+    let array = || Buffer::uninitialized(&shape, None, &space, &AllocOptions::default()).unwrap();
+    let (donated, source) = (array().donate_after(&gate.event()).unwrap(), array());
+    // SAFETY: no address ever comes.
+    let read = || unsafe { source.copy_raw_to_host_when(&address.future(), 0, 10) };
+    let pending = read();
+    assert!(client.shutdown(by_deadline(1)).unwrap_err().message().contains("2 operations had not begun"));
+    let outcomes =
+        [(donated.ready_event(), "'definition of a buffer', which waited for 'step'"), (pending, "'address'")];
+    for (event, text) in outcomes {
+        let error = event.wait().unwrap_err();
+        assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+        assert!(
+            error.message().contains("the client of 1 null device(s)") && error.message().contains(text),
+            "{error}"
+        );
+    }
+    assert_eq!(read().error().code(), StatusCode::FailedPrecondition);
+    assert_eq!(source.donate_after(&gate.event()).unwrap_err().code(), StatusCode::FailedPrecondition);
+    assert!(!source.is_deleted() && source.hold_counts() == (0, 0), "refused, it is as before");
 }
 
 #[test]

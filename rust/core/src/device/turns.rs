@@ -72,12 +72,17 @@ impl<E> Turns<E> {
         }
     }
 
-    /// Something has changed: serves the oldest entries, as far as it goes.
+    /// Something has changed: serves the oldest entries, as far as it goes. Costs a load while nobody waits.
+    #[inline]
     pub(super) fn serve<S: Source<Entry = E>>(&self, source: &S) {
         // See wait().
-        if self.count.load(Ordering::SeqCst) == 0 {
-            return;
+        if self.count.load(Ordering::SeqCst) > 0 {
+            self.serve_who_waits(source);
         }
+    }
+
+    #[cold]
+    fn serve_who_waits<S: Source<Entry = E>>(&self, source: &S) {
         let Some(turn) = self.take_turn() else { return };
         for (entry, found) in turn.serve(source) {
             source.tell(entry, found);
