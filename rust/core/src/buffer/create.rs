@@ -60,9 +60,13 @@ impl Buffer {
         }
         // Until the event itself, whatever becomes of the client: somebody may write until then.
         memory.retain_until(ready);
-        let ready = memory.space().until_end(ready, Label::new(c"definition of a buffer"))?;
-        let ready = both(&memory.allocation_event(), &ready);
-        Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), ready))
+        let defined = memory.space().until_end(ready, Label::new(c"definition of a buffer"))?;
+        let defined = both(&memory.allocation_event(), &defined);
+        if ready.is_ready() {
+            return Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), defined));
+        }
+        // Whoever gets the memory next waits for the event itself, too.
+        Ok(Self::with_uses(shape.clone(), layout, memory, defined, std::iter::once(ready.clone()).collect()))
     }
 
     /// An array that has failed with `status`, and fails what is made of it; no memory. OK counts as `Internal`.
