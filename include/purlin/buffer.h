@@ -214,7 +214,8 @@ class Buffer final {
 
   /// Donates this buffer; the new one has its memory and becomes ready after this one and `event`, or fails with the
   /// error of either. PJRT's DonateWithControlDependency. A buffer that failed before it had memory gives another one
-  /// that failed like it. Blocks and fails as Donate.
+  /// that failed like it. Blocks and fails as Donate. kFailedPrecondition, and this buffer stays as it is: the client
+  /// has been shut down, and `event` has not happened.
   PURLIN_API StatusOr<Buffer> DonateAfter(const Event& event,
                                           SourceLocation location = SourceLocation::Current()) const;
   /// Donates this buffer; the new one has its memory, read as `shape` in `layout` (null: row-major). Blocks and fails
@@ -226,12 +227,14 @@ class Buffer final {
   /// Gives the memory up, through every reference; work in flight keeps what it needs, and so do holds. Idempotent;
   /// never blocks. Under a donation hold it takes effect when that is given back.
   PURLIN_API void Delete(SourceLocation location = SourceLocation::Current()) const noexcept;
-  /// The memory becomes the caller's, and the buffer is gone for all its references. Never blocks. None, and as Delete,
-  /// if it never had memory or is being donated; none if it is gone already.
+  /// The memory becomes the caller's, and the buffer is gone for all its references. Never blocks. None if it is gone
+  /// already; if it never had memory, and then it is gone; and if it is being donated, and then nothing has happened:
+  /// given back, it is as before.
   std::optional<ReleasedBuffer> Release(SourceLocation location = SourceLocation::Current()) const;
   /// PJRT's form of Release. With `wait_for_operations_to_complete`, blocks until nobody uses or holds the memory; if
-  /// the buffer has failed, its error with "Error Execute: " before the message, and the memory is freed. Without it,
-  /// never blocks, and those who use the memory may still do so.
+  /// the buffer has failed, its error with "Error Execute: " before the message, and the memory is freed, and so if the
+  /// client ends first (Client::Shutdown), with its error. Without it, never blocks, and those who use the memory may
+  /// still do so.
   PURLIN_API StatusOr<std::optional<RawBuffer>> ReleaseDeviceMemoryOwnership(
       bool wait_for_operations_to_complete, SourceLocation location = SourceLocation::Current()) const;
   /// True after it was deleted, donated or released.
@@ -274,7 +277,8 @@ struct ReleasedBuffer {
   /// The memory. Write it only after free_event.
   RawBuffer memory;
   /// Happens when nobody uses the memory any more: the buffer's own producer, all who have used it, and usage holds
-  /// that existed, with what they have started, are done, whether they succeeded or failed. Never fails.
+  /// that existed, with what they have started, are done, whether they succeeded or failed. Fails only if the client
+  /// ends first (Client::Shutdown), with its name: then nobody knows.
   Event free_event;
 };
 

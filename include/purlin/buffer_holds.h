@@ -124,7 +124,8 @@ class [[nodiscard]] DonationHold final {
   /// Happens when the buffer's bytes are there; fails with why they never will be.
   [[nodiscard]] PURLIN_API Event ready_event() const noexcept;
   /// Happens when the bytes may be overwritten: the buffer's own producer and all who have used it are done, whether
-  /// they succeeded or failed. Never fails.
+  /// they succeeded or failed. Fails only if the client ends first (Client::Shutdown), with its name: then nobody
+  /// knows.
   [[nodiscard]] PURLIN_API Event free_event() const;
 
   /// The buffer is gone, for all its references; its memory is the caller's, who waits for free_event(), asked for

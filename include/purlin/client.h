@@ -120,11 +120,13 @@ class Client final {
   ///
   /// With ShutdownMode::kDrain, what is in flight goes on until the deadline; without one for as long as it takes,
   /// which DumpStalls() shows. Then, or at once with kCancelPending, what has not begun fails: copies and allocations
-  /// behind events that have not happened, memory that is waited for, buffers whose definition has not come. Their
-  /// errors, kDeadlineExceeded after a deadline and else kCancelled, name them and what they waited for; their memory
-  /// is let go of, and every on_done is called once. Then the runner is shut down: it runs what is queued there, or
+  /// behind events that have not happened, memory that is waited for or promised (RawBuffer::CreateChannel), buffers
+  /// whose definition has not come, and events that tell when the last use of a buffer is over
+  /// (DonationHold::free_event, Buffer::Release; uses that nobody has asked about are not in flight). Their errors,
+  /// kDeadlineExceeded after a deadline and else kCancelled, name them and what they waited for; their memory is let go
+  /// of, and every on_done is called once. Then the runner is shut down: it runs what is queued there, or
   /// drops it. Handles stay valid: memory lives as long as they do, and what somebody may write until an event
-  /// (Buffer::FromRaw, RawBuffer::RetainUntil) until that.
+  /// (Buffer::FromRaw, RawBuffer::RetainUntil, UsageHold::ReleaseAfter) until that.
   ///
   /// kFailedPrecondition, and nothing happens: on a thread of the client's runner, or in a child made by fork().
   /// kDeadlineExceeded: something was in flight when the deadline passed; what has failed for it, and what still runs,

@@ -99,8 +99,9 @@ class RawBuffer final {
 
   /// A buffer of `size_bytes` in `memory_space` without memory, and the promise to provide it: by another buffer, or by
   /// allocating it when the time has come, as an execution does for its outputs. Reports know it by `options.label` and
-  /// `location`; the other options are not used. kInvalidArgument: a policy that does not exist, or a struct_size that
-  /// no version has.
+  /// `location`; the other options are not used. It fails if the client ends before the promise is kept; after
+  /// Client::Shutdown it has failed with kFailedPrecondition from the beginning. kInvalidArgument: a policy that does
+  /// not exist, or a struct_size that no version has.
   PURLIN_API static StatusOr<std::pair<RawBuffer, RawBufferPromise>> CreateChannel(
       const MemorySpace& memory_space, std::size_t size_bytes, const AllocOptions& options = AllocOptions(),
       SourceLocation location = SourceLocation::Current());

@@ -24,7 +24,8 @@ class RawBuffer;
 
 /// Made by RawBuffer::CreateChannel. States: open, then spent, by the first of Fulfil, Allocate and Fail that is taken.
 /// A spent or moved-from promise answers kFailedPrecondition. Move-only, one word; one thread at a time. None of its
-/// functions blocks; waiters of the buffer run here.
+/// functions blocks; waiters of the buffer run here. When the client has ended (Client::Shutdown), the buffer has
+/// failed, and they change nothing about that.
 class [[nodiscard]] RawBufferPromise final {
  public:
   RawBufferPromise(const RawBufferPromise&) = delete;

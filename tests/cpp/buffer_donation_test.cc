@@ -172,10 +172,23 @@ TEST_F(BufferDonationTest, ReleasingGivesTheMemoryAway) {
   EXPECT_EQ(InUse(), 0U);
 }
 
-TEST_F(BufferDonationTest, ReleasingWhatIsBeingDonatedDeletesIt) {
+TEST_F(BufferDonationTest, ReleasingWhatIsBeingDonatedChangesNothing) {
   const Buffer buffer = Six();
   DonationHold donation = buffer.Donate("step").value();
   EXPECT_FALSE(buffer.Release().has_value());
+  EXPECT_FALSE(buffer.ReleaseDeviceMemoryOwnership(true).value().has_value());
+  EXPECT_FALSE(buffer.IsDeleted());
+  donation.Release();
+  EXPECT_FALSE(buffer.IsDeleted());
+  EXPECT_TRUE(buffer.Release().has_value()) << "given back, it is as before";
+  EXPECT_EQ(InUse(), 0U);
+}
+
+TEST_F(BufferDonationTest, DeletingWhatIsBeingDonatedCountsWhenItIsGivenBack) {
+  const Buffer buffer = Six();
+  DonationHold donation = buffer.Donate("step").value();
+  buffer.Delete();
+  EXPECT_FALSE(buffer.Release().has_value()) << "and releasing it does not undo that";
   EXPECT_EQ(InUse(), 6U);
   donation.Release();
   EXPECT_TRUE(buffer.IsDeleted());

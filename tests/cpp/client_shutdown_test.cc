@@ -118,6 +118,7 @@ TEST_P(ClientShutdownTest, AllocationsAndDefinitionsFailAtTheDeadlineToo) {
   const Buffer later = Buffer::CreateUninitialized(shape, space, nullptr, after).value();
   const Buffer defined = Buffer::FromRaw(RawBuffer::Allocate(space, 10).value(), shape, nullptr, gate.event()).value();
   const Buffer token = Buffer::CreateToken(space, gate.event()).value();
+  const Buffer donated = Buffer::CreateUninitialized(shape, space).value().DonateAfter(gate.event()).value();
   const RawBuffer most = RawBuffer::Allocate(space, std::size_t{7} << 20).value();
   const RawBuffer waiting = RawBuffer::Allocate(space, std::size_t{7} << 20, waits).value();
   const Event copied = waiting.CopyFromHost(bytes_.data(), 0, bytes_.size());
@@ -127,6 +128,7 @@ TEST_P(ClientShutdownTest, AllocationsAndDefinitionsFailAtTheDeadlineToo) {
       {later.ready_event(), "the allocation of 10 bytes"},
       {defined.ready_event(), "'definition of a buffer', which waited for 'gradient'"},
       {token.ready_event(), "'definition of a buffer'"},
+      {donated.ready_event(), "'definition of a buffer', which waited for 'gradient'"},
       {waiting.allocation_event(), "waited for memory"},
       {copied, ""},
   };
@@ -134,6 +136,69 @@ TEST_P(ClientShutdownTest, AllocationsAndDefinitionsFailAtTheDeadlineToo) {
     EXPECT_TRUE(IsDeadlineExceeded(event.Wait())) << event.Wait();
     EXPECT_TRUE(Contains(event.Wait().message(), says)) << event.Wait();
   }
+}
+
+TEST_P(ClientShutdownTest, WhoWaitsForPromisedMemoryIsToldAtTheDeadline) {
+  const Client client = Make();
+  const MemorySpace space = SpaceOf(client);
+  const auto [memory, promise] = RawBuffer::CreateChannel(space, 10).value();
+  const Buffer array = Buffer::FromRaw(memory, Shape(DType::kU8, {10})).value();
+  std::future<Status> waits = std::async(std::launch::async, [&array] { return array.ready_event().Wait(); });
+  EXPECT_TRUE(IsDeadlineExceeded(client.Shutdown(ByDeadline(std::chrono::milliseconds(1)))));
+  for (const Status& status : {memory.allocation_event().Wait(), waits.get()}) {
+    EXPECT_TRUE(IsDeadlineExceeded(status)) << status;
+    EXPECT_TRUE(Contains(status.message(), "did not end within 1ms")) << status;
+    EXPECT_TRUE(Contains(status.message(), "'memory of a channel', which waited for 'memory'")) << status;
+  }
+  const RawBuffer late = RawBuffer::CreateChannel(space, 10).value().first;
+  EXPECT_TRUE(IsFailedPrecondition(late.allocation_event().Wait())) << late.allocation_event().Wait();
+}
+
+TEST_P(ClientShutdownTest, WhoWaitsForTheEndOfUsesIsToldAtTheDeadlineAndTheUsersKeepTheMemory) {
+  const Client client = Make();
+  const MemorySpace space = SpaceOf(client);
+  EventPromise kernel("kernel");
+  const auto used = [&] {
+    const Shape shape(DType::kU8, {10});
+    Buffer array = Buffer::FromRaw(RawBuffer::Allocate(space, 10).value(), shape).value();
+    array.AcquireUsageHold().value().ReleaseAfter(kernel.event());
+    return array;
+  };
+  std::optional<DonationHold> donation = used().Donate("step").value();
+  std::optional<ReleasedBuffer> released = used().Release();
+  ASSERT_TRUE(released.has_value());
+  const Event free = donation->free_event();
+  std::future<Status> waits =
+      std::async(std::launch::async, [array = used()] { return array.ReleaseDeviceMemoryOwnership(true).status(); });
+  const Status ended = client.Shutdown(ByDeadline(std::chrono::milliseconds(1)));
+  EXPECT_TRUE(IsDeadlineExceeded(ended)) << ended;
+  EXPECT_TRUE(Contains(ended.message(), "'use of a buffer', which waited for")) << ended;
+  for (const Status& status : {free.Wait(), released->free_event.Wait(), waits.get()}) {
+    EXPECT_TRUE(IsDeadlineExceeded(status)) << status;
+    EXPECT_TRUE(Contains(status.message(), "did not end within 1ms")) << status;
+  }
+  donation.reset();
+  released.reset();
+  EXPECT_EQ(space.Stats().bytes_in_use, 30U) << "who uses the memory still has it";
+  kernel.SetReady();
+  ExpectBecomesFree(space);
+}
+
+TEST_P(ClientShutdownTest, UsesThatEndBeforeTheDeadlineAreWaitedFor) {
+  const Client client = Make();
+  const MemorySpace space = SpaceOf(client);
+  EventPromise kernel("kernel");
+  const Buffer array = Buffer::FromRaw(RawBuffer::Allocate(space, 10).value(), Shape(DType::kU8, {10})).value();
+  array.AcquireUsageHold().value().ReleaseAfter(kernel.event());
+  const std::optional<ReleasedBuffer> released = array.Release();
+  ASSERT_TRUE(released.has_value());
+  std::future<Status> ended = std::async(std::launch::async, [&client] { return client.Shutdown(); });
+  while (RawBuffer::Allocate(space, 1).ok()) std::this_thread::yield();
+  EXPECT_FALSE(released->free_event.IsReady());
+  kernel.SetReady();
+  const Status status = ended.get();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(released->free_event.Wait().ok()) << released->free_event.Wait();
 }
 
 TEST_P(ClientShutdownTest, EveryOnDoneIsCalledOnce) {

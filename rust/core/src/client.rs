@@ -182,10 +182,12 @@ impl Client {
     /// buffers behind events are refused with `FailedPrecondition`. With [`Drain`](crate::ShutdownMode), what is in flight goes on
     /// until the deadline; without one for as long as it takes, which stall reports show. Then, or at once with
     /// [`CancelPending`](crate::ShutdownMode), what has not begun fails: copies and allocations behind events that have not
-    /// happened, memory that is waited for, buffers whose definition has not come. Their errors, `DeadlineExceeded` after a deadline
-    /// and else `Cancelled`, name them and what they waited for; their memory is let go of, and callbacks are told. Then the
-    /// runner is shut down. Handles stay valid; memory lives as long as they do, and what a stranger may write until an event
-    /// until that.
+    /// happened, memory that is waited for or promised ([`RawBuffer::channel`](crate::RawBuffer::channel)), buffers whose definition
+    /// has not come, and events that tell when the last use of a buffer is over
+    /// ([`DonationHold::free_event`](crate::DonationHold::free_event), [`Buffer::release`](crate::Buffer::release); uses that nobody
+    /// has asked about are not in flight). Their errors, `DeadlineExceeded` after a deadline and else `Cancelled`, name them and what
+    /// they waited for; their memory is let go of, and callbacks are told. Then the runner is shut down. Handles stay valid; memory
+    /// lives as long as they do, and what a stranger may use until an event until that.
     ///
     /// # Errors
     /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, or in a child made by `fork`.

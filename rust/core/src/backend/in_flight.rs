@@ -133,6 +133,14 @@ impl InFlight {
         Ok(self.enter(after, after, What::Named(label), Some(pending)))
     }
 
+    /// As [`until_end`](Self::until_end), of something that has begun already, so also while the client shuts down.
+    pub(crate) fn until_end_of_begun(self: &Arc<Self>, after: &Event, label: Label) -> Event {
+        if after.is_ready() {
+            return after.clone();
+        }
+        self.enter(after, after, What::Named(label), Some(self.go_on()))
+    }
+
     fn enter(self: &Arc<Self>, after: &Event, waits_for: &Event, what: What, pending: Option<Pending>) -> Event {
         let promise = EventPromise::in_place_of(after);
         let event = promise.event();

@@ -93,7 +93,7 @@ impl Buffer {
                 "{destination:?} may not be written: it was imported read-only"
             )));
         }
-        let free = donation.free_event();
+        let free = donation.free();
         let memory = donation.confirm();
         let copied = copy(hold, &memory, &[free]);
         Ok(Self::new(from.shape.clone(), from.layout.clone(), to.memory_space.clone(), Some(memory), copied))

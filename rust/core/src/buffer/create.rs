@@ -60,9 +60,13 @@ impl Buffer {
         }
         // Until the event itself, whatever becomes of the client: somebody may write until then.
         memory.retain_until(ready);
-        let ready = memory.space().until_end(ready, Label::new(c"definition of a buffer"))?;
-        let ready = both(&memory.allocation_event(), &ready);
-        Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), ready))
+        let defined = memory.space().until_end(ready, Label::new(c"definition of a buffer"))?;
+        let defined = both(&memory.allocation_event(), &defined);
+        if ready.is_ready() {
+            return Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), defined));
+        }
+        // Whoever gets the memory next waits for the event itself, too.
+        Ok(Self::with_uses(shape.clone(), layout, memory, defined, std::iter::once(ready.clone()).collect()))
     }
 
     /// An array that has failed with `status`, and fails what is made of it; no memory. OK counts as `Internal`.
@@ -123,8 +127,8 @@ impl Buffer {
         let ready = memory_space.until_end(&promise.event(), Label::new(c"definition of a buffer"))?;
         // Whoever gets the memory next, even before it is there, waits for the uses that the source will have had.
         let freed = EventPromise::new_at(c"uses of what a channel is fulfilled with", place);
-        let free = memory_space.until_end(&freed.event(), Label::new(c"definition of a buffer"))?;
-        let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, std::iter::once(free).collect());
+        let uses = std::iter::once(freed.event()).collect();
+        let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, uses);
         Ok((buffer, BufferPromise { shape: shape.clone(), layout, provides, freed, promise }))
     }
 }
@@ -172,7 +176,7 @@ impl BufferPromise {
         if let Err((status, provides)) = provides.fulfil(donation.memory()) {
             return Err((status, Self { shape, layout, provides, freed, promise }));
         }
-        freed.forward(&donation.free_event());
+        freed.forward(&donation.free());
         drop(donation.confirm());
         ready.on_ready(move |status| _ = promise.set(status.clone()));
         Ok(())

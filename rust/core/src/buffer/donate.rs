@@ -14,7 +14,8 @@ impl Buffer {
     /// either. Blocks for usage holds only. A buffer that failed before it had memory gives another one that failed like it.
     ///
     /// # Errors
-    /// As [`donate`](Self::donate).
+    /// As [`donate`](Self::donate). `FailedPrecondition`, and this buffer is as before: the client has shut down, and `event` has
+    /// not happened.
     #[track_caller]
     pub fn donate_after(&self, event: &Event) -> StatusOr<Self> {
         self.donate_after_at(event, SourceLocation::caller())
@@ -25,7 +26,10 @@ impl Buffer {
     /// # Errors
     /// As there.
     pub fn donate_after_at(&self, event: &Event, place: SourceLocation) -> StatusOr<Self> {
-        let ready = both(&self.0.ready, event);
+        let ready = || {
+            let event = self.0.memory_space.until_end(event, Label::new(c"definition of a buffer"))?;
+            Ok(both(&self.0.ready, &event))
+        };
         let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
         self.become_other(Label::new(c"DonateAfter"), place, shape, layout, ready)
     }
@@ -61,24 +65,27 @@ impl Buffer {
             )));
         }
         let layout = checked_layout(shape, layout)?;
-        let ready = self.0.ready.clone();
+        let ready = || Ok(self.0.ready.clone());
         self.become_other(Label::new(c"Bitcast"), place, shape.clone(), layout, ready)
     }
 
+    /// `ready` says when the new one is; asked while this one is held.
     fn become_other(
         &self,
         by: Label,
         place: SourceLocation,
         shape: Shape,
         layout: Option<Box<Layout>>,
-        ready: Event,
+        ready: impl FnOnce() -> StatusOr<Event>,
     ) -> StatusOr<Self> {
         if !self.0.state.has_memory() && !self.is_deleted() {
             self.delete_at(place);
             // It has failed already, whatever else would have to happen.
             return Ok(Self::new(shape, layout, self.0.memory_space.clone(), None, self.0.ready.clone()));
         }
-        let Taken { memory, uses } = self.donate_at(by, place)?.into_taken();
+        let donation = self.donate_at(by, place)?;
+        let ready = ready()?;
+        let Taken { memory, uses } = donation.into_taken();
         Ok(Self::with_uses(shape, layout, memory, ready, uses))
     }
 }

@@ -119,9 +119,14 @@ impl DonationHold {
     }
 
     /// Happens when the bytes may be overwritten: the buffer's own producer and all who have used it are done, whether they
-    /// succeeded or failed.
+    /// succeeded or failed. Fails only if the client ends first, with its name: then nobody knows of these.
     #[must_use]
     pub fn free_event(&self) -> Event {
+        self.array.memory_space.until_end_of_use(&self.free())
+    }
+
+    /// As [`free_event`](Self::free_event), whatever becomes of the client.
+    pub(super) fn free(&self) -> Event {
         let mut events = self.taken().uses.clone();
         events.push(self.array.ready.clone());
         after_all(&events)

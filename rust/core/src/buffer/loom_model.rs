@@ -7,8 +7,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use super::state::{BufferState, Ending, Patience};
-use crate::event::{Event, EventPromise};
+use super::state::{BufferState, Ending, Patience, Taken};
+use crate::event::{Event, EventPromise, after_all};
 use crate::label::Label;
 use crate::status::{SourceLocation, Status};
 use crate::sync::{UnsafeCell, explore};
@@ -135,6 +135,37 @@ fn a_delete_under_a_donation_takes_effect_once() {
         donor.join().unwrap();
         assert!(buffer.is_gone());
         assert_eq!(Arc::strong_count(&memory), 1);
+    });
+}
+
+#[test]
+fn who_gets_a_released_buffer_waits_for_the_last_use() {
+    explore("release against two usage holds", 2, || {
+        let (buffer, _memory) = buffer();
+        let users = [false, true].map(|is_long| {
+            let (buffer, held) = (buffer.clone(), buffer.hold(Patience::Wait).unwrap().expect("it has memory"));
+            thread::spawn(move || {
+                let promise = EventPromise::new(c"use");
+                if is_long {
+                    // What it has started goes on after its hold.
+                    buffer.let_go(promise.event());
+                }
+                // SAFETY: what the model checks: nobody writes while there is a hold, or a use that one has left.
+                assert_eq!(held.0.with(|word| unsafe { *word }), 1);
+                promise.set_ready();
+                if !is_long {
+                    buffer.let_go(Event::ready());
+                }
+            })
+        });
+        let Taken { memory, uses } = buffer.end(Ending::released(SourceLocation::UNKNOWN)).expect("it is there");
+        let free = after_all(&uses);
+        // SAFETY: what the model checks: all of them are done.
+        free.on_ready(move |_| memory.0.with_mut(|word| unsafe { *word += 1 }));
+        for user in users {
+            user.join().unwrap();
+        }
+        assert!(free.is_ready() && buffer.is_gone());
     });
 }
 

@@ -183,8 +183,9 @@ impl Buffer {
     }
 
     /// The memory becomes the caller's, and the buffer is gone for all its references; the event says when nobody uses the
-    /// memory any more, usage holds and what they have started included. `None` if it is gone already or never had memory; and if
-    /// it is being donated, when it ends as by [`delete`](Self::delete). Never blocks.
+    /// memory any more, usage holds and what they have started included, and fails as
+    /// [`DonationHold::free_event`] does. `None` if it is gone already; if it never had memory, and then it is gone; and if it is
+    /// being donated, and then nothing has happened: given back, it is as before. Never blocks.
     #[track_caller]
     pub fn release(&self) -> Option<(RawBuffer, Event)> {
         self.release_at(SourceLocation::caller())
@@ -194,13 +195,15 @@ impl Buffer {
     pub fn release_at(&self, place: SourceLocation) -> Option<(RawBuffer, Event)> {
         let mut taken = self.0.state.end(Ending::released(place))?;
         taken.uses.push(self.0.ready.clone());
-        Some((RawBuffer::whole(taken.memory), after_all(&taken.uses)))
+        let free = self.0.memory_space.until_end_of_use(&after_all(&taken.uses));
+        Some((RawBuffer::whole(taken.memory), free))
     }
 
     /// As [`release`](Self::release), the memory only. If it `waits`, blocks until nobody uses the memory any more.
     ///
     /// # Errors
-    /// Only if it waits: the buffer's own, in PJRT's words ("Error Execute: "), if it has failed; the memory is then let go of.
+    /// Only if it waits, and the memory is then let go of: the buffer's own, in PJRT's words ("Error Execute: "), if it has
+    /// failed; the client's, if that ends first.
     #[track_caller]
     pub fn release_ownership(&self, waits: bool) -> crate::StatusOr<Option<RawBuffer>> {
         self.release_ownership_at(waits, SourceLocation::caller())

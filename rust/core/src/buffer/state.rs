@@ -187,7 +187,9 @@ impl<M: Clone> BufferState<M> {
                 (*uses, over) = (pending, terminal);
             }
             uses.push(used_until);
-        } else if let Some(Rest { late: Some(late), .. }) = state.rest.as_deref_mut() {
+        } else if let Some(Rest { late: Some(late), .. }) = state.rest.as_deref_mut()
+            && !mutation("holds-forget-late-uses")
+        {
             late.uses.push(used_until);
         }
         let last = state.last_usage_hold();
@@ -287,11 +289,15 @@ impl<M: Clone> BufferState<M> {
         taken.filter(|_| !confirmed)
     }
 
-    /// The end: the memory, if this was it. Under a donation hold it comes when that goes. If it is given away although there are
-    /// usage holds, their uses count as uses, too.
+    /// The end: the memory, if this was it. Under a donation hold it comes when that goes, unless it was to be given away: then
+    /// nothing happens. If it is given away although there are usage holds, their uses count as uses, too.
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
         let mut state = self.0.lock();
         let is_given_away = ending.how == RELEASED;
+        if state.phase == Phase::Donating && is_given_away {
+            // Who wants the memory, and does not get it, has not asked for its end.
+            return None;
+        }
         // The first end counts.
         state.rest().ending.get_or_insert(ending);
         if state.phase != Phase::Live {
@@ -330,10 +336,11 @@ impl<M> State<M> {
 
     /// A usage hold has gone: whom to tell, outside the lock, if it was the last.
     fn last_usage_hold(&mut self) -> Last {
-        match self.rest.as_deref_mut().filter(|_| self.usage_holds == 0) {
-            Some(rest) => Last { changed: rest.changed.take(), late: rest.late.take() },
-            None => Last { changed: None, late: None },
-        }
+        let is_last = self.usage_holds == 0;
+        let Some(rest) = self.rest.as_deref_mut() else { return Last { changed: None, late: None } };
+        let changed = if is_last { rest.changed.take() } else { None };
+        let late = if is_last || mutation("holds-late-told-early") { rest.late.take() } else { None };
+        Last { changed, late }
     }
 
     fn rest(&mut self) -> &mut Rest {

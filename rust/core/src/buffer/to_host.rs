@@ -100,7 +100,7 @@ impl Buffer {
     }
 
     /// As [`copy_raw_to_host`](Self::copy_raw_to_host), to an address that comes later; the buffer is in use until the event is
-    /// terminal. If `destination` fails, nothing is copied and the event fails with its error.
+    /// terminal. If `destination` fails, or the client ends first, nothing is copied and the event fails with that error.
     ///
     /// # Safety
     /// From when `destination` has its address until the event is terminal, any thread may write `size_bytes` bytes there, and
@@ -119,14 +119,20 @@ impl Buffer {
             Ok(part) => part,
             Err(error) => return Event::from_error(error),
         };
+        let space = &self.0.memory_space;
+        let arrived = match space.until_end(&destination.ready_event(), Label::new(c"read of a buffer")) {
+            Ok(arrived) => arrived,
+            Err(error) => return Event::from_error(error),
+        };
         let (promise, ready) = (EventPromise::new(c"copy"), self.ready_event());
         let copied = promise.event();
         hold.release_after_copy(&copied);
-        destination.on_ready(move |address| {
-            let outcome = match address {
+        let destination = destination.clone();
+        arrived.on_ready(move |status| {
+            let outcome = match destination.get().filter(|_| status.ok()) {
                 // SAFETY: the caller's promise; the array does not change once it is ready.
-                Ok(&HostAddress(to)) => unsafe { part.copy_to_host(to, 0, part.size_bytes(), &[ready]) },
-                Err(error) => Event::from_error(error.clone()),
+                Some(&HostAddress(to)) => unsafe { part.copy_to_host(to, 0, part.size_bytes(), &[ready]) },
+                None => Event::from_error(status.clone()),
             };
             // First, so that the memory is free when the event says so.
             drop(part);

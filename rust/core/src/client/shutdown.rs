@@ -10,7 +10,8 @@
 //! 5. Whatever a backend still does on its own is waited for, until the deadline.
 //!
 //! Afterwards nothing of the client is in flight, unless the answer says so. Handles stay valid: memory lives as long as somebody
-//! holds it, and memory that somebody else may write until an event (`RawBuffer::retain_until`) until that event.
+//! holds it, and memory that somebody else may use until an event (`RawBuffer::retain_until`) until that event. That a stranger uses
+//! memory is no operation of the client's; but who has asked when that is over waits behind a gate, as for anything else.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

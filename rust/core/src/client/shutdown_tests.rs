@@ -9,6 +9,7 @@ use crate::client::{Client, ClientOptions};
 use crate::device::{AllocOptions, OomPolicy};
 use crate::dtype::DType;
 use crate::event::EventPromise;
+use crate::future::Promise;
 use crate::label::Label;
 use crate::raw_buffer::RawBuffer;
 use crate::shape::Shape;
@@ -97,6 +98,124 @@ fn a_deadline_fails_what_waits_and_names_it() {
     drop((later, defined, all, waiting));
     // The memory behind the definition stays: whoever was to write it may still do so.
     assert_eq!(space.stats().bytes_in_use, 10);
+    gate.set_ready();
+    assert_eq!(space.stats().bytes_in_use, 0);
+    assert_eq!(client.instance.runner().in_flight().idle().wait(), Ok(()));
+}
+
+#[test]
+fn a_deadline_fails_who_waits_for_memory_that_is_promised() {
+    let client = client();
+    let space = client.devices()[0].default_memory_space();
+    let (memory, promise) = RawBuffer::channel(&space, 10, &AllocOptions::default());
+    let place = format!("{}:{}", file!(), line!() - 1);
+    let shape = Shape::new(DType::U8, &[10]).unwrap();
+    let array = Buffer::from_raw(memory.clone(), &shape, None, &Event::ready()).unwrap();
+    let (kept, other) = RawBuffer::channel(&space, 10, &AllocOptions::default());
+    other.allocate(OomPolicy::Fail).unwrap();
+    assert!(client.shutdown(by_deadline(1)).unwrap_err().message().contains("1 operations had not begun"));
+    for event in [memory.allocation_event(), array.ready_event()] {
+        let error = event.wait().unwrap_err();
+        let text = format!("'memory of a channel', which waited for 'memory' (made at {place})");
+        assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+        assert!(
+            error.message().contains("the client of 1 null device(s)") && error.message().contains(&text),
+            "{error}"
+        );
+    }
+    assert_eq!(kept.allocation_event().wait(), Ok(()));
+    // Whoever keeps the promise late is told nothing new, and nothing is lost.
+    promise.fulfil(&kept).unwrap();
+    assert_eq!(memory.allocation_event().error().code(), StatusCode::DeadlineExceeded);
+    let (late, _promise) = RawBuffer::channel(&space, 10, &AllocOptions::default());
+    assert_eq!(late.allocation_event().error().code(), StatusCode::FailedPrecondition);
+    drop((memory, array, kept));
+    assert_eq!(space.stats().bytes_in_use, 0);
+}
+
+#[test]
+fn a_deadline_fails_a_donation_behind_an_event_and_a_read_whose_address_never_comes() {
+    let (client, gate, address) = (client(), EventPromise::new(c"step"), Promise::new(c"address"));
+    let space = client.devices()[0].default_memory_space();
+    let shape = Shape::new(DType::U8, &[10]).unwrap();
+    let array = || Buffer::uninitialized(&shape, None, &space, &AllocOptions::default()).unwrap();
+    let (donated, source) = (array().donate_after(&gate.event()).unwrap(), array());
+    // SAFETY: no address ever comes.
+    let read = || unsafe { source.copy_raw_to_host_when(&address.future(), 0, 10) };
+    let pending = read();
+    assert!(client.shutdown(by_deadline(1)).unwrap_err().message().contains("2 operations had not begun"));
+    let outcomes =
+        [(donated.ready_event(), "'definition of a buffer', which waited for 'step'"), (pending, "'address'")];
+    for (event, text) in outcomes {
+        let error = event.wait().unwrap_err();
+        assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+        assert!(
+            error.message().contains("the client of 1 null device(s)") && error.message().contains(text),
+            "{error}"
+        );
+    }
+    assert_eq!(read().error().code(), StatusCode::FailedPrecondition);
+    assert_eq!(source.donate_after(&gate.event()).unwrap_err().code(), StatusCode::FailedPrecondition);
+    assert!(!source.is_deleted() && source.hold_counts() == (0, 0), "refused, it is as before");
+}
+
+#[test]
+fn memory_that_is_promised_is_drained() {
+    let client = client();
+    let space = client.devices()[0].default_memory_space();
+    let (memory, promise) = RawBuffer::channel(&space, 10, &AllocOptions::default());
+    let kept = RawBuffer::allocate(&space, 10).unwrap();
+    let ending = {
+        let client = Arc::clone(&client);
+        std::thread::spawn(move || client.shutdown(ShutdownOptions::default()))
+    };
+    while !client.instance.runner().in_flight().is_closed() {
+        std::thread::yield_now();
+    }
+    assert!(!memory.allocation_event().is_ready());
+    promise.fulfil(&kept).unwrap();
+    assert_eq!(ending.join().unwrap(), Ok(()));
+    assert_eq!(memory.allocation_event().wait(), Ok(()));
+}
+
+#[test]
+fn a_deadline_fails_who_waits_for_the_end_of_uses() {
+    let (client, gate) = (client(), EventPromise::new(c"kernel"));
+    let space = client.devices()[0].default_memory_space();
+    let shape = Shape::new(DType::U8, &[10]).unwrap();
+    // Memory that somebody uses until an event of their own.
+    let used = || {
+        let memory = RawBuffer::allocate(&space, 10).unwrap();
+        let array = Buffer::from_raw(memory, &shape, None, &Event::ready()).unwrap();
+        array.usage_hold().unwrap().release_after(gate.event());
+        array
+    };
+    let donation = used().donate(c"step").unwrap();
+    let (released, free) = used().release().unwrap();
+    let (made, promise) = Buffer::channel(&shape, None, &space).unwrap();
+    promise.fulfil(&used()).unwrap();
+    let (handed_on, free_too) = made.release().unwrap();
+    let (asked_later, asked_for) = (used(), donation.free_event());
+    let memory = RawBuffer::allocate(&space, 10).unwrap();
+    let defined = Buffer::from_raw(memory, &shape, None, &gate.event()).unwrap();
+    let error = client.shutdown(by_deadline(1)).unwrap_err();
+    assert!(error.message().contains("4 operations had not begun"), "{error}");
+    // Whoever was to define an array may still write it.
+    let (_, undefined) = defined.release().unwrap();
+    for event in [asked_for, donation.free_event(), free, free_too, undefined] {
+        let error = event.wait().unwrap_err();
+        let text = "'use of a buffer', which waited for ";
+        assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+        assert!(
+            error.message().contains("the client of 1 null device(s)") && error.message().contains(text),
+            "{error}"
+        );
+    }
+    let error = asked_later.release_ownership(true).unwrap_err();
+    assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+    drop((donation, released, made, handed_on, asked_later));
+    // Whoever uses the memory still has it.
+    assert_eq!(space.stats().bytes_in_use, 50);
     gate.set_ready();
     assert_eq!(space.stats().bytes_in_use, 0);
     assert_eq!(client.instance.runner().in_flight().idle().wait(), Ok(()));

@@ -79,7 +79,14 @@ impl MemoryBlock {
         (block, promise)
     }
 
-    fn with_event(space: MemorySpace, size_bytes: usize, mutable: bool, tag: Tag, allocated: Event) -> Arc<Self> {
+    /// A pending block that is there, or has failed, when `allocated` is terminal; that comes after [`provide`](Self::provide).
+    pub(crate) fn with_event(
+        space: MemorySpace,
+        size_bytes: usize,
+        mutable: bool,
+        tag: Tag,
+        allocated: Event,
+    ) -> Arc<Self> {
         let (uses, backing) = (AtomicU32::new(0), SetOnce::new());
         Arc::new(Self { space, size_bytes, mutable, tag, uses, backing, allocated })
     }

@@ -302,10 +302,10 @@ impl MemorySpace {
         promise: EventPromise,
     ) -> Result<(), Status> {
         let pending = self.in_flight().go_on();
-        self.space().waiting.push(Entry { block: Arc::downgrade(block), alignment_bytes, promise, _pending: pending });
-        // What was freed since the attempt has not seen the entry.
-        self.serve_waiting();
-        block.allocated().error().into_result()
+        let told = promise.event();
+        let entry = Entry { block: Arc::downgrade(block), alignment_bytes, promise, _pending: pending };
+        self.space().waiting.wait(entry, self);
+        told.error().into_result()
     }
 
     fn in_flight(&self) -> &Arc<InFlight> {
@@ -318,6 +318,11 @@ impl MemorySpace {
     /// `FailedPrecondition`: the client has shut down, and `event` has not happened.
     pub(crate) fn until_end(&self, event: &Event, label: Label) -> StatusOr<Event> {
         self.in_flight().until_end(event, label)
+    }
+
+    /// As [`until_end`](Self::until_end), for a use of memory that has begun already; it has failed if the client has ended.
+    pub(crate) fn until_end_of_use(&self, event: &Event) -> Event {
+        self.in_flight().until_end_of_begun(event, Label::new(c"use of a buffer"))
     }
 
     /// Fails the allocations that wait for others to be freed, now and later; says what they were.

@@ -11,9 +11,12 @@ mod dma;
 mod foreign;
 mod instance;
 mod listing;
+#[cfg(all(test, loom))]
+mod loom_model;
 mod memory_space;
 mod report;
 mod runner;
+mod turns;
 mod waiting;
 
 use std::fmt;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::RawBuffer;
 use crate::device::{AllocOptions, Backing, MemoryBlock, MemorySpace, OomPolicy, Tag};
-use crate::event::EventPromise;
+use crate::event::{Event, EventPromise};
+use crate::label::Label;
 use crate::status::{SourceLocation, Status};
 
 /// The right and the duty to provide the memory of a buffer from [`RawBuffer::channel`]. Dropping it fails the buffer.
@@ -23,7 +24,8 @@ impl RawBuffer {
     /// allocating it when the time has come, as an execution does for its outputs. `options.label` names it in reports;
     /// of `options`, nothing else counts here.
     ///
-    /// Slices may be made and copies asked for at once; they wait for [`allocation_event`](Self::allocation_event).
+    /// Slices may be made and copies asked for at once; they wait for [`allocation_event`](Self::allocation_event). That fails, as
+    /// a copy would, if the client ends before the promise is kept.
     #[track_caller]
     pub fn channel(memory_space: &MemorySpace, size_bytes: usize, options: &AllocOptions) -> (Self, RawBufferPromise) {
         Self::channel_at(memory_space, size_bytes, options, SourceLocation::caller())
@@ -36,7 +38,10 @@ impl RawBuffer {
         options: &AllocOptions,
         place: SourceLocation,
     ) -> (Self, RawBufferPromise) {
-        let (block, promise) = MemoryBlock::pending(memory_space.clone(), size_bytes, Tag::new(options.label, place));
+        let promise = EventPromise::new_at(c"memory", place);
+        let allocated = memory_space.until_end(&promise.event(), Label::new(c"memory of a channel"));
+        let (tag, allocated) = (Tag::new(options.label, place), allocated.unwrap_or_else(Event::from_error));
+        let block = MemoryBlock::with_event(memory_space.clone(), size_bytes, true, tag, allocated);
         (Self::whole(Arc::clone(&block)), RawBufferPromise { block, promise })
     }
 }

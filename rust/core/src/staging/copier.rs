@@ -185,6 +185,8 @@ impl StagingCopier {
     /// As [`read`](Self::read), the bytes of `buffer` as they stand on the device, once it is ready. While the read goes on, the
     /// buffer is not donated.
     ///
+    /// A client that shuts down fails the copies, not a read that waits for leases: whoever has these is to let go of them.
+    ///
     /// # Errors
     /// As [`Buffer::usage_hold`]; `on_piece` is then dropped uncalled.
     #[track_caller]

@@ -33,7 +33,8 @@ struct State {
 }
 
 impl StagingSink {
-    /// A sink for all bytes of `destination`, and the event that says that they are there. Of no bytes: they are there.
+    /// A sink for all bytes of `destination`, and the event that says that they are there. Of no bytes: they are there. A client
+    /// that shuts down fails the copies, not a sink that waits for pieces: that is its owner's to end.
     #[track_caller]
     #[must_use]
     pub fn new(destination: &RawBuffer) -> (Self, Event) {

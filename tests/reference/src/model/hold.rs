@@ -99,7 +99,7 @@ impl World {
         let (was_live, memory, usage) = (of.phase == Phase::Live, of.first_memory, of.usage);
         let mut until = of.uses.clone();
         until.push(of.ready);
-        if !leaves {
+        if !leaves && !matches!(of.phase, Phase::Donating { .. }) {
             self.end(array);
         }
         let Some(memory) = memory.filter(|_| was_live) else { return Done("nothing".into()) };
