@@ -6,9 +6,10 @@
 
 use std::ptr;
 
+use purlin::buffer::HostAddress;
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
-use purlin::{Buffer, Event, HostArray};
+use purlin::{Buffer, Event, HostArray, Promise, Status};
 
 use crate::buffer_create::give_buffer;
 use crate::device::{DeviceRep, MemorySpaceRep};
@@ -21,6 +22,8 @@ use crate::status::Location;
 
 /// What a `purlin::Buffer` points to.
 pub struct BufferRep(pub(crate) Buffer);
+/// Whom `purlin::Buffer::CopyRawToHostWhen` tells the address: a box.
+pub struct HostAddressRep(Promise<HostAddress>);
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -193,6 +196,46 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_host_strided(
         Ok(unsafe { buffer.0.copy_to_host_array(destination, &array) })
     });
     copied.cast()
+}
+
+/// The event, with one reference, C++'s. Writes whom to tell the address, C++'s, or null if nobody waits for it.
+///
+/// # Safety
+/// From when the address is told until the event is terminal, any thread may write `size_bytes` bytes there, and nobody else
+/// touches them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_copy_raw_to_host_when(
+    buffer: &BufferRep,
+    offset_bytes: usize,
+    size_bytes: usize,
+    address: &mut *mut HostAddressRep,
+) -> *mut EventHeader {
+    let promise = Promise::new(c"host address");
+    let copied = give_event(|| {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { buffer.0.copy_raw_to_host_when(&promise.future(), offset_bytes, size_bytes) })
+    });
+    let is_awaited = promise.is_observed();
+    *address = if is_awaited { Box::into_raw(Box::new(HostAddressRep(promise))) } else { ptr::null_mut() };
+    copied.cast()
+}
+
+/// Tells the address, or why there is none.
+///
+/// # Safety
+/// C++ gives `address` up; `error` is null or owned by the caller, who gives it up; `destination` is what
+/// [`purlin_buffer_copy_raw_to_host_when`] asks for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_host_address_set(
+    address: *mut HostAddressRep,
+    destination: *mut u8,
+    error: *const StatusRep,
+) {
+    // SAFETY: the caller's promises.
+    let (promise, error) = unsafe { (Box::from_raw(address).0, Status::from_raw(error)) };
+    let found = if error.ok() { Ok(HostAddress(destination)) } else { Err(error) };
+    // Nobody else has it, so this is the first and only time.
+    let _ = promise.set(found);
 }
 
 /// A new buffer, C++'s, or null and an error.

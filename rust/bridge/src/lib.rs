@@ -46,6 +46,7 @@ pub mod semaphore;
 pub mod serial_queue;
 pub mod shape;
 pub mod slab;
+pub mod staging;
 pub mod stall;
 pub mod status;
 mod struct_size;

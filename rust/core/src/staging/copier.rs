@@ -9,7 +9,8 @@
 //! the lock. So nothing is left undone, callbacks are called one at a time and under no lock, and the stack stays flat.
 //!
 //! A read ends once: after its last piece, or with the first error in the order of pieces, which is told of in its place; what
-//! was begun behind it is still copied, and goes back untold.
+//! was begun behind it is still copied, and goes back untold. A read is begun and told in the user context in which it was
+//! asked for, whoever's turn it is.
 
 #![allow(unsafe_code, reason = "device memory is read by address")]
 
@@ -25,10 +26,11 @@ use crate::exec::cancel::CancelSource;
 use crate::exec::guard::contained;
 use crate::label::Label;
 use crate::raw_buffer::RawBuffer;
-use crate::status::{Status, StatusOr};
+use crate::status::{SourceLocation, Status, StatusOr};
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::Relaxed;
+use crate::user_context::{self, UserContext, UserContextScope};
 
 /// See the module. Dropping it cancels the pieces that wait for a lease, and does not wait; each read is told of its end all
 /// the same.
@@ -44,9 +46,9 @@ pub struct StagedPiece {
 }
 
 /// Told of each piece of a read, in order, on any thread, one call at a time for all reads of a copier. An error is the last that
-/// it is told, and so is the piece with [`is_last`](StagedPiece::is_last). It must not wait for the copier. A panic ends the read
-/// with `Internal`.
-type OnPiece = Box<dyn FnMut(StatusOr<StagedPiece>) + Send>;
+/// it is told, and so is the piece with [`is_last`](StagedPiece::is_last). It must not wait for the copier. Its error ends the
+/// read; a panic does so with `Internal`.
+type OnPiece = Box<dyn FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send>;
 
 struct Shared {
     pool: StagingPool,
@@ -84,6 +86,8 @@ struct Read {
     owed: Mutex<Option<Owed>>,
     /// A hint: pieces that wait are of no use to anybody.
     has_ended: AtomicBool,
+    /// Where it was asked for.
+    context: Option<UserContext>,
     /// Keeps the source from being donated.
     _hold: Option<UsageHold>,
 }
@@ -179,7 +183,22 @@ impl StagingCopier {
         dependencies: &[Event],
         on_piece: impl FnMut(StatusOr<StagedPiece>) + Send + 'static,
     ) -> Event {
-        self.0.read(source.clone(), dependencies.to_vec(), None, Box::new(on_piece))
+        // SAFETY: the caller's promise.
+        unsafe { self.read_at(source, dependencies, SourceLocation::caller(), content(on_piece)) }
+    }
+
+    /// As [`read`](Self::read), for a caller at `place`. An error of `on_piece` ends the read, and is the event's.
+    ///
+    /// # Safety
+    /// As [`read`](Self::read).
+    pub unsafe fn read_at(
+        &self,
+        source: &RawBuffer,
+        dependencies: &[Event],
+        place: SourceLocation,
+        on_piece: impl FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send + 'static,
+    ) -> Event {
+        self.0.read(source.clone(), dependencies.to_vec(), None, place, Box::new(on_piece))
     }
 
     /// As [`read`](Self::read), the bytes of `buffer` as they stand on the device, once it is ready. While the read goes on, the
@@ -193,26 +212,57 @@ impl StagingCopier {
         buffer: &Buffer,
         on_piece: impl FnMut(StatusOr<StagedPiece>) + Send + 'static,
     ) -> StatusOr<Event> {
+        self.read_buffer_at(buffer, SourceLocation::caller(), content(on_piece))
+    }
+
+    /// As [`read_buffer`](Self::read_buffer), for a caller at `place`. An error of `on_piece` ends the read, and is the event's.
+    ///
+    /// # Errors
+    /// As [`read_buffer`](Self::read_buffer).
+    pub fn read_buffer_at(
+        &self,
+        buffer: &Buffer,
+        place: SourceLocation,
+        on_piece: impl FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send + 'static,
+    ) -> StatusOr<Event> {
         let hold = buffer.usage_hold()?;
         let (source, ready) = (hold.memory().clone(), hold.ready_event());
-        Ok(self.0.read(source, vec![ready], Some(hold), Box::new(on_piece)))
+        Ok(self.0.read(source, vec![ready], Some(hold), place, Box::new(on_piece)))
+    }
+
+    /// What dropping it does, for who shares it: pieces that wait for a lease, and those of reads that come, are cancelled.
+    /// Again: nothing happens.
+    pub fn close(&self) {
+        self.0.going.cancel(Status::cancelled("the staging copier went away"));
+        self.0.advance();
+    }
+}
+
+/// `on_piece`, which has no errors.
+fn content(
+    mut on_piece: impl FnMut(StatusOr<StagedPiece>) + Send + 'static,
+) -> impl FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send + 'static {
+    move |piece| {
+        on_piece(piece);
+        Ok(())
     }
 }
 
 impl Shared {
-    #[track_caller]
     fn read(
         self: &Arc<Self>,
         source: RawBuffer,
         dependencies: Vec<Event>,
         hold: Option<UsageHold>,
+        place: SourceLocation,
         on_piece: OnPiece,
     ) -> Event {
-        let promise = EventPromise::new(c"staged read");
+        let promise = EventPromise::new_at(c"staged read", place);
         let event = promise.event();
         let owed = Mutex::new(Some(Owed { on_piece, promise }));
         let has_ended = AtomicBool::new(false);
-        let read = Arc::new(Read { source, dependencies, owed, has_ended, _hold: hold });
+        let context = UserContext::current();
+        let read = Arc::new(Read { source, dependencies, owed, has_ended, context, _hold: hold });
         self.state.lock().waiting.push_back((read, 0));
         self.advance();
         event
@@ -311,6 +361,7 @@ impl Shared {
 
     fn begin(self: &Arc<Self>, begin: Begin) {
         let Begin { number, read, offset_bytes, size_bytes, lease } = begin;
+        let scope = read.scope();
         let copied = match &lease {
             // SAFETY: who asked for the read promises that the source stays; the lease's bytes are nobody else's, and the lease
             // is kept until the copy is over.
@@ -319,6 +370,7 @@ impl Shared {
             },
             None => when_all(&read.dependencies),
         };
+        drop(scope);
         drop(read);
         if copied.is_ready() {
             return self.end(number, lease, copied.error());
@@ -358,38 +410,53 @@ impl Shared {
     }
 }
 
+impl Read {
+    /// Makes its context current, or none.
+    fn scope(&self) -> Option<UserContextScope> {
+        self.context.clone().map(UserContextScope::new).or_else(user_context::cleared)
+    }
+}
+
 impl Piece {
     fn tell(self, outcome: StatusOr<Option<StagingLease>>) {
         let Self { read, offset_bytes, size_bytes, is_last, .. } = self;
         let Some(mut owed) = read.owed.lock().take() else { return };
-        let (told, result) = match outcome {
-            Ok(None) => (None, Ok(())),
-            Ok(Some(lease)) => (Some(Ok(StagedPiece { offset_bytes, size_bytes, is_last, lease })), Ok(())),
-            Err(status) => (Some(Err(status.clone())), Err(status)),
+        let (told, mut error) = match outcome {
+            Ok(None) => (None, Status::OK),
+            Ok(Some(lease)) => (Some(Ok(StagedPiece { offset_bytes, size_bytes, is_last, lease })), Status::OK),
+            Err(status) => (Some(Err(status.clone())), status),
         };
-        let survived = told.is_none_or(|told| call(|| (owed.on_piece)(told)));
-        let result = if survived { result } else { Err(Status::internal("the callback of a staged read panicked")) };
-        if result.is_ok() && !is_last {
+        let scope = read.scope();
+        if let Some(told) = told {
+            let mut answer = Err(Status::internal("the callback of a staged read panicked"));
+            call(|| answer = (owed.on_piece)(told));
+            // The first error stays.
+            if let (true, Err(status)) = (error.ok(), answer) {
+                error = status;
+            }
+        }
+        if error.ok() && !is_last {
             *read.owed.lock() = Some(owed);
             return;
         }
         read.has_ended.store(true, Relaxed);
         let Owed { on_piece, promise } = owed;
         call(move || drop(on_piece));
+        drop(scope);
         // The source may be donated before the event says that it is over.
         drop(read);
-        promise.set(result.err().unwrap_or_default());
+        promise.set(error);
     }
 }
 
-fn call(stranger: impl FnOnce()) -> bool {
-    contained("callback of a staged read", Label::default, stranger)
+fn call(stranger: impl FnOnce()) {
+    // What it was to answer says whether it did.
+    let _ = contained("callback of a staged read", Label::default, stranger);
 }
 
 impl Drop for StagingCopier {
     fn drop(&mut self) {
-        self.0.going.cancel(Status::cancelled("the staging copier went away"));
-        self.0.advance();
+        self.close();
     }
 }
 
