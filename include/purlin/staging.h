@@ -229,11 +229,11 @@ class [[nodiscard]] StagedPiece final {
 /// for a read or gives a lease back.
 ///
 /// `on_piece(purlin::StatusOr<purlin::StagedPiece>)` of a read is told of each piece in order, and then destroyed; the
-/// event happens after that. An error is the last that it is told, in the place of the piece that failed, and is the
-/// event's. It is called on any thread, under no lock, one call at a time for all reads of a copier; it need not be
-/// copyable. It may read again, and destroy the copier; it must not wait for the copier's events. What it throws is
-/// reported, and ends the read with kInternal. Whoever keeps pieces keeps their leases: that is how a slow reader slows
-/// the copier down.
+/// event happens after that, and when no copy reads the source any more. An error is the last that it is told, in the
+/// place of the piece that failed, and is the event's. It is called on any thread, under no lock, one call at a time
+/// for all reads of a copier; it need not be copyable. It may read again, and destroy the copier; it must not wait for
+/// the copier's events. What it throws is reported, and ends the read with kInternal. Whoever keeps pieces keeps their
+/// leases: that is how a slow reader slows the copier down.
 class [[nodiscard]] StagingCopier final {
  public:
   /// A copier that shares the leases of `pool` with whoever else acquires them.
@@ -266,9 +266,8 @@ class [[nodiscard]] StagingCopier final {
     return Event::Adopt(ReadRaw(source, dependencies, ToCallback<Mode>(std::forward<F>(on_piece)), location));
   }
   /// As Read, the bytes of `buffer` as they stand on the device, once it is ready; a usage hold keeps it from being
-  /// donated until the last piece was told of. Blocks while it is being donated. After an error on_piece is destroyed
-  /// uncalled: those of Buffer::AcquireUsageHold; kFailedPrecondition: the copier was moved from; kInvalidArgument:
-  /// on_piece is empty.
+  /// donated until the event. Blocks while it is being donated. After an error on_piece is destroyed uncalled: those of
+  /// Buffer::AcquireUsageHold; kFailedPrecondition: the copier was moved from; kInvalidArgument: on_piece is empty.
   template <typename F, typename Mode = internal::WithExceptions>
   StatusOr<Event> ReadBuffer(const Buffer& buffer, F&& on_piece, SourceLocation location = SourceLocation::Current()) {
     const internal::StatusRep* error = nullptr;

@@ -2,10 +2,13 @@
 // compiled without.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "purlin/staging.h"
 #include "staging_fixture.h"
@@ -39,6 +42,35 @@ TEST_F(StagingExceptionTest, WhoIsToldOfAPieceMayThrow) {
   EXPECT_EQ(pieces.All(), Pattern(100, 1));
   EXPECT_TRUE(other.Wait().ok());
   AwaitAll(pool);
+}
+
+TEST_F(StagingExceptionTest, AReadThatEndedEarlyLeavesItsSourceAlone) {
+  constexpr std::size_t kLarge = 1'000'000;
+  const StagingPool pool = PoolOf(kLarge, 6);
+  StagingCopier copier(pool);
+  std::optional<RawBuffer> source = Filled(Pattern(8 * kLarge, 1));
+  testing::internal::CaptureStderr();
+  const Event read =
+      copier.Read(*source, [](const StatusOr<StagedPiece>&) { throw std::runtime_error("first of many"); });
+  source.reset();
+  EXPECT_TRUE(IsInternal(read.Wait())) << read.Wait();
+  EXPECT_EQ(InUse(), 0U) << "no copy of it is under way";
+
+  // Its second piece waits for a lease, which does not come; nobody waits for that.
+  const Buffer buffer =
+      Buffer::FromRaw(Filled(Pattern(2 * kLarge, 1)), Shape(DType::kU8, {2 * std::int64_t{kLarge}})).value();
+  std::vector<StagingLease> others;
+  while (others.size() < 5) others.push_back(pool.Acquire().value());
+  std::optional<StagedPiece> kept;
+  const StatusOr<Event> held = copier.ReadBuffer(buffer, [&kept](StatusOr<StagedPiece> piece) {
+    kept.emplace(std::move(piece).value());
+    throw std::runtime_error("its lease is kept");
+  });
+  EXPECT_TRUE(IsInternal(held->Wait())) << held->Wait();
+  EXPECT_TRUE(buffer.TryDonate("donee").ok()) << "it is not held";
+  EXPECT_TRUE(kept.has_value());
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(Contains(text, "first of many") && Contains(text, "its lease is kept")) << text;
 }
 
 TEST_F(StagingExceptionTest, FromWhoIsToldOfAnErrorTheErrorStaysAsItWas) {

@@ -39,6 +39,7 @@ pub mod memory_hook;
 pub mod memory_report;
 pub mod npy;
 mod panic;
+pub mod piece_callback;
 pub mod raw_buffer;
 pub mod raw_buffer_promise;
 pub mod safetensors;

@@ -3,15 +3,13 @@
 //! In the safety sections, "alive" means that C++ has the object when the call begins; what the call runs may give it up
 //! meanwhile, so calls that run callbacks or waiters keep a reference of their own. `dependencies` are as in `raw_buffer`.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
-use purlin::{
-    Event, StagedPiece, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink, Status, StatusOr,
-};
+use purlin::{Event, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink, Status, StatusOr};
 
 use crate::buffer::BufferRep;
 use crate::callback::Callback;
@@ -20,6 +18,7 @@ use crate::device::MemorySpaceRep;
 use crate::event::borrowed;
 use crate::handle::{self, give, give_box, give_handle, give_or, share};
 use crate::panic::guard;
+use crate::piece_callback::PieceCallback;
 use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::status::Location;
 use crate::struct_size;
@@ -61,69 +60,8 @@ impl RawStagingOptions {
     }
 }
 
-/// A C++ closure that is told of pieces; `purlin/internal/piece_callback.h` has the same struct. Owned: `destroy` is called
-/// once, when nobody calls it any more.
-#[repr(C)]
-pub struct PieceCallback {
-    /// What the functions take; null: there is no closure.
-    data: *mut c_void,
-    /// Takes `error` over, or `lease`; the other is null. False if the closure threw, which was reported. Does not unwind.
-    call: Option<
-        unsafe extern "C" fn(
-            data: *mut c_void,
-            error: *const StatusRep,
-            lease: *mut StagingLeaseRep,
-            offset_bytes: usize,
-            size_bytes: usize,
-            is_last: bool,
-        ) -> bool,
-    >,
-    /// Does not unwind.
-    destroy: Option<unsafe extern "C" fn(data: *mut c_void)>,
-}
-
-// SAFETY: purlin/staging.h's contract: the closure is called, one call at a time, and destroyed, on any thread.
-unsafe impl Send for PieceCallback {}
-
-impl PieceCallback {
-    /// # Errors
-    /// `InvalidArgument`: there is no closure.
-    fn check(&self) -> Result<(), Status> {
-        if !self.data.is_null() {
-            return Ok(());
-        }
-        Err(Status::invalid_argument("a staged read has nobody to tell of its pieces: on_piece is empty"))
-    }
-
-    /// # Errors
-    /// `Internal`: it threw.
-    fn tell(&mut self, told: StatusOr<StagedPiece>) -> Result<(), Status> {
-        let Some(call) = self.call else { return self.check() };
-        let (error, lease, offset_bytes, size_bytes, is_last) = match told {
-            Ok(piece) => {
-                let (offset_bytes, size_bytes, is_last) = (piece.offset_bytes(), piece.size_bytes(), piece.is_last());
-                (ptr::null(), give_lease(piece.into_lease()), offset_bytes, size_bytes, is_last)
-            }
-            Err(status) => (status.into_raw(), ptr::null_mut(), 0, 0, false),
-        };
-        // SAFETY: C++ gave the function together with the data that it takes, which lives until drop().
-        if unsafe { call(self.data, error, lease, offset_bytes, size_bytes, is_last) } {
-            return Ok(());
-        }
-        Err(Status::internal("the callback of a staged read threw"))
-    }
-}
-
-impl Drop for PieceCallback {
-    fn drop(&mut self) {
-        if let Some(destroy) = self.destroy {
-            // SAFETY: as above; nobody calls it any more.
-            unsafe { destroy(self.data) };
-        }
-    }
-}
-
-fn give_lease(lease: StagingLease) -> *mut StagingLeaseRep {
+/// A lease, C++'s.
+pub(crate) fn give_lease(lease: StagingLease) -> *mut StagingLeaseRep {
     Box::into_raw(Box::new(StagingLeaseRep(lease)))
 }
 

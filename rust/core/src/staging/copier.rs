@@ -66,7 +66,8 @@ impl StagingCopier {
     /// Reads all bytes of `source`, after `dependencies`. Never blocks; small copies run inside this call, or inside the drop of a
     /// lease.
     ///
-    /// `on_piece` is told of each piece in order, and then dropped; the event happens after that. Both are told the same error:
+    /// `on_piece` is told of each piece in order, and then dropped; the event happens after that, and when no copy reads the
+    /// source any more. Both are told the same error:
     /// what a dependency or a copy has failed with; `InvalidArgument`: `source` is of another client than the pool; `Cancelled`:
     /// the copier went away first, or the client has shut down; `Internal`: `on_piece` panicked. A read of no bytes is told of by
     /// the event only.
