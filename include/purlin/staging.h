@@ -225,15 +225,15 @@ class [[nodiscard]] StagedPiece final {
 
 /// Reads device memory into the leases of a pool, as many at a time as it can get. Reads begin in the order in which
 /// they were asked for, and are told of in that order; their copies end in any. Move-only, one word. Every function but
-/// a move may be called from every thread, also several at once. None blocks; small copies run inside a call that asks
-/// for a read or gives a lease back.
+/// a move may be called from every thread, also several at once. None blocks, unless it says so; small copies run
+/// inside a call that asks for a read or gives a lease back.
 ///
 /// `on_piece(purlin::StatusOr<purlin::StagedPiece>)` of a read is told of each piece in order, and then destroyed; the
 /// event happens after that, and when no copy reads the source any more. An error is the last that it is told, in the
-/// place of the piece that failed, and is the event's. It is called on any thread, under no lock, one call at a time
-/// for all reads of a copier; it need not be copyable. It may read again, and destroy the copier; it must not wait for
-/// the copier's events. What it throws is reported, and ends the read with kInternal. Whoever keeps pieces keeps their
-/// leases: that is how a slow reader slows the copier down.
+/// place of the piece that failed, and is the event's. It is called on any thread, in the user context in which the
+/// read was asked for, under no lock, one call at a time for all reads of a copier; it need not be copyable. It may
+/// read again, and destroy the copier; it must not wait for the copier's events. What it throws is reported, and ends
+/// the read with kInternal. Whoever keeps pieces keeps their leases: that is how a slow reader slows the copier down.
 class [[nodiscard]] StagingCopier final {
  public:
   /// A copier that shares the leases of `pool` with whoever else acquires them.
