@@ -137,6 +137,15 @@ Event Buffer::CopyRawToHost(void* destination, std::size_t offset_bytes, std::si
       ffi::buffer_copy_raw_to_host(*rep_, static_cast<std::uint8_t*>(destination), offset_bytes, size_bytes));
 }
 
+internal::EventHeader* Buffer::CopyRawToHostWhenRaw(std::size_t offset_bytes, std::size_t size_bytes,
+                                                    internal::HostAddressRep** address) const {
+  return internal::purlin_buffer_copy_raw_to_host_when(rep_, offset_bytes, size_bytes, address);
+}
+
+void Buffer::SetHostAddress(internal::HostAddressRep* address, void* destination, Status error) noexcept {
+  internal::purlin_host_address_set(address, static_cast<std::uint8_t*>(destination), std::move(error).ReleaseRep());
+}
+
 StatusOr<Buffer> Buffer::CopyToDevice(const Device& device, SourceLocation location) const {
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =

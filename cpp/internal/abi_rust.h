@@ -2,8 +2,8 @@
 // half of status.rs, slab.rs, event.rs, executor.rs, user_context.rs, cancel.rs, timer.rs, semaphore.rs,
 // task_options.rs, serial_queue.rs, elastic_pool.rs, stall.rs, alloc_options.rs, raw_buffer.rs, raw_buffer_promise.rs,
 // memory_hook.rs, host_memory_allocator.rs, client.rs, dma.rs, shape.rs, layout.rs, host_buffer.rs, host_shards.rs,
-// buffer_create.rs, buffer.rs, buffer_holds.rs, buffer_promise.rs, transfer.rs and abi.rs there, in the same order,
-// where each has its contract.
+// buffer_create.rs, buffer.rs, buffer_holds.rs, buffer_promise.rs, transfer.rs, staging.rs and abi.rs there, in the
+// same order, where each has its contract.
 #ifndef PURLIN_CPP_INTERNAL_ABI_RUST_H_
 #define PURLIN_CPP_INTERNAL_ABI_RUST_H_
 
@@ -13,6 +13,7 @@
 #include "purlin/internal/abi.h"
 #include "purlin/internal/callback.h"
 #include "purlin/internal/executor_ref.h"
+#include "purlin/internal/piece_callback.h"
 #include "purlin/internal/task.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/source_location.h"
@@ -32,12 +33,16 @@ struct DmaMappingRep;
 struct DonationHoldRep;
 struct ElasticPoolRep;
 struct ExternalReferenceRep;
+struct HostAddressRep;
 struct MemorySpaceRep;
 struct PermitRep;
 struct RawBufferPromiseRep;
 struct RawBufferRep;
 struct SemaphoreRep;
 struct SerialQueueRep;
+struct StagingCopierRep;
+struct StagingPoolRep;
+struct StagingSinkRep;
 struct TimerRep;
 struct TransferRep;
 struct UsageHoldRep;
@@ -354,6 +359,9 @@ void purlin_buffer_layout(const BufferRep* buffer, std::int64_t* minor_to_major)
 const StatusRep* purlin_buffer_logical_dims(const BufferRep* buffer, std::int64_t* dims) noexcept;
 EventHeader* purlin_buffer_copy_to_host_strided(const BufferRep* buffer, std::uint8_t* destination,
                                                 const std::int64_t* byte_strides, std::size_t count) noexcept;
+EventHeader* purlin_buffer_copy_raw_to_host_when(const BufferRep* buffer, std::size_t offset_bytes,
+                                                 std::size_t size_bytes, HostAddressRep** address) noexcept;
+void purlin_host_address_set(HostAddressRep* address, std::uint8_t* destination, const StatusRep* error) noexcept;
 const BufferRep* purlin_buffer_copy_to_device(const BufferRep* buffer, const DeviceRep* device, PurlinLocation location,
                                               const StatusRep** error) noexcept;
 const BufferRep* purlin_buffer_copy_to_memory_space(const BufferRep* buffer, const MemorySpaceRep* space,
@@ -428,6 +436,45 @@ void purlin_transfer_metadata(const TransferRep* transfer,
                                            std::size_t value_size_bytes) noexcept,
                               void* data) noexcept;
 EventHeader* purlin_transfer_ready_event(const TransferRep* transfer) noexcept;
+
+/// A StagingOptions.
+struct PurlinStagingOptions {
+  std::size_t struct_size;
+  std::size_t lease_bytes;
+  std::size_t lease_count;
+  const char* label;
+};
+const StagingPoolRep* purlin_staging_pool_create(const MemorySpaceRep* space, const PurlinStagingOptions* options,
+                                                 PurlinLocation location, const StatusRep** error) noexcept;
+void purlin_staging_pool_retain(const StagingPoolRep* pool) noexcept;
+void purlin_staging_pool_release(const StagingPoolRep* pool) noexcept;
+std::size_t purlin_staging_pool_lease_bytes(const StagingPoolRep* pool) noexcept;
+std::size_t purlin_staging_pool_lease_count(const StagingPoolRep* pool) noexcept;
+std::size_t purlin_staging_pool_free_count(const StagingPoolRep* pool) noexcept;
+const MemorySpaceRep* purlin_staging_pool_memory_space(const StagingPoolRep* pool) noexcept;
+StagingLeaseRep* purlin_staging_pool_try_acquire(const StagingPoolRep* pool, const StatusRep** error) noexcept;
+StagingLeaseRep* purlin_staging_pool_acquire(const StagingPoolRep* pool, const CancelTokenRep* cancel,
+                                             const StatusRep** error) noexcept;
+void purlin_staging_pool_acquire_async(const StagingPoolRep* pool, const CancelTokenRep* cancel,
+                                       Callback callback) noexcept;
+std::uint8_t* purlin_staging_lease_range(const StagingLeaseRep* lease, std::size_t* size_bytes) noexcept;
+const RawBufferRep* purlin_staging_lease_memory(const StagingLeaseRep* lease) noexcept;
+void purlin_staging_lease_release(StagingLeaseRep* lease) noexcept;
+const StagingCopierRep* purlin_staging_copier_new(const StagingPoolRep* pool) noexcept;
+void purlin_staging_copier_release(const StagingCopierRep* copier) noexcept;
+EventHeader* purlin_staging_copier_read(const StagingCopierRep* copier, const RawBufferRep* source,
+                                        EventHeader* const* dependencies, std::size_t count, PieceCallback on_piece,
+                                        PurlinLocation location) noexcept;
+EventHeader* purlin_staging_copier_read_buffer(const StagingCopierRep* copier, const BufferRep* buffer,
+                                               PieceCallback on_piece, PurlinLocation location,
+                                               const StatusRep** error) noexcept;
+const StagingSinkRep* purlin_staging_sink_new(const RawBufferRep* destination, PurlinLocation location,
+                                              EventHeader** event) noexcept;
+void purlin_staging_sink_release(const StagingSinkRep* sink) noexcept;
+const StatusRep* purlin_staging_sink_put(const StagingSinkRep* sink, std::size_t offset_bytes, std::size_t size_bytes,
+                                         StagingLeaseRep* lease) noexcept;
+const StatusRep* purlin_staging_sink_poison(const StagingSinkRep* sink, const StatusRep* status) noexcept;
+std::size_t purlin_staging_sink_begun_bytes(const StagingSinkRep* sink) noexcept;
 
 const char* purlin_version() noexcept;
 void purlin_report_exception(const char* place, const char* what) noexcept;

@@ -25,6 +25,7 @@
 #include "purlin/dtype.h"
 #include "purlin/event.h"
 #include "purlin/export.h"
+#include "purlin/future.h"
 #include "purlin/host_buffer.h"
 #include "purlin/internal/callback.h"
 #include "purlin/internal/guard.h"
@@ -42,6 +43,7 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 struct BufferRep;
+struct HostAddressRep;
 }  // namespace internal
 
 struct FromHostResult;
@@ -175,6 +177,12 @@ class Buffer final {
   /// otherwise as CopyToHost.
   [[nodiscard]] PURLIN_API Event CopyRawToHost(void* destination, std::size_t offset_bytes,
                                                std::size_t size_bytes) const;
+  /// As CopyRawToHost, to an address that comes later; PJRT's CopyRawToHostFuture. The range is checked at once. The
+  /// memory is in use until the event, and whoever the buffer is donated to waits for it. From when `destination` has a
+  /// value until the event, any thread may write there. If `destination` fails, nothing is copied, and the event fails
+  /// with its error; with kFailedPrecondition, if it is invalid.
+  [[nodiscard]] Event CopyRawToHostWhen(const Future<void*>& destination, std::size_t offset_bytes,
+                                        std::size_t size_bytes) const;
 
   /// A new buffer in the default memory space of `device` (same client) that becomes ready after this one and the copy,
   /// or fails with this one's error. kInvalidArgument: gone, or another client's device. kResourceExhausted: no memory
@@ -249,6 +257,11 @@ class Buffer final {
   /// The memory, the caller's, or null; then `free_event` is the caller's too.
   PURLIN_API const internal::RawBufferRep* ReleaseRaw(SourceLocation location,
                                                       internal::EventHeader** free_event) const;
+  /// The event, the caller's; writes whom to tell the address, once, or null if that is of no use any more.
+  PURLIN_API internal::EventHeader* CopyRawToHostWhenRaw(std::size_t offset_bytes, std::size_t size_bytes,
+                                                         internal::HostAddressRep** address) const;
+  /// Takes over what is given.
+  PURLIN_API static void SetHostAddress(internal::HostAddressRep* address, void* destination, Status error) noexcept;
   /// Takes over `on_done`, which may be null. Reads what it is given during the call only.
   PURLIN_API static StatusOr<FromHostResult> FromHostRaw(const void* data, DType dtype, Span<const std::int64_t> dims,
                                                          const std::optional<Span<const std::int64_t>>& byte_strides,
@@ -288,6 +301,18 @@ inline std::optional<ReleasedBuffer> Buffer::Release(SourceLocation location) co
   const internal::RawBufferRep* memory = ReleaseRaw(location, &free_event);
   if (memory == nullptr) return std::nullopt;
   return ReleasedBuffer{RawBuffer::Adopt(memory), Event::Adopt(free_event)};
+}
+
+inline Event Buffer::CopyRawToHostWhen(const Future<void*>& destination, std::size_t offset_bytes,
+                                       std::size_t size_bytes) const {
+  internal::HostAddressRep* address = nullptr;
+  Event copied = Event::Adopt(CopyRawToHostWhenRaw(offset_bytes, size_bytes, &address));
+  if (address == nullptr) return copied;
+  destination.OnReady([address](StatusOr<void*> found) {
+    void* const where = found.ok() ? *found : nullptr;
+    SetHostAddress(address, where, std::move(found).status());
+  });
+  return copied;
 }
 
 template <typename F, typename Mode>

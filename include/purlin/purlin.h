@@ -44,6 +44,7 @@
 #include "purlin/shape.h"
 #include "purlin/source_location.h"
 #include "purlin/span.h"
+#include "purlin/staging.h"
 #include "purlin/stall.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -60,6 +61,31 @@ class Told {
     std::vector<Status> all;
   };
   std::shared_ptr<Statuses> statuses_ = std::make_shared<Statuses>();
+};
+
+/// Keeps the threads of the client's runner until it is destroyed. They do not wait for events, so nobody stands in
+/// for them.
+class Occupied {
+ public:
+  explicit Occupied(const Client& client) {
+    const std::size_t threads = client.runner().NumThreads();
+    std::vector<std::promise<void>> begun(threads);
+    std::vector<std::future<void>> all;
+    for (std::promise<void>& one : begun) all.push_back(one.get_future());
+    for (std::promise<void>& one : begun) {
+      const Status status = client.runner().Schedule([released = released_, &one] {
+        one.set_value();
+        released.wait();
+      });
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    for (std::future<void>& one : all) one.wait();
+  }
+  ~Occupied() { release_.set_value(); }
+
+ private:
+  std::promise<void> release_;
+  std::shared_future<void> released_ = release_.get_future().share();
 };
 
 class BufferFixture : public testing::Test {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "buffer_fixture.h"
+#include "purlin/promise.h"
 
 namespace purlin {
 namespace {
@@ -200,6 +201,71 @@ TEST_F(HostBufferTest, RangesOfTheDeviceAreCopiedRaw) {
     EXPECT_TRUE(Contains(status.message(), std::to_string(offset))) << status;
   }
   EXPECT_TRUE(IsInvalidArgument(buffer.CopyRawToHost(nullptr, 0, 2).Wait()));
+}
+
+TEST_F(HostBufferTest, RawReadsWaitForTheirAddress) {
+  const Buffer buffer = Six();
+  auto [found, found_later] = MakePromise<void*>("found");
+  auto [lost, lost_later] = MakePromise<void*>("lost");
+  auto [forgotten, forgotten_later] = MakePromise<void*>("forgotten");
+  const Event found_read = buffer.CopyRawToHostWhen(found_later, 2, 3);
+  const Event lost_read = buffer.CopyRawToHostWhen(lost_later, 0, 6);
+  const Event forgotten_read = buffer.CopyRawToHostWhen(forgotten_later, 0, 6);
+  // Donation goes on, and the donee waits for the reads; so does the memory.
+  DonationHold hold = buffer.TryDonate("step").value();
+  const Event free_event = hold.free_event();
+  EXPECT_TRUE(hold.Confirm().ok());
+  for (const Event& event : {found_read, lost_read, forgotten_read, free_event}) EXPECT_FALSE(event.IsReady());
+  EXPECT_EQ(InUse(), 6U);
+  const Status late = buffer.CopyRawToHostWhen(found_later, 0, 1).Wait();
+  EXPECT_TRUE(IsInvalidArgument(late)) << late;
+  EXPECT_TRUE(Contains(late.message(), "deleted or donated")) << late;
+  lost.Set(AbortedError("no room"));
+  EXPECT_EQ(lost_read.Wait(), AbortedError("no room"));
+  {
+    const Promise<void*> gone = std::move(forgotten);
+  }
+  const Status unset = forgotten_read.Wait();
+  EXPECT_TRUE(IsInternal(unset)) << unset;
+  EXPECT_TRUE(Contains(unset.message(), "forgotten")) << unset;
+  EXPECT_FALSE(free_event.IsReady()) << "one is not over";
+  Bytes back(3);
+  found.Set(back.data());
+  EXPECT_TRUE(found_read.Wait().ok());
+  EXPECT_EQ(back, (Bytes{3, 4, 5}));
+  EXPECT_TRUE(free_event.Wait().ok());
+  EXPECT_EQ(InUse(), 0U);
+}
+
+TEST_F(HostBufferTest, RawReadsOfNoRangeFailBeforeTheirAddressComes) {
+  const Buffer buffer = Six();
+  auto [promise, later] = MakePromise<void*>("later");
+  for (const auto& [offset, size] : {std::pair<std::size_t, std::size_t>(5, 2), {7, 0}, {SIZE_MAX, 2}}) {
+    const Event read = buffer.CopyRawToHostWhen(later, offset, size);
+    EXPECT_TRUE(read.IsReady()) << "a range is checked at once";
+    EXPECT_TRUE(IsOutOfRange(read.Wait())) << read.Wait();
+    EXPECT_TRUE(Contains(read.Wait().message(), std::to_string(offset))) << read.Wait();
+  }
+  Bytes back(6);
+  EXPECT_TRUE(buffer.CopyRawToHostWhen(Future<void*>(back.data()), 0, 6).Wait().ok()) << "it is here already";
+  EXPECT_EQ(back, Read(buffer));
+  EXPECT_TRUE(buffer.CopyRawToHostWhen(Future<void*>(nullptr), 6, 0).Wait().ok());
+  EXPECT_TRUE(IsInvalidArgument(buffer.CopyRawToHostWhen(Future<void*>(nullptr), 0, 2).Wait())) << "it is null";
+  EXPECT_TRUE(IsFailedPrecondition(buffer.CopyRawToHostWhen(Future<void*>(), 0, 6).Wait())) << "nobody promises it";
+}
+
+TEST_F(HostBufferTest, RawReadsGoOnWhenTheirArrayIsDeleted) {
+  auto [promise, later] = MakePromise<void*>("later");
+  std::optional<Buffer> buffer = Six();
+  const Event read = buffer->CopyRawToHostWhen(later, 0, 6);
+  buffer->Delete();
+  buffer.reset();
+  EXPECT_EQ(InUse(), 6U) << "the read keeps the memory";
+  Bytes back(6);
+  promise.Set(back.data());
+  EXPECT_TRUE(read.Wait().ok());
+  EXPECT_EQ(back, (Bytes{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(InUse(), 0U);
 }
 
 TEST_F(HostBufferTest, EveryFailureIsToldOnceBeforeTheCallReturns) {

@@ -42,31 +42,6 @@ class TransferTest : public BufferFixture {
     for (const std::size_t size : sizes) specs.push_back({BytesOf(size)});
     return Manager::Create(specs, space_).value();
   }
-
-  /// Keeps the threads of the client's runner until it is destroyed. They do not wait for events, so nobody stands in
-  /// for them.
-  class Occupied {
-   public:
-    explicit Occupied(const Client& client) {
-      const std::size_t threads = client.runner().NumThreads();
-      std::vector<std::promise<void>> begun(threads);
-      std::vector<std::future<void>> all;
-      for (std::promise<void>& one : begun) all.push_back(one.get_future());
-      for (std::promise<void>& one : begun) {
-        const Status status = client.runner().Schedule([released = released_, &one] {
-          one.set_value();
-          released.wait();
-        });
-        EXPECT_TRUE(status.ok()) << status;
-      }
-      for (std::future<void>& one : all) one.wait();
-    }
-    ~Occupied() { release_.set_value(); }
-
-   private:
-    std::promise<void> release_;
-    std::shared_future<void> released_ = release_.get_future().share();
-  };
 };
 
 TEST_F(TransferTest, AManagerKnowsItsBuffers) {

@@ -4,17 +4,16 @@
 //! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`]
 //! and [`Location`]; a layout may also be null.
 
-use std::marker::PhantomData;
-use std::mem::{self, ManuallyDrop};
-use std::ops::Deref;
+use std::mem;
 use std::ptr;
 
-use purlin::buffer::Array;
+use purlin::buffer::HostAddress;
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
-use purlin::{Buffer, Event, HostArray};
+use purlin::{Buffer, Event, HostArray, Promise, Status};
 
 use crate::buffer_create::give_buffer;
+pub(crate) use crate::buffer_rep::BufferRep;
 use crate::device::{DeviceRep, MemorySpaceRep};
 use crate::handle::{elements, give, give_handle, give_or, share};
 use crate::layout::RawLayout;
@@ -23,33 +22,8 @@ use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::shape::RawShape;
 use crate::status::Location;
 
-/// What a `purlin::Buffer` points to: what the reference of a [`Buffer`] does.
-#[repr(transparent)]
-pub struct BufferRep(Array);
-
-impl BufferRep {
-    /// Gives the buffer's reference to C++.
-    pub(crate) fn of(buffer: Buffer) -> *const Self {
-        buffer.into_pointer().cast()
-    }
-
-    /// The buffer, for as long as C++ has its reference.
-    pub(crate) fn get(&self) -> Borrowed<'_> {
-        // SAFETY: it came from of(), C++ keeps a reference for the time of the borrow, and this is not dropped.
-        Borrowed(ManuallyDrop::new(unsafe { Buffer::from_pointer(&raw const self.0) }), PhantomData)
-    }
-}
-
-/// A buffer whose reference is C++'s.
-pub(crate) struct Borrowed<'a>(ManuallyDrop<Buffer>, PhantomData<&'a BufferRep>);
-
-impl Deref for Borrowed<'_> {
-    type Target = Buffer;
-
-    fn deref(&self) -> &Buffer {
-        &self.0
-    }
-}
+/// Whom `purlin::Buffer::CopyRawToHostWhen` tells the address: a box.
+pub struct HostAddressRep(Promise<HostAddress>);
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -115,7 +89,7 @@ fn buffer_dtype(buffer: &BufferRep) -> u8 {
 }
 
 fn buffer_dims(buffer: &BufferRep) -> &[i64] {
-    buffer.0.shape().dims()
+    buffer.array().shape().dims()
 }
 
 fn buffer_size_bytes(buffer: &BufferRep) -> usize {
@@ -167,7 +141,7 @@ fn buffer_is_deleted(buffer: &BufferRep) -> bool {
 /// `flags` points to as many bytes as there are dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_dynamic(buffer: &BufferRep, flags: *mut bool) -> bool {
-    let shape = buffer.0.shape();
+    let shape = buffer.array().shape();
     for axis in 0..shape.rank() {
         // SAFETY: an axis is less than the number of dimensions.
         unsafe { flags.add(axis).write(shape.dynamic_dimension(axis)) };
@@ -222,6 +196,46 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_host_strided(
         Ok(unsafe { buffer.get().copy_to_host_array(destination, &array) })
     });
     copied.cast()
+}
+
+/// The event, with one reference, C++'s. Writes whom to tell the address, C++'s, or null if nobody waits for it.
+///
+/// # Safety
+/// From when the address is told until the event is terminal, any thread may write `size_bytes` bytes there, and nobody else
+/// touches them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_buffer_copy_raw_to_host_when(
+    buffer: &BufferRep,
+    offset_bytes: usize,
+    size_bytes: usize,
+    address: &mut *mut HostAddressRep,
+) -> *mut EventHeader {
+    let promise = Promise::new(c"host address");
+    let copied = give_event(|| {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { buffer.get().copy_raw_to_host_when(&promise.future(), offset_bytes, size_bytes) })
+    });
+    let is_awaited = promise.is_observed();
+    *address = if is_awaited { Box::into_raw(Box::new(HostAddressRep(promise))) } else { ptr::null_mut() };
+    copied.cast()
+}
+
+/// Tells the address, or why there is none.
+///
+/// # Safety
+/// C++ gives `address` up; `error` is null or owned by the caller, who gives it up; `destination` is what
+/// [`purlin_buffer_copy_raw_to_host_when`] asks for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_host_address_set(
+    address: *mut HostAddressRep,
+    destination: *mut u8,
+    error: *const StatusRep,
+) {
+    // SAFETY: the caller's promises.
+    let (promise, error) = unsafe { (Box::from_raw(address).0, Status::from_raw(error)) };
+    let found = if error.ok() { Ok(HostAddress(destination)) } else { Err(error) };
+    // Nobody else has it, so this is the first and only time.
+    let _ = promise.set(found);
 }
 
 /// A new buffer, C++'s, or null and an error.

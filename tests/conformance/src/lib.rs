@@ -297,6 +297,7 @@ macro_rules! for_each_case {
                 a_read_of_nothing_takes_its_turn
                 a_failed_dependency_ends_its_read_alone
                 who_is_told_may_panic
+                a_read_that_ended_early_leaves_its_source_alone
                 a_copier_that_goes_tells_everybody
                 a_buffer_is_not_donated_while_it_is_read
                 who_is_told_may_read_again

@@ -211,6 +211,31 @@ pub(crate) fn who_is_told_may_panic(fixture: &Fixture) {
     assert_eq!(pool.free_count(), 2);
 }
 
+pub(crate) fn a_read_that_ended_early_leaves_its_source_alone(fixture: &Fixture) {
+    let pool = pool(fixture, LARGE_BYTES, 6);
+    let copier = StagingCopier::new(&pool);
+    let source = fixture.filled(&pattern(8 * LARGE_BYTES, 1));
+    // SAFETY: nobody writes the source.
+    let event = unsafe { copier.read(&source, &[], |_piece| panic!("expected by a case")) };
+    drop(source);
+    assert_error(&event.wait().unwrap_err(), StatusCode::Internal, &["panicked"]);
+    assert_eq!(fixture.space().stats().bytes_in_use, 0, "no copy of it is under way");
+
+    // Its pieces wait for a lease, which does not come; nobody waits for that.
+    let shape = Shape::new(DType::U8, &[2 * LARGE_BYTES as i64]).unwrap();
+    let buffer = Buffer::from_raw(fixture.allocate(2 * LARGE_BYTES), &shape, None, &Event::ready()).unwrap();
+    let _others: Vec<_> = (1..6).map(|_| pool.acquire(&CancelToken::default()).unwrap()).collect();
+    let (sender, kept) = channel();
+    let on_piece = move |piece| {
+        sender.send(piece).unwrap();
+        panic!("expected by a case, with its lease kept")
+    };
+    let event = copier.read_buffer(&buffer, on_piece).unwrap();
+    assert_error(&event.wait().unwrap_err(), StatusCode::Internal, &["panicked"]);
+    assert!(buffer.try_donate(c"donee").is_ok(), "it is not held");
+    assert!(kept.recv().unwrap().is_ok());
+}
+
 pub(crate) fn a_copier_that_goes_tells_everybody(fixture: &Fixture) {
     let pool = pool(fixture, 10, 2);
     let copier = StagingCopier::new(&pool);

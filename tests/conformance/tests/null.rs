@@ -72,6 +72,7 @@ suite_without_bytes! {
     "staging::a_poisoned_sink_writes_no_more"
     "staging::a_pool_of_nothing_is_refused"
     "staging::a_read_of_nothing_takes_its_turn"
+    "staging::a_read_that_ended_early_leaves_its_source_alone"
     "staging::a_sink_that_goes_fails"
     "staging::bytes_pass_through_both_from_many_threads"
     "staging::leases_are_lent_and_come_back"

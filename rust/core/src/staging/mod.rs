@@ -11,6 +11,7 @@ mod copier;
 mod pool;
 mod ranges;
 mod sink;
+mod turns;
 
 pub use copier::{StagedPiece, StagingCopier};
 pub use pool::{StagingLease, StagingOptions, StagingPool};

@@ -69,7 +69,14 @@ impl StagingPool {
     /// `ResourceExhausted`: there is not so much.
     #[track_caller]
     pub fn new(memory_space: &MemorySpace, options: &StagingOptions) -> StatusOr<Self> {
-        let place = SourceLocation::caller();
+        Self::new_at(memory_space, options, SourceLocation::caller())
+    }
+
+    /// As [`new`](Self::new), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn new_at(memory_space: &MemorySpace, options: &StagingOptions, place: SourceLocation) -> StatusOr<Self> {
         let StagingOptions { lease_bytes, lease_count, label } = *options;
         let properties = memory_space.properties();
         if !properties.is_host_visible {

@@ -12,7 +12,7 @@ use super::pool::StagingLease;
 use super::ranges::Ranges;
 use crate::event::{Event, EventPromise};
 use crate::raw_buffer::RawBuffer;
-use crate::status::{Status, StatusOr};
+use crate::status::{SourceLocation, Status, StatusOr};
 use crate::sync::Mutex;
 
 /// See the module. Dropping it fails what is not complete; it does not wait.
@@ -38,7 +38,13 @@ impl StagingSink {
     #[track_caller]
     #[must_use]
     pub fn new(destination: &RawBuffer) -> (Self, Event) {
-        let promise = EventPromise::new(c"staged bytes");
+        Self::new_at(destination, SourceLocation::caller())
+    }
+
+    /// As [`new`](Self::new), for a caller at `place`.
+    #[must_use]
+    pub fn new_at(destination: &RawBuffer, place: SourceLocation) -> (Self, Event) {
+        let promise = EventPromise::new_at(c"staged bytes", place);
         let event = promise.event();
         let state = State { begun: Ranges::default(), under_way: 0, error: Status::OK, promise: Some(promise) };
         let shared = Arc::new(Shared { destination: destination.clone(), state: Mutex::new(state) });

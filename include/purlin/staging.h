@@ -1,0 +1,374 @@
+// Purlin: bytes on their way between devices and a transport, through host memory that is lent piece by piece.
+//
+//   purlin::StagingPool pool = purlin::StagingPool::Create(pinned_space).value();
+//   purlin::StagingCopier copier(pool);
+//   purlin::Event sent = copier.Read(source, [&](purlin::StatusOr<purlin::StagedPiece> piece) {
+//     if (piece.ok()) socket.Send(piece->offset_bytes(), piece->data(), piece->size_bytes());
+//   });
+//
+// A StagingPool is a block of host memory, cut into leases of one size. A StagingCopier reads device memory into
+// leases, several at a time, and tells of them in order. A StagingSink takes leases in any order and completes when
+// device memory has all their bytes. How many bytes are on their way is what the pool has: who keeps leases slows the
+// others down, and nothing else.
+//
+// A lease goes back when it is destroyed, on every path: told, refused, failed, cancelled, thrown. That may hand it to
+// whoever waits, whose callbacks and small copies run there. Everything keeps what it needs: a lease its pool, the pool
+// its client, copies under way their leases.
+#ifndef PURLIN_STAGING_H_
+#define PURLIN_STAGING_H_
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "purlin/buffer.h"
+#include "purlin/cancel.h"
+#include "purlin/device.h"
+#include "purlin/event.h"
+#include "purlin/export.h"
+#include "purlin/internal/callback.h"
+#include "purlin/internal/guard.h"
+#include "purlin/internal/piece_callback.h"
+#include "purlin/label.h"
+#include "purlin/raw_buffer.h"
+#include "purlin/source_location.h"
+#include "purlin/span.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace internal {
+struct StagingCopierRep;
+struct StagingPoolRep;
+struct StagingSinkRep;
+}  // namespace internal
+
+/// How a StagingPool is made.
+struct StagingOptions {
+  /// For versioning: leave it alone.
+  std::size_t struct_size = sizeof(StagingOptions);
+  /// Bytes of each lease, >= 1.
+  std::size_t lease_bytes = std::size_t{4} << 20;
+  /// How many leases there are, >= 1.
+  std::size_t lease_count = 16;
+  /// What the memory is called in reports and errors.
+  Label label = Label("staging");
+};
+
+/// StagingPool::lease_bytes() bytes of host memory that nobody else has. Move-only, one word; one thread at a time. May
+/// outlive every handle to its pool.
+class [[nodiscard]] StagingLease final {
+ public:
+  StagingLease(const StagingLease&) = delete;
+  StagingLease& operator=(const StagingLease&) = delete;
+  /// Leaves `other` without memory.
+  StagingLease(StagingLease&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// Gives back what was here.
+  StagingLease& operator=(StagingLease&& other) noexcept {
+    StagingLease taken(std::move(other));
+    std::swap(rep_, taken.rep_);
+    return *this;
+  }
+  /// As Release().
+  ~StagingLease() { Release(); }
+
+  /// The bytes, to be read and written: [data(), data() + size_bytes()). Those that nobody wrote since they were lent
+  /// are what an earlier lease left. Null once released or moved from.
+  [[nodiscard]] void* data() noexcept { return const_cast<void*>(Range(nullptr)); }
+  /// As above, to be read.
+  [[nodiscard]] const void* data() const noexcept { return Range(nullptr); }
+  /// How many; 0 once released or moved from.
+  [[nodiscard]] std::size_t size_bytes() const noexcept {
+    std::size_t size_bytes = 0;
+    Range(&size_bytes);
+    return size_bytes;
+  }
+  /// The same bytes, for copies. They are this lease's only while it exists, so keep it until these are done. Once
+  /// released or moved from: a RawBuffer that may only be assigned to or destroyed.
+  [[nodiscard]] PURLIN_API RawBuffer memory() const noexcept;
+  /// Gives the memory back, which may hand it to others: see the top of this file. Again: nothing happens.
+  PURLIN_API void Release() noexcept;
+
+  /// For Purlin's own files.
+  static StagingLease Adopt(internal::StagingLeaseRep* rep) noexcept { return StagingLease(rep); }
+  /// For Purlin's own files: gives up the memory; null if there is none.
+  internal::StagingLeaseRep* ReleaseRep() && noexcept { return std::exchange(rep_, nullptr); }
+
+ private:
+  explicit StagingLease(internal::StagingLeaseRep* rep) noexcept : rep_(rep) {}
+  /// The first byte; writes how many there are, unless `size_bytes` is null.
+  PURLIN_API const void* Range(std::size_t* size_bytes) const noexcept;
+  internal::StagingLeaseRep* rep_;
+};
+
+/// A handle; copies share the memory, which goes with the last of them and the last lease. Any thread.
+class StagingPool final {
+ public:
+  /// A pool in `memory_space`, all of whose memory is taken now, written once, and kept. Blocks for the writing.
+  /// `location` names the memory in reports. kInvalidArgument, naming the values: no leases, leases of no bytes, more
+  /// bytes than can be counted, memory that the host does not reach, or a struct_size that no version has.
+  /// kResourceExhausted: there is not so much.
+  PURLIN_API static StatusOr<StagingPool> Create(const MemorySpace& memory_space,
+                                                 const StagingOptions& options = StagingOptions(),
+                                                 SourceLocation location = SourceLocation::Current());
+
+  /// Another handle to the same memory.
+  PURLIN_API StagingPool(const StagingPool& other) noexcept;
+  /// `other` may only be assigned to or destroyed.
+  StagingPool(StagingPool&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// See the constructors.
+  StagingPool& operator=(StagingPool other) noexcept {
+    std::swap(rep_, other.rep_);
+    return *this;
+  }
+  PURLIN_API ~StagingPool();
+
+  /// Bytes of each lease.
+  [[nodiscard]] PURLIN_API std::size_t lease_bytes() const noexcept;
+  /// All leases, lent or not.
+  [[nodiscard]] PURLIN_API std::size_t lease_count() const noexcept;
+  /// Leases that nobody has now; another thread may take them before you.
+  [[nodiscard]] PURLIN_API std::size_t free_count() const noexcept;
+  /// Where the memory is.
+  [[nodiscard]] PURLIN_API MemorySpace memory_space() const noexcept;
+
+  /// A lease, now; never blocks. kUnavailable: all are lent, or somebody waits already.
+  PURLIN_API StatusOr<StagingLease> TryAcquire() const;
+  /// A lease; blocks until there is one. First come, first served. kCancelled, with the reason of `cancel`: that was
+  /// cancelled, before or while this waited.
+  PURLIN_API StatusOr<StagingLease> Acquire(const CancelToken& cancel = CancelToken()) const;
+  /// As Acquire, without blocking: calls `callback(purlin::StatusOr<purlin::StagingLease>)` exactly once, with what
+  /// Acquire would answer, on the thread that gave a lease back or cancelled, or here and now. Nesting is bounded as
+  /// for waiters of events. If the callback throws, that is reported and the lease goes back. An empty std::function or
+  /// a null function pointer counts as none: nothing happens. `Mode` keeps translation units with and without
+  /// exceptions apart: leave it alone.
+  template <typename F, typename Mode = internal::WithExceptions>
+  void AcquireAsync(F&& callback, const CancelToken& cancel = CancelToken()) const {
+    using Closure = std::decay_t<F>;
+    static_assert(std::is_invocable_v<Closure&, StatusOr<StagingLease>>,
+                  "called as f(purlin::StatusOr<purlin::StagingLease>)");
+    if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
+      if (callback == nullptr) return;
+    }
+    AcquireAsyncRaw(
+        cancel, internal::MakeCallback([closure = Closure(std::forward<F>(callback))](const internal::StatusRep* error,
+                                                                                      const void* value) mutable {
+          internal::Guarded("callback of a staging pool", [&] {
+            if (error != nullptr) return Tell(closure, Status::FromRep(error));
+            auto* lease = const_cast<internal::StagingLeaseRep*>(static_cast<const internal::StagingLeaseRep*>(value));
+            return Tell(closure, StagingLease::Adopt(lease));
+          });
+        }));
+  }
+
+  /// For Purlin's own files.
+  static StagingPool Adopt(const internal::StagingPoolRep* rep) noexcept { return StagingPool(rep); }
+  /// For Purlin's own files.
+  const internal::StagingPoolRep* rep() const noexcept { return rep_; }
+
+ private:
+  explicit StagingPool(const internal::StagingPoolRep* rep) noexcept : rep_(rep) {}
+  template <typename Closure>
+  static void Tell(Closure& closure, StatusOr<StagingLease> lease) {
+    static_cast<void>(closure(std::move(lease)));
+  }
+  PURLIN_API void AcquireAsyncRaw(const CancelToken& cancel, internal::Callback callback) const;
+  const internal::StagingPoolRep* rep_;
+};
+
+/// A piece of a read: the bytes [offset_bytes(), offset_bytes() + size_bytes()) of what is read, in a lease. Move-only;
+/// one thread at a time.
+class [[nodiscard]] StagedPiece final {
+ public:
+  /// Leaves `other` without bytes.
+  StagedPiece(StagedPiece&& other) noexcept
+      : lease_(std::move(other.lease_)),
+        offset_bytes_(other.offset_bytes_),
+        size_bytes_(std::exchange(other.size_bytes_, 0)),
+        is_last_(other.is_last_) {}
+  /// Gives back what was here.
+  StagedPiece& operator=(StagedPiece&& other) noexcept {
+    offset_bytes_ = other.offset_bytes_;
+    size_bytes_ = std::exchange(other.size_bytes_, 0);
+    is_last_ = other.is_last_;
+    lease_ = std::move(other.lease_);
+    return *this;
+  }
+  ~StagedPiece() = default;
+
+  /// Of its first byte, in what is read.
+  [[nodiscard]] std::size_t offset_bytes() const noexcept { return offset_bytes_; }
+  /// How many bytes it has, <= StagingPool::lease_bytes(); 0 once moved from.
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
+  /// No piece of the read comes after it.
+  [[nodiscard]] bool is_last() const noexcept { return is_last_; }
+  /// The first byte; null once moved from.
+  [[nodiscard]] const void* data() const noexcept { return lease_.data(); }
+  /// The memory alone, whose first bytes are the piece's. Leaves this without bytes.
+  [[nodiscard]] StagingLease TakeLease() && noexcept {
+    size_bytes_ = 0;
+    return std::move(lease_);
+  }
+
+  /// For Purlin's own files.
+  StagedPiece(StagingLease lease, std::size_t offset_bytes, std::size_t size_bytes, bool is_last) noexcept
+      : lease_(std::move(lease)), offset_bytes_(offset_bytes), size_bytes_(size_bytes), is_last_(is_last) {}
+
+ private:
+  StagingLease lease_;
+  std::size_t offset_bytes_;
+  std::size_t size_bytes_;
+  bool is_last_;
+};
+
+/// Reads device memory into the leases of a pool, as many at a time as it can get. Reads begin in the order in which
+/// they were asked for, and are told of in that order; their copies end in any. Move-only, one word. Every function but
+/// a move may be called from every thread, also several at once. None blocks, unless it says so; small copies run
+/// inside a call that asks for a read or gives a lease back.
+///
+/// `on_piece(purlin::StatusOr<purlin::StagedPiece>)` of a read is told of each piece in order, and then destroyed; the
+/// event happens after that, and when no copy reads the source any more. An error is the last that it is told, in the
+/// place of the piece that failed, and is the event's. It is called on any thread, in the user context in which the
+/// read was asked for, under no lock, one call at a time for all reads of a copier; it need not be copyable. It may
+/// read again, and destroy the copier; it must not wait for the copier's events. What it throws is reported, and ends
+/// the read with kInternal. Whoever keeps pieces keeps their leases: that is how a slow reader slows the copier down.
+class [[nodiscard]] StagingCopier final {
+ public:
+  /// A copier that shares the leases of `pool` with whoever else acquires them.
+  PURLIN_API explicit StagingCopier(const StagingPool& pool) noexcept;
+
+  StagingCopier(const StagingCopier&) = delete;
+  StagingCopier& operator=(const StagingCopier&) = delete;
+  /// Leaves `other` without a pool: its reads fail.
+  StagingCopier(StagingCopier&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// As if destroying what was here.
+  StagingCopier& operator=(StagingCopier&& other) noexcept {
+    StagingCopier taken(std::move(other));
+    std::swap(rep_, taken.rep_);
+    return *this;
+  }
+  /// Pieces that wait for a lease are cancelled; those whose copies have begun are still told of. Does not wait for
+  /// them: each read is told of its end, here or later.
+  PURLIN_API ~StagingCopier();
+
+  /// Reads all bytes of `source`, after `dependencies`. From then until the event is terminal, nobody writes them.
+  /// `location` is where the event says that it was made. A read of no bytes is told of by the event only. The event
+  /// fails, and on_piece is told, with what a dependency or a copy has failed with; kInvalidArgument: `source` is of
+  /// another client than the pool; kCancelled: the copier was destroyed first, or the client has shut down; kInternal:
+  /// on_piece threw; kFailedPrecondition: the copier was moved from. kInvalidArgument, of the event alone: on_piece is
+  /// an empty std::function or a null function pointer. `Mode` keeps translation units with and without exceptions
+  /// apart: leave it alone.
+  template <typename F, typename Mode = internal::WithExceptions>
+  [[nodiscard]] Event Read(const RawBuffer& source, F&& on_piece, Span<const Event> dependencies = {},
+                           SourceLocation location = SourceLocation::Current()) {
+    return Event::Adopt(ReadRaw(source, dependencies, ToCallback<Mode>(std::forward<F>(on_piece)), location));
+  }
+  /// As Read, the bytes of `buffer` as they stand on the device, once it is ready; a usage hold keeps it from being
+  /// donated until the event. Blocks while it is being donated. After an error on_piece is destroyed uncalled: those of
+  /// Buffer::AcquireUsageHold; kFailedPrecondition: the copier was moved from; kInvalidArgument: on_piece is empty.
+  template <typename F, typename Mode = internal::WithExceptions>
+  StatusOr<Event> ReadBuffer(const Buffer& buffer, F&& on_piece, SourceLocation location = SourceLocation::Current()) {
+    const internal::StatusRep* error = nullptr;
+    internal::EventHeader* event = ReadBufferRaw(buffer, ToCallback<Mode>(std::forward<F>(on_piece)), location, &error);
+    if (error != nullptr) return Status::FromRep(error);
+    return Event::Adopt(event);
+  }
+
+ private:
+  template <typename Mode, typename F>
+  static internal::PieceCallback ToCallback(F&& on_piece) {
+    using Closure = std::decay_t<F>;
+    static_assert(std::is_invocable_v<Closure&, StatusOr<StagedPiece>>,
+                  "called as on_piece(purlin::StatusOr<purlin::StagedPiece>)");
+    if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
+      if (on_piece == nullptr) return {nullptr, nullptr, nullptr};
+    }
+    const auto call = [](void* data, const internal::StatusRep* error, internal::StagingLeaseRep* lease,
+                         std::size_t offset_bytes, std::size_t size_bytes, bool is_last) noexcept {
+      auto& closure = *static_cast<Closure*>(data);
+      return internal::GuardedOk(
+          "on_piece of a staged read",
+          [&] {
+            if (error != nullptr) return Tell(closure, Status::FromRep(error));
+            return Tell(closure, StagedPiece(StagingLease::Adopt(lease), offset_bytes, size_bytes, is_last));
+          },
+          Mode());
+    };
+    return {new Closure(std::forward<F>(on_piece)), call,
+            [](void* data) noexcept { delete static_cast<Closure*>(data); }};
+  }
+
+  template <typename Closure>
+  static void Tell(Closure& closure, StatusOr<StagedPiece> piece) {
+    static_cast<void>(closure(std::move(piece)));
+  }
+
+  // Each takes over `on_piece`.
+  PURLIN_API internal::EventHeader* ReadRaw(const RawBuffer& source, Span<const Event> dependencies,
+                                            internal::PieceCallback on_piece, SourceLocation location);
+  PURLIN_API internal::EventHeader* ReadBufferRaw(const Buffer& buffer, internal::PieceCallback on_piece,
+                                                  SourceLocation location, const internal::StatusRep** error);
+  const internal::StagingCopierRep* rep_;
+};
+
+/// Device memory that is filled by leases. States: filling, until every byte has a piece; then it waits for the copies
+/// under way, and is done. Or failed: by Poison, by a copy that failed, or because it was destroyed first; then nothing
+/// is written any more but by copies under way. Its event happens, or fails, when the last of these is over: whoever
+/// sees it knows that the sink writes no more. Move-only, one word. Every function but a move may be called from every
+/// thread, also several at once. None blocks; waiters of the event may run here.
+class [[nodiscard]] StagingSink final {
+ public:
+  /// A sink for all bytes of `destination`, and the event that says that they are there: at once, if there are none.
+  /// Until that is terminal, nobody else touches them. `location` is where the event says that it was made.
+  static std::pair<StagingSink, Event> Create(const RawBuffer& destination,
+                                              SourceLocation location = SourceLocation::Current()) {
+    internal::EventHeader* event = nullptr;
+    StagingSink sink(CreateRaw(destination, location, &event));
+    return {std::move(sink), Event::Adopt(event)};
+  }
+
+  StagingSink(const StagingSink&) = delete;
+  StagingSink& operator=(const StagingSink&) = delete;
+  /// Leaves `other` without a destination: it takes no pieces.
+  StagingSink(StagingSink&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  /// As if destroying what was here.
+  StagingSink& operator=(StagingSink&& other) noexcept {
+    StagingSink taken(std::move(other));
+    std::swap(rep_, taken.rep_);
+    return *this;
+  }
+  /// If bytes have no piece, the event fails with kCancelled, naming how many have one. Copies under way are not waited
+  /// for.
+  PURLIN_API ~StagingSink();
+
+  /// Copies the first `size_bytes` bytes of `lease` to [offset_bytes, offset_bytes + size_bytes) of the destination.
+  /// The lease goes back when that is over; if it is refused, before this returns. Pieces may come in any order; after
+  /// an error the sink is as it was. kOutOfRange, naming the numbers, unless size_bytes <= lease.size_bytes() and
+  /// offset_bytes + size_bytes <= destination.on_device_size_bytes(). kInvalidArgument, naming them: bytes that had a
+  /// piece already; or a lease without memory. kFailedPrecondition: the sink was moved from. Or what it has failed
+  /// with.
+  PURLIN_API Status Put(std::size_t offset_bytes, std::size_t size_bytes, StagingLease lease);
+  /// Nothing is written any more, and the event fails with `error`, unless all bytes are on their way; the first error
+  /// stays. kInvalidArgument: `error` is OK. kFailedPrecondition: the sink was moved from.
+  PURLIN_API Status Poison(Status error);
+  /// Bytes that have a piece, copied or under way; 0 once moved from.
+  [[nodiscard]] PURLIN_API std::size_t begun_bytes() const noexcept;
+
+ private:
+  explicit StagingSink(const internal::StagingSinkRep* rep) noexcept : rep_(rep) {}
+  PURLIN_API static const internal::StagingSinkRep* CreateRaw(const RawBuffer& destination, SourceLocation location,
+                                                              internal::EventHeader** event);
+  const internal::StagingSinkRep* rep_;
+};
+
+static_assert(sizeof(StagingLease) == sizeof(void*), "a StagingLease is one word");
+static_assert(sizeof(StagingPool) == sizeof(void*), "a StagingPool is one word");
+static_assert(sizeof(StagingCopier) == sizeof(void*), "a StagingCopier is one word");
+static_assert(sizeof(StagingSink) == sizeof(void*), "a StagingSink is one word");
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_STAGING_H_

@@ -1,0 +1,70 @@
+//! A C++ closure that is told of the pieces of a staged read (`purlin/internal/piece_callback.h`): called again and again.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use purlin::status::StatusRep;
+use purlin::{StagedPiece, Status, StatusOr};
+
+use crate::staging::{StagingLeaseRep, give_lease};
+
+/// `purlin/internal/piece_callback.h` has the same struct. Owned: `destroy` is called once, when nobody calls it any more.
+#[repr(C)]
+pub struct PieceCallback {
+    /// What the functions take; null: there is no closure.
+    data: *mut c_void,
+    /// Takes `error` over, or `lease`; the other is null. False if the closure threw, which was reported. Does not unwind.
+    call: Option<
+        unsafe extern "C" fn(
+            data: *mut c_void,
+            error: *const StatusRep,
+            lease: *mut StagingLeaseRep,
+            offset_bytes: usize,
+            size_bytes: usize,
+            is_last: bool,
+        ) -> bool,
+    >,
+    /// Does not unwind.
+    destroy: Option<unsafe extern "C" fn(data: *mut c_void)>,
+}
+
+// SAFETY: purlin/staging.h's contract: the closure is called, one call at a time, and destroyed, on any thread.
+unsafe impl Send for PieceCallback {}
+
+impl PieceCallback {
+    /// # Errors
+    /// `InvalidArgument`: there is no closure.
+    pub(crate) fn check(&self) -> Result<(), Status> {
+        if !self.data.is_null() {
+            return Ok(());
+        }
+        Err(Status::invalid_argument("a staged read has nobody to tell of its pieces: on_piece is empty"))
+    }
+
+    /// # Errors
+    /// `Internal`: it threw.
+    pub(crate) fn tell(&mut self, told: StatusOr<StagedPiece>) -> Result<(), Status> {
+        let Some(call) = self.call else { return self.check() };
+        let (error, lease, offset_bytes, size_bytes, is_last) = match told {
+            Ok(piece) => {
+                let (offset_bytes, size_bytes, is_last) = (piece.offset_bytes(), piece.size_bytes(), piece.is_last());
+                (ptr::null(), give_lease(piece.into_lease()), offset_bytes, size_bytes, is_last)
+            }
+            Err(status) => (status.into_raw(), ptr::null_mut(), 0, 0, false),
+        };
+        // SAFETY: C++ gave the function together with the data that it takes, which lives until drop().
+        if unsafe { call(self.data, error, lease, offset_bytes, size_bytes, is_last) } {
+            return Ok(());
+        }
+        Err(Status::internal("the callback of a staged read threw"))
+    }
+}
+
+impl Drop for PieceCallback {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.destroy {
+            // SAFETY: as above; nobody calls it any more.
+            unsafe { destroy(self.data) };
+        }
+    }
+}

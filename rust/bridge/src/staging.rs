@@ -1,0 +1,351 @@
+//! `purlin/staging.h`: bytes through host memory that is lent piece by piece.
+//!
+//! In the safety sections, "alive" means that C++ has the object when the call begins; what the call runs may give it up
+//! meanwhile, so calls that run callbacks or waiters keep a reference of their own. `dependencies` are as in `raw_buffer`.
+
+use std::ffi::c_char;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use purlin::event::abi::EventHeader;
+use purlin::status::StatusRep;
+use purlin::{Event, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink, Status, StatusOr};
+
+use crate::buffer::BufferRep;
+use crate::callback::Callback;
+use crate::cancel::{CancelTokenRep, label, token};
+use crate::device::MemorySpaceRep;
+use crate::event::borrowed;
+use crate::handle::{self, give, give_box, give_handle, give_or, share};
+use crate::panic::guard;
+use crate::piece_callback::PieceCallback;
+use crate::raw_buffer::{RawBufferRep, give_event};
+use crate::status::Location;
+use crate::struct_size;
+
+/// What a `purlin::StagingPool` points to.
+pub struct StagingPoolRep(StagingPool);
+/// What a `purlin::StagingLease` points to: a box.
+pub struct StagingLeaseRep(StagingLease);
+/// What a `purlin::StagingCopier` points to.
+pub struct StagingCopierRep(StagingCopier);
+/// What a `purlin::StagingSink` points to.
+pub struct StagingSinkRep(StagingSink);
+
+/// The first version of `purlin::StagingOptions`.
+const SMALLEST_OPTIONS_BYTES: usize = 32;
+
+/// A `purlin::StagingOptions`; `cpp/internal/abi_rust.h` has the same struct. Borrowed.
+#[repr(C)]
+pub struct RawStagingOptions {
+    /// The caller's, unchecked.
+    struct_size: usize,
+    lease_bytes: usize,
+    lease_count: usize,
+    /// Static, ends with a NUL.
+    label: *const c_char,
+}
+
+impl RawStagingOptions {
+    /// # Errors
+    /// `InvalidArgument`: a size that no version has.
+    ///
+    /// # Safety
+    /// The fields are what the struct says.
+    unsafe fn get(&self) -> StatusOr<StagingOptions> {
+        struct_size::check("StagingOptions", self.struct_size, SMALLEST_OPTIONS_BYTES)?;
+        // SAFETY: the caller's promise.
+        let label = unsafe { label(self.label) };
+        Ok(StagingOptions { lease_bytes: self.lease_bytes, lease_count: self.lease_count, label })
+    }
+}
+
+/// A lease, C++'s.
+pub(crate) fn give_lease(lease: StagingLease) -> *mut StagingLeaseRep {
+    Box::into_raw(Box::new(StagingLeaseRep(lease)))
+}
+
+/// A reference of Rust's own to what C++ has.
+///
+/// # Errors
+/// `FailedPrecondition`: `handle` is null.
+///
+/// # Safety
+/// `handle` is null or alive.
+unsafe fn kept<T>(handle: *const T, what: &str) -> StatusOr<Arc<T>> {
+    if handle.is_null() {
+        return Err(Status::failed_precondition(format!("this {what} was moved from")));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { handle::kept(handle) })
+}
+
+/// A pool, C++'s, or null and an error.
+///
+/// # Safety
+/// The structs are what they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_pool_create(
+    space: &MemorySpaceRep,
+    options: &RawStagingOptions,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *const StagingPoolRep {
+    // SAFETY: the caller's promises.
+    let made = guard(|| unsafe { StagingPool::new_at(&space.0, &options.get()?, location.get()) });
+    give_handle(made.map(StagingPoolRep), error)
+}
+
+/// One more reference.
+///
+/// # Safety
+/// `pool` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_pool_retain(pool: *const StagingPoolRep) {
+    // SAFETY: alive.
+    unsafe { handle::retain(pool) };
+}
+
+/// One reference less.
+///
+/// # Safety
+/// C++ gives its reference up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_pool_release(pool: *const StagingPoolRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::release(pool) };
+}
+
+/// Bytes of each lease.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_staging_pool_lease_bytes(pool: &StagingPoolRep) -> usize {
+    pool.0.lease_bytes()
+}
+
+/// All leases.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_staging_pool_lease_count(pool: &StagingPoolRep) -> usize {
+    pool.0.lease_count()
+}
+
+/// Leases that nobody has.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_staging_pool_free_count(pool: &StagingPoolRep) -> usize {
+    pool.0.free_count()
+}
+
+/// The space, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_staging_pool_memory_space(pool: &StagingPoolRep) -> *const MemorySpaceRep {
+    share(MemorySpaceRep(pool.0.memory_space()))
+}
+
+/// A lease, C++'s, without waiting; or null and an error.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_staging_pool_try_acquire(
+    pool: &StagingPoolRep,
+    error: &mut *const StatusRep,
+) -> *mut StagingLeaseRep {
+    give_box(guard(|| pool.0.try_acquire()).map(StagingLeaseRep), error)
+}
+
+/// A lease, C++'s, or null and an error. Blocks.
+///
+/// # Safety
+/// `cancel` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_pool_acquire(
+    pool: &StagingPoolRep,
+    cancel: *const CancelTokenRep,
+    error: &mut *const StatusRep,
+) -> *mut StagingLeaseRep {
+    // SAFETY: the caller's promise.
+    let cancel = unsafe { token(cancel) };
+    give_box(guard(|| pool.0.acquire(&cancel)).map(StagingLeaseRep), error)
+}
+
+/// Tells `callback`, once, how the acquisition ended; the lease is its value.
+///
+/// # Safety
+/// `pool` is alive; `cancel` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_pool_acquire_async(
+    pool: *const StagingPoolRep,
+    cancel: *const CancelTokenRep,
+    callback: Callback,
+) {
+    // SAFETY: alive, and the caller's promise.
+    let (pool, cancel) = unsafe { (handle::kept(pool), token(cancel)) };
+    pool.0.acquire_then(&cancel, move |lease| match lease {
+        Ok(lease) => callback.call(Status::OK, give_lease(lease).cast()),
+        Err(error) => callback.call(error, ptr::null()),
+    });
+}
+
+/// The first byte; null without a lease. Writes how many bytes there are, if that is asked for.
+///
+/// # Safety
+/// `lease` is null or alive for the length of the call; `size_bytes` is null or the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_lease_range(lease: *const StagingLeaseRep, size_bytes: *mut usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    let memory = unsafe { lease.as_ref() }.map(|lease| lease.0.memory());
+    // SAFETY: the caller's promise.
+    if let Some(size_bytes) = unsafe { size_bytes.as_mut() } {
+        *size_bytes = memory.map_or(0, |memory| memory.size_bytes());
+    }
+    memory.and_then(|memory| memory.host_pointer()).map_or(ptr::null_mut(), NonNull::as_ptr)
+}
+
+/// The memory, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_staging_lease_memory(lease: &StagingLeaseRep) -> *const RawBufferRep {
+    share(RawBufferRep(lease.0.memory().clone()))
+}
+
+/// Gives the memory back.
+///
+/// # Safety
+/// C++ gives the lease up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_lease_release(lease: *mut StagingLeaseRep) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(lease) });
+}
+
+/// A copier, C++'s.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_staging_copier_new(pool: &StagingPoolRep) -> *const StagingCopierRep {
+    share(StagingCopierRep(StagingCopier::new(&pool.0)))
+}
+
+/// Cancels what waits for a lease, also where a call of its own runs what gives it up.
+///
+/// # Safety
+/// C++ gives the copier up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_copier_release(copier: *const StagingCopierRep) {
+    // SAFETY: the caller's promise; the reference is the one that is given up.
+    unsafe { Arc::from_raw(copier) }.0.close();
+}
+
+/// The event, with one reference, C++'s. `on_piece` is taken over, and told of every error but its own absence.
+///
+/// # Safety
+/// `copier` is null or alive; `dependencies`; `location` is what its struct says. From when they have happened until the event
+/// is terminal, nobody writes the bytes of `source`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_copier_read(
+    copier: *const StagingCopierRep,
+    source: &RawBufferRep,
+    dependencies: *const *mut EventHeader,
+    count: usize,
+    mut on_piece: PieceCallback,
+    location: Location,
+) -> *mut EventHeader {
+    let event = give_event(|| {
+        on_piece.check()?;
+        // SAFETY: the caller's promises.
+        let (copier, dependencies, place) =
+            unsafe { (kept(copier, "StagingCopier"), borrowed(dependencies, count), location.get()) };
+        let copier = copier.inspect_err(|error| {
+            // The error is the one that is told, whatever who is told makes of it.
+            let _ = on_piece.tell(Err(error.clone()));
+        })?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { copier.0.read_at(&source.0, dependencies, place, move |piece| on_piece.tell(piece)) })
+    });
+    event.cast()
+}
+
+/// The event, with one reference, C++'s; or null and an error, and `on_piece`, which is taken over, is destroyed uncalled.
+///
+/// # Safety
+/// `copier` is null or alive; `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_copier_read_buffer(
+    copier: *const StagingCopierRep,
+    buffer: &BufferRep,
+    mut on_piece: PieceCallback,
+    location: Location,
+    error: &mut *const StatusRep,
+) -> *mut EventHeader {
+    let event = guard(|| {
+        on_piece.check()?;
+        // SAFETY: the caller's promises.
+        let (copier, place) = unsafe { (kept(copier, "StagingCopier")?, location.get()) };
+        copier.0.read_buffer_at(&buffer.get(), place, move |piece| on_piece.tell(piece)).map(Event::into_raw)
+    });
+    give_or(event, ptr::null_mut(), error)
+}
+
+/// A sink, C++'s. Writes its event, with one reference, C++'s.
+///
+/// # Safety
+/// `location` is what its struct says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_sink_new(
+    destination: &RawBufferRep,
+    location: Location,
+    event: &mut *mut EventHeader,
+) -> *const StagingSinkRep {
+    // SAFETY: the caller's promise.
+    let (sink, whole) = StagingSink::new_at(&destination.0, unsafe { location.get() });
+    *event = whole.into_raw();
+    share(StagingSinkRep(sink))
+}
+
+/// Fails what is not complete.
+///
+/// # Safety
+/// C++ gives the sink up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_sink_release(sink: *const StagingSinkRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::release(sink) };
+}
+
+/// Copies a piece. Null, or an error, C++'s. The lease, if there is one, is taken over.
+///
+/// # Safety
+/// `sink` is null or alive; `lease` is null or C++ gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_sink_put(
+    sink: *const StagingSinkRep,
+    offset_bytes: usize,
+    size_bytes: usize,
+    lease: *mut StagingLeaseRep,
+) -> *const StatusRep {
+    // SAFETY: C++ gives it up.
+    let lease = (!lease.is_null()).then(|| unsafe { Box::from_raw(lease) }.0);
+    give(guard(|| {
+        // SAFETY: the caller's promise.
+        let sink = unsafe { kept(sink, "StagingSink") }?;
+        let lease = lease.ok_or_else(|| {
+            Status::invalid_argument(format!(
+                "the lease of a piece of {size_bytes} bytes at {offset_bytes} has no memory: it was released or moved from"
+            ))
+        })?;
+        sink.0.put(offset_bytes, size_bytes, lease)
+    }))
+}
+
+/// The sink fails. Null, or an error, C++'s.
+///
+/// # Safety
+/// `sink` is null or alive; `status` is null or owned by the caller, who gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_staging_sink_poison(
+    sink: *const StagingSinkRep,
+    status: *const StatusRep,
+) -> *const StatusRep {
+    // SAFETY: the caller's promises.
+    let (sink, status) = unsafe { (kept(sink, "StagingSink"), Status::from_raw(status)) };
+    give(guard(|| sink?.0.poison(&status)))
+}
+
+/// Bytes that have a piece.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_staging_sink_begun_bytes(sink: &StagingSinkRep) -> usize {
+    sink.0.begun_bytes()
+}
