@@ -8,6 +8,7 @@
 //   QueryReady(buffer)                     [kReadyEvent] takes its ready event, asks it, waits for it, drops it
 //   Buffer ZeroCopy(data, bytes, device)   [kZeroCopy] one that uses `data` itself
 //   Buffer Uninitialised(bytes, device)    [kUninitialised] one whose bytes are anything
+// kPayloadInHeap: whether malloc gives the bytes of small buffers, so that they count as heap.
 // kCopyKind is kThreads for those whose other threads copy even 4 bytes, else kOneThread. Arrays are f32[bytes / 4].
 #ifndef PURLIN_BENCHES_BUFFER_ROWS_H_
 #define PURLIN_BENCHES_BUFFER_ROWS_H_
@@ -158,7 +159,7 @@ struct BufferRows {
         {"host to device 40 MiB, 1 thread and device", peer, 1, &Scaling<1>, kLong},
         {"host to device 40 MiB, 2 threads and devices", peer, 1, &Scaling<2>, kLong},
         {"host to device 40 MiB, 4 threads and devices", peer, 1, &Scaling<4>, kLong},
-        {"100000 live buffers of 64 B: heap without payload, each", peer, kLive, &Growth<&HeapBytes, kLiveBytes>,
+        {"100000 live buffers of 64 B: heap without payload, each", peer, kLive, &Growth<&HeapBytes, B::kPayloadInHeap ? kLiveBytes : 0>,
          kAtEnd},
         {"100000 live buffers of 64 B: growth of RSS, each", peer, kLive, &Growth<&ResidentBytes, 0>, kAtEnd},
     };

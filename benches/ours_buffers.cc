@@ -32,6 +32,7 @@ struct OurBuffers {
   static constexpr bool kZeroCopy = true;
   static constexpr bool kUninitialised = true;
   static constexpr bool kReadyEvent = true;
+  static constexpr bool kPayloadInHeap = false;
   static constexpr std::uint32_t kCopyKind = kOneThread;
 
   struct Devices {

@@ -95,10 +95,11 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
         let checked = (|| {
             // SAFETY: the caller's promises.
             let (layout, alloc) = unsafe { (RawLayout::get(layout)?, alloc.get()?) };
-            // SAFETY: the caller's promise.
             let host = if array.has_byte_strides || layout.is_some() {
+                // SAFETY: the caller's promise.
                 Described::Strided(unsafe { array.get()? })
             } else {
+                // SAFETY: the caller's promise.
                 Described::Dense(unsafe { array.shape()? })
             };
             Ok((host, FromHostOptions { semantics: semantics(number)?, layout, alloc, on_done: None }))

@@ -165,7 +165,7 @@ impl<H> Extents<H> {
 
     /// Takes the extents out that are one hole, idle for `idle_ms` at least. Dropping them unmaps them.
     #[must_use = "dropped under no lock"]
-    pub(super) fn take_empty(&self, now_ms: u32, idle_ms: u32) -> Vec<Box<Shared>> {
+    pub(super) fn take_empty(&self, now_ms: u32, idle_ms: u32) -> Vec<Shared> {
         let mut state = self.0.lock();
         let empty = state.holes.iter().filter(|hole| {
             let extent = &state.extents[&hole.extent];
@@ -175,7 +175,7 @@ impl<H> Extents<H> {
         let take = |hole: Hole| {
             state.remove_hole(hole);
             state.mapped_bytes -= hole.size_bytes;
-            state.extents.remove(&hole.extent).expect("holes lie in extents").memory
+            *state.extents.remove(&hole.extent).expect("holes lie in extents").memory
         };
         empty.into_iter().map(take).collect()
     }
@@ -208,10 +208,10 @@ impl<H> Extents<H> {
     /// Removes the extent that holds one block only, because it was made for it. Dropping it unmaps it; then the caller
     /// takes back that its bytes, the second of the answer, were reserved.
     #[must_use = "dropped under no lock"]
-    pub(super) fn take_own(&self, extent: u32) -> (Box<Shared>, usize) {
+    pub(super) fn take_own(&self, extent: u32) -> (Shared, usize) {
         let mut state = self.0.lock();
         let Mapped { memory, size_bytes, .. } = state.extents.remove(&extent).expect("a piece is given back once");
-        (memory, size_bytes)
+        (*memory, size_bytes)
     }
 
     /// Adds an extent of `size_bytes`, which were reserved, that is one block.
@@ -221,10 +221,9 @@ impl<H> Extents<H> {
         let id = state.next_id;
         state.next_id += 1;
         let parts = BTreeMap::from([(0, Part { size_bytes, usage: Usage::Block(holder) })]);
-        let piece = Piece::new(&memory, 0, Home::Own { extent: id });
         state.taken += 1;
-        state.extents.insert(id, Mapped { memory, size_bytes, parts });
-        piece
+        let extent = state.extents.entry(id).or_insert(Mapped { memory, size_bytes, parts });
+        Piece::new(&extent.memory, 0, Home::Own { extent: id })
     }
 
     /// The holders of all blocks, but for those that are about to go.

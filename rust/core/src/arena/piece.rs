@@ -38,9 +38,9 @@ pub(super) enum Home {
 }
 
 impl Piece {
-    /// A box's content stays where it is when the box is moved.
-    pub(super) fn new(memory: &Box<Shared>, offset_bytes: usize, home: Home) -> Self {
-        Self { memory: NonNull::from(&**memory), offset_bytes, home }
+    /// `memory` stays where it is until the piece is given back.
+    pub(super) fn new(memory: &Shared, offset_bytes: usize, home: Home) -> Self {
+        Self { memory: NonNull::from(memory), offset_bytes, home }
     }
 
     /// What begins at `offset_bytes` of this piece, which is a run, as a piece of its own.
