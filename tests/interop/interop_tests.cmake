@@ -64,20 +64,36 @@ target_include_directories(purlin_interop_main PRIVATE ${purlin_source})
 target_compile_features(purlin_interop_main PRIVATE cxx_std_17)
 target_link_libraries(purlin_interop_main PRIVATE purlin::purlin GTest::gtest)
 
-# purlin_interop_test(NAME SOURCE [EXCEPTIONS] [RTTI] OTHER_SIDES side...): a GoogleTest program, run as the test NAME.
+# purlin_interop_test(NAME SOURCE [EXCEPTIONS] [RTTI] [ASAN] OTHER_SIDES side...): a GoogleTest program, run as the test
+# NAME. With ASAN, it is compiled a second time with AddressSanitizer and run as asan.NAME, which looks for leaks, too.
+# Purlin's archive and the other side are as they are: their own accesses are not seen.
 function(purlin_interop_test name source)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI" "" "OTHER_SIDES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI;ASAN" "" "OTHER_SIDES")
   purlin_interop_missing(missing ${arg_OTHER_SIDES})
   if(missing)
     purlin_interop_skip(${name} "${missing}")
     return()
   endif()
+  list(REMOVE_ITEM ARGN ASAN)
   string(REPLACE . _ target test_${name})
   add_executable(${target} ${source} $<TARGET_OBJECTS:purlin_interop_main>)
   purlin_interop_compile(${target} ${name} ${source} ${ARGN})
   target_link_libraries(${target} PRIVATE purlin::purlin GTest::gtest Threads::Threads)
   add_test(NAME ${name} COMMAND ${target})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  if(arg_ASAN)
+    add_executable(asan_${target} ${source} $<TARGET_OBJECTS:purlin_interop_main>)
+    get_target_property(options ${target} COMPILE_OPTIONS)
+    get_target_property(include ${target} INCLUDE_DIRECTORIES)
+    get_target_property(libraries ${target} LINK_LIBRARIES)
+    # g++ 12 takes std::optionals for uninitialised when it also sanitizes.
+    target_compile_options(asan_${target} PRIVATE ${options} -g1 -fsanitize=address -Wno-maybe-uninitialized)
+    target_include_directories(asan_${target} PRIVATE ${include})
+    target_link_libraries(asan_${target} PRIVATE ${libraries})
+    target_link_options(asan_${target} PRIVATE -fsanitize=address)
+    add_test(NAME asan.${name} COMMAND asan_${target})
+    set_tests_properties(asan.${name} PROPERTIES TIMEOUT 300)
+  endif()
 endfunction()
 
 # purlin_interop_example(NAME [EXCEPTIONS] [RTTI] OTHER_SIDES side...): examples/adopt/NAME.cc, which does the same before
