@@ -1,7 +1,7 @@
 # Delegates to cargo, cmake, ctest and scripts/. Nothing outside this folder changes without a line that says so first.
 PREFIX ?= $(CURDIR)/build/prefix
 
-.PHONY: help demo build test test-all verify soak bench loom format install clean
+.PHONY: help demo build test test-all verify soak bench interop loom format install clean
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 
@@ -14,7 +14,7 @@ build: ## libpurlin.a, libpurlin.so, examples and tests, in build/release
 test: ## every test that needs no extra tools (minutes)
 	@scripts/test
 
-test-all: ## make test, and clang, sanitizers, linters, documentation, Bazel
+test-all: ## make test, and clang, sanitizers, linters, documentation, Bazel, interop
 	@scripts/test --all
 
 verify: ## the whole proof of what is concurrent: models, planted defects, the reference model, fail points, sanitizers (half an hour and more)
@@ -25,6 +25,9 @@ soak: ## work of every kind for SOAK_MINUTES (30); memory may not grow; build/so
 
 bench: ## what operations cost, beside their peers (brings peers on first use; a minute after that)
 	@scripts/bench $(BENCH)
+
+interop: ## the adapters beside real TensorFlow, XLA, JAX and abseil (brings about 500 MB from PyPI on first use)
+	@scripts/interop
 
 loom: ## explore the interleavings of the lock-free code
 	@scripts/loom

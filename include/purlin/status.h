@@ -140,7 +140,7 @@ class [[nodiscard]] Status final {
     }
   }
 
-  /// Equal code, message and payloads; the place does not count, as in absl.
+  /// Equal code, message and payloads; neither the place nor the order of the payloads counts, as in absl.
   friend bool operator==(const Status& a, const Status& b) noexcept {
     return a.rep_ == b.rep_ || Equal(a.rep_, b.rep_);
   }

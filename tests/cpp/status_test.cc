@@ -171,7 +171,7 @@ TEST(StatusTest, UpdateKeepsTheFirstError) {
   EXPECT_EQ(status.message(), "first");
 }
 
-TEST(StatusTest, EqualityIsCodeMessageAndPayloadsButNotPlace) {
+TEST(StatusTest, EqualityIsCodeMessageAndPayloadsButNeitherPlaceNorOrder) {
   const Status a(StatusCode::kAborted, "m", SourceLocation("a.cc", 1));
   const Status b(StatusCode::kAborted, "m", SourceLocation("b.cc", 2));
   EXPECT_EQ(a, b);
@@ -183,6 +183,12 @@ TEST(StatusTest, EqualityIsCodeMessageAndPayloadsButNotPlace) {
   c.SetPayload("t", "1");
   EXPECT_NE(a, c);
   EXPECT_EQ(c, Status(c));
+  Status d = b;
+  c.SetPayload("u", "2");
+  d.SetPayload("u", "2");
+  EXPECT_NE(c, d);
+  d.SetPayload("t", "1");
+  EXPECT_EQ(c, d);
 }
 
 TEST(StatusTest, PayloadsAreSetReplacedAndErased) {

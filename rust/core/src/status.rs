@@ -328,13 +328,17 @@ constructors! {
     unauthenticated => Unauthenticated,
 }
 
-/// Equal code, message and payloads; the place does not count.
+/// Equal code, message and payloads; neither the place nor the order of the payloads counts.
 impl PartialEq for Status {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,
             (Some(a), Some(b)) => {
-                Arc::ptr_eq(a, b) || (a.code == b.code && a.message == b.message && a.payloads == b.payloads)
+                Arc::ptr_eq(a, b)
+                    || (a.code == b.code
+                        && a.message == b.message
+                        && a.payloads.len() == b.payloads.len()
+                        && self.payloads().all(|(type_url, bytes)| other.payload(type_url) == Some(bytes)))
             }
             _ => false,
         }
@@ -411,6 +415,19 @@ mod tests {
         assert!(!a.erase_payload("type/a"));
         assert_eq!(a.payloads().len(), 1);
         assert_ne!(a, b);
+    }
+
+    #[test]
+    fn equality_looks_at_payloads_but_not_at_their_order() {
+        let with = |payloads: &[(&str, &[u8])]| {
+            let mut status = Status::aborted("x");
+            payloads.iter().for_each(|(type_url, bytes)| status.set_payload(type_url, bytes));
+            status
+        };
+        assert_eq!(with(&[("a", b"1"), ("b", b"2")]), with(&[("b", b"2"), ("a", b"1")]));
+        assert_ne!(with(&[("a", b"1"), ("b", b"2")]), with(&[("a", b"2"), ("b", b"1")]));
+        assert_ne!(with(&[("a", b"1"), ("b", b"2")]), with(&[("a", b"1")]));
+        assert_ne!(with(&[("a", b"1"), ("b", b"2")]), with(&[("a", b"1"), ("c", b"2")]));
     }
 
     #[test]

@@ -1,0 +1,143 @@
+# How tests of adapters are compiled and run. All are compiled without exceptions and RTTI, unless EXCEPTIONS or RTTI is
+# said, with every warning an error. -O1, because the headers of TensorFlow are most of the time.
+get_filename_component(purlin_source ${CMAKE_CURRENT_SOURCE_DIR}/../.. ABSOLUTE)
+find_program(PURLIN_CLANGXX NAMES clang++-22 clang++ DOC "The second compiler, which only looks")
+set(CMAKE_NO_SYSTEM_FROM_IMPORTED ON)  # Warnings in Purlin's headers count.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(purlin_flags -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror)
+
+# A test that says why it does not run.
+function(purlin_interop_skip name why)
+  add_test(NAME ${name} COMMAND sh -c "echo \"skipped: $0\" && exit 77" "${why}")
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+endfunction()
+
+# Sets `missing` to the reason why not all of the other sides are here, or to nothing.
+function(purlin_interop_missing out)
+  set(${out} "" PARENT_SCOPE)
+  foreach(side ${ARGN})
+    if(NOT TARGET other_${side})
+      set(${out} "${why_not_${side}}" PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+# Flags and other sides for a target, and a test `clang.NAME` in which clang looks at its source.
+function(purlin_interop_compile target name source)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "EXCEPTIONS;RTTI" "" "OTHER_SIDES")
+  set(flags ${purlin_flags})
+  if(NOT arg_EXCEPTIONS)
+    list(APPEND flags -fno-exceptions)
+  endif()
+  if(NOT arg_RTTI AND NOT arg_EXCEPTIONS)
+    list(APPEND flags -fno-rtti)
+  endif()
+  set(include ${purlin_source})
+  set(system "")
+  set(define "")
+  foreach(side ${arg_OTHER_SIDES})
+    target_link_libraries(${target} PRIVATE other_${side})
+    # Not /usr/include: said again, it comes before where libstdc++ looks next.
+    list(APPEND system $<FILTER:$<TARGET_PROPERTY:other_${side},INTERFACE_INCLUDE_DIRECTORIES>,EXCLUDE,^/usr/include$>)
+    list(APPEND define $<TARGET_PROPERTY:other_${side},INTERFACE_COMPILE_DEFINITIONS>)
+  endforeach()
+  target_include_directories(${target} PRIVATE ${include})
+  target_compile_features(${target} PRIVATE cxx_std_17)
+  target_compile_options(${target} PRIVATE ${flags})
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+                        VISIBILITY_INLINES_HIDDEN ON)
+  if(PURLIN_CLANGXX)
+    set(purlin_include $<TARGET_PROPERTY:purlin::purlin,INTERFACE_INCLUDE_DIRECTORIES>)
+    add_test(NAME clang.${name} COMMAND_EXPAND_LISTS COMMAND ${PURLIN_CLANGXX} -std=c++17 -fsyntax-only ${flags}
+      "-I$<JOIN:${include},;-I>" "-I$<JOIN:${purlin_include},;-I>"
+      "$<$<BOOL:${system}>:-isystem$<JOIN:${system},;-isystem>>" "$<$<BOOL:${define}>:-D$<JOIN:${define},;-D>>"
+      ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    set_tests_properties(clang.${name} PROPERTIES TIMEOUT 300 LABELS clang)
+  else()
+    purlin_interop_skip(clang.${name} "there is no clang++-22")
+  endif()
+endfunction()
+
+# The main function of the test programs is that of tests/cpp: what a test leaves behind is a failure.
+add_library(purlin_interop_main OBJECT ${purlin_source}/tests/cpp/main.cc)
+target_include_directories(purlin_interop_main PRIVATE ${purlin_source})
+target_compile_features(purlin_interop_main PRIVATE cxx_std_17)
+target_link_libraries(purlin_interop_main PRIVATE purlin::purlin GTest::gtest)
+
+# purlin_interop_test(NAME SOURCE [EXCEPTIONS] [RTTI] [ASAN] OTHER_SIDES side...): a GoogleTest program, run as the test
+# NAME. With ASAN, it is compiled a second time with AddressSanitizer and run as asan.NAME, which looks for leaks, too.
+# Purlin's archive and the other side are as they are: their own accesses are not seen.
+function(purlin_interop_test name source)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI;ASAN" "" "OTHER_SIDES")
+  purlin_interop_missing(missing ${arg_OTHER_SIDES})
+  if(missing)
+    purlin_interop_skip(${name} "${missing}")
+    return()
+  endif()
+  list(REMOVE_ITEM ARGN ASAN)
+  string(REPLACE . _ target test_${name})
+  add_executable(${target} ${source} $<TARGET_OBJECTS:purlin_interop_main>)
+  purlin_interop_compile(${target} ${name} ${source} ${ARGN})
+  target_link_libraries(${target} PRIVATE purlin::purlin GTest::gtest Threads::Threads)
+  add_test(NAME ${name} COMMAND ${target})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  if(arg_ASAN)
+    add_executable(asan_${target} ${source} $<TARGET_OBJECTS:purlin_interop_main>)
+    get_target_property(options ${target} COMPILE_OPTIONS)
+    get_target_property(include ${target} INCLUDE_DIRECTORIES)
+    get_target_property(libraries ${target} LINK_LIBRARIES)
+    # g++ 12 takes std::optionals for uninitialised when it also sanitizes.
+    target_compile_options(asan_${target} PRIVATE ${options} -g1 -fsanitize=address -Wno-maybe-uninitialized)
+    target_include_directories(asan_${target} PRIVATE ${include})
+    target_link_libraries(asan_${target} PRIVATE ${libraries})
+    target_link_options(asan_${target} PRIVATE -fsanitize=address)
+    add_test(NAME asan.${name} COMMAND asan_${target})
+    set_tests_properties(asan.${name} PROPERTIES TIMEOUT 300)
+  endif()
+endfunction()
+
+# purlin_interop_example(NAME [EXCEPTIONS] [RTTI] OTHER_SIDES side...): examples/adopt/NAME.cc, which does the same before
+# and after, and answers 0 if both came to the same. Run as the test adopt.NAME.
+function(purlin_interop_example name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EXCEPTIONS;RTTI" "" "OTHER_SIDES")
+  purlin_interop_missing(missing ${arg_OTHER_SIDES})
+  if(missing)
+    purlin_interop_skip(adopt.${name} "${missing}")
+    return()
+  endif()
+  set(source ../../examples/adopt/${name}.cc)
+  add_executable(adopt_${name} ${source})
+  purlin_interop_compile(adopt_${name} adopt.${name} ${source} ${ARGN})
+  target_link_libraries(adopt_${name} PRIVATE purlin::purlin Threads::Threads)
+  add_test(NAME adopt.${name} COMMAND adopt_${name})
+  set_tests_properties(adopt.${name} PROPERTIES TIMEOUT 300)
+endfunction()
+
+# purlin_interop_module(NAME SOURCE [EXCEPTIONS] [RTTI] OTHER_SIDES side...): a shared library NAME.so for Python to load,
+# with the archive of Purlin inside and none of its names outside.
+function(purlin_interop_module name source)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI" "" "OTHER_SIDES")
+  purlin_interop_missing(missing ${arg_OTHER_SIDES})
+  if(missing)
+    return()
+  endif()
+  add_library(${name} MODULE ${source})
+  purlin_interop_compile(${name} ${name} ${source} ${ARGN})
+  target_link_libraries(${name} PRIVATE purlin::purlin Threads::Threads)
+  target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined)
+  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/modules)
+endfunction()
+
+# purlin_interop_python(NAME SCRIPT OTHER_SIDES side...): python/SCRIPT, run as the test NAME by the Python of the virtual
+# environment. PURLIN_INTEROP_MODULES is the folder of the modules. Exit code 77 skips, with the reason on its last line.
+function(purlin_interop_python name script)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OTHER_SIDES")
+  purlin_interop_missing(missing ${arg_OTHER_SIDES})
+  if(missing)
+    purlin_interop_skip(${name} "${missing}")
+    return()
+  endif()
+  add_test(NAME ${name} COMMAND ${PURLIN_INTEROP_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/${script})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+    "PURLIN_INTEROP_MODULES=${CMAKE_CURRENT_BINARY_DIR}/modules;TF_CPP_MIN_LOG_LEVEL=2;JAX_PLATFORMS=cpu")
+endfunction()

@@ -1,0 +1,66 @@
+# The other sides of the adapters: a library `other_NAME` for each that is on this machine, with what compiling and linking
+# against it takes. Their headers are system headers, so that warnings are about ours. `why_not_NAME` is for the others.
+set(PURLIN_INTEROP_SITE "" CACHE PATH "The site-packages with what scripts/interop has installed")
+set(PURLIN_INTEROP_PYTHON "" CACHE FILEPATH "The Python of that")
+
+# Abseil, as Debian 12 has it: 20220623.
+set(why_not_absl "Debian's abseil is not on this machine (libabsl-dev)")
+find_package(absl QUIET)
+if(absl_FOUND)
+  add_library(other_absl INTERFACE)
+  target_link_libraries(other_absl INTERFACE absl::status absl::statusor absl::any_invocable absl::cord absl::span)
+endif()
+
+# The wheel of tensorflow-cpu: TensorFlow, XLA, TSL, Eigen and an abseil of its own. NDEBUG is part of tsl's ABI.
+set(why_not_tensorflow "the wheel of tensorflow-cpu is not installed")
+set(tensorflow ${PURLIN_INTEROP_SITE}/tensorflow)
+if(EXISTS ${tensorflow}/libtensorflow_cc.so.2)
+  add_library(other_tensorflow INTERFACE)
+  target_include_directories(other_tensorflow SYSTEM INTERFACE
+    ${tensorflow}/include ${tensorflow}/include/external/highwayhash
+    ${tensorflow}/include/external/farmhash_archive/src)
+  target_compile_definitions(other_tensorflow INTERFACE NDEBUG _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)
+  target_link_libraries(other_tensorflow INTERFACE
+    ${tensorflow}/libtensorflow_cc.so.2 ${tensorflow}/libtensorflow_framework.so.2)
+
+  # What Python loads as an op finds TensorFlow in the process.
+  add_library(other_tensorflow_framework INTERFACE)
+  target_include_directories(other_tensorflow_framework SYSTEM INTERFACE ${tensorflow}/include)
+  target_compile_definitions(other_tensorflow_framework INTERFACE
+    NDEBUG _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)
+  target_link_libraries(other_tensorflow_framework INTERFACE ${tensorflow}/libtensorflow_framework.so.2)
+endif()
+set(why_not_tensorflow_framework ${why_not_tensorflow})
+
+# jax and jaxlib: XLA's FFI, headers only.
+set(why_not_jax "jax is not installed")
+if(EXISTS ${PURLIN_INTEROP_SITE}/jaxlib/include/xla/ffi/api/ffi.h)
+  add_library(other_jax INTERFACE)
+  target_include_directories(other_jax SYSTEM INTERFACE ${PURLIN_INTEROP_SITE}/jaxlib/include)
+endif()
+
+# A stock XLA CPU plugin, to be opened by dlopen.
+set(why_not_pjrt_plugin "lammps-jax-pjrt-cpu is not installed")
+set(pjrt_plugin ${PURLIN_INTEROP_SITE}/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so)
+if(EXISTS ${pjrt_plugin})
+  add_library(other_pjrt_plugin INTERFACE)
+  target_compile_definitions(other_pjrt_plugin INTERFACE PURLIN_INTEROP_PJRT_PLUGIN="${pjrt_plugin}")
+  target_link_libraries(other_pjrt_plugin INTERFACE ${CMAKE_DL_LIBS})
+endif()
+
+# Eigen, as Debian has it.
+set(why_not_eigen "Eigen is not on this machine (libeigen3-dev)")
+find_package(Eigen3 QUIET NO_MODULE)
+if(Eigen3_FOUND)
+  add_library(other_eigen INTERFACE)
+  get_target_property(eigen Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(other_eigen SYSTEM INTERFACE ${eigen})
+endif()
+
+foreach(side absl tensorflow tensorflow_framework jax pjrt_plugin eigen)
+  if(TARGET other_${side})
+    message(STATUS "other side: ${side}")
+  else()
+    message(STATUS "no other side ${side}: ${why_not_${side}}")
+  endif()
+endforeach()
