@@ -72,6 +72,7 @@ std::uint64_t TimeThreads(int count, const F& share) {
 template <typename B>
 struct BufferRows {
   using Buffer = typename B::Buffer;
+  static constexpr std::size_t kHeapPayload = B::kPayloadInHeap ? kLiveBytes : 0;
 
   template <std::size_t kBytes>
   static std::uint64_t HostToDevice(std::uint64_t count) {
@@ -159,8 +160,8 @@ struct BufferRows {
         {"host to device 40 MiB, 1 thread and device", peer, 1, &Scaling<1>, kLong},
         {"host to device 40 MiB, 2 threads and devices", peer, 1, &Scaling<2>, kLong},
         {"host to device 40 MiB, 4 threads and devices", peer, 1, &Scaling<4>, kLong},
-        {"100000 live buffers of 64 B: heap without payload, each", peer, kLive, &Growth < &HeapBytes,
-         B::kPayloadInHeap ? kLiveBytes : 0 >, kAtEnd},
+        {"100000 live buffers of 64 B: heap without payload, each", peer, kLive, &Growth<&HeapBytes, kHeapPayload>,
+         kAtEnd},
         {"100000 live buffers of 64 B: growth of RSS, each", peer, kLive, &Growth<&ResidentBytes, 0>, kAtEnd},
     };
     if constexpr (B::kZeroCopy) {

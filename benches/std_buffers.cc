@@ -20,6 +20,7 @@ struct Allocation {
   static constexpr bool kZeroCopy = false;
   static constexpr bool kUninitialised = true;
   static constexpr bool kReadyEvent = false;
+  static constexpr bool kPayloadInHeap = true;
   static constexpr std::uint32_t kCopyKind = kOneThread;
 
   static Buffer Uninitialised(std::size_t bytes, int) {

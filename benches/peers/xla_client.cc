@@ -25,6 +25,7 @@ struct XlaClient {
   static constexpr bool kZeroCopy = true;
   static constexpr bool kUninitialised = true;
   static constexpr bool kReadyEvent = true;
+  static constexpr bool kPayloadInHeap = true;
   static constexpr std::uint32_t kCopyKind = kThreads;
 
   struct Client {

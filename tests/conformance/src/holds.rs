@@ -6,7 +6,8 @@ use std::sync::mpsc;
 
 use purlin::{AllocOptions, Buffer, DType, Event, EventPromise, Mutability, RawBuffer, Shape, Status, StatusCode};
 
-use crate::fixture::{Fixture, assert_error, on_threads};
+use crate::fixture::{Fixture, assert_error, becomes_free, on_threads, pattern, read};
+use crate::host_copy::HostCopy;
 
 const INVALID: &str = "Donation requested for invalid buffer.";
 
@@ -251,6 +252,33 @@ pub(crate) fn raw_memory_becomes_an_array_of_its_size(fixture: &Fixture) {
     assert_eq!(poisoned.to_vec::<f32>().unwrap_err().code(), StatusCode::DataLoss);
     let uninitialized = Buffer::uninitialized(&shape, None, &fixture.space(), &AllocOptions::default()).unwrap();
     assert_eq!((uninitialized.size_bytes(), uninitialized.ready_event().wait()), (24, Ok(())));
+}
+
+pub(crate) fn a_part_of_raw_memory_becomes_an_array(fixture: &Fixture) {
+    let shape = Shape::new(DType::U8, &[8]).unwrap();
+    let (whole, bytes) = (fixture.filled(&pattern(64, 3)), pattern(64, 3));
+    let part = Buffer::from_raw(whole.slice(16, 8).unwrap(), &shape, None, &Event::ready()).unwrap();
+    assert_eq!(part.to_vec::<u8>().unwrap(), bytes[16..24]);
+    assert_eq!(read(&part.raw_alias().unwrap().slice(2, 4).unwrap()), bytes[18..22]);
+    // The memory is the same, and it stays.
+    HostCopy::to_device(&whole, 17, vec![99], &[]).wait().unwrap();
+    drop(whole);
+    assert_eq!(part.to_vec::<u8>().unwrap()[1], 99);
+    let (memory, free) = part.release().unwrap();
+    assert_eq!((memory.size_bytes(), free.wait()), (8, Ok(())));
+    assert_eq!(fixture.space().stats().bytes_in_use, 64);
+    drop((memory, free, part));
+    assert!(becomes_free(&fixture.space()));
+    // Of memory that is there later, and of memory that never is.
+    let (later, provides) = RawBuffer::channel(&fixture.space(), 64, &AllocOptions::default());
+    let part = Buffer::from_raw(later.slice(16, 8).unwrap(), &shape, None, &Event::ready()).unwrap();
+    assert!(!part.ready_event().is_ready());
+    provides.fulfil(&fixture.filled(&bytes)).map_err(|(status, _)| status).unwrap();
+    assert_eq!(part.to_vec::<u8>().unwrap(), bytes[16..24]);
+    let (never, provides) = RawBuffer::channel(&fixture.space(), 64, &AllocOptions::default());
+    let part = Buffer::from_raw(never.slice(16, 8).unwrap(), &shape, None, &Event::ready()).unwrap();
+    provides.fail(Status::data_loss("bad disk"));
+    assert_eq!(part.to_vec::<u8>().unwrap_err().message(), "bad disk");
 }
 
 pub(crate) fn tokens_have_no_bytes(fixture: &Fixture) {

@@ -217,6 +217,7 @@ macro_rules! for_each_case {
                 releasing_gives_the_memory_away
                 a_buffer_without_memory_answers_with_its_error
                 raw_memory_becomes_an_array_of_its_size
+                a_part_of_raw_memory_becomes_an_array
                 tokens_have_no_bytes
                 read_only_memory_cannot_be_copied_into
             }

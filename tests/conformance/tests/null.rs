@@ -21,6 +21,7 @@ suite_without_bytes! {
     "channel::a_fulfilled_channel_is_the_other_buffer"
     "channel::an_allocated_channel_has_memory_of_its_own"
     "foreign::imported_memory_is_used_in_place"
+    "holds::a_part_of_raw_memory_becomes_an_array"
     "copy::bytes_come_back"
     "copy::parts_go_where_they_should"
     "copy::sizes_around_a_page_and_the_inline_limit_come_back"
