@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles every header under include/ alone, and twice in a row, with all warnings as errors. Not the adapters, which need
-# their other sides (tests/interop), but for that of the standard library.
+# their other sides (tests/interop), but for those that need the standard library alone, and layouts of ours.
 #
 #   tests/headers/check.sh COMPILER STANDARD      such as: tests/headers/check.sh g++ c++17
 #
@@ -23,7 +23,11 @@ compile_alone() {
 export -f compile_alone
 export compiler standard include
 
-mapfile -t headers < <(cd "$include" && find purlin -name '*.h' \( -not -path '*/adapters/*' -o -name std.h \) | sort)
+mapfile -t headers < <(cd "$include" && find purlin -name '*.h' \( -not -path '*/adapters/*' -o -name std.h -o -name owed_work.h -o -name 'pjrt_*.h' \) | sort)
 ((${#headers[@]} > 0)) || { echo "no header under include/"; exit 1; }
 printf '%s\0' "${headers[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'compile_alone "{}"'
+# The layouts are C as well.
+printf '#include "purlin/adapters/pjrt_abi.h"\nint after;\n' |
+  "$compiler" -x c -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -fsyntax-only - ||
+  { echo "FAILED: pjrt_abi.h is no C"; exit 1; }
 echo "${#headers[@]} headers compile alone: $("$compiler" --version | head -n 1), $standard"

@@ -4,6 +4,9 @@ get_filename_component(purlin_source ${CMAKE_CURRENT_SOURCE_DIR}/../.. ABSOLUTE)
 find_program(PURLIN_CLANGXX NAMES clang++-22 clang++ DOC "The second compiler, which only looks")
 set(CMAKE_NO_SYSTEM_FROM_IMPORTED ON)  # Warnings in Purlin's headers count.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# What clang would say of system headers all the same: Eigen's std::result_of, which g++ looks out for in ours, and the
+# __COUNTER__ in TensorFlow's macros.
+set(clang_flags -Wno-deprecated-declarations -Wno-c2y-extensions -Wno-unknown-warning-option)
 set(purlin_flags -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror)
 
 # A test that says why it does not run.
@@ -21,6 +24,15 @@ function(purlin_interop_missing out)
     endif()
   endforeach()
 endfunction()
+
+# Ends the function that says it, and skips the test `name`, where not all of the other sides are here.
+macro(purlin_interop_needs name)
+  purlin_interop_missing(missing ${ARGN})
+  if(missing)
+    purlin_interop_skip(${name} "${missing}")
+    return()
+  endif()
+endmacro()
 
 # Flags and other sides for a target, and a test `clang.NAME` in which clang looks at its source.
 function(purlin_interop_compile target name source)
@@ -48,7 +60,7 @@ function(purlin_interop_compile target name source)
                         VISIBILITY_INLINES_HIDDEN ON)
   if(PURLIN_CLANGXX)
     set(purlin_include $<TARGET_PROPERTY:purlin::purlin,INTERFACE_INCLUDE_DIRECTORIES>)
-    add_test(NAME clang.${name} COMMAND_EXPAND_LISTS COMMAND ${PURLIN_CLANGXX} -std=c++17 -fsyntax-only ${flags}
+    add_test(NAME clang.${name} COMMAND_EXPAND_LISTS COMMAND ${PURLIN_CLANGXX} -std=c++17 -fsyntax-only ${flags} ${clang_flags}
       "-I$<JOIN:${include},;-I>" "-I$<JOIN:${purlin_include},;-I>"
       "$<$<BOOL:${system}>:-isystem$<JOIN:${system},;-isystem>>" "$<$<BOOL:${define}>:-D$<JOIN:${define},;-D>>"
       ${CMAKE_CURRENT_SOURCE_DIR}/${source})
@@ -69,11 +81,7 @@ target_link_libraries(purlin_interop_main PRIVATE purlin::purlin GTest::gtest)
 # Purlin's archive and the other side are as they are: their own accesses are not seen.
 function(purlin_interop_test name source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI;ASAN" "" "OTHER_SIDES")
-  purlin_interop_missing(missing ${arg_OTHER_SIDES})
-  if(missing)
-    purlin_interop_skip(${name} "${missing}")
-    return()
-  endif()
+  purlin_interop_needs(${name} ${arg_OTHER_SIDES})
   list(REMOVE_ITEM ARGN ASAN)
   string(REPLACE . _ target test_${name})
   add_executable(${target} ${source} $<TARGET_OBJECTS:purlin_interop_main>)
@@ -100,11 +108,7 @@ endfunction()
 # and after, and answers 0 if both came to the same. Run as the test adopt.NAME.
 function(purlin_interop_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "EXCEPTIONS;RTTI" "" "OTHER_SIDES")
-  purlin_interop_missing(missing ${arg_OTHER_SIDES})
-  if(missing)
-    purlin_interop_skip(adopt.${name} "${missing}")
-    return()
-  endif()
+  purlin_interop_needs(adopt.${name} ${arg_OTHER_SIDES})
   set(source ../../examples/adopt/${name}.cc)
   add_executable(adopt_${name} ${source})
   purlin_interop_compile(adopt_${name} adopt.${name} ${source} ${ARGN})
@@ -113,30 +117,43 @@ function(purlin_interop_example name)
   set_tests_properties(adopt.${name} PROPERTIES TIMEOUT 300)
 endfunction()
 
-# purlin_interop_module(NAME SOURCE [EXCEPTIONS] [RTTI] OTHER_SIDES side...): a shared library NAME.so for Python to load,
-# with the archive of Purlin inside and none of its names outside.
+# purlin_interop_module(NAME SOURCE [EXCEPTIONS] [RTTI] [ONLY] EXPORTS name... OTHER_SIDES side...): a shared library NAME.so
+# for Python to load, with the archive of Purlin inside and none of its names outside; the test exports.NAME looks. With ONLY,
+# a version script leaves nothing but the EXPORTS, also not what headers made.
 function(purlin_interop_module name source)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI" "" "OTHER_SIDES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI;ONLY" "" "EXPORTS;OTHER_SIDES")
   purlin_interop_missing(missing ${arg_OTHER_SIDES})
   if(missing)
+    purlin_interop_skip(exports.${name} "${missing}")
     return()
   endif()
   add_library(${name} MODULE ${source})
-  purlin_interop_compile(${name} ${name} ${source} ${ARGN})
+  set(kinds "")
+  foreach(kind EXCEPTIONS RTTI)
+    if(arg_${kind})
+      list(APPEND kinds ${kind})
+    endif()
+  endforeach()
+  purlin_interop_compile(${name} ${name} ${source} ${kinds} OTHER_SIDES ${arg_OTHER_SIDES})
   target_link_libraries(${name} PRIVATE purlin::purlin Threads::Threads)
   target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined)
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/modules)
+  set(only "")
+  if(arg_ONLY)
+    set(only --only)
+    list(JOIN arg_EXPORTS "; " exports)
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}.map "{ global: ${exports}; local: *; };\n")
+    target_link_options(${name} PRIVATE LINKER:--version-script,${CMAKE_CURRENT_BINARY_DIR}/${name}.map)
+  endif()
+  add_test(NAME exports.${name}
+    COMMAND ${purlin_source}/tests/symbols/module.sh ${only} $<TARGET_FILE:${name}> ${arg_EXPORTS})
 endfunction()
 
 # purlin_interop_python(NAME SCRIPT OTHER_SIDES side...): python/SCRIPT, run as the test NAME by the Python of the virtual
 # environment. PURLIN_INTEROP_MODULES is the folder of the modules. Exit code 77 skips, with the reason on its last line.
 function(purlin_interop_python name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OTHER_SIDES")
-  purlin_interop_missing(missing ${arg_OTHER_SIDES})
-  if(missing)
-    purlin_interop_skip(${name} "${missing}")
-    return()
-  endif()
+  purlin_interop_needs(${name} ${arg_OTHER_SIDES})
   add_test(NAME ${name} COMMAND ${PURLIN_INTEROP_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/${script})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
     "PURLIN_INTEROP_MODULES=${CMAKE_CURRENT_BINARY_DIR}/modules;TF_CPP_MIN_LOG_LEVEL=2;JAX_PLATFORMS=cpu")

@@ -16,12 +16,22 @@ set(why_not_tensorflow "the wheel of tensorflow-cpu is not installed")
 set(tensorflow ${PURLIN_INTEROP_SITE}/tensorflow)
 if(EXISTS ${tensorflow}/libtensorflow_cc.so.2)
   add_library(other_tensorflow INTERFACE)
+  target_link_options(other_tensorflow INTERFACE LINKER:--no-as-needed)  # Sessions register themselves.
   target_include_directories(other_tensorflow SYSTEM INTERFACE
     ${tensorflow}/include ${tensorflow}/include/external/highwayhash
     ${tensorflow}/include/external/farmhash_archive/src)
   target_compile_definitions(other_tensorflow INTERFACE NDEBUG _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)
   target_link_libraries(other_tensorflow INTERFACE
     ${tensorflow}/libtensorflow_cc.so.2 ${tensorflow}/libtensorflow_framework.so.2)
+
+  # XLA's C++ clients. Their headers want MLIR, of which the wheel has half: a name stands in for it.
+  add_library(other_xla INTERFACE)
+  target_include_directories(other_xla SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/../../benches/peers/mlir_stub)
+  target_link_libraries(other_xla INTERFACE other_tensorflow)
+  # g++ 12 takes what XlaBuilder moves for uninitialised.
+  target_compile_options(other_xla INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  # Where AddressSanitizer is on, abseil's hash tables have members which they have not in the wheel.
+  target_compile_options(other_xla INTERFACE -U__SANITIZE_ADDRESS__)
 
   # What Python loads as an op finds TensorFlow in the process.
   add_library(other_tensorflow_framework INTERFACE)
@@ -31,12 +41,15 @@ if(EXISTS ${tensorflow}/libtensorflow_cc.so.2)
   target_link_libraries(other_tensorflow_framework INTERFACE ${tensorflow}/libtensorflow_framework.so.2)
 endif()
 set(why_not_tensorflow_framework ${why_not_tensorflow})
+set(why_not_xla ${why_not_tensorflow})
 
 # jax and jaxlib: XLA's FFI, headers only.
 set(why_not_jax "jax is not installed")
 if(EXISTS ${PURLIN_INTEROP_SITE}/jaxlib/include/xla/ffi/api/ffi.h)
   add_library(other_jax INTERFACE)
   target_include_directories(other_jax SYSTEM INTERFACE ${PURLIN_INTEROP_SITE}/jaxlib/include)
+  # With it, g++ rejects declarations in XLA's C header, also in a system header. Clang does not, and looks at ours with it.
+  target_compile_options(other_jax INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-pedantic>)
 endif()
 
 # A stock XLA CPU plugin, to be opened by dlopen.
@@ -48,6 +61,15 @@ if(EXISTS ${pjrt_plugin})
   target_link_libraries(other_pjrt_plugin INTERFACE ${CMAKE_DL_LIBS})
 endif()
 
+# The header of that, from tensorflow-cpu, which is older; nothing to link.
+set(why_not_pjrt_header ${why_not_tensorflow})
+if(EXISTS ${tensorflow}/include/xla/pjrt/c/pjrt_c_api.h)
+  add_library(other_pjrt_header INTERFACE)
+  target_include_directories(other_pjrt_header SYSTEM INTERFACE ${tensorflow}/include)
+  # The fields of PJRT_Api have the names of their types, which g++ takes for an error.
+  target_compile_options(other_pjrt_header INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpermissive>)
+endif()
+
 # Eigen, as Debian has it.
 set(why_not_eigen "Eigen is not on this machine (libeigen3-dev)")
 find_package(Eigen3 QUIET NO_MODULE)
@@ -57,7 +79,15 @@ if(Eigen3_FOUND)
   target_include_directories(other_eigen SYSTEM INTERFACE ${eigen})
 endif()
 
-foreach(side absl tensorflow tensorflow_framework jax pjrt_plugin eigen)
+# Another Rust static library, that of tests/consumer.
+set(PURLIN_INTEROP_SECOND_RUST "" CACHE FILEPATH "libsecond_rust.a, which scripts/interop has built")
+set(why_not_second_rust "the second Rust library was not built")
+if(EXISTS "${PURLIN_INTEROP_SECOND_RUST}")
+  add_library(other_second_rust INTERFACE)
+  target_link_libraries(other_second_rust INTERFACE ${PURLIN_INTEROP_SECOND_RUST})
+endif()
+
+foreach(side absl tensorflow tensorflow_framework xla jax pjrt_plugin pjrt_header eigen second_rust)
   if(TARGET other_${side})
     message(STATUS "other side: ${side}")
   else()

@@ -66,7 +66,7 @@ impl Told {
 
     /// As the core calls it.
     pub(crate) fn into_on_done(self) -> OnDone {
-        Box::new(move |status| self.tell(status))
+        Box::new(self.into_closure())
     }
 }
 

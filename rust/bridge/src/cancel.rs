@@ -2,7 +2,7 @@
 //!
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::ptr;
 
 use purlin::event::abi::EventHeader;
@@ -34,7 +34,7 @@ pub(crate) unsafe fn token(token: *const CancelTokenRep) -> CancelToken {
 /// `text` is static and ends with a NUL.
 pub(crate) unsafe fn label(text: *const c_char) -> Label {
     // SAFETY: the caller's promise.
-    Label::new(unsafe { CStr::from_ptr(text) })
+    unsafe { Label::from_ptr(text) }
 }
 
 /// A source with one reference, C++'s.

@@ -102,9 +102,9 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
                 // SAFETY: the caller's promise.
                 Described::Dense(unsafe { array.shape()? })
             };
-            Ok((host, FromHostOptions { semantics: semantics(number)?, layout, alloc, on_done: None }))
+            Ok((host, semantics(number)?, layout, alloc))
         })();
-        let (host, mut options) = match checked {
+        let (host, semantics, layout, alloc) = match checked {
             Ok(checked) => checked,
             Err(error) => {
                 let error: Status = error;
@@ -118,13 +118,12 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
         let place = unsafe { location.get() };
         match host {
             Described::Dense(shape) => {
-                let (on_done, options) = (on_done.map(Told::into_closure), &options);
-                let (data, semantics, alloc) = (array.data, options.semantics, &options.alloc);
+                let on_done = on_done.map(Told::into_closure);
                 // SAFETY: the caller's promise.
-                unsafe { Buffer::from_host_dense_at(data, shape, &space.0, semantics, alloc, on_done, place) }
+                unsafe { Buffer::from_host_dense_at(array.data, shape, &space.0, semantics, &alloc, on_done, place) }
             }
             Described::Strided(host) => {
-                options.on_done = on_done.map(Told::into_on_done);
+                let options = FromHostOptions { semantics, layout, alloc, on_done: on_done.map(Told::into_on_done) };
                 // SAFETY: the caller's promise.
                 unsafe { Buffer::from_host_array_at(array.data, &host, &space.0, options, place) }
             }

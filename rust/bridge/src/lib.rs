@@ -41,6 +41,7 @@ pub mod memory_report;
 pub mod npy;
 mod panic;
 pub mod piece_callback;
+pub mod pjrt_tables;
 pub mod raw_buffer;
 pub mod raw_buffer_promise;
 pub mod safetensors;

@@ -3,7 +3,7 @@
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call, and "owned" that it gives
 //! its reference up.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr;
@@ -57,7 +57,7 @@ impl Location {
     /// `file` is what the struct says.
     pub(crate) unsafe fn get(&self) -> SourceLocation {
         // SAFETY: the caller's promise.
-        SourceLocation::from_static(unsafe { CStr::from_ptr(self.file) }, self.line)
+        unsafe { SourceLocation::from_ptr(self.file, self.line) }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The name of an event or a task, as it appears in errors, reports and traces.
 
+#![allow(unsafe_code, reason = "C's strings are known by their addresses")]
+
 use std::borrow::Cow;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::fmt;
 
 use crate::static_text::StaticText;
@@ -15,6 +17,16 @@ impl Label {
     #[must_use]
     pub const fn new(text: &'static CStr) -> Self {
         Self(StaticText::new(text))
+    }
+
+    /// The text at `text`, whose length is looked for when somebody reads it.
+    ///
+    /// # Safety
+    /// `text` points to a string that ends with NUL, lives for ever and is never written.
+    #[must_use]
+    pub const unsafe fn from_ptr(text: *const c_char) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { StaticText::from_ptr(text) })
     }
 
     /// The text with its final NUL.

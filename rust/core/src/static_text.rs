@@ -16,8 +16,17 @@ unsafe impl Sync for StaticText {}
 
 impl StaticText {
     pub(crate) const fn new(text: &'static CStr) -> Self {
-        // SAFETY: a reference is not null.
-        Self(unsafe { NonNull::new_unchecked(text.as_ptr().cast_mut()) })
+        // SAFETY: it is such a string.
+        unsafe { Self::from_ptr(text.as_ptr()) }
+    }
+
+    /// As C knows it; reads nothing.
+    ///
+    /// # Safety
+    /// `text` points to a string that ends with NUL, lives for ever and is never written.
+    pub(crate) const unsafe fn from_ptr(text: *const c_char) -> Self {
+        // SAFETY: the caller's promise: what points to a string is not null.
+        Self(unsafe { NonNull::new_unchecked(text.cast_mut()) })
     }
 
     pub(crate) const fn get(self) -> &'static CStr {

@@ -6,7 +6,7 @@
 #![allow(unsafe_code, reason = "a status crosses the boundary as the pointer of its Arc")]
 
 use std::borrow::Cow;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -110,6 +110,16 @@ impl SourceLocation {
     #[must_use]
     pub const fn from_static(file: &'static CStr, line: u32) -> Self {
         Self { file: StaticText::new(file), line }
+    }
+
+    /// As [`from_static`](Self::from_static), of a path whose length is looked for when somebody reads it.
+    ///
+    /// # Safety
+    /// `file` points to a string that ends with NUL, lives for ever and is never written.
+    #[must_use]
+    pub const unsafe fn from_ptr(file: *const c_char, line: u32) -> Self {
+        // SAFETY: the caller's promise.
+        Self { file: unsafe { StaticText::from_ptr(file) }, line }
     }
 
     /// In two words, and back: for what is kept by the thousand.

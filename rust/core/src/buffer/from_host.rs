@@ -211,11 +211,6 @@ impl<D: FnOnce(Status) + Send + Sync + 'static> Done<D> {
         Self(on_done)
     }
 
-    /// The same, of the one type that tasks know.
-    fn boxed(mut self) -> Done {
-        Done(self.0.take().map(|on_done| Box::new(on_done) as OnDone))
-    }
-
     pub(super) fn tell(mut self, status: Status) {
         if let Some(on_done) = self.0.take() {
             contained("on_done of host memory", Label::default, || on_done(status));
@@ -275,7 +270,7 @@ impl ArraySource<'_> {
             return Ok((buffer, Aliasing::Aliased));
         }
         // SAFETY: the caller's promise.
-        let buffer = unsafe { self.copy(memory_space, semantics, alloc, done.boxed(), place) }?;
+        let buffer = unsafe { self.copy(memory_space, semantics, alloc, done, place) }?;
         Ok((buffer, Aliasing::Copied))
     }
 
@@ -301,12 +296,12 @@ impl ArraySource<'_> {
 
     /// # Safety
     /// As [`Buffer::from_host_array`].
-    unsafe fn copy(
+    unsafe fn copy<D: FnOnce(Status) + Send + Sync + 'static>(
         self,
         memory_space: &MemorySpace,
         semantics: HostBufferSemantics,
         alloc: &AllocOptions,
-        done: Done,
+        done: Done<D>,
         place: SourceLocation,
     ) -> StatusOr<Buffer> {
         let memory = match RawBuffer::allocate_at(memory_space, self.shape().size_bytes(), alloc, place) {
@@ -337,7 +332,11 @@ impl ArraySource<'_> {
 }
 
 /// An event that happens after `copied`, and after everybody was told that the host memory is no longer read.
-fn finish(copied: &Event, done: Done, frozen: Option<Box<Frozen>>) -> Event {
+fn finish<D: FnOnce(Status) + Send + Sync + 'static>(
+    copied: &Event,
+    done: Done<D>,
+    frozen: Option<Box<Frozen>>,
+) -> Event {
     let end = move |status: &Status| {
         // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
         let outcome = frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });

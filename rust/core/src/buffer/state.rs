@@ -34,7 +34,6 @@ struct State<M> {
     /// `None`: all of it is empty.
     rest: Option<Box<Rest>>,
     usage_holds: u32,
-    phase: Phase,
     /// Whether it ever had memory.
     had_memory: bool,
 }
@@ -123,13 +122,13 @@ impl<M: Clone> BufferState<M> {
     /// A live buffer; without memory, one that has failed from the beginning.
     pub(super) fn new(memory: Option<M>) -> Self {
         let had_memory = memory.is_some();
-        Self(Mutex::new(State { memory, rest: None, usage_holds: 0, phase: Phase::Live, had_memory }))
+        Self(Mutex::new(State { memory, rest: None, usage_holds: 0, had_memory }))
     }
 
     /// A live buffer over memory that others may still use.
     pub(super) fn with_uses(memory: M, uses: Uses) -> Self {
         let rest = (!uses.is_empty()).then(|| Box::new(Rest { uses, ..Rest::default() }));
-        Self(Mutex::new(State { memory: Some(memory), rest, usage_holds: 0, phase: Phase::Live, had_memory: true }))
+        Self(Mutex::new(State { memory: Some(memory), rest, usage_holds: 0, had_memory: true }))
     }
 
     /// Whether it ever had memory.
@@ -146,9 +145,8 @@ impl<M: Clone> BufferState<M> {
         loop {
             let in_the_way = {
                 let mut state = self.0.lock();
-                if state.phase == Phase::Live
-                    || state.phase == Phase::Donating && mutation("holds-usage-under-donation")
-                {
+                let phase = state.phase();
+                if phase == Phase::Live || phase == Phase::Donating && mutation("holds-usage-under-donation") {
                     if mutation("holds-leak-memory") {
                         mem::forget(state.memory.clone());
                     }
@@ -159,8 +157,7 @@ impl<M: Clone> BufferState<M> {
                     drop(state);
                     return Err(gone(&ending));
                 }
-                if patience == Patience::Fail {
-                    let by = state.donation();
+                if let Some(by) = state.donation().filter(|_| patience == Patience::Fail) {
                     drop(state);
                     return Err(Status::failed_precondition(format!(
                         "The buffer is being donated by '{}' at {}.",
@@ -245,20 +242,20 @@ impl<M: Clone> BufferState<M> {
                         "Donation requested for buffer with external reference: there are {count}."
                     )));
                 }
-                if state.phase == Phase::Live && (state.usage_holds == 0 || mutation("holds-donate-over-usage")) {
+                let donated_by = state.donation();
+                let is_free = state.usage_holds == 0 || mutation("holds-donate-over-usage");
+                if donated_by.is_none() && is_free {
                     let Some(memory) = state.memory.clone() else {
                         return Err(Status::invalid_argument("Donation requested for a buffer without memory."));
                     };
-                    state.phase = Phase::Donating;
                     let rest = state.rest();
                     rest.donation = Some(by);
                     return Ok(Taken { memory, uses: rest.uses.clone() });
                 }
                 if patience == Patience::Fail {
-                    let (phase, holds) = (state.phase, state.usage_holds);
-                    let by = (phase == Phase::Donating).then(|| state.donation());
+                    let holds = state.usage_holds;
                     drop(state);
-                    let why = match by {
+                    let why = match donated_by {
                         Some(by) => format!("it is being donated by '{}' at {}", by.by, by.place),
                         None => format!("{holds} usage holds are in the way"),
                     };
@@ -279,9 +276,7 @@ impl<M: Clone> BufferState<M> {
         let deleted = rest.ending.filter(|_| !mutation("holds-forget-delete"));
         let confirmed_by = (confirmed && !mutation("holds-donate-twice")).then_some(by);
         rest.ending = confirmed_by.or(deleted);
-        let is_gone = rest.ending.is_some();
-        state.phase = if is_gone { Phase::Gone } else { Phase::Live };
-        let taken = if is_gone { state.take() } else { None };
+        let taken = if state.phase() == Phase::Gone { state.take() } else { None };
         let changed = state.take_changed();
         drop(state);
         tell(changed);
@@ -294,16 +289,16 @@ impl<M: Clone> BufferState<M> {
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
         let mut state = self.0.lock();
         let is_given_away = ending.how == RELEASED;
-        if state.phase == Phase::Donating && is_given_away {
+        let phase = state.phase();
+        if phase == Phase::Donating && is_given_away {
             // Who wants the memory, and does not get it, has not asked for its end.
             return None;
         }
         // The first end counts.
         state.rest().ending.get_or_insert(ending);
-        if state.phase != Phase::Live {
+        if phase != Phase::Live {
             return None;
         }
-        state.phase = Phase::Gone;
         let mut taken = if mutation("holds-keep-deleted") { None } else { state.take() };
         if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
             let over = EventPromise::new(c"usage holds of a released buffer");
@@ -356,10 +351,17 @@ impl<M> State<M> {
         self.rest.as_deref().and_then(|rest| rest.ending)
     }
 
-    /// Who donates it.
-    fn donation(&self) -> Ending {
-        let donation = self.rest.as_deref().and_then(|rest| rest.donation);
-        donation.expect("somebody does, while it is being donated")
+    /// Who donates it, if somebody does.
+    fn donation(&self) -> Option<Ending> {
+        self.rest.as_deref().and_then(|rest| rest.donation)
+    }
+
+    fn phase(&self) -> Phase {
+        match self.rest.as_deref() {
+            Some(Rest { donation: Some(_), .. }) => Phase::Donating,
+            Some(Rest { ending: Some(_), .. }) => Phase::Gone,
+            _ => Phase::Live,
+        }
     }
 
     /// Whom to tell of a hold that has gone.

@@ -1,7 +1,7 @@
 //! The memory that C++ and Rust both touch. The C++ side is `include/purlin/internal/abi.h`, which inlines what needs no
 //! call: one load, one compare-and-swap. Layout is asserted on both sides and compared by `tests/cpp/layout_test.cc`.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 // Not crate::sync: what reports say about an event is published with it and takes no part in any protocol.
 use std::sync::atomic::{AtomicPtr as PlainPtr, AtomicU32 as PlainU32, AtomicU64 as PlainU64, Ordering::Relaxed};
 
@@ -118,13 +118,13 @@ impl EventCell {
     /// What the event was named when it was made.
     pub(crate) fn label(&self) -> Label {
         // SAFETY: whoever made the cell promised a static string that ends with a NUL.
-        Label::new(unsafe { CStr::from_ptr(self.label.load(Relaxed)) })
+        unsafe { Label::from_ptr(self.label.load(Relaxed)) }
     }
 
     /// Where the event was made.
     pub(crate) fn location(&self) -> SourceLocation {
         // SAFETY: as above.
-        SourceLocation::from_static(unsafe { CStr::from_ptr(self.file.load(Relaxed)) }, self.line.load(Relaxed))
+        unsafe { SourceLocation::from_ptr(self.file.load(Relaxed), self.line.load(Relaxed)) }
     }
 }
 

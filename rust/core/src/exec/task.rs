@@ -4,7 +4,7 @@
 //! of up to 104 too, in a node of 128. Nodes are recycled (`crate::slab`), so such tasks cost no heap allocation. A node
 //! never moves, so it can hold C++ objects that know their own address.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
@@ -105,7 +105,7 @@ impl Task {
     #[must_use]
     pub fn label(&self) -> Label {
         // SAFETY: the node is ours; its label is a static string with a NUL.
-        Label::new(unsafe { CStr::from_ptr(self.0.as_ref().label) })
+        unsafe { Label::from_ptr(self.0.as_ref().label) }
     }
 
     /// Calls the closure on this thread.
@@ -213,7 +213,7 @@ fn consume(closure: impl FnOnce(), label: *const c_char, op: TaskOp) {
         TaskOp::Drop => drop(closure),
     };
     // SAFETY: a label is a static string with a NUL.
-    contained("task", || Label::new(unsafe { CStr::from_ptr(label) }), consume);
+    contained("task", || unsafe { Label::from_ptr(label) }, consume);
 }
 
 #[cfg(test)]

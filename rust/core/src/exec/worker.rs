@@ -9,7 +9,7 @@
 //! the newest, and a task of low priority before everything.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::fmt;
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -284,7 +284,7 @@ impl Shared {
     pub(super) fn running(&self) -> Vec<Label> {
         let labels = self.seats.iter().map(|seat| seat.running.load(Acquire)).filter(|label| !label.is_null());
         // SAFETY: labels are static strings with a NUL.
-        labels.map(|label| Label::new(unsafe { CStr::from_ptr(label) })).collect()
+        labels.map(|label| unsafe { Label::from_ptr(label) }).collect()
     }
 
     /// True if a task is queued. Reads in the order that `injector.rs` asks for.

@@ -1,4 +1,4 @@
-//! Device memory, read into leases, several pieces at a time: what callers see of it. `turns.rs` says how.
+//! Device memory, read into leases, several pieces at a time: what callers see of it. `reads.rs` says how.
 
 #![allow(unsafe_code, reason = "device memory is read by address")]
 
@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::pool::{StagingLease, StagingPool};
-use super::turns::Shared;
+use super::reads::Shared;
 use crate::buffer::Buffer;
 use crate::event::Event;
 use crate::raw_buffer::RawBuffer;

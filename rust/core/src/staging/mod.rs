@@ -10,8 +10,8 @@
 mod copier;
 mod pool;
 mod ranges;
+mod reads;
 mod sink;
-mod turns;
 
 pub use copier::{StagedPiece, StagingCopier};
 pub use pool::{StagingLease, StagingOptions, StagingPool};

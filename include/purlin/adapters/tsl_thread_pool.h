@@ -1,0 +1,50 @@
+// Purlin's adapter for TSL's thread pools, and so TensorFlow's, both ways.
+//
+//   auto pool = purlin::adapters::ToTsl(runner);                      // a ThreadPoolAsyncWorkRunner as TSL's interface
+//   tsl::thread::ThreadPool as_tsl(&pool);                            // with ParallelFor, AsExecutor(), ...
+//   tsl::thread::ThreadPoolOptions options{/*inter_op_threadpool=*/&pool, /*intra_op_threadpool=*/&other};
+//   session->Run(run_options, inputs, outputs, targets, &tensors, &metadata, options);   // TensorFlow runs on it
+//   auto executor = purlin::adapters::FromTsl(as_tsl);                // TSL's pool as a purlin::Executor
+//
+// All that eigen_thread_pool.h says holds here, because TSL's interface is Eigen's. TensorFlow's kernels may block a
+// thread for each other (queues, barriers, nested functions), in ways that Purlin's pool does not see: so a pool that
+// TensorFlow runs on needs as many threads as one of its own would. Its oneDNN kernels do not split their work on a
+// thread of the pool that they would split it over: give the two roles two pools.
+//
+// NDEBUG must be defined as for the library that has tsl inside: see tsl_async_value.h.
+#ifndef PURLIN_ADAPTERS_TSL_THREAD_POOL_H_
+#define PURLIN_ADAPTERS_TSL_THREAD_POOL_H_
+
+#include <type_traits>
+
+#include "purlin/adapters/eigen_thread_pool.h"
+#include "purlin/executor.h"
+#include "purlin/version.h"
+#include "xla/tsl/platform/threadpool.h"
+#include "xla/tsl/platform/threadpool_interface.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace adapters {
+
+/// A pool of Purlin's where TSL or TensorFlow asks for one: see EigenThreadPoolAs. It outlives every
+/// tsl::thread::ThreadPool over it, whose end waits for nothing, and every Session::Run that was given it.
+using TslThreadPool = EigenThreadPoolAs<tsl::thread::ThreadPoolInterface>;
+
+/// See TslThreadPool: `auto pool = ToTsl(runner);`.
+template <typename Interface = tsl::thread::ThreadPoolInterface>
+EigenThreadPoolAs<Interface> ToTsl(const ThreadPoolAsyncWorkRunner& pool) {
+  return EigenThreadPoolAs<Interface>(pool);
+}
+
+/// An existing pool of TSL's or TensorFlow's as an executor: see EigenExecutor. `pool` outlives it.
+template <typename Pool, typename = std::enable_if_t<std::is_same_v<Pool, tsl::thread::ThreadPool>>>
+EigenExecutor FromTsl(const Pool& pool) noexcept {
+  return EigenExecutor(*pool.AsEigenThreadPool());
+}
+
+}  // namespace adapters
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_ADAPTERS_TSL_THREAD_POOL_H_

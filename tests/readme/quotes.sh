@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# What the documentation quotes stands in the file that it names.
+#
+#   tests/readme/quotes.sh SOURCE_DIR
+#
+# In docs/*.md a line `<!-- from FILE -->` stands before a block in ```. The block's lines stand in FILE, one after
+# another, all by the same number of blanks further to the right; a line `...` leaves some out. docs/adopting.md has no
+# other C++, CMake, Python or TOML. Exit code 1 and the block's place for each that does not.
+set -euo pipefail
+cd "${1:?SOURCE_DIR}"
+
+quotes=$(mktemp)
+trap 'rm -f "$quotes"' EXIT
+awk -v quotes="$quotes" '
+  function load(file,    text) {
+    count = 0
+    while ((getline text < file) > 0) lines[++count] = text
+    close(file)
+  }
+  # Whether the part from first to last of the block stands in the file behind line `after`; sets `end` to its last line.
+  function stands(first, last, after,    i, at, pad, same) {
+    for (at = after + 1; at + last - first <= count; ++at) {
+      pad = substr(lines[at], 1, length(lines[at]) - length(block[first]))
+      same = pad ~ /^ *$/
+      for (i = first; same && i <= last; ++i) {
+        same = lines[at + i - first] == (block[i] == "" ? "" : pad block[i])
+      }
+      if (same) { end = at + last - first; return 1 }
+    }
+    return 0
+  }
+  function check(    i, first, after) {
+    load(named)
+    if (count == 0) { complain("there is no file " named); return }
+    if (size == 0) { complain("an empty block"); return }
+    after = 0
+    first = 1
+    for (i = 1; i <= size + 1; ++i) {
+      if (i <= size && block[i] !~ /^ *\.\.\.$/) continue
+      if (i > first && !stands(first, i - 1, after)) {
+        complain(named " has no such lines" (after ? " below line " after : "") ": " block[first])
+        return
+      }
+      if (i > first) after = end
+      first = i + 1
+    }
+  }
+  function complain(what) { print FILENAME ":" place ": " what; failed = 1 }
+  FNR == 1 { named = ""; inside = 0 }
+  inside && /^```$/ { if (named != "") { check(); ++checked }; inside = 0; named = ""; next }
+  inside { block[++size] = $0; next }
+  /^<!-- from [^ ]+ -->$/ { named = $3; next }
+  /^```/ {
+    inside = 1; size = 0; place = FNR
+    if (named == "" && FILENAME == "docs/adopting.md" && /^```(cpp|cmake|python|toml)/) complain("a block from nowhere")
+    next
+  }
+  named != "" && NF > 0 { place = FNR; complain("no block after a line that names " named); named = "" }
+  END { print checked > quotes; exit failed }' docs/*.md || { echo "FAILED: the documentation quotes what is not there"; exit 1; }
+echo "$(cat "$quotes") quotes stand in the files that they name"
