@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <string>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "purlin/executor.h"
 #include "purlin/future.h"
 #include "purlin/promise.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
@@ -41,6 +43,26 @@ TEST(StallTest, NamesSleepingThreadsAndTheirTasks) {
   EXPECT_TRUE(Has(report, "in task 'kernel'")) << report;
   EXPECT_TRUE(Has(report, "pool 'stuck'")) << report;
   promise.SetReady();
+}
+
+TEST(StallTest, ThreadsMakeAndFreeEventsWhileTheyAreListed) {
+  std::atomic<bool> enough{false};
+  EventPromise stays("stays");
+  Together(3, [&](int thread) {
+    if (thread == 0) {
+      for (int i = 0; i < 200; ++i) EXPECT_TRUE(Has(DumpStalls(), "event 'stays' made at "));
+      enough.store(true);
+      return;
+    }
+    // Cells of both languages: one takes what the other has freed.
+    while (!enough.load()) {
+      const EventPromise one("of C++");
+      const EventPromise other("of C++, too");
+      const Event events[] = {one.event(), other.event()};
+      EXPECT_FALSE(WhenAll(events).IsReady());
+    }
+  });
+  stays.SetReady();
 }
 
 TEST(StallTest, AReportIsNeverEmpty) {

@@ -4,6 +4,7 @@
 #ifndef PURLIN_INTERNAL_THREAD_STATE_H_
 #define PURLIN_INTERNAL_THREAD_STATE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,19 +27,21 @@ inline ThreadState& ThisThread() noexcept {
   return *state;
 }
 
-/// A block while it is free. It was something else before, and will be.
+/// A block while it is free. It was something else before, and will be. The link is atomic because a stall report that
+/// saw a cell pending may still read what was there.
 struct __attribute__((may_alias)) FreeBlockHead {
   unsigned char unused[kLinkOffset];
-  void* next;
+  std::atomic<void*> next;
 };
 static_assert(offsetof(FreeBlockHead, next) == kLinkOffset, "the link of a free block");
+static_assert(std::atomic<void*>::is_always_lock_free && sizeof(std::atomic<void*>) == sizeof(void*), "a bare word");
 
 /// Memory of the class, with unspecified contents; never null.
 inline void* AllocateBlock(BlockClass block_class) noexcept {
   FreeList& list = ThisThread().lists[static_cast<std::uint32_t>(block_class)];
   void* block = list.head;
   if (block == nullptr) return AllocateBlockSlowly(block_class);
-  list.head = static_cast<FreeBlockHead*>(block)->next;
+  list.head = static_cast<FreeBlockHead*>(block)->next.load(std::memory_order_relaxed);
   --list.count;
   return block;
 }
@@ -47,7 +50,7 @@ inline void* AllocateBlock(BlockClass block_class) noexcept {
 inline void FreeBlock(BlockClass block_class, void* block) noexcept {
   FreeList& list = ThisThread().lists[static_cast<std::uint32_t>(block_class)];
   if (list.count >= list.limit) return FreeBlockSlowly(block_class, block);
-  static_cast<FreeBlockHead*>(block)->next = list.head;
+  static_cast<FreeBlockHead*>(block)->next.store(list.head, std::memory_order_relaxed);
   list.head = block;
   ++list.count;
 }

@@ -3,6 +3,7 @@
 use std::alloc::{Layout, alloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::{BATCH, CLASSES, Class, LIMIT, large, link, mark_free, thread_state, touch};
 use crate::sync::Mutex;
@@ -67,14 +68,14 @@ impl List {
 
     fn push(&mut self, block: *mut u8) {
         // SAFETY: the block is free and the caller's.
-        unsafe { link(block).write(self.head) };
+        unsafe { link(block) }.store(self.head, Relaxed);
         *self = Self { head: block, count: self.count + 1 };
     }
 
     fn pop(&mut self) -> *mut u8 {
         let block = self.head;
         // SAFETY: callers pop from lists that are not empty; a block of a list holds its link.
-        *self = Self { head: unsafe { link(block).read() }, count: self.count - 1 };
+        *self = Self { head: unsafe { link(block) }.load(Relaxed), count: self.count - 1 };
         block
     }
 }

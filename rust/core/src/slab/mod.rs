@@ -28,7 +28,8 @@ mod large;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::ptr;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicPtr, AtomicU32};
 
 use crate::label::Label;
 use crate::sync::per_thread;
@@ -199,7 +200,7 @@ pub(crate) fn allocate(class: Class) -> *mut u8 {
             return allocate_slowly(class);
         }
         // SAFETY: a block of the list is ours, and free: it holds its link.
-        unsafe { list.head.set(link(block).read()) };
+        list.head.set(unsafe { link(block) }.load(Relaxed));
         list.count.set(list.count.get() - 1);
         block
     })
@@ -218,19 +219,20 @@ pub(crate) unsafe fn free(class: Class, block: *mut u8) {
             return unsafe { free_slowly(class, block) };
         }
         // SAFETY: the block is ours; its link is 8 of its bytes.
-        unsafe { link(block).write(list.head.get()) };
+        unsafe { link(block) }.store(list.head.get(), Relaxed);
         list.head.set(block);
         list.count.set(list.count.get() + 1);
     });
 }
 
-/// The link of a free block. Cells have an atomic there, which nobody reads while the cell is free.
+/// The link of a free block. Only its owner uses it; but who saw a cell pending may read the atomic that was there, until
+/// it looks at the word again, and drop what it read.
 ///
 /// # Safety
-/// `block` is a block.
-unsafe fn link(block: *mut u8) -> *mut *mut u8 {
-    // SAFETY: blocks are larger than the offset, and aligned.
-    unsafe { block.add(LINK_OFFSET).cast() }
+/// `block` is a block, and stays one while the reference is used.
+unsafe fn link<'a>(block: *mut u8) -> &'a AtomicPtr<u8> {
+    // SAFETY: blocks are larger than the offset, and aligned; whatever is read there meanwhile is read atomically.
+    unsafe { AtomicPtr::from_ptr(block.add(LINK_OFFSET).cast()) }
 }
 
 /// Keeps a new cell from being taken for a pending event.
