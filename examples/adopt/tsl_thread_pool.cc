@@ -1,8 +1,8 @@
 // Code that runs TensorFlow sessions adopts Purlin: TensorFlow's work goes to Purlin's threads, the session stays.
 //
 // `before` runs a graph on TensorFlow's own pools. `after` hands two of Purlin's pools to the same call: one for the
-// operations, one for the loops inside them, since oneDNN's operations do not split their work among the threads of the
-// pool that they run on. main runs both and compares.
+// operations, one for the loops inside them, since an operation blocks its thread until its loops are done. main runs
+// both and compares.
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -10,6 +10,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "purlin/executor.h"
 #include "purlin/future.h"
 #include "purlin/promise.h"
+#include "purlin/stall.h"
 #include "purlin/status.h"
 #include "tests/cpp/testing.h"
 #include "unsupported/Eigen/CXX11/Tensor"
@@ -237,6 +239,28 @@ TEST(ToEigenTest, AChainAfterAShutdownNeedsNoStack) {
     pool.Schedule(link);
   });
   EXPECT_EQ(links, 100000);
+}
+
+// As a contraction does on the only thread of the pool that it splits its work over.
+TEST(ToEigenTest, AThreadThatWaitsForItsOwnPoolUnseenIsNamed) {
+  ThreadPoolOptions options;
+  options.thread_count = 1;
+  options.name = "blocked";
+  const ThreadPoolAsyncWorkRunner runner = ThreadPoolAsyncWorkRunner::Create(options).value();
+  std::promise<void> release;
+  std::promise<void> ran;
+  {
+    auto pool = ToEigen(runner);
+    pool.Schedule([&] {
+      pool.Schedule([&ran] { ran.set_value(); });
+      release.get_future().wait();
+    });
+    std::string report;
+    while (report.find("running 'Eigen'; tasks are queued") == std::string::npos) report = DumpStalls();
+    EXPECT_NE(report.find("pool 'blocked': 1 threads"), std::string::npos) << report;
+    release.set_value();
+  }
+  ran.get_future().wait();
 }
 
 TEST(ToEigenTest, AnEmptyClosureAndCancelDoNothing) {

@@ -7,6 +7,10 @@
 // Eigen's interface can neither refuse a closure nor tell that it was dropped, and Eigen waits for closures without a
 // deadline. So here each runs exactly once; if the pool was shut down, on the thread that gives it (owed_work.h).
 //
+// Eigen waits by condition variables, which Purlin's pool does not see: a contraction over this pool, on a thread of
+// this pool, blocks that thread, and once all threads are blocked so, none goes on. That is so on Eigen's own pool;
+// DumpStalls names ours then, with what runs on it and that tasks are queued.
+//
 // What does not cross: Cancel() does nothing, as Eigen allows; hints are not taken, since idle threads steal;
 // std::function allocates closures of more than 16 bytes by itself, which a purlin::Task does up to 104 bytes without.
 //
