@@ -4,21 +4,12 @@
 #include <utility>
 
 #include "buffer_rows.h"
+#include "xla.h"
 #include "xla/pjrt/pjrt_client.h"
 #include "xla/pjrt/plugin/xla_cpu/cpu_client_options.h"
 #include "xla/pjrt/plugin/xla_cpu/xla_cpu_pjrt_client.h"
 
 namespace {
-
-template <typename T>
-T Need(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "purlin_bench: xla::PjRtClient: %s\n", value.status().ToString().c_str());
-    std::abort();
-  }
-  return *std::move(value);
-}
-void Need(const absl::Status& status) { Need(status.ok() ? absl::StatusOr<int>(0) : absl::StatusOr<int>(status)); }
 
 struct XlaClient {
   using Buffer = std::unique_ptr<xla::PjRtBuffer>;

@@ -14,6 +14,7 @@
 #include "purlin/adapters/xla_ffi.h"
 #include "purlin/adapters/xla_raw_buffer.h"
 #include "purlin/purlin.h"
+#include "xla.h"
 #include "xla/hlo/builder/xla_builder.h"
 #include "xla/pjrt/pjrt_client.h"
 #include "xla/pjrt/plugin/xla_cpu/cpu_client_options.h"
@@ -28,16 +29,6 @@ namespace {
 namespace ffi = ::xla::ffi;
 using Operand = ffi::Buffer<ffi::F32>;
 using Result = ffi::ResultBuffer<ffi::F32>;
-
-template <typename T>
-T Need(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "purlin_bench: crossing to XLA: %s\n", value.status().ToString().c_str());
-    std::abort();
-  }
-  return *std::move(value);
-}
-void Need(const absl::Status& status) { Need(status.ok() ? absl::StatusOr<int>(0) : absl::StatusOr<int>(status)); }
 
 // Never destroyed: XLA's threads may call at any time.
 const purlin::Client& Ours() {

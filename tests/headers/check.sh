@@ -23,7 +23,7 @@ compile_alone() {
 export -f compile_alone
 export compiler standard include
 
-mapfile -t headers < <(cd "$include" && find purlin -name '*.h' \( -not -path '*/adapters/*' -o -name std.h -o -name owed_work.h -o -name 'pjrt_*.h' \) | sort)
+mapfile -t headers < <(cd "$include" && find purlin -name '*.h' \( -not -path '*/adapters/*' -o -name std.h -o -name 'owed_*.h' -o -name 'pjrt_*.h' \) | sort)
 ((${#headers[@]} > 0)) || { echo "no header under include/"; exit 1; }
 printf '%s\0' "${headers[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'compile_alone "{}"'
 # The layouts are C as well.

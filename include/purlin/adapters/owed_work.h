@@ -15,12 +15,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cstddef>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "purlin/adapters/owed_count.h"
 #include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/inline_executor.h"
@@ -32,52 +30,6 @@ namespace purlin {
 inline namespace v0 {
 namespace adapters {
 namespace internal {
-
-/// Counts shares: one of the OwedWork, one of each closure that it scheduled and that is not destroyed. The last one
-/// to go tells who waits, and deletes this.
-class OwedCount final {
- public:
-  OwedCount() = default;
-  OwedCount(const OwedCount&) = delete;
-  OwedCount& operator=(const OwedCount&) = delete;
-
-  void Take() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
-  /// Acquire and release: who waits sees what all closures did.
-  void Leave() noexcept {
-    if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
-  /// Whether there is a share beside the caller's.
-  bool IsShared() const noexcept { return shares_.load(std::memory_order_acquire) != 1; }
-  /// Happens when the last share has gone. Once, before the caller leaves its own.
-  Event AllGone() {
-    all_gone_.emplace(Label("closures of an adapter"));
-    return all_gone_->event();
-  }
-
- private:
-  ~OwedCount() {
-    if (all_gone_.has_value()) all_gone_->SetReady();
-  }
-
-  std::atomic<std::size_t> shares_{1};
-  std::optional<EventPromise> all_gone_;
-};
-
-/// A share, or none.
-class OwedShare final {
- public:
-  explicit OwedShare(OwedCount* count) noexcept : count_(count) {
-    if (count_ != nullptr) count_->Take();
-  }
-  OwedShare(OwedShare&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
-  OwedShare& operator=(OwedShare&&) = delete;
-  ~OwedShare() {
-    if (count_ != nullptr) count_->Leave();
-  }
-
- private:
-  OwedCount* count_;
-};
 
 /// A closure that runs when it is called, or else when it is destroyed.
 template <typename F>
@@ -117,10 +69,11 @@ class OwedWork final {
   OwedWork(const OwedWork&) = delete;
   OwedWork& operator=(const OwedWork&) = delete;
   ~OwedWork() {
-    const bool waits = count_->IsShared() && !pool_.CurrentThreadId().has_value() && pid_ == getpid();
-    const Event all_gone = waits ? count_->AllGone() : Event::Ready();
-    count_->Leave();
-    all_gone.Wait().IgnoreError();
+    if (pool_.CurrentThreadId().has_value() || pid_ != getpid()) {
+      count_->Leave();
+    } else {
+      count_->Close(Label("closures of an adapter")).Wait().IgnoreError();
+    }
   }
 
   /// Runs `closure` once.

@@ -33,6 +33,7 @@
 #include <utility>
 #include <variant>
 
+#include "purlin/adapters/owed_count.h"
 #include "purlin/buffer.h"
 #include "purlin/device.h"
 #include "purlin/dtype.h"
@@ -217,7 +218,7 @@ class [[nodiscard]] FfiCall final {
   /// Unless finished: blocks until nobody uses the memory, so buffers of it are declared below the call, and tasks that
   /// use it do not wait for this thread.
   ~FfiCall() {
-    if (memory_ != nullptr) LetGo().Wait().IgnoreError();
+    if (lent_ != nullptr) LetGo().Wait().IgnoreError();
   }
 
   /// An operand (ffi::Buffer, ffi::AnyBuffer) as an array that is ready, read-only. XLA's FFI tells no layout: what
@@ -242,21 +243,14 @@ class [[nodiscard]] FfiCall final {
   /// What the handler returns when the body goes on behind it: happens when `done` does and nobody uses the memory any
   /// more; fails with the error of `done`, then too. Never blocks.
   Event Finish(const Event& done) && {
-    if (memory_ == nullptr) return done;
-    const Event events[] = {done, LetGo()};
+    if (lent_ == nullptr) return done;
+    const Event let_go = LetGo();
+    if (let_go.IsReady()) return done;
+    const Event events[] = {done, let_go};
     return WhenAll(events, location_);
   }
 
  private:
-  /// Each import shares it; the last one to go tells.
-  struct Memory {
-    explicit Memory(SourceLocation location) : let_go(Label("memory of an XLA FFI call"), location) {}
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    ~Memory() { let_go.SetReady(); }
-    EventPromise let_go;
-  };
-
   template <typename FfiBuffer>
   StatusOr<RawBuffer> Import(const FfiBuffer& theirs, DType dtype, const Shape& shape, Mutability mutability) {
     if (dtype == DType::kInvalid) {
@@ -268,20 +262,16 @@ class [[nodiscard]] FfiCall final {
     if (!size_bytes.ok()) return size_bytes.status();
     // XLA may have no address for what is empty.
     if (*size_bytes == 0) return RawBuffer::Allocate(memory_space_, 0);
-    if (memory_ == nullptr) memory_ = std::make_shared<Memory>(location_);
+    if (lent_ == nullptr) lent_ = new internal::OwedCount;
     return RawBuffer::Import(memory_space_, theirs.untyped_data(), *size_bytes, mutability,
-                             [memory = memory_]() mutable { memory.reset(); });
+                             [share = internal::OwedShare(lent_)]() mutable { share.Leave(); });
   }
 
-  Event LetGo() {
-    Event event = memory_->let_go.event();
-    memory_.reset();
-    return event;
-  }
+  Event LetGo() { return std::exchange(lent_, nullptr)->Close(Label("memory of an XLA FFI call"), location_); }
 
   MemorySpace memory_space_;
   SourceLocation location_;
-  std::shared_ptr<Memory> memory_;
+  internal::OwedCount* lent_ = nullptr;  // Once memory is lent.
 };
 
 }  // namespace adapters
