@@ -6,6 +6,7 @@ use std::thread::{self, Thread};
 use super::abi::EventHeader;
 use crate::label::Label;
 use crate::slab;
+use crate::sync::keep_record;
 
 /// A thread that sleeps.
 #[derive(Clone, Debug)]
@@ -56,7 +57,9 @@ impl Sleepers {
     }
 
     pub(super) fn all(&self) -> Vec<Sleeper> {
-        self.entries.iter().map(|(_, sleeper)| sleeper.clone()).collect()
+        let sleepers: Vec<_> = self.entries.iter().map(|(_, sleeper)| sleeper.clone()).collect();
+        sleepers.iter().for_each(|sleeper| keep_record(&sleeper.thread));
+        sleepers
     }
 
     /// The event at that address, if somebody sleeps on it.

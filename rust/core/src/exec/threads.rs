@@ -4,7 +4,7 @@
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-use crate::sync::Mutex;
+use crate::sync::{Mutex, keep_record};
 
 /// Starts a thread with a name that runs a closure. Without a handle, nobody can join it.
 pub(super) type Starter =
@@ -56,10 +56,6 @@ impl Threads {
     /// Lets them end on their own.
     pub(super) fn let_go(&self) {
         let threads = std::mem::take(&mut *self.started.lock());
-        if cfg!(purlin_tsan) {
-            // A thread that ends gives up its share of its own name in std, where ThreadSanitizer does not look; it would
-            // take the last share's end for a race. So here there is no last one.
-            threads.iter().for_each(|thread| std::mem::forget(thread.thread().clone()));
-        }
+        threads.iter().for_each(|thread| keep_record(thread.thread()));
     }
 }

@@ -2,9 +2,10 @@
 //! something slow anyway (sleep, take a batch of blocks, look for stalls). So it lags while nobody does such a thing, and
 //! an age computed from it is an upper bound; a watchdog that looks every so often makes it as exact as its period.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
+
+use crate::sync::OnceLock;
 
 /// Wraps around after 49 days; ages are differences and survive that.
 pub(super) static NOW_MS: AtomicU32 = AtomicU32::new(0);

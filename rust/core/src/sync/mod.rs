@@ -6,6 +6,8 @@
 //! - shuttle under `--cfg shuttle`, for random schedules of what is too large for loom;
 //! - parking_lot under `--cfg purlin_tsan`, because std's locks reach us uninstrumented and ThreadSanitizer would report
 //!   races that are none.
+//!
+//! std's other uninstrumented parts that order what threads do stay out of reach: no `LazyLock`, no `mpsc`, no `park`.
 
 #[cfg(any(loom, shuttle))]
 #[path = "model_locks.rs"]
@@ -17,7 +19,7 @@ mod locks;
 #[path = "std_locks.rs"]
 mod locks;
 
-pub(crate) use locks::{Condvar, Mutex};
+pub(crate) use locks::{Condvar, Mutex, OnceLock};
 
 #[cfg(all(test, any(loom, shuttle)))]
 mod explore;
@@ -54,6 +56,15 @@ macro_rules! per_thread {
     };
 }
 pub(crate) use per_thread;
+
+/// Called before a share of std's record of a thread is let go of while that thread may end: which gives up its own share
+/// inside std, where ThreadSanitizer does not look, so that it would take the last share's end for a race. Under it there
+/// is no last one; otherwise this does nothing.
+pub(crate) fn keep_record(thread: &std::thread::Thread) {
+    if cfg!(purlin_tsan) {
+        std::mem::forget(thread.clone());
+    }
+}
 
 /// Where the argument needs the one total order of sequentially consistent accesses. loom takes such accesses for acquire
 /// and release only, and knows the total order by fences; ThreadSanitizer knows it by accesses and not by fences. So the

@@ -7,6 +7,8 @@ use loom::sync;
 #[cfg(shuttle)]
 use shuttle::sync;
 
+pub(crate) use std::sync::OnceLock;
+
 /// Why neither's locks are ever poisoned.
 const WHOLE: &str = "a panic ends the model";
 

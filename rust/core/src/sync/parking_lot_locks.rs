@@ -17,6 +17,19 @@ impl<T> Mutex<T> {
     }
 }
 
+/// For statics: what is made stays for ever.
+pub(crate) struct OnceLock<T: 'static>(Mutex<Option<&'static T>>);
+
+impl<T> OnceLock<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &'static T {
+        self.0.lock().get_or_insert_with(|| Box::leak(Box::new(make())))
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Condvar(parking_lot::Condvar);
 

@@ -4,6 +4,8 @@
 use std::sync::{self, PoisonError};
 use std::time::Duration;
 
+pub(crate) use sync::OnceLock;
+
 pub(crate) type MutexGuard<'a, T> = sync::MutexGuard<'a, T>;
 
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ mod clock;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use crate::event::{Event, EventPromise};
 use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::Status;
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex, OnceLock};
 
 pub use clock::{Clock, ManualClock, SystemClock};
 
