@@ -17,10 +17,10 @@
 
 #include "purlin/buffer.h"
 #include "purlin/client.h"
+#include "tests/cpp/raw_bytes.h"
 
 namespace purlin {
 
-using Bytes = std::vector<std::uint8_t>;
 using Dims = std::vector<std::int64_t>;
 
 inline bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }

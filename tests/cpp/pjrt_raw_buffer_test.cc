@@ -13,6 +13,7 @@
 #include "purlin/adapters/pjrt_tables.h"
 #include "purlin/client.h"
 #include "tests/cpp/pjrt_fixture.h"
+#include "tests/cpp/raw_bytes.h"
 
 namespace purlin {
 namespace {
@@ -21,8 +22,6 @@ using adapters::EventOf;
 using adapters::FromPjrt;
 using adapters::MakePjrtPromise;
 using adapters::ToPjrt;
-
-using Bytes = std::vector<std::uint8_t>;
 
 Bytes Numbers(std::size_t size) {
   Bytes bytes(size);
@@ -83,17 +82,7 @@ struct Allocated {
 class PjrtRawBufferTest : public testing::Test {
  protected:
   RawBuffer Allocate(std::size_t size) const { return RawBuffer::Allocate(space_, size).value(); }
-  RawBuffer Filled(const Bytes& bytes) const {
-    RawBuffer buffer = Allocate(bytes.size());
-    EXPECT_TRUE(buffer.CopyFromHost(bytes.data(), 0, bytes.size()).Wait().ok());
-    return buffer;
-  }
-  static Bytes Read(const RawBuffer& buffer) {
-    Bytes bytes(buffer.on_device_size_bytes());
-    EXPECT_TRUE(buffer.CopyToHost(bytes.data(), 0, bytes.size()).Wait().ok());
-    return bytes;
-  }
-
+  RawBuffer Filled(const Bytes& bytes) const { return FilledIn(space_, bytes); }
   const PurlinPjrtRawBufferTable* const table_ = adapters::PjrtRawBufferTable();
   Client client_ = MakeClient("host");
   MemorySpace space_ = client_.devices()[0].default_memory_space();
@@ -283,7 +272,7 @@ TEST_F(PjrtRawBufferTest, CopiesToAnotherOfOursWhenTheDependenciesHaveHappened) 
   EXPECT_TRUE(defined.Wait().ok());
   EXPECT_EQ(allocated.calls, 1);
   EXPECT_TRUE(allocated.status.ok());
-  const Bytes read = Read(destination);
+  const Bytes read = BytesIn(destination);
   EXPECT_EQ(Bytes(read.begin(), read.begin() + 20), Numbers(20));
   EXPECT_EQ(used.sets, 1);
   EXPECT_TRUE(used.status.ok());
@@ -299,7 +288,7 @@ TEST_F(PjrtRawBufferTest, WithoutDependenciesASmallCopyIsDoneOnReturn) {
   EXPECT_EQ(defined.sets, 1);
   EXPECT_EQ(used.sets, 1);
   EXPECT_TRUE(defined.status.ok());
-  EXPECT_EQ(Read(destination), Numbers(20));
+  EXPECT_EQ(BytesIn(destination), Numbers(20));
   table_->schedule_copy_to(source, nullptr, to, nullptr, nullptr, nullptr, nullptr);
   table_->dec_ref(source);
   table_->dec_ref(to);
@@ -317,7 +306,7 @@ TEST_F(PjrtRawBufferTest, AnErrorIsToldToAllThreeAndNothingIsCopied) {
   EXPECT_EQ(defined.status, DataLossError("x"));
   EXPECT_EQ(used.status, DataLossError("x"));
   EXPECT_EQ(allocated.calls + defined.sets + used.sets, 3);
-  EXPECT_EQ(Read(destination), Bytes(20));
+  EXPECT_EQ(BytesIn(destination), Bytes(20));
   for (PurlinPjrtRawBuffer* missing : {source, to}) {
     ForeignPromise definition, usage;
     Allocated told;
@@ -349,7 +338,7 @@ TEST_F(PjrtRawBufferTest, AnAllocationThatWaitsForItsCallbackIsNotADeadlock) {
   table_->dec_ref(source);
   table_->dec_ref(to);
   EXPECT_TRUE(defined.Wait().ok());
-  EXPECT_EQ(Read(destination), Numbers(20));
+  EXPECT_EQ(BytesIn(destination), Numbers(20));
 }
 
 TEST_F(PjrtRawBufferTest, CopiesToSomebodyElsesByTheirOwnTable) {

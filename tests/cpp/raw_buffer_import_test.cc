@@ -13,11 +13,10 @@
 
 #include "purlin/client.h"
 #include "purlin/raw_buffer.h"
+#include "tests/cpp/raw_bytes.h"
 
 namespace purlin {
 namespace {
-
-using Bytes = std::vector<std::uint8_t>;
 
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -25,13 +24,6 @@ MemorySpace Space() {
   ClientOptions options;
   options.worker_count = 2;
   return Client::Create(options)->devices()[0].default_memory_space();
-}
-
-Bytes Read(const RawBuffer& buffer) {
-  Bytes bytes(buffer.on_device_size_bytes());
-  const Status status = buffer.CopyToHost(bytes.data(), 0, bytes.size()).Wait();
-  EXPECT_TRUE(status.ok()) << status;
-  return bytes;
 }
 
 struct Memory {
@@ -87,7 +79,7 @@ TEST(RawBufferImportTest, ReadOnlyMemoryIsNotWritten) {
       EXPECT_TRUE(Contains(status.message(), "may not be written")) << status;
     }
     EXPECT_TRUE(buffer.CopyTo(other).Wait().ok());
-    EXPECT_EQ(Read(other), Bytes(256, 0));
+    EXPECT_EQ(BytesIn(other), Bytes(256, 0));
   }
   EXPECT_EQ(released, 1);
 }
@@ -160,7 +152,7 @@ TEST(RawBufferImportTest, TheLastUseMayBeACopyOnTheRunner) {
   gate.SetReady();
   EXPECT_TRUE(copied.Wait().ok());
   EXPECT_TRUE(event.Wait().ok());
-  EXPECT_EQ(Read(target), Bytes(200'000, 3));
+  EXPECT_EQ(BytesIn(target), Bytes(200'000, 3));
 }
 
 }  // namespace

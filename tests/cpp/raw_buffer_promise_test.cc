@@ -13,11 +13,11 @@
 
 #include "purlin/client.h"
 #include "purlin/raw_buffer.h"
+#include "tests/cpp/raw_bytes.h"
 
 namespace purlin {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
 using Channel = std::pair<RawBuffer, RawBufferPromise>;
 
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
@@ -34,18 +34,7 @@ class RawBufferPromiseTest : public testing::Test {
 
   Channel Open(std::size_t size_bytes) const { return RawBuffer::CreateChannel(space_, size_bytes).value(); }
 
-  RawBuffer Filled(const Bytes& bytes) const {
-    RawBuffer buffer = RawBuffer::Allocate(space_, bytes.size()).value();
-    EXPECT_TRUE(buffer.CopyFromHost(bytes.data(), 0, bytes.size()).Wait().ok());
-    return buffer;
-  }
-
-  static Bytes Read(const RawBuffer& buffer) {
-    Bytes bytes(buffer.on_device_size_bytes());
-    const Status status = buffer.CopyToHost(bytes.data(), 0, bytes.size()).Wait();
-    EXPECT_TRUE(status.ok()) << status;
-    return bytes;
-  }
+  RawBuffer Filled(const Bytes& bytes) const { return FilledIn(space_, bytes); }
 
   Client client_ = MakeClient();
   MemorySpace space_ = client_.devices()[0].default_memory_space();
@@ -75,7 +64,7 @@ TEST_F(RawBufferPromiseTest, AFulfilledChannelIsTheOtherBuffer) {
   }
   EXPECT_TRUE(read.Wait().ok());
   EXPECT_EQ(early, (Bytes{4, 5, 6, 7, 8, 9}));
-  EXPECT_EQ(Read(part), (Bytes{5, 6})) << "it keeps the memory";
+  EXPECT_EQ(BytesIn(part), (Bytes{5, 6})) << "it keeps the memory";
 }
 
 TEST_F(RawBufferPromiseTest, AnAllocatedChannelHasMemoryOfItsOwn) {
@@ -85,7 +74,7 @@ TEST_F(RawBufferPromiseTest, AnAllocatedChannelHasMemoryOfItsOwn) {
   EXPECT_FALSE(copied.IsReady());
   ASSERT_TRUE(promise.Allocate().ok());
   EXPECT_TRUE(copied.Wait().ok());
-  EXPECT_EQ(Read(buffer), bytes);
+  EXPECT_EQ(BytesIn(buffer), bytes);
   EXPECT_EQ(space_.Stats().bytes_in_use, 100U);
 }
 

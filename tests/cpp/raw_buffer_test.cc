@@ -15,11 +15,10 @@
 #include <vector>
 
 #include "purlin/client.h"
+#include "tests/cpp/raw_bytes.h"
 
 namespace purlin {
 namespace {
-
-using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
 /// More than a copy that runs inside the call.
@@ -45,18 +44,7 @@ class RawBufferTest : public testing::Test {
  protected:
   RawBuffer Allocate(std::size_t size) const { return RawBuffer::Allocate(space_, size).value(); }
 
-  RawBuffer Filled(const Bytes& bytes) const {
-    RawBuffer buffer = Allocate(bytes.size());
-    EXPECT_TRUE(buffer.CopyFromHost(bytes.data(), 0, bytes.size()).Wait().ok());
-    return buffer;
-  }
-
-  static Bytes Read(const RawBuffer& buffer) {
-    Bytes bytes(buffer.on_device_size_bytes());
-    const Status status = buffer.CopyToHost(bytes.data(), 0, bytes.size()).Wait();
-    EXPECT_TRUE(status.ok()) << status;
-    return bytes;
-  }
+  RawBuffer Filled(const Bytes& bytes) const { return FilledIn(space_, bytes); }
 
   Client client_ = MakeClient();
   MemorySpace space_ = client_.devices()[0].default_memory_space();
@@ -70,7 +58,7 @@ TEST_F(RawBufferTest, IsAlignedMemoryInItsSpace) {
     ASSERT_NE(buffer.host_pointer(), nullptr);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.host_pointer()) % 64, 0U);
     std::memset(buffer.host_pointer(), 0xAB, size);
-    EXPECT_EQ(Read(buffer), Bytes(size, 0xAB));
+    EXPECT_EQ(BytesIn(buffer), Bytes(size, 0xAB));
   }
 }
 
@@ -97,7 +85,7 @@ TEST_F(RawBufferTest, MemoryThatIsNotThereIsResourceExhausted) {
 TEST_F(RawBufferTest, BytesGoInAndComeBack) {
   for (const std::size_t size : {std::size_t{1}, std::size_t{64 << 10}, std::size_t{(64 << 10) + 1}, kLarge}) {
     const Bytes bytes = Numbers(size);
-    EXPECT_EQ(Read(Filled(bytes)), bytes) << size;
+    EXPECT_EQ(BytesIn(Filled(bytes)), bytes) << size;
   }
 }
 
@@ -106,7 +94,7 @@ TEST_F(RawBufferTest, PartsAreCopiedAtTheirOffsets) {
   const Bytes three = {7, 8, 9};
   EXPECT_TRUE(buffer.CopyFromHost(three.data(), 7, 3).Wait().ok()) << "up to the very end";
   EXPECT_TRUE(buffer.CopyFromHost(three.data(), 0, 2).Wait().ok());
-  EXPECT_EQ(Read(buffer), (Bytes{7, 8, 0, 0, 0, 0, 0, 7, 8, 9}));
+  EXPECT_EQ(BytesIn(buffer), (Bytes{7, 8, 0, 0, 0, 0, 0, 7, 8, 9}));
   Bytes part(4);
   EXPECT_TRUE(buffer.CopyToHost(part.data(), 6, 4).Wait().ok());
   EXPECT_EQ(part, (Bytes{0, 7, 8, 9}));
@@ -128,7 +116,7 @@ TEST_F(RawBufferTest, RangesPastTheEndAreOutOfRangeAndNamed) {
     }
   }
   EXPECT_EQ(bytes, Bytes(20, 0xEE)) << "nothing was written";
-  EXPECT_EQ(Read(buffer), Numbers(10));
+  EXPECT_EQ(BytesIn(buffer), Numbers(10));
 }
 
 TEST_F(RawBufferTest, ANullHostPointerIsInvalid) {
@@ -147,7 +135,7 @@ TEST_F(RawBufferTest, SlicesShareTheMemory) {
   const std::uint8_t byte = 99;
   EXPECT_TRUE(inner.CopyFromHost(&byte, 1, 1).Wait().ok());
   buffer.reset();
-  EXPECT_EQ(Read(slice), (Bytes{3, 4, 99, 6, 7})) << "the slice keeps the memory";
+  EXPECT_EQ(BytesIn(slice), (Bytes{3, 4, 99, 6, 7})) << "the slice keeps the memory";
   EXPECT_EQ(space_.Stats().bytes_in_use, 10U);
 }
 
@@ -157,10 +145,10 @@ TEST_F(RawBufferTest, HandlesCopyMoveAndAssign) {
   RawBuffer c = std::move(a);
   a = Allocate(1);
   b = Allocate(1);
-  EXPECT_EQ(Read(c), Numbers(4));
+  EXPECT_EQ(BytesIn(c), Numbers(4));
   RawBuffer& same = c;
   c = same;
-  EXPECT_EQ(Read(c), Numbers(4));
+  EXPECT_EQ(BytesIn(c), Numbers(4));
 }
 
 TEST_F(RawBufferTest, CopiesToOtherSpacesAndDevices) {
@@ -170,7 +158,7 @@ TEST_F(RawBufferTest, CopiesToOtherSpacesAndDevices) {
       for (const MemorySpace& space : device.memory_spaces()) {
         const RawBuffer destination = RawBuffer::Allocate(space, size).value();
         EXPECT_TRUE(source.CopyTo(destination).Wait().ok());
-        EXPECT_EQ(Read(destination), Numbers(size));
+        EXPECT_EQ(BytesIn(destination), Numbers(size));
       }
     }
   }
@@ -179,7 +167,7 @@ TEST_F(RawBufferTest, CopiesToOtherSpacesAndDevices) {
 TEST_F(RawBufferTest, ALargerDestinationKeepsItsTail) {
   const RawBuffer destination = Filled(Bytes(5, 0xCC));
   EXPECT_TRUE(Filled(Numbers(3)).CopyTo(destination).Wait().ok());
-  EXPECT_EQ(Read(destination), (Bytes{1, 2, 3, 0xCC, 0xCC}));
+  EXPECT_EQ(BytesIn(destination), (Bytes{1, 2, 3, 0xCC, 0xCC}));
 }
 
 TEST_F(RawBufferTest, ASmallerDestinationIsInvalidAndBothSizesAreNamed) {
@@ -201,7 +189,7 @@ TEST_F(RawBufferTest, OverlappingSlicesAreCopiedAsByMemmove) {
     const RawBuffer high = buffer.Slice(2, 8).value();
     EXPECT_TRUE((forward ? low.CopyTo(high) : high.CopyTo(low)).Wait().ok());
     const Bytes expected = forward ? Bytes{1, 2, 1, 2, 3, 4, 5, 6, 7, 8} : Bytes{3, 4, 5, 6, 7, 8, 9, 10, 9, 10};
-    EXPECT_EQ(Read(buffer), expected);
+    EXPECT_EQ(BytesIn(buffer), expected);
   }
 }
 
@@ -239,8 +227,8 @@ TEST_F(RawBufferTest, AFailedDependencyIsTheCopysErrorAndNothingIsCopied) {
     later.SetError(AbortedError("upstream"));
     for (const Event& event : {in, out, over, nothing}) EXPECT_EQ(event.Wait(), AbortedError("upstream"));
   }
-  EXPECT_EQ(Read(buffer), Numbers(8));
-  EXPECT_EQ(Read(destination), Bytes(8, 0));
+  EXPECT_EQ(BytesIn(buffer), Numbers(8));
+  EXPECT_EQ(BytesIn(destination), Bytes(8, 0));
   EXPECT_EQ(back, Bytes(8, 0xEE));
 }
 
@@ -280,10 +268,10 @@ TEST_F(RawBufferTest, SlicesComeTogetherOrNotAtAll) {
   const RawBuffer whole = Filled(Numbers(100));
   const std::vector<RawBuffer> parts = whole.Slices({{{0, 3}, {97, 3}, {5, 0}, {1, 4}}}).value();
   ASSERT_EQ(parts.size(), 4U);
-  EXPECT_EQ(Read(parts[0]), (Bytes{1, 2, 3}));
-  EXPECT_EQ(Read(parts[1]), (Bytes{98, 99, 100}));
-  EXPECT_EQ(Read(parts[2]), Bytes());
-  EXPECT_EQ(Read(parts[3]), (Bytes{2, 3, 4, 5}));
+  EXPECT_EQ(BytesIn(parts[0]), (Bytes{1, 2, 3}));
+  EXPECT_EQ(BytesIn(parts[1]), (Bytes{98, 99, 100}));
+  EXPECT_EQ(BytesIn(parts[2]), Bytes());
+  EXPECT_EQ(BytesIn(parts[3]), (Bytes{2, 3, 4, 5}));
   EXPECT_TRUE(whole.Slices({}).value().empty());
   const std::vector<ByteRange> ranges = {{0, 10}, {95, 6}, {0, 200}};
   const Status status = whole.Slices(ranges).status();
@@ -299,9 +287,9 @@ TEST_F(RawBufferTest, PartsAreCopiedToParts) {
   EXPECT_FALSE(copied.IsReady());
   gate.SetReady();
   EXPECT_TRUE(copied.Wait().ok());
-  EXPECT_EQ(Read(destination), (Bytes{0, 8, 9, 10, 0, 0}));
+  EXPECT_EQ(BytesIn(destination), (Bytes{0, 8, 9, 10, 0, 0}));
   EXPECT_TRUE(source.CopyRangeTo(0, source, 2, 8).Wait().ok()) << "they may overlap";
-  EXPECT_EQ(Read(source), (Bytes{1, 2, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(BytesIn(source), (Bytes{1, 2, 1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_TRUE(source.CopyRangeTo(10, destination, 6, 0).Wait().ok());
 }
 

@@ -128,20 +128,7 @@ class StagingFixture : public BufferFixture {
     return PoolOf(client_, lease_bytes, lease_count);
   }
 
-  static RawBuffer Filled(const MemorySpace& space, const Bytes& bytes) {
-    const RawBuffer memory = RawBuffer::Allocate(space, bytes.size()).value();
-    const Status status = memory.CopyFromHost(bytes.data(), 0, bytes.size()).Wait();
-    EXPECT_TRUE(status.ok()) << status;
-    return memory;
-  }
-  RawBuffer Filled(const Bytes& bytes) const { return Filled(space_, bytes); }
-
-  static Bytes BytesIn(const RawBuffer& memory) {
-    Bytes bytes(memory.on_device_size_bytes());
-    const Status status = memory.CopyToHost(bytes.data(), 0, bytes.size()).Wait();
-    EXPECT_TRUE(status.ok()) << status;
-    return bytes;
-  }
+  RawBuffer Filled(const Bytes& bytes) const { return FilledIn(space_, bytes); }
 
   /// Puts the bytes [first, last) of `bytes` where they belong.
   static Status Put(StagingSink& sink, const StagingPool& pool, const Bytes& bytes, std::size_t first,

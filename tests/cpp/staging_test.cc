@@ -138,7 +138,7 @@ TEST_F(StagingTest, PiecesComeInOrderAndWhole) {
     for (const auto& [size_bytes, lease_bytes] : cases) {
       const Bytes bytes = Pattern(size_bytes, 1);
       StagingCopier copier(PoolOf(client, lease_bytes, 3));
-      const RawBuffer source = Filled(client.devices()[0].default_memory_space(), bytes);
+      const RawBuffer source = FilledIn(client.devices()[0].default_memory_space(), bytes);
       Bytes received;  // Not guarded: calls come one at a time, and the event after the last.
       const Event read = copier.Read(source, [&, size = size_bytes](StatusOr<StagedPiece> piece) {
         ASSERT_TRUE(piece.ok()) << piece.status();
@@ -239,7 +239,7 @@ TEST_F(StagingTest, AFailedDependencyEndsItsReadAlone) {
   AwaitAll(pool);
 
   const Client other = MakeClient();
-  const RawBuffer foreign = Filled(other.devices()[0].default_memory_space(), {1, 2, 3});
+  const RawBuffer foreign = FilledIn(other.devices()[0].default_memory_space(), {1, 2, 3});
   const Pieces refused;
   const Status status = copier.Read(foreign, refused.Told()).Wait();
   EXPECT_TRUE(IsInvalidArgument(status)) << status;
@@ -455,7 +455,7 @@ TEST_F(StagingTest, AssigningACopierEndsTheOneThatWasThere) {
 TEST_F(StagingTest, EverythingOutlivesWhatItCameFrom) {
   std::optional<Client> client = MakeClient();
   std::optional<StagingPool> pool = PoolOf(*client, 10, 1);
-  std::optional<RawBuffer> source = Filled(client->devices()[0].default_memory_space(), Pattern(10, 1));
+  std::optional<RawBuffer> source = FilledIn(client->devices()[0].default_memory_space(), Pattern(10, 1));
   client.reset();
   StagingCopier copier(*pool);
   const Pieces pieces;

@@ -21,6 +21,7 @@
 #include "purlin/stall.h"
 #include "purlin/status.h"
 #include "tests/cpp/testing.h"
+#include "tests/interop/counting_pool.h"
 #include "unsupported/Eigen/CXX11/Tensor"
 
 namespace purlin {
@@ -57,22 +58,6 @@ class Held {
  private:
   std::promise<void> gate_;
   bool open_ = false;
-};
-
-/// Counts what Eigen schedules on its way to a pool.
-class CountingPool final : public Eigen::ThreadPoolInterface {
- public:
-  explicit CountingPool(Eigen::ThreadPoolInterface& pool) : pool_(pool) {}
-  void Schedule(std::function<void()> closure) override {
-    ++closures;
-    pool_.Schedule(std::move(closure));
-  }
-  int NumThreads() const override { return pool_.NumThreads(); }
-  int CurrentThreadId() const override { return pool_.CurrentThreadId(); }
-  std::atomic<int> closures{0};
-
- private:
-  Eigen::ThreadPoolInterface& pool_;
 };
 
 using Matrix = Eigen::Tensor<float, 2>;
@@ -128,7 +113,7 @@ TEST(ToEigenTest, EigensContractionRunsOnIt) {
   const Matrix b = Numbers(300, 191);
   const Matrix expected = ExpectedProduct(a, b);
   auto pool = ToEigen(MakePool(4));
-  CountingPool counting(pool);
+  CountingPool<Eigen::ThreadPoolInterface> counting(pool);
   const Eigen::ThreadPoolDevice device(&counting, counting.NumThreads());
   for (int round = 0; round < 10; ++round) EXPECT_TRUE(Equal(Product(device, a, b), expected)) << round;
   EXPECT_GT(counting.closures.load(), 0);

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/public/session.h"
 #include "tests/cpp/testing.h"
+#include "tests/interop/counting_pool.h"
 #include "xla/tsl/platform/env.h"
 
 namespace purlin {
@@ -54,22 +54,6 @@ class PurlinThread final : public tensorflow::OpKernel {
   }
 };
 REGISTER_KERNEL_BUILDER(Name("PurlinThread").Device(tensorflow::DEVICE_CPU), PurlinThread);
-
-/// What TensorFlow gives to a pool on its way there, counted.
-class CountingPool final : public tsl::thread::ThreadPoolInterface {
- public:
-  explicit CountingPool(const ThreadPoolAsyncWorkRunner& pool) : pool_(pool) {}
-  void Schedule(std::function<void()> closure) override {
-    ++closures;
-    pool_.Schedule(std::move(closure));
-  }
-  int NumThreads() const override { return pool_.NumThreads(); }
-  int CurrentThreadId() const override { return pool_.CurrentThreadId(); }
-  std::atomic<int> closures{0};
-
- private:
-  TslThreadPool pool_;
-};
 
 constexpr int kProducts = 8;
 
@@ -141,8 +125,10 @@ class SessionTest : public testing::Test {
 
 TEST_F(SessionTest, ItsOperationsRunOnPurlinsThreads) {
   ThreadPoolAsyncWorkRunner pool = MakePool(3);
-  CountingPool inter_op(pool);
-  CountingPool intra_op(MakePool(2));
+  TslThreadPool operations(pool);
+  TslThreadPool loops(MakePool(2));
+  CountingPool<tsl::thread::ThreadPoolInterface> inter_op(operations);
+  CountingPool<tsl::thread::ThreadPoolInterface> intra_op(loops);
   const std::unique_ptr<tensorflow::Session> session = NewSession();
   std::vector<int> threads;
   ASSERT_TRUE(Run(*session, pool, {&inter_op, &intra_op}, &threads).ok());

@@ -119,6 +119,19 @@ unsafe extern "C" fn get_host_pointer(buffer: *const RawBuffer) -> *mut c_void {
     pointer.map_or(ptr::null_mut(), |pointer| pointer.as_ptr().cast())
 }
 
+/// What a copy of a range is about.
+///
+/// # Errors
+/// `InvalidArgument`: there is no buffer, or a number is negative.
+///
+/// # Safety
+/// `buffer` is null or one of ours, alive.
+unsafe fn range<'a>(buffer: *const RawBuffer, offset: i64, size: i64) -> Result<(&'a Ours, usize, usize), Status> {
+    // SAFETY: the caller's promise.
+    let ours = unsafe { ours(buffer) }.ok_or_else(|| null("a PJRT_RawBuffer"))?;
+    Ok((ours, number("the offset of a copy", offset)?, number("the size of a copy", size)?))
+}
+
 unsafe extern "C" fn copy_from_host(
     buffer: *mut RawBuffer,
     source: *const c_void,
@@ -132,8 +145,7 @@ unsafe extern "C" fn copy_from_host(
     // SAFETY: the contract of the slot: the source stays readable and unchanged until the event; the rest is null or alive.
     unsafe {
         answer(event, || {
-            let ours = ours(buffer).ok_or_else(|| null("a PJRT_RawBuffer"))?;
-            let (offset, size) = (number("the offset of a copy", offset)?, number("the size of a copy", size)?);
+            let (ours, offset, size) = range(buffer, offset, size)?;
             Ok(device_event::give(ours.bytes.copy_from_host(source.cast(), offset, size, &dependencies)))
         })
     }
@@ -153,8 +165,7 @@ unsafe extern "C" fn copy_to_host(
     // alive.
     unsafe {
         answer(event, || {
-            let ours = ours(buffer).ok_or_else(|| null("a PJRT_RawBuffer"))?;
-            let (offset, size) = (number("the offset of a copy", offset)?, number("the size of a copy", size)?);
+            let (ours, offset, size) = range(buffer, offset, size)?;
             Ok(device_event::give(ours.bytes.copy_to_host(destination.cast(), offset, size, &dependencies)))
         })
     }
