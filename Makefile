@@ -1,9 +1,13 @@
 # Delegates to cargo, cmake, ctest and scripts/. Nothing outside this folder changes without a line that says so first.
 PREFIX ?= $(CURDIR)/build/prefix
+# How many jobs run at once, in all that is built and tested: make JOBS=1 test. Without it each tool follows its own rule.
+JOBS ?=
+export JOBS
 
 .PHONY: help demo build test test-all verify soak bench interop loom format install clean
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
+	@echo; echo 'make JOBS=n ...   n jobs at once, in all that is built and tested (default: as many as there are cores)'
 
 demo: ## train a classifier on handwritten digits over four devices, from C++
 	@scripts/demo
@@ -35,8 +39,8 @@ loom: ## explore the interleavings of the lock-free code
 format: ## format Rust and C++
 	@scripts/format
 
-install: ## install into PREFIX (default: build/prefix)
-	@scripts/build && cmake=$$(scripts/tools cmake) && "$$cmake" --install build/release --prefix "$(PREFIX)"
+install: ## build the library, without the tests, and install it into PREFIX (default: build/prefix)
+	@scripts/build purlin_static purlin_shared && cmake=$$(scripts/tools cmake) && "$$cmake" --install build/release --prefix "$(PREFIX)"
 
 clean: ## remove build/ (tools stay in .tools/)
 	rm -rf build

@@ -11,10 +11,15 @@ else()
   set(keep_debug OFF)
 endif()
 
+# Never unloaded: its threads run its code, and its users' labels and places are read as long as there is a process
+# (include/purlin/label.h). Whoever is a shared library and links either of the two is not unloaded either.
+set(never_unloaded $<$<IN_LIST:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY$<SEMICOLON>SHARED_LIBRARY>:LINKER:-z,nodelete>)
+
 function(purlin_describe target kind)
   target_include_directories(${target} ${kind} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${target} ${kind} cxx_std_17)
+  target_link_options(${target} INTERFACE ${never_unloaded})
   add_library(purlin::${target} ALIAS ${target})
 endfunction()
 
@@ -64,7 +69,7 @@ if(PURLIN_BUILD_SHARED)
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${version_script})
   target_link_libraries(purlin_shared PRIVATE $<BUILD_INTERFACE:purlin_rust> ${PURLIN_SYSTEM_LIBRARIES})
   target_link_options(purlin_shared PRIVATE LINKER:--version-script=${version_script} LINKER:--no-undefined
-                      LINKER:--gc-sections LINKER:--as-needed $<$<NOT:$<BOOL:${keep_debug}>>:LINKER:--strip-debug>)
+                      LINKER:-z,nodelete LINKER:--gc-sections LINKER:--as-needed $<$<NOT:$<BOOL:${keep_debug}>>:LINKER:--strip-debug>)
   purlin_describe(purlin_shared INTERFACE)
 endif()
 

@@ -10,6 +10,7 @@
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/gone.h"
 #include "cpp/internal/shape.h"
 
 namespace purlin {
@@ -27,6 +28,8 @@ StatusOr<Hold> ToHold(Rep* rep, const internal::StatusRep* error) {
 StatusOr<Buffer> Buffer::FromHost(const void* data, std::size_t size_bytes, DType dtype, Span<const std::int64_t> dims,
                                   const MemorySpace& memory_space, HostBufferSemantics semantics,
                                   SourceLocation location) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
+
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep = internal::purlin_buffer_from_host(
       static_cast<const std::uint8_t*>(data), size_bytes, static_cast<std::uint8_t>(dtype), dims.data(), dims.size(),
@@ -36,6 +39,8 @@ StatusOr<Buffer> Buffer::FromHost(const void* data, std::size_t size_bytes, DTyp
 
 StatusOr<Buffer> Buffer::CreateUninitialized(const Shape& shape, const MemorySpace& memory_space, const Layout* layout,
                                              const AllocOptions& options, SourceLocation location) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
+
   const internal::StatusRep* error = nullptr;
   const internal::PurlinShape raw_shape = internal::ToRust(shape);
   const internal::PurlinAllocOptions raw_options = internal::ToRust(options);
@@ -46,6 +51,8 @@ StatusOr<Buffer> Buffer::CreateUninitialized(const Shape& shape, const MemorySpa
 }
 
 StatusOr<Buffer> Buffer::CreateError(Status error, const Shape& shape, const MemorySpace& memory_space) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
+
   const internal::StatusRep* refused = nullptr;
   const internal::PurlinShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep =
@@ -54,6 +61,8 @@ StatusOr<Buffer> Buffer::CreateError(Status error, const Shape& shape, const Mem
 }
 
 StatusOr<Buffer> Buffer::CreateToken(const MemorySpace& memory_space, const Event& ready, SourceLocation location) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
+
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
       internal::purlin_buffer_create_token(memory_space.rep(), ready.header(), internal::ToRust(location), &error);
@@ -62,6 +71,8 @@ StatusOr<Buffer> Buffer::CreateToken(const MemorySpace& memory_space, const Even
 
 StatusOr<Buffer> Buffer::FromRaw(const RawBuffer& memory, const Shape& shape, const Layout* layout,
                                  const Event& ready) {
+  if (memory.rep() == nullptr) return internal::Gone("RawBuffer");
+
   const internal::StatusRep* error = nullptr;
   const internal::PurlinShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep = internal::purlin_buffer_from_raw(
@@ -71,6 +82,8 @@ StatusOr<Buffer> Buffer::FromRaw(const RawBuffer& memory, const Shape& shape, co
 
 StatusOr<std::pair<Buffer, BufferPromise>> Buffer::CreateChannel(const Shape& shape, const MemorySpace& memory_space,
                                                                  const Layout* layout, SourceLocation location) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
+
   const internal::BufferRep* buffer = nullptr;
   internal::BufferPromiseRep* promise = nullptr;
   const internal::PurlinShape raw = internal::ToRust(shape);
@@ -88,14 +101,21 @@ Buffer::~Buffer() {
   if (rep_ != nullptr) ffi::buffer_release(rep_);
 }
 
-DType Buffer::dtype() const noexcept { return static_cast<DType>(ffi::buffer_dtype(*rep_)); }
+DType Buffer::dtype() const noexcept {
+  if (rep_ == nullptr) return DType::kInvalid;
+  return static_cast<DType>(ffi::buffer_dtype(*rep_));
+}
 
 Span<const std::int64_t> Buffer::dims() const noexcept {
+  if (rep_ == nullptr) return {};
+
   const rust::Slice<const std::int64_t> dims = ffi::buffer_dims(*rep_);
   return {dims.data(), dims.size()};
 }
 
 Shape Buffer::shape() const {
+  if (rep_ == nullptr) return Shape(DType::kInvalid);
+
   const std::size_t rank = dims().size();
   const auto dynamic = std::make_unique<bool[]>(rank);
   if (!internal::purlin_buffer_dynamic(rep_, dynamic.get())) return Shape(dtype(), dims());
@@ -103,42 +123,69 @@ Shape Buffer::shape() const {
 }
 
 Layout Buffer::layout() const {
+  if (rep_ == nullptr) return Layout({});
+
   std::vector<std::int64_t> minor_to_major(dims().size());
   internal::purlin_buffer_layout(rep_, minor_to_major.data());
   return Layout(minor_to_major);
 }
 
-std::size_t Buffer::on_device_size_bytes() const noexcept { return ffi::buffer_size_bytes(*rep_); }
+std::size_t Buffer::on_device_size_bytes() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return ffi::buffer_size_bytes(*rep_);
+}
 
-MemorySpace Buffer::memory_space() const noexcept { return MemorySpace::Adopt(ffi::buffer_memory_space(*rep_)); }
+MemorySpace Buffer::memory_space() const noexcept {
+  if (rep_ == nullptr) return MemorySpace::Adopt(nullptr);
+  return MemorySpace::Adopt(ffi::buffer_memory_space(*rep_));
+}
 
-Device Buffer::device() const noexcept { return Device::Adopt(ffi::buffer_device(*rep_)); }
+Device Buffer::device() const noexcept {
+  if (rep_ == nullptr) return Device::Adopt(nullptr);
+  return Device::Adopt(ffi::buffer_device(*rep_));
+}
 
 StatusOr<std::vector<std::int64_t>> Buffer::logical_dims() const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   std::vector<std::int64_t> actual(dims().size());
   const internal::StatusRep* error = internal::purlin_buffer_logical_dims(rep_, actual.data());
   if (error != nullptr) return Status::FromRep(error);
   return actual;
 }
 
-Event Buffer::ready_event() const noexcept { return Event::Adopt(ffi::buffer_ready_event(*rep_)); }
+Event Buffer::ready_event() const noexcept {
+  if (rep_ == nullptr) return internal::GoneEvent("Buffer");
+  return Event::Adopt(ffi::buffer_ready_event(*rep_));
+}
 
 Event Buffer::CopyToHost(void* destination, std::size_t size_bytes) const {
+  if (rep_ == nullptr) return internal::GoneEvent("Buffer");
+
   return Event::Adopt(ffi::buffer_copy_to_host(*rep_, static_cast<std::uint8_t*>(destination), size_bytes));
 }
 
 Event Buffer::CopyToHostStrided(void* destination, Span<const std::int64_t> byte_strides) const {
+  if (rep_ == nullptr) return internal::GoneEvent("Buffer");
+
   return Event::Adopt(internal::purlin_buffer_copy_to_host_strided(rep_, static_cast<std::uint8_t*>(destination),
                                                                    byte_strides.data(), byte_strides.size()));
 }
 
 Event Buffer::CopyRawToHost(void* destination, std::size_t offset_bytes, std::size_t size_bytes) const {
+  if (rep_ == nullptr) return internal::GoneEvent("Buffer");
+
   return Event::Adopt(
       ffi::buffer_copy_raw_to_host(*rep_, static_cast<std::uint8_t*>(destination), offset_bytes, size_bytes));
 }
 
 internal::EventHeader* Buffer::CopyRawToHostWhenRaw(std::size_t offset_bytes, std::size_t size_bytes,
                                                     internal::HostAddressRep** address) const {
+  if (rep_ == nullptr) {
+    *address = nullptr;
+    return internal::purlin_event_new_error(internal::Gone("Buffer").ReleaseRep(), internal::ToRust(SourceLocation()));
+  }
+
   return internal::purlin_buffer_copy_raw_to_host_when(rep_, offset_bytes, size_bytes, address);
 }
 
@@ -147,6 +194,8 @@ void Buffer::SetHostAddress(internal::HostAddressRep* address, void* destination
 }
 
 StatusOr<Buffer> Buffer::CopyToDevice(const Device& device, SourceLocation location) const {
+  if (rep_ == nullptr || device.rep() == nullptr) return internal::Gone(rep_ == nullptr ? "Buffer" : "Device");
+
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
       internal::purlin_buffer_copy_to_device(rep_, device.rep(), internal::ToRust(location), &error);
@@ -154,6 +203,9 @@ StatusOr<Buffer> Buffer::CopyToDevice(const Device& device, SourceLocation locat
 }
 
 StatusOr<Buffer> Buffer::CopyToMemorySpace(const MemorySpace& memory_space, SourceLocation location) const {
+  if (rep_ == nullptr || memory_space.rep() == nullptr)
+    return internal::Gone(rep_ == nullptr ? "Buffer" : "MemorySpace");
+
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
       internal::purlin_buffer_copy_to_memory_space(rep_, memory_space.rep(), internal::ToRust(location), &error);
@@ -161,6 +213,8 @@ StatusOr<Buffer> Buffer::CopyToMemorySpace(const MemorySpace& memory_space, Sour
 }
 
 StatusOr<Buffer> Buffer::CopyInto(const Buffer& destination, SourceLocation location) const {
+  if (rep_ == nullptr || destination.rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
       internal::purlin_buffer_copy_into(rep_, destination.rep_, internal::ToRust(location), &error);
@@ -168,30 +222,40 @@ StatusOr<Buffer> Buffer::CopyInto(const Buffer& destination, SourceLocation loca
 }
 
 StatusOr<RawBuffer> Buffer::RawAlias() const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   const internal::RawBufferRep* rep = ffi::buffer_raw_alias(*rep_, error);
   return internal::ToStatusOr<RawBuffer>(rep, error);
 }
 
 StatusOr<UsageHold> Buffer::AcquireUsageHold() const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   internal::UsageHoldRep* hold = internal::purlin_buffer_usage_hold(rep_, true, &error);
   return ToHold<UsageHold>(hold, error);
 }
 
 StatusOr<UsageHold> Buffer::TryAcquireUsageHold() const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   internal::UsageHoldRep* hold = internal::purlin_buffer_usage_hold(rep_, false, &error);
   return ToHold<UsageHold>(hold, error);
 }
 
 StatusOr<ExternalReference> Buffer::AcquireExternalReference() const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   internal::ExternalReferenceRep* reference = internal::purlin_buffer_external_reference(rep_, &error);
   return ToHold<ExternalReference>(reference, error);
 }
 
 StatusOr<DonationHold> Buffer::Donate(Label by, SourceLocation location) const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   internal::DonationHoldRep* hold =
       internal::purlin_buffer_donate(rep_, by.c_str(), true, internal::ToRust(location), &error);
@@ -199,6 +263,8 @@ StatusOr<DonationHold> Buffer::Donate(Label by, SourceLocation location) const {
 }
 
 StatusOr<DonationHold> Buffer::TryDonate(Label by, SourceLocation location) const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   internal::DonationHoldRep* hold =
       internal::purlin_buffer_donate(rep_, by.c_str(), false, internal::ToRust(location), &error);
@@ -206,12 +272,16 @@ StatusOr<DonationHold> Buffer::TryDonate(Label by, SourceLocation location) cons
 }
 
 HoldCounts Buffer::hold_counts() const noexcept {
+  if (rep_ == nullptr) return {};
+
   HoldCounts counts;
   internal::purlin_buffer_hold_counts(rep_, &counts.usage, &counts.external);
   return counts;
 }
 
 StatusOr<Buffer> Buffer::DonateAfter(const Event& event, SourceLocation location) const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
       internal::purlin_buffer_donate_after(rep_, event.header(), internal::ToRust(location), &error);
@@ -219,6 +289,8 @@ StatusOr<Buffer> Buffer::DonateAfter(const Event& event, SourceLocation location
 }
 
 StatusOr<Buffer> Buffer::Bitcast(const Shape& shape, const Layout* layout, SourceLocation location) const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   const internal::PurlinShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep = internal::purlin_buffer_bitcast(rep_, &raw, internal::OptionalLayout(layout).get(),
@@ -227,15 +299,21 @@ StatusOr<Buffer> Buffer::Bitcast(const Shape& shape, const Layout* layout, Sourc
 }
 
 void Buffer::Delete(SourceLocation location) const noexcept {
+  if (rep_ == nullptr) return;
+
   internal::purlin_buffer_delete(rep_, internal::ToRust(location));
 }
 
 const internal::RawBufferRep* Buffer::ReleaseRaw(SourceLocation location, internal::EventHeader** free_event) const {
+  if (rep_ == nullptr) return nullptr;
+
   return internal::purlin_buffer_release_memory(rep_, internal::ToRust(location), free_event);
 }
 
 StatusOr<std::optional<RawBuffer>> Buffer::ReleaseDeviceMemoryOwnership(bool wait_for_operations_to_complete,
                                                                         SourceLocation location) const {
+  if (rep_ == nullptr) return internal::Gone("Buffer");
+
   const internal::StatusRep* error = nullptr;
   const internal::RawBufferRep* memory = internal::purlin_buffer_release_ownership(
       rep_, wait_for_operations_to_complete, internal::ToRust(location), &error);
@@ -244,7 +322,10 @@ StatusOr<std::optional<RawBuffer>> Buffer::ReleaseDeviceMemoryOwnership(bool wai
   return std::optional<RawBuffer>(RawBuffer::Adopt(memory));
 }
 
-bool Buffer::IsDeleted() const noexcept { return ffi::buffer_is_deleted(*rep_); }
+bool Buffer::IsDeleted() const noexcept {
+  if (rep_ == nullptr) return true;
+  return ffi::buffer_is_deleted(*rep_);
+}
 
 }  // namespace v0
 }  // namespace purlin

@@ -3,15 +3,22 @@
 #include <utility>
 
 #include "cpp/internal/abi_rust.h"
+#include "cpp/internal/gone.h"
 
 namespace purlin {
 inline namespace v0 {
 
 // Whoever is told of a hold's end may destroy the hold: nothing of it is touched after the call.
 
-RawBuffer UsageHold::memory() const { return RawBuffer::Adopt(internal::purlin_usage_hold_memory(rep_)); }
+RawBuffer UsageHold::memory() const {
+  if (rep_ == nullptr) return RawBuffer::Adopt(nullptr);
+  return RawBuffer::Adopt(internal::purlin_usage_hold_memory(rep_));
+}
 
-Event UsageHold::ready_event() const noexcept { return Event::Adopt(internal::purlin_usage_hold_ready_event(rep_)); }
+Event UsageHold::ready_event() const noexcept {
+  if (rep_ == nullptr) return internal::GoneEvent("UsageHold");
+  return Event::Adopt(internal::purlin_usage_hold_ready_event(rep_));
+}
 
 void UsageHold::Release() noexcept {
   if (internal::UsageHoldRep* rep = std::exchange(rep_, nullptr)) internal::purlin_usage_hold_release(rep);
@@ -24,10 +31,14 @@ void UsageHold::ReleaseAfter(const Event& event) {
 }
 
 RawBuffer ExternalReference::memory() const {
+  if (rep_ == nullptr) return RawBuffer::Adopt(nullptr);
+
   return RawBuffer::Adopt(internal::purlin_external_reference_memory(rep_));
 }
 
 Event ExternalReference::ready_event() const noexcept {
+  if (rep_ == nullptr) return internal::GoneEvent("ExternalReference");
+
   return Event::Adopt(internal::purlin_external_reference_ready_event(rep_));
 }
 
@@ -37,13 +48,21 @@ void ExternalReference::Release() noexcept {
   }
 }
 
-RawBuffer DonationHold::memory() const { return RawBuffer::Adopt(internal::purlin_donation_hold_memory(rep_)); }
+RawBuffer DonationHold::memory() const {
+  if (rep_ == nullptr) return RawBuffer::Adopt(nullptr);
+  return RawBuffer::Adopt(internal::purlin_donation_hold_memory(rep_));
+}
 
 Event DonationHold::ready_event() const noexcept {
+  if (rep_ == nullptr) return internal::GoneEvent("DonationHold");
+
   return Event::Adopt(internal::purlin_donation_hold_ready_event(rep_));
 }
 
-Event DonationHold::free_event() const { return Event::Adopt(internal::purlin_donation_hold_free_event(rep_)); }
+Event DonationHold::free_event() const {
+  if (rep_ == nullptr) return internal::GoneEvent("DonationHold");
+  return Event::Adopt(internal::purlin_donation_hold_free_event(rep_));
+}
 
 StatusOr<RawBuffer> DonationHold::Confirm() {
   internal::DonationHoldRep* rep = std::exchange(rep_, nullptr);

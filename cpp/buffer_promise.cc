@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cpp/internal/abi_rust.h"
+#include "cpp/internal/gone.h"
 #include "purlin/buffer.h"
 
 namespace purlin {
@@ -15,6 +16,8 @@ BufferPromise::~BufferPromise() {
 }
 
 Status BufferPromise::Fulfil(const Buffer& source, SourceLocation location) {
+  if (source.rep() == nullptr) return internal::Gone("Buffer");
+
   return Status::FromRep(internal::purlin_buffer_promise_fulfil(rep_, source.rep(), internal::ToRust(location)));
 }
 

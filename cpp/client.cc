@@ -1,6 +1,7 @@
 #include "purlin/client.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,7 +11,9 @@
 #include "cpp/generated/memory_report.rs.h"
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/gone.h"
 #include "cpp/internal/memory_report.h"
+#include "cpp/internal/pin.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -62,6 +65,7 @@ internal::PurlinHostMemoryAllocator ToRust(std::shared_ptr<HostMemoryAllocator> 
 }  // namespace
 
 StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const internal::MemoryCalls& calls) {
+  internal::Pin(__builtin_return_address(0));
   const std::string_view platform = Known(options, options.platform, ClientOptions().platform);
   const std::optional<int> process_index = Known(options, options.process_index, std::optional<int>());
   const std::optional<ShutdownOptions> at_end =
@@ -78,7 +82,7 @@ StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const inter
       process_index.has_value(),
       process_index.value_or(0),
       at_end.has_value(),
-      end.mode == ShutdownMode::kCancelPending,
+      static_cast<std::uint32_t>(end.mode),
       end.deadline_ns,
       ToRust(Known(options, options.on_out_of_memory, Hook()), calls),
       ToRust(Known(options, options.host_memory_allocator, std::shared_ptr<HostMemoryAllocator>()), calls)};
@@ -95,9 +99,14 @@ Client::~Client() {
   if (rep_ != nullptr) ffi::client_release(rep_);
 }
 
-std::string_view Client::platform_name() const noexcept { return internal::FromRust(ffi::client_platform_name(*rep_)); }
+std::string_view Client::platform_name() const noexcept {
+  if (rep_ == nullptr) return {};
+  return internal::FromRust(ffi::client_platform_name(*rep_));
+}
 
 std::vector<Device> Client::devices() const {
+  if (rep_ == nullptr) return {};
+
   std::vector<Device> devices;
   const std::size_t count = ffi::client_device_count(*rep_);
   devices.reserve(count);
@@ -106,12 +115,16 @@ std::vector<Device> Client::devices() const {
 }
 
 StatusOr<Device> Client::LookupDevice(int id) const {
+  if (rep_ == nullptr) return internal::Gone("Client");
+
   const internal::StatusRep* error = nullptr;
   const internal::DeviceRep* rep = ffi::client_lookup_device(*rep_, id, error);
   return internal::ToStatusOr<Device>(rep, error);
 }
 
 StatusOr<int> Client::process_index() const {
+  if (rep_ == nullptr) return internal::Gone("Client");
+
   const internal::StatusRep* error = nullptr;
   const int index = ffi::client_process_index(*rep_, error);
   if (error != nullptr) return Status::FromRep(error);
@@ -119,6 +132,8 @@ StatusOr<int> Client::process_index() const {
 }
 
 StatusOr<std::vector<std::vector<int>>> Client::GetDefaultDeviceAssignment(int num_replicas, int num_partitions) const {
+  if (rep_ == nullptr) return internal::Gone("Client");
+
   const internal::StatusRep* error = nullptr;
   const rust::Vec<std::int32_t> ids = ffi::client_default_device_assignment(*rep_, num_replicas, num_partitions, error);
   if (error != nullptr) return Status::FromRep(error);
@@ -131,15 +146,21 @@ StatusOr<std::vector<std::vector<int>>> Client::GetDefaultDeviceAssignment(int n
 }
 
 ThreadPoolAsyncWorkRunner Client::runner() const noexcept {
+  if (rep_ == nullptr) return ThreadPoolAsyncWorkRunner(nullptr);
+
   return ThreadPoolAsyncWorkRunner(ffi::client_runner(*rep_));
 }
 
 Status Client::Shutdown(const ShutdownOptions& options) const {
+  if (rep_ == nullptr) return internal::Gone("Client");
+
   return Status::FromRep(
-      internal::purlin_client_shutdown(rep_, options.mode == ShutdownMode::kCancelPending, options.deadline_ns));
+      internal::purlin_client_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.deadline_ns));
 }
 
 std::string Client::Describe() const {
+  if (rep_ == nullptr) return "(no client)";
+
   std::string text;
   ffi::client_describe(*rep_, text);
   return text;

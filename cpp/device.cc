@@ -3,6 +3,7 @@
 #include "cpp/generated/device.rs.h"
 #include "cpp/generated/memory_report.rs.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/gone.h"
 #include "cpp/internal/memory_report.h"
 
 namespace purlin {
@@ -16,21 +17,44 @@ MemorySpace::~MemorySpace() {
   if (rep_ != nullptr) ffi::memory_space_release(rep_);
 }
 
-int MemorySpace::id() const noexcept { return ffi::memory_space_id(*rep_); }
+int MemorySpace::id() const noexcept {
+  if (rep_ == nullptr) return -1;
+  return ffi::memory_space_id(*rep_);
+}
 
-std::string_view MemorySpace::kind() const noexcept { return internal::FromRust(ffi::memory_space_kind(*rep_)); }
+std::string_view MemorySpace::kind() const noexcept {
+  if (rep_ == nullptr) return {};
+  return internal::FromRust(ffi::memory_space_kind(*rep_));
+}
 
-Device MemorySpace::device() const noexcept { return Device::Adopt(ffi::memory_space_device(*rep_)); }
+Device MemorySpace::device() const noexcept {
+  if (rep_ == nullptr) return Device::Adopt(nullptr);
+  return Device::Adopt(ffi::memory_space_device(*rep_));
+}
 
-std::size_t MemorySpace::alignment_bytes() const noexcept { return ffi::memory_space_alignment_bytes(*rep_); }
+std::size_t MemorySpace::alignment_bytes() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return ffi::memory_space_alignment_bytes(*rep_);
+}
 
-MemoryReport MemorySpace::Report() const { return internal::FromRust(ffi::memory_report_of(*rep_)); }
+MemoryReport MemorySpace::Report() const {
+  if (rep_ == nullptr) return {};
+  return internal::FromRust(ffi::memory_report_of(*rep_));
+}
 
-void MemorySpace::Trim() const noexcept { ffi::memory_space_trim(*rep_); }
+void MemorySpace::Trim() const noexcept {
+  if (rep_ == nullptr) return;
+  ffi::memory_space_trim(*rep_);
+}
 
-void MemorySpace::ClearPeakMemoryUsage() const noexcept { ffi::memory_space_clear_peak(*rep_); }
+void MemorySpace::ClearPeakMemoryUsage() const noexcept {
+  if (rep_ == nullptr) return;
+  ffi::memory_space_clear_peak(*rep_);
+}
 
 MemoryStats MemorySpace::Stats() const noexcept {
+  if (rep_ == nullptr) return {};
+
   const ffi::MemoryStats stats = ffi::memory_space_stats(*rep_);
   return {
       stats.bytes_in_use, stats.peak_bytes_in_use,       stats.num_allocs, stats.largest_alloc_size, stats.bytes_limit,
@@ -38,12 +62,16 @@ MemoryStats MemorySpace::Stats() const noexcept {
 }
 
 std::string MemorySpace::DebugString() const {
+  if (rep_ == nullptr) return "(no memory space)";
+
   std::string text;
   ffi::memory_space_to_string(*rep_, text);
   return text;
 }
 
 bool MemorySpace::Equal(const MemorySpace& a, const MemorySpace& b) noexcept {
+  if (a.rep_ == nullptr || b.rep_ == nullptr) return a.rep_ == b.rep_;
+
   return ffi::memory_space_equal(*a.rep_, *b.rep_);
 }
 
@@ -55,11 +83,19 @@ Device::~Device() {
   if (rep_ != nullptr) ffi::device_release(rep_);
 }
 
-int Device::id() const noexcept { return ffi::device_id(*rep_); }
+int Device::id() const noexcept {
+  if (rep_ == nullptr) return -1;
+  return ffi::device_id(*rep_);
+}
 
-std::string_view Device::kind() const noexcept { return internal::FromRust(ffi::device_kind(*rep_)); }
+std::string_view Device::kind() const noexcept {
+  if (rep_ == nullptr) return {};
+  return internal::FromRust(ffi::device_kind(*rep_));
+}
 
 std::vector<MemorySpace> Device::memory_spaces() const {
+  if (rep_ == nullptr) return {};
+
   std::vector<MemorySpace> spaces;
   const std::size_t count = ffi::device_memory_space_count(*rep_);
   spaces.reserve(count);
@@ -68,22 +104,31 @@ std::vector<MemorySpace> Device::memory_spaces() const {
 }
 
 MemorySpace Device::default_memory_space() const noexcept {
+  if (rep_ == nullptr) return MemorySpace::Adopt(nullptr);
+
   return MemorySpace::Adopt(ffi::device_default_memory_space(*rep_));
 }
 
 StatusOr<MemorySpace> Device::memory_space(std::string_view kind) const {
+  if (rep_ == nullptr) return internal::Gone("Device");
+
   const internal::StatusRep* error = nullptr;
   const internal::MemorySpaceRep* rep = ffi::device_memory_space(*rep_, internal::ToRust(kind), error);
   return internal::ToStatusOr<MemorySpace>(rep, error);
 }
 
 std::string Device::DebugString() const {
+  if (rep_ == nullptr) return "(no device)";
+
   std::string text;
   ffi::device_to_string(*rep_, text);
   return text;
 }
 
-bool Device::Equal(const Device& a, const Device& b) noexcept { return ffi::device_equal(*a.rep_, *b.rep_); }
+bool Device::Equal(const Device& a, const Device& b) noexcept {
+  if (a.rep_ == nullptr || b.rep_ == nullptr) return a.rep_ == b.rep_;
+  return ffi::device_equal(*a.rep_, *b.rep_);
+}
 
 }  // namespace v0
 }  // namespace purlin

@@ -1,11 +1,13 @@
 #include "purlin/dlpack.h"
 
 #include "cpp/internal/abi_interchange.h"
+#include "cpp/internal/gone.h"
 
 namespace purlin {
 inline namespace v0 {
 
 StatusOr<DLManagedTensorVersioned*> ToDLPack(const Buffer& buffer) {
+  if (buffer.rep() == nullptr) return internal::Gone("Buffer");
   const internal::StatusRep* error = nullptr;
   DLManagedTensorVersioned* tensor = internal::purlin_dlpack_export(buffer.rep(), &error);
   if (error != nullptr) return Status::FromRep(error);
@@ -13,6 +15,7 @@ StatusOr<DLManagedTensorVersioned*> ToDLPack(const Buffer& buffer) {
 }
 
 StatusOr<FromHostResult> FromDLPack(DLManagedTensorVersioned* tensor, const MemorySpace& memory_space) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
   bool is_aliased = false;
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep = internal::purlin_dlpack_import(tensor, memory_space.rep(), &is_aliased, &error);

@@ -5,12 +5,15 @@
 
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/gone.h"
 #include "purlin/client.h"
 
 namespace purlin {
 inline namespace v0 {
 
 StatusOr<DmaMapping> Client::DmaMap(const void* data, std::size_t size_bytes) const {
+  if (rep_ == nullptr) return internal::Gone("Client");
+
   const internal::StatusRep* error = nullptr;
   internal::DmaMappingRep* rep =
       internal::purlin_client_dma_map(rep_, static_cast<const std::uint8_t*>(data), size_bytes, &error);

@@ -4,11 +4,14 @@
 
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/deadline.h"
+#include "cpp/internal/gone.h"
+#include "cpp/internal/pin.h"
 
 namespace purlin {
 inline namespace v0 {
 
 StatusOr<ElasticPool> ElasticPool::Create(const ElasticPoolOptions& options) {
+  internal::Pin(__builtin_return_address(0));
   const internal::StatusRep* error = nullptr;
   const internal::ElasticPoolRep* rep =
       internal::purlin_elastic_pool_new(options.max_threads, options.idle_timeout.count(), options.stack_size_bytes,
@@ -40,20 +43,35 @@ ElasticPool::~ElasticPool() {
 }
 
 Status ElasticPool::Execute(Task task) {
+  if (rep_ == nullptr) return internal::Gone("ElasticPool");
+
   return Status::FromRep(internal::purlin_elastic_pool_execute(rep_, std::move(task).Release()));
 }
 
-std::size_t ElasticPool::NumThreads() const noexcept { return internal::purlin_elastic_pool_num_threads(rep_); }
+std::size_t ElasticPool::NumThreads() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return internal::purlin_elastic_pool_num_threads(rep_);
+}
 
-std::size_t ElasticPool::NumIdle() const noexcept { return internal::purlin_elastic_pool_num_idle(rep_); }
+std::size_t ElasticPool::NumIdle() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return internal::purlin_elastic_pool_num_idle(rep_);
+}
 
-Status ElasticPool::Shutdown() { return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 0, 0)); }
+Status ElasticPool::Shutdown() {
+  if (rep_ == nullptr) return internal::Gone("ElasticPool");
+  return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 0, 0));
+}
 
 Status ElasticPool::ShutdownCancelPending() {
+  if (rep_ == nullptr) return internal::Gone("ElasticPool");
+
   return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 1, 0));
 }
 
 Status ElasticPool::ShutdownBy(std::chrono::steady_clock::time_point deadline) {
+  if (rep_ == nullptr) return internal::Gone("ElasticPool");
+
   return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 2, internal::NanosecondsUntil(deadline)));
 }
 

@@ -20,6 +20,10 @@ void FreeLargeCell(void* cell, std::size_t size_bytes, std::size_t align_bytes) 
   purlin_large_cell_free(cell, size_bytes, align_bytes);
 }
 
+const void* EnterLock() noexcept { return purlin_lock_enter(); }
+
+void LeaveLock(const void* place) noexcept { purlin_lock_leave(place); }
+
 EventHeader* EventNewError(const StatusRep* error, SourceLocation location) noexcept {
   return purlin_event_new_error(error, ToRust(location));
 }
@@ -36,6 +40,20 @@ bool EventDefinitionStream(const EventHeader* event, std::uintptr_t* stream, std
 void EventFinish(EventHeader* event, std::uintptr_t word) noexcept { purlin_event_finish(event, word); }
 
 void EventForward(EventHeader* event, EventHeader* source) noexcept { purlin_event_forward(event, source); }
+
+const StatusRep* EventFollow(EventHeader* event, EventHeader* source) noexcept {
+  return purlin_event_follow(event, source);
+}
+
+bool EventMayFree(EventHeader* event) noexcept { return purlin_event_may_free(event); }
+
+void* EventOwesSeveral(EventHeader* event, EventHeader* const* sources, std::size_t count) noexcept {
+  return purlin_event_owes_several(event, sources, count);
+}
+
+void EventArrived(void* several, std::size_t index) noexcept { purlin_event_arrived(several, index); }
+
+void EventsArrived(void* several) noexcept { purlin_events_arrived(several); }
 
 void EventAbandon(EventHeader* event) noexcept { purlin_event_abandon(event); }
 

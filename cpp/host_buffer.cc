@@ -5,6 +5,7 @@
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/gone.h"
 #include "cpp/internal/shape.h"
 #include "purlin/buffer.h"
 
@@ -16,6 +17,8 @@ StatusOr<FromHostResult> Buffer::FromHostRaw(const void* data, DType dtype, Span
                                              const MemorySpace& memory_space, HostBufferSemantics semantics,
                                              const Layout* device_layout, const AllocOptions& alloc,
                                              const internal::Callback* on_done, SourceLocation location) {
+  if (memory_space.rep() == nullptr) return internal::GoneAndTold("MemorySpace", on_done);
+
   const internal::PurlinHostArray array = internal::ToRust(data, dtype, dims, byte_strides);
   const internal::PurlinAllocOptions options = internal::ToRust(alloc);
   const internal::OptionalLayout layout(device_layout);

@@ -5,6 +5,7 @@
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/gone.h"
 #include "cpp/internal/shape.h"
 #include "purlin/buffer.h"
 #include "purlin/host_buffer.h"
@@ -16,6 +17,12 @@ StatusOr<std::vector<Buffer>> Buffer::FromHostShardsRaw(Span<const HostShard> sh
                                                         Span<const internal::Callback* const> on_done,
                                                         HostBufferSemantics semantics, const AllocOptions& alloc,
                                                         SourceLocation location) {
+  for (const HostShard& shard : shards) {
+    if (shard.memory_space.rep() != nullptr) continue;
+    for (const internal::Callback* each : on_done) internal::GoneAndTold("MemorySpace", each).IgnoreError();
+    return internal::Gone("MemorySpace");
+  }
+
   std::vector<internal::PurlinHostShard> raw;
   raw.reserve(shards.size());
   for (const HostShard& shard : shards) {

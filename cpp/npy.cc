@@ -3,12 +3,14 @@
 #include <cstdint>
 
 #include "cpp/internal/abi_interchange.h"
+#include "cpp/internal/gone.h"
 
 namespace purlin {
 inline namespace v0 {
 
 StatusOr<FromHostResult> ReadNpy(std::string_view path, const MemorySpace& memory_space,
                                  const ReadNpyOptions& options) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
   bool is_aliased = false;
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
@@ -18,6 +20,7 @@ StatusOr<FromHostResult> ReadNpy(std::string_view path, const MemorySpace& memor
 }
 
 Status WriteNpy(std::string_view path, const Buffer& buffer, const WriteFileOptions& options) {
+  if (buffer.rep() == nullptr) return internal::Gone("Buffer");
   return Status::FromRep(internal::purlin_npy_write(internal::ToRustBytes(path), buffer.rep(), options.is_durable));
 }
 

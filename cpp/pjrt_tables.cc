@@ -64,7 +64,7 @@ Status ToPjrt(const Event& event, PurlinPjrtDeviceEventPromise* promise) noexcep
 }
 
 PurlinPjrtRawBuffer* ToPjrt(const RawBuffer& buffer, void* memory) noexcept {
-  return rust_side::purlin_pjrt_give_raw_buffer(buffer.rep(), memory);
+  return buffer.rep() == nullptr ? nullptr : rust_side::purlin_pjrt_give_raw_buffer(buffer.rep(), memory);
 }
 
 Event FromPjrt(const PurlinPjrtApi* api, void* event) noexcept {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cpp/internal/abi_rust.h"
+#include "cpp/internal/gone.h"
 #include "purlin/raw_buffer.h"
 
 namespace purlin {
@@ -16,6 +17,8 @@ RawBufferPromise::~RawBufferPromise() {
 }
 
 Status RawBufferPromise::Fulfil(const RawBuffer& memory) {
+  if (memory.rep() == nullptr) return internal::Gone("RawBuffer");
+
   return Status::FromRep(internal::purlin_raw_buffer_promise_fulfil(rep_, memory.rep()));
 }
 

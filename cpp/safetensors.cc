@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "cpp/internal/abi_interchange.h"
+#include "cpp/internal/gone.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -24,6 +25,8 @@ SafetensorsFile::~SafetensorsFile() {
 }
 
 std::vector<SafetensorsEntry> SafetensorsFile::entries() const {
+  if (rep_ == nullptr) return {};
+
   std::vector<SafetensorsEntry> entries;
   internal::PurlinSafetensorsEntry entry{};
   while (internal::purlin_safetensors_entry(rep_, entries.size(), &entry)) {
@@ -38,6 +41,8 @@ std::vector<SafetensorsEntry> SafetensorsFile::entries() const {
 }
 
 std::vector<std::pair<std::string_view, std::string_view>> SafetensorsFile::metadata() const {
+  if (rep_ == nullptr) return {};
+
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
   internal::PurlinTextPair pair{};
   while (internal::purlin_safetensors_metadata(rep_, pairs.size(), &pair)) {
@@ -47,6 +52,9 @@ std::vector<std::pair<std::string_view, std::string_view>> SafetensorsFile::meta
 }
 
 StatusOr<FromHostResult> SafetensorsFile::Read(std::string_view name, const MemorySpace& memory_space) const {
+  if (rep_ == nullptr || memory_space.rep() == nullptr)
+    return internal::Gone(rep_ == nullptr ? "SafetensorsFile" : "MemorySpace");
+
   bool is_aliased = false;
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
@@ -59,6 +67,9 @@ Status WriteSafetensors(std::string_view path, Span<const NamedBuffer> buffers,
                         const WriteFileOptions& options) {
   std::vector<internal::PurlinNamedBuffer> named;
   named.reserve(buffers.size());
+  for (const NamedBuffer& each : buffers) {
+    if (each.buffer.rep() == nullptr) return internal::Gone("Buffer");
+  }
   for (const NamedBuffer& each : buffers) named.push_back({internal::ToRustBytes(each.name), each.buffer.rep()});
   std::vector<internal::PurlinTextPair> pairs;
   pairs.reserve(metadata.size());

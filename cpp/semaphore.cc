@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cpp/internal/abi_rust.h"
+#include "cpp/internal/gone.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -33,19 +34,32 @@ Semaphore::~Semaphore() {
   if (rep_ != nullptr) internal::purlin_semaphore_release(rep_);
 }
 
-std::size_t Semaphore::capacity() const noexcept { return internal::purlin_semaphore_capacity(rep_); }
+std::size_t Semaphore::capacity() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return internal::purlin_semaphore_capacity(rep_);
+}
 
-std::size_t Semaphore::available() const noexcept { return internal::purlin_semaphore_available(rep_); }
+std::size_t Semaphore::available() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return internal::purlin_semaphore_available(rep_);
+}
 
-std::size_t Semaphore::waiting() const noexcept { return internal::purlin_semaphore_waiting(rep_); }
+std::size_t Semaphore::waiting() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return internal::purlin_semaphore_waiting(rep_);
+}
 
 StatusOr<Permit> Semaphore::TryAcquire(std::size_t amount) const {
+  if (rep_ == nullptr) return internal::Gone("Semaphore");
+
   const internal::StatusRep* error = nullptr;
   internal::PermitRep* permit = internal::purlin_semaphore_try_acquire(rep_, amount, &error);
   return ToPermit(permit, error);
 }
 
 StatusOr<Permit> Semaphore::Acquire(std::size_t amount, const CancelToken& cancel) const {
+  if (rep_ == nullptr) return internal::Gone("Semaphore");
+
   const internal::StatusRep* error = nullptr;
   internal::PermitRep* permit = internal::purlin_semaphore_acquire(rep_, amount, -1, cancel.rep(), &error);
   return ToPermit(permit, error);
@@ -53,6 +67,8 @@ StatusOr<Permit> Semaphore::Acquire(std::size_t amount, const CancelToken& cance
 
 StatusOr<Permit> Semaphore::AcquireFor(std::size_t amount, std::chrono::nanoseconds timeout,
                                        const CancelToken& cancel) const {
+  if (rep_ == nullptr) return internal::Gone("Semaphore");
+
   const internal::StatusRep* error = nullptr;
   const std::int64_t timeout_ns = timeout.count() < 0 ? 0 : timeout.count();
   internal::PermitRep* permit = internal::purlin_semaphore_acquire(rep_, amount, timeout_ns, cancel.rep(), &error);
@@ -60,10 +76,15 @@ StatusOr<Permit> Semaphore::AcquireFor(std::size_t amount, std::chrono::nanoseco
 }
 
 void Semaphore::AcquireAsyncRaw(std::size_t amount, const CancelToken& cancel, internal::Callback callback) const {
+  if (rep_ == nullptr) return internal::GoneAndTold("Semaphore", &callback).IgnoreError();
+
   internal::purlin_semaphore_acquire_async(rep_, amount, cancel.rep(), callback);
 }
 
-void Semaphore::Close() const noexcept { internal::purlin_semaphore_close(rep_); }
+void Semaphore::Close() const noexcept {
+  if (rep_ == nullptr) return;
+  internal::purlin_semaphore_close(rep_);
+}
 
 }  // namespace v0
 }  // namespace purlin

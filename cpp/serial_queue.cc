@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cpp/internal/abi_rust.h"
+#include "cpp/internal/gone.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -12,7 +13,7 @@ const internal::SerialQueueRep* SerialQueue::New(internal::ExecutorRef executor,
 }
 
 SerialQueue::SerialQueue(const ThreadPoolAsyncWorkRunner& pool, Label label) noexcept
-    : rep_(internal::purlin_serial_queue_new_on_pool(label.c_str(), pool.rep_)) {}
+    : rep_(pool.rep_ == nullptr ? nullptr : internal::purlin_serial_queue_new_on_pool(label.c_str(), pool.rep_)) {}
 
 SerialQueue::SerialQueue(const SerialQueue& other) noexcept : Executor(other), rep_(other.rep_) {
   if (rep_ != nullptr) internal::purlin_serial_queue_retain(rep_);
@@ -37,18 +38,35 @@ SerialQueue::~SerialQueue() {
 }
 
 Status SerialQueue::Execute(Task task) {
+  if (rep_ == nullptr) return internal::Gone("SerialQueue");
+
   return Status::FromRep(internal::purlin_serial_queue_execute(rep_, std::move(task).Release()));
 }
 
-Event SerialQueue::Drained() const noexcept { return Event::Adopt(internal::purlin_serial_queue_drained(rep_)); }
+Event SerialQueue::Drained() const noexcept {
+  if (rep_ == nullptr) return internal::GoneEvent("SerialQueue");
+  return Event::Adopt(internal::purlin_serial_queue_drained(rep_));
+}
 
-Status SerialQueue::Drain() const noexcept { return Status::FromRep(internal::purlin_serial_queue_drain(rep_)); }
+Status SerialQueue::Drain() const noexcept {
+  if (rep_ == nullptr) return internal::Gone("SerialQueue");
+  return Status::FromRep(internal::purlin_serial_queue_drain(rep_));
+}
 
-bool SerialQueue::HasBacklog() const noexcept { return internal::purlin_serial_queue_has_backlog(rep_); }
+bool SerialQueue::HasBacklog() const noexcept {
+  if (rep_ == nullptr) return false;
+  return internal::purlin_serial_queue_has_backlog(rep_);
+}
 
-void SerialQueue::Close() const noexcept { internal::purlin_serial_queue_close(rep_); }
+void SerialQueue::Close() const noexcept {
+  if (rep_ == nullptr) return;
+  internal::purlin_serial_queue_close(rep_);
+}
 
-std::size_t SerialQueue::CancelPending() const noexcept { return internal::purlin_serial_queue_cancel_pending(rep_); }
+std::size_t SerialQueue::CancelPending() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return internal::purlin_serial_queue_cancel_pending(rep_);
+}
 
 }  // namespace v0
 }  // namespace purlin

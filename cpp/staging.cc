@@ -5,6 +5,7 @@
 
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/gone.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -37,6 +38,8 @@ void StagingLease::Release() noexcept {
 
 StatusOr<StagingPool> StagingPool::Create(const MemorySpace& memory_space, const StagingOptions& options,
                                           SourceLocation location) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
+
   const internal::StatusRep* error = nullptr;
   const internal::PurlinStagingOptions raw = ToRust(options);
   const internal::StagingPoolRep* rep =
@@ -52,34 +55,51 @@ StagingPool::~StagingPool() {
   if (rep_ != nullptr) internal::purlin_staging_pool_release(rep_);
 }
 
-std::size_t StagingPool::lease_bytes() const noexcept { return internal::purlin_staging_pool_lease_bytes(rep_); }
+std::size_t StagingPool::lease_bytes() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return internal::purlin_staging_pool_lease_bytes(rep_);
+}
 
-std::size_t StagingPool::lease_count() const noexcept { return internal::purlin_staging_pool_lease_count(rep_); }
+std::size_t StagingPool::lease_count() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return internal::purlin_staging_pool_lease_count(rep_);
+}
 
-std::size_t StagingPool::free_count() const noexcept { return internal::purlin_staging_pool_free_count(rep_); }
+std::size_t StagingPool::free_count() const noexcept {
+  if (rep_ == nullptr) return 0;
+  return internal::purlin_staging_pool_free_count(rep_);
+}
 
 MemorySpace StagingPool::memory_space() const noexcept {
+  if (rep_ == nullptr) return MemorySpace::Adopt(nullptr);
+
   return MemorySpace::Adopt(internal::purlin_staging_pool_memory_space(rep_));
 }
 
 StatusOr<StagingLease> StagingPool::TryAcquire() const {
+  if (rep_ == nullptr) return internal::Gone("StagingPool");
+
   const internal::StatusRep* error = nullptr;
   internal::StagingLeaseRep* lease = internal::purlin_staging_pool_try_acquire(rep_, &error);
   return ToLease(lease, error);
 }
 
 StatusOr<StagingLease> StagingPool::Acquire(const CancelToken& cancel) const {
+  if (rep_ == nullptr) return internal::Gone("StagingPool");
+
   const internal::StatusRep* error = nullptr;
   internal::StagingLeaseRep* lease = internal::purlin_staging_pool_acquire(rep_, cancel.rep(), &error);
   return ToLease(lease, error);
 }
 
 void StagingPool::AcquireAsyncRaw(const CancelToken& cancel, internal::Callback callback) const {
+  if (rep_ == nullptr) return internal::GoneAndTold("StagingPool", &callback).IgnoreError();
+
   internal::purlin_staging_pool_acquire_async(rep_, cancel.rep(), callback);
 }
 
 StagingCopier::StagingCopier(const StagingPool& pool) noexcept
-    : rep_(internal::purlin_staging_copier_new(pool.rep())) {}
+    : rep_(pool.rep() == nullptr ? nullptr : internal::purlin_staging_copier_new(pool.rep())) {}
 
 StagingCopier::~StagingCopier() {
   if (rep_ != nullptr) internal::purlin_staging_copier_release(rep_);
@@ -87,17 +107,33 @@ StagingCopier::~StagingCopier() {
 
 internal::EventHeader* StagingCopier::ReadRaw(const RawBuffer& source, Span<const Event> dependencies,
                                               internal::PieceCallback on_piece, SourceLocation location) {
+  if (source.rep() == nullptr) {
+    if (on_piece.data != nullptr) on_piece.destroy(on_piece.data);
+    return internal::purlin_event_new_error(internal::Gone("RawBuffer").ReleaseRep(), internal::ToRust(location));
+  }
+
   return internal::purlin_staging_copier_read(rep_, source.rep(), internal::ToRust(dependencies), dependencies.size(),
                                               on_piece, internal::ToRust(location));
 }
 
 internal::EventHeader* StagingCopier::ReadBufferRaw(const Buffer& buffer, internal::PieceCallback on_piece,
                                                     SourceLocation location, const internal::StatusRep** error) {
+  if (buffer.rep() == nullptr) {
+    if (on_piece.data != nullptr) on_piece.destroy(on_piece.data);
+    *error = internal::Gone("Buffer").ReleaseRep();
+    return nullptr;
+  }
+
   return internal::purlin_staging_copier_read_buffer(rep_, buffer.rep(), on_piece, internal::ToRust(location), error);
 }
 
 const internal::StagingSinkRep* StagingSink::CreateRaw(const RawBuffer& destination, SourceLocation location,
                                                        internal::EventHeader** event) {
+  if (destination.rep() == nullptr) {
+    *event = internal::purlin_event_new_error(internal::Gone("RawBuffer").ReleaseRep(), internal::ToRust(location));
+    return nullptr;
+  }
+
   return internal::purlin_staging_sink_new(destination.rep(), internal::ToRust(location), event);
 }
 

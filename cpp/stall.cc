@@ -1,10 +1,12 @@
 #include "purlin/stall.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "cpp/internal/abi_rust.h"
+#include "cpp/internal/pin.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -31,11 +33,11 @@ std::string DumpStalls(std::chrono::nanoseconds older_than) {
 }
 
 StatusOr<Watchdog> Watchdog::StartGuarded(WatchdogOptions options) {
+  internal::Pin(__builtin_return_address(0));
   auto sink = options.sink ? std::make_unique<Sink>(std::move(options.sink)) : nullptr;
   const internal::StatusRep* error = nullptr;
-  internal::WatchdogRep* rep =
-      internal::purlin_watchdog_start(options.older_than.count(), static_cast<std::uint32_t>(options.action),
-                                      {sink.release(), &Tell, &Destroy}, &error);
+  internal::WatchdogRep* rep = internal::purlin_watchdog_start(
+      options.older_than.count(), static_cast<std::int32_t>(options.action), {sink.release(), &Tell, &Destroy}, &error);
   if (error != nullptr) return Status::FromRep(error);
   return Watchdog(rep);
 }

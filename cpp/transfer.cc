@@ -9,6 +9,7 @@
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/gone.h"
 #include "cpp/internal/shape.h"
 
 namespace purlin {
@@ -20,6 +21,8 @@ StatusOr<AsyncHostToDeviceTransferManager> AsyncHostToDeviceTransferManager::Cre
                                                                                     const MemorySpace& memory_space,
                                                                                     const AllocOptions& options,
                                                                                     SourceLocation location) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
+
   std::vector<internal::PurlinTransferSpec> raw;
   raw.reserve(specs.size());
   for (const TransferSpec& spec : specs) {
@@ -40,16 +43,22 @@ AsyncHostToDeviceTransferManager::~AsyncHostToDeviceTransferManager() {
 }
 
 std::size_t AsyncHostToDeviceTransferManager::buffer_count() const noexcept {
+  if (rep_ == nullptr) return 0;
+
   return internal::purlin_transfer_buffer_count(rep_);
 }
 
 MemorySpace AsyncHostToDeviceTransferManager::memory_space() const noexcept {
+  if (rep_ == nullptr) return MemorySpace::Adopt(nullptr);
+
   return MemorySpace::Adopt(internal::purlin_transfer_memory_space(rep_));
 }
 
 Device AsyncHostToDeviceTransferManager::device() const noexcept { return memory_space().device(); }
 
 StatusOr<std::size_t> AsyncHostToDeviceTransferManager::buffer_size(std::size_t index) const {
+  if (rep_ == nullptr) return internal::Gone("AsyncHostToDeviceTransferManager");
+
   const internal::StatusRep* error = nullptr;
   const std::size_t size_bytes = internal::purlin_transfer_buffer_size(rep_, index, &error);
   if (error != nullptr) return Status::FromRep(error);
@@ -57,6 +66,8 @@ StatusOr<std::size_t> AsyncHostToDeviceTransferManager::buffer_size(std::size_t 
 }
 
 StatusOr<Buffer> AsyncHostToDeviceTransferManager::RetrieveBuffer(std::size_t index) const {
+  if (rep_ == nullptr) return internal::Gone("AsyncHostToDeviceTransferManager");
+
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep = internal::purlin_transfer_retrieve(rep_, index, &error);
   return internal::ToStatusOr<Buffer>(rep, error);
@@ -66,31 +77,43 @@ Status AsyncHostToDeviceTransferManager::TransferArray(std::size_t index, const 
                                                        Span<const std::int64_t> dims,
                                                        const std::optional<Span<const std::int64_t>>& byte_strides,
                                                        const internal::Callback* on_done) {
+  if (rep_ == nullptr) return internal::GoneAndTold("AsyncHostToDeviceTransferManager", on_done);
+
   const internal::PurlinHostArray array = internal::ToRust(data, dtype, dims, byte_strides);
   return Status::FromRep(internal::purlin_transfer_array(rep_, index, &array, on_done));
 }
 
 Status AsyncHostToDeviceTransferManager::TransferWhole(std::size_t index, const void* data, std::size_t size_bytes,
                                                        const internal::Callback* on_done) {
+  if (rep_ == nullptr) return internal::GoneAndTold("AsyncHostToDeviceTransferManager", on_done);
+
   return Status::FromRep(internal::purlin_transfer_whole(rep_, index, data, size_bytes, on_done));
 }
 
 Status AsyncHostToDeviceTransferManager::TransferPiece(std::size_t index, const void* data, std::size_t offset_bytes,
                                                        std::size_t size_bytes, bool is_last,
                                                        const internal::Callback* on_done) {
+  if (rep_ == nullptr) return internal::GoneAndTold("AsyncHostToDeviceTransferManager", on_done);
+
   return Status::FromRep(
       internal::purlin_transfer_piece(rep_, index, data, offset_bytes, size_bytes, is_last, on_done));
 }
 
 Status AsyncHostToDeviceTransferManager::SetBufferError(std::size_t index, Status error) {
+  if (rep_ == nullptr) return internal::Gone("AsyncHostToDeviceTransferManager");
+
   return Status::FromRep(internal::purlin_transfer_set_error(rep_, index, std::move(error).ReleaseRep()));
 }
 
 void AsyncHostToDeviceTransferManager::AddTransferMetadata(std::string_view key, std::string_view value) {
+  if (rep_ == nullptr) return;
+
   internal::purlin_transfer_add_metadata(rep_, key.data(), key.size(), value.data(), value.size());
 }
 
 std::vector<std::pair<std::string, std::string>> AsyncHostToDeviceTransferManager::transfer_metadata() const {
+  if (rep_ == nullptr) return {};
+
   using Entries = std::vector<std::pair<std::string, std::string>>;
   Entries entries;
   internal::purlin_transfer_metadata(
@@ -103,6 +126,8 @@ std::vector<std::pair<std::string, std::string>> AsyncHostToDeviceTransferManage
 }
 
 Event AsyncHostToDeviceTransferManager::ready_event() const {
+  if (rep_ == nullptr) return internal::GoneEvent("AsyncHostToDeviceTransferManager");
+
   return Event::Adopt(internal::purlin_transfer_ready_event(rep_));
 }
 

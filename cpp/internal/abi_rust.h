@@ -93,6 +93,8 @@ void* purlin_block_allocate(BlockClass block_class) noexcept;
 void purlin_block_free(BlockClass block_class, void* block) noexcept;
 void* purlin_large_cell_allocate(std::size_t size_bytes, std::size_t align_bytes) noexcept;
 void purlin_large_cell_free(void* cell, std::size_t size_bytes, std::size_t align_bytes) noexcept;
+const void* purlin_lock_enter() noexcept;
+void purlin_lock_leave(const void* place) noexcept;
 
 EventHeader* purlin_event_new_error(const StatusRep* error, PurlinLocation location) noexcept;
 EventHeader* purlin_event_new_with_stream(const char* label, PurlinLocation location, std::uintptr_t stream,
@@ -101,6 +103,11 @@ bool purlin_event_definition_stream(const EventHeader* event, std::uintptr_t* st
                                     std::uint64_t* sequence_number) noexcept;
 void purlin_event_finish(EventHeader* event, std::uintptr_t word) noexcept;
 void purlin_event_forward(EventHeader* event, EventHeader* source) noexcept;
+const StatusRep* purlin_event_follow(EventHeader* event, EventHeader* source) noexcept;
+bool purlin_event_may_free(EventHeader* event) noexcept;
+void* purlin_event_owes_several(EventHeader* event, EventHeader* const* sources, std::size_t count) noexcept;
+void purlin_event_arrived(void* several, std::size_t index) noexcept;
+void purlin_events_arrived(void* several) noexcept;
 void purlin_event_abandon(EventHeader* event) noexcept;
 const StatusRep* purlin_event_wait(EventHeader* event, std::int64_t timeout_ns) noexcept;
 EventHeader* purlin_event_join(EventHeader* const* events, std::size_t count, std::uint32_t policy, std::uint32_t rule,
@@ -122,7 +129,7 @@ std::size_t purlin_thread_pool_num_threads(const ThreadPoolRep* pool) noexcept;
 std::size_t purlin_thread_pool_current_thread(const ThreadPoolRep* pool) noexcept;
 const StatusRep* purlin_thread_pool_join(const ThreadPoolRep* pool, bool (*a)(void* data), void* a_data,
                                          bool (*b)(void* data), void* b_data) noexcept;
-const StatusRep* purlin_thread_pool_shutdown(const ThreadPoolRep* pool, bool cancel_pending,
+const StatusRep* purlin_thread_pool_shutdown(const ThreadPoolRep* pool, std::uint32_t mode,
                                              std::int64_t deadline_ns) noexcept;
 
 void purlin_user_context_retain(const std::uint64_t* context) noexcept;
@@ -216,7 +223,7 @@ struct PurlinStallSink {
 };
 void purlin_dump_stalls(std::int64_t older_than_ns, void (*take)(void* data, const char* text, std::size_t size_bytes),
                         void* data) noexcept;
-WatchdogRep* purlin_watchdog_start(std::int64_t older_than_ns, std::uint32_t action, PurlinStallSink sink,
+WatchdogRep* purlin_watchdog_start(std::int64_t older_than_ns, std::int32_t action, PurlinStallSink sink,
                                    const StatusRep** error) noexcept;
 void purlin_watchdog_stop(WatchdogRep* watchdog) noexcept;
 
@@ -273,14 +280,13 @@ struct PurlinClientOptions {
   bool has_process_index;
   std::int32_t process_index;
   bool shuts_down_at_end;
-  bool cancel_pending;
+  std::uint32_t shutdown_mode;
   std::int64_t deadline_ns;
   PurlinMemoryHook on_out_of_memory;
   PurlinHostMemoryAllocator host_memory_allocator;
 };
 const ClientRep* purlin_client_create(PurlinClientOptions options, const StatusRep** error) noexcept;
-const StatusRep* purlin_client_shutdown(const ClientRep* client, bool cancel_pending,
-                                        std::int64_t deadline_ns) noexcept;
+const StatusRep* purlin_client_shutdown(const ClientRep* client, std::uint32_t mode, std::int64_t deadline_ns) noexcept;
 
 DmaMappingRep* purlin_client_dma_map(const ClientRep* client, const std::uint8_t* address, std::size_t size_bytes,
                                      const StatusRep** error) noexcept;

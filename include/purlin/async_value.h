@@ -30,6 +30,7 @@
 #include "purlin/internal/async_value.h"
 #include "purlin/internal/async_value_map.h"
 #include "purlin/internal/cell.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/owed_task.h"
 #include "purlin/label.h"
 #include "purlin/source_location.h"
@@ -72,8 +73,7 @@ class AsyncValuePtr final : public AsyncValueVerbs<T> {
 
   /// A reference to the same value.
   [[nodiscard]] AsyncValueRef<T> CopyRef() const noexcept {
-    internal::EventRetain(this->header_);
-    return AsyncValueRef<T>::Adopt(this->header_);
+    return AsyncValueRef<T>::Adopt(internal::EventRetain(this->header_));
   }
   /// Not null.
   explicit operator bool() const noexcept { return this->header_ != nullptr; }
@@ -120,9 +120,7 @@ class [[nodiscard]] AsyncValueRef final : public AsyncValueVerbs<T> {
   AsyncValueRef(AsyncValueRef<D> derived) noexcept;  // NOLINT(google-explicit-constructor)
 
   /// Another reference.
-  AsyncValueRef(const AsyncValueRef& other) noexcept : AsyncValueVerbs<T>(other.header_) {
-    internal::EventRetain(this->header_);
-  }
+  AsyncValueRef(const AsyncValueRef& other) noexcept : AsyncValueVerbs<T>(internal::EventRetain(other.header_)) {}
   /// Leaves `other` null.
   AsyncValueRef(AsyncValueRef&& other) noexcept : AsyncValueVerbs<T>(std::exchange(other.header_, nullptr)) {}
   /// See the constructors.
@@ -221,10 +219,10 @@ AsyncValueRef<T>::AsyncValueRef(AsyncValueRef<D> derived) noexcept {
 
 /// A value without payload, for emplace().
 template <typename T>
-AsyncValueRef<T> MakeUnconstructedAsyncValueRef(Label label = Label(),
-                                                SourceLocation location = SourceLocation::Current()) noexcept {
+[[gnu::always_inline]] inline AsyncValueRef<T> MakeUnconstructedAsyncValueRef(
+    Label label = Label(), SourceLocation location = SourceLocation::Current()) noexcept {
   using Cell = internal::InlineCell<T>;
-  return AsyncValueRef<T>::Adopt(Cell::New(Cell::kFlags, label, location));
+  return AsyncValueRef<T>::Adopt(Cell::New(Cell::kFlags | internal::kPoisonable, label, location));
 }
 
 /// A value whose payload is constructed out of `args` and not yet published, for SetStateConcrete(). In error if the
@@ -287,7 +285,7 @@ template <typename T>
 AsyncValueRef<T> MakeIndirectAsyncValueRef(Label label = Label(),
                                            SourceLocation location = SourceLocation::Current()) noexcept {
   using Cell = internal::IndirectCell<T>;
-  return AsyncValueRef<T>::Adopt(Cell::New(Cell::kFlags, label, location));
+  return AsyncValueRef<T>::Adopt(Cell::New(Cell::kFlags | internal::kPoisonable, label, location));
 }
 
 /// A value that is there already and is kept alive by `value`. A null `value` gives kInvalidArgument.
@@ -304,21 +302,28 @@ AsyncValueRef<T> MakeAsyncValueRefFromSharedPtr(std::shared_ptr<T> value, Label 
 }
 
 /// What `f()` returns (or a `T` made of it), called in a task of `executor`. If the executor refuses or drops the task,
-/// the value fails with what the executor said, or with kCancelled; if `f` throws, with kInternal.
+/// the value fails with what the executor said, or with kCancelled; if `f` throws, with kInternal; if it is an empty
+/// std::function or a null pointer, with kInvalidArgument.
 template <typename T = void, typename F>
 auto MakeAsyncValueRef(Executor& executor, F&& f, Label label = Label(),
                        SourceLocation location = SourceLocation::Current()) noexcept {
   using Closure = std::decay_t<F>;
   using Result = std::conditional_t<std::is_void_v<T>, internal::PayloadFor<std::invoke_result_t<Closure>>, T>;
+  if (internal::IsEmptyCallable(f)) {
+    return AsyncValueRef<Result>(internal::EmptyCallableError("MakeAsyncValueRef", location));
+  }
   using Cell = internal::InlineCell<Result>;
   internal::EventHeader* result = Cell::New(Cell::kFlags, label, location);
-  internal::EventRetain(result);
-  internal::SubmitOwed(executor, Event::Adopt(result),
-                       [f = Closure(std::forward<F>(f))](internal::EventHeader* owed) mutable noexcept {
-                         internal::EmplaceFrom<Result>(owed, [&]() -> decltype(auto) {
-                           return internal::OrChain([&]() -> decltype(auto) { return std::invoke(std::move(f)); });
+  internal::HandOn(result, [&] {
+    internal::EventRetain(result);
+    const Event shown = Event::Adopt(result);
+    internal::SubmitOwed(executor, shown,
+                         [f = Closure(std::forward<F>(f))](internal::EventHeader* owed) mutable noexcept {
+                           internal::EmplaceFrom<Result>(owed, [&]() -> decltype(auto) {
+                             return internal::OrChain([&]() -> decltype(auto) { return std::invoke(std::move(f)); });
+                           });
                          });
-                       });
+  });
   return AsyncValueRef<Result>::Adopt(result);
 }
 /// As above, for `f` that returns a `StatusOr<U>` (the value is a U, or a `T` made of it) or a Status (a Chain).
@@ -328,14 +333,20 @@ auto TryMakeAsyncValueRef(Executor& executor, F&& f, Label label = Label(),
   using Closure = std::decay_t<F>;
   using Returned = std::decay_t<std::invoke_result_t<Closure>>;
   using Result = std::conditional_t<std::is_void_v<T>, typename internal::StatusOrTraits<Returned>::Value, T>;
+  if (internal::IsEmptyCallable(f)) {
+    return AsyncValueRef<Result>(internal::EmptyCallableError("TryMakeAsyncValueRef", location));
+  }
   using Cell = internal::InlineCell<Result>;
   internal::EventHeader* result = Cell::New(Cell::kFlags, label, location);
-  internal::EventRetain(result);
-  internal::SubmitOwed(
-      executor, Event::Adopt(result), [f = Closure(std::forward<F>(f))](internal::EventHeader* owed) mutable noexcept {
-        if (!internal::TryClaim(owed)) return;
-        internal::CompleteClaimedTry<Result>(owed, [&]() -> decltype(auto) { return std::invoke(std::move(f)); });
-      });
+  internal::HandOn(result, [&] {
+    internal::EventRetain(result);
+    const Event shown = Event::Adopt(result);
+    internal::SubmitOwed(
+        executor, shown, [f = Closure(std::forward<F>(f))](internal::EventHeader* owed) mutable noexcept {
+          if (!internal::TryClaim(owed)) return;
+          internal::CompleteClaimedTry<Result>(owed, [&]() -> decltype(auto) { return std::invoke(std::move(f)); });
+        });
+  });
   return AsyncValueRef<Result>::Adopt(result);
 }
 

@@ -19,6 +19,7 @@
 #include "purlin/internal/async_value.h"
 #include "purlin/internal/async_value_map.h"
 #include "purlin/internal/cell.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/waiter.h"
 #include "purlin/label.h"
 #include "purlin/source_location.h"
@@ -148,8 +149,8 @@ class AsyncValueVerbs {
   }
   /// Lets an indirect value show what `other` shows, now or once that is available, and keep it alive. From this call
   /// on the value counts as completed by it: later setters answer false. False if it was completed or forwarded before,
-  /// or is not indirect. A null `other`, or this value itself, completes it with an error. Two that are forwarded to
-  /// each other never complete.
+  /// or is not indirect. A null `other`, or this value itself, completes it with an error, and so does one that waits
+  /// for this value: kInternal, naming the cycle.
   bool ForwardTo(AsyncValueRef<T> other) const noexcept {
     return header_ != nullptr && internal::ForwardValue(header_, other.header());
   }
@@ -157,25 +158,26 @@ class AsyncValueVerbs {
   // Waiting ---------------------------------------------------------------------------------------------------------
 
   /// Blocks this thread until the value is available; OK or its error. See Event::Wait.
-  Status Wait() const noexcept { return IsAvailable() ? GetError() : AsEvent().Wait(); }
+  Status Wait() const noexcept { return IsAvailable() ? GetError() : internal::WaitForPending(header_, -1); }
   /// As Wait(), for at most `timeout`; then kDeadlineExceeded, and the value stays pending.
   Status WaitFor(std::chrono::nanoseconds timeout) const noexcept {
-    return IsAvailable() ? GetError() : AsEvent().WaitFor(timeout);
+    const std::int64_t timeout_ns = timeout.count() < 0 ? 0 : timeout.count();
+    return IsAvailable() ? GetError() : internal::WaitForPending(header_, timeout_ns);
   }
   /// The same cell as an event: it happens when the value is concrete. One more reference.
   [[nodiscard]] Event AsEvent() const noexcept {
     if (header_ == nullptr) return Event::Error(internal::NullValueError());
-    internal::EventRetain(header_);
-    return Event::Adopt(header_);
+    return Event::Adopt(internal::EventRetain(header_));
   }
 
   /// Calls `f()`, `f(Status)` or `f(StatusOr<T*>)` exactly once when the value is available: here and now if it is,
   /// else on the thread that completes it, in the order of attaching. The pointer is good during the call; hold a
   /// reference to use it longer. `f` may be move-only, may attach again, may drop the last reference. It must not block
-  /// for long.
+  /// for long. An empty std::function or a null pointer is nothing to do.
   template <typename F>
   void AndThen(F&& f) const {
     using Closure = std::decay_t<F>;
+    if (internal::IsEmptyCallable(f)) return;
     if constexpr (std::is_invocable_v<Closure>) {
       internal::Attach(header_, internal::PlainWaiter<Closure>{std::forward<F>(f)});
     } else {
@@ -187,6 +189,7 @@ class AsyncValueVerbs {
   template <typename F>
   void AndThen(Executor& executor, F&& f) const {
     using Closure = std::decay_t<F>;
+    if (internal::IsEmptyCallable(f)) return;
     if (IsAvailable()) return internal::SubmitAndThen<T, Closure>(executor, header_, std::forward<F>(f));
     internal::Attach(header_, internal::AndThenSubmitter<T, Closure>{&executor, header_, std::forward<F>(f)});
   }
@@ -197,8 +200,8 @@ class AsyncValueVerbs {
   // on the thread that completes it; with an executor always in a task. Errors pass by `f` and by the executor. If `f`
   // throws, the result fails with kInternal. A result that somebody completed first (SetError, to cancel) is left
   // alone, and `f` is not called. If the executor refuses or drops the task, the result fails with what the executor
-  // said, or with kCancelled. `executor` outlives the completion of this value. A pending value costs one cell and one
-  // waiter.
+  // said, or with kCancelled. An empty std::function or a null pointer fails the result with kInvalidArgument, at once.
+  // `executor` outlives the completion of this value. A pending value costs one cell and one waiter.
 
   /// A value of what `f` returns (Chain for nothing; a Status or a StatusOr is a value like others), or of an `R` made
   /// of it, in place: R need not be movable.
@@ -206,6 +209,7 @@ class AsyncValueVerbs {
   auto Map(F&& f, Label label = Label(), SourceLocation location = SourceLocation::Current()) const {
     using Closure = std::decay_t<F>;
     using Result = ResultOr<R, internal::PayloadFor<internal::CallResult<T, F>>>;
+    if (internal::IsEmptyCallable(f)) return AsyncValueRef<Result>(internal::EmptyCallableError("Map", location));
     if (header_ != nullptr && IsConcrete()) {
       Closure closure(std::forward<F>(f));
       auto make = [&]() -> decltype(auto) {
@@ -222,6 +226,7 @@ class AsyncValueVerbs {
            SourceLocation location = SourceLocation::Current()) const {
     using Closure = std::decay_t<F>;
     using Result = ResultOr<R, internal::PayloadFor<internal::CallResult<T, F>>>;
+    if (internal::IsEmptyCallable(f)) return AsyncValueRef<Result>(internal::EmptyCallableError("Map", location));
     return Derive<Result, internal::InlineCell<Result>>(internal::MapBody<T, Result, Closure>{std::forward<F>(f)},
                                                         &executor, label, location);
   }
@@ -232,6 +237,7 @@ class AsyncValueVerbs {
   auto TryMap(F&& f, Label label = Label(), SourceLocation location = SourceLocation::Current()) const {
     using Closure = std::decay_t<F>;
     using Result = TryResult<R, F>;
+    if (internal::IsEmptyCallable(f)) return AsyncValueRef<Result>(internal::EmptyCallableError("TryMap", location));
     return Derive<Result, internal::InlineCell<Result>>(internal::TryMapBody<T, Result, Closure>{std::forward<F>(f)},
                                                         nullptr, label, location);
   }
@@ -241,6 +247,7 @@ class AsyncValueVerbs {
               SourceLocation location = SourceLocation::Current()) const {
     using Closure = std::decay_t<F>;
     using Result = TryResult<R, F>;
+    if (internal::IsEmptyCallable(f)) return AsyncValueRef<Result>(internal::EmptyCallableError("TryMap", location));
     return Derive<Result, internal::InlineCell<Result>>(internal::TryMapBody<T, Result, Closure>{std::forward<F>(f)},
                                                         &executor, label, location);
   }
@@ -251,6 +258,7 @@ class AsyncValueVerbs {
   auto FlatMap(F&& f, Label label = Label(), SourceLocation location = SourceLocation::Current()) const {
     using Closure = std::decay_t<F>;
     using Result = FlatResult<F>;
+    if (internal::IsEmptyCallable(f)) return AsyncValueRef<Result>(internal::EmptyCallableError("FlatMap", location));
     if (header_ != nullptr && IsConcrete()) {
       Closure closure(std::forward<F>(f));
       AsyncValueRef<Result> inner;
@@ -267,6 +275,7 @@ class AsyncValueVerbs {
                SourceLocation location = SourceLocation::Current()) const {
     using Closure = std::decay_t<F>;
     using Result = FlatResult<F>;
+    if (internal::IsEmptyCallable(f)) return AsyncValueRef<Result>(internal::EmptyCallableError("FlatMap", location));
     return Derive<Result, internal::IndirectCell<Result>>(internal::FlatMapBody<T, Result, Closure>{std::forward<F>(f)},
                                                           &executor, label, location);
   }
@@ -324,16 +333,19 @@ class AsyncValueVerbs {
         body(result, header_);
       } else {
         internal::EventRetain(result);
-        internal::SubmitBody(*executor, Event::Adopt(result), header_, std::move(body));
+        internal::SubmitBody(*executor, Event::Adopt(result), header_, body);
       }
     } else {
-      internal::EventRetain(result);
-      if (executor == nullptr) {
-        internal::Attach(header_, internal::BodyWaiter<Body>{header_, Event::Adopt(result), std::move(body)});
-      } else {
-        internal::Attach(header_,
-                         internal::BodySubmitter<Body>{executor, header_, Event::Adopt(result), std::move(body)});
-      }
+      internal::BeginDebt(result, header_);
+      internal::HandOn(result, [&] {
+        internal::EventRetain(result);
+        if (executor == nullptr) {
+          internal::Attach(header_, internal::BodyWaiter<Body>{header_, Event::Adopt(result), std::move(body)});
+        } else {
+          internal::Attach(header_,
+                           internal::BodySubmitter<Body>{executor, header_, Event::Adopt(result), std::move(body)});
+        }
+      });
     }
     return AsyncValueRef<R>::Adopt(result);
   }

@@ -8,6 +8,8 @@
 // Every function may be called from every thread. Those that need the memory block while the buffer is being donated,
 // which is short (buffer_holds.h); what blocks for longer says so. Events' waiters run on the thread that completes
 // them. Unsound shapes and layouts: see shape.h and layout.h.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_BUFFER_H_
 #define PURLIN_BUFFER_H_
 
@@ -28,6 +30,7 @@
 #include "purlin/future.h"
 #include "purlin/host_buffer.h"
 #include "purlin/internal/callback.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
 #include "purlin/label.h"
 #include "purlin/layout.h"
@@ -68,8 +71,11 @@ class Buffer final {
   /// `on_done(purlin::Status)` is called exactly once, when the host memory is no longer read: if the bytes are copied,
   /// before the buffer is ready, with how that went; if they are not, when the last user of the memory is done; if this
   /// fails, with the same error before this returns. It runs here, or on the thread that is the last to use the host
-  /// memory. It need not be copyable. What it throws is reported and swallowed. An empty std::function or a null
-  /// function pointer counts as none.
+  /// memory; where it lets go of further memory, whose on_done does too, more than 32 deep, when those have returned,
+  /// so any number of them needs a small stack. (Calls of FromHost inside on_done nest on the caller's stack.) It need
+  /// not be copyable. A wait in it for the buffer that it comes before answers kFailedPrecondition (Event::Wait). What
+  /// it throws is reported and swallowed. An empty std::function or a null function pointer
+  /// counts as none.
   ///
   /// Until it is called (without it, for as long as the semantics say), any thread may read the bytes that are
   /// elements, and nobody writes them; under kMutableZeroCopy, the buffer's users may also write them, and others read
@@ -132,7 +138,7 @@ class Buffer final {
 
   /// Another reference to the same array.
   PURLIN_API Buffer(const Buffer& other) noexcept;
-  /// `other` may only be assigned to or destroyed.
+  /// Leaves `other` empty, see purlin.h.
   Buffer(Buffer&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// See the constructors.
   Buffer& operator=(Buffer other) noexcept {
@@ -321,9 +327,7 @@ StatusOr<FromHostResult> Buffer::FromHost(const void* data, DType dtype, Span<co
                                           SourceLocation location) {
   using Closure = std::decay_t<F>;
   static_assert(std::is_invocable_v<Closure&, Status>, "called as on_done(purlin::Status)");
-  if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
-    if (on_done == nullptr) return FromHost(data, dtype, dims, memory_space, options, location);
-  }
+  if (internal::IsEmptyCallable(on_done)) return FromHost(data, dtype, dims, memory_space, options, location);
   const internal::Callback callback = internal::MakeCallback(
       [closure = Closure(std::forward<F>(on_done))](const internal::StatusRep* error, const void*) mutable {
         internal::Guarded("on_done of host memory", [&] { closure(Status::FromRep(error)); });
@@ -346,14 +350,20 @@ StatusOr<std::vector<Buffer>> Buffer::FromHostShards(Span<const HostShard> shard
   std::vector<const internal::Callback*> on_done;
   callbacks.reserve(shards.size());  // So that they stay where they are.
   on_done.reserve(shards.size());
-  for (const HostShard& shard : shards) {
-    if (shard.on_done) {
-      callbacks.push_back(
-          internal::MakeCallback([told = shard.on_done](const internal::StatusRep* error, const void*) mutable {
-            internal::Guarded("on_done of a shard", [&] { told(Status::FromRep(error)); });
-          }));
+  Status thrown = internal::StatusOfThrow("copying the on_done of a shard", location, [&] {
+    for (const HostShard& shard : shards) {
+      if (shard.on_done) {
+        callbacks.push_back(
+            internal::MakeCallback([told = shard.on_done](const internal::StatusRep* error, const void*) mutable {
+              internal::Guarded("on_done of a shard", [&] { told(Status::FromRep(error)); });
+            }));
+      }
+      on_done.push_back(shard.on_done ? &callbacks.back() : nullptr);
     }
-    on_done.push_back(shard.on_done ? &callbacks.back() : nullptr);
+  });
+  if (!thrown.ok()) {
+    for (const internal::Callback& made : callbacks) made.invoke(made.data, true, Status(thrown).ReleaseRep(), nullptr);
+    return thrown;
   }
   return FromHostShardsRaw(shards, on_done, semantics, alloc, location);
 }

@@ -6,8 +6,8 @@
 //
 // Usage holds are short: they last while work is started, not while it runs; ReleaseAfter says when it is over. So
 // waiting for them is short, too. All of them are move-only, one word, used by one thread at a time, and may outlive
-// every reference to the buffer. A moved-from or released hold may only be assigned to, released or destroyed, unless
-// a function says otherwise. No function here blocks; giving memory back may run others' callbacks here.
+// every reference to the buffer. A moved-from or released hold is empty, see purlin.h. No function here blocks; giving
+// memory back may run others' callbacks here.
 #ifndef PURLIN_BUFFER_HOLDS_H_
 #define PURLIN_BUFFER_HOLDS_H_
 

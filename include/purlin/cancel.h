@@ -7,7 +7,8 @@
 //   stop.Cancel(purlin::AbortedError("the client went away"));
 //
 // States of a token: live, then cancelled (somebody asked, for a reason) or retired (the last source went away, so that
-// nobody can ask any more); neither changes again. A child is cancelled with its parent, not the other way round.
+// nobody can ask any more); neither changes again. A child is cancelled with its parent, not the other way round. In a
+// process that was made by fork(), what was live is retired.
 //
 // Whoever cancels runs, on its own thread and under no lock: the waiters of the token's event, then its callbacks in
 // the order in which they were registered, then the same for each child. Chains of children need no stack.
@@ -20,6 +21,7 @@
 #include "purlin/event.h"
 #include "purlin/export.h"
 #include "purlin/internal/callback.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/label.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
@@ -100,11 +102,14 @@ class CancelToken final {
   PURLIN_API Event event() const noexcept;
 
   /// Calls `callback(reason)` or `callback()` when the token is cancelled: on the thread that cancels, or here and now
-  /// if that has happened. It is destroyed uncalled with the registration, or when nobody is left who could cancel. An
-  /// exception is reported and the other callbacks run.
+  /// if that has happened; where callbacks cancel in turn, more than 32 deep, when those have returned, so any number
+  /// of them needs a small stack. It is destroyed uncalled with the registration, or when nobody is left who could
+  /// cancel. An exception is reported and the other callbacks run. An empty std::function or a null function pointer is
+  /// nothing to do, and has no place.
   template <typename F>
   CancelRegistration OnCancel(F&& callback) const {
     using Closure = std::decay_t<F>;
+    if (internal::IsEmptyCallable(callback)) return CancelRegistration();
     return OnCancelRaw(internal::MakeCallback(
         [closure = Closure(std::forward<F>(callback))](const internal::StatusRep* error, const void*) mutable {
           Status reason = Status::FromRep(error);
@@ -161,7 +166,8 @@ class CancelSource final {
   /// Another token of this source.
   [[nodiscard]] PURLIN_API CancelToken token() const noexcept;
   /// Cancels the tokens and their children for `reason` (OK counts as a kCancelled that names the source), and returns
-  /// when the callbacks have. False, and nothing changes, if that was done before.
+  /// when the callbacks have; called by callbacks that are more than 32 deep, these run when those have returned.
+  /// False, and nothing changes, if that was done before.
   PURLIN_API bool Cancel(Status reason = OkStatus()) const noexcept;
 
  private:

@@ -3,6 +3,8 @@
 //   purlin::ClientOptions options;
 //   options.device_count = 4;
 //   purlin::StatusOr<purlin::Client> client = purlin::Client::Create(options);
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_CLIENT_H_
 #define PURLIN_CLIENT_H_
 
@@ -51,8 +53,9 @@ struct ClientOptions {
   /// does rounding (to 64 bytes, more for small allocations), so a space may be full a little earlier.
   std::size_t memory_limit_bytes = 0;
   /// Called when an allocation with OomPolicy::kRetry finds no memory: frees something and answers true, or answers
-  /// false. On the allocating thread, so on any and on several at once, under no lock of Purlin's. What it throws is
-  /// reported and counts as false. The client keeps it, so it must not keep the client.
+  /// false; asked 1000 times at most for one allocation. On the allocating thread, so on any and on several at once,
+  /// under no lock of Purlin's. What it throws is reported and counts as false. The client keeps it, so it must not
+  /// keep the client.
   std::function<bool(const MemoryReport& report)> on_out_of_memory = nullptr;
   /// Where the memory of every space comes from; null: the system. For platform "host" only.
   std::shared_ptr<HostMemoryAllocator> host_memory_allocator = nullptr;
@@ -66,17 +69,20 @@ struct ClientOptions {
   /// What becomes of work in flight when the last handle to the client goes. None: it goes on behind, and keeps what it
   /// needs of the client alive, for ever if an event that it waits for never comes. Otherwise that handle's destructor
   /// does what Client::Shutdown does with these options, and blocks as that does; on a thread of the client's own
-  /// runner it does not block, and what has not begun fails at once with kCancelled.
+  /// runner, or in a waiter of one of its operations, it does not block, and what has not begun fails at once with
+  /// kCancelled.
   std::optional<ShutdownOptions> shutdown_at_end = std::nullopt;
 };
 
 /// A handle to a client: one word; copies share it. Buffers, devices, memory spaces and work in flight keep what they
 /// need of it alive, but for ClientOptions::shutdown_at_end; the last of them drains the runner (see
-/// ThreadPoolAsyncWorkRunner::Shutdown).
+/// ThreadPoolAsyncWorkRunner::Shutdown). In a child made by fork() a client of the parent's is as one that has been
+/// shut down: books and host_pointer() can be read, and everything that would begin fails with kFailedPrecondition.
 class Client final {
  public:
   /// kInvalidArgument, naming the value: a device or worker count out of range, a negative process_index, a struct_size
-  /// that no version has, a host_memory_allocator for another platform, or a PURLIN_SIM_SEED that is no number.
+  /// that no version has, a host_memory_allocator for another platform, a ShutdownMode that does not exist, or a
+  /// PURLIN_SIM_SEED that is no number.
   /// kNotFound, naming the platforms that exist: an unknown platform. kResourceExhausted: threads could not be started.
   /// Call it as Create(options): the parameter `Mode` keeps translation units with and without exceptions apart.
   template <typename Mode = internal::WithExceptions>
@@ -86,7 +92,7 @@ class Client final {
 
   /// Shares the client.
   PURLIN_API Client(const Client& other) noexcept;
-  /// `other` may only be assigned to or destroyed.
+  /// Leaves `other` empty, see purlin.h.
   Client(Client&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// See the constructors.
   Client& operator=(Client other) noexcept {
@@ -128,7 +134,10 @@ class Client final {
   /// drops it. Handles stay valid: memory lives as long as they do, and what somebody may write until an event
   /// (Buffer::FromRaw, RawBuffer::RetainUntil, UsageHold::ReleaseAfter) until that.
   ///
-  /// kFailedPrecondition, and nothing happens: on a thread of the client's runner, or in a child made by fork().
+  /// kFailedPrecondition, and nothing happens: on a thread of the client's runner, in a waiter of one of the client's
+  /// operations (also of one that a shutdown fails: it is over when that waiter has returned), or in a child made by
+  /// fork().
+  /// kInvalidArgument, and nothing happens: no such ShutdownMode.
   /// kDeadlineExceeded: something was in flight when the deadline passed; what has failed for it, and what still runs,
   /// by name.
   PURLIN_API Status Shutdown(const ShutdownOptions& options = ShutdownOptions()) const;

@@ -33,6 +33,7 @@ inline namespace v0 {
 /// How errors are counted.
 struct CountDownOptions {
   /// Which error the value fails with. Here the default is the first in time: those who count need not know an index.
+  /// With a number that is no policy, the value has failed from the beginning.
   ErrorPolicy policy = ErrorPolicy::kFirstInTime;
   /// The first error completes the value; the others are still counted, and change nothing.
   bool fail_fast = false;
@@ -124,7 +125,11 @@ class CountDownAsyncValueRef final {
   CountDownAsyncValueRef(AsyncValueRef<T> value, std::size_t count, CountDownOptions options = {}) noexcept
       : state_(MakeAvailableAsyncValueRef<internal::CountDownState<T>>(Named(Label("count-down")), std::move(value),
                                                                        count, options)) {
-    if (count == 0) Complete(Status());
+    if (Status unknown = internal::CheckErrorPolicy(options.policy, SourceLocation()); !unknown.ok()) {
+      state_->value.SetError(std::move(unknown));
+    } else if (count == 0) {
+      Complete(Status());
+    }
   }
 
   /// Counts `n` things, which failed if `status` is not OK. `index` is theirs for ErrorPolicy::kFirstByIndex. True if

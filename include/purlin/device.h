@@ -46,7 +46,7 @@ class MemorySpace final {
  public:
   /// Shares the handle.
   PURLIN_API MemorySpace(const MemorySpace& other) noexcept;
-  /// `other` may only be assigned to or destroyed.
+  /// Leaves `other` empty, see purlin.h.
   MemorySpace(MemorySpace&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// See the constructors.
   MemorySpace& operator=(MemorySpace other) noexcept {
@@ -95,7 +95,7 @@ class Device final {
  public:
   /// Shares the handle.
   PURLIN_API Device(const Device& other) noexcept;
-  /// `other` may only be assigned to or destroyed.
+  /// Leaves `other` empty, see purlin.h.
   Device(Device&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// See the constructors.
   Device& operator=(Device other) noexcept {

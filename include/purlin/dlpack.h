@@ -6,6 +6,8 @@
 //
 // An array that is passed on does not change any more. Elements narrower than a byte are packed, unless a struct that
 // comes in says that they are padded.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_DLPACK_H_
 #define PURLIN_DLPACK_H_
 
@@ -35,8 +37,10 @@ inline namespace v0 {
 /// elements.
 ///
 /// On success the deleter is called once, when the memory is no longer read, on whatever thread is the last to do so;
-/// until then nobody may write it. The deleter must not throw. On an error it is not called, and the struct stays the
-/// caller's, who calls it, also where the major version is unknown.
+/// until then nobody may write it. A struct of ToDLPack about memory that nobody may write any more, as of an array
+/// that came in by this before, is ended at once, and the memory is shared: so loops over libraries make no chains. The
+/// deleter must not throw. On an error it is not called, and the struct stays the caller's, which calls it, also where
+/// the major version is unknown.
 ///
 /// kInvalidArgument, with the value: null; another major version than 1; a negative or too large dimension, stride,
 /// rank (more than 64) or offset; null where something must be. kUnimplemented: memory that is not the host's (kDLCPU,

@@ -1,4 +1,6 @@
 // Purlin: threads for work that blocks: as many as there are tasks at a time, up to a cap; they go when they are idle.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_ELASTIC_POOL_H_
 #define PURLIN_ELASTIC_POOL_H_
 
@@ -9,6 +11,7 @@
 
 #include "purlin/executor.h"
 #include "purlin/export.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/label.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
@@ -23,18 +26,26 @@ struct ElasticPoolRep;
 
 /// How to make a pool.
 struct ElasticPoolOptions {
-  /// The most threads at a time, 1 to 4096.
+  /// The most threads at a time, 1 to 4096; see ElasticPool for tasks that wait.
   std::size_t max_threads = 256;
   /// How long a thread without work stays; negative counts as zero.
   std::chrono::nanoseconds idle_timeout = std::chrono::seconds(10);
-  /// Bytes of stack per thread, at most 1 TiB; 0 takes 2 MiB.
+  /// Bytes of stack per thread, at most 1 TiB; 0 takes 2 MiB, as every thread of Purlin's has.
   std::size_t stack_size_bytes = 0;
   /// Threads are named `name/0`, `name/1`, ... and cut to the kernel's 15 bytes.
   std::string_view name = "purlin-elastic";
 };
 
-/// A handle; copies share the pool, and the last one drains it and joins its threads. Any thread. A task goes to an
-/// idle thread if there is one; otherwise a thread is started for it, or, at the cap, it waits, first in, first out.
+/// A handle; copies share the pool, and the last one drains it and joins its threads (none in a child made by fork(),
+/// where its calls answer kFailedPrecondition). Any thread. A task goes to an idle thread if there is one; otherwise a
+/// thread is started for it, or, at the cap, it waits, first in, first out.
+///
+/// Tasks may wait for tasks of the same pool. When for a second all max_threads threads have waited for events
+/// (Event::Wait and its like) while tasks were queued, and none of these waits ended, one thread more is started, and
+/// in each twentieth of a second in which that goes on another, 16384 at most; they end when they are not needed any
+/// more. If the system refuses one for a second, a wait ends with kResourceExhausted, unless memory may be lent until
+/// its end (event.h). What blocks elsewhere (a lock, a read) keeps its place in the cap. Semaphore limits what runs at
+/// a time, whatever it waits for (semaphore.h).
 class PURLIN_API ElasticPool final : public Executor {
  public:
   /// A pool without threads; the first task starts one. kInvalidArgument: no threads or more than 4096, a stack of more
@@ -43,23 +54,24 @@ class PURLIN_API ElasticPool final : public Executor {
 
   /// Another handle to the same pool.
   PURLIN_API ElasticPool(const ElasticPool& other) noexcept;
-  /// Takes the handle; `other` may only be assigned to or destroyed.
+  /// Takes the handle. Leaves `other` empty, see purlin.h.
   PURLIN_API ElasticPool(ElasticPool&& other) noexcept;
   /// See the constructors.
   PURLIN_API ElasticPool& operator=(const ElasticPool& other) noexcept;
   /// See the constructors.
   PURLIN_API ElasticPool& operator=(ElasticPool&& other) noexcept;
-  /// The last handle blocks until queued tasks have run and the threads are joined; in a task of the pool it does not
-  /// wait, and the threads end on their own.
+  /// The last handle blocks until queued tasks have run and the threads are joined; in a task of the pool, and after a
+  /// ShutdownBy that passed its deadline, it does not wait, and the threads end on their own.
   PURLIN_API ~ElasticPool() override;
 
   /// Any thread, also a task of this pool. kCancelled after a shutdown began; kResourceExhausted: the pool has no
   /// thread and the system refused one (with at least one thread, the task waits for it). Then the task has been
   /// destroyed uncalled.
   PURLIN_API Status Execute(Task task) override;
-  /// Execute, with a closure and a label.
+  /// Execute, with a closure and a label. kInvalidArgument: there is no closure.
   template <typename F>
   Status Schedule(F&& closure, Label label = Label("task")) {
+    if (internal::IsEmptyCallable(closure)) return internal::EmptyCallableError("Schedule");
     return Execute(Task(std::forward<F>(closure), label));
   }
 

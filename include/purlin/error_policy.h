@@ -2,13 +2,18 @@
 #ifndef PURLIN_ERROR_POLICY_H_
 #define PURLIN_ERROR_POLICY_H_
 
+#include <string>
+
 #include "purlin/label.h"
+#include "purlin/source_location.h"
+#include "purlin/status.h"
 #include "purlin/version.h"
 
 namespace purlin {
 inline namespace v0 {
 
-/// Which error the result of a join gets.
+/// Which error the result of a join gets. A join with a number that is none of these fails with kInvalidArgument,
+/// whatever becomes of its members.
 enum class ErrorPolicy : int {
   /// That of the member with the lowest index: does not depend on timing.
   kFirstByIndex = 0,
@@ -29,6 +34,21 @@ struct JoinOptions {
   /// Names a join of futures; those of events are called WhenAll.
   Label label = Label("JoinFutures");
 };
+
+namespace internal {
+
+/// kInvalidArgument, unless `policy` is one.
+inline Status CheckErrorPolicy(ErrorPolicy policy, SourceLocation location) {
+  const int number = static_cast<int>(policy);
+  if (number >= static_cast<int>(ErrorPolicy::kFirstByIndex) && number <= static_cast<int>(ErrorPolicy::kAll)) {
+    return Status();
+  }
+  return InvalidArgumentError("the ErrorPolicy is " + std::to_string(number) +
+                                  "; it must be one of kFirstByIndex (0), kFirstInTime (1), kLastInTime (2), kAll (3)",
+                              location);
+}
+
+}  // namespace internal
 
 }  // namespace v0
 }  // namespace purlin

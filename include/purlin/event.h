@@ -15,6 +15,17 @@
 //
 // Memory ordering: what a thread did before it set the event is visible to every waiter, to every Wait() that returned,
 // and to whoever saw IsReady() return true.
+//
+// fork(): the child has one thread, so nobody completes there what was pending. In the child every such event has
+// failed with kFailedPrecondition, which says so; its waiters are the parent's, and are neither called nor destroyed.
+// (An event in memory of its owner's, async_value_storage.h, stays pending; a Wait() for it, or for a join or a value
+// that the child makes of it, fails, and the child may complete it.) Events that are made in the child work there. This
+// is the rule for everything of Purlin's: in the child a call on what the parent made answers at once, with a value or
+// kFailedPrecondition; destructors and exit() end; and what the child makes works. A fork() waits until no other thread
+// holds a lock of Purlin's, for 5 seconds at most, and threads that want one wait for the fork(). vfork(),
+// posix_spawn() and a bare system call are followed by exec() only, and a fork() in a signal handler, too.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_EVENT_H_
 #define PURLIN_EVENT_H_
 
@@ -73,7 +84,7 @@ class [[nodiscard]] Event final {
   }
 
   /// Another reference to the same event; one atomic increment, no call.
-  Event(const Event& other) noexcept : header_(other.header_) { internal::EventRetain(header_); }
+  Event(const Event& other) noexcept : header_(internal::EventRetain(other.header_)) {}
   /// Leaves `other` Ready().
   Event(Event&& other) noexcept : header_(std::exchange(other.header_, nullptr)) {}
   /// See the constructors.
@@ -124,7 +135,16 @@ class [[nodiscard]] Event final {
 
   /// Blocks this thread until the event is terminal; OK or its error. In a task of a pool, tasks that this one has
   /// scheduled may run here meanwhile, and a spare thread may take this one's place: waiting for tasks of the same pool
-  /// is fine. A task must not wait for what one further out on its own stack does later.
+  /// is fine. A task must not wait for what one further out on its own stack does later. In a task of a pool,
+  /// kResourceExhausted, naming the pool and the event, which stays pending: for a second, all threads of the pool have
+  /// waited while tasks were queued, and the system refused a further one (or there are 16384 spares already). That is
+  /// no end of the event. A wait until which memory or a stack may be lent never ends so: one for a copy, for what
+  /// EventPromise::Guarding() made, or for what follows such an event. It returns when that is terminal, and meanwhile
+  /// runs what is queued, 32 tasks deep; reports (stall.h) name a pool that stands still so. A copy is completed by its
+  /// backend, whatever the pool does.
+  /// kFailedPrecondition, at once, naming the event, which stays pending: it waits for what this thread completes once
+  /// the callback has returned that calls this: a copy whose memory is being released, a buffer whose on_done runs. The
+  /// caller must not take that for its end.
   Status Wait() const noexcept { return IsReady() ? error() : Status::FromRep(internal::EventWait(header_, -1)); }
   /// As Wait(), for at most `timeout` (negative counts as zero); then kDeadlineExceeded, naming the event, which stays
   /// pending. The clock is monotonic.
@@ -136,7 +156,7 @@ class [[nodiscard]] Event final {
   /// Calls `waiter(status)` or `waiter()` exactly once when the event is terminal; see the top of this file for thread
   /// and order. `waiter` may be move-only, may attach to this event again and may drop the last reference to it. It
   /// must not block for long: it borrows the thread of whoever completed the event. It runs in the user context that is
-  /// current here (user_context.h).
+  /// current here (user_context.h). An empty std::function or a null function pointer is nothing to do.
   template <typename F>
   void OnReady(F&& waiter) const {
     internal::Attach(header_, std::forward<F>(waiter));
@@ -170,13 +190,20 @@ static_assert(sizeof(Event) == sizeof(void*), "an Event is one word");
 /// The side that makes an event happen. Move-only, one word. Set, SetReady and SetError may race; the first wins.
 class EventPromise final {
  public:
-  /// A new pending event, known by `label` (static storage) and by the place of the caller.
+  /// A new pending event, known by `label` (static storage, never unloaded: label.h) and by the place of the caller.
   explicit EventPromise(Label label = Label(), SourceLocation location = SourceLocation::Current()) noexcept
-      : header_(internal::NewCell(sizeof(internal::EventCell), alignof(internal::EventCell), nullptr, 0, 0, label,
-                                  location)) {}
+      : header_(internal::NewCell(sizeof(internal::EventCell), alignof(internal::EventCell), nullptr, 0,
+                                  internal::kPoisonable, label, location)) {}
   /// As above, for an event that a stream orders.
   EventPromise(DefinitionStream definition, Label label, SourceLocation location = SourceLocation::Current()) noexcept
       : header_(internal::EventNewWithStream(label.c_str(), location, definition.stream, definition.sequence_number)) {}
+
+  /// As the first, for an event behind which something ends that others may still use: memory, a stack, a thread. No
+  /// watchdog poisons it (stall.h).
+  static EventPromise Guarding(Label label = Label(), SourceLocation location = SourceLocation::Current()) noexcept {
+    return EventPromise(
+        internal::NewCell(sizeof(internal::EventCell), alignof(internal::EventCell), nullptr, 0, 0, label, location));
+  }
 
   EventPromise(const EventPromise&) = delete;
   EventPromise& operator=(const EventPromise&) = delete;
@@ -197,10 +224,7 @@ class EventPromise final {
   }
 
   /// Another reference to the event; Ready() if this promise was moved from.
-  Event event() const noexcept {
-    internal::EventRetain(header_);
-    return Event::Adopt(header_);
-  }
+  Event event() const noexcept { return Event::Adopt(internal::EventRetain(header_)); }
   /// Makes the event happen and runs its waiters on this thread. False if it was set before (or moved from): nothing
   /// changed.
   bool SetReady() noexcept { return header_ != nullptr && internal::TrySetReady(header_); }
@@ -213,7 +237,8 @@ class EventPromise final {
   /// SetReady() if `status` is OK, else SetError(status).
   bool Set(Status status) noexcept { return status.ok() ? SetReady() : SetError(std::move(status)); }
   /// Makes the event follow `other`: it happens or fails as that does, on the thread that completes that. Leaves this
-  /// promise empty. An event that would follow itself fails with kInternal instead of never completing.
+  /// promise empty. An event that would follow itself, directly or through promises and values that are forwarded or
+  /// mapped and through joins, fails with kInternal, naming the cycle, instead of never completing.
   void Forward(const Event& other) && noexcept {
     if (header_ != nullptr) internal::EventForward(std::exchange(header_, nullptr), other.header());
   }
@@ -224,6 +249,7 @@ class EventPromise final {
   }
 
  private:
+  explicit EventPromise(internal::EventHeader* header) noexcept : header_(header) {}
   internal::EventHeader* header_;
 };
 

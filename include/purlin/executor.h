@@ -5,7 +5,15 @@
 //
 // A task is a move-only closure that is called once or destroyed uncalled, never both and never neither. When a runner
 // refuses a task it destroys the closure before it returns: promises inside complete with an error, so no completion is
-// lost. An exception that escapes from a task is reported and swallowed; the pool lives.
+// lost. An empty std::function, a null function pointer, or a null pointer to a member is no closure: here, and
+// wherever Purlin takes one, the call that is given it answers kInvalidArgument, or does nothing, as it says. An
+// exception that escapes from a task is reported and swallowed; the pool lives. What a closure or a value throws when
+// it is copied or moved comes out of the call that does so, or is the error of what the closure owed (kInternal);
+// destructors must not throw, as everywhere in C++: that ends the process. A task, a waiter or a callback must not end
+// its thread: pthread_exit and a cancelled thread end the process, by glibc's "FATAL: exception not rethrown". exit()
+// in a task ends the process as everywhere, while other tasks go on.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_EXECUTOR_H_
 #define PURLIN_EXECUTOR_H_
 
@@ -20,6 +28,7 @@
 #include "purlin/event.h"
 #include "purlin/export.h"
 #include "purlin/internal/abi.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/task.h"
 #include "purlin/label.h"
 #include "purlin/span.h"
@@ -36,7 +45,8 @@ inline namespace v0 {
 class [[nodiscard]] Task final {
  public:
   /// Wraps `closure`, called as `closure()` once. `label` names it in traces and reports. It runs in the user context
-  /// that is current here (user_context.h); carrying one takes 8 of the bytes.
+  /// that is current here (user_context.h); carrying one takes 8 of the bytes. An empty std::function or a null
+  /// function pointer gives an empty task.
   template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&> &&
                                                     !std::is_same_v<std::decay_t<F>, Task>>>
   Task(F&& closure, Label label = Label("task"))  // NOLINT(google-explicit-constructor)
@@ -61,7 +71,7 @@ class [[nodiscard]] Task final {
   void Run() && noexcept {
     if (internal::TaskNode* node = std::exchange(node_, nullptr)) internal::RunTask(node);
   }
-  /// False once moved from or run.
+  /// False once moved from or run, or if it was made of nothing.
   explicit operator bool() const noexcept { return node_ != nullptr; }
 
   /// For Purlin's own files: takes a node over; null is empty.
@@ -79,12 +89,13 @@ class Executor {
  public:
   virtual ~Executor() = default;
   /// Takes `task` to be run once, on a thread of the executor's choosing, in general after this returns. Does not block
-  /// on other tasks. On an error the task has been destroyed uncalled: kCancelled after shutdown.
+  /// on other tasks. On an error the task has been destroyed uncalled: kCancelled after shutdown; kInvalidArgument: it
+  /// is empty.
   virtual Status Execute(Task task) = 0;
   /// As Execute, unless the task's token is cancelled or its deadline has passed, now or when its turn comes: then it
   /// is destroyed uncalled, so that what it owed is told, and counted (CountDroppedTasks). An executor that knows what
-  /// to do with the hints overrides this. Errors as Execute; the token's reason; kDeadlineExceeded. On an error the
-  /// task has been destroyed uncalled.
+  /// to do with the hints overrides this. Errors as Execute; the token's reason; kDeadlineExceeded; kInvalidArgument:
+  /// no such Priority. On an error the task has been destroyed uncalled.
   virtual Status ExecuteWith(Task task, const TaskOptions& options) {
     const internal::StatusRep* error = nullptr;
     internal::TaskNode* node = internal::ApplyTaskOptions(std::move(task).Release(), options, &error);
@@ -107,17 +118,19 @@ class Executor {
 /// An executor that also understands events and loops.
 class AsyncWorkRunner : public Executor {
  public:
-  /// Execute, with a closure and a label. See Executor::Execute.
+  /// Execute, with a closure and a label. See Executor::Execute. kInvalidArgument: there is no closure.
   template <typename F>
   Status Schedule(F&& closure, Label label = Label("task")) {
+    if (internal::IsEmptyCallable(closure)) return internal::EmptyCallableError("Schedule");
     return Execute(Task(std::forward<F>(closure), label));
   }
 
   /// Runs the closure after all of `events` are terminal, whether they happened or failed. `closure()` does not learn
   /// which; `closure(status)` gets OK or the error of the failed event with the lowest index. Never blocks. If the
-  /// runner has shut down by then, the closure is destroyed uncalled.
+  /// runner has shut down by then, the closure is destroyed uncalled. kInvalidArgument: there is no closure.
   template <typename F>
   Status ScheduleWhenReady(Span<const Event> events, F&& closure, Label label = Label("task")) {
+    if (internal::IsEmptyCallable(closure)) return internal::EmptyCallableError("ScheduleWhenReady");
     using Closure = std::decay_t<F>;
     if constexpr (std::is_invocable_v<Closure&>) {
       return ExecuteWhenReady(events, Task(std::forward<F>(closure), label));
@@ -135,9 +148,10 @@ class AsyncWorkRunner : public Executor {
   /// Calls `body(begin, end)` for consecutive ranges that together cover [0, count), each at most `grain` long (0:
   /// chosen from count and thread count), on this thread and on idle workers, and returns when all calls have returned.
   /// This thread works too, so nesting cannot deadlock. kInternal if a call threw (Rust: panicked); the other ranges
-  /// still run.
+  /// still run. kInvalidArgument: there is no body, however many calls there are.
   template <typename F>
   Status ParallelFor(std::size_t count, std::size_t grain, F&& body) {
+    if (internal::IsEmptyCallable(body)) return internal::EmptyCallableError("ParallelFor");
     auto call = [](void* data, std::size_t begin, std::size_t end) -> bool {
       return internal::GuardedOk("ParallelFor", [&] { (*static_cast<std::remove_reference_t<F>*>(data))(begin, end); });
     };
@@ -180,11 +194,21 @@ struct ShutdownOptions {
 ///
 /// Tasks scheduled from outside are taken in the order in which they were scheduled, by each worker in small batches;
 /// with one thread they start in exactly that order. Tasks that a task schedules may run newest first. A task may wait
-/// for tasks of its own pool: meanwhile those that it scheduled may run on its thread, and a spare thread (at most
-/// 8 to 64 of them, by the number of threads) takes its place. A task that was scheduled by a waiting task must not
-/// itself wait for what that one does later. An idle worker looks for tasks for about 10 microseconds, then sleeps.
+/// for tasks of its own pool: meanwhile those that it scheduled may run on its thread, and a spare thread takes its
+/// place. There are as many spares as the process may have, at most 16384; if the system refuses one, tasks run on top
+/// of those that wait, 16 deep, and if that is not enough, a wait ends with kResourceExhausted, unless memory may be
+/// lent until its end (Event::Wait). Spares that are not needed any more end, but for 8 to 64, by the number of
+/// threads. A pool whose threads block where it cannot see it (a std::future, a lock, a read) gets a spare after a
+/// tenth of a second in which all of them slept while tasks were queued, and another one in each twentieth in which
+/// that goes on; threads that compute get none. So the number of threads is no limit on how many tasks block at a time:
+/// Semaphore is (semaphore.h). A task that was scheduled by a waiting task must not itself wait for what that one does
+/// later. An idle worker looks for tasks for about 10 microseconds, then sleeps.
 ///
-/// In a child made by fork() there are no threads: calls answer kFailedPrecondition.
+/// Each thread that Purlin starts has a stack of 2 MiB (elastic_pool.h lets you choose), whatever RUST_MIN_STACK says.
+///
+/// In a child made by fork() there are no threads: calls answer kFailedPrecondition (event.h has the rule). A pool that
+/// is made in the child works there. A thread of the pool that comes back from the task in which it forked ends, and so
+/// does the child, if it is its last.
 class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
  public:
   /// Starts the threads. kInvalidArgument: more than 4096 threads, an empty name, or one with a NUL or bytes that are
@@ -193,7 +217,7 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
 
   /// Another handle to the same pool.
   PURLIN_API ThreadPoolAsyncWorkRunner(const ThreadPoolAsyncWorkRunner& other) noexcept;
-  /// Takes the handle; `other` may only be assigned to or destroyed.
+  /// Takes the handle. Leaves `other` empty, see purlin.h.
   PURLIN_API ThreadPoolAsyncWorkRunner(ThreadPoolAsyncWorkRunner&& other) noexcept;
   /// See the constructors.
   PURLIN_API ThreadPoolAsyncWorkRunner& operator=(const ThreadPoolAsyncWorkRunner& other) noexcept;
@@ -225,9 +249,11 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   /// Calls `a()` and `b()`, perhaps at the same time, and returns when both have returned. On a thread of this pool, it
   /// calls `a` itself, lends `b` to whoever is idle, and works for others while it waits; no allocation. On another
   /// thread, the pool calls both and this blocks. After Shutdown it calls both. kInternal if one threw (Rust:
-  /// panicked).
+  /// panicked). kFailedPrecondition in a child that `a` made by fork() after another thread had begun `b`.
+  /// kInvalidArgument, and nothing is called: `a` or `b` is empty.
   template <typename A, typename B>
   Status Join(A&& a, B&& b) {
+    if (internal::IsEmptyCallable(a) || internal::IsEmptyCallable(b)) return internal::EmptyCallableError("Join");
     return JoinCalls(&CallHalf<std::remove_reference_t<A>>, const_cast<void*>(static_cast<const void*>(&a)),
                      &CallHalf<std::remove_reference_t<B>>, const_cast<void*>(static_cast<const void*>(&b)));
   }
@@ -237,7 +263,8 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   /// 1. Refuses new tasks (kCancelled). 2. Runs, or destroys uncalled, everything that is queued. 3. Waits for what
   /// runs, at most until the deadline. 4. Joins the threads. Tasks that still wait for events are destroyed uncalled
   /// when their events complete. Blocks until done; a second call waits too. kFailedPrecondition, and nothing happens,
-  /// on a thread of this pool. kDeadlineExceeded: tasks still run, named in the message; their threads end after them.
+  /// on a thread of this pool. kInvalidArgument, and nothing happens: no such ShutdownMode. kDeadlineExceeded: tasks
+  /// still run, named in the message; their threads end after them.
   PURLIN_API Status Shutdown(const ShutdownOptions& options = {});
 
  private:

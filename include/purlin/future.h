@@ -13,6 +13,7 @@
 #define PURLIN_FUTURE_H_
 
 #include <chrono>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -23,6 +24,7 @@
 #include "purlin/internal/async_value.h"
 #include "purlin/internal/async_value_map.h"
 #include "purlin/internal/cell.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/future.h"
 #include "purlin/internal/owed_task.h"
 #include "purlin/internal/waiter.h"
@@ -125,7 +127,7 @@ class [[nodiscard]] Future final {
 
   /// Calls `f` exactly once when the future is ready: here and now if it is, else on the thread that completes it. For
   /// a T that can be copied `f(StatusOr<T>)`; without a copy `f(StatusOr<const T*>)`; for a Future<> `f(Status)`. It
-  /// must not block for long.
+  /// must not block for long. An empty std::function or a null pointer is nothing to do.
   template <typename F>
   void OnReady(F&& f) const& {
     AttachOnReady<false>(std::forward<F>(f));
@@ -159,7 +161,7 @@ class [[nodiscard]] Future final {
   // runs on the thread that completes this one. If nobody holds the new future when its turn comes, `f` is not called
   // (MapAlways calls it all the same) and an error makes no task.
   // If `f` throws, the future fails with kInternal; if the executor refuses or drops the task, with what it said, or
-  // with kCancelled.
+  // with kCancelled; if `f` is an empty std::function or a null pointer, at once with kInvalidArgument.
 
   /// See above.
   template <typename R = void, typename F>
@@ -242,7 +244,7 @@ class [[nodiscard]] Future final {
   }
 
  private:
-  static AsyncValueRef<Payload> MakeReady(Result result, SourceLocation location) noexcept {
+  static AsyncValueRef<Payload> MakeReady(Result&& result, SourceLocation location) noexcept {
     if constexpr (std::is_void_v<T>) {
       if (result.ok()) return AsyncValueRef<Chain>::Adopt(internal::ReadyChainCell());
       return AsyncValueRef<Chain>(std::move(result), location);
@@ -267,12 +269,14 @@ class [[nodiscard]] Future final {
 
   template <bool kMove, typename F>
   void AttachOnReady(F&& f) const {
+    if (internal::IsEmptyCallable(f)) return;
     internal::EventHeader* source = rep_.value.header();
     internal::Attach(source, internal::OnReadyWaiter<T, kMove, std::decay_t<F>>{source, std::forward<F>(f)});
   }
   template <bool kMove, typename F>
   void AttachOnReadyOn(Executor& executor, F&& f) const {
     using Closure = std::decay_t<F>;
+    if (internal::IsEmptyCallable(f)) return;
     internal::EventHeader* source = rep_.value.header();
     if (IsReady()) return internal::SubmitOnReady<T, kMove, Closure>(executor, source, std::forward<F>(f));
     internal::Attach(source, internal::OnReadySubmitter<T, kMove, Closure>{&executor, source, std::forward<F>(f)});
@@ -282,6 +286,7 @@ class [[nodiscard]] Future final {
   auto Derive(Executor* executor, F&& f, Label label, SourceLocation location) const {
     using Caller = internal::FutureCaller<T, std::decay_t<F>, kMove>;
     using Returned = std::decay_t<decltype(std::declval<Caller&>()(std::declval<Payload&>()))>;
+    const bool is_empty = internal::IsEmptyCallable(f);
     Caller caller{std::forward<F>(f)};
     if constexpr (internal::FutureTraits<Returned>::value) {
       using Inner = typename internal::FutureTraits<Returned>::Payload;
@@ -289,22 +294,26 @@ class [[nodiscard]] Future final {
       static_assert(std::is_void_v<R> || std::is_same_v<R, Returned>,
                     "a function that returns a future gives that future");
       return Made<kAlways, Inner, internal::IndirectCell<Inner>>(
-          executor, internal::FlatMapBody<Payload, Inner, Flat>{Flat{std::move(caller)}}, label, location);
+          is_empty, executor, internal::FlatMapBody<Payload, Inner, Flat>{Flat{std::move(caller)}}, label, location);
     } else if constexpr (internal::StatusOrTraits<Returned>::kIs) {
       using Value = typename internal::StatusOrTraits<Returned>::Value;
       using Made_ = std::conditional_t<std::is_void_v<R>, Value, R>;
       return Made<kAlways, Made_, internal::InlineCell<Made_>>(
-          executor, internal::TryMapBody<Payload, Made_, Caller>{std::move(caller)}, label, location);
+          is_empty, executor, internal::TryMapBody<Payload, Made_, Caller>{std::move(caller)}, label, location);
     } else {
       using Value = internal::PayloadFor<Returned>;
       using Made_ = std::conditional_t<std::is_void_v<R>, Value, R>;
       return Made<kAlways, Made_, internal::InlineCell<Made_>>(
-          executor, internal::MapBody<Payload, Made_, Caller>{std::move(caller)}, label, location);
+          is_empty, executor, internal::MapBody<Payload, Made_, Caller>{std::move(caller)}, label, location);
     }
   }
   template <bool kAlways, typename P, typename Cell, typename Body>
-  internal::FutureOf<P> Made(Executor* executor, Body body, Label label, SourceLocation location) const {
+  internal::FutureOf<P> Made(bool is_empty, Executor* executor, Body body, Label label, SourceLocation location) const {
     internal::EventHeader* source = rep_.value.header();
+    if (is_empty) {
+      return internal::FutureOf<P>(AsyncValueRef<P>(
+          internal::EmptyCallableError(std::string("future '") + label.c_str() + "'", location), location));
+    }
     if (source == nullptr) return internal::FutureOf<P>(AsyncValueRef<P>(internal::NullValueError(), location));
     return internal::FutureOf<P>(AsyncValueRef<P>::Adopt(
         internal::DeriveFuture<kAlways, Cell>(source, executor, std::move(body), label, location)));
@@ -316,6 +325,7 @@ class [[nodiscard]] Future final {
     using Cell = internal::IndirectCell<Payload>;
     internal::EventHeader* result = Cell::New(Cell::kFlags, Label("Detach"), location);
     internal::EventRetain(result);
+    internal::BeginDebt(result, source);
     internal::Attach(source, internal::DetachWaiter{&executor, source, Event::Adopt(result)});
     return Future(AsyncValueRef<Payload>::Adopt(result));
   }
@@ -326,7 +336,8 @@ class [[nodiscard]] Future final {
 static_assert(sizeof(Future<>) == sizeof(void*) && sizeof(Future<int>) == sizeof(void*), "a future is one word");
 
 /// A future of what `f()` returns, called in a task of `executor`; see Future::Map for what it may return. If the
-/// executor refuses or drops the task, the future fails with what the executor said, or with kCancelled.
+/// executor refuses or drops the task, the future fails with what the executor said, or with kCancelled; if there is no
+/// function in `f`, with kInvalidArgument.
 template <typename R = void, typename F>
 auto MakeFutureOn(Executor& executor, F&& f, Label label = Label("MakeFutureOn"),
                   SourceLocation location = SourceLocation::Current()) {
@@ -339,6 +350,7 @@ inline Future<> MakeFutureWhenReady(const Event& event, SourceLocation location 
   using Cell = internal::InlineCell<Chain>;
   internal::EventHeader* result = Cell::New(Cell::kFlags, Label("MakeFutureWhenReady"), location);
   internal::EventRetain(result);
+  internal::BeginDebt(result, event.header());
   event.OnReady([result = Event::Adopt(result)](const Status& status) {
     if (!status.ok()) {
       static_cast<void>(internal::FailValue(result.header(), status));

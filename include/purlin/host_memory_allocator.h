@@ -3,6 +3,8 @@
 //   class Arena final : public purlin::HostMemoryAllocator { ... };
 //   purlin::ClientOptions options;
 //   options.host_memory_allocator = std::make_shared<Arena>();
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_HOST_MEMORY_ALLOCATOR_H_
 #define PURLIN_HOST_MEMORY_ALLOCATOR_H_
 

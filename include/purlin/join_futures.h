@@ -79,7 +79,10 @@ class JoinState final {
         options_(options),
         make_(std::move(make)) {}
 
-  static void Start(const std::shared_ptr<JoinState>& state) {
+  /// `result` is the promise's.
+  static void Start(const std::shared_ptr<JoinState>& state, EventHeader* result) {
+    state->owed_ =
+        EventOwesSeveral(result, reinterpret_cast<EventHeader* const*>(state->members_.data()), state->members_.size());
     for (std::size_t i = 0; i < state->members_.size(); ++i) {
       state->members_[i].OnReady([state, i](const Status& status) { state->Arrive(i, status); });
     }
@@ -96,6 +99,7 @@ class JoinState final {
   static constexpr std::size_t kReferences = 1 + Make::kReferences;
 
   void Arrive(std::size_t index, const Status& status) {
+    if (owed_ != nullptr) EventArrived(owed_, index);
     // Whoever runs the waiters keeps the member until they have run.
     for (std::size_t i = 0; i < kReferences; ++i) EventRetain(members_[index].header());
     if (!status.ok()) {
@@ -109,13 +113,14 @@ class JoinState final {
   void Leave() {
     // Release: what an arrival wrote is seen by the last, who acquires.
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    EventsArrived(owed_);
     Status error = JoinError(members_, options_.policy, first_.load(std::memory_order_relaxed),
                              last_.load(std::memory_order_relaxed));
-    if (!error.ok()) {
-      promise_.Set(std::move(error));
-    } else {
-      promise_.Set(make_());
+    if (error.ok()) {
+      // Copies the members' values, which may throw.
+      error = StatusOfThrow("copying the values of a join", SourceLocation(), [this] { promise_.Set(make_()); });
     }
+    if (!error.ok()) promise_.Set(std::move(error));
   }
 
   std::atomic<std::size_t> missing_;
@@ -125,6 +130,8 @@ class JoinState final {
   Promise<R> promise_;
   JoinOptions options_;
   Make make_;
+  // What reports know of the members.
+  void* owed_ = nullptr;
 };
 
 /// Joins `count` members whose events `event(i)` gives; `make()` makes the result once all have a value. `make` may own
@@ -132,6 +139,9 @@ class JoinState final {
 template <typename R, typename EventAt, typename Make>
 Future<R> Join(std::size_t count, const EventAt& event, const JoinOptions& options, SourceLocation location,
                Make& make) {
+  if (Status unknown = CheckErrorPolicy(options.policy, location); !unknown.ok()) {
+    return Future<R>(AsyncValueRef<FuturePayload<R>>(std::move(unknown), location));
+  }
   bool all_ready = true;
   std::size_t first_error = std::numeric_limits<std::size_t>::max();
   std::size_t last_error = first_error;
@@ -143,7 +153,13 @@ Future<R> Join(std::size_t count, const EventAt& event, const JoinOptions& optio
     last_error = i;
   }
   const bool failed = first_error < count;
-  if (all_ready && !failed) return Future<R>(typename Future<R>::Result(make()), location);
+  if (all_ready && !failed) {
+    Future<R> made;
+    Status thrown = StatusOfThrow("copying the values of a join", location,
+                                  [&] { made = Future<R>(typename Future<R>::Result(make()), location); });
+    if (!thrown.ok()) made = Future<R>(AsyncValueRef<FuturePayload<R>>(std::move(thrown), location));
+    return made;
+  }
   if (failed && (options.fail_fast || (all_ready && options.policy == ErrorPolicy::kFirstByIndex))) {
     return Future<R>(AsyncValueRef<FuturePayload<R>>(event(first_error).error(), location));
   }
@@ -154,9 +170,10 @@ Future<R> Join(std::size_t count, const EventAt& event, const JoinOptions& optio
     return Future<R>(
         AsyncValueRef<FuturePayload<R>>(JoinError(members, options.policy, first_error, last_error), location));
   }
-  auto [promise, future] = MakePromise<R>(options.label, location);
+  auto [promise, future] = MakeGuardingPromise<R>(options.label, location);
   using State = JoinState<R, Make>;
-  State::Start(std::make_shared<State>(std::move(members), std::move(promise), options, std::move(make)));
+  State::Start(std::make_shared<State>(std::move(members), std::move(promise), options, std::move(make)),
+               future.async_value().header());
   return std::move(future);
 }
 
@@ -215,7 +232,7 @@ inline Future<> JoinFutures(Span<const Future<>> futures, const JoinOptions& opt
   for (const Future<>& future : futures) {
     if (!future.IsValid()) return Future<>();
   }
-  if (futures.size() == 1) return futures[0];
+  if (futures.size() == 1 && internal::CheckErrorPolicy(options.policy, location).ok()) return futures[0];
   internal::MakeOk make;
   return internal::Join<void>(
       futures.size(), [&](std::size_t i) { return futures[i].AsEvent(); }, options, location, make);

@@ -90,8 +90,16 @@ class [[nodiscard]] Promise final {
     return value_.emplace(std::forward<Args>(args)...);
   }
   /// Makes the future follow `other`: a copy of its value, or what is moved out of a move-only one, or its error.
-  /// Leaves this empty.
+  /// Leaves this empty. If `other` waits for this one's future, that fails with kInternal, naming the cycle.
   void Forward(Future<T> other) && noexcept {
+    if (value_.IsUnavailable() && other.IsValid() && !other.IsReady()) {
+      const internal::StatusRep* cycle = internal::EventFollow(value_.header(), other.async_value().header());
+      if (cycle != nullptr) {
+        const Promise ended(std::move(*this));
+        ended.value_.SetError(Status::FromRep(cycle));
+        return;
+      }
+    }
     std::move(other).OnReady([promise = std::move(*this)](Result result) mutable { promise.Set(std::move(result)); });
   }
 
@@ -110,6 +118,9 @@ class [[nodiscard]] Promise final {
  private:
   template <typename U>
   friend std::pair<Promise<U>, Future<U>> MakePromise(Label label, SourceLocation location) noexcept;
+  template <typename U>
+  friend std::pair<Promise<U>, Future<U>> MakeGuardingPromise(Label label, SourceLocation location) noexcept;
+  explicit Promise(AsyncValueRef<Payload> value) noexcept : value_(std::move(value)) {}
   AsyncValueRef<Payload> value_;
 };
 
@@ -155,7 +166,18 @@ std::pair<Promise<T>, Future<T>> MakePromise(Label label = Label("promise"),
   Future<T> future(promise.value_);
   return {std::move(promise), std::move(future)};
 }
-/// As above; what is attached to the future runs in tasks of `executor`, see Future::Detach.
+/// As above, for a future behind which something ends that others may still use: memory, a stack, a thread. No watchdog
+/// poisons it (stall.h).
+template <typename T = void>
+std::pair<Promise<T>, Future<T>> MakeGuardingPromise(Label label = Label("promise"),
+                                                     SourceLocation location = SourceLocation::Current()) noexcept {
+  using Cell = internal::InlineCell<typename Promise<T>::Payload>;
+  using Value = AsyncValueRef<typename Promise<T>::Payload>;
+  Promise<T> promise(Value::Adopt(Cell::New(Cell::kFlags, label, location)));
+  Future<T> future(promise.value_);
+  return {std::move(promise), std::move(future)};
+}
+/// As MakePromise; what is attached to the future runs in tasks of `executor`, see Future::Detach.
 template <typename T = void>
 std::pair<Promise<T>, Future<T>> MakePromise(Executor& executor, Label label = Label("promise"),
                                              SourceLocation location = SourceLocation::Current()) noexcept {

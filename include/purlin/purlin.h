@@ -1,4 +1,14 @@
 // Purlin: everything at once. Smaller headers compile faster.
+//
+// One rule for handles. One that was moved from, released or given away is empty, and so is one that was
+// default-constructed. An empty handle may be assigned to and destroyed, and every function of it may be called: what
+// can fail answers kFailedPrecondition, and says which class was empty; an event that it answers has failed with that;
+// a value is the empty one (0, false, "", none, null, -1 for an id, another empty handle); what answers nothing does
+// nothing. A callback that is handed in is told that error, or destroyed uncalled where it is not told of errors; a
+// task is destroyed uncalled. An empty handle as an argument is answered in the same way. Where empty means something,
+// it does so: an empty Status is OK, an empty Event has happened, an empty CancelToken is never cancelled, an empty
+// UserContext is none, an empty Promise answers false. Only what reads a value in place (get(), operator*, operator->,
+// StatusOr::value()) asks for one.
 #ifndef PURLIN_PURLIN_H_
 #define PURLIN_PURLIN_H_
 

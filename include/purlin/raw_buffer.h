@@ -11,6 +11,8 @@
 //
 // A copy without unfinished dependencies and of at most 64 KiB (on the host backend) runs inside the call; others run
 // on the client's runner.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_RAW_BUFFER_H_
 #define PURLIN_RAW_BUFFER_H_
 
@@ -26,6 +28,7 @@
 #include "purlin/export.h"
 #include "purlin/internal/abi.h"
 #include "purlin/internal/callback.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
 #include "purlin/raw_buffer_promise.h"
 #include "purlin/source_location.h"
@@ -72,19 +75,20 @@ class RawBuffer final {
   /// A buffer over `size_bytes` bytes at `address` that belong to somebody else: no copy, and not in the books of
   /// `memory_space`. Until `on_release()` is called, any thread may read these bytes (and write them if kMutable), and
   /// nobody else writes them but as ordered by events. `on_release` is called once, on whatever thread is the last to
-  /// use the memory: a handle, a slice, a copy in flight. What it throws is reported and swallowed. It is destroyed
-  /// uncalled if this fails. An empty std::function, or a null function pointer, counts as none. kInvalidArgument:
-  /// `address` is null or not aligned as the space needs for imports (16 bytes on the host), both named; or a
-  /// Mutability that does not exist. kUnimplemented: the backend cannot use foreign memory in this space. `Mode` keeps
-  /// translation units with and without exceptions apart: leave it alone.
+  /// use the memory: a handle, a slice, a copy in flight; where releases let go of further imports, more than 32 deep,
+  /// when those have returned, so any number of them needs a small stack. A wait in it for the copy that lets go of the
+  /// memory answers kFailedPrecondition: that is over when it has returned. What it throws is reported and swallowed.
+  /// It is destroyed uncalled if this fails. An empty std::function, or a null function pointer, counts as none.
+  /// kInvalidArgument: `address` is null or not aligned as the space needs for imports (16 bytes on the host), or the
+  /// bytes end past the end of the address space, with the values named; or a Mutability that does not exist.
+  /// kUnimplemented: the backend cannot use foreign memory in this space. `Mode` keeps translation units with and
+  /// without exceptions apart: leave it alone.
   template <typename F, typename Mode = internal::WithExceptions>
   static StatusOr<RawBuffer> Import(const MemorySpace& memory_space, void* address, std::size_t size_bytes,
                                     Mutability mutability, F&& on_release) {
     using Closure = std::decay_t<F>;
     static_assert(std::is_invocable_v<Closure&>, "called as on_release()");
-    if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
-      if (on_release == nullptr) return Import(memory_space, address, size_bytes, mutability);
-    }
+    if (internal::IsEmptyCallable(on_release)) return Import(memory_space, address, size_bytes, mutability);
     const internal::Callback callback = internal::MakeCallback(
         [closure = Closure(std::forward<F>(on_release))](const internal::StatusRep*, const void*) mutable {
           internal::Guarded("release of imported memory", [&closure] { closure(); });
@@ -108,7 +112,7 @@ class RawBuffer final {
 
   /// Shares the memory.
   PURLIN_API RawBuffer(const RawBuffer& other) noexcept;
-  /// `other` may only be assigned to or destroyed.
+  /// Leaves `other` empty, see purlin.h.
   RawBuffer(RawBuffer&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// See the constructors.
   RawBuffer& operator=(RawBuffer other) noexcept {
@@ -125,7 +129,8 @@ class RawBuffer final {
   /// buffer any more while it waits, kCancelled.
   [[nodiscard]] PURLIN_API Event allocation_event() const noexcept;
   /// Whether its bytes may be written. Memory that was imported kImmutable may not, nor may slices of it. While the
-  /// memory of a channel is not there, the answer is that it may.
+  /// memory of a channel is not there, the answer is that it may; a copy to it that was asked for then fails with
+  /// kInvalidArgument if it turns out that it may not.
   [[nodiscard]] PURLIN_API bool is_mutable() const noexcept;
   /// Address of the first byte if the host can reach the memory, and it is there; else null (always on the null
   /// backend). Valid while a reference to the memory lives. Reading and writing through it is ordered by events only.

@@ -4,6 +4,8 @@
 //   auto& [buffer, promise] = *channel;
 //   consumer.Take(buffer);                        // copies may be asked for at once; they wait
 //   purlin::Status status = promise.Allocate();   // the time has come
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_RAW_BUFFER_PROMISE_H_
 #define PURLIN_RAW_BUFFER_PROMISE_H_
 

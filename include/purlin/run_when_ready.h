@@ -4,7 +4,7 @@
 // value with the lowest index, so that it does not depend on timing. If all are available, it runs here and now, and
 // nothing is allocated; else on the thread that completes the last one, or, with an executor, always in a task. The
 // caller keeps values that it gives as AsyncValuePtr alive until then. If the executor refuses, `f` is destroyed
-// uncalled.
+// uncalled. An empty std::function or a null function pointer is nothing to do.
 #ifndef PURLIN_RUN_WHEN_READY_H_
 #define PURLIN_RUN_WHEN_READY_H_
 
@@ -20,6 +20,7 @@
 #include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/internal/abi.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/waiter.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
@@ -67,9 +68,11 @@ void RunAfterAll(const Values& values, std::size_t pending, F f) {
   last->Arrive(arrived);
 }
 
+/// RunWhenReady without an executor; by a name that a closure of this namespace does not bring into doubt.
 template <typename Values, typename F>
-void RunWhenReady(const Values& values, F&& f) {
+void AttachToAll(const Values& values, F&& f) {
   using Closure = std::decay_t<F>;
+  if (IsEmptyCallable(f)) return;
   std::size_t pending = 0;
   for (const auto& value : values) pending += value.IsAvailable() ? 0 : 1;
   if constexpr (std::is_invocable_v<Closure>) {
@@ -97,23 +100,24 @@ void RunWhenReady(const Values& values, F&& f) {
 /// See the top of this file. `values` is a range of AsyncValueRef or AsyncValuePtr: a vector, an array, a Span.
 template <typename Values, typename F>
 void RunWhenReady(const Values& values, F&& f) {
-  internal::RunWhenReady(values, std::forward<F>(f));
+  internal::AttachToAll(values, std::forward<F>(f));
 }
 /// See above.
 template <typename Value, typename F>
 void RunWhenReady(std::initializer_list<Value> values, F&& f) {
-  internal::RunWhenReady(values, std::forward<F>(f));
+  internal::AttachToAll(values, std::forward<F>(f));
 }
 /// See above; `executor` outlives the completion of the values.
 template <typename Values, typename F>
 void RunWhenReady(const Values& values, Executor& executor, F&& f) {
   using Closure = std::decay_t<F>;
+  if (internal::IsEmptyCallable(f)) return;
   if constexpr (std::is_invocable_v<Closure>) {
-    internal::RunWhenReady(values, [&executor, f = Closure(std::forward<F>(f))]() mutable {
+    internal::AttachToAll(values, [&executor, f = Closure(std::forward<F>(f))]() mutable {
       executor.Execute(Task(std::move(f), Label("RunWhenReady"))).IgnoreError();
     });
   } else {
-    internal::RunWhenReady(values, [&executor, f = Closure(std::forward<F>(f))](Status status) mutable {
+    internal::AttachToAll(values, [&executor, f = Closure(std::forward<F>(f))](Status status) mutable {
       auto task = [f = std::move(f), status = std::move(status)]() mutable { std::invoke(std::move(f), status); };
       executor.Execute(Task(std::move(task), Label("RunWhenReady"))).IgnoreError();
     });

@@ -6,6 +6,8 @@
 //
 // All types of the format but F6_E2M3 and F6_E3M2 can be read; arrays of these are listed, and their reading is
 // kUnimplemented. The format has none for c128, for integers of less than 8 bits, and for some 8-bit floats.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_SAFETENSORS_H_
 #define PURLIN_SAFETENSORS_H_
 
@@ -48,18 +50,19 @@ struct SafetensorsEntry {
 };
 
 /// A safetensors file, open and checked. One word; copies refer to the same. Buffers made from it may outlive it. A
-/// moved-from one may only be assigned to or destroyed.
+/// moved-from one is empty, see purlin.h.
 class SafetensorsFile final {
  public:
   /// Opens the file at `path` and checks all that its header says. Blocks for reading. kDataLoss, with the byte: it is
-  /// damaged. kInvalidArgument: no FileAccess. kNotFound, kPermissionDenied, kFailedPrecondition (no regular file),
-  /// kUnknown: the system's answer. kResourceExhausted: no memory to read it into. Any thread may call it.
+  /// damaged. kInvalidArgument: no FileAccess. kAborted: it became shorter or longer meanwhile. kNotFound,
+  /// kPermissionDenied, kFailedPrecondition (no regular file), kUnknown: the system's answer. kResourceExhausted: no
+  /// memory to read it into. Any thread may call it.
   [[nodiscard]] PURLIN_API static StatusOr<SafetensorsFile> Open(std::string_view path,
                                                                  FileAccess access = FileAccess::kRead);
 
   /// Another reference to the same file.
   PURLIN_API SafetensorsFile(const SafetensorsFile& other);
-  /// `other` may only be assigned to or destroyed.
+  /// Leaves `other` empty, see purlin.h.
   SafetensorsFile(SafetensorsFile&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// Lets go of what was here.
   SafetensorsFile& operator=(SafetensorsFile other) noexcept {
@@ -75,8 +78,8 @@ class SafetensorsFile final {
   [[nodiscard]] PURLIN_API std::vector<std::pair<std::string_view, std::string_view>> metadata() const;
 
   /// The array of that name, in `memory_space`, and whether its memory is the file's mapping. Blocks only for copying
-  /// packed elements (F4). kNotFound: there is none. kUnimplemented, with the byte: no buffer can hold such elements.
-  /// kResourceExhausted: no memory.
+  /// packed elements (F4). kNotFound: there is none. kInvalidArgument: `name` is not UTF-8. kUnimplemented, with the
+  /// byte: no buffer can hold such elements. kResourceExhausted: no memory.
   [[nodiscard]] PURLIN_API StatusOr<FromHostResult> Read(std::string_view name, const MemorySpace& memory_space) const;
 
   /// For Purlin's own files.

@@ -16,6 +16,7 @@
 #include "purlin/cancel.h"
 #include "purlin/export.h"
 #include "purlin/internal/callback.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/label.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
@@ -58,14 +59,15 @@ class [[nodiscard]] Permit final {
   internal::PermitRep* rep_;
 };
 
-/// A handle; copies share the units. Any thread.
+/// A handle; copies share the units. Any thread. In a child made by fork(), where holders and waiters may not be there,
+/// an acquisition that would have to wait fails with kFailedPrecondition.
 class Semaphore final {
  public:
   /// `capacity` units, all free. `label` (static storage) names it in errors.
   PURLIN_API explicit Semaphore(Label label, std::size_t capacity) noexcept;
   /// Another handle to the same units.
   PURLIN_API Semaphore(const Semaphore& other) noexcept;
-  /// Leaves `other` empty: it may only be assigned to or destroyed.
+  /// Leaves `other` empty, see purlin.h.
   Semaphore(Semaphore&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// See the constructors.
   Semaphore& operator=(const Semaphore& other) noexcept {
@@ -100,11 +102,13 @@ class Semaphore final {
 
   /// Joins the queue and calls `callback(purlin::StatusOr<purlin::Permit>)` exactly once, with what Acquire would
   /// answer: on the thread that gave the units back, closed or cancelled, or here and now. Never blocks. Nesting is
-  /// bounded as for waiters of events. If the callback throws, that is reported and the units go back.
+  /// bounded as for waiters of events. If the callback throws, that is reported and the units go back. An empty
+  /// std::function or a null function pointer counts as none: nothing happens.
   template <typename F>
   void AcquireAsync(std::size_t amount, F&& callback, const CancelToken& cancel = CancelToken()) const {
     using Closure = std::decay_t<F>;
     static_assert(std::is_invocable_v<Closure&, StatusOr<Permit>>, "called as f(purlin::StatusOr<purlin::Permit>)");
+    if (internal::IsEmptyCallable(callback)) return;
     AcquireAsyncRaw(amount, cancel,
                     internal::MakeCallback([closure = Closure(std::forward<F>(callback))](
                                                const internal::StatusRep* error, const void* value) mutable {

@@ -18,6 +18,7 @@
 #include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/export.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/executor_ref.h"
 #include "purlin/label.h"
 #include "purlin/status.h"
@@ -32,7 +33,8 @@ struct SerialQueueRep;
 }  // namespace internal
 
 /// A handle; copies share the queue. Any thread. A queue runs at most 64 tasks before it lets others of its executor
-/// have the thread. A task that throws is reported and the next one runs.
+/// have the thread. A task that throws is reported and the next one runs. An executor
+/// that throws has the queue's work or has dropped it: then what was queued is told, and Execute answers kInternal.
 class PURLIN_API SerialQueue final : public Executor {
  public:
   /// An empty queue over an executor of yours, which it keeps while it has work or handles: the last reference may go
@@ -46,7 +48,7 @@ class PURLIN_API SerialQueue final : public Executor {
 
   /// Another handle to the same queue.
   PURLIN_API SerialQueue(const SerialQueue& other) noexcept;
-  /// Takes the handle; `other` may only be assigned to or destroyed.
+  /// Takes the handle. Leaves `other` empty, see purlin.h.
   PURLIN_API SerialQueue(SerialQueue&& other) noexcept;
   /// See the constructors.
   PURLIN_API SerialQueue& operator=(const SerialQueue& other) noexcept;
@@ -58,9 +60,10 @@ class PURLIN_API SerialQueue final : public Executor {
   /// Queues `task` behind all others. kCancelled after Close; the executor's error if it refuses to work for the queue.
   /// Then the task has been destroyed uncalled.
   PURLIN_API Status Execute(Task task) override;
-  /// Execute, with a closure and a label.
+  /// Execute, with a closure and a label. kInvalidArgument: there is no closure.
   template <typename F>
   Status Schedule(F&& closure, Label label = Label("task")) {
+    if (internal::IsEmptyCallable(closure)) return internal::EmptyCallableError("Schedule");
     return Execute(Task(std::forward<F>(closure), label));
   }
 

@@ -15,8 +15,10 @@ class SourceLocation {
   /// No place: file "", line 0.
   constexpr SourceLocation() noexcept = default;
 
-  /// `file` must have static storage duration and end with a NUL, as `__FILE__` does; it is not copied.
-  constexpr SourceLocation(const char* file, std::uint32_t line) noexcept : file_(file), line_(line) {}
+  /// `file` must have static storage duration, in code that is never unloaded (label.h), and end with a NUL, as
+  /// `__FILE__` does; it is not copied. Null counts as "".
+  constexpr SourceLocation(const char* file, std::uint32_t line) noexcept
+      : file_(file == nullptr ? "" : file), line_(line) {}
 
   /// The place where this default argument is evaluated.
   static constexpr SourceLocation Current(const char* file = __builtin_FILE(),

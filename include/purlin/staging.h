@@ -14,6 +14,8 @@
 // A lease goes back when it is destroyed, on every path: told, refused, failed, cancelled, thrown. That may hand it to
 // whoever waits, whose callbacks and small copies run there. Everything keeps what it needs: a lease its pool, the pool
 // its client, copies under way their leases.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_STAGING_H_
 #define PURLIN_STAGING_H_
 
@@ -27,6 +29,7 @@
 #include "purlin/event.h"
 #include "purlin/export.h"
 #include "purlin/internal/callback.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
 #include "purlin/internal/piece_callback.h"
 #include "purlin/label.h"
@@ -86,7 +89,7 @@ class [[nodiscard]] StagingLease final {
     return size_bytes;
   }
   /// The same bytes, for copies. They are this lease's only while it exists, so keep it until these are done. Once
-  /// released or moved from: a RawBuffer that may only be assigned to or destroyed.
+  /// released or moved from: an empty RawBuffer.
   [[nodiscard]] PURLIN_API RawBuffer memory() const noexcept;
   /// Gives the memory back, which may hand it to others: see the top of this file. Again: nothing happens.
   PURLIN_API void Release() noexcept;
@@ -106,17 +109,18 @@ class [[nodiscard]] StagingLease final {
 /// A handle; copies share the memory, which goes with the last of them and the last lease. Any thread.
 class StagingPool final {
  public:
-  /// A pool in `memory_space`, all of whose memory is taken now, written once, and kept. Blocks for the writing.
-  /// `location` names the memory in reports. kInvalidArgument, naming the values: no leases, leases of no bytes, more
-  /// bytes than can be counted, memory that the host does not reach, or a struct_size that no version has.
-  /// kResourceExhausted: there is not so much.
+  /// A pool in `memory_space`, all of whose memory is taken now and kept. A lease's bytes are touched, by writing
+  /// zeros, when it is lent for the first time; an idle lease is lent before one that never was, so pages that were
+  /// never needed at the same time are never taken from the system. `location` names the memory in reports.
+  /// kInvalidArgument, naming the values: no leases, leases of no bytes, more bytes than can be counted, memory that
+  /// the host does not reach, or a struct_size that no version has. kResourceExhausted: there is not so much.
   PURLIN_API static StatusOr<StagingPool> Create(const MemorySpace& memory_space,
                                                  const StagingOptions& options = StagingOptions(),
                                                  SourceLocation location = SourceLocation::Current());
 
   /// Another handle to the same memory.
   PURLIN_API StagingPool(const StagingPool& other) noexcept;
-  /// `other` may only be assigned to or destroyed.
+  /// Leaves `other` empty, see purlin.h.
   StagingPool(StagingPool&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// See the constructors.
   StagingPool& operator=(StagingPool other) noexcept {
@@ -149,9 +153,7 @@ class StagingPool final {
     using Closure = std::decay_t<F>;
     static_assert(std::is_invocable_v<Closure&, StatusOr<StagingLease>>,
                   "called as f(purlin::StatusOr<purlin::StagingLease>)");
-    if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
-      if (callback == nullptr) return;
-    }
+    if (internal::IsEmptyCallable(callback)) return;
     AcquireAsyncRaw(
         cancel, internal::MakeCallback([closure = Closure(std::forward<F>(callback))](const internal::StatusRep* error,
                                                                                       const void* value) mutable {
@@ -190,10 +192,11 @@ class [[nodiscard]] StagedPiece final {
         is_last_(other.is_last_) {}
   /// Gives back what was here.
   StagedPiece& operator=(StagedPiece&& other) noexcept {
-    offset_bytes_ = other.offset_bytes_;
-    size_bytes_ = std::exchange(other.size_bytes_, 0);
-    is_last_ = other.is_last_;
-    lease_ = std::move(other.lease_);
+    StagedPiece taken(std::move(other));  // First, as it may be this.
+    offset_bytes_ = taken.offset_bytes_;
+    size_bytes_ = taken.size_bytes_;
+    is_last_ = taken.is_last_;
+    lease_ = std::move(taken.lease_);
     return *this;
   }
   ~StagedPiece() = default;
@@ -232,8 +235,9 @@ class [[nodiscard]] StagedPiece final {
 /// event happens after that, and when no copy reads the source any more. An error is the last that it is told, in the
 /// place of the piece that failed, and is the event's. It is called on any thread, in the user context in which the
 /// read was asked for, under no lock, one call at a time for all reads of a copier; it need not be copyable. It may
-/// read again, and destroy the copier; it must not wait for the copier's events. What it throws is reported, and ends
-/// the read with kInternal. Whoever keeps pieces keeps their leases: that is how a slow reader slows the copier down.
+/// read again, and destroy the copier. It must not wait for the copier's events: for that of its own read, the wait
+/// answers kFailedPrecondition. What it throws is reported, and ends the read with kInternal. A reader that keeps
+/// pieces keeps their leases: that is how a slow reader slows the copier down.
 class [[nodiscard]] StagingCopier final {
  public:
   /// A copier that shares the leases of `pool` with whoever else acquires them.
@@ -282,9 +286,7 @@ class [[nodiscard]] StagingCopier final {
     using Closure = std::decay_t<F>;
     static_assert(std::is_invocable_v<Closure&, StatusOr<StagedPiece>>,
                   "called as on_piece(purlin::StatusOr<purlin::StagedPiece>)");
-    if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
-      if (on_piece == nullptr) return {nullptr, nullptr, nullptr};
-    }
+    if (internal::IsEmptyCallable(on_piece)) return {nullptr, nullptr, nullptr};
     const auto call = [](void* data, const internal::StatusRep* error, internal::StagingLeaseRep* lease,
                          std::size_t offset_bytes, std::size_t size_bytes, bool is_last) noexcept {
       auto& closure = *static_cast<Closure*>(data);

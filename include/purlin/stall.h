@@ -5,9 +5,12 @@
 //
 // A report names each pending event with its label, place, age and user context, who owes it, and who waits for it;
 // each thread that sleeps on an event, with the tasks it runs; what each pool and queue is doing; and each cycle of
-// waits as a sentence. It needs the cooperation of nobody who is stuck. Nothing is recorded for it beforehand but what
-// events carry anyway. Not seen: events in the caller's own storage. Who owes an event is known for what tasks compute
-// (MakeFutureOn, Map on an executor), for joins and forwards; of others the promise's label and place are given.
+// waits as a sentence. Of each event it says whether a watchdog can poison it, and why not. It needs the cooperation of
+// nobody who is stuck. Nothing is recorded for it beforehand but what events carry anyway. Not seen: events in the
+// caller's own storage. The owner of an event is known for what tasks compute (MakeFutureOn, Map on an executor), for
+// joins and forwards; of others the promise's label and place are given.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_STALL_H_
 #define PURLIN_STALL_H_
 
@@ -37,8 +40,13 @@ PURLIN_API std::string DumpStalls(std::chrono::nanoseconds older_than = std::chr
 enum class WatchdogAction : int {
   /// Nothing.
   kReport = 0,
-  /// Events that are too old and on which a thread sleeps fail with kDeadlineExceeded; whoever owes them will be told
-  /// that it is too late.
+  /// Where a thread sleeps on an event that is too old, the promises of yours that the event waits for, itself one
+  /// perhaps, fail with kDeadlineExceeded, if they are too old themselves; completing them later is too late, and says
+  /// so. Promises of yours are EventPromise, Promise, and values that were made unconstructed, constructed or
+  /// indirect. Nothing else is poisoned, because it stands for what goes on: what tasks owe (but the wait of a task for
+  /// what it owes itself, directly or through others that wait, ends with kDeadlineExceeded, naming the cycle, and the
+  /// event stays pending), copies, loops, shutdowns, what EventPromise::Guarding() and MakeGuardingPromise() made, and
+  /// what memory is kept until (RawBuffer::RetainUntil, UsageHold::ReleaseAfter, the ready event of Buffer::FromRaw).
   kPoison = 1,
   /// The process ends by SIGABRT.
   kAbort = 2,
@@ -50,17 +58,19 @@ struct WatchdogOptions {
   std::chrono::nanoseconds older_than = std::chrono::seconds(10);
   /// What to do then.
   WatchdogAction action = WatchdogAction::kReport;
-  /// Who is told, on the watchdog's thread; without, stderr. What it throws is reported and swallowed.
+  /// Called with the report, on the watchdog's thread; without one, the report goes to stderr. What it throws is
+  /// reported and swallowed. It may end watchdogs, start others and call DumpStalls().
   std::function<void(std::string_view report)> sink = nullptr;
 };
 
-/// A thread that looks for stalls until this is destroyed, which blocks until the thread has ended. Each event is
-/// reported once, within a quarter of `older_than` of becoming too old, and once more if a cycle closes later.
-/// Move-only.
+/// A thread that looks for stalls until this is destroyed, which blocks until the thread has ended; not in a sink, its
+/// own or another watchdog's: there the thread ends behind, once its own sink has returned. Each event is reported
+/// once, within a quarter of `older_than` of becoming too old, and once more if a cycle closes later. Move-only.
 class [[nodiscard]] Watchdog final {
  public:
-  /// Starts the thread. kInvalidArgument: `older_than` is less than 10 ms. kResourceExhausted: the system refused the
-  /// thread. The parameter is not for users: it keeps code with and without exceptions apart.
+  /// Starts the thread. kInvalidArgument: `older_than` is less than 10 ms, or there is no such action.
+  /// kResourceExhausted: the system refused the thread. The parameter is not for users: it keeps code with and without
+  /// exceptions apart.
   template <typename Mode = internal::WithExceptions>
   static StatusOr<Watchdog> Start(WatchdogOptions options) {
     if (options.sink) {

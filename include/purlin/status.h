@@ -6,6 +6,8 @@
 // An OK status is a null pointer. An error is a shared, immutable record of code, message, payloads and the place where
 // it was made, so that one error can reach a thousand waiters for the price of a reference count. Copying, moving,
 // destroying and reading are thread-safe as for a shared_ptr: distinct objects freely, one object by one writer.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_STATUS_H_
 #define PURLIN_STATUS_H_
 

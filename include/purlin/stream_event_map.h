@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "purlin/event.h"
+#include "purlin/internal/mutex.h"
 #include "purlin/version.h"
 
 namespace purlin {
@@ -31,20 +32,20 @@ class StreamEventMap final {
   void Record(std::uintptr_t stream, Event event) { static_cast<void>(Exchange(stream, std::move(event))); }
   /// As Record(). The one that was the last before; Ready() if none was.
   [[nodiscard]] Event Exchange(std::uintptr_t stream, Event event) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<internal::Mutex> lock(mutex_);
     std::swap(last_[stream], event);
     return event;
   }
   /// The last event of `stream`; Ready(), which allocates nothing, if none was recorded.
   [[nodiscard]] Event Last(std::uintptr_t stream) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<internal::Mutex> lock(mutex_);
     const auto found = last_.find(stream);
     return found == last_.end() ? Event() : found->second;
   }
   /// Nothing is known of `stream` any more: for streams that go away.
   void Forget(std::uintptr_t stream) {
     Event gone;  // Destroyed after the lock, as in Clear().
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<internal::Mutex> lock(mutex_);
     const auto found = last_.find(stream);
     if (found == last_.end()) return;
     gone = std::move(found->second);
@@ -55,7 +56,7 @@ class StreamEventMap final {
   [[nodiscard]] Event All() const {
     std::vector<Event> events;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<internal::Mutex> lock(mutex_);
       events.reserve(last_.size());
       for (const auto& [stream, event] : last_) events.push_back(event);
     }
@@ -63,18 +64,18 @@ class StreamEventMap final {
   }
   /// How many streams are known.
   [[nodiscard]] std::size_t size() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<internal::Mutex> lock(mutex_);
     return last_.size();
   }
   /// Forgets all streams.
   void Clear() {
     std::map<std::uintptr_t, Event> gone;  // Destroyed after the lock: an event that goes may run waiters.
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<internal::Mutex> lock(mutex_);
     std::swap(last_, gone);
   }
 
  private:
-  mutable std::mutex mutex_;
+  mutable internal::Mutex mutex_;
   std::map<std::uintptr_t, Event> last_;
 };
 

@@ -15,7 +15,8 @@
 namespace purlin {
 inline namespace v0 {
 
-/// Which of the tasks that wait for a thread goes first. A hint: an executor without such a choice ignores it.
+/// Which of the tasks that wait for a thread goes first. A hint: an executor without such a choice ignores it. A number
+/// that is none of these is kInvalidArgument where Purlin reads it.
 enum class Priority : std::uint32_t {
   /// After the others.
   kLow = 0,

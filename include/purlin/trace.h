@@ -1,6 +1,8 @@
 // Purlin: what ran when, as a file for chrome://tracing or ui.perfetto.dev.
 //
 // Purlin opens spans for schedule, run, copy and wait. They cost one relaxed load each while no trace is recorded.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_TRACE_H_
 #define PURLIN_TRACE_H_
 
@@ -16,15 +18,17 @@ namespace purlin {
 inline namespace v0 {
 
 /// Begins to record, in memory, what the whole process does; StopTrace() writes it to `path` in Chrome's JSON format.
-/// The file is tried out now: kInvalidArgument (an empty or overlong path, or no regular file), kNotFound,
-/// kPermissionDenied, kResourceExhausted, kFailedPrecondition or kUnknown, naming the path and the system's reason.
-/// kFailedPrecondition also: a trace is being recorded or still being written, or the host program (in Rust) has
-/// installed a `tracing` subscriber of its own; the first call installs Purlin's, for good.
+/// The file is tried out now: kInvalidArgument (an empty or overlong path), kNotFound, kPermissionDenied,
+/// kResourceExhausted, kFailedPrecondition (a directory, a pipe, a socket, a device, ...) or kUnknown, naming the path
+/// and the system's reason. A relative path is of the folder that is the working one now. kFailedPrecondition also: a
+/// trace is being recorded or still being written, or the host program (in Rust) has installed a `tracing` subscriber
+/// of its own; the first call installs Purlin's, for good.
 PURLIN_API Status StartTrace(std::string_view path);
 
-/// Ends the recording and writes the file: whole, under a temporary name that is then renamed, so a failure leaves what
-/// was there before. kFailedPrecondition: nothing is recorded. Otherwise the system's reason, naming the path. Blocks
-/// for the write.
+/// Ends the recording and writes the file, as purlin/file_options.h says of writing: whole, so a failure leaves what
+/// was there before. kFailedPrecondition: nothing is recorded, or no regular file is there any more. Otherwise the
+/// system's reason, naming the path. The recording is lost if this fails. Blocks for the write, but for no other
+/// program.
 PURLIN_API Status StopTrace();
 
 /// A span of your own, from construction to destruction, on this thread; `name` as it appears in the trace.

@@ -9,6 +9,8 @@
 // Each buffer has states of its own: filling, until the piece that says it is the last; sealed, until no piece is on
 // its way; then done; or failed, by SetBufferError, by a piece that could not be copied, or because the manager was
 // destroyed before the last piece. An illegal step is an error and changes nothing.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_TRANSFER_H_
 #define PURLIN_TRANSFER_H_
 
@@ -28,6 +30,7 @@
 #include "purlin/event.h"
 #include "purlin/export.h"
 #include "purlin/internal/callback.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
 #include "purlin/layout.h"
 #include "purlin/shape.h"
@@ -57,8 +60,9 @@ struct TransferSpec {
 /// `on_done(purlin::Status)` of a piece is called exactly once, under no lock: if the call fails, with the same error
 /// before it returns; otherwise when the host memory is no longer read, with how the copy went, before the buffer is
 /// ready; here or on the thread that copied. It need not be copyable; an empty std::function or a null function pointer
-/// counts as none. What it throws is reported and swallowed. It may destroy the manager. Until it is called (without
-/// it, until the buffer is ready), any thread may read the host memory, and nobody writes it.
+/// counts as none. What it throws is reported and swallowed. It may destroy the manager; a wait in it for the buffer
+/// answers kFailedPrecondition, as the buffer is not ready before it returns. Until it is called (without it, until the
+/// buffer is ready), any thread may read the host memory, and nobody writes it.
 class [[nodiscard]] AsyncHostToDeviceTransferManager final {
  public:
   /// A manager for one buffer per entry of `specs`, in that order, all in `memory_space`. All memory is asked for here;
@@ -71,7 +75,7 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
 
   AsyncHostToDeviceTransferManager(const AsyncHostToDeviceTransferManager&) = delete;
   AsyncHostToDeviceTransferManager& operator=(const AsyncHostToDeviceTransferManager&) = delete;
-  /// `other` may only be assigned to or destroyed.
+  /// Leaves `other` empty, see purlin.h.
   AsyncHostToDeviceTransferManager(AsyncHostToDeviceTransferManager&& other) noexcept
       : rep_(std::exchange(other.rep_, nullptr)) {}
   /// As if destroying what was here.
@@ -172,9 +176,7 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
   static Status WithCallback(F&& on_done, Transfer transfer) {
     using Closure = std::decay_t<F>;
     static_assert(std::is_invocable_v<Closure&, Status>, "called as on_done(purlin::Status)");
-    if constexpr (std::is_constructible_v<Closure, std::nullptr_t>) {
-      if (on_done == nullptr) return transfer(nullptr);
-    }
+    if (internal::IsEmptyCallable(on_done)) return transfer(nullptr);
     const internal::Callback callback = internal::MakeCallback(
         [closure = Closure(std::forward<F>(on_done))](const internal::StatusRep* error, const void*) mutable {
           internal::Guarded("on_done of a transfer", [&] { closure(Status::FromRep(error)); });

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "purlin/export.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
 #include "purlin/internal/user_context.h"
 #include "purlin/span.h"
@@ -48,7 +49,8 @@ class [[nodiscard]] UserContext final {
   /// A basic context. `origin` is text (copied; bytes that are not UTF-8 are replaced), or a closure
   /// `std::string-like origin()`, copyable, that is called each time the text is asked for: on the thread that asks (so
   /// on several at once), under no lock of Purlin's, so it may take locks of its own. It is destroyed with the context,
-  /// on any thread. If it throws, that is reported and the text says so.
+  /// on any thread. If it throws, that is reported and the text says so; and if it is an empty std::function or a null
+  /// function pointer.
   template <typename Origin>
   static UserContext Create(Origin&& origin) {
     return Annotated(UserContext(), std::forward<Origin>(origin));
@@ -61,6 +63,7 @@ class [[nodiscard]] UserContext final {
     } else {
       using Closure = std::decay_t<Origin>;
       static_assert(std::is_invocable_r_v<std::string, Closure&>, "an origin is text, or is called as std::string f()");
+      if (internal::IsEmptyCallable(origin)) return NewText(parent, "(the closure that renders this context is empty)");
       return NewLazy(parent, [closure = Closure(std::forward<Origin>(origin))]() mutable {
         std::string text = "(the closure that renders this context threw)";
         internal::Guarded("user context", [&] { text = closure(); });
@@ -130,7 +133,7 @@ class [[nodiscard]] UserContextScope final {
 };
 
 /// `closure`, to be called as before but with `context` current, for threads of your own. Waiters and tasks do this by
-/// themselves. The result is copyable if `closure` is.
+/// themselves. The result is copyable if `closure` is; if that is empty, so is the result for whatever takes closures.
 template <typename F>
 auto WithUserContext(UserContext context, F&& closure) {
   return internal::ContextClosure<std::decay_t<F>>(std::move(context).ReleaseRef(), std::forward<F>(closure));

@@ -18,7 +18,7 @@ inline namespace v0 {
 
 /// The ABI that these headers inline (`EventHeader`, `Waiter`, `TaskNode`). Grows by one with every incompatible
 /// change.
-constexpr std::uint32_t kAbiVersion = 3;
+constexpr std::uint32_t kAbiVersion = 4;
 
 /// The ABI version of the library that was linked. Equal to `kAbiVersion` in a sound build. Never blocks.
 PURLIN_API std::uint32_t AbiVersion() noexcept;

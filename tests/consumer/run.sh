@@ -5,7 +5,11 @@
 #   tests/consumer/run.sh install | static | shared | moved | no_exceptions | package | pkg_config_shared |
 #                         pkg_config_static | second_rust | add_subdirectory
 set -euo pipefail
-step=${1:?usage: run.sh STEP}
+. "$(dirname "$0")/../../scripts/common.sh"
+step=${1-}
+[[ $step =~ ^(install|static|shared|moved|no_exceptions|package|pkg_config_shared|pkg_config_static|second_rust|add_subdirectory)$ ]] ||
+  usage "no such step: '$step'"
+no_arguments "${@:2}"
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$PURLIN_WORK_DIR/prefix
 work=$PURLIN_WORK_DIR/$step
@@ -156,6 +160,5 @@ add_subdirectory)
   "$CMAKE" --install "$work" --prefix "$work/prefix" >/dev/null
   [[ ! -e $work/prefix/include/purlin ]] || fail "installing the parent installed Purlin"
   ;;
-*) fail "no such step: $step" ;;
 esac
 echo "consumer step '$step' passed"

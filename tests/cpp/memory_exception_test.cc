@@ -37,10 +37,11 @@ TEST(MemoryExceptionTest, FromAHookIsReportedAndMeansNo) {
   options.memory_limit_bytes = 1 << 20;
   options.on_out_of_memory = [](const MemoryReport&) -> bool { throw std::runtime_error("hook boom"); };
   const MemorySpace space = Client::Create(options)->devices()[0].default_memory_space();
+  const RawBuffer held = RawBuffer::Allocate(space, 1 << 20).value();
   AllocOptions retry;
   retry.oom = OomPolicy::kRetry;
   Status status;
-  const std::string text = StderrOf([&] { status = RawBuffer::Allocate(space, 2 << 20, retry).status(); });
+  const std::string text = StderrOf([&] { status = RawBuffer::Allocate(space, 1 << 20, retry).status(); });
   EXPECT_TRUE(IsResourceExhausted(status)) << status;
   EXPECT_TRUE(Contains(text, "purlin: exception in on_out_of_memory: hook boom\n")) << text;
 }

@@ -115,7 +115,7 @@ TEST_F(NpyTest, OptionsThatAreNoneAreRefused) {
   ASSERT_TRUE(WriteNpy(path_, Six()).ok());
   EXPECT_EQ(Failure(With(static_cast<DType>(200))).message(), "200 is no DType");
   EXPECT_EQ(Failure(With(DType::kInvalid, static_cast<FileAccess>(2))).message(),
-            "2 is no FileAccess; they are 0 and 1");
+            "the FileAccess is 2; it must be one of kRead (0), kMapped (1)");
 }
 
 TEST_F(NpyTest, WhatCannotBeWrittenLeavesTheFileAsItWas) {

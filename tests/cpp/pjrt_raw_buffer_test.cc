@@ -1,6 +1,7 @@
 // purlin/adapters/pjrt_tables.h: every slot of PJRT_RawBuffer, driven through the table as a foreign caller does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -398,6 +399,72 @@ TEST_F(PjrtRawBufferTest, MemoryThatTheHostDoesNotReachIsReadFirst) {
   PurlinPjrtRawBuffer* const imaginary =
       ToPjrt(RawBuffer::Allocate(null.devices()[0].default_memory_space(), 8).value(), nullptr);
   ForeignBuffer never;
+  PurlinPjrtDeviceEventPromise* const fails = MakePjrtPromise();
+  const Event failed = EventOf(fails);
+  table_->schedule_copy_to(imaginary, nullptr, &never.visible, fails, nullptr, nullptr, nullptr);
+  EXPECT_EQ(failed.Wait().code(), StatusCode::kUnimplemented);
+  table_->dec_ref(imaginary);
+}
+
+/// Takes copies of any part, at once, and notes how long the longest was.
+struct Gathering {
+  PurlinPjrtRawBuffer visible{Table()};
+  Bytes bytes;
+  std::int64_t longest = 0;
+  int copies = 0;
+
+  static const PurlinPjrtRawBufferTable* Table() {
+    static const PurlinPjrtRawBufferTable table = [] {
+      PurlinPjrtRawBufferTable made{};
+      made.struct_size = offsetof(PurlinPjrtRawBufferTable, copy_raw_device_to_host_and_return_event);
+      made.inc_ref = made.dec_ref = [](PurlinPjrtRawBuffer*) {};
+      made.copy_raw_host_to_device_and_return_event =
+          [](PurlinPjrtRawBuffer* buffer, const void* source, std::int64_t offset, std::int64_t size,
+             PurlinPjrtDeviceEventVector*, PurlinPjrtDeviceEvent* event) -> PurlinPjrtError* {
+        auto* const self = reinterpret_cast<Gathering*>(buffer);
+        if (offset + size > static_cast<std::int64_t>(self->bytes.size())) return ForeignError::Make(11, "too far");
+        std::memcpy(self->bytes.data() + offset, source, static_cast<std::size_t>(size));
+        self->longest = std::max(self->longest, size);
+        ++self->copies;
+        *event = ToPjrt(Event());
+        return nullptr;
+      };
+      return made;
+    }();
+    return &table;
+  }
+};
+
+TEST_F(PjrtRawBufferTest, MemoryThatTheHostDoesNotReachIsReadByPieces) {
+  const Client simulated = MakeClient("sim");
+  const std::size_t size = (std::size_t{10} << 20) + 3;
+  PurlinPjrtRawBuffer* const source =
+      ToPjrt(FilledIn(simulated.devices()[0].default_memory_space(), Numbers(size)), nullptr);
+  ASSERT_EQ(table_->get_host_pointer(source), nullptr);
+  Gathering theirs;
+  theirs.bytes.resize(size);
+  PurlinPjrtDeviceEventPromise* const definition = MakePjrtPromise();
+  const Event defined = EventOf(definition);
+  table_->schedule_copy_to(source, nullptr, &theirs.visible, definition, nullptr, nullptr, nullptr);
+  EXPECT_TRUE(defined.Wait().ok());
+  EXPECT_TRUE(theirs.bytes == Numbers(size));
+  EXPECT_LE(theirs.longest, std::int64_t{4} << 20);
+  EXPECT_EQ(theirs.copies, 3);
+  Gathering small;
+  small.bytes.resize(std::size_t{5} << 20);
+  PurlinPjrtDeviceEventPromise* const refused = MakePjrtPromise();
+  const Event failed = EventOf(refused);
+  table_->schedule_copy_to(source, nullptr, &small.visible, refused, nullptr, nullptr, nullptr);
+  EXPECT_EQ(failed.Wait(), OutOfRangeError("too far"));
+  EXPECT_EQ(small.copies, 1) << "nothing is copied after an error";
+  table_->dec_ref(source);
+}
+
+TEST_F(PjrtRawBufferTest, MemoryLargerThanTheHostsIsNoReasonToEnd) {
+  const Client null = MakeClient("null");
+  PurlinPjrtRawBuffer* const imaginary =
+      ToPjrt(RawBuffer::Allocate(null.devices()[0].default_memory_space(), std::size_t{1} << 40).value(), nullptr);
+  Gathering never;
   PurlinPjrtDeviceEventPromise* const fails = MakePjrtPromise();
   const Event failed = EventOf(fails);
   table_->schedule_copy_to(imaginary, nullptr, &never.visible, fails, nullptr, nullptr, nullptr);

@@ -12,6 +12,7 @@
 
 #include "purlin/executor.h"
 #include "tests/cpp/counting_allocations.h"
+#include "tests/cpp/sanitizers.h"
 
 namespace purlin {
 namespace {
@@ -111,9 +112,7 @@ TEST(TaskTest, SmallClosuresCostNoAllocation) {
 }
 
 TEST(TaskTest, NodesAreRecycled) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "AddressSanitizer gets every block from the system";
-#endif
+  if (kAddressSanitizer) GTEST_SKIP() << "AddressSanitizer gets every block from the system";
   void* first = internal::AllocateBlock(internal::BlockClass::kNode);
   internal::FreeBlock(internal::BlockClass::kNode, first);
   void* second = internal::AllocateBlock(internal::BlockClass::kNode);

@@ -6,8 +6,11 @@
 # One line a check; then "N passed, N failed", and exit code 1 if any failed. DIGITS_TEST_STEPS (20) is the number of
 # steps where accuracy does not matter. What needs python3 (reading the trace, a terminal) is skipped, and says so, without it.
 set -uo pipefail
+. "$(dirname "$0")/../../scripts/common.sh"
+[[ -f ${1-} ]] || usage "no such file: '${1-}'"
+no_arguments "${@:2}"
 here=$(cd "$(dirname "$0")" && pwd)
-digits=$(realpath "${1:?path of the digits program}")
+digits=$(realpath "$1")
 data=$(realpath "$here/../../examples/data/digits.csv")
 steps=${DIGITS_TEST_STEPS:-20}
 work=$(mktemp -d)

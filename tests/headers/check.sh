@@ -6,7 +6,10 @@
 #
 # Exit code 1 if one does not compile, 77 if COMPILER is not there.
 set -euo pipefail
-compiler=${1-} standard=${2:?usage: check.sh COMPILER STANDARD}
+. "$(dirname "$0")/../../scripts/common.sh"
+[[ ${2-} =~ ^c\+\+[0-9a-z]+$ ]] || usage "no such standard: '${2-}'"
+no_arguments "${@:3}"
+compiler=${1-} standard=$2
 include=$(cd "$(dirname "$0")/../../include" && pwd)
 
 if [[ -z $compiler || $compiler == *-NOTFOUND ]] || ! command -v "$compiler" >/dev/null; then
@@ -25,7 +28,7 @@ export compiler standard include
 
 mapfile -t headers < <(cd "$include" && find purlin -name '*.h' \( -not -path '*/adapters/*' -o -name std.h -o -name 'owed_*.h' -o -name 'pjrt_*.h' \) | sort)
 ((${#headers[@]} > 0)) || { echo "no header under include/"; exit 1; }
-printf '%s\0' "${headers[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'compile_alone "{}"'
+printf '%s\0' "${headers[@]}" | xargs -0 -P "$jobs" -I{} bash -c 'compile_alone "{}"'
 # The layouts are C as well.
 printf '#include "purlin/adapters/pjrt_abi.h"\nint after;\n' |
   "$compiler" -x c -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$include" -fsyntax-only - ||

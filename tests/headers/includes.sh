@@ -3,6 +3,8 @@
 # what cxx generates, nothing of cpp/, and none of the adapters, which may include all but the last three. Exit code 1 if
 # one does otherwise.
 set -euo pipefail
+. "$(dirname "$0")/../../scripts/common.sh"
+no_arguments "$@"
 include=$(cd "$(dirname "$0")/../../include" && pwd)
 standard_headers=" algorithm any array atomic bitset cassert charconv chrono cmath complex condition_variable coroutine cstdarg cstddef
   cstdint cstdio cstdlib cstring ctime deque exception execution filesystem forward_list fstream functional future

@@ -6,6 +6,9 @@
 # The packages are pinned, and go into .tools/interchange. Exit code 77, with the reason on the last line: there is no
 # python3 with venv, or PyPI is out of reach. What is checked is in check.py.
 set -euo pipefail
+. "$(dirname "$0")/../../scripts/common.sh"
+[[ $# == 0 || -f $1 ]] || usage "no such file: '$1'"
+no_arguments "${@:2}"
 cd "$(dirname "$0")/../.."
 library=$(realpath "${1:-build/release/tests/libpurlin_interchange.so}")
 [[ -f $library ]] || { echo "there is no $library: build the target purlin_interchange"; exit 1; }

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <future>
 #include <memory>
@@ -237,15 +240,61 @@ TEST(ToEigenTest, AThreadThatWaitsForItsOwnPoolUnseenIsNamed) {
   {
     auto pool = ToEigen(runner);
     pool.Schedule([&] {
+      const std::shared_future<void> released = release.get_future().share();
+      // More than the pool gets spares for, one by one, before anybody has seen that tasks are queued.
+      for (int i = 0; i < 1000; ++i) pool.Schedule([released] { released.wait(); });
       pool.Schedule([&ran] { ran.set_value(); });
-      release.get_future().wait();
+      released.wait();
     });
     std::string report;
-    while (report.find("running 'Eigen'; tasks are queued") == std::string::npos) report = DumpStalls();
+    while (report.find("'Eigen'; tasks are queued") == std::string::npos) report = DumpStalls();
     EXPECT_NE(report.find("pool 'blocked': 1 threads"), std::string::npos) << report;
     release.set_value();
   }
   ran.get_future().wait();
+}
+
+// One that waits for what is queued behind it gets a spare after a while.
+TEST(ToEigenTest, AThreadThatWaitsForItsOwnPoolUnseenGoesOn) {
+  const ThreadPoolAsyncWorkRunner runner = MakePool(1);
+  auto pool = ToEigen(runner);
+  std::promise<void> done;
+  pool.Schedule([&] {
+    std::promise<void> ran;
+    pool.Schedule([&ran] { ran.set_value(); });
+    ran.get_future().wait();
+    done.set_value();
+  });
+  if (done.get_future().wait_for(std::chrono::minutes(1)) != std::future_status::ready) {
+    std::fprintf(stderr, "hangs: a pool of one thread, which waits for what is queued behind it\n");
+    std::_Exit(3);
+  }
+}
+
+// As a session with one pool for both roles does.
+TEST(ToEigenTest, ContractionsOnThreadsOfThePoolThatTheySplitTheirWorkOverEnd) {
+  const ThreadPoolAsyncWorkRunner runner = MakePool(2);
+  auto pool = ToEigen(runner);
+  std::promise<void> done;
+  std::atomic<int> left{4};
+  for (int i = 0; i < 4; ++i) {
+    pool.Schedule([&] {
+      const Eigen::ThreadPoolDevice device(&pool, 2);
+      Eigen::Tensor<double, 2> a(300, 300);
+      Eigen::Tensor<double, 2> b(300, 300);
+      Eigen::Tensor<double, 2> product(300, 300);
+      a.setConstant(2);
+      b.setConstant(3);
+      const Eigen::array<Eigen::IndexPair<int>, 1> inner = {Eigen::IndexPair<int>(1, 0)};
+      product.device(device) = a.contract(b, inner);
+      EXPECT_EQ(product(7, 11), 1800.0);
+      if (left.fetch_sub(1) == 1) done.set_value();
+    });
+  }
+  if (done.get_future().wait_for(std::chrono::minutes(2)) != std::future_status::ready) {
+    std::fprintf(stderr, "hangs: contractions on all threads of their own pool\n");
+    std::_Exit(3);
+  }
 }
 
 TEST(ToEigenTest, AnEmptyClosureAndCancelDoNothing) {

@@ -7,6 +7,9 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 # What clang would say of system headers all the same: Eigen's std::result_of, which g++ looks out for in ours, and the
 # __COUNTER__ in TensorFlow's macros.
 set(clang_flags -Wno-deprecated-declarations -Wno-c2y-extensions -Wno-unknown-warning-option)
+# The limit of a test in seconds: TensorFlow's headers take clang a minute, TensorFlow and JAX a quarter of one to load, where cores are
+# busy.
+set(purlin_interop_seconds 300)
 set(purlin_flags -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror)
 
 # A test that says why it does not run.
@@ -64,7 +67,7 @@ function(purlin_interop_compile target name source)
       "-I$<JOIN:${include},;-I>" "-I$<JOIN:${purlin_include},;-I>"
       "$<$<BOOL:${system}>:-isystem$<JOIN:${system},;-isystem>>" "$<$<BOOL:${define}>:-D$<JOIN:${define},;-D>>"
       ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-    set_tests_properties(clang.${name} PROPERTIES TIMEOUT 300 LABELS clang)
+    set_tests_properties(clang.${name} PROPERTIES TIMEOUT ${purlin_interop_seconds} LABELS clang)
   else()
     purlin_interop_skip(clang.${name} "there is no clang++-22")
   endif()
@@ -88,7 +91,7 @@ function(purlin_interop_test name source)
   purlin_interop_compile(${target} ${name} ${source} ${ARGN})
   target_link_libraries(${target} PRIVATE purlin::purlin GTest::gtest Threads::Threads)
   add_test(NAME ${name} COMMAND ${target})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${purlin_interop_seconds})
   if(arg_ASAN)
     add_executable(asan_${target} ${source} $<TARGET_OBJECTS:purlin_interop_main>)
     get_target_property(options ${target} COMPILE_OPTIONS)
@@ -100,7 +103,7 @@ function(purlin_interop_test name source)
     target_link_libraries(asan_${target} PRIVATE ${libraries})
     target_link_options(asan_${target} PRIVATE -fsanitize=address)
     add_test(NAME asan.${name} COMMAND asan_${target})
-    set_tests_properties(asan.${name} PROPERTIES TIMEOUT 300)
+    set_tests_properties(asan.${name} PROPERTIES TIMEOUT ${purlin_interop_seconds})
   endif()
 endfunction()
 
@@ -114,7 +117,7 @@ function(purlin_interop_example name)
   purlin_interop_compile(adopt_${name} adopt.${name} ${source} ${ARGN})
   target_link_libraries(adopt_${name} PRIVATE purlin::purlin Threads::Threads)
   add_test(NAME adopt.${name} COMMAND adopt_${name})
-  set_tests_properties(adopt.${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(adopt.${name} PROPERTIES TIMEOUT ${purlin_interop_seconds})
 endfunction()
 
 # purlin_interop_module(NAME SOURCE [EXCEPTIONS] [RTTI] [ONLY] EXPORTS name... OTHER_SIDES side...): a shared library NAME.so
@@ -155,6 +158,6 @@ function(purlin_interop_python name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OTHER_SIDES")
   purlin_interop_needs(${name} ${arg_OTHER_SIDES})
   add_test(NAME ${name} COMMAND ${PURLIN_INTEROP_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/${script})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${purlin_interop_seconds} SKIP_RETURN_CODE 77 ENVIRONMENT
     "PURLIN_INTEROP_MODULES=${CMAKE_CURRENT_BINARY_DIR}/modules;TF_CPP_MIN_LOG_LEVEL=2;JAX_PLATFORMS=cpu")
 endfunction()

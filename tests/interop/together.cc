@@ -111,7 +111,8 @@ int InChild() {
   const purlin::Status refused = Pool().Schedule([owed = std::move(owed)]() mutable { owed.SetReady(); });
   if (!purlin::IsFailedPrecondition(refused) || event.state() != purlin::EventState::kError) return __LINE__;
   if (!purlin::IsFailedPrecondition(Pool().Shutdown())) return __LINE__;
-  if (!purlin::IsFailedPrecondition(purlin::ThreadPoolAsyncWorkRunner::Create({1, "child"}).status())) return __LINE__;
+  purlin::StatusOr<purlin::ThreadPoolAsyncWorkRunner> own = purlin::ThreadPoolAsyncWorkRunner::Create({1, "child"});
+  if (!own.ok() || purlin::MakeFutureOn(*own, [] { return 7; }).Await().value_or(0) != 7) return __LINE__;
   int calls = 0;
   if (!Pool().ParallelFor(3, 1, [&calls](std::size_t, std::size_t) { ++calls; }).ok() || calls != 3) return __LINE__;
   absl::Status theirs = absl::NotFoundError("absl's in a child");
@@ -158,8 +159,12 @@ EXPORTED int together_at_exit(int fd, int queue) {
   purlin::StatusOr<purlin::ThreadPoolAsyncWorkRunner> pool = purlin::ThreadPoolAsyncWorkRunner::Create({1, "static"});
   if (!pool.ok()) return __LINE__;
   at_exit.pool.emplace(*std::move(pool));
-  // Holds its one thread until then.
-  if (!at_exit.pool->Schedule([begun = at_exit.begun.get_future()] { begun.wait(); }).ok()) return __LINE__;
+  // Holds its one thread until then. It wakes up in between: for one that only slept the pool would start another.
+  const purlin::Status held = at_exit.pool->Schedule([begun = at_exit.begun.get_future()] {
+    while (begun.wait_for(std::chrono::milliseconds(5)) == std::future_status::timeout) {
+    }
+  });
+  if (!held.ok()) return __LINE__;
   for (; at_exit.expected < kQueued; ++at_exit.expected) {
     const purlin::Status queued = at_exit.pool->Schedule([] { at_exit.ran += second_rust_sum(1) == 1 ? 1 : 0; });
     if (!queued.ok()) return __LINE__;
@@ -176,6 +181,9 @@ EXPORTED int together_fork(int whole) {
   if (whole != 0) std::exit(wrong);
   _exit(wrong);
 }
+
+/// What a child by fork() does, for one that somebody else has made: 0, or the line of what is wrong.
+EXPORTED int together_in_child() { return InChild(); }
 
 /// After so many seconds, if the process still lives, stderr says what Purlin knows of it.
 EXPORTED void together_watch(int seconds) {

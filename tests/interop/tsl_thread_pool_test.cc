@@ -168,6 +168,17 @@ TEST_F(SessionTest, ThreadsShareASessionAndItsPools) {
   });
 }
 
+// An operation blocks its thread, unseen, until the loops inside it have run; they run on spares.
+TEST_F(SessionTest, OnePoolMayServeBothRoles) {
+  ThreadPoolAsyncWorkRunner pool = MakePool(2);
+  TslThreadPool both(pool);
+  const std::unique_ptr<tensorflow::Session> session = NewSession();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<int> threads;
+    EXPECT_TRUE(Run(*session, pool, {&both, &both}, &threads).ok());
+  }
+}
+
 TEST_F(SessionTest, AfterAShutdownItRunsOnTheThreadThatAsks) {
   ThreadPoolAsyncWorkRunner pool = MakePool(2);
   TslThreadPool ours(pool);

@@ -6,7 +6,10 @@
 # In README.md a line `<!-- examples/cpp/hello.cc -->` stands before the ```cpp block. Exit code 1 if the block is not
 # there, differs from the file, or does not compile and run with success.
 set -euo pipefail
-source_dir=${1:?SOURCE_DIR} compiler=${2:?COMPILER} archive=${3:?libpurlin.a} work=${4:?WORK_DIR}
+. "$(dirname "$0")/../../scripts/common.sh"
+[[ -d ${1-} && -n ${2-} && -f ${3-} && -n ${4-} ]] || usage "no such folder, compiler, archive and folder: '$*'"
+no_arguments "${@:5}"
+source_dir=$1 compiler=$2 archive=$3 work=$4
 readme=$source_dir/README.md example=$source_dir/examples/cpp/hello.cc marker='<!-- examples/cpp/hello.cc -->'
 mkdir -p "$work"
 

@@ -7,7 +7,10 @@
 # another, all by the same number of blanks further to the right; a line `...` leaves some out. docs/adopting.md has no
 # other C++, CMake, Python or TOML. Exit code 1 and the block's place for each that does not.
 set -euo pipefail
-cd "${1:?SOURCE_DIR}"
+. "$(dirname "$0")/../../scripts/common.sh"
+[[ -d ${1-} ]] || usage "no such folder: '${1-}'"
+no_arguments "${@:2}"
+cd "$1"
 
 quotes=$(mktemp)
 trap 'rm -f "$quotes"' EXIT

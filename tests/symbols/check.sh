@@ -7,10 +7,13 @@
 # archive must ask for nothing that only we could define, and the shared library must need nothing but the C++ runtime.
 # --update writes the list anew; review the difference as a change of the ABI. Exit code 1 on any difference.
 set -euo pipefail
+. "$(dirname "$0")/../../scripts/common.sh"
 golden=$(dirname "$0")/exported.txt
 update=false
 if [[ ${1-} == --update ]]; then update=true; shift; fi
-archive=${1:?usage: check.sh [--update] libpurlin.a libpurlin.so} shared=${2:?usage: check.sh [--update] libpurlin.a libpurlin.so}
+[[ -f ${1-} && -f ${2-} ]] || usage "no such files: '${1-}' '${2-}'"
+no_arguments "${@:3}"
+archive=$1 shared=$2
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -8,9 +8,11 @@
 # process, so that libraries that share libpurlin.so understand each other's futures. With --only, not even those. It must
 # not ask the process for names of Purlin, of Rust, or of Debian's abseil: those are inside. Exit code 1 otherwise.
 set -euo pipefail
+. "$(dirname "$0")/../../scripts/common.sh"
 only=false
 if [[ ${1-} == --only ]]; then only=true; shift; fi
-module=${1:?usage: module.sh [--only] MODULE [NAME...]}
+[[ -f ${1-} ]] || usage "no such file: '${1-}'"
+module=$1
 shift
 failed=0
 

@@ -6,8 +6,11 @@
 #
 # A program that leaks on purpose must be found first. Exit code 77, with the reason, where valgrind cannot run.
 set -uo pipefail
+. "$(dirname "$0")/../../scripts/common.sh"
+[[ -d ${1-} ]] || usage "no such folder: '${1-}'"
+no_arguments "${@:2}"
 here=$(cd "$(dirname "$0")" && pwd)
-examples=$(realpath "${1:?the folder of the examples}")
+examples=$(realpath "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if ! valgrind --error-exitcode=9 true >"$work/log" 2>&1; then

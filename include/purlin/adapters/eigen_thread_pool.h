@@ -8,8 +8,9 @@
 // deadline. So here each runs exactly once; if the pool was shut down, on the thread that gives it (owed_work.h).
 //
 // Eigen waits by condition variables, which Purlin's pool does not see: a contraction over this pool, on a thread of
-// this pool, blocks that thread, and once all threads are blocked so, none goes on. That is so on Eigen's own pool;
-// DumpStalls names ours then, with what runs on it and that tasks are queued.
+// this pool, blocks that thread. Once all threads are blocked so, Eigen's own pool stops for ever; ours gets a spare
+// after a tenth of a second (ThreadPoolAsyncWorkRunner), and goes on. DumpStalls names it meanwhile, with what runs on
+// it and that tasks are queued. Spares have no number below NumThreads(): see CurrentThreadId.
 //
 // What does not cross: Cancel() does nothing, as Eigen allows; hints are not taken, since idle threads steal;
 // std::function allocates closures of more than 16 bytes by itself, which a purlin::Task does up to 104 bytes without.

@@ -36,7 +36,7 @@ class OwedCount final {
   Event Close(Label label, SourceLocation location = SourceLocation::Current()) {
     Event all_gone = Event::Ready();
     if (shares_.load(std::memory_order_acquire) != 1) {
-      all_gone_.emplace(label, location);
+      all_gone_.emplace(EventPromise::Guarding(label, location));
       all_gone = all_gone_->event();
     }
     Leave();
@@ -51,6 +51,11 @@ class OwedCount final {
   std::atomic<std::size_t> shares_{1};
   std::optional<EventPromise> all_gone_;
 };
+
+/// Blocks until the event of Close() has happened, whatever ends other waits: what follows frees what others used.
+inline void AwaitAllGone(const Event& all_gone) noexcept {
+  while (!all_gone.IsReady()) all_gone.Wait().IgnoreError();
+}
 
 /// A share, or none.
 class OwedShare final {

@@ -72,7 +72,7 @@ class OwedWork final {
     if (pool_.CurrentThreadId().has_value() || pid_ != getpid()) {
       count_->Leave();
     } else {
-      count_->Close(Label("closures of an adapter")).Wait().IgnoreError();
+      AwaitAllGone(count_->Close(Label("closures of an adapter")));
     }
   }
 

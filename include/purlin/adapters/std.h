@@ -55,7 +55,9 @@ struct WaitingWithoutExceptions {
       }
 #if defined(__cpp_exceptions)
     } catch (const std::exception& e) {
-      return InternalError(std::string("a std::future holds an exception: ") + e.what(), location);
+      const char* const what = e.what();  // Some answer null.
+      return InternalError(std::string("a std::future holds an exception: ").append(what == nullptr ? "" : what),
+                           location);
     } catch (...) {
       return InternalError("a std::future holds an exception that is no std::exception", location);
     }
@@ -93,7 +95,7 @@ auto FromStd(StdFuture future, Executor& executor, SourceLocation location) {
   using Value = typename FutureOfStd<std::decay_t<R>>::Value;
   using Result = typename Future<Value>::Result;
   if (!future.valid()) {
-    return Future<Value>(Result(FailedPreconditionError("FromStd of a std::future without a state", location)));
+    return Future<Value>(FailedPreconditionError("FromStd of a std::future without a state", location), location);
   }
   return MakeFutureOn<Value>(
       executor,

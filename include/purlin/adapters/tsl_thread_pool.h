@@ -7,10 +7,12 @@
 //   auto executor = purlin::adapters::FromTsl(as_tsl);                // TSL's pool as a purlin::Executor
 //
 // All that eigen_thread_pool.h says holds here, because TSL's interface is Eigen's. TensorFlow's kernels may block a
-// thread for each other (queues, barriers, nested functions), in ways that Purlin's pool does not see: so a pool that
-// TensorFlow runs on needs as many threads as one of its own would. And the two roles need two pools: a kernel waits on
-// an inter-op thread for what it gave to the intra-op pool, so one pool for both stops for ever once all its threads
-// wait, whoever made it. DumpStalls then names the pool, what runs on it, and that tasks are queued.
+// thread for each other (queues, barriers, nested functions), in ways that Purlin's pool does not see. So does a kernel
+// on an inter-op thread that waits for what it gave to the intra-op pool: one pool of TSL's for both roles stops for
+// ever once all its threads wait. Ours starts spares after a tenth of a second without progress, so one pool can serve
+// both roles; two are faster, and needed where kernels index memory by the number of their thread
+// (ParallelForWithWorkerId), because all spares have the number -1. DumpStalls names the pool, what runs on it, and
+// that tasks are queued.
 //
 // NDEBUG must be defined as for the library that has tsl inside: see tsl_async_value.h.
 #ifndef PURLIN_ADAPTERS_TSL_THREAD_POOL_H_

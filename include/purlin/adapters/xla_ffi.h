@@ -218,7 +218,7 @@ class [[nodiscard]] FfiCall final {
   /// Unless finished: blocks until nobody uses the memory, so buffers of it are declared below the call, and tasks that
   /// use it do not wait for this thread.
   ~FfiCall() {
-    if (lent_ != nullptr) LetGo().Wait().IgnoreError();
+    if (lent_ != nullptr) internal::AwaitAllGone(LetGo());
   }
 
   /// An operand (ffi::Buffer, ffi::AnyBuffer) as an array that is ready, read-only. XLA's FFI tells no layout: what

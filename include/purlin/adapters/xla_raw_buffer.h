@@ -18,6 +18,8 @@
 // and may be XLA's own, on which XLA's client may not end: so who ends a client holds it elsewhere until all is gone.
 // For the wheel of tensorflow-cpu 2.21, with NDEBUG as in tsl_async_value.h. XLA's headers need RTTI; exceptions are
 // not needed.
+//
+// When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_ADAPTERS_XLA_RAW_BUFFER_H_
 #define PURLIN_ADAPTERS_XLA_RAW_BUFFER_H_
 

@@ -49,7 +49,7 @@ struct EventHeader {
   std::uint16_t payload_offset;
   /// Null in a plain event.
   const EventVTable* vtable;
-  /// In kStateError, and only there, the StatusRep, owned.
+  /// In kStateError the StatusRep, owned. While pending, a debt: see kDebtEvent.
   std::atomic<const void*> error;
 };
 
@@ -72,8 +72,23 @@ struct EventCell {
 constexpr std::uint16_t kPayloadConstructed = 1;
 /// The payload is a pointer to the value and something that keeps the value alive.
 constexpr std::uint16_t kPayloadIndirect = 2;
+/// The cell's memory may go: it is the caller's, or too large for a block. The same bit as kDebtFar.
+constexpr std::uint16_t kFar = 4;
+/// A promise of the user's owes the event, so a watchdog may make it fail.
+constexpr std::uint16_t kPoisonable = 64;
+/// Another event has noted that it waits for this one.
+constexpr std::uint16_t kFollowed = 128;
 /// An error does not destroy the payload.
-constexpr std::uint16_t kKeepPayloadOnError = 4;
+constexpr std::uint16_t kKeepPayloadOnError = 256;
+
+/// In the low bits of `EventHeader::error` while the event is pending, what completes it, as far as its maker said:
+/// another event, whose address the rest is, a task, or several events, which the library lists. Compared, and followed
+/// by rust/core/src/event/debt.rs, which has the rules.
+constexpr std::uintptr_t kDebtEvent = 1;
+constexpr std::uintptr_t kDebtTask = 2;
+constexpr std::uintptr_t kDebtKind = 3;
+/// The other event is kFar.
+constexpr std::uintptr_t kDebtFar = 4;
 
 /// A thread's free blocks of one class. rust/core/src/slab/mod.rs has the rules.
 struct FreeList {
@@ -163,6 +178,12 @@ PURLIN_API void* AllocateLargeCell(std::size_t size_bytes, std::size_t align_byt
 /// Gives it back; same numbers.
 PURLIN_API void FreeLargeCell(void* cell, std::size_t size_bytes, std::size_t align_bytes) noexcept;
 
+/// From here until LeaveLock(what this answers), on this thread, a fork() by another thread waits: around locks that
+/// are not Purlin's own. For a few instructions that call nobody. Waits while somebody forks.
+PURLIN_API const void* EnterLock() noexcept;
+/// See EnterLock().
+PURLIN_API void LeaveLock(const void* place) noexcept;
+
 /// An event that is already in error; takes over `error`.
 PURLIN_API EventHeader* EventNewError(const StatusRep* error, SourceLocation location) noexcept;
 /// A pending event of a stream.
@@ -176,6 +197,18 @@ PURLIN_API bool EventDefinitionStream(const EventHeader* event, std::uintptr_t* 
 PURLIN_API void EventFinish(EventHeader* event, std::uintptr_t word) noexcept;
 /// Completes `event` as `source` completes; takes over the promise's reference to `event`.
 PURLIN_API void EventForward(EventHeader* event, EventHeader* source) noexcept;
+/// Notes that `event`, which others may know, waits for `source`, pending. Null, or an owned error that names the cycle
+/// that this closes: `event` must then fail, with that.
+PURLIN_API const StatusRep* EventFollow(EventHeader* event, EventHeader* source) noexcept;
+/// Asked before an event that is kFollowed and kPoisonable, or in the caller's storage, is freed, after its last
+/// reference is gone: false if a watchdog has one, and frees it.
+PURLIN_API bool EventMayFree(EventHeader* event) noexcept;
+/// Notes that `event`, which is new, waits for all of `sources`, until EventsArrived(); null if none is pending.
+PURLIN_API void* EventOwesSeveral(EventHeader* event, EventHeader* const* sources, std::size_t count) noexcept;
+/// One of them has arrived.
+PURLIN_API void EventArrived(void* several, std::size_t index) noexcept;
+/// All have; takes `several` over. Null does nothing.
+PURLIN_API void EventsArrived(void* several) noexcept;
 /// Completes the event with kInternal, naming it, if it is pending.
 PURLIN_API void EventAbandon(EventHeader* event) noexcept;
 /// Blocks until terminal or `timeout_ns` passed (negative: forever); null or an owned error.

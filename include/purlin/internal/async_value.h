@@ -73,7 +73,9 @@ struct SharedPayload {
   std::shared_ptr<T> owner;
 };
 
-inline std::uint16_t FlagsOf(const EventHeader* event) noexcept { return event->flags.load(std::memory_order_relaxed); }
+inline __attribute__((always_inline)) std::uint16_t FlagsOf(const EventHeader* event) noexcept {
+  return event->flags.load(std::memory_order_relaxed);
+}
 inline std::uintptr_t StateOf(const EventHeader* event) noexcept {
   return event->word.load(std::memory_order_acquire) & kStateMask;
 }
@@ -81,7 +83,7 @@ inline std::uintptr_t StateOf(const EventHeader* event) noexcept {
 inline const EventCell* CellAround(const EventHeader* event) noexcept {
   return std::launder(reinterpret_cast<const EventCell*>(event));
 }
-inline SourceLocation PlaceOf(const EventHeader* event) noexcept {
+inline __attribute__((always_inline)) SourceLocation PlaceOf(const EventHeader* event) noexcept {
   const EventCell* cell = CellAround(event);
   return SourceLocation(cell->file.load(std::memory_order_relaxed), cell->line.load(std::memory_order_relaxed));
 }
@@ -90,7 +92,9 @@ inline Label LabelOf(const EventHeader* event) noexcept {
 }
 
 /// What a null reference answers when it is asked for an error.
-inline Status NullValueError() { return FailedPreconditionError("a null AsyncValueRef or AsyncValuePtr has no value"); }
+__attribute__((noinline, cold)) inline Status NullValueError() {
+  return FailedPreconditionError("a null AsyncValueRef or AsyncValuePtr has no value");
+}
 
 /// Where the value is, directly or not. The payload is constructed.
 inline void* ValueAddress(EventHeader* event) noexcept {
@@ -108,23 +112,30 @@ inline void* ValueIfConstructed(EventHeader* event) noexcept {
   return ValueAddress(event);
 }
 
+/// Blocks until a pending event is terminal or that time has passed (negative: forever), and keeps it alive meanwhile.
+__attribute__((noinline)) inline Status WaitForPending(EventHeader* event, std::int64_t timeout_ns) noexcept {
+  EventRetain(event);
+  const Event kept = Event::Adopt(event);
+  return Status::FromRep(EventWait(event, timeout_ns));
+}
+
 /// Destroys the payload of a cell that the caller has claimed, if there is one.
-inline void DestroyPayload(EventHeader* event) noexcept {
-  const std::uint16_t flags = FlagsOf(event);
-  if ((flags & kPayloadConstructed) == 0) return;
-  event->flags.store(static_cast<std::uint16_t>(flags & ~kPayloadConstructed), std::memory_order_relaxed);
+inline __attribute__((always_inline)) void DestroyPayload(EventHeader* event) noexcept {
+  if ((FlagsOf(event) & kPayloadConstructed) == 0) return;
+  event->flags.fetch_and(static_cast<std::uint16_t>(~kPayloadConstructed), std::memory_order_relaxed);
   reinterpret_cast<const ValueVTable*>(event->vtable)->destroy_payload(event);
 }
 
-/// Adds to the flags of a cell that is the caller's own, or that the caller has claimed.
+/// Adds to the flags of a cell that the caller has claimed. In one step, because others may add kFollowed.
 inline void AddFlags(EventHeader* event, std::uint16_t flags) noexcept {
-  event->flags.store(static_cast<std::uint16_t>(FlagsOf(event) | flags), std::memory_order_relaxed);
+  event->flags.fetch_or(flags, std::memory_order_relaxed);
 }
 
 /// The last reference to a pending cell is gone, and somebody waits: they are told first. An event that is claimed
 /// stays for whoever claimed it.
 inline void AbandonUnset(EventHeader* event) noexcept {
-  event->refs.store(1, std::memory_order_relaxed);
+  // Unless the last reference was given up without a decrement: then it counts on.
+  if (event->refs.load(std::memory_order_relaxed) == 0) event->refs.store(1, std::memory_order_relaxed);
   if (StateOf(event) == kStateClaimed) return;
   EventAbandon(event);
   EventRelease(event);
@@ -135,6 +146,7 @@ inline void AbandonUnset(EventHeader* event) noexcept {
 template <typename Cell>
 void FreeValueCell(EventHeader* event) noexcept {
   if (HasWaiters(event)) return AbandonUnset(event);
+  if (!MayFree(event)) return;
   if constexpr (!std::is_trivially_destructible_v<typename Cell::Payload>) {
     if ((FlagsOf(event) & kPayloadConstructed) != 0) {
       ThreadState& here = ThisThread();
@@ -167,7 +179,8 @@ struct CellOf {
                                        &DestroyPayload};
 
   /// A pending cell with one reference.
-  static EventHeader* New(std::uint16_t flags, Label label, SourceLocation location) noexcept {
+  __attribute__((always_inline)) static EventHeader* New(std::uint16_t flags, Label label,
+                                                         SourceLocation location) noexcept {
     return NewCell(kSizeBytes, kAlignBytes, &kVTable.event, static_cast<std::uint16_t>(kOffset), flags, label,
                    location);
   }
@@ -205,32 +218,50 @@ bool IsInlineCellOf(const EventHeader* event) noexcept {
   return HasPayloadType<T>(event) && (FlagsOf(event) & kPayloadIndirect) == 0;
 }
 
-/// Calls `f`; OK, or kInternal with what it threw. For the last parameter see GuardedOk.
-template <typename F, typename Mode = WithExceptions>
-Status StatusOfThrow(const char* thrower, SourceLocation location, F&& f, Mode = Mode()) noexcept {
+/// The place of an error: one, or that of an event, which is not looked at before there is an error.
+inline SourceLocation PlaceOf(SourceLocation place) noexcept { return place; }
+
+/// kInternal; `what` is null where no std::exception was thrown.
+__attribute__((noinline, cold)) inline Status ThrewError(const char* thrower, const char* what, SourceLocation place) {
+  return InternalError(std::string(thrower) + (what == nullptr ? " threw what is no std::exception" : " threw: ") +
+                           (what == nullptr ? "" : what),
+                       place);
+}
+
+/// Calls `f`; OK, or kInternal with what it threw, at a place or that of an event that outlives the call. For the last
+/// parameter see GuardedOk.
+template <typename Place, typename F, typename Mode = WithExceptions>
+inline __attribute__((always_inline)) Status StatusOfThrow(const char* thrower, Place place, F&& f,
+                                                           Mode = Mode()) noexcept {
 #if defined(__cpp_exceptions)
   try {
     std::forward<F>(f)();
   } catch (const std::exception& e) {
-    return InternalError(std::string(thrower) + " threw: " + e.what(), location);
+    return ThrewError(thrower, WhatOf(e), PlaceOf(place));
   } catch (...) {
-    return InternalError(std::string(thrower) + " threw what is no std::exception", location);
+    return ThrewError(thrower, nullptr, PlaceOf(place));
   }
 #else
   static_cast<void>(thrower);
-  static_cast<void>(location);
+  static_cast<void>(place);
   std::forward<F>(f)();
 #endif
   return Status();
 }
 
-/// Constructs a `T` in the payload out of what `make()` returns, without a move if that is a `T`. Not published yet.
-template <typename T, typename Make>
+/// Constructs a `T` in the payload out of what `make()` returns, without a move if that is a `T`. Not published yet. Of
+/// a cell that the caller has claimed, or, `kIsNew`, that nobody else knows.
+template <typename T, bool kIsNew = false, typename Make>
 Status ConstructPayload(EventHeader* event, Make&& make) noexcept {
   void* payload = reinterpret_cast<unsigned char*>(event) + InlineCell<T>::kOffset;
   // A cast, and no move: also for types that cannot be moved.
-  Status thrown = StatusOfThrow("making the value", PlaceOf(event), [&] { ::new (payload) T(static_cast<T>(make())); });
-  if (thrown.ok()) AddFlags(event, kPayloadConstructed);
+  Status thrown = StatusOfThrow("making the value", event, [&] { ::new (payload) T(static_cast<T>(make())); });
+  if (!thrown.ok()) return thrown;
+  if constexpr (kIsNew) {
+    event->flags.store(static_cast<std::uint16_t>(FlagsOf(event) | kPayloadConstructed), std::memory_order_relaxed);
+  } else {
+    AddFlags(event, kPayloadConstructed);
+  }
   return thrown;
 }
 
@@ -248,7 +279,7 @@ T MakeValue(Args&&... args) {
 template <typename T, typename Make>
 EventHeader* NewReadyFrom(Make&& make, Label label, SourceLocation location) noexcept {
   EventHeader* event = InlineCell<T>::New(InlineCell<T>::kFlags, label, location);
-  Status thrown = ConstructPayload<T>(event, std::forward<Make>(make));
+  Status thrown = ConstructPayload<T, true>(event, std::forward<Make>(make));
   if (thrown.ok()) {
     // Release, for stall reports; nobody else knows the cell.
     event->word.store(kStateReady, std::memory_order_release);
@@ -261,8 +292,8 @@ EventHeader* NewReadyFrom(Make&& make, Label label, SourceLocation location) noe
 /// A new cell with a constructed value that is not published yet, or failed if making the value threw.
 template <typename T, typename Make>
 EventHeader* NewConstructedFrom(Make&& make, Label label, SourceLocation location) noexcept {
-  EventHeader* event = InlineCell<T>::New(InlineCell<T>::kFlags, label, location);
-  Status thrown = ConstructPayload<T>(event, std::forward<Make>(make));
+  EventHeader* event = InlineCell<T>::New(InlineCell<T>::kFlags | kPoisonable, label, location);
+  Status thrown = ConstructPayload<T, true>(event, std::forward<Make>(make));
   if (!thrown.ok()) static_cast<void>(TrySetError(event, std::move(thrown)));
   return event;
 }
@@ -330,6 +361,8 @@ void ForwardClaimed(EventHeader* target, EventHeader* source, Adjust adjust) noe
     PublishError(target, InternalError("an indirect value was forwarded to itself", PlaceOf(target)));
   } else if (IsTerminal(source)) {
     PublishForward(target, source, adjust);
+  } else if (const StatusRep* cycle = EventFollow(target, source); cycle != nullptr) {
+    PublishError(target, Status::FromRep(cycle));
   } else {
     EventRetain(target);
     // The source is alive while its waiters run, so the waiter needs no reference, and a source that is dropped unset

@@ -94,7 +94,7 @@ void CompleteClaimedTry(EventHeader* result, Call&& call) noexcept {
   static_assert(StatusOrTraits<Returned>::kIs,
                 "TryMap and TryMakeAsyncValueRef need f to return a StatusOr or a Status");
   Status error;
-  Status thrown = StatusOfThrow("making the value", PlaceOf(result), [&] {
+  Status thrown = StatusOfThrow("making the value", result, [&] {
     Returned returned = call();
     if constexpr (std::is_same_v<Returned, Status>) {
       error = std::move(returned);
@@ -138,7 +138,7 @@ struct FlatMapBody {
   void operator()(EventHeader* result, EventHeader* source) noexcept {
     if (!TryClaim(result)) return;
     AsyncValueRef<R> inner;
-    Status thrown = StatusOfThrow("FlatMap's function", PlaceOf(result), [&] { inner = CallWithValue<T>(f, source); });
+    Status thrown = StatusOfThrow("FlatMap's function", result, [&] { inner = CallWithValue<T>(f, source); });
     if (!thrown.ok()) return PublishError(result, std::move(thrown));
     ForwardClaimed(result, inner.header(), SameAddress());
   }
@@ -159,12 +159,21 @@ struct BodyWaiter {
   }
 };
 
+/// Calls `hand_on`, which moves what will complete `result` to where it waits or runs. If that throws, `result` fails.
+template <typename F>
+inline __attribute__((always_inline)) void HandOn(EventHeader* result, F&& hand_on) noexcept {
+  Status thrown = StatusOfThrow("moving the function", result, std::forward<F>(hand_on));
+  if (!thrown.ok()) static_cast<void>(FailValue(result, std::move(thrown)));
+}
+
 /// Makes `result` in a task; the source has a value.
 template <typename Body>
-void SubmitBody(Executor& executor, const Event& result, EventHeader* source, Body body) noexcept {
-  EventRetain(source);
-  SubmitOwed(executor, result, [source = Event::Adopt(source), body = std::move(body)](EventHeader* owed) mutable {
-    body(owed, source.header());
+void SubmitBody(Executor& executor, const Event& result, EventHeader* source, Body& body) noexcept {
+  HandOn(result.header(), [&] {
+    EventRetain(source);
+    SubmitOwed(executor, result, [source = Event::Adopt(source), body = std::move(body)](EventHeader* owed) mutable {
+      body(owed, source.header());
+    });
   });
 }
 
@@ -177,7 +186,7 @@ struct BodySubmitter {
   Body body;
   void operator()(const Status& status) {
     if (status.ok()) {
-      SubmitBody(*executor, result, source, std::move(body));
+      SubmitBody(*executor, result, source, body);
     } else {
       static_cast<void>(FailValue(result.header(), status));
     }

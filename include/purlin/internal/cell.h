@@ -22,11 +22,12 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 
-/// Writes a pending cell with `refs` references. Stall reports may look at the memory already, so the word, which says
-/// that the rest means something, comes last.
-inline void WriteCell(EventCell* cell, std::uint32_t refs, const EventVTable* vtable, std::uint16_t payload_offset,
-                      std::uint16_t flags, Label label, SourceLocation location) noexcept {
-  const ThreadState& here = ThisThread();
+/// Writes a pending cell with `refs` references, by the thread whose state `here` is. Stall reports may look at the
+/// memory already, so the word, which says that the rest means something, comes last.
+inline __attribute__((always_inline)) void WriteCell(const ThreadState& here, EventCell* cell, std::uint32_t refs,
+                                                     const EventVTable* vtable, std::uint16_t payload_offset,
+                                                     std::uint16_t flags, Label label,
+                                                     SourceLocation location) noexcept {
   EventHeader& header = cell->header;
   header.refs.store(refs, std::memory_order_relaxed);
   header.flags.store(flags, std::memory_order_relaxed);
@@ -41,6 +42,12 @@ inline void WriteCell(EventCell* cell, std::uint32_t refs, const EventVTable* vt
   header.word.store(kStatePending, std::memory_order_release);
 }
 
+/// As above, for the calling thread.
+inline void WriteCell(EventCell* cell, std::uint32_t refs, const EventVTable* vtable, std::uint16_t payload_offset,
+                      std::uint16_t flags, Label label, SourceLocation location) noexcept {
+  WriteCell(ThisThread(), cell, refs, vtable, payload_offset, flags, label, location);
+}
+
 /// The class of a cell of that size; false if it fits none.
 constexpr bool FitsBlock(std::size_t size_bytes, std::size_t align_bytes) noexcept {
   return size_bytes <= 128 && align_bytes <= 64;
@@ -52,20 +59,23 @@ constexpr BlockClass CellClass(std::size_t size_bytes) noexcept {
 
 /// A pending event with one reference. `size_bytes` and `align_bytes` are those of an EventCell and the payload at
 /// `payload_offset` behind it; constants, so that the choice is made by the compiler.
-inline EventHeader* NewCell(std::size_t size_bytes, std::size_t align_bytes, const EventVTable* vtable,
-                            std::uint16_t payload_offset, std::uint16_t flags, Label label,
-                            SourceLocation location) noexcept {
-  void* memory = FitsBlock(size_bytes, align_bytes) ? AllocateBlock(CellClass(size_bytes))
-                                                    : AllocateLargeCell(size_bytes, align_bytes);
+inline __attribute__((always_inline)) EventHeader* NewCell(std::size_t size_bytes, std::size_t align_bytes,
+                                                           const EventVTable* vtable, std::uint16_t payload_offset,
+                                                           std::uint16_t flags, Label label,
+                                                           SourceLocation location) noexcept {
+  ThreadState& here = ThisThread();
+  const bool is_block = FitsBlock(size_bytes, align_bytes);
+  void* memory = is_block ? AllocateBlock(here, CellClass(size_bytes)) : AllocateLargeCell(size_bytes, align_bytes);
   auto* cell = static_cast<EventCell*>(memory);
-  WriteCell(cell, 1, vtable, payload_offset, flags, label, location);
+  const auto far = static_cast<std::uint16_t>(is_block ? 0 : kFar);
+  WriteCell(here, cell, 1, vtable, payload_offset, static_cast<std::uint16_t>(flags | far), label, location);
   return &cell->header;
 }
 
 /// A pending event in the caller's storage: never freed by counting, unknown to stall reports.
 inline void InitCell(EventCell* storage, const EventVTable* vtable, std::uint16_t payload_offset, std::uint16_t flags,
                      Label label, SourceLocation location) noexcept {
-  WriteCell(storage, kRefsSaturated, vtable, payload_offset, flags, label, location);
+  WriteCell(storage, kRefsSaturated, vtable, payload_offset, static_cast<std::uint16_t>(flags | kFar), label, location);
 }
 
 /// Lets go of the error, if the event has one. Nobody else refers to the event.
@@ -75,9 +85,6 @@ inline void DropError(EventHeader* event) noexcept {
   event->word.store(kStateReady, std::memory_order_relaxed);
 }
 
-/// The caller's storage is going away.
-inline void EndCell(EventCell* storage) noexcept { DropError(&storage->header); }
-
 /// Frees a cell whose last reference is gone and whose payload is destroyed. Same numbers as in NewCell.
 inline void FreeCell(EventHeader* event, std::size_t size_bytes, std::size_t align_bytes) noexcept {
   DropError(event);
@@ -86,13 +93,56 @@ inline void FreeCell(EventHeader* event, std::size_t size_bytes, std::size_t ali
   FreeLargeCell(event, size_bytes, align_bytes);
 }
 
-/// One more reference. Null is the ready event, which is not counted.
-inline void EventRetain(EventHeader* event) noexcept {
-  if (event == nullptr) return;
-  // Relaxed: the caller holds a reference already, so nothing can be freed meanwhile.
-  if (event->refs.fetch_add(1, std::memory_order_relaxed) >= kRefsSaturated) {
-    event->refs.store(kRefsSaturated, std::memory_order_relaxed);
+/// The debt of an event that waits for `source`, which is marked.
+inline const void* DebtTo(EventHeader* source) noexcept {
+  const std::uint16_t flags = source->flags.load(std::memory_order_relaxed);
+  if ((flags & kFollowed) == 0) source->flags.fetch_or(kFollowed, std::memory_order_relaxed);
+  const std::uintptr_t debt = reinterpret_cast<std::uintptr_t>(source) + (flags & kFar) + kDebtEvent;
+  return reinterpret_cast<const void*>(debt);  // NOLINT(performance-no-int-to-ptr)
+}
+
+/// Notes that `source` completes `event`, which is new, in a waiter.
+inline void BeginDebt(EventHeader* event, EventHeader* source) noexcept {
+  event->error.store(DebtTo(source), std::memory_order_relaxed);
+}
+
+/// Notes that a task completes `event`, which others may know, and nothing that it waited for.
+inline void NoteTask(EventHeader* event, const TaskNode* task) noexcept {
+  const auto debt = reinterpret_cast<std::uintptr_t>(task) | kDebtTask;
+  const void* known = event->error.load(std::memory_order_relaxed);
+  // Never over the error of an event that somebody has made fail meanwhile.
+  while (known == nullptr || (reinterpret_cast<std::uintptr_t>(known) & kDebtKind) != 0) {
+    const void* task_debt = reinterpret_cast<const void*>(debt);  // NOLINT(performance-no-int-to-ptr)
+    if (event->error.compare_exchange_weak(known, task_debt, std::memory_order_relaxed)) return;
   }
+}
+
+/// Whether an event whose last reference is gone may be freed. A watchdog looks for none but these.
+inline __attribute__((always_inline)) bool MayFree(EventHeader* event) noexcept {
+  constexpr std::uint16_t kRescued = kPoisonable | kFollowed;
+  return (event->flags.load(std::memory_order_relaxed) & kRescued) != kRescued || EventMayFree(event);
+}
+
+/// The caller's storage is going away: not while somebody looks at it whom a chain of debts has led here.
+inline void EndCell(EventCell* storage) noexcept {
+  if ((storage->header.flags.load(std::memory_order_relaxed) & kFollowed) != 0) {
+    static_cast<void>(EventMayFree(&storage->header));
+  }
+  DropError(&storage->header);
+}
+
+/// A count that was saturated stays so.
+__attribute__((noinline, cold)) inline void KeepSaturated(EventHeader* event) noexcept {
+  event->refs.store(kRefsSaturated, std::memory_order_relaxed);
+}
+
+/// One more reference, to what this answers: whoever reads it again afterwards reads memory, as counting is a barrier
+/// for compilers. Null is the ready event, which is not counted.
+inline __attribute__((always_inline)) EventHeader* EventRetain(EventHeader* event) noexcept {
+  if (event == nullptr) return event;
+  // Relaxed: the caller holds a reference already, so nothing can be freed meanwhile.
+  if (event->refs.fetch_add(1, std::memory_order_relaxed) >= kRefsSaturated) KeepSaturated(event);
+  return event;
 }
 
 /// One reference less; frees the event with the last.
@@ -102,12 +152,15 @@ inline void EventRelease(EventHeader* event) noexcept {
   if (event->refs.load(std::memory_order_acquire) != 1) {
     const std::uint32_t before = event->refs.fetch_sub(1, std::memory_order_release);
     if (before != 1) {
-      if (before >= kRefsSaturated) event->refs.store(kRefsSaturated, std::memory_order_relaxed);
+      if (before >= kRefsSaturated) KeepSaturated(event);
       return;
     }
     static_cast<void>(event->refs.load(std::memory_order_acquire));
   }
-  if (event->vtable == nullptr) return FreeCell(event, sizeof(EventCell), alignof(EventCell));
+  if (event->vtable == nullptr) {
+    if (MayFree(event)) FreeCell(event, sizeof(EventCell), alignof(EventCell));
+    return;
+  }
   event->vtable->free(event);
 }
 
@@ -116,10 +169,15 @@ inline bool IsTerminal(const EventHeader* event) noexcept {
   return (event->word.load(std::memory_order_acquire) & kTerminalBit) != 0;
 }
 
-/// The error in kStateError, else OK.
-inline Status ErrorOf(const EventHeader* event) noexcept {
-  if ((event->word.load(std::memory_order_acquire) & kStateMask) != kStateError) return Status();
+/// The error of an event in kStateError.
+__attribute__((noinline, cold)) inline Status ErrorInside(const EventHeader* event) noexcept {
   return Status::FromBorrowedRep(static_cast<const StatusRep*>(event->error.load(std::memory_order_relaxed)));
+}
+
+/// The error in kStateError, else OK.
+inline __attribute__((always_inline)) Status ErrorOf(const EventHeader* event) noexcept {
+  if ((event->word.load(std::memory_order_acquire) & kStateMask) != kStateError) return Status();
+  return ErrorInside(event);
 }
 
 /// A waiter is attached or a thread sleeps.
@@ -133,9 +191,8 @@ inline void* PayloadOf(EventHeader* event) noexcept {
   return reinterpret_cast<unsigned char*>(event) + event->payload_offset;
 }
 
-/// What whoever completed the event owes: runs its waiters here, wakes its sleepers. `word` is what was there before.
-inline void RunCompletion(EventHeader* event, std::uintptr_t word) noexcept {
-  if ((word & (kWaiterMask | kParkedBit)) == 0) return;
+/// RunCompletion() where there is somebody.
+inline void RunWaiters(EventHeader* event, std::uintptr_t word) noexcept {
   auto* newest = reinterpret_cast<Waiter*>(word & kWaiterMask);  // NOLINT(performance-no-int-to-ptr)
   ThreadState& here = ThisThread();
   // A waiter does not run in the context of whoever completes the event; if there is one, the library puts it aside.
@@ -145,6 +202,11 @@ inline void RunCompletion(EventHeader* event, std::uintptr_t word) noexcept {
   ++here.depth;
   newest->invoke(newest, event);
   if (--here.depth == 0 && here.deferred != 0) RunDeferredWaiters();
+}
+
+/// What whoever completed the event owes: runs its waiters here, wakes its sleepers. `word` is what was there before.
+inline __attribute__((always_inline)) void RunCompletion(EventHeader* event, std::uintptr_t word) noexcept {
+  if ((word & (kWaiterMask | kParkedBit)) != 0) RunWaiters(event, word);
 }
 
 /// Pending to claimed. True: the caller has won, writes the payload and must publish.

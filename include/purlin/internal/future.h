@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -144,11 +145,13 @@ struct FutureSubmitter {
       if (!status.ok()) return static_cast<void>(FailValue(result.header(), status));
       if (!kAlways) return EndUnobserved(result.header());
     }
-    EventRetain(source);
-    SubmitOwed(*executor, result, [from = Event::Adopt(source), body = std::move(body)](EventHeader* owed) mutable {
-      Status error = ErrorOf(from.header());
-      if (!error.ok()) return static_cast<void>(FailValue(owed, std::move(error)));
-      body(owed, from.header());
+    HandOn(result.header(), [this] {
+      EventRetain(source);
+      SubmitOwed(*executor, result, [from = Event::Adopt(source), body = std::move(body)](EventHeader* owed) mutable {
+        Status error = ErrorOf(from.header());
+        if (!error.ok()) return static_cast<void>(FailValue(owed, std::move(error)));
+        body(owed, from.header());
+      });
     });
   }
 };
@@ -166,16 +169,19 @@ EventHeader* DeriveFuture(EventHeader* source, Executor* executor, Body body, La
       body(result, source);
     } else {
       EventRetain(result);
-      SubmitBody(*executor, Event::Adopt(result), source, std::move(body));
+      SubmitBody(*executor, Event::Adopt(result), source, body);
     }
     return result;
   }
-  EventRetain(result);
-  if (executor == nullptr) {
-    Attach(source, FutureWaiter<Body, kAlways>{source, Event::Adopt(result), std::move(body)});
-  } else {
-    Attach(source, FutureSubmitter<Body, kAlways>{executor, source, Event::Adopt(result), std::move(body)});
-  }
+  BeginDebt(result, source);
+  HandOn(result, [&] {
+    EventRetain(result);
+    if (executor == nullptr) {
+      Attach(source, FutureWaiter<Body, kAlways>{source, Event::Adopt(result), std::move(body)});
+    } else {
+      Attach(source, FutureSubmitter<Body, kAlways>{executor, source, Event::Adopt(result), std::move(body)});
+    }
+  });
   return result;
 }
 
@@ -204,6 +210,12 @@ __attribute__((noinline, cold)) void CallOnError(F& f, const EventHeader* source
   static_cast<void>(std::invoke(std::move(f), Argument(source == nullptr ? NullValueError() : ErrorOf(source))));
 }
 
+/// What a copy of the value is made of.
+template <bool kMove, typename T>
+std::conditional_t<kMove, T&&, const T&> TakenFrom(T& value) noexcept {
+  return static_cast<std::conditional_t<kMove, T&&, const T&>>(value);
+}
+
 /// What a future ended in, for `f`: a Status, or an OnReadyArgument.
 template <typename T, bool kMove, typename F>
 void CallOnReady(F& f, EventHeader* source) {
@@ -221,10 +233,14 @@ void CallOnReady(F& f, EventHeader* source) {
     T& value = *static_cast<T*>(ValueAddress(source));
     if constexpr (std::is_same_v<Argument, StatusOr<const T*>>) {
       std::invoke(std::move(f), Argument(&value));
-    } else if constexpr (kMove) {
-      std::invoke(std::move(f), Argument(std::move(value)));
+    } else if constexpr (kMove ? std::is_nothrow_move_constructible_v<T> : std::is_nothrow_copy_constructible_v<T>) {
+      std::invoke(std::move(f), Argument(TakenFrom<kMove>(value)));
     } else {
-      std::invoke(std::move(f), Argument(value));
+      // Not inside the call of `f`, which hears of what the copy throws.
+      std::optional<Argument> taken;
+      Status thrown = StatusOfThrow("copying the value", source, [&] { taken.emplace(TakenFrom<kMove>(value)); });
+      if (!thrown.ok()) return static_cast<void>(std::invoke(std::move(f), Argument(std::move(thrown))));
+      std::invoke(std::move(f), *std::move(taken));
     }
   }
 }

@@ -19,6 +19,12 @@ using WithExceptions = std::true_type;
 using WithExceptions = std::false_type;
 #endif
 
+/// What an exception says; some answer null.
+inline const char* WhatOf(const std::exception& e) noexcept {
+  const char* what = e.what();
+  return what == nullptr ? "(what() is null)" : what;
+}
+
 /// Calls `f` and reports what it throws; true if it threw nothing. The second parameter keeps translation units with
 /// and without exceptions apart, so that linking both breaks no one-definition rule.
 template <typename F, typename Mode = WithExceptions>
@@ -27,7 +33,7 @@ bool GuardedOk(const char* place, F&& f, Mode = Mode()) noexcept {
   try {
     std::forward<F>(f)();
   } catch (const std::exception& e) {
-    ReportException(place, e.what());
+    ReportException(place, WhatOf(e));
     return false;
   } catch (...) {
     ReportException(place, nullptr);

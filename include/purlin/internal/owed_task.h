@@ -8,6 +8,7 @@
 #define PURLIN_INTERNAL_OWED_TASK_H_
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "purlin/event.h"
@@ -62,16 +63,21 @@ class OwedResult final {
   Event result_;
 };
 
-/// Has `executor` call `body(result)`, which completes `result`. If it never will, `result` fails.
+/// Has `executor` call `body(result)`, which completes `result`. If it never will, `result` fails; so it does if moving
+/// the body throws.
 template <typename Body>
-void SubmitOwed(Executor& executor, const Event& result, Body body) noexcept {
+void SubmitOwed(Executor& executor, const Event& result, Body&& body) noexcept {
   EventHeader* header = result.header();
   Submission here{header, false, innermost_submission};
   innermost_submission = &here;
   Status refusal;
-  Status thrown = StatusOfThrow("Executor::Execute", PlaceOf(header), [&] {
-    refusal = executor.Execute(
-        Task([owed = OwedResult(result), body = std::move(body)]() mutable { body(owed.header()); }, LabelOf(header)));
+  Status thrown = StatusOfThrow("Executor::Execute", header, [&] {
+    TaskNode* node = Task([owed = OwedResult(result),
+                           body = std::decay_t<Body>(std::forward<Body>(body))]() mutable { body(owed.header()); },
+                          LabelOf(header))
+                         .Release();
+    NoteTask(header, node);
+    refusal = executor.Execute(Task::Adopt(node));
   });
   innermost_submission = here.outer;
   if (!here.dropped) return;

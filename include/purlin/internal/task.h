@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "purlin/internal/abi.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
 #include "purlin/internal/thread_state.h"
 #include "purlin/internal/user_context.h"
@@ -74,9 +75,10 @@ TaskNode* MakeNode(F&& closure, Label label) {
   }
 }
 
-/// See above; the closure will run in the user context that is current here.
+/// See above; the closure will run in the user context that is current here. Null if it is empty.
 template <typename F>
 TaskNode* MakeTask(F&& closure, Label label) {
+  if (IsEmptyCallable(closure)) return nullptr;
   if (InContext()) return MakeNode(ContextClosure<std::decay_t<F>>(std::forward<F>(closure)), label);
   return MakeNode(std::forward<F>(closure), label);
 }

@@ -18,7 +18,7 @@ namespace internal {
 /// Where this thread's state is; null until it is first needed.
 inline thread_local ThreadState* thread_state = nullptr;
 
-inline ThreadState& ThisThread() noexcept {
+inline __attribute__((always_inline)) ThreadState& ThisThread() noexcept {
   ThreadState* state = thread_state;
   if (__builtin_expect(static_cast<long>(state == nullptr), 0L) != 0) {
     state = ThreadStateAddress();
@@ -37,8 +37,9 @@ static_assert(offsetof(FreeBlockHead, next) == kLinkOffset, "the link of a free 
 static_assert(std::atomic<void*>::is_always_lock_free && sizeof(std::atomic<void*>) == sizeof(void*), "a bare word");
 
 /// Memory of the class, with unspecified contents; never null.
-inline void* AllocateBlock(BlockClass block_class) noexcept {
-  FreeList& list = ThisThread().lists[static_cast<std::uint32_t>(block_class)];
+// Always inline, as what follows: a file with many closures is large, and gcc then stops to inline what is small.
+inline __attribute__((always_inline)) void* AllocateBlock(ThreadState& here, BlockClass block_class) noexcept {
+  FreeList& list = here.lists[static_cast<std::uint32_t>(block_class)];
   void* block = list.head;
   if (block == nullptr) return AllocateBlockSlowly(block_class);
   list.head = static_cast<FreeBlockHead*>(block)->next.load(std::memory_order_relaxed);
@@ -46,8 +47,12 @@ inline void* AllocateBlock(BlockClass block_class) noexcept {
   return block;
 }
 
+inline __attribute__((always_inline)) void* AllocateBlock(BlockClass block_class) noexcept {
+  return AllocateBlock(ThisThread(), block_class);
+}
+
 /// Gives a block back. A cell's word must be that of a terminal state.
-inline void FreeBlock(BlockClass block_class, void* block) noexcept {
+inline __attribute__((always_inline)) void FreeBlock(BlockClass block_class, void* block) noexcept {
   FreeList& list = ThisThread().lists[static_cast<std::uint32_t>(block_class)];
   if (list.count >= list.limit) return FreeBlockSlowly(block_class, block);
   static_cast<FreeBlockHead*>(block)->next.store(list.head, std::memory_order_relaxed);

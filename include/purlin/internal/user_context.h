@@ -73,7 +73,7 @@ class ContextScope final {
 };
 
 /// Whether closures that are handed in here must carry a context.
-inline bool InContext() noexcept {
+inline __attribute__((always_inline)) bool InContext() noexcept {
   return __builtin_expect(static_cast<long>(ThisThread().context != nullptr), 0L) != 0;
 }
 
@@ -93,6 +93,7 @@ class ContextClosure final {
     ContextScope scope(context_);
     return closure_(std::forward<Args>(args)...);
   }
+  const F& closure() const noexcept { return closure_; }
 
  private:
   UserContextRef context_;  // Outlives the closure.

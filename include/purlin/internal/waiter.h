@@ -13,6 +13,7 @@
 
 #include "purlin/internal/abi.h"
 #include "purlin/internal/cell.h"
+#include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
 #include "purlin/internal/thread_state.h"
 #include "purlin/internal/user_context.h"
@@ -25,7 +26,7 @@ namespace internal {
 
 /// Calls `f(status)` or `f()`.
 template <typename F>
-void CallWaiter(F& f, const EventHeader* event) {
+inline __attribute__((always_inline)) void CallWaiter(F& f, const EventHeader* event) {
   if constexpr (std::is_invocable_v<F&, const Status&>) {
     f(event == nullptr ? Status() : ErrorOf(event));
   } else {
@@ -98,11 +99,17 @@ __attribute__((noinline, cold)) void DeferClosure(EventHeader* event, F&& waiter
   DeferWaiter(event, NewWaiter(std::forward<F>(waiter)));
 }
 
+void RunNodeNow(EventHeader* event, Waiter* node);
+
 /// Runs a closure whose event is terminal, here, unless too many of them are nested already. The closure may drop the
 /// last reference to `event`: nothing here touches the event after the call.
 template <typename F>
 inline __attribute__((always_inline)) void RunWaiterNow(EventHeader* event, F&& waiter) {
   using Closure = std::decay_t<F>;
+  if constexpr (!std::is_nothrow_constructible_v<Closure, F&&>) {
+    // What its copy throws is the caller's to know, as where the event is pending.
+    return RunNodeNow(event, NewWaiter(std::forward<F>(waiter)));
+  }
   ThreadState& here = ThisThread();
   if (here.depth >= kMaxInlineDepth) return DeferClosure(event, std::forward<F>(waiter));
   ++here.depth;
@@ -130,9 +137,11 @@ void AttachPending(EventHeader* event, std::uintptr_t word, F&& waiter) {
                                               std::memory_order_release, std::memory_order_acquire));
 }
 
-/// Attaches `waiter`, or runs it if the event is terminal. The caller holds a reference to `event`.
+/// Attaches `waiter`, or runs it if the event is terminal; nothing, if it is empty. The caller holds a reference to
+/// `event`.
 template <typename F>
 void Attach(EventHeader* event, F&& waiter) {
+  if (IsEmptyCallable(waiter)) return;
   if (event != nullptr) {
     const std::uintptr_t word = event->word.load(std::memory_order_acquire);
     if ((word & kTerminalBit) == 0) return AttachPending(event, word, std::forward<F>(waiter));

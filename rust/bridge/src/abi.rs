@@ -1,9 +1,9 @@
 //! `purlin/internal/abi.h`: what belongs to no public header.
 
 use std::ffi::{CStr, c_char};
-use std::io::{self, Write};
 use std::pin::Pin;
 
+use crate::panic::contain;
 use cxx::CxxString;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
@@ -15,7 +15,9 @@ pub(crate) mod ffi {
 }
 
 fn abi_layout(text: Pin<&mut CxxString>) {
-    text.push_str(&(purlin::slab::layout() + &purlin::event::abi::layout() + &purlin::exec::task::layout()));
+    contain("abi_layout", (), || {
+        text.push_str(&(purlin::slab::layout() + &purlin::event::abi::layout() + &purlin::exec::task::layout()));
+    })
 }
 
 /// The version of this crate; static, ends with a NUL.
@@ -30,15 +32,16 @@ pub extern "C" fn purlin_version() -> *const c_char {
 /// `place` ends with a NUL; `what` is null or does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_report_exception(place: *const c_char, what: *const c_char) {
-    // SAFETY: the caller's promise.
-    let place = unsafe { CStr::from_ptr(place) }.to_string_lossy();
-    let what = if what.is_null() {
-        "not a std::exception".into()
-    } else {
+    contain("purlin_report_exception", (), || {
         // SAFETY: the caller's promise.
-        unsafe { CStr::from_ptr(what) }.to_string_lossy()
-    };
-    tracing::error!(target: "purlin", %place, %what, "exception");
-    // A closed stderr is no reason to fail.
-    let _ = writeln!(io::stderr(), "purlin: exception in {place}: {what}");
+        let place = unsafe { CStr::from_ptr(place) }.to_string_lossy();
+        let what = if what.is_null() {
+            "not a std::exception".into()
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { CStr::from_ptr(what) }.to_string_lossy()
+        };
+        tracing::error!(target: "purlin", %place, %what, "exception");
+        purlin::stderr::tell(&format!("purlin: exception in {place}: {what}\n"));
+    })
 }

@@ -3,9 +3,10 @@
 use std::ffi::c_char;
 
 use purlin::event::abi::EventHeader;
-use purlin::{AllocOptions, Event, OomPolicy, Status, StatusOr};
+use purlin::{AllocOptions, Event, OomPolicy, StatusOr};
 
 use crate::cancel::label;
+use crate::number::known;
 use crate::struct_size;
 
 /// The first version of `purlin::AllocOptions`.
@@ -56,9 +57,8 @@ impl RawAllocOptions {
 ///
 /// # Errors
 /// `InvalidArgument`: there is none of that number.
-pub(crate) fn oom_policy(number: i32) -> Result<OomPolicy, Status> {
-    let policies = [OomPolicy::Fail, OomPolicy::Retry, OomPolicy::Wait];
-    policies.into_iter().find(|policy| *policy as i32 == number).ok_or_else(|| {
-        Status::invalid_argument(format!("the OomPolicy is {number}; it must be kFail (0), kRetry (1) or kWait (2)"))
-    })
+pub(crate) fn oom_policy(number: i32) -> StatusOr<OomPolicy> {
+    const POLICIES: &[(&str, OomPolicy)] =
+        &[("kFail", OomPolicy::Fail), ("kRetry", OomPolicy::Retry), ("kWait", OomPolicy::Wait)];
+    known("OomPolicy", number, POLICIES)
 }

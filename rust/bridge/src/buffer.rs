@@ -17,7 +17,7 @@ pub(crate) use crate::buffer_rep::BufferRep;
 use crate::device::{DeviceRep, MemorySpaceRep};
 use crate::handle::{elements, give, give_handle, give_or, share};
 use crate::layout::RawLayout;
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::shape::RawShape;
 use crate::status::Location;
@@ -80,8 +80,10 @@ unsafe fn buffer_retain(buffer: *const BufferRep) {
 /// # Safety
 /// C++ gives its reference up.
 unsafe fn buffer_release(buffer: *const BufferRep) {
-    // SAFETY: the caller's promise.
-    drop(unsafe { Buffer::from_pointer(buffer.cast()) });
+    contain("buffer_release", (), || {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Buffer::from_pointer(buffer.cast()) });
+    })
 }
 
 fn buffer_dtype(buffer: &BufferRep) -> u8 {
@@ -97,11 +99,11 @@ fn buffer_size_bytes(buffer: &BufferRep) -> usize {
 }
 
 fn buffer_memory_space(buffer: &BufferRep) -> *const MemorySpaceRep {
-    share(MemorySpaceRep(buffer.get().memory_space()))
+    contain("buffer_memory_space", ptr::null(), || share(MemorySpaceRep(buffer.get().memory_space())))
 }
 
 fn buffer_device(buffer: &BufferRep) -> *const DeviceRep {
-    share(DeviceRep(buffer.get().device()))
+    contain("buffer_device", ptr::null(), || share(DeviceRep(buffer.get().device())))
 }
 
 fn buffer_ready_event(buffer: &BufferRep) -> *mut ffi::EventHeader {
@@ -141,12 +143,14 @@ fn buffer_is_deleted(buffer: &BufferRep) -> bool {
 /// `flags` points to as many bytes as there are dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_dynamic(buffer: &BufferRep, flags: *mut bool) -> bool {
-    let shape = buffer.array().shape();
-    for axis in 0..shape.rank() {
-        // SAFETY: an axis is less than the number of dimensions.
-        unsafe { flags.add(axis).write(shape.dynamic_dimension(axis)) };
-    }
-    shape.is_dynamic()
+    contain("purlin_buffer_dynamic", false, || {
+        let shape = buffer.array().shape();
+        for axis in 0..shape.rank() {
+            // SAFETY: an axis is less than the number of dimensions.
+            unsafe { flags.add(axis).write(shape.dynamic_dimension(axis)) };
+        }
+        shape.is_dynamic()
+    })
 }
 
 /// Writes the layout, an entry for each dimension.
@@ -155,10 +159,12 @@ pub unsafe extern "C" fn purlin_buffer_dynamic(buffer: &BufferRep, flags: *mut b
 /// `minor_to_major` points to as many numbers as there are dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_layout(buffer: &BufferRep, minor_to_major: *mut i64) {
-    for (position, &axis) in buffer.get().layout().minor_to_major().iter().enumerate() {
-        // SAFETY: a layout has an entry for each dimension.
-        unsafe { minor_to_major.add(position).write(i64::from(axis)) };
-    }
+    contain("purlin_buffer_layout", (), || {
+        for (position, &axis) in buffer.get().layout().minor_to_major().iter().enumerate() {
+            // SAFETY: a layout has an entry for each dimension.
+            unsafe { minor_to_major.add(position).write(i64::from(axis)) };
+        }
+    })
 }
 
 /// Writes the actual dimensions; null, or an error, C++'s: then nothing is written. Blocks.
@@ -231,11 +237,13 @@ pub unsafe extern "C" fn purlin_host_address_set(
     destination: *mut u8,
     error: *const StatusRep,
 ) {
-    // SAFETY: the caller's promises.
-    let (promise, error) = unsafe { (Box::from_raw(address).0, Status::from_raw(error)) };
-    let found = if error.ok() { Ok(HostAddress(destination)) } else { Err(error) };
-    // Nobody else has it, so this is the first and only time.
-    let _ = promise.set(found);
+    contain("purlin_host_address_set", (), || {
+        // SAFETY: the caller's promises.
+        let (promise, error) = unsafe { (Box::from_raw(address).0, Status::from_raw(error)) };
+        let found = if error.ok() { Ok(HostAddress(destination)) } else { Err(error) };
+        // Nobody else has it, so this is the first and only time.
+        let _ = promise.set(found);
+    })
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -325,7 +333,9 @@ pub unsafe extern "C" fn purlin_buffer_bitcast(
 /// Writes the numbers of usage holds and of external references.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
-    (*usage, *external) = buffer.get().hold_counts();
+    contain("purlin_buffer_hold_counts", (), || {
+        (*usage, *external) = buffer.get().hold_counts();
+    })
 }
 
 /// Gives the memory up.
@@ -334,8 +344,10 @@ pub extern "C" fn purlin_buffer_hold_counts(buffer: &BufferRep, usage: &mut u32,
 /// `location` is what its struct says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_delete(buffer: &BufferRep, location: Location) {
-    // SAFETY: the caller's promise.
-    buffer.get().delete_at(unsafe { location.get() });
+    contain("purlin_buffer_delete", (), || {
+        // SAFETY: the caller's promise.
+        buffer.get().delete_at(unsafe { location.get() });
+    })
 }
 
 /// The memory, C++'s, and the event when it is free, with one reference, C++'s; or null, and nothing is written.
@@ -348,10 +360,12 @@ pub unsafe extern "C" fn purlin_buffer_release_memory(
     location: Location,
     free: &mut *mut EventHeader,
 ) -> *const RawBufferRep {
-    // SAFETY: the caller's promise.
-    let Some((memory, event)) = buffer.get().release_at(unsafe { location.get() }) else { return ptr::null() };
-    *free = event.into_raw();
-    share(RawBufferRep(memory))
+    contain("purlin_buffer_release_memory", ptr::null(), || {
+        // SAFETY: the caller's promise.
+        let Some((memory, event)) = buffer.get().release_at(unsafe { location.get() }) else { return ptr::null() };
+        *free = event.into_raw();
+        share(RawBufferRep(memory))
+    })
 }
 
 /// The memory, C++'s; or null and an error; or null. May block.

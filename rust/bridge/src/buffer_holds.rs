@@ -3,6 +3,7 @@
 //! In the safety sections, "alive" means that C++ has the object for the length of the call, and "owned" that it gives it up.
 
 use std::ffi::c_char;
+use std::ptr;
 
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
@@ -10,8 +11,9 @@ use purlin::{DonationHold, Event, ExternalReference, RawBuffer, UsageHold};
 
 use crate::buffer::BufferRep;
 use crate::cancel::label;
+use crate::event::give_event;
 use crate::handle::{give_box, share};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 use crate::raw_buffer::RawBufferRep;
 use crate::status::Location;
 
@@ -40,13 +42,13 @@ pub extern "C" fn purlin_buffer_usage_hold(
 /// The memory, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_usage_hold_memory(hold: &UsageHoldRep) -> *const RawBufferRep {
-    memory(hold.0.memory())
+    contain("purlin_usage_hold_memory", ptr::null(), || memory(hold.0.memory()))
 }
 
 /// The event, with one reference, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_usage_hold_ready_event(hold: &UsageHoldRep) -> *mut EventHeader {
-    hold.0.ready_event().into_raw()
+    give_event(|| Ok(hold.0.ready_event()))
 }
 
 /// Ends the hold.
@@ -55,8 +57,10 @@ pub extern "C" fn purlin_usage_hold_ready_event(hold: &UsageHoldRep) -> *mut Eve
 /// `hold` is owned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_usage_hold_release(hold: *mut UsageHoldRep) {
-    // SAFETY: owned.
-    drop(unsafe { Box::from_raw(hold) });
+    contain("purlin_usage_hold_release", (), || {
+        // SAFETY: owned.
+        drop(unsafe { Box::from_raw(hold) });
+    })
 }
 
 /// Ends the hold, when `event` is terminal.
@@ -65,9 +69,11 @@ pub unsafe extern "C" fn purlin_usage_hold_release(hold: *mut UsageHoldRep) {
 /// `hold` is owned; `event` is null or alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_usage_hold_release_after(hold: *mut UsageHoldRep, event: *mut EventHeader) {
-    // SAFETY: owned, and null or alive.
-    let (hold, event) = unsafe { (Box::from_raw(hold), Event::from_borrowed_raw(event)) };
-    hold.0.release_after(event);
+    contain("purlin_usage_hold_release_after", (), || {
+        // SAFETY: owned, and null or alive.
+        let (hold, event) = unsafe { (Box::from_raw(hold), Event::from_borrowed_raw(event)) };
+        hold.0.release_after(event);
+    })
 }
 
 /// A reference, C++'s, or null and an error.
@@ -82,13 +88,13 @@ pub extern "C" fn purlin_buffer_external_reference(
 /// The memory, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_external_reference_memory(reference: &ExternalReferenceRep) -> *const RawBufferRep {
-    memory(reference.0.memory())
+    contain("purlin_external_reference_memory", ptr::null(), || memory(reference.0.memory()))
 }
 
 /// The event, with one reference, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_external_reference_ready_event(reference: &ExternalReferenceRep) -> *mut EventHeader {
-    reference.0.ready_event().into_raw()
+    give_event(|| Ok(reference.0.ready_event()))
 }
 
 /// Lets the memory go.
@@ -97,8 +103,10 @@ pub extern "C" fn purlin_external_reference_ready_event(reference: &ExternalRefe
 /// `reference` is owned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_external_reference_release(reference: *mut ExternalReferenceRep) {
-    // SAFETY: owned.
-    drop(unsafe { Box::from_raw(reference) });
+    contain("purlin_external_reference_release", (), || {
+        // SAFETY: owned.
+        drop(unsafe { Box::from_raw(reference) });
+    })
 }
 
 /// A hold, C++'s, or null and an error.
@@ -124,19 +132,19 @@ pub unsafe extern "C" fn purlin_buffer_donate(
 /// The memory, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_donation_hold_memory(hold: &DonationHoldRep) -> *const RawBufferRep {
-    memory(hold.0.memory())
+    contain("purlin_donation_hold_memory", ptr::null(), || memory(hold.0.memory()))
 }
 
 /// The event, with one reference, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_donation_hold_ready_event(hold: &DonationHoldRep) -> *mut EventHeader {
-    hold.0.ready_event().into_raw()
+    give_event(|| Ok(hold.0.ready_event()))
 }
 
 /// The event, with one reference, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_donation_hold_free_event(hold: &DonationHoldRep) -> *mut EventHeader {
-    hold.0.free_event().into_raw()
+    give_event(|| Ok(hold.0.free_event()))
 }
 
 /// The memory, C++'s; the buffer is gone.
@@ -145,8 +153,10 @@ pub extern "C" fn purlin_donation_hold_free_event(hold: &DonationHoldRep) -> *mu
 /// `hold` is owned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_donation_hold_confirm(hold: *mut DonationHoldRep) -> *const RawBufferRep {
-    // SAFETY: owned.
-    share(RawBufferRep(unsafe { Box::from_raw(hold) }.0.confirm()))
+    contain("purlin_donation_hold_confirm", ptr::null(), || {
+        // SAFETY: owned.
+        share(RawBufferRep(unsafe { Box::from_raw(hold) }.0.confirm()))
+    })
 }
 
 /// Gives the buffer back.
@@ -155,6 +165,8 @@ pub unsafe extern "C" fn purlin_donation_hold_confirm(hold: *mut DonationHoldRep
 /// `hold` is owned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_donation_hold_release(hold: *mut DonationHoldRep) {
-    // SAFETY: owned.
-    drop(unsafe { Box::from_raw(hold) });
+    contain("purlin_donation_hold_release", (), || {
+        // SAFETY: owned.
+        drop(unsafe { Box::from_raw(hold) });
+    })
 }

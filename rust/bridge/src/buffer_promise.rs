@@ -10,7 +10,7 @@ use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
 use crate::handle::give;
 use crate::layout::RawLayout;
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 use crate::shape::RawShape;
 use crate::status::Location;
 
@@ -98,6 +98,8 @@ pub unsafe extern "C" fn purlin_buffer_promise_fail(
 /// The caller owns the promise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_promise_release(promise: *mut BufferPromiseRep) {
-    // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(promise) });
+    contain("purlin_buffer_promise_release", (), || {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(promise) });
+    })
 }

@@ -10,7 +10,9 @@ use purlin::status::StatusRep;
 use purlin::{CancelRegistration, CancelSource, CancelToken, Label, Status};
 
 use crate::callback::Callback;
+use crate::event::give_event;
 use crate::handle::{release, retain, share};
+use crate::panic::contain;
 
 /// What a `purlin::CancelSource` points to.
 pub struct CancelSourceRep(CancelSource);
@@ -46,9 +48,11 @@ pub unsafe extern "C" fn purlin_cancel_source_new(
     parent: *const CancelTokenRep,
     name: *const c_char,
 ) -> *const CancelSourceRep {
-    // SAFETY: the caller's promises.
-    let (parent, name) = unsafe { (token(parent), label(name)) };
-    share(CancelSourceRep(CancelSource::child_of(&parent, name)))
+    contain("purlin_cancel_source_new", ptr::null(), || {
+        // SAFETY: the caller's promises.
+        let (parent, name) = unsafe { (token(parent), label(name)) };
+        share(CancelSourceRep(CancelSource::child_of(&parent, name)))
+    })
 }
 
 /// One more reference.
@@ -67,8 +71,10 @@ pub unsafe extern "C" fn purlin_cancel_source_retain(source: *const CancelSource
 /// The caller owns a reference and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_cancel_source_release(source: *const CancelSourceRep) {
-    // SAFETY: the caller's promise.
-    unsafe { release(source) };
+    contain("purlin_cancel_source_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { release(source) };
+    })
 }
 
 /// True if this call cancelled.
@@ -77,8 +83,10 @@ pub unsafe extern "C" fn purlin_cancel_source_release(source: *const CancelSourc
 /// `source` is alive; `reason` is null or owned by the caller, who gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_cancel_source_cancel(source: *const CancelSourceRep, reason: *const StatusRep) -> bool {
-    // SAFETY: the caller's promises.
-    unsafe { (*source).0.cancel(Status::from_raw(reason)) }
+    contain("purlin_cancel_source_cancel", false, || {
+        // SAFETY: the caller's promises.
+        unsafe { (*source).0.cancel(Status::from_raw(reason)) }
+    })
 }
 
 /// A token with one reference, C++'s.
@@ -87,8 +95,10 @@ pub unsafe extern "C" fn purlin_cancel_source_cancel(source: *const CancelSource
 /// `source` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_cancel_source_token(source: *const CancelSourceRep) -> *const CancelTokenRep {
-    // SAFETY: alive.
-    share(CancelTokenRep(unsafe { (*source).0.token() }))
+    contain("purlin_cancel_source_token", ptr::null(), || {
+        // SAFETY: alive.
+        share(CancelTokenRep(unsafe { (*source).0.token() }))
+    })
 }
 
 /// One more reference.
@@ -107,8 +117,10 @@ pub unsafe extern "C" fn purlin_cancel_token_retain(token: *const CancelTokenRep
 /// The caller owns a reference and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_cancel_token_release(token: *const CancelTokenRep) {
-    // SAFETY: the caller's promise.
-    unsafe { release(token) };
+    contain("purlin_cancel_token_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { release(token) };
+    })
 }
 
 /// True once cancelled.
@@ -137,8 +149,10 @@ pub unsafe extern "C" fn purlin_cancel_token_is_retired(token: *const CancelToke
 /// `token` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_cancel_token_status(token: *const CancelTokenRep) -> *const StatusRep {
-    // SAFETY: alive.
-    unsafe { (*token).0.status() }.into_raw()
+    contain("purlin_cancel_token_status", ptr::null(), || {
+        // SAFETY: alive.
+        unsafe { (*token).0.status() }.into_raw()
+    })
 }
 
 /// The event, with one reference, C++'s.
@@ -147,8 +161,12 @@ pub unsafe extern "C" fn purlin_cancel_token_status(token: *const CancelTokenRep
 /// `handle` is null or alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_cancel_token_event(handle: *const CancelTokenRep) -> *mut EventHeader {
-    // SAFETY: null or alive.
-    unsafe { token(handle) }.event().into_raw()
+    give_event(|| {
+        Ok({
+            // SAFETY: null or alive.
+            unsafe { token(handle) }.event()
+        })
+    })
 }
 
 /// Calls or keeps the callback; the registration is C++'s.
@@ -160,10 +178,12 @@ pub unsafe extern "C" fn purlin_cancel_token_on_cancel(
     token: *const CancelTokenRep,
     callback: Callback,
 ) -> *mut CancelRegistrationRep {
-    // SAFETY: alive.
-    let token = unsafe { &(*token).0 };
-    let registration = token.on_cancel(move |reason| callback.call(reason.clone(), ptr::null()));
-    Box::into_raw(Box::new(CancelRegistrationRep(registration)))
+    contain("purlin_cancel_token_on_cancel", ptr::null_mut(), || {
+        // SAFETY: alive.
+        let token = unsafe { &(*token).0 };
+        let registration = token.on_cancel(move |reason| callback.call(reason.clone(), ptr::null()));
+        Box::into_raw(Box::new(CancelRegistrationRep(registration)))
+    })
 }
 
 /// Takes the callback out; true if it was there.
@@ -172,6 +192,8 @@ pub unsafe extern "C" fn purlin_cancel_token_on_cancel(
 /// The caller owns the registration and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_cancel_registration_release(registration: *mut CancelRegistrationRep) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { Box::from_raw(registration) }.0.unregister()
+    contain("purlin_cancel_registration_release", false, || {
+        // SAFETY: the caller's promise.
+        unsafe { Box::from_raw(registration) }.0.unregister()
+    })
 }

@@ -1,6 +1,7 @@
 //! `purlin/client.h`: clients by the name of their platform. Making one is a plain function, because its options own closures.
 
 use std::pin::Pin;
+use std::ptr;
 use std::sync::Arc;
 
 use cxx::CxxString;
@@ -15,7 +16,7 @@ use crate::executor::{ThreadPoolRep, shutdown_options};
 use crate::handle::{self, elements, give, give_handle, give_or, share};
 use crate::host_memory_allocator::ForeignAllocator;
 use crate::memory_hook::ForeignMemoryHook;
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 use crate::struct_size;
 
 /// What a `purlin::Client` points to.
@@ -79,7 +80,8 @@ pub struct RawClientOptions {
     has_process_index: bool,
     process_index: i32,
     shuts_down_at_end: bool,
-    cancel_pending: bool,
+    /// Unchecked; counts if `shuts_down_at_end`, as does `deadline_ns`.
+    shutdown_mode: u32,
     deadline_ns: i64,
     /// Owned.
     on_out_of_memory: ForeignMemoryHook,
@@ -112,7 +114,8 @@ pub unsafe extern "C" fn purlin_client_create(
             process_index: options.has_process_index.then_some(options.process_index),
             shutdown_at_end: options
                 .shuts_down_at_end
-                .then(|| shutdown_options(options.cancel_pending, options.deadline_ns)),
+                .then(|| shutdown_options(options.shutdown_mode, options.deadline_ns))
+                .transpose()?,
         };
         Client::new(&options, backend).map(ClientRep)
     });
@@ -121,12 +124,8 @@ pub unsafe extern "C" fn purlin_client_create(
 
 /// Ends the client's work. A negative `deadline_ns` is none. Null, or an error, C++'s. Blocks.
 #[unsafe(no_mangle)]
-pub extern "C" fn purlin_client_shutdown(
-    client: &ClientRep,
-    cancel_pending: bool,
-    deadline_ns: i64,
-) -> *const StatusRep {
-    give(guard(|| client.0.shutdown(shutdown_options(cancel_pending, deadline_ns))))
+pub extern "C" fn purlin_client_shutdown(client: &ClientRep, mode: u32, deadline_ns: i64) -> *const StatusRep {
+    give(guard(|| client.0.shutdown(shutdown_options(mode, deadline_ns)?)))
 }
 
 /// The backend of that platform, on `allocator` if there is one.
@@ -157,8 +156,10 @@ unsafe fn client_retain(client: *const ClientRep) {
 /// # Safety
 /// C++ gives its reference up.
 unsafe fn client_release(client: *const ClientRep) {
-    // SAFETY: the caller's promise.
-    unsafe { handle::release(client) };
+    contain("client_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { handle::release(client) };
+    })
 }
 
 fn client_platform_name(client: &ClientRep) -> &'static str {
@@ -183,14 +184,16 @@ fn client_default_device_assignment(
     partition_count: i32,
     error: &mut *const ffi::StatusRep,
 ) -> Vec<i32> {
-    let assigned = guard(|| client.0.default_device_assignment(replica_count, partition_count));
-    give_or(assigned.map(|rows| rows.concat()), Vec::new(), error)
+    let assigned = guard(|| Ok(client.0.default_device_assignment(replica_count, partition_count)?.concat()));
+    give_or(assigned, vec![], error)
 }
 
 fn client_runner(client: &ClientRep) -> *const ThreadPoolRep {
-    share(ThreadPoolRep(client.0.runner().clone()))
+    contain("client_runner", ptr::null(), || share(ThreadPoolRep(client.0.runner().clone())))
 }
 
 fn client_describe(client: &ClientRep, text: Pin<&mut CxxString>) {
-    text.push_str(&client.0.describe());
+    contain("client_describe", (), || {
+        text.push_str(&client.0.describe());
+    })
 }

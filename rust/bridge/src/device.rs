@@ -1,12 +1,13 @@
 //! `purlin/device.h`: handles to devices and memory spaces.
 
 use std::pin::Pin;
+use std::ptr;
 
 use cxx::CxxString;
 use purlin::{Device, MemorySpace};
 
 use crate::handle::{self, give_handle, share};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 
 /// What a `purlin::Device` points to.
 pub struct DeviceRep(pub(crate) Device);
@@ -17,6 +18,7 @@ pub struct MemorySpaceRep(pub(crate) MemorySpace);
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
     /// `purlin::MemoryStats`.
+    #[derive(Default)]
     struct MemoryStats {
         bytes_in_use: u64,
         peak_bytes_in_use: u64,
@@ -80,8 +82,10 @@ unsafe fn device_retain(device: *const DeviceRep) {
 /// # Safety
 /// C++ gives its reference up.
 unsafe fn device_release(device: *const DeviceRep) {
-    // SAFETY: the caller's promise.
-    unsafe { handle::release(device) };
+    contain("device_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { handle::release(device) };
+    })
 }
 
 fn device_id(device: &DeviceRep) -> i32 {
@@ -97,21 +101,24 @@ fn device_memory_space_count(device: &DeviceRep) -> usize {
 }
 
 fn device_memory_space_at(device: &DeviceRep, index: usize) -> *const MemorySpaceRep {
-    share(MemorySpaceRep(device.0.memory_spaces().swap_remove(index)))
+    contain("device_memory_space_at", ptr::null(), || {
+        share(MemorySpaceRep(device.0.memory_spaces().swap_remove(index)))
+    })
 }
 
 fn device_default_memory_space(device: &DeviceRep) -> *const MemorySpaceRep {
-    share(MemorySpaceRep(device.0.default_memory_space()))
+    contain("device_default_memory_space", ptr::null(), || share(MemorySpaceRep(device.0.default_memory_space())))
 }
 
 fn device_memory_space(device: &DeviceRep, kind: &[u8], error: &mut *const ffi::StatusRep) -> *const MemorySpaceRep {
     // Kinds are ASCII, so a replaced byte only makes the kind as unknown as it was.
-    let kind = String::from_utf8_lossy(kind);
-    give_handle(guard(|| device.0.memory_space(&kind).map(MemorySpaceRep)), error)
+    give_handle(guard(|| device.0.memory_space(&String::from_utf8_lossy(kind)).map(MemorySpaceRep)), error)
 }
 
 fn device_to_string(device: &DeviceRep, text: Pin<&mut CxxString>) {
-    text.push_str(&device.0.to_string());
+    contain("device_to_string", (), || {
+        text.push_str(&device.0.to_string());
+    })
 }
 
 fn device_equal(a: &DeviceRep, b: &DeviceRep) -> bool {
@@ -128,8 +135,10 @@ unsafe fn memory_space_retain(space: *const MemorySpaceRep) {
 /// # Safety
 /// C++ gives its reference up.
 unsafe fn memory_space_release(space: *const MemorySpaceRep) {
-    // SAFETY: the caller's promise.
-    unsafe { handle::release(space) };
+    contain("memory_space_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { handle::release(space) };
+    })
 }
 
 fn memory_space_id(space: &MemorySpaceRep) -> i32 {
@@ -141,28 +150,30 @@ fn memory_space_kind(space: &MemorySpaceRep) -> &'static str {
 }
 
 fn memory_space_device(space: &MemorySpaceRep) -> *const DeviceRep {
-    share(DeviceRep(space.0.device()))
+    contain("memory_space_device", ptr::null(), || share(DeviceRep(space.0.device())))
 }
 
 fn memory_space_stats(space: &MemorySpaceRep) -> ffi::MemoryStats {
-    let purlin::MemoryStats {
-        bytes_in_use,
-        peak_bytes_in_use,
-        num_allocs,
-        largest_alloc_size,
-        bytes_limit,
-        pool_bytes,
-        largest_free_block_bytes,
-    } = space.0.stats();
-    ffi::MemoryStats {
-        bytes_in_use,
-        peak_bytes_in_use,
-        num_allocs,
-        largest_alloc_size,
-        bytes_limit: bytes_limit.unwrap_or(0),
-        pool_bytes,
-        largest_free_block_bytes,
-    }
+    contain("memory_space_stats", ffi::MemoryStats::default(), || {
+        let purlin::MemoryStats {
+            bytes_in_use,
+            peak_bytes_in_use,
+            num_allocs,
+            largest_alloc_size,
+            bytes_limit,
+            pool_bytes,
+            largest_free_block_bytes,
+        } = space.0.stats();
+        ffi::MemoryStats {
+            bytes_in_use,
+            peak_bytes_in_use,
+            num_allocs,
+            largest_alloc_size,
+            bytes_limit: bytes_limit.unwrap_or(0),
+            pool_bytes,
+            largest_free_block_bytes,
+        }
+    })
 }
 
 fn memory_space_alignment_bytes(space: &MemorySpaceRep) -> usize {
@@ -170,15 +181,21 @@ fn memory_space_alignment_bytes(space: &MemorySpaceRep) -> usize {
 }
 
 fn memory_space_trim(space: &MemorySpaceRep) {
-    space.0.trim();
+    contain("memory_space_trim", (), || {
+        space.0.trim();
+    })
 }
 
 fn memory_space_clear_peak(space: &MemorySpaceRep) {
-    space.0.clear_peak();
+    contain("memory_space_clear_peak", (), || {
+        space.0.clear_peak();
+    })
 }
 
 fn memory_space_to_string(space: &MemorySpaceRep, text: Pin<&mut CxxString>) {
-    text.push_str(&space.0.to_string());
+    contain("memory_space_to_string", (), || {
+        text.push_str(&space.0.to_string());
+    })
 }
 
 fn memory_space_equal(a: &MemorySpaceRep, b: &MemorySpaceRep) -> bool {

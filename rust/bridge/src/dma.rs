@@ -7,7 +7,7 @@ use purlin::{DmaMapping, Status};
 
 use crate::client::ClientRep;
 use crate::handle::{give, give_box};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 
 /// What a `purlin::DmaMapping` points to: a box. Empty once the memory has been unmapped.
 pub struct DmaMappingRep(Option<DmaMapping>);
@@ -27,15 +27,17 @@ pub extern "C" fn purlin_client_dma_map(
 /// Writes address and size; null and 0 once it is unmapped.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_dma_mapping_range(mapping: &DmaMappingRep, address: &mut *const u8, size_bytes: &mut usize) {
-    let range = mapping.0.as_ref().map(DmaMapping::range);
-    (*address, *size_bytes) =
-        range.map_or((ptr::null(), 0), |(address, size)| (ptr::without_provenance(address), size));
+    contain("purlin_dma_mapping_range", (), || {
+        let range = mapping.0.as_ref().map(DmaMapping::range);
+        (*address, *size_bytes) =
+            range.map_or((ptr::null(), 0), |(address, size)| (ptr::without_provenance(address), size));
+    })
 }
 
 /// Copies in flight that use it.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_dma_mapping_in_flight(mapping: &DmaMappingRep) -> usize {
-    mapping.0.as_ref().map_or(0, DmaMapping::in_flight)
+    contain("purlin_dma_mapping_in_flight", 0, || mapping.0.as_ref().map_or(0, DmaMapping::in_flight))
 }
 
 /// Unmaps. Null, or an error, C++'s; then it stays mapped.
@@ -63,6 +65,8 @@ pub unsafe extern "C" fn purlin_dma_mapping_unmap(mapping: *mut DmaMappingRep) -
 /// C++ gives the mapping up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_dma_mapping_release(mapping: *mut DmaMappingRep) {
-    // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(mapping) });
+    contain("purlin_dma_mapping_release", (), || {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(mapping) });
+    })
 }

@@ -10,7 +10,7 @@ use purlin::{ElasticPool, ElasticPoolOptions, Executor, Shutdown, Status, Timers
 
 use crate::executor::take;
 use crate::handle::{elements, give, give_handle, release, retain};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 use crate::timer::duration;
 
 /// What a `purlin::ElasticPool` points to.
@@ -57,8 +57,10 @@ pub unsafe extern "C" fn purlin_elastic_pool_retain(pool: *const ElasticPoolRep)
 /// The caller owns a reference and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_elastic_pool_release(pool: *const ElasticPoolRep) {
-    // SAFETY: the caller's promise.
-    unsafe { release(pool) };
+    contain("purlin_elastic_pool_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { release(pool) };
+    })
 }
 
 /// Runs a task on the pool. Null, or an error, C++'s; then the task has been dropped.
@@ -80,8 +82,10 @@ pub unsafe extern "C" fn purlin_elastic_pool_execute(
 /// `pool` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_elastic_pool_num_threads(pool: *const ElasticPoolRep) -> usize {
-    // SAFETY: alive.
-    unsafe { (*pool).0.num_threads() }
+    contain("purlin_elastic_pool_num_threads", 0, || {
+        // SAFETY: alive.
+        unsafe { (*pool).0.num_threads() }
+    })
 }
 
 /// Threads that wait for work now.
@@ -90,8 +94,10 @@ pub unsafe extern "C" fn purlin_elastic_pool_num_threads(pool: *const ElasticPoo
 /// `pool` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_elastic_pool_num_idle(pool: *const ElasticPoolRep) -> usize {
-    // SAFETY: alive.
-    unsafe { (*pool).0.num_idle() }
+    contain("purlin_elastic_pool_num_idle", 0, || {
+        // SAFETY: alive.
+        unsafe { (*pool).0.num_idle() }
+    })
 }
 
 /// 0 drains, 1 cancels what is pending, 2 drains for `deadline_ns`. Null, or an error, C++'s.
@@ -104,11 +110,14 @@ pub unsafe extern "C" fn purlin_elastic_pool_shutdown(
     how: u32,
     deadline_ns: i64,
 ) -> *const StatusRep {
-    let how = match how {
-        0 => Shutdown::Drain,
-        1 => Shutdown::CancelPending,
-        _ => Shutdown::Deadline(Timers::shared().after(duration(deadline_ns))),
-    };
-    // SAFETY: alive.
-    give(guard(|| unsafe { (*pool).0.shutdown(how) }))
+    give(guard(|| {
+        let how = match how {
+            0 => Shutdown::Drain,
+            1 => Shutdown::CancelPending,
+            2 => Shutdown::Deadline(Timers::shared().after(duration(deadline_ns))),
+            _ => return Err(Status::invalid_argument(format!("an elastic pool's shutdown has no kind {how}"))),
+        };
+        // SAFETY: alive.
+        unsafe { (*pool).0.shutdown(how) }
+    }))
 }

@@ -3,14 +3,17 @@
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
 use std::ffi::c_char;
+use std::ptr;
 
 use purlin::event::abi::{EventHeader, Waiter};
+use purlin::event::raw::{Creditors, OwedBy};
 use purlin::event::{after_all_at, raw, when_all_at};
 use purlin::status::StatusRep;
 use purlin::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions, Status};
 
 use crate::handle::{elements, give};
-use crate::panic::guard;
+use crate::number::known;
+use crate::panic::{contain, guard};
 use crate::status::Location;
 
 /// The events that a C++ `Span<const Event>` points to.
@@ -20,6 +23,11 @@ use crate::status::Location;
 pub(crate) unsafe fn borrowed<'a>(events: *const *mut EventHeader, count: usize) -> &'a [Event] {
     // SAFETY: the caller's promise; an Event is its pointer (repr(transparent)), and a shared slice drops none.
     unsafe { elements(events.cast::<Event>(), count) }
+}
+
+/// Hands an event to C++, with one reference. A panic becomes an event that has failed.
+pub(crate) fn give_event(make: impl FnOnce() -> Result<Event, Status>) -> *mut EventHeader {
+    guard(make).unwrap_or_else(Event::from_error).into_raw()
 }
 
 /// An event that has failed, with one reference, C++'s.
@@ -44,7 +52,7 @@ pub unsafe extern "C" fn purlin_event_new_with_stream(
     sequence_number: u64,
 ) -> *mut EventHeader {
     // SAFETY: the caller's promises.
-    unsafe { raw::new_with_stream(label, location.get(), DefinitionStream { stream, sequence_number }) }
+    unsafe { raw::new_with_stream(label, location.get(), DefinitionStream { stream, sequence_number }, OwedBy::User) }
 }
 
 /// True, and the outputs are written, if the event belongs to a stream.
@@ -82,8 +90,71 @@ pub unsafe extern "C" fn purlin_event_finish(event: *mut EventHeader, word: usiz
 /// `event` is a promise's reference, which the caller gives up; `source` is null or alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_event_forward(event: *mut EventHeader, source: *mut EventHeader) {
+    contain("purlin_event_forward", (), || {
+        // SAFETY: the caller's promises.
+        unsafe { EventPromise::from_raw(event).forward(&Event::from_borrowed_raw(source)) };
+    })
+}
+
+/// Notes that `event` waits for `source`; null, or an error that names the cycle that this closes, C++'s.
+///
+/// # Safety
+/// Both are alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_follow(event: *mut EventHeader, source: *mut EventHeader) -> *const StatusRep {
+    // SAFETY: the caller's promise.
+    give(guard(|| unsafe { raw::follow(event, source) }))
+}
+
+/// Whether a followed event may be freed.
+///
+/// # Safety
+/// As [`raw::may_free_followed`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_may_free(event: *mut EventHeader) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { raw::may_free_followed(event) }
+}
+
+/// Notes that `event` waits for all of `sources` until [`purlin_events_arrived`]; null if there is nothing to note.
+///
+/// # Safety
+/// `event` is new; `sources` as `borrowed`, for this call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_owes_several(
+    event: *mut EventHeader,
+    sources: *const *mut EventHeader,
+    count: usize,
+) -> *mut Creditors {
     // SAFETY: the caller's promises.
-    unsafe { EventPromise::from_raw(event).forward(&Event::from_borrowed_raw(source)) };
+    let noted = guard(|| Ok(unsafe { Creditors::of(event, borrowed(sources, count)) }));
+    noted.unwrap_or(None).map_or(ptr::null_mut(), Box::into_raw)
+}
+
+/// One of the sources has arrived.
+///
+/// # Safety
+/// `several` came from [`purlin_event_owes_several`]; this is called in a waiter of that source.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_event_arrived(several: *const Creditors, index: usize) {
+    contain("purlin_event_arrived", (), || {
+        // SAFETY: alive.
+        unsafe { (*several).arrived(index) };
+    });
+}
+
+/// All have.
+///
+/// # Safety
+/// `several` is null or came from [`purlin_event_owes_several`], and the caller gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_events_arrived(several: *mut Creditors) {
+    if !several.is_null() {
+        contain("purlin_events_arrived", (), || {
+            // SAFETY: the caller's promise.
+            drop(unsafe { Box::from_raw(several) });
+        });
+    }
 }
 
 /// Completes the event with an error that names it, if it is pending.
@@ -92,8 +163,10 @@ pub unsafe extern "C" fn purlin_event_forward(event: *mut EventHeader, source: *
 /// `event` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_event_abandon(event: *mut EventHeader) {
-    // SAFETY: alive.
-    unsafe { raw::abandon(event) };
+    contain("purlin_event_abandon", (), || {
+        // SAFETY: alive.
+        unsafe { raw::abandon(event) };
+    })
 }
 
 /// Blocks until terminal, for `timeout_ns` if that is not negative; null or an error, C++'s.
@@ -106,6 +179,14 @@ pub unsafe extern "C" fn purlin_event_wait(event: *mut EventHeader, timeout_ns: 
     let waited = guard(|| unsafe { raw::wait(event, timeout_ns) }.into_result());
     give(waited)
 }
+
+const POLICIES: &[(&str, ErrorPolicy)] = &[
+    ("kFirstByIndex", ErrorPolicy::FirstByIndex),
+    ("kFirstInTime", ErrorPolicy::FirstInTime),
+    ("kLastInTime", ErrorPolicy::LastInTime),
+    ("kAll", ErrorPolicy::All),
+];
+const FAILS_FAST: &[(&str, bool)] = &[("kWait", false), ("kFailFast", true), ("kIgnore", false)];
 
 /// An event with one reference, C++'s, that completes after all of `events`, with the numbers of C++'s `ErrorPolicy` and
 /// `JoinRule`.
@@ -120,14 +201,10 @@ pub unsafe extern "C" fn purlin_event_join(
     rule: u32,
     location: Location,
 ) -> *mut EventHeader {
-    let policy = match policy {
-        1 => ErrorPolicy::FirstInTime,
-        2 => ErrorPolicy::LastInTime,
-        3 => ErrorPolicy::All,
-        _ => ErrorPolicy::FirstByIndex,
-    };
-    let options = JoinOptions { policy, fail_fast: rule == 1 };
     let all = guard(|| {
+        // An `int` in C++.
+        let policy = known("ErrorPolicy", policy.cast_signed(), POLICIES)?;
+        let options = JoinOptions { policy, fail_fast: known("JoinRule", rule, FAILS_FAST)? };
         // SAFETY: the caller's promise.
         let events = unsafe { borrowed(events, count) };
         // SAFETY: the caller's promise.

@@ -11,11 +11,14 @@ use cxx::CxxString;
 use purlin::event::abi::EventHeader;
 use purlin::exec::task::TaskNode;
 use purlin::status::StatusRep;
-use purlin::{AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Status, Task, ThreadPool, ThreadPoolOptions};
+use purlin::{
+    AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Status, StatusOr, Task, ThreadPool, ThreadPoolOptions,
+};
 
 use crate::event;
 use crate::handle::{give, give_handle, release, retain};
-use crate::panic::guard;
+use crate::number::known;
+use crate::panic::{contain, guard};
 use crate::task_options::RawTaskOptions;
 
 /// What a `purlin::ThreadPoolAsyncWorkRunner` points to.
@@ -54,7 +57,9 @@ fn thread_pool_create(thread_count: usize, name: &[u8], error: &mut *const ffi::
 }
 
 fn thread_pool_describe(pool: &ThreadPoolRep, text: Pin<&mut CxxString>) {
-    text.push_str(&pool.0.describe());
+    contain("thread_pool_describe", (), || {
+        text.push_str(&pool.0.describe());
+    })
 }
 
 /// One more reference.
@@ -73,8 +78,10 @@ pub unsafe extern "C" fn purlin_thread_pool_retain(pool: *const ThreadPoolRep) {
 /// The caller owns a reference and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_thread_pool_release(pool: *const ThreadPoolRep) {
-    // SAFETY: the caller's promise.
-    unsafe { release(pool) };
+    contain("purlin_thread_pool_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { release(pool) };
+    })
 }
 
 /// Runs a task on the pool. Null, or an error, C++'s; then the task has been dropped.
@@ -100,8 +107,12 @@ pub unsafe extern "C" fn purlin_thread_pool_execute_with(
     task: *mut TaskNode,
     options: &RawTaskOptions,
 ) -> *const StatusRep {
-    // SAFETY: alive, and the caller's promises.
-    give(guard(|| unsafe { (*pool).0.execute_with(take(task)?, &options.get()) }))
+    give(guard(|| {
+        // SAFETY: the caller's promise. The task first: it is given up whatever the options are.
+        let task = unsafe { take(task)? };
+        // SAFETY: alive, and the caller's promise.
+        unsafe { (*pool).0.execute_with(task, &options.get()?) }
+    }))
 }
 
 /// Runs a task after events. Null, or an error, C++'s; then the task has been dropped.
@@ -123,7 +134,9 @@ pub unsafe extern "C" fn purlin_thread_pool_execute_when_ready(
 /// `task` is null or a node that the caller owns and gives up.
 pub(crate) unsafe fn take(task: *mut TaskNode) -> Result<Task, Status> {
     if task.is_null() {
-        return Err(Status::invalid_argument("an empty task (moved from, or run) was given to an executor"));
+        return Err(Status::invalid_argument(
+            "an empty task (moved from, run, or of an empty function) was given to an executor",
+        ));
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { Task::from_raw(task) })
@@ -226,7 +239,7 @@ pub unsafe extern "C" fn purlin_thread_pool_join(
     let (a, b) = (Half { call: a, data: a_data }, Half { call: b, data: b_data });
     give(guard(|| {
         // SAFETY: alive.
-        match unsafe { (*pool).0.join(|| a.run(), || b.run()) } {
+        match unsafe { (*pool).0.try_join(|| a.run(), || b.run())? } {
             (true, true) => Ok(()),
             (false, _) => Err(Status::internal("Join: the first call threw")),
             (true, false) => Err(Status::internal("Join: the second call threw")),
@@ -234,7 +247,7 @@ pub unsafe extern "C" fn purlin_thread_pool_join(
     }))
 }
 
-/// Refuses new tasks, runs what is queued or drops it (`cancel_pending`), joins the threads. A negative `deadline_ns` is
+/// Refuses new tasks, runs what is queued or drops it, as `mode` says, joins the threads. A negative `deadline_ns` is
 /// none. Null, or an error, C++'s.
 ///
 /// # Safety
@@ -242,15 +255,19 @@ pub unsafe extern "C" fn purlin_thread_pool_join(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_thread_pool_shutdown(
     pool: *const ThreadPoolRep,
-    cancel_pending: bool,
+    mode: u32,
     deadline_ns: i64,
 ) -> *const StatusRep {
     // SAFETY: alive.
-    give(guard(|| unsafe { (*pool).0.shutdown_with(shutdown_options(cancel_pending, deadline_ns)) }))
+    give(guard(|| unsafe { (*pool).0.shutdown_with(shutdown_options(mode, deadline_ns)?) }))
 }
 
 /// A `purlin::ShutdownOptions`; a negative `deadline_ns` is none.
-pub(crate) fn shutdown_options(cancel_pending: bool, deadline_ns: i64) -> ShutdownOptions {
-    let mode = if cancel_pending { ShutdownMode::CancelPending } else { ShutdownMode::Drain };
-    ShutdownOptions { mode, deadline: u64::try_from(deadline_ns).ok().map(Duration::from_nanos) }
+///
+/// # Errors
+/// `InvalidArgument`: there is no mode of that number.
+pub(crate) fn shutdown_options(mode: u32, deadline_ns: i64) -> StatusOr<ShutdownOptions> {
+    let modes = [("kDrain", ShutdownMode::Drain), ("kCancelPending", ShutdownMode::CancelPending)];
+    let mode = known("ShutdownMode", mode, &modes)?;
+    Ok(ShutdownOptions { mode, deadline: u64::try_from(deadline_ns).ok().map(Duration::from_nanos) })
 }

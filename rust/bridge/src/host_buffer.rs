@@ -10,6 +10,7 @@ use crate::callback::{Callback, Told};
 use crate::device::MemorySpaceRep;
 use crate::handle::elements;
 use crate::layout::RawLayout;
+use crate::number::known;
 use crate::panic::guard;
 use crate::shape::dtype;
 use crate::status::Location;
@@ -64,11 +65,13 @@ enum Described {
 /// A `purlin::HostBufferSemantics`.
 pub(crate) fn semantics(number: i32) -> StatusOr<HostBufferSemantics> {
     use HostBufferSemantics as S;
-    let all =
-        [S::ImmutableOnlyDuringCall, S::ImmutableUntilTransferCompletes, S::ImmutableZeroCopy, S::MutableZeroCopy];
-    all.into_iter()
-        .find(|semantics| *semantics as i32 == number)
-        .ok_or_else(|| Status::invalid_argument(format!("{number} is no HostBufferSemantics; they are 0 to 3")))
+    const ALL: &[(&str, S)] = &[
+        ("kImmutableOnlyDuringCall", S::ImmutableOnlyDuringCall),
+        ("kImmutableUntilTransferCompletes", S::ImmutableUntilTransferCompletes),
+        ("kImmutableZeroCopy", S::ImmutableZeroCopy),
+        ("kMutableZeroCopy", S::MutableZeroCopy),
+    ];
+    known("HostBufferSemantics", number, ALL)
 }
 
 /// A new buffer, C++'s, and whether it is the host's memory; or null and an error. `on_done`, if it is not null, is taken over,

@@ -7,8 +7,9 @@
 //!
 //! - Handles are pointers from `Arc::into_raw` (`handle`); C++ retains and releases, Rust makes and frees.
 //! - Nothing fallible returns a `Result` to C++ (cxx would throw): an error leaves through a status pointer, null for OK.
-//! - Nothing unwinds into C++: whatever can fail runs inside `panic::guard`, and a panic is a status like any other.
-//!   A panic where there is no status to give ends the process with a message, as `extern "C"` does.
+//! - Nothing unwinds into C++: every function runs inside `panic::guard`, and a panic is a status like any other, or, where
+//!   there is no status to give, inside `panic::contain`: it is reported, and the answer is nothing. `.ci/check/guards` looks
+//!   that it is so, and names those that cannot panic, with the reasons.
 //! - Text comes in as bytes and is checked here, because `rust::Str` throws on what is not UTF-8.
 
 #![allow(unreachable_pub, reason = "cxx writes pub before everything that it generates")]
@@ -39,6 +40,7 @@ pub mod layout;
 pub mod memory_hook;
 pub mod memory_report;
 pub mod npy;
+mod number;
 mod panic;
 pub mod piece_callback;
 pub mod pjrt_tables;

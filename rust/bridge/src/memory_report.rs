@@ -6,6 +6,7 @@ use cxx::CxxString;
 use purlin::{MemoryHolder, MemoryReport};
 
 use crate::device::MemorySpaceRep;
+use crate::panic::contain;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -19,6 +20,7 @@ pub(crate) mod ffi {
     }
 
     /// `purlin::MemoryReport`.
+    #[derive(Default)]
     struct MemoryReport {
         memory_space: String,
         /// Counts if `has_requested_bytes`.
@@ -56,15 +58,19 @@ pub(crate) mod ffi {
 }
 
 fn memory_report_of(space: &MemorySpaceRep) -> ffi::MemoryReport {
-    space.0.report().into()
+    contain("memory_report_of", ffi::MemoryReport::default(), || space.0.report().into())
 }
 
 fn memory_report_to_string(report: ffi::MemoryReport, text: Pin<&mut CxxString>) {
-    text.push_str(&MemoryReport::from(report).to_string());
+    contain("memory_report_to_string", (), || {
+        text.push_str(&MemoryReport::from(report).to_string());
+    })
 }
 
 fn memory_report_to_json(report: ffi::MemoryReport, text: Pin<&mut CxxString>) {
-    text.push_str(&MemoryReport::from(report).to_json());
+    contain("memory_report_to_json", (), || {
+        text.push_str(&MemoryReport::from(report).to_json());
+    })
 }
 
 impl From<MemoryReport> for ffi::MemoryReport {

@@ -12,6 +12,7 @@ use purlin_interchange::{FileAccess, NpyReadOptions, WriteOptions, read_npy, wri
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
 use crate::handle::elements;
+use crate::number::known;
 use crate::panic::guard;
 use crate::shape::dtype;
 
@@ -50,12 +51,8 @@ impl RawText {
 
 /// A `purlin::FileAccess`.
 pub(crate) fn file_access(number: u8) -> StatusOr<FileAccess> {
-    match number {
-        0 => Ok(FileAccess::read()),
-        // SAFETY: who says kMapped in C++ has made the promise that stands there, which is this one.
-        1 => Ok(unsafe { FileAccess::mapped() }),
-        _ => Err(Status::invalid_argument(format!("{number} is no FileAccess; they are 0 and 1"))),
-    }
+    // SAFETY: a C++ caller that says kMapped has made the promise that stands there, which is this one.
+    known("FileAccess", number, &[("kRead", FileAccess::read()), ("kMapped", unsafe { FileAccess::mapped() })])
 }
 
 /// Hands a buffer that was read to C++, whose it is, and whether it is aliased; or null and an error.

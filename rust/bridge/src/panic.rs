@@ -1,11 +1,11 @@
 //! A panic is a value: it leaves the bridge as a status that says what and where.
 
-use std::any::Any;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::sync::Once;
+use std::panic::{set_hook, take_hook};
 
 use purlin::Status;
+use purlin::caught::caught;
+use purlin::locks::OnceLock;
 
 thread_local! {
     /// Where this thread last panicked. The payload that catch_unwind gives back does not know.
@@ -16,32 +16,42 @@ thread_local! {
 /// that Rust prints is printed as well: a panic is a bug.
 pub(crate) fn guard<T>(f: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
     remember_places();
-    // Unwind safety: what `f` borrows is either read-only or handed back to C++ only on success.
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
-        let place = PLACE.take().unwrap_or_else(|| "an unknown place".to_owned());
-        Err(Status::internal(format!("panic: {} at {place}", message(&*payload))))
+    caught(f).unwrap_or_else(|message| Err(error_of(&message)))
+}
+
+#[cold]
+#[inline(never)]
+fn error_of(message: &str) -> Status {
+    let place = PLACE.take().unwrap_or_else(|| "an unknown place".to_owned());
+    Status::internal(format!("panic: {message} at {place}"))
+}
+
+/// Calls `f`, the whole of the function named `entry`, which has no error to give: a panic inside is reported, on stderr and
+/// through `tracing`, and the answer is `nothing`.
+pub(crate) fn contain<T>(entry: &'static str, nothing: T, f: impl FnOnce() -> T) -> T {
+    caught(f).unwrap_or_else(|message| {
+        report(entry, &message);
+        nothing
     })
+}
+
+#[cold]
+#[inline(never)]
+fn report(entry: &str, message: &str) {
+    tracing::error!(target: "purlin", entry, message, "a panic was contained");
+    purlin::stderr::tell(&format!("purlin: panic in {entry}, which goes on: {message}\n"));
 }
 
 /// Puts a hook that notes the place in front of the one that was there, once.
 fn remember_places() {
-    static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
+    static INSTALLED: OnceLock<()> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
         let previous = take_hook();
         set_hook(Box::new(move |panic| {
             PLACE.set(panic.location().map(|place| format!("{}:{}", place.file(), place.line())));
             previous(panic);
         }));
     });
-}
-
-/// What `panic!` was given: text, unless somebody threw a value of their own.
-fn message(payload: &(dyn Any + Send)) -> &str {
-    payload
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| payload.downcast_ref::<&str>().copied())
-        .unwrap_or("a value that is not text")
 }
 
 #[cfg(test)]
@@ -70,6 +80,25 @@ mod tests {
     fn a_value_without_text_is_a_panic_too() {
         let thrown = guard(|| -> Result<(), Status> { std::panic::panic_any(7) }).unwrap_err();
         assert!(thrown.message().starts_with("panic: a value that is not text at "), "{thrown}");
+    }
+
+    #[test]
+    fn a_payload_whose_destructor_panics_goes_no_further() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                std::panic::panic_any(Self);
+            }
+        }
+        let thrown = guard(|| -> Result<(), Status> { std::panic::panic_any(Bomb) }).unwrap_err();
+        assert!(thrown.message().starts_with("panic: a value that is not text at "), "{thrown}");
+        assert_eq!(contain("a test", 7, || std::panic::panic_any(Bomb)), 7);
+    }
+
+    #[test]
+    fn what_has_no_error_to_give_answers_nothing() {
+        assert_eq!(contain("a test", 0, || 7), 7);
+        assert_eq!(contain("a test", 0, || panic!("expected by a test")), 0);
     }
 
     #[test]

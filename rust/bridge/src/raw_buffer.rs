@@ -14,7 +14,8 @@ use crate::callback::Callback;
 use crate::device::MemorySpaceRep;
 use crate::event::borrowed;
 use crate::handle::{self, elements, give_handle, give_or, share};
-use crate::panic::guard;
+use crate::number::known;
+use crate::panic::{contain, guard};
 use crate::status::Location;
 
 /// What a `purlin::RawBuffer` points to.
@@ -141,15 +142,8 @@ pub unsafe extern "C" fn purlin_raw_buffer_import(
     // SAFETY: the caller gives it up, so this is the only one.
     let on_release = (!on_release.is_null()).then(|| unsafe { on_release.read() });
     let made = guard(|| {
-        let mutability = match mutability {
-            0 => Mutability::Immutable,
-            1 => Mutability::Mutable,
-            _ => {
-                return Err(Status::invalid_argument(format!(
-                    "the Mutability is {mutability}; it must be kImmutable (0) or kMutable (1)"
-                )));
-            }
-        };
+        let values = [("kImmutable", Mutability::Immutable), ("kMutable", Mutability::Mutable)];
+        let mutability = known("Mutability", mutability, &values)?;
         let release = on_release.map(|callback| Box::new(move || callback.call(Status::OK, ptr::null())) as Release);
         // SAFETY: the caller's promise.
         unsafe { RawBuffer::import(&space.0, address, size_bytes, mutability, release) }
@@ -192,8 +186,10 @@ unsafe fn raw_buffer_retain(buffer: *const RawBufferRep) {
 /// # Safety
 /// C++ gives its reference up.
 unsafe fn raw_buffer_release(buffer: *const RawBufferRep) {
-    // SAFETY: the caller's promise.
-    unsafe { handle::release(buffer) };
+    contain("raw_buffer_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { handle::release(buffer) };
+    })
 }
 
 fn raw_buffer_size_bytes(buffer: &RawBufferRep) -> usize {
@@ -201,15 +197,15 @@ fn raw_buffer_size_bytes(buffer: &RawBufferRep) -> usize {
 }
 
 fn raw_buffer_memory_space(buffer: &RawBufferRep) -> *const MemorySpaceRep {
-    share(MemorySpaceRep(buffer.0.memory_space()))
+    contain("raw_buffer_memory_space", ptr::null(), || share(MemorySpaceRep(buffer.0.memory_space())))
 }
 
 fn raw_buffer_allocation_event(buffer: &RawBufferRep) -> *mut ffi::EventHeader {
-    buffer.0.allocation_event().into_raw().cast()
+    give_event(|| Ok(buffer.0.allocation_event())).cast()
 }
 
 fn raw_buffer_is_mutable(buffer: &RawBufferRep) -> bool {
-    buffer.0.is_mutable()
+    contain("raw_buffer_is_mutable", false, || buffer.0.is_mutable())
 }
 
 fn raw_buffer_device_pointer(buffer: &RawBufferRep, error: &mut *const ffi::StatusRep) -> usize {
@@ -217,7 +213,9 @@ fn raw_buffer_device_pointer(buffer: &RawBufferRep, error: &mut *const ffi::Stat
 }
 
 fn raw_buffer_host_pointer(buffer: &RawBufferRep) -> *mut u8 {
-    buffer.0.host_pointer().map_or(ptr::null_mut(), NonNull::as_ptr)
+    contain("raw_buffer_host_pointer", ptr::null_mut(), || {
+        buffer.0.host_pointer().map_or(ptr::null_mut(), NonNull::as_ptr)
+    })
 }
 
 fn raw_buffer_slice(
@@ -296,8 +294,10 @@ unsafe fn raw_buffer_copy_range_to(
 /// # Safety
 /// `event` is null or alive.
 unsafe fn raw_buffer_retain_until(buffer: &RawBufferRep, event: *mut ffi::EventHeader) {
-    // SAFETY: the caller's promise.
-    buffer.0.retain_until(&unsafe { Event::from_borrowed_raw(event.cast()) });
+    contain("raw_buffer_retain_until", (), || {
+        // SAFETY: the caller's promise.
+        buffer.0.retain_until(&unsafe { Event::from_borrowed_raw(event.cast()) });
+    })
 }
 
 #[cfg(test)]

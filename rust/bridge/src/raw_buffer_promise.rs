@@ -9,7 +9,7 @@ use purlin::{RawBuffer, RawBufferPromise, Status};
 use crate::alloc_options::{RawAllocOptions, oom_policy};
 use crate::device::MemorySpaceRep;
 use crate::handle::{give, share};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 use crate::raw_buffer::RawBufferRep;
 use crate::status::Location;
 
@@ -111,6 +111,8 @@ pub unsafe extern "C" fn purlin_raw_buffer_promise_fail(
 /// The caller owns the promise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_raw_buffer_promise_release(promise: *mut RawBufferPromiseRep) {
-    // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(promise) });
+    contain("purlin_raw_buffer_promise_release", (), || {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(promise) });
+    })
 }

@@ -9,7 +9,7 @@ use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
 use crate::handle::{elements, release, retain, share};
 use crate::npy::{RawText, file_access, give_array};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 
 /// What a `purlin::SafetensorsFile` points to.
 pub struct SafetensorsFileRep(SafetensorsFile);
@@ -77,32 +77,38 @@ pub unsafe extern "C" fn purlin_safetensors_retain(file: *const SafetensorsFileR
 /// `file` is alive, and the caller gives a reference up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_safetensors_release(file: *const SafetensorsFileRep) {
-    // SAFETY: the caller's promise.
-    unsafe { release(file) };
+    contain("purlin_safetensors_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { release(file) };
+    })
 }
 
 /// Whether there is an array of that index; then it is written to `entry`.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_safetensors_entry(file: &SafetensorsFileRep, index: usize, entry: &mut RawEntry) -> bool {
-    let Some(tensor) = file.0.tensors().get(index) else { return false };
-    *entry = RawEntry {
-        name: RawText::of(tensor.name()),
-        dtype_name: RawText::of(tensor.dtype_name()),
-        dims: tensor.dims().as_ptr(),
-        rank: tensor.dims().len(),
-        offset_bytes: tensor.range().start,
-        size_bytes: tensor.range().len(),
-        dtype: tensor.dtype().map_or(0, |dtype| dtype as u8),
-    };
-    true
+    contain("purlin_safetensors_entry", false, || {
+        let Some(tensor) = file.0.tensors().get(index) else { return false };
+        *entry = RawEntry {
+            name: RawText::of(tensor.name()),
+            dtype_name: RawText::of(tensor.dtype_name()),
+            dims: tensor.dims().as_ptr(),
+            rank: tensor.dims().len(),
+            offset_bytes: tensor.range().start,
+            size_bytes: tensor.range().len(),
+            dtype: tensor.dtype().map_or(0, |dtype| dtype as u8),
+        };
+        true
+    })
 }
 
 /// Whether there is a text of that index; then it is written to `pair`.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_safetensors_metadata(file: &SafetensorsFileRep, index: usize, pair: &mut RawTextPair) -> bool {
-    let Some((key, text)) = file.0.metadata().get(index) else { return false };
-    *pair = RawTextPair { key: RawText::of(key), text: RawText::of(text) };
-    true
+    contain("purlin_safetensors_metadata", false, || {
+        let Some((key, text)) = file.0.metadata().get(index) else { return false };
+        *pair = RawTextPair { key: RawText::of(key), text: RawText::of(text) };
+        true
+    })
 }
 
 /// A buffer, C++'s, or null and an error.

@@ -11,7 +11,7 @@ use purlin::{Permit, Semaphore, Status};
 use crate::callback::Callback;
 use crate::cancel::{CancelTokenRep, label, token};
 use crate::handle::{give_box, release, retain, share};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 use crate::timer::duration;
 
 /// What a `purlin::Semaphore` points to.
@@ -25,8 +25,10 @@ pub struct PermitRep(Permit);
 /// `name` is static and ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_semaphore_new(name: *const c_char, capacity: usize) -> *const SemaphoreRep {
-    // SAFETY: the caller's promise.
-    share(SemaphoreRep(Semaphore::new(unsafe { label(name) }, capacity)))
+    contain("purlin_semaphore_new", ptr::null(), || {
+        // SAFETY: the caller's promise.
+        share(SemaphoreRep(Semaphore::new(unsafe { label(name) }, capacity)))
+    })
 }
 
 /// One more reference.
@@ -45,8 +47,10 @@ pub unsafe extern "C" fn purlin_semaphore_retain(semaphore: *const SemaphoreRep)
 /// The caller owns a reference and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_semaphore_release(semaphore: *const SemaphoreRep) {
-    // SAFETY: the caller's promise.
-    unsafe { release(semaphore) };
+    contain("purlin_semaphore_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { release(semaphore) };
+    })
 }
 
 /// All units.
@@ -65,8 +69,10 @@ pub unsafe extern "C" fn purlin_semaphore_capacity(semaphore: *const SemaphoreRe
 /// `semaphore` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_semaphore_available(semaphore: *const SemaphoreRep) -> usize {
-    // SAFETY: alive.
-    unsafe { (*semaphore).0.available() }
+    contain("purlin_semaphore_available", 0, || {
+        // SAFETY: alive.
+        unsafe { (*semaphore).0.available() }
+    })
 }
 
 /// Acquisitions that wait.
@@ -75,8 +81,10 @@ pub unsafe extern "C" fn purlin_semaphore_available(semaphore: *const SemaphoreR
 /// `semaphore` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_semaphore_waiting(semaphore: *const SemaphoreRep) -> usize {
-    // SAFETY: alive.
-    unsafe { (*semaphore).0.waiting() }
+    contain("purlin_semaphore_waiting", 0, || {
+        // SAFETY: alive.
+        unsafe { (*semaphore).0.waiting() }
+    })
 }
 
 /// Units, C++'s, without waiting; or null and an error.
@@ -122,12 +130,14 @@ pub unsafe extern "C" fn purlin_semaphore_acquire_async(
     cancel: *const CancelTokenRep,
     callback: Callback,
 ) {
-    // SAFETY: alive, and the caller's promise.
-    let (semaphore, cancel) = unsafe { (&(*semaphore).0, token(cancel)) };
-    semaphore.acquire_then(amount, &cancel, move |permit| match permit {
-        Ok(permit) => callback.call(Status::OK, Box::into_raw(Box::new(PermitRep(permit))).cast()),
-        Err(error) => callback.call(error, ptr::null()),
-    });
+    contain("purlin_semaphore_acquire_async", (), || {
+        // SAFETY: alive, and the caller's promise.
+        let (semaphore, cancel) = unsafe { (&(*semaphore).0, token(cancel)) };
+        semaphore.acquire_then(amount, &cancel, move |permit| match permit {
+            Ok(permit) => callback.call(Status::OK, Box::into_raw(Box::new(PermitRep(permit))).cast()),
+            Err(error) => callback.call(error, ptr::null()),
+        });
+    })
 }
 
 /// Refuses what waits and what comes.
@@ -136,8 +146,10 @@ pub unsafe extern "C" fn purlin_semaphore_acquire_async(
 /// `semaphore` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_semaphore_close(semaphore: *const SemaphoreRep) {
-    // SAFETY: alive.
-    unsafe { (*semaphore).0.close() };
+    contain("purlin_semaphore_close", (), || {
+        // SAFETY: alive.
+        unsafe { (*semaphore).0.close() };
+    })
 }
 
 /// How many units.
@@ -156,6 +168,8 @@ pub unsafe extern "C" fn purlin_permit_amount(permit: *const PermitRep) -> usize
 /// The caller owns the permit and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_permit_release(permit: *mut PermitRep) {
-    // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(permit) });
+    contain("purlin_permit_release", (), || {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(permit) });
+    })
 }

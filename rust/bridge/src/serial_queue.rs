@@ -3,6 +3,7 @@
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
 use std::ffi::c_char;
+use std::ptr;
 use std::sync::Arc;
 
 use purlin::event::abi::EventHeader;
@@ -11,10 +12,11 @@ use purlin::status::StatusRep;
 use purlin::{Executor, InlineExecutor, SerialQueue};
 
 use crate::cancel::label;
+use crate::event::give_event;
 use crate::executor::{ThreadPoolRep, take};
 use crate::foreign_executor::ForeignExecutor;
 use crate::handle::{give, release, retain, share};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 
 /// What a `purlin::SerialQueue` points to.
 pub struct SerialQueueRep(SerialQueue);
@@ -38,8 +40,10 @@ pub unsafe extern "C" fn purlin_serial_queue_new(
     name: *const c_char,
     executor: ForeignExecutor,
 ) -> *const SerialQueueRep {
-    // SAFETY: the caller's promise.
-    share(SerialQueueRep(SerialQueue::new(unsafe { label(name) }, Arc::new(executor))))
+    contain("purlin_serial_queue_new", ptr::null(), || {
+        // SAFETY: the caller's promise.
+        share(SerialQueueRep(SerialQueue::new(unsafe { label(name) }, Arc::new(executor))))
+    })
 }
 
 /// A queue over a pool, with one reference, C++'s.
@@ -51,9 +55,11 @@ pub unsafe extern "C" fn purlin_serial_queue_new_on_pool(
     name: *const c_char,
     pool: *const ThreadPoolRep,
 ) -> *const SerialQueueRep {
-    // SAFETY: alive, and the caller's promise.
-    let (name, pool) = unsafe { (label(name), (*pool).0.clone()) };
-    share(SerialQueueRep(SerialQueue::new(name, Arc::new(pool))))
+    contain("purlin_serial_queue_new_on_pool", ptr::null(), || {
+        // SAFETY: alive, and the caller's promise.
+        let (name, pool) = unsafe { (label(name), (*pool).0.clone()) };
+        share(SerialQueueRep(SerialQueue::new(name, Arc::new(pool))))
+    })
 }
 
 /// One more reference.
@@ -72,8 +78,10 @@ pub unsafe extern "C" fn purlin_serial_queue_retain(queue: *const SerialQueueRep
 /// The caller owns a reference and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_serial_queue_release(queue: *const SerialQueueRep) {
-    // SAFETY: the caller's promise.
-    unsafe { release(queue) };
+    contain("purlin_serial_queue_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { release(queue) };
+    })
 }
 
 /// Queues a task. Null, or an error, C++'s; then the task has been dropped.
@@ -95,8 +103,12 @@ pub unsafe extern "C" fn purlin_serial_queue_execute(
 /// `queue` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_serial_queue_drained(queue: *const SerialQueueRep) -> *mut EventHeader {
-    // SAFETY: alive.
-    unsafe { (*queue).0.drained() }.into_raw()
+    give_event(|| {
+        Ok({
+            // SAFETY: alive.
+            unsafe { (*queue).0.drained() }
+        })
+    })
 }
 
 /// Waits. Null, or an error, C++'s.
@@ -115,8 +127,10 @@ pub unsafe extern "C" fn purlin_serial_queue_drain(queue: *const SerialQueueRep)
 /// `queue` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_serial_queue_has_backlog(queue: *const SerialQueueRep) -> bool {
-    // SAFETY: alive.
-    unsafe { (*queue).0.has_backlog() }
+    contain("purlin_serial_queue_has_backlog", false, || {
+        // SAFETY: alive.
+        unsafe { (*queue).0.has_backlog() }
+    })
 }
 
 /// Refuses new tasks.
@@ -125,8 +139,10 @@ pub unsafe extern "C" fn purlin_serial_queue_has_backlog(queue: *const SerialQue
 /// `queue` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_serial_queue_close(queue: *const SerialQueueRep) {
-    // SAFETY: alive.
-    unsafe { (*queue).0.close() };
+    contain("purlin_serial_queue_close", (), || {
+        // SAFETY: alive.
+        unsafe { (*queue).0.close() };
+    })
 }
 
 /// Drops what has not started; how many.
@@ -135,6 +151,8 @@ pub unsafe extern "C" fn purlin_serial_queue_close(queue: *const SerialQueueRep)
 /// `queue` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_serial_queue_cancel_pending(queue: *const SerialQueueRep) -> usize {
-    // SAFETY: alive.
-    unsafe { (*queue).0.cancel_pending() }
+    contain("purlin_serial_queue_cancel_pending", 0, || {
+        // SAFETY: alive.
+        unsafe { (*queue).0.cancel_pending() }
+    })
 }

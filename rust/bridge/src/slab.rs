@@ -1,7 +1,9 @@
-//! `purlin/internal/thread_state.h`: what it does not do inline.
+//! `purlin/internal/thread_state.h` and `mutex.h`: what they do not do inline.
 
 use std::ffi::c_void;
+use std::ptr;
 
+use purlin::locks;
 use purlin::slab::{self, Class, ThreadState};
 
 /// This thread's state, valid on this thread until it ends.
@@ -10,20 +12,22 @@ pub extern "C" fn purlin_thread_state() -> *const ThreadState {
     slab::thread_state()
 }
 
-/// A block when the thread's list is empty; the caller's.
+/// A block when the thread's list is empty; the caller's. Null: there is no such class.
 #[unsafe(no_mangle)]
-pub extern "C" fn purlin_block_allocate(class: Class) -> *mut c_void {
-    slab::allocate_slowly(class).cast()
+pub extern "C" fn purlin_block_allocate(class: u32) -> *mut c_void {
+    Class::from_raw(class).map_or(ptr::null_mut(), |class| slab::allocate_slowly(class).cast())
 }
 
-/// Takes a block for which the thread's list has no room.
+/// Takes a block for which the thread's list has no room. Nothing happens if there is no such class.
 ///
 /// # Safety
 /// `block` is of `class`, the caller's, and nobody uses it any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_block_free(class: Class, block: *mut c_void) {
-    // SAFETY: the caller's promise.
-    unsafe { slab::free_slowly(class, block.cast()) };
+pub unsafe extern "C" fn purlin_block_free(class: u32, block: *mut c_void) {
+    if let Some(class) = Class::from_raw(class) {
+        // SAFETY: the caller's promise.
+        unsafe { slab::free_slowly(class, block.cast()) };
+    }
 }
 
 /// Memory for an event cell that fits no class; the caller's.
@@ -40,4 +44,20 @@ pub extern "C" fn purlin_large_cell_allocate(size_bytes: usize, align_bytes: usi
 pub unsafe extern "C" fn purlin_large_cell_free(cell: *mut c_void, size_bytes: usize, align_bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { slab::free_large(cell.cast(), size_bytes, align_bytes) };
+}
+
+/// From here until [`purlin_lock_leave`], on this thread, a fork by another thread waits.
+#[unsafe(no_mangle)]
+pub extern "C" fn purlin_lock_enter() -> *const c_void {
+    locks::enter()
+}
+
+/// See [`purlin_lock_enter`].
+///
+/// # Safety
+/// `place` came from it, on this thread, once per call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_lock_leave(place: *const c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { locks::leave(place) };
 }

@@ -17,7 +17,7 @@ use crate::cancel::{CancelTokenRep, label, token};
 use crate::device::MemorySpaceRep;
 use crate::event::borrowed;
 use crate::handle::{self, give, give_box, give_handle, give_or, share};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 use crate::piece_callback::PieceCallback;
 use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::status::Location;
@@ -112,8 +112,10 @@ pub unsafe extern "C" fn purlin_staging_pool_retain(pool: *const StagingPoolRep)
 /// C++ gives its reference up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_staging_pool_release(pool: *const StagingPoolRep) {
-    // SAFETY: the caller's promise.
-    unsafe { handle::release(pool) };
+    contain("purlin_staging_pool_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { handle::release(pool) };
+    })
 }
 
 /// Bytes of each lease.
@@ -131,13 +133,13 @@ pub extern "C" fn purlin_staging_pool_lease_count(pool: &StagingPoolRep) -> usiz
 /// Leases that nobody has.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_staging_pool_free_count(pool: &StagingPoolRep) -> usize {
-    pool.0.free_count()
+    contain("purlin_staging_pool_free_count", 0, || pool.0.free_count())
 }
 
 /// The space, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_staging_pool_memory_space(pool: &StagingPoolRep) -> *const MemorySpaceRep {
-    share(MemorySpaceRep(pool.0.memory_space()))
+    contain("purlin_staging_pool_memory_space", ptr::null(), || share(MemorySpaceRep(pool.0.memory_space())))
 }
 
 /// A lease, C++'s, without waiting; or null and an error.
@@ -174,12 +176,14 @@ pub unsafe extern "C" fn purlin_staging_pool_acquire_async(
     cancel: *const CancelTokenRep,
     callback: Callback,
 ) {
-    // SAFETY: alive, and the caller's promise.
-    let (pool, cancel) = unsafe { (handle::kept(pool), token(cancel)) };
-    pool.0.acquire_then(&cancel, move |lease| match lease {
-        Ok(lease) => callback.call(Status::OK, give_lease(lease).cast()),
-        Err(error) => callback.call(error, ptr::null()),
-    });
+    contain("purlin_staging_pool_acquire_async", (), || {
+        // SAFETY: alive, and the caller's promise.
+        let (pool, cancel) = unsafe { (handle::kept(pool), token(cancel)) };
+        pool.0.acquire_then(&cancel, move |lease| match lease {
+            Ok(lease) => callback.call(Status::OK, give_lease(lease).cast()),
+            Err(error) => callback.call(error, ptr::null()),
+        });
+    })
 }
 
 /// The first byte; null without a lease. Writes how many bytes there are, if that is asked for.
@@ -188,19 +192,21 @@ pub unsafe extern "C" fn purlin_staging_pool_acquire_async(
 /// `lease` is null or alive for the length of the call; `size_bytes` is null or the caller's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_staging_lease_range(lease: *const StagingLeaseRep, size_bytes: *mut usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    let memory = unsafe { lease.as_ref() }.map(|lease| lease.0.memory());
-    // SAFETY: the caller's promise.
-    if let Some(size_bytes) = unsafe { size_bytes.as_mut() } {
-        *size_bytes = memory.map_or(0, |memory| memory.size_bytes());
-    }
-    memory.and_then(|memory| memory.host_pointer()).map_or(ptr::null_mut(), NonNull::as_ptr)
+    contain("purlin_staging_lease_range", ptr::null_mut(), || {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { lease.as_ref() }.map(|lease| lease.0.memory());
+        // SAFETY: the caller's promise.
+        if let Some(size_bytes) = unsafe { size_bytes.as_mut() } {
+            *size_bytes = memory.map_or(0, |memory| memory.size_bytes());
+        }
+        memory.and_then(|memory| memory.host_pointer()).map_or(ptr::null_mut(), NonNull::as_ptr)
+    })
 }
 
 /// The memory, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_staging_lease_memory(lease: &StagingLeaseRep) -> *const RawBufferRep {
-    share(RawBufferRep(lease.0.memory().clone()))
+    contain("purlin_staging_lease_memory", ptr::null(), || share(RawBufferRep(lease.0.memory().clone())))
 }
 
 /// Gives the memory back.
@@ -209,14 +215,16 @@ pub extern "C" fn purlin_staging_lease_memory(lease: &StagingLeaseRep) -> *const
 /// C++ gives the lease up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_staging_lease_release(lease: *mut StagingLeaseRep) {
-    // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(lease) });
+    contain("purlin_staging_lease_release", (), || {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(lease) });
+    })
 }
 
 /// A copier, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_staging_copier_new(pool: &StagingPoolRep) -> *const StagingCopierRep {
-    share(StagingCopierRep(StagingCopier::new(&pool.0)))
+    contain("purlin_staging_copier_new", ptr::null(), || share(StagingCopierRep(StagingCopier::new(&pool.0))))
 }
 
 /// Cancels what waits for a lease, also where a call of its own runs what gives it up.
@@ -225,8 +233,10 @@ pub extern "C" fn purlin_staging_copier_new(pool: &StagingPoolRep) -> *const Sta
 /// C++ gives the copier up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_staging_copier_release(copier: *const StagingCopierRep) {
-    // SAFETY: the caller's promise; the reference is the one that is given up.
-    unsafe { Arc::from_raw(copier) }.0.close();
+    contain("purlin_staging_copier_release", (), || {
+        // SAFETY: the caller's promise; the reference is the one that is given up.
+        unsafe { Arc::from_raw(copier) }.0.close();
+    })
 }
 
 /// The event, with one reference, C++'s. `on_piece` is taken over, and told of every error but its own absence.
@@ -289,10 +299,12 @@ pub unsafe extern "C" fn purlin_staging_sink_new(
     location: Location,
     event: &mut *mut EventHeader,
 ) -> *const StagingSinkRep {
-    // SAFETY: the caller's promise.
-    let (sink, whole) = StagingSink::new_at(&destination.0, unsafe { location.get() });
-    *event = whole.into_raw();
-    share(StagingSinkRep(sink))
+    contain("purlin_staging_sink_new", ptr::null(), || {
+        // SAFETY: the caller's promise.
+        let (sink, whole) = StagingSink::new_at(&destination.0, unsafe { location.get() });
+        *event = whole.into_raw();
+        share(StagingSinkRep(sink))
+    })
 }
 
 /// Fails what is not complete.
@@ -301,8 +313,10 @@ pub unsafe extern "C" fn purlin_staging_sink_new(
 /// C++ gives the sink up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_staging_sink_release(sink: *const StagingSinkRep) {
-    // SAFETY: the caller's promise.
-    unsafe { handle::release(sink) };
+    contain("purlin_staging_sink_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { handle::release(sink) };
+    })
 }
 
 /// Copies a piece. Null, or an error, C++'s. The lease, if there is one, is taken over.
@@ -347,5 +361,5 @@ pub unsafe extern "C" fn purlin_staging_sink_poison(
 /// Bytes that have a piece.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_staging_sink_begun_bytes(sink: &StagingSinkRep) -> usize {
-    sink.0.begun_bytes()
+    contain("purlin_staging_sink_begun_bytes", 0, || sink.0.begun_bytes())
 }

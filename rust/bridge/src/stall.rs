@@ -7,7 +7,8 @@ use purlin::stall::{Watchdog, WatchdogAction, WatchdogOptions, dump_stalls};
 use purlin::status::StatusRep;
 
 use crate::handle::give_box;
-use crate::panic::guard;
+use crate::number::known;
+use crate::panic::{contain, guard};
 
 /// Takes `size_bytes` bytes of text, UTF-8. Does not unwind.
 type TakeText = unsafe extern "C" fn(data: *mut c_void, text: *const u8, size_bytes: usize);
@@ -58,17 +59,20 @@ pub unsafe extern "C" fn purlin_dump_stalls(older_than_ns: i64, take: TakeText, 
 }
 
 /// A watchdog, C++'s, or null and an error. Takes over `sink` either way.
-///
-/// # Safety
-/// `action` is one of [`WatchdogAction`]'s numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_watchdog_start(
+pub extern "C" fn purlin_watchdog_start(
     older_than_ns: i64,
-    action: WatchdogAction,
+    action: i32,
     sink: StallSink,
     error: &mut *const StatusRep,
 ) -> *mut Watchdog {
     let started = guard(|| {
+        let actions = [
+            ("kReport", WatchdogAction::Report),
+            ("kPoison", WatchdogAction::Poison),
+            ("kAbort", WatchdogAction::Abort),
+        ];
+        let action = known("WatchdogAction", action, &actions)?;
         let mut options = WatchdogOptions { older_than: duration(older_than_ns), action, sink: None };
         if !sink.data.is_null() {
             options.sink = Some(Box::new(move |report| sink.tell(&report.to_string())));
@@ -84,6 +88,8 @@ pub unsafe extern "C" fn purlin_watchdog_start(
 /// `watchdog` came from [`purlin_watchdog_start`], and the caller gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_watchdog_stop(watchdog: *mut Watchdog) {
-    // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(watchdog) });
+    contain("purlin_watchdog_stop", (), || {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(watchdog) });
+    })
 }

@@ -12,6 +12,7 @@ use cxx::CxxString;
 use purlin::{SourceLocation, Status, StatusCode, status};
 
 use crate::handle::elements;
+use crate::panic::contain;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -227,6 +228,8 @@ pub unsafe extern "C" fn purlin_status_equal(a: *const status::StatusRep, b: *co
 /// # Safety
 /// `rep` is null or alive.
 unsafe fn status_to_string(rep: *const ffi::StatusRep, text: Pin<&mut CxxString>) {
-    // SAFETY: alive.
-    text.push_str(&unsafe { borrowed(rep.cast()) }.to_string());
+    contain("status_to_string", (), || {
+        // SAFETY: alive.
+        text.push_str(&unsafe { borrowed(rep.cast()) }.to_string());
+    })
 }

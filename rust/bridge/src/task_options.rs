@@ -7,13 +7,17 @@ use std::time::Instant;
 use purlin::exec::options::dropped_tasks;
 use purlin::exec::task::TaskNode;
 use purlin::status::StatusRep;
-use purlin::{Priority, Task, TaskOptions, Timers};
+use purlin::{Priority, StatusOr, Task, TaskOptions, Timers};
 
 use crate::cancel::{CancelTokenRep, label, token};
 use crate::executor::take;
 use crate::handle::give_or;
+use crate::number::known;
 use crate::panic::guard;
 use crate::timer::duration;
+
+const PRIORITIES: &[(&str, Priority)] =
+    &[("kLow", Priority::Low), ("kNormal", Priority::Normal), ("kHigh", Priority::High)];
 
 /// A `purlin::TaskOptions`; `cpp/internal/abi_rust.h` has the same struct.
 #[repr(C)]
@@ -24,16 +28,19 @@ pub struct RawTaskOptions {
     cancel: *const CancelTokenRep,
     /// Static, ends with a NUL; "" keeps the task's own.
     label: *const c_char,
-    /// 0 low, 1 normal, 2 high; others count as normal.
+    /// Unchecked.
     priority: u32,
     has_deadline: bool,
     may_block: bool,
 }
 
 impl RawTaskOptions {
+    /// # Errors
+    /// `InvalidArgument`: a priority that does not exist.
+    ///
     /// # Safety
     /// The fields are what the struct says.
-    pub(crate) unsafe fn get(&self) -> TaskOptions {
+    pub(crate) unsafe fn get(&self) -> StatusOr<TaskOptions> {
         // SAFETY: the caller's promise.
         let (cancel, name) = unsafe { (token(self.cancel), label(self.label)) };
         let deadline = if self.deadline_ns < 0 {
@@ -41,17 +48,13 @@ impl RawTaskOptions {
         } else {
             Timers::shared().after(duration(self.deadline_ns))
         };
-        TaskOptions {
-            priority: match self.priority {
-                0 => Priority::Low,
-                2 => Priority::High,
-                _ => Priority::Normal,
-            },
+        Ok(TaskOptions {
+            priority: known("Priority", self.priority, PRIORITIES)?,
             deadline: self.has_deadline.then_some(deadline),
             cancel,
             label: (!name.as_cstr().is_empty()).then_some(name),
             may_block: self.may_block,
-        }
+        })
     }
 }
 
@@ -65,8 +68,12 @@ pub unsafe extern "C" fn purlin_task_apply_options(
     options: &RawTaskOptions,
     error: &mut *const StatusRep,
 ) -> *mut TaskNode {
-    // SAFETY: the caller's promises.
-    let applied = guard(|| unsafe { options.get().apply(take(task)?) });
+    let applied = guard(|| {
+        // SAFETY: the caller's promise. The task first: it is given up whatever the options are.
+        let task = unsafe { take(task)? };
+        // SAFETY: the caller's promise.
+        unsafe { options.get()? }.apply(task)
+    });
     give_or(applied.map(Task::into_raw), ptr::null_mut(), error)
 }
 

@@ -3,12 +3,15 @@
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
 use std::ffi::c_char;
+use std::ptr;
 use std::time::Duration;
 
 use purlin::event::abi::EventHeader;
 use purlin::{Event, Timer, Timers};
 
 use crate::cancel::label;
+use crate::event::give_event;
+use crate::panic::contain;
 
 /// What a `purlin::Timer` points to: a box.
 pub struct TimerRep(Timer);
@@ -24,9 +27,11 @@ pub(crate) fn duration(nanoseconds: i64) -> Duration {
 /// `name` is static and ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_timer_new(delay_ns: i64, name: *const c_char) -> *mut TimerRep {
-    // SAFETY: the caller's promise.
-    let timer = Timers::shared().event_after(duration(delay_ns), unsafe { label(name) });
-    Box::into_raw(Box::new(TimerRep(timer)))
+    contain("purlin_timer_new", ptr::null_mut(), || {
+        // SAFETY: the caller's promise.
+        let timer = Timers::shared().event_after(duration(delay_ns), unsafe { label(name) });
+        Box::into_raw(Box::new(TimerRep(timer)))
+    })
 }
 
 /// The event, with one reference, C++'s.
@@ -35,8 +40,12 @@ pub unsafe extern "C" fn purlin_timer_new(delay_ns: i64, name: *const c_char) ->
 /// `timer` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_timer_event(timer: *const TimerRep) -> *mut EventHeader {
-    // SAFETY: alive.
-    unsafe { (*timer).0.event() }.clone().into_raw()
+    give_event(|| {
+        Ok({
+            // SAFETY: alive.
+            unsafe { (*timer).0.event() }.clone()
+        })
+    })
 }
 
 /// Cancels; false if it was too late.
@@ -45,8 +54,10 @@ pub unsafe extern "C" fn purlin_timer_event(timer: *const TimerRep) -> *mut Even
 /// The caller owns the timer and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_timer_cancel(timer: *mut TimerRep) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { Box::from_raw(timer) }.0.cancel()
+    contain("purlin_timer_cancel", false, || {
+        // SAFETY: the caller's promise.
+        unsafe { Box::from_raw(timer) }.0.cancel()
+    })
 }
 
 /// Lets it run without an owner.
@@ -55,8 +66,10 @@ pub unsafe extern "C" fn purlin_timer_cancel(timer: *mut TimerRep) -> bool {
 /// The caller owns the timer and gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_timer_detach(timer: *mut TimerRep) {
-    // SAFETY: the caller's promise.
-    unsafe { Box::from_raw(timer) }.0.detach();
+    contain("purlin_timer_detach", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { Box::from_raw(timer) }.0.detach();
+    })
 }
 
 /// An event with one reference, C++'s, that completes as `event` or fails after `delay_ns`.
@@ -65,8 +78,12 @@ pub unsafe extern "C" fn purlin_timer_detach(timer: *mut TimerRep) {
 /// `event` is null or alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_event_with_deadline(event: *mut EventHeader, delay_ns: i64) -> *mut EventHeader {
-    // SAFETY: null or alive.
-    let event = unsafe { Event::from_borrowed_raw(event) };
-    let timers = Timers::shared();
-    timers.with_deadline(&event, timers.after(duration(delay_ns))).into_raw()
+    give_event(|| {
+        Ok({
+            // SAFETY: null or alive.
+            let event = unsafe { Event::from_borrowed_raw(event) };
+            let timers = Timers::shared();
+            timers.with_deadline(&event, timers.after(duration(delay_ns)))
+        })
+    })
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use purlin::trace;
 
 use crate::handle::give;
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -40,10 +40,14 @@ fn trace_stop() -> *const ffi::StatusRep {
 /// # Safety
 /// `name` is static and ends with a NUL.
 unsafe fn trace_begin_span(name: *const c_char) -> u64 {
-    // SAFETY: the caller's promise.
-    trace::begin_span(unsafe { CStr::from_ptr(name) })
+    contain("trace_begin_span", 0, || {
+        // SAFETY: the caller's promise.
+        trace::begin_span(unsafe { CStr::from_ptr(name) })
+    })
 }
 
 fn trace_end_span(id: u64) {
-    trace::end_span(id);
+    contain("trace_end_span", (), || {
+        trace::end_span(id);
+    })
 }

@@ -5,6 +5,7 @@
 //! once, of errors before the call returns.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use purlin::buffer::OnDone;
 use purlin::event::abi::EventHeader;
@@ -16,10 +17,11 @@ use crate::buffer::BufferRep;
 use crate::buffer_create::give_buffer;
 use crate::callback::{Callback, Told};
 use crate::device::MemorySpaceRep;
+use crate::event::give_event;
 use crate::handle::{self, elements, give, give_handle, give_or, share};
 use crate::host_buffer::RawHostArray;
 use crate::layout::RawLayout;
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 use crate::shape::RawShape;
 use crate::status::Location;
 
@@ -76,8 +78,10 @@ pub unsafe extern "C" fn purlin_transfer_create(
 /// C++ gives the manager up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_transfer_release(transfer: *const TransferRep) {
-    // SAFETY: the caller's promise.
-    unsafe { handle::release(transfer) };
+    contain("purlin_transfer_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { handle::release(transfer) };
+    })
 }
 
 /// How many buffers.
@@ -89,7 +93,7 @@ pub extern "C" fn purlin_transfer_buffer_count(transfer: &TransferRep) -> usize 
 /// The space, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_transfer_memory_space(transfer: &TransferRep) -> *const MemorySpaceRep {
-    share(MemorySpaceRep(transfer.0.memory_space()))
+    contain("purlin_transfer_memory_space", ptr::null(), || share(MemorySpaceRep(transfer.0.memory_space())))
 }
 
 /// Bytes of a buffer, or 0 and an error.
@@ -224,9 +228,11 @@ pub unsafe extern "C" fn purlin_transfer_add_metadata(
     value: *const u8,
     value_size_bytes: usize,
 ) {
-    // SAFETY: the caller's promises.
-    let (key, value) = unsafe { (elements(key, key_size_bytes), elements(value, value_size_bytes)) };
-    transfer.0.add_transfer_metadata(String::from_utf8_lossy(key), String::from_utf8_lossy(value));
+    contain("purlin_transfer_add_metadata", (), || {
+        // SAFETY: the caller's promises.
+        let (key, value) = unsafe { (elements(key, key_size_bytes), elements(value, value_size_bytes)) };
+        transfer.0.add_transfer_metadata(String::from_utf8_lossy(key), String::from_utf8_lossy(value));
+    })
 }
 
 /// Takes a pair of texts, UTF-8. Does not unwind.
@@ -239,16 +245,18 @@ type TakePair =
 /// `take` may be called with `data` during this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_transfer_metadata(transfer: &TransferRep, take: TakePair, data: *mut c_void) {
-    for (key, value) in transfer.0.transfer_metadata() {
-        // SAFETY: the caller's promise.
-        unsafe { take(data, key.as_ptr(), key.len(), value.as_ptr(), value.len()) };
-    }
+    contain("purlin_transfer_metadata", (), || {
+        for (key, value) in transfer.0.transfer_metadata() {
+            // SAFETY: the caller's promise.
+            unsafe { take(data, key.as_ptr(), key.len(), value.as_ptr(), value.len()) };
+        }
+    })
 }
 
 /// The event, with one reference, C++'s.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_transfer_ready_event(transfer: &TransferRep) -> *mut EventHeader {
-    transfer.0.ready_event().into_raw()
+    give_event(|| Ok(transfer.0.ready_event()))
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use purlin::status::StatusRep;
 use purlin::user_context::{self, Origin};
 use purlin::{Status, UserContext};
 
-use crate::handle::elements;
-use crate::panic::guard;
+use crate::handle::{elements, give_or};
+use crate::panic::{contain, guard};
 
 /// # Safety
 /// `context` is null or owned.
@@ -61,8 +61,10 @@ pub unsafe extern "C" fn purlin_user_context_retain(context: *const u64) {
 /// `context` is not null and owned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_release(context: *const u64) {
-    // SAFETY: owned.
-    drop(unsafe { UserContext::from_raw(context) });
+    contain("purlin_user_context_release", (), || {
+        // SAFETY: owned.
+        drop(unsafe { UserContext::from_raw(context) });
+    })
 }
 
 /// A context with a text; basic if `parent` is null.
@@ -75,8 +77,10 @@ pub unsafe extern "C" fn purlin_user_context_new(
     origin: *const u8,
     size_bytes: usize,
 ) -> *const u64 {
-    // SAFETY: the caller's promises.
-    unsafe { make(take(parent), text(origin, size_bytes).into()) }
+    contain("purlin_user_context_new", ptr::null(), || {
+        // SAFETY: the caller's promises.
+        unsafe { make(take(parent), text(origin, size_bytes).into()) }
+    })
 }
 
 /// A C++ closure that makes a text.
@@ -120,9 +124,11 @@ pub unsafe extern "C" fn purlin_user_context_new_lazy(
     render: unsafe extern "C" fn(data: *mut c_void, text: *mut c_void),
     delete: unsafe extern "C" fn(data: *mut c_void),
 ) -> *const u64 {
-    let renderer = Renderer { data, render, delete };
-    // SAFETY: the caller's promise.
-    make(unsafe { take(parent) }, Origin::lazy(move || renderer.text()))
+    contain("purlin_user_context_new_lazy", ptr::null(), || {
+        let renderer = Renderer { data, render, delete };
+        // SAFETY: the caller's promise.
+        make(unsafe { take(parent) }, Origin::lazy(move || renderer.text()))
+    })
 }
 
 /// Where a renderer puts its text.
@@ -131,8 +137,10 @@ pub unsafe extern "C" fn purlin_user_context_new_lazy(
 /// `text` is what the renderer was called with, during that call; `data` points to `size_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_rendered(text: *mut c_void, data: *const u8, size_bytes: usize) {
-    // SAFETY: Renderer::text() lent its String for the call.
-    unsafe { (*text.cast::<String>()).push_str(&String::from_utf8_lossy(elements(data, size_bytes))) };
+    contain("purlin_user_context_rendered", (), || {
+        // SAFETY: Renderer::text() lent its String for the call.
+        unsafe { (*text.cast::<String>()).push_str(&String::from_utf8_lossy(elements(data, size_bytes))) };
+    })
 }
 
 /// `outer` asked for `inner`; if one is null, the other.
@@ -141,10 +149,12 @@ pub unsafe extern "C" fn purlin_user_context_rendered(text: *mut c_void, data: *
 /// Both are null or owned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_chained(outer: *const u64, inner: *const u64) -> *const u64 {
-    // SAFETY: the caller's promise.
-    give(match unsafe { (take(outer), take(inner)) } {
-        (Some(outer), Some(inner)) => Some(UserContext::chained(outer, inner)),
-        (outer, inner) => outer.or(inner),
+    contain("purlin_user_context_chained", ptr::null(), || {
+        // SAFETY: the caller's promise.
+        give(match unsafe { (take(outer), take(inner)) } {
+            (Some(outer), Some(inner)) => Some(UserContext::chained(outer, inner)),
+            (outer, inner) => outer.or(inner),
+        })
     })
 }
 
@@ -154,39 +164,34 @@ pub unsafe extern "C" fn purlin_user_context_chained(outer: *const u64, inner: *
 /// `contexts` points to `count` words, each null or alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_fused(contexts: *const *const u64, count: usize) -> *const u64 {
-    // SAFETY: the caller's promise.
-    let contexts = unsafe { elements(contexts, count) };
-    // SAFETY: alive.
-    give(UserContext::fused(contexts.iter().filter_map(|&context| unsafe { clone_of(context) }).collect()))
+    contain("purlin_user_context_fused", ptr::null(), || {
+        // SAFETY: the caller's promise.
+        let contexts = unsafe { elements(contexts, count) };
+        // SAFETY: alive.
+        give(UserContext::fused(contexts.iter().filter_map(|&context| unsafe { clone_of(context) }).collect()))
+    })
 }
 
 /// The living context of that number, or a new one; null and an error for 0.
 ///
 /// # Safety
-/// `origin` points to `size_bytes` bytes; `error` is writable.
+/// `origin` points to `size_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_with_id(
     id: u64,
     origin: *const u8,
     size_bytes: usize,
-    error: *mut *const StatusRep,
+    error: &mut *const StatusRep,
 ) -> *const u64 {
     // SAFETY: the caller's promise.
-    let origin = unsafe { text(origin, size_bytes) };
-    match UserContext::with_id(id, origin) {
-        Ok(context) => context.into_raw(),
-        Err(why) => {
-            // SAFETY: writable.
-            unsafe { error.write(why.into_raw()) };
-            ptr::null()
-        }
-    }
+    let made = guard(|| UserContext::with_id(id, unsafe { text(origin, size_bytes) }));
+    give_or(made.map(UserContext::into_raw), ptr::null(), error)
 }
 
 /// The living context of that number, or null.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_user_context_lookup(id: u64) -> *const u64 {
-    give(UserContext::lookup(id))
+    contain("purlin_user_context_lookup", ptr::null(), || give(UserContext::lookup(id)))
 }
 
 /// Calls `visit` with an owned reference to each living context.
@@ -198,10 +203,12 @@ pub unsafe extern "C" fn purlin_user_context_lookup_all(
     visit: unsafe extern "C" fn(data: *mut c_void, context: *const u64),
     data: *mut c_void,
 ) {
-    for context in UserContext::lookup_all() {
-        // SAFETY: the caller's promise.
-        unsafe { visit(data, context.into_raw()) };
-    }
+    contain("purlin_user_context_lookup_all", (), || {
+        for context in UserContext::lookup_all() {
+            // SAFETY: the caller's promise.
+            unsafe { visit(data, context.into_raw()) };
+        }
+    })
 }
 
 /// Appends the text by one call of `append`.
@@ -214,10 +221,12 @@ pub unsafe extern "C" fn purlin_user_context_debug_string(
     append: unsafe extern "C" fn(text: *mut c_void, data: *const u8, size_bytes: usize),
     text: *mut c_void,
 ) {
-    // SAFETY: alive.
-    let rendered = unsafe { UserContext::from_borrowed_raw(context) }.debug_string();
-    // SAFETY: the caller's promise.
-    unsafe { append(text, rendered.as_ptr(), rendered.len()) };
+    contain("purlin_user_context_debug_string", (), || {
+        // SAFETY: alive.
+        let rendered = unsafe { UserContext::from_borrowed_raw(context) }.debug_string();
+        // SAFETY: the caller's promise.
+        unsafe { append(text, rendered.as_ptr(), rendered.len()) };
+    })
 }
 
 /// The error with the number of the context.
@@ -229,13 +238,18 @@ pub unsafe extern "C" fn purlin_user_context_annotate(
     error: *const StatusRep,
     context: *const u64,
 ) -> *const StatusRep {
-    // SAFETY: owned.
-    let (error, context) = unsafe { (Status::from_raw(error), take(context)) };
-    let annotated = match context {
-        None => error,
-        Some(context) => user_context::annotate(error, &context),
-    };
-    annotated.into_raw()
+    guard(|| {
+        Ok({
+            // SAFETY: owned.
+            let (error, context) = unsafe { (Status::from_raw(error), take(context)) };
+            match context {
+                None => error,
+                Some(context) => user_context::annotate(error, &context),
+            }
+        })
+    })
+    .unwrap_or_else(|error| error)
+    .into_raw()
 }
 
 /// The error with that number.
@@ -244,8 +258,14 @@ pub unsafe extern "C" fn purlin_user_context_annotate(
 /// `error` is null or owned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_annotate_with_id(error: *const StatusRep, id: u64) -> *const StatusRep {
-    // SAFETY: owned.
-    user_context::annotate_with_id(unsafe { Status::from_raw(error) }, id).into_raw()
+    guard(|| {
+        Ok({
+            // SAFETY: owned.
+            user_context::annotate_with_id(unsafe { Status::from_raw(error) }, id)
+        })
+    })
+    .unwrap_or_else(|error| error)
+    .into_raw()
 }
 
 /// The error with the texts of its contexts.

@@ -9,6 +9,7 @@ use crate::backend::Backend;
 use crate::device::{Device, DmaMapping, Instance, InstanceOptions, MemoryHook};
 use crate::exec::{ShutdownOptions, ThreadPool, ThreadPoolOptions};
 use crate::status::{Status, StatusCode, StatusOr};
+use crate::sync::PinnedArc;
 
 /// The most virtual devices that a client may have.
 const MAX_DEVICES: i32 = 1024;
@@ -38,7 +39,7 @@ pub struct ClientOptions {
     /// What becomes of work in flight when the last handle to the client goes. `None`: it goes on behind, and keeps what it needs
     /// of the client alive, for ever if an event that it waits for never comes. Otherwise that handle's drop is
     /// [`Client::shutdown`] with these options, blocks as that does, and logs what that fails with; on a thread of the client's
-    /// own runner it does not block, and what has not begun fails at once.
+    /// own runner, or in a waiter of one of its operations, it does not block, and what has not begun fails at once.
     pub shutdown_at_end: Option<ShutdownOptions>,
 }
 
@@ -83,7 +84,7 @@ impl fmt::Debug for ClientOptions {
 /// they need of it alive, also when the client itself is gone; the last of them shuts the runner down, which runs what is
 /// queued there.
 pub struct Client {
-    instance: Arc<Instance>,
+    instance: PinnedArc<Instance>,
     process_index: Option<i32>,
     shutdown_at_end: Option<ShutdownOptions>,
 }
@@ -122,7 +123,7 @@ impl Client {
     /// All devices; `devices()[i].id() == i`.
     #[must_use]
     pub fn devices(&self) -> Vec<Device> {
-        (0..self.instance.device_count()).map(|index| Device::new(Arc::clone(&self.instance), index)).collect()
+        (0..self.instance.device_count()).map(|index| Device::new(self.instance.clone(), index)).collect()
     }
 
     /// Device `id`.
@@ -135,7 +136,7 @@ impl Client {
             .ok()
             .filter(|&index| index < count)
             .ok_or_else(|| Status::not_found(format!("there is no device {id}: the client has {count}, from 0")))?;
-        Ok(Device::new(Arc::clone(&self.instance), index))
+        Ok(Device::new(self.instance.clone(), index))
     }
 
     /// Which of the processes that work together this one is.
@@ -190,7 +191,8 @@ impl Client {
     /// lives as long as they do, and what a stranger may use until an event until that.
     ///
     /// # Errors
-    /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, or in a child made by `fork`.
+    /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, in a waiter of one of the client's
+    /// operations (also of one that a shutdown fails), or in a child made by `fork`.
     /// `DeadlineExceeded`: something was in flight when the deadline passed; what has failed for it, and what still runs, by name.
     pub fn shutdown(&self, options: ShutdownOptions) -> Result<(), Status> {
         shutdown::shut_down(&self.instance, &self.name(), options)

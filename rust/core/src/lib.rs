@@ -8,8 +8,11 @@
 //! |---|---|
 //! | `sync` | locks, atomics and threads, from std, loom, shuttle or parking_lot |
 //! | `static_text` | static strings known by one pointer |
+//! | [`stderr`] | what Purlin itself says there |
 //! | [`status`] | [`Status`]: absl's codes, one word, cheap to share |
 //! | [`label`] | [`Label`]: the name of an event or a task |
+//! | [`locks`] | those of `sync`, for the other crates of this house |
+//! | [`caught`] | panics of strangers, of which the text is left |
 //! | [`fault`] | places that fail on purpose, in tests |
 //! | [`replaced_file`] | files that appear whole or not at all |
 //! | [`slab`] | the memory of events, waiters and tasks |
@@ -46,6 +49,7 @@
 mod arena;
 pub mod backend;
 pub mod buffer;
+pub mod caught;
 pub mod client;
 pub mod device;
 pub mod dtype;
@@ -55,6 +59,8 @@ pub mod fault;
 pub mod future;
 pub mod label;
 pub mod layout;
+#[cfg(not(any(loom, shuttle)))]
+pub mod locks;
 mod quoted;
 pub mod raw_buffer;
 // Its numbers are of the process, which models do not have.
@@ -67,6 +73,7 @@ pub mod staging;
 pub mod stall;
 mod static_text;
 pub mod status;
+pub mod stderr;
 pub mod strided;
 mod sync;
 // A recording is one per process, which models, that begin anew thousands of times, cannot have.

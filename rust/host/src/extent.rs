@@ -3,12 +3,12 @@
 #![allow(unsafe_code, reason = "memory is held and given back by address")]
 
 use std::alloc::Layout;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use purlin::backend::Extent;
+use purlin::caught::caught;
 use purlin::fault::{self, Site};
 use purlin::{Status, StatusOr};
 
@@ -101,7 +101,7 @@ impl Lent {
     pub(crate) fn new(source: Arc<dyn ByteSource>, layout: Layout) -> StatusOr<Self> {
         let none_left = || Status::resource_exhausted("the host has no such memory left");
         fault::point(Site::TakeHost)?;
-        let taken = called(|| {
+        let taken = caught(|| {
             fault::callback("allocator of host memory");
             source.take(layout)
         });
@@ -135,20 +135,11 @@ impl Drop for Lent {
     fn drop(&mut self) {
         // SAFETY: the block came from this source with this layout, and core drops an extent only when no handle and no
         // copy refers to it.
-        let given_back = called(|| unsafe {
+        let given_back = caught(|| unsafe {
             self.source.give_back(self.address, self.layout);
             fault::callback("allocator of host memory, taking back");
         });
         // The panic hook has told of it; nobody waits for an answer.
         let _ = given_back;
     }
-}
-
-/// Calls the user's allocator; what it panicked with, if it did.
-fn called<R>(f: impl FnOnce() -> R) -> Result<R, String> {
-    // Unwind safety: the source is the user's, and is as its owner left it.
-    catch_unwind(AssertUnwindSafe(f)).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("(not a text)").to_owned()
-    })
 }

@@ -62,7 +62,7 @@ pub(crate) unsafe fn packed_into_buffer(
     let memory = RawBuffer::allocate_with(memory_space, shape.size_bytes(), &alloc)?;
     // SAFETY: the caller's promise, until the wait; nobody else has the memory.
     let copied = unsafe { memory.copy_from_host(data, 0, shape.size_bytes(), &[]) };
-    copied.wait()?;
+    copied.wait_uninterruptible()?;
     Ok((Buffer::from_raw(memory, shape, None, &copied)?, Aliasing::Copied))
 }
 
@@ -99,13 +99,13 @@ impl HostBytes {
             )));
         }
         // Not under a hold: a donation would wait for it.
-        buffer.ready_event().wait()?;
+        buffer.ready_event().wait_uninterruptible()?;
         let is_plain = buffer.layout().is_row_major() && !shape.dtype().is_sub_byte();
         if is_plain && shape.size_bytes() > 0 {
             let hold = buffer.usage_hold()?;
             let memory = hold.memory().clone();
             if memory.host_pointer().is_some() {
-                let used = EventPromise::new(c"read by the host");
+                let used = EventPromise::guarding(c"read by the host");
                 hold.release_after(used.event());
                 return Ok(Self::Lent { memory, _used: Used(used) });
             }
@@ -116,7 +116,7 @@ impl HostBytes {
             Status::resource_exhausted(format!("the host has no {size_bytes} bytes for a copy of {shape}"))
         })?;
         // SAFETY: there is room for as many bytes, and nobody touches them until the wait.
-        unsafe { buffer.copy_to_host(bytes.as_mut_ptr(), size_bytes) }.wait()?;
+        unsafe { buffer.copy_to_host(bytes.as_mut_ptr(), size_bytes) }.wait_uninterruptible()?;
         // SAFETY: the copy has written them all.
         unsafe { bytes.set_len(size_bytes) };
         Ok(Self::Copied(bytes))
@@ -124,13 +124,21 @@ impl HostBytes {
 
     /// As [`of`](Self::of), but narrow elements share bytes, the first in the low bits.
     pub(crate) fn packed(buffer: &Buffer) -> StatusOr<Self> {
-        let (bits, bytes) = (buffer.dtype().bits(), Self::of(buffer)?);
-        if !buffer.dtype().is_sub_byte() {
-            return Ok(bytes);
+        let bits = buffer.dtype().bits();
+        match Self::of(buffer)? {
+            // Where they stand: packed ones need less.
+            Self::Copied(mut bytes) if buffer.dtype().is_sub_byte() => {
+                let (mask, per_byte) = ((1_u8 << bits) - 1, 8 / bits);
+                let packed_bytes = bytes.len().div_ceil(per_byte);
+                for at in 0..packed_bytes {
+                    let group = &bytes[at * per_byte..bytes.len().min((at + 1) * per_byte)];
+                    bytes[at] = group.iter().rev().fold(0, |byte, element| byte << bits | element & mask);
+                }
+                bytes.truncate(packed_bytes);
+                Ok(Self::Copied(bytes))
+            }
+            bytes => Ok(bytes),
         }
-        let mask = (1_u8 << bits) - 1;
-        let pack = |group: &[u8]| group.iter().rev().fold(0, |byte, element| byte << bits | element & mask);
-        Ok(Self::Copied(bytes.as_slice().chunks(8 / bits).map(pack).collect()))
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {

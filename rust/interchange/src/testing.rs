@@ -10,7 +10,7 @@ use purlin_host::HostBackend;
 
 /// Memory on the host, and the client that it is of.
 pub(crate) struct Host {
-    _client: Arc<Client>,
+    pub(crate) client: Arc<Client>,
     pub(crate) space: MemorySpace,
 }
 
@@ -19,7 +19,7 @@ impl Host {
         let options = ClientOptions { device_count: 1, worker_count: 2, ..Default::default() };
         let client = Client::new(&options, Arc::new(HostBackend::new())).unwrap();
         let space = client.devices()[0].default_memory_space();
-        Self { _client: client, space }
+        Self { client, space }
     }
 }
 

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use purlin::backend::{Driver, drive};
+use purlin::exec::STACK_SIZE_BYTES;
 use purlin::fault::{self, Site};
+use purlin::locks::{Mutex, Process, keep_record};
 use purlin::{Status, StatusOr};
 
-use crate::locks::Mutex;
 use crate::simulation::{Drive, Simulation};
 
 /// Lets simulated time pass, step by step, for tests of one thread that are the same every time. Dropping it ends the simulation:
@@ -36,39 +38,110 @@ impl Drop for SimDriver {
 }
 
 /// The thread of a backend that drives itself. It is started when a client opens the backend's memory, and keeps the simulation but
-/// not the backend, which ends it.
+/// not the backend, which ends it. Each thread has a turn: one that waits in a waiter ends its own and starts the thread of the next, and
+/// ends itself when the waiter has returned.
 #[derive(Default)]
-pub(crate) struct DriverThread(Mutex<Option<JoinHandle<()>>>);
+pub(crate) struct DriverThread(Arc<Mutex<Option<Turn>>>);
+
+/// The thread that drives now.
+struct Turn {
+    number: u64,
+    home: Process,
+    thread: JoinHandle<()>,
+}
+
+/// What the thread of a turn knows.
+struct Drives {
+    simulation: Arc<Simulation>,
+    turn: Arc<Mutex<Option<Turn>>>,
+    number: u64,
+    /// A waiter that forks comes back here in the child, too, alone.
+    home: Process,
+}
+
+impl Drives {
+    /// # Errors
+    /// `ResourceExhausted`: the system has no thread.
+    fn start(self) -> StatusOr<Turn> {
+        let (name, number, home) = (self.simulation.options().thread_name.clone(), self.number, self.home);
+        let start = move || {
+            let this = Arc::new(self);
+            drive(Arc::clone(&this) as Arc<dyn Driver>, || {
+                let mut drive = Drive::default();
+                while this.home.is_this() && this.has_the_turn() && this.simulation.wait_for_step(&mut drive) {
+                    this.simulation.step();
+                }
+            });
+        };
+        let started = fault::spawn(Site::SpawnSimulator)
+            .and_then(|()| thread::Builder::new().name(name).stack_size(STACK_SIZE_BYTES).spawn(start));
+        let thread = started
+            .map_err(|error| Status::resource_exhausted(format!("cannot start the simulator's thread: {error}")))?;
+        Ok(Turn { number, home, thread })
+    }
+
+    /// Not after it was handed over. After [`DriverThread::join`] it is this thread's to the end.
+    fn has_the_turn(&self) -> bool {
+        self.turn.lock().as_ref().is_none_or(|turn| turn.number == self.number)
+    }
+}
+
+impl Driver for Drives {
+    fn thread(&self) -> &'static str {
+        "the simulator's thread"
+    }
+
+    fn hand_over(&self) -> bool {
+        let mut turn = self.turn.lock();
+        let Some(current) = turn.as_mut().filter(|current| current.number == self.number && self.home.is_this()) else {
+            // Another one drives, or the simulation has ended.
+            return self.simulation.is_closed() || turn.is_some();
+        };
+        let (simulation, number) = (Arc::clone(&self.simulation), self.number + 1);
+        let next = Self { simulation, turn: Arc::clone(&self.turn), number, home: self.home };
+        let Ok(next) = next.start() else { return false };
+        keep_record(current.thread.thread());
+        // The thread of this turn ends behind.
+        *current = next;
+        true
+    }
+
+    fn step(&self) -> bool {
+        self.simulation.step()
+    }
+}
 
 impl DriverThread {
     /// # Errors
     /// `ResourceExhausted`: the system has no thread.
     pub(crate) fn start(&self, simulation: &Arc<Simulation>) -> StatusOr<()> {
         let mut running = self.0.lock();
+        if let Some(of_the_parent) = running.take_if(|turn| !turn.home.is_this()) {
+            // In a child made by `fork` there is no thread, and its record is the parent's.
+            std::mem::forget(of_the_parent);
+        }
         if running.is_some() {
             return Ok(());
         }
-        let name = simulation.options().thread_name.clone();
-        let simulation = Arc::clone(simulation);
-        let drive = move || {
-            let mut drive = Drive::default();
-            while simulation.wait_for_step(&mut drive) {
-                simulation.step();
-            }
-        };
-        let started = fault::spawn(Site::SpawnSimulator).and_then(|()| thread::Builder::new().name(name).spawn(drive));
-        let started = started
-            .map_err(|error| Status::resource_exhausted(format!("cannot start the simulator's thread: {error}")))?;
-        *running = Some(started);
+        let (simulation, turn) = (Arc::clone(simulation), Arc::clone(&self.0));
+        *running = Some(Drives { simulation, turn, number: 0, home: Process::this() }.start()?);
         Ok(())
+    }
+
+    /// True in a child made by `fork`, until the thread is started there.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.0.lock().as_ref().is_some_and(|turn| !turn.home.is_this())
     }
 
     /// Waits for the thread to end, after the simulation is closed. On that thread itself it returns at once, and the thread ends behind.
     pub(crate) fn join(&self) {
-        let running = self.0.lock().take();
-        if let Some(running) = running.filter(|running| running.thread().id() != thread::current().id()) {
+        let Some(turn) = self.0.lock().take() else { return };
+        if !turn.home.is_this() {
+            return std::mem::forget(turn);
+        }
+        if turn.thread.thread().id() != thread::current().id() {
             // Waiters that panic are contained by their events, so there is nothing to learn from the result.
-            let _ = running.join();
+            let _ = turn.thread.join();
         }
     }
 }

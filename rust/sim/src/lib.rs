@@ -34,11 +34,6 @@ mod bytes;
 mod chance;
 mod detector;
 mod driver;
-#[cfg(not(purlin_tsan))]
-mod locks;
-#[cfg(purlin_tsan)]
-#[path = "locks_parking_lot.rs"]
-mod locks;
 mod memory;
 mod queue;
 mod report;
@@ -116,7 +111,8 @@ pub struct SimBackend {
 }
 
 impl SimBackend {
-    /// A backend with a thread of its own, which ends with it.
+    /// A backend with a thread of its own, which ends with it. Waiters of copies run there; while one waits for an event, another
+    /// thread takes over, and where the system refuses one, the simulation goes on inside that wait, at most 16 deep.
     #[must_use]
     pub fn new(options: SimOptions) -> Self {
         Self { simulation: Simulation::new(options), thread: Some(DriverThread::default()) }
@@ -147,8 +143,13 @@ impl SimBackend {
     }
 
     /// Ends the simulation: copies that are not over, and those that are asked for later, fail with `Cancelled`. Blocks until the
-    /// backend's thread has ended, unless it is called there. A second call does nothing.
+    /// backend's thread has ended, unless it is called there. A second call does nothing, and neither does one in a child made by
+    /// `fork`.
     pub fn shutdown(&self) {
+        if self.thread.as_ref().is_some_and(driver::DriverThread::is_elsewhere) {
+            // What is in flight is the parent's.
+            return;
+        }
         self.simulation.close();
         if let Some(thread) = &self.thread {
             thread.join();

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use purlin::backend::{CopyOperation, CopySchedule};
+use purlin::locks::{Condvar, Mutex};
 use purlin::{Event, Status};
 
 use crate::SimOptions;
-use crate::locks::{Condvar, Mutex};
 use crate::queue::{Number, Queue, Queued, Step};
 use crate::report::SimReport;
 use crate::shadow::Span;

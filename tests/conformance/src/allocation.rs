@@ -243,6 +243,38 @@ pub(crate) fn the_hook_is_asked_to_free_something(fixture: &Fixture) {
     assert_eq!(asked.load(Ordering::Relaxed), 7, "it was not asked to help");
 }
 
+/// A space of 1 MiB whose hook says that it has freed something, and how often it was asked. In the end it says no, so that a fault
+/// is no hang.
+fn with_a_hook_that_always_says_yes(fixture: &Fixture) -> (MemorySpace, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let hook = move |_report: &MemoryReport| counted.fetch_add(1, Ordering::Relaxed) < 5000;
+    let options =
+        ClientOptions { memory_limit_bytes: LIMIT_BYTES, on_out_of_memory: Some(Arc::new(hook)), ..Default::default() };
+    (fixture.client_with(&options).devices()[0].default_memory_space(), asked)
+}
+
+pub(crate) fn a_hook_that_always_says_yes_is_asked_a_thousand_times(fixture: &Fixture) {
+    let (space, asked) = with_a_hook_that_always_says_yes(fixture);
+    let held = RawBuffer::allocate(&space, LIMIT_BYTES).unwrap();
+    let error = RawBuffer::allocate_with(&space, 1, &options(OomPolicy::Retry)).unwrap_err();
+    assert_eq!((error.code(), asked.load(Ordering::Relaxed)), (StatusCode::ResourceExhausted, 1000));
+    let (_buffer, promise) = RawBuffer::channel(&space, 1, &AllocOptions::default());
+    assert_eq!(promise.allocate(OomPolicy::Retry).unwrap_err().code(), StatusCode::ResourceExhausted);
+    assert_eq!(asked.load(Ordering::Relaxed), 2000);
+    drop(held);
+    RawBuffer::allocate_with(&space, 1, &options(OomPolicy::Retry)).unwrap();
+}
+
+pub(crate) fn the_hook_is_not_asked_for_what_can_never_fit(fixture: &Fixture) {
+    let (space, asked) = with_a_hook_that_always_says_yes(fixture);
+    for size_bytes in [LIMIT_BYTES + 1, 1 << 40, isize::MAX as usize, usize::MAX] {
+        let error = RawBuffer::allocate_with(&space, size_bytes, &options(OomPolicy::Retry)).unwrap_err();
+        assert_error(&error, StatusCode::ResourceExhausted, &[&size_bytes.to_string()]);
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+}
+
 pub(crate) fn trimming_gives_memory_back(fixture: &Fixture) {
     let space = fixture.space();
     drop(fixture.allocate(LARGE_BYTES));

@@ -1,6 +1,10 @@
 //! Buffers whose memory somebody else provides.
 
-use purlin::{AllocOptions, ClientOptions, Event, Label, OomPolicy, RawBuffer, RawBufferPromise, Status, StatusCode};
+#![allow(unsafe_code, reason = "foreign memory is taken by address")]
+
+use purlin::{
+    AllocOptions, ClientOptions, Event, Label, Mutability, OomPolicy, RawBuffer, RawBufferPromise, Status, StatusCode,
+};
 
 use crate::fixture::{Fixture, assert_error, pattern, read};
 use crate::host_copy::HostCopy;
@@ -100,6 +104,32 @@ pub(crate) fn channels_of_channels_follow(fixture: &Fixture) {
     last_promise.fulfil(&failed).map_err(|(status, _)| status).unwrap();
     failed_promise.fail(Status::aborted("upstream"));
     assert_eq!(last.allocation_event().wait().unwrap_err().message(), "upstream");
+}
+
+/// Memory of the process that must not be written.
+#[repr(C, align(64))]
+struct Constant([u8; 64]);
+
+static CONSTANT: Constant = Constant([7; 64]);
+
+pub(crate) fn a_copy_to_a_channel_does_not_write_read_only_memory(fixture: &Fixture) {
+    let (buffer, promise) = channel(fixture, 64);
+    let part = buffer.slice(0, 16).unwrap();
+    assert!(buffer.is_mutable(), "nobody knows better yet");
+    let from_host = HostCopy::to_device(&buffer, 0, vec![1; 64], &[]);
+    let source = fixture.filled(&[2; 64]);
+    // SAFETY: nobody else uses the bytes.
+    let between = unsafe { source.copy_range_to(0, &part, 0, 16, &[]) };
+    let to_host = HostCopy::from_device(&buffer, 0, 64, &[]);
+    let address = std::ptr::from_ref(&CONSTANT).cast::<u8>().cast_mut();
+    // SAFETY: it is there for ever, and nobody writes it.
+    let constant = unsafe { RawBuffer::import(&fixture.space(), address, 64, Mutability::Immutable, None) }.unwrap();
+    promise.fulfil(&constant).map_err(|(status, _)| status).unwrap();
+    for error in [from_host.wait().unwrap_err(), between.wait().unwrap_err()] {
+        assert_error(&error, StatusCode::InvalidArgument, &["may not be written"]);
+    }
+    assert_eq!(to_host.wait().unwrap(), [7; 64]);
+    assert!(!buffer.is_mutable() && !part.is_mutable());
 }
 
 pub(crate) fn a_channel_without_memory_is_exhausted(fixture: &Fixture) {

@@ -49,6 +49,21 @@ pub(crate) fn imported_memory_is_used_in_place(fixture: &Fixture) {
     assert_eq!(released.load(Ordering::Relaxed), 0);
 }
 
+pub(crate) fn bytes_past_the_end_of_the_address_space_cannot_be_imported(fixture: &Fixture) {
+    let bytes = owned(3);
+    let address = std::ptr::from_ref(&*bytes).cast_mut().cast::<u8>();
+    let last = std::ptr::without_provenance_mut(usize::MAX - 63);
+    let half = isize::MAX as usize + 1;
+    for (address, size_bytes) in [(last, 64), (last, 65), (address, usize::MAX), (address, half)] {
+        let mutability = Mutability::Immutable;
+        // SAFETY: it is refused, or nobody uses it.
+        let refused =
+            unsafe { RawBuffer::import(&fixture.space(), address, size_bytes, mutability, None) }.unwrap_err();
+        let (size_bytes, address) = (size_bytes.to_string(), format!("{address:p}"));
+        assert_error(&refused, StatusCode::InvalidArgument, &[&size_bytes, &address, "address space"]);
+    }
+}
+
 pub(crate) fn imported_memory_is_not_in_the_books(fixture: &Fixture) {
     let (_buffer, _released) = import(fixture, owned(1), Mutability::Mutable);
     assert_eq!((fixture.space().stats().bytes_in_use, fixture.space().stats().num_allocs), (0, 0));

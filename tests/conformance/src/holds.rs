@@ -308,3 +308,21 @@ pub(crate) fn read_only_memory_cannot_be_copied_into(fixture: &Fixture) {
     assert_error(&error, StatusCode::InvalidArgument, &["read-only"]);
     assert!(!target.is_deleted());
 }
+
+pub(crate) fn a_buffer_forgets_uses_that_are_over(fixture: &Fixture) {
+    let buffer = Buffer::from_slice(&[1_u8; 16], &[16], &fixture.space()).unwrap();
+    // More than a buffer keeps in place, for a long time.
+    let long: Vec<EventPromise> = (0..5).map(|_| EventPromise::new(c"long use")).collect();
+    let use_until = |event: Event| buffer.usage_hold().unwrap().release_after(event);
+    long.iter().for_each(|promise| use_until(promise.event()));
+    let mut short = Vec::new();
+    for _ in 0..1000 {
+        let promise = EventPromise::new(c"short use");
+        short.push(promise.event());
+        use_until(promise.event());
+        promise.set_ready();
+    }
+    let kept = short.iter().filter(|event| event.ref_count() > 1).count();
+    assert!(kept < 16, "{kept} of 1000 uses that are over are kept");
+    long.into_iter().for_each(|promise| _ = promise.set_ready());
+}

@@ -11,6 +11,7 @@
 mod allocation;
 mod buffer;
 mod buffer_delete;
+mod chains;
 mod channel;
 mod copy;
 mod copy_order;
@@ -81,7 +82,22 @@ macro_rules! for_each_case {
                 waiting_for_what_can_never_come_fails_at_once
                 many_threads_wait_for_one_another
                 the_hook_is_asked_to_free_something
+                a_hook_that_always_says_yes_is_asked_a_thousand_times
+                the_hook_is_not_asked_for_what_can_never_fit
                 trimming_gives_memory_back
+            }
+            chains {
+                channels_each_fulfilled_with_the_last
+                pending_channels_each_fulfilled_with_the_last
+                channels_fulfilled_from_the_end_on
+                channels_make_no_circle
+                releases_that_let_go_of_the_next_import
+                host_buffers_that_keep_the_next
+                memory_that_is_kept_until_the_next_event
+                cancel_callbacks_that_cancel_the_next
+                buffers_each_made_of_the_last
+                parts_each_of_the_last
+                allocations_that_wait_for_the_last
             }
             channel {
                 a_channel_has_a_size_and_no_memory
@@ -91,6 +107,7 @@ macro_rules! for_each_case {
                 a_failed_channel_fails_what_waits_for_it
                 a_dropped_promise_fails_its_channel
                 channels_of_channels_follow
+                a_copy_to_a_channel_does_not_write_read_only_memory
                 a_channel_without_memory_is_exhausted
                 a_channel_may_be_fulfilled_after_its_reader_has_gone
             }
@@ -100,6 +117,7 @@ macro_rules! for_each_case {
                 the_last_use_releases_imported_memory_once
                 read_only_memory_is_not_written
                 what_cannot_be_imported_is_named_and_not_released
+                bytes_past_the_end_of_the_address_space_cannot_be_imported
                 a_release_that_panics_harms_nobody
                 a_release_may_use_the_space
             }
@@ -201,6 +219,7 @@ macro_rules! for_each_case {
                 a_pending_read_to_the_host_survives_delete
             }
             holds {
+                a_buffer_forgets_uses_that_are_over
                 holds_are_counted
                 usage_keeps_donation_out
                 donation_keeps_usage_out

@@ -36,6 +36,7 @@ const MADE_GOOD: &[(Site, &str)] = &[
     (Site::SpawnSpare, "the blocked worker runs queued tasks itself"),
     (Site::SpawnElastic, "the threads that are there do the work"),
     (Site::SpawnTimers, "idle memory is given back with the next free, or at the end"),
+    (Site::SpawnSimulator, "a waiter that waits on the simulator's thread goes on with the simulation itself"),
 ];
 
 /// One walk at a time: fail points and the ledger are the process's.

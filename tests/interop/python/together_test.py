@@ -11,6 +11,7 @@ in LIMIT seconds is looked at (Purlin's own report, gdb's if it is there) and ki
 import ctypes
 import faulthandler
 import importlib
+import multiprocessing
 import os
 import signal
 import statistics
@@ -86,6 +87,22 @@ def work_of_two_purlins():
         expect(ours.together_in_task(theirs.together_thread), -1)
 
 
+def in_child(index):
+    """What a worker of multiprocessing calls: on one Purlin or the other."""
+    return loaded["two" if index % 2 else "one"].together_in_child()
+
+
+def work_of_multiprocessing():
+    """Python's own way to fork, while Purlin's pools work and JAX and TensorFlow have threads."""
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(4) as pool:
+        expect(pool.map_async(in_child, range(40), chunksize=1).get(LIMIT / 4), [0] * 40)
+    process = fork.Process(target=in_child, args=(0,))
+    process.start()
+    process.join(LIMIT / 4)
+    expect(process.exitcode)
+
+
 def ending(pid, deadline):
     """How a child ended (its exit code, the name of its signal, or "hung", at the deadline) and its CPU time; or None."""
     ended, status, usage = os.wait4(pid, os.WNOHANG)
@@ -143,6 +160,7 @@ def life(index, tell):
     for purlin in (one, two):
         for whole in (0, 1):
             expect(wait(purlin.together_fork(whole), LIMIT / 4))
+    work_of_multiprocessing()
     expect(one.together_round())
     work_of_jax()
     work_of_tensorflow()

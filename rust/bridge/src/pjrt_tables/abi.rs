@@ -165,7 +165,8 @@ pub struct RawBufferTable {
         Option<unsafe extern "C" fn(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut Error>,
     pub get_raw_buffer_async_value:
         Option<unsafe extern "C" fn(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut Error>,
-    pub is_mutable: Option<unsafe extern "C" fn(buffer: *const RawBuffer) -> bool>,
+    /// A `bool` in C; other sides may write any byte.
+    pub is_mutable: Option<unsafe extern "C" fn(buffer: *const RawBuffer) -> u8>,
     pub slice: Option<
         unsafe extern "C" fn(buffer: *mut RawBuffer, offset: i64, size: i64, slice: *mut *mut RawBuffer) -> *mut Error,
     >,
@@ -229,7 +230,8 @@ pub struct Api {
     pub error_get_code: Fallible<c_int>,
     pub plugin: [usize; 2],
     pub event_destroy: Fallible<()>,
-    pub event_is_ready: Fallible<bool>,
+    /// Writes a `bool` of C; other sides may write any byte.
+    pub event_is_ready: Fallible<u8>,
     pub event_error: Fallible<()>,
     pub event_await: Fallible<()>,
     pub event_on_ready: Fallible<OnReady>,

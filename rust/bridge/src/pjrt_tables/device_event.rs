@@ -12,6 +12,7 @@ use purlin::{DefinitionStream, Event, EventPromise, EventState, Status};
 
 use super::abi::{AndThen, DeviceEvent, DeviceEventTable, read, slot};
 use super::{error, label};
+use crate::panic::contain;
 
 static OURS: DeviceEventTable = DeviceEventTable {
     struct_size: size_of::<DeviceEventTable>(),
@@ -90,7 +91,7 @@ pub(super) unsafe fn take(event: DeviceEvent) -> Event {
             Some(FAILED) => return Event::from_error(theirs.outcome()),
             _ => (),
         }
-        let promise = EventPromise::new(label());
+        let promise = EventPromise::guarding(label());
         let follower = promise.event();
         let and_then = theirs.and_then;
         let waiting = Box::into_raw(Box::new((theirs, promise)));
@@ -165,12 +166,14 @@ impl Drop for Theirs {
 
 /// Their event is terminal.
 unsafe extern "C" fn completed(waiting: *mut c_void) {
-    // SAFETY: from take(), and called once, as `and_then` promises.
-    let (theirs, promise) = *unsafe { Box::from_raw(waiting.cast::<(Theirs, EventPromise)>()) };
-    let status = theirs.outcome();
-    // Before the waiters run: they may unload whoever made it.
-    drop(theirs);
-    promise.set(status);
+    contain("PJRT completed", (), || {
+        // SAFETY: from take(), and called once, as `and_then` promises.
+        let (theirs, promise) = *unsafe { Box::from_raw(waiting.cast::<(Theirs, EventPromise)>()) };
+        let status = theirs.outcome();
+        // Before the waiters run: they may unload whoever made it.
+        drop(theirs);
+        promise.set(status);
+    })
 }
 
 fn unusable(table: *const DeviceEventTable) -> Status {
@@ -208,15 +211,19 @@ unsafe extern "C" fn inc_ref(event: *mut c_void) {
 }
 
 unsafe extern "C" fn dec_ref(event: *mut c_void) {
-    // SAFETY: null or the caller's reference.
-    drop(unsafe { Event::from_raw(header(event)) });
+    contain("PJRT dec_ref", (), || {
+        // SAFETY: null or the caller's reference.
+        drop(unsafe { Event::from_raw(header(event)) });
+    })
 }
 
 unsafe extern "C" fn and_then(event: *mut c_void, callback: AndThen, user_arg: *mut c_void) {
-    let Some(callback) = callback else { return };
-    let call = Call { callback, user_arg };
-    // SAFETY: null or alive.
-    unsafe { kept(event) }.on_ready(move |_status| call.once());
+    contain("PJRT and_then", (), || {
+        let Some(callback) = callback else { return };
+        let call = Call { callback, user_arg };
+        // SAFETY: null or alive.
+        unsafe { kept(event) }.on_ready(move |_status| call.once());
+    })
 }
 
 /// A callback that goes to the thread that completes its event.
@@ -241,24 +248,26 @@ unsafe extern "C" fn get_error_if_present(
     message: *mut *const c_char,
     message_size: *mut usize,
 ) -> c_int {
-    // SAFETY: null or alive. The text belongs to the event's error, which lives as long as it; the outputs are null or the
-    // caller's.
-    unsafe {
-        let status = kept(event).error();
-        if status.ok() {
-            return 0;
+    contain("PJRT get_error_if_present", 0, || {
+        // SAFETY: null or alive. The text belongs to the event's error, which lives as long as it; the outputs are null or the
+        // caller's.
+        unsafe {
+            let status = kept(event).error();
+            if status.ok() {
+                return 0;
+            }
+            if !code.is_null() {
+                code.write(status.code() as c_int);
+            }
+            if !message.is_null() {
+                message.write(status.message().as_ptr().cast());
+            }
+            if !message_size.is_null() {
+                message_size.write(status.message().len());
+            }
         }
-        if !code.is_null() {
-            code.write(status.code() as c_int);
-        }
-        if !message.is_null() {
-            message.write(status.message().as_ptr().cast());
-        }
-        if !message_size.is_null() {
-            message_size.write(status.message().len());
-        }
-    }
-    1
+        1
+    })
 }
 
 unsafe extern "C" fn get_state(event: *mut c_void) -> c_int {

@@ -11,6 +11,7 @@ use purlin::{Status, StatusCode};
 
 use super::abi::{Error, ErrorTable, PayloadVisitor, slot};
 use crate::handle::elements;
+use crate::panic::contain;
 
 pub(super) static TABLE: ErrorTable = ErrorTable {
     struct_size: size_of::<ErrorTable>(),
@@ -97,12 +98,14 @@ pub(super) unsafe extern "C" fn add_payload(
     value_size: usize,
     user_arg: *mut c_void,
 ) {
-    // SAFETY: the caller's promises.
-    unsafe {
-        let key = elements(key.cast::<u8>(), if key.is_null() { 0 } else { key_size });
-        let value = elements(value.cast::<u8>(), if value.is_null() { 0 } else { value_size });
-        (*user_arg.cast::<Status>()).set_payload(&String::from_utf8_lossy(key), value);
-    }
+    contain("PJRT add_payload", (), || {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let key = elements(key.cast::<u8>(), if key.is_null() { 0 } else { key_size });
+            let value = elements(value.cast::<u8>(), if value.is_null() { 0 } else { value_size });
+            (*user_arg.cast::<Status>()).set_payload(&String::from_utf8_lossy(key), value);
+        }
+    })
 }
 
 /// # Safety
@@ -113,10 +116,12 @@ unsafe fn status<'a>(error: *const Error) -> Option<&'a Status> {
 }
 
 unsafe extern "C" fn destroy(error: *mut Error) {
-    if !error.is_null() {
-        // SAFETY: the caller's own error, which give() made.
-        drop(unsafe { Box::from_raw(error.cast::<Ours>()) });
-    }
+    contain("PJRT destroy", (), || {
+        if !error.is_null() {
+            // SAFETY: the caller's own error, which give() made.
+            drop(unsafe { Box::from_raw(error.cast::<Ours>()) });
+        }
+    })
 }
 
 unsafe extern "C" fn message(error: *const Error, message: *mut *const c_char, size: *mut usize) {
@@ -138,11 +143,13 @@ unsafe extern "C" fn get_code(error: *const Error) -> c_int {
 }
 
 unsafe extern "C" fn for_each_payload(error: *const Error, visitor: PayloadVisitor, user_arg: *mut c_void) {
-    // SAFETY: alive; the visitor takes what the caller gave it.
-    unsafe {
-        let (Some(status), Some(visitor)) = (status(error), visitor) else { return };
-        for (key, value) in status.payloads() {
-            visitor(key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len(), user_arg);
+    contain("PJRT for_each_payload", (), || {
+        // SAFETY: alive; the visitor takes what the caller gave it.
+        unsafe {
+            let (Some(status), Some(visitor)) = (status(error), visitor) else { return };
+            for (key, value) in status.payloads() {
+                visitor(key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len(), user_arg);
+            }
         }
-    }
+    })
 }

@@ -14,6 +14,7 @@ use purlin::{Event, EventPromise, Status, StatusCode};
 
 use super::abi::{Api, Args, Fallible, ForEachPayload, Message, OnReady, slot};
 use super::{error, label};
+use crate::panic::contain;
 
 /// The functions of a plugin without which its events are of no use.
 struct Plugin {
@@ -60,7 +61,7 @@ pub(super) unsafe fn take(api: *const Api, event: *mut c_void, is_ours: bool) ->
     if theirs.is_ready() {
         return Event::from_error(theirs.error());
     }
-    let (theirs, promise) = (Arc::new(theirs), EventPromise::new(label()));
+    let (theirs, promise) = (Arc::new(theirs), EventPromise::guarding(label()));
     let follower = promise.event();
     let waiting = Box::into_raw(Box::new(Waiting { theirs: Arc::clone(&theirs), promise }));
     let on_ready = OnReady { callback: Some(completed), user_arg: waiting.cast() };
@@ -76,12 +77,14 @@ pub(super) unsafe fn take(api: *const Api, event: *mut c_void, is_ours: bool) ->
 
 /// The plugin's event is terminal; `error` is ours.
 unsafe extern "C" fn completed(error: *mut c_void, waiting: *mut c_void) {
-    // SAFETY: from take(), and called once, as `OnReady` promises.
-    let Waiting { theirs, promise } = *unsafe { Box::from_raw(waiting.cast::<Waiting>()) };
-    let status = theirs.plugin.status(error);
-    // Before the waiters run: they may end the plugin's client.
-    drop(theirs);
-    promise.set(status);
+    contain("PJRT completed", (), || {
+        // SAFETY: from take(), and called once, as `OnReady` promises.
+        let Waiting { theirs, promise } = *unsafe { Box::from_raw(waiting.cast::<Waiting>()) };
+        let status = theirs.plugin.status(error);
+        // Before the waiters run: they may end the plugin's client.
+        drop(theirs);
+        promise.set(status);
+    })
 }
 
 /// Arguments, with the size that the first version of the function knew: up to the end of the last field.
@@ -162,13 +165,13 @@ impl Theirs {
     fn is_ready(&self) -> bool {
         // SAFETY: the event is alive; the table says what it has, and without `Event_Error` nobody asks.
         unsafe {
-            let is_ready: Fallible<bool> = slot!(self.plugin.api, Api, event_is_ready);
+            let is_ready: Fallible<u8> = slot!(self.plugin.api, Api, event_is_ready);
             let error: Fallible<()> = slot!(self.plugin.api, Api, event_error);
             let (Some(is_ready), Some(_)) = (is_ready, error) else { return false };
-            let mut args = args(self.event, false);
+            let mut args = args(self.event, 0);
             let refused = is_ready(&raw mut args);
             self.plugin.ignore(refused);
-            refused.is_null() && args.rest
+            refused.is_null() && args.rest != 0
         }
     }
 

@@ -21,6 +21,7 @@ mod tests;
 mod vector;
 
 use std::ffi::{c_char, c_void};
+use std::ptr;
 
 use purlin::Event;
 use purlin::event::abi::EventHeader;
@@ -28,7 +29,9 @@ use purlin::label::Label;
 use purlin::status::StatusRep;
 
 use crate::event::borrowed;
+use crate::event::give_event;
 use crate::handle::give;
+use crate::panic::{contain, guard};
 use crate::raw_buffer::RawBufferRep;
 use crate::status::Location;
 
@@ -38,8 +41,10 @@ use crate::status::Location;
 /// `event` is null or alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_give_event(event: *mut EventHeader) -> abi::DeviceEvent {
-    // SAFETY: the caller's promise.
-    device_event::give(unsafe { Event::from_borrowed_raw(event) })
+    contain("purlin_pjrt_give_event", abi::DeviceEvent { table: ptr::null(), event: ptr::null_mut() }, || {
+        // SAFETY: the caller's promise.
+        device_event::give(unsafe { Event::from_borrowed_raw(event) })
+    })
 }
 
 /// The event that follows `event`, whose reference is taken; C++'s.
@@ -48,8 +53,12 @@ pub unsafe extern "C" fn purlin_pjrt_give_event(event: *mut EventHeader) -> abi:
 /// `event` is what the struct says, and the caller gives one reference up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_take_event(event: abi::DeviceEvent) -> *mut EventHeader {
-    // SAFETY: the caller's promise.
-    unsafe { device_event::take(event) }.into_raw()
+    give_event(|| {
+        Ok({
+            // SAFETY: the caller's promise.
+            unsafe { device_event::take(event) }
+        })
+    })
 }
 
 /// An error of ours, C's; null for OK.
@@ -58,8 +67,10 @@ pub unsafe extern "C" fn purlin_pjrt_take_event(event: abi::DeviceEvent) -> *mut
 /// `status` is null or owned by the caller, who gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_give_error(status: *const StatusRep) -> *mut abi::Error {
-    // SAFETY: the caller's promise.
-    error::give(unsafe { purlin::Status::from_raw(status) })
+    contain("purlin_pjrt_give_error", ptr::null_mut(), || {
+        // SAFETY: the caller's promise.
+        error::give(unsafe { purlin::Status::from_raw(status) })
+    })
 }
 
 /// The status that `error` says, C++'s. `error` is destroyed.
@@ -68,8 +79,14 @@ pub unsafe extern "C" fn purlin_pjrt_give_error(status: *const StatusRep) -> *mu
 /// `error` is null or the caller's, who gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_take_error(error: *mut abi::Error) -> *const StatusRep {
-    // SAFETY: the caller's promise.
-    unsafe { error::take(error) }.into_raw()
+    guard(|| {
+        Ok({
+            // SAFETY: the caller's promise.
+            unsafe { error::take(error) }
+        })
+    })
+    .unwrap_or_else(|error| error)
+    .into_raw()
 }
 
 /// A vector with a reference to each of `events`, C's.
@@ -78,8 +95,14 @@ pub unsafe extern "C" fn purlin_pjrt_take_error(error: *mut abi::Error) -> *cons
 /// `events` points to `count` words, each null or an alive event.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_give_events(events: *const *mut EventHeader, count: usize) -> abi::EventVector {
-    // SAFETY: the caller's promise.
-    vector::give(unsafe { borrowed(events, count) })
+    contain(
+        "purlin_pjrt_give_events",
+        abi::EventVector { data: ptr::null_mut(), size: 0, capacity: 0, destroy: None },
+        || {
+            // SAFETY: the caller's promise.
+            vector::give(unsafe { borrowed(events, count) })
+        },
+    )
 }
 
 /// How many events [`purlin_pjrt_take_events`] will write.
@@ -99,11 +122,13 @@ pub unsafe extern "C" fn purlin_pjrt_count_events(events: *const abi::EventVecto
 /// [`purlin_pjrt_count_events`] says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_take_events(events: *mut abi::EventVector, out: *mut *mut EventHeader) {
-    // SAFETY: the caller's promises.
-    for (index, event) in unsafe { vector::take(events) }.into_iter().enumerate() {
-        // SAFETY: there is room for as many.
-        unsafe { out.add(index).write(event.into_raw()) };
-    }
+    contain("purlin_pjrt_take_events", (), || {
+        // SAFETY: the caller's promises.
+        for (index, event) in unsafe { vector::take(events) }.into_iter().enumerate() {
+            // SAFETY: there is room for as many.
+            unsafe { out.add(index).write(event.into_raw()) };
+        }
+    })
 }
 
 /// A promise of ours with one reference, C's.
@@ -112,8 +137,12 @@ pub unsafe extern "C" fn purlin_pjrt_take_events(events: *mut abi::EventVector, 
 /// `label` is static and ends with a NUL; `location` is what its struct says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_new_promise(label: *const c_char, location: Location) -> *mut abi::Promise {
-    // SAFETY: the caller's promises; the new event's one reference becomes the promise's.
-    promise::give(unsafe { Event::from_raw(purlin::event::raw::new(label, location.get())) })
+    contain("purlin_pjrt_new_promise", ptr::null_mut(), || {
+        // SAFETY: the caller's promises; the new event's one reference becomes the promise's.
+        promise::give(unsafe {
+            Event::from_raw(purlin::event::raw::new(label, location.get(), purlin::event::raw::OwedBy::User))
+        })
+    })
 }
 
 /// The event of `promise`, C++'s.
@@ -122,8 +151,12 @@ pub unsafe extern "C" fn purlin_pjrt_new_promise(label: *const c_char, location:
 /// `promise` is null or alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_event_of(promise: *mut abi::Promise) -> *mut EventHeader {
-    // SAFETY: the caller's promise.
-    unsafe { promise::event_of(promise) }.into_raw()
+    give_event(|| {
+        Ok({
+            // SAFETY: the caller's promise.
+            unsafe { promise::event_of(promise) }
+        })
+    })
 }
 
 /// Makes `promise`, a reference to which is taken, follow `event`. Null, or an error, C++'s: the promise cannot be set.
@@ -133,7 +166,7 @@ pub unsafe extern "C" fn purlin_pjrt_event_of(promise: *mut abi::Promise) -> *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_forward(promise: *mut abi::Promise, event: *mut EventHeader) -> *const StatusRep {
     // SAFETY: the caller's promises.
-    give(unsafe { promise::forward(promise, &Event::from_borrowed_raw(event)) })
+    give(guard(|| unsafe { promise::forward(promise, &Event::from_borrowed_raw(event)) }))
 }
 
 /// A raw buffer of ours with one reference, C's, which answers `memory` when it is asked where it is.
@@ -145,7 +178,7 @@ pub unsafe extern "C" fn purlin_pjrt_give_raw_buffer(
     buffer: &RawBufferRep,
     memory: *mut c_void,
 ) -> *mut abi::RawBuffer {
-    raw_buffer::give(buffer.0.clone(), memory)
+    contain("purlin_pjrt_give_raw_buffer", ptr::null_mut(), || raw_buffer::give(buffer.0.clone(), memory))
 }
 
 /// The event that follows an event of a plugin, which is destroyed when it has completed if `is_ours`; C++'s.
@@ -159,8 +192,12 @@ pub unsafe extern "C" fn purlin_pjrt_take_plugin_event(
     event: *mut c_void,
     is_ours: bool,
 ) -> *mut EventHeader {
-    // SAFETY: the caller's promises.
-    unsafe { event::take(api, event, is_ours) }.into_raw()
+    give_event(|| {
+        Ok({
+            // SAFETY: the caller's promises.
+            unsafe { event::take(api, event, is_ours) }
+        })
+    })
 }
 
 /// The table of every device event that is given.

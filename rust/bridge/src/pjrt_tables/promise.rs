@@ -13,6 +13,7 @@ use purlin::{Event, EventPromise, Status};
 use super::abi::{DeviceEvent, DeviceEventTable, Error, Promise, PromiseTable, slot};
 use super::{device_event, error};
 use crate::handle::{release, retain, share};
+use crate::panic::contain;
 
 pub(super) static TABLE: PromiseTable = PromiseTable {
     struct_size: size_of::<PromiseTable>(),
@@ -146,6 +147,17 @@ impl Drop for Taken {
 /// # Safety
 /// As [`Taken::new`].
 pub(super) unsafe fn forward(promise: *mut Promise, event: &Event) -> Result<(), Status> {
+    // SAFETY: null, or the caller's reference, and a promise begins with the pointer to its table.
+    unsafe {
+        if promise.as_ref().is_some_and(|promise| ptr::eq(promise.table, &raw const TABLE)) {
+            // One of ours: its event follows, so that reports and cycles are seen.
+            if let Some(owed) = ours(promise).and_then(Ours::decide) {
+                owed.forward(event);
+            }
+            dec_ref(promise);
+            return Ok(());
+        }
+    }
     // SAFETY: the caller's promise.
     let taken = unsafe { Taken::new(promise) }?;
     event.on_ready(move |status| taken.tell(status));
@@ -180,40 +192,50 @@ unsafe extern "C" fn inc_ref(promise: *mut Promise) {
 }
 
 unsafe extern "C" fn dec_ref(promise: *mut Promise) {
-    if !promise.is_null() {
-        // SAFETY: the caller's reference.
-        unsafe { release(promise.cast::<Ours>().cast_const()) };
-    }
+    contain("PJRT dec_ref", (), || {
+        if !promise.is_null() {
+            // SAFETY: the caller's reference.
+            unsafe { release(promise.cast::<Ours>().cast_const()) };
+        }
+    })
 }
 
 unsafe extern "C" fn event(promise: *mut Promise) -> DeviceEvent {
-    // SAFETY: null or alive; the event lives as long as its promise.
-    unsafe { ours(promise) }
-        .map_or(DeviceEvent { table: ptr::null(), event: ptr::null_mut() }, |ours| device_event::lend(&ours.event))
+    contain("PJRT event", DeviceEvent { table: ptr::null(), event: ptr::null_mut() }, || {
+        // SAFETY: null or alive; the event lives as long as its promise.
+        unsafe { ours(promise) }
+            .map_or(DeviceEvent { table: ptr::null(), event: ptr::null_mut() }, |ours| device_event::lend(&ours.event))
+    })
 }
 
 unsafe extern "C" fn set(promise: *mut Promise, event: DeviceEvent) {
-    // SAFETY: the caller gives up a reference to the event, whether or not the promise is still owed.
-    let event = unsafe { device_event::take(event) };
-    // SAFETY: null or alive. The promise may go while waiters run; nothing of it is touched after.
-    if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {
-        promise.forward(&event);
-    }
+    contain("PJRT set", (), || {
+        // SAFETY: the caller gives up a reference to the event, whether or not the promise is still owed.
+        let event = unsafe { device_event::take(event) };
+        // SAFETY: null or alive. The promise may go while waiters run; nothing of it is touched after.
+        if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {
+            promise.forward(&event);
+        }
+    })
 }
 
 unsafe extern "C" fn set_error(promise: *mut Promise, error: *mut Error) {
-    // SAFETY: the caller gives up the error, whether or not the promise is still owed.
-    let status = unsafe { error::take(error) };
-    // SAFETY: as in set().
-    if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {
-        // OK, from a null error, is a bug of the caller, which the event tells.
-        promise.set_error(status);
-    }
+    contain("PJRT set_error", (), || {
+        // SAFETY: the caller gives up the error, whether or not the promise is still owed.
+        let status = unsafe { error::take(error) };
+        // SAFETY: as in set().
+        if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {
+            // OK, from a null error, is a bug of the caller, which the event tells.
+            promise.set_error(status);
+        }
+    })
 }
 
 unsafe extern "C" fn set_ready(promise: *mut Promise) {
-    // SAFETY: as in set().
-    if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {
-        promise.set_ready();
-    }
+    contain("PJRT set_ready", (), || {
+        // SAFETY: as in set().
+        if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {
+            promise.set_ready();
+        }
+    })
 }

@@ -14,7 +14,7 @@ use super::abi::{DeviceEvent, Error, EventVector, OnAllocated, Promise, RawBuffe
 use super::promise::Taken;
 use super::{device_event, error, vector};
 use crate::handle::{kept, release, retain, share};
-use crate::panic::guard;
+use crate::panic::{contain, guard};
 
 pub(super) static TABLE: RawBufferTable = RawBufferTable {
     struct_size: size_of::<RawBufferTable>(),
@@ -97,10 +97,12 @@ unsafe extern "C" fn inc_ref(buffer: *mut RawBuffer) {
 }
 
 unsafe extern "C" fn dec_ref(buffer: *mut RawBuffer) {
-    if !buffer.is_null() {
-        // SAFETY: the caller's reference.
-        unsafe { release(buffer.cast::<Ours>().cast_const()) };
-    }
+    contain("PJRT dec_ref", (), || {
+        if !buffer.is_null() {
+            // SAFETY: the caller's reference.
+            unsafe { release(buffer.cast::<Ours>().cast_const()) };
+        }
+    })
 }
 
 unsafe extern "C" fn get_on_device_size_in_bytes(buffer: *const RawBuffer) -> usize {
@@ -114,9 +116,11 @@ unsafe extern "C" fn get_memory_space(buffer: *const RawBuffer) -> *mut c_void {
 }
 
 unsafe extern "C" fn get_host_pointer(buffer: *const RawBuffer) -> *mut c_void {
-    // SAFETY: null or alive.
-    let pointer = unsafe { ours(buffer) }.and_then(|ours| ours.bytes.host_pointer());
-    pointer.map_or(ptr::null_mut(), |pointer| pointer.as_ptr().cast())
+    contain("PJRT get_host_pointer", ptr::null_mut(), || {
+        // SAFETY: null or alive.
+        let pointer = unsafe { ours(buffer) }.and_then(|ours| ours.bytes.host_pointer());
+        pointer.map_or(ptr::null_mut(), |pointer| pointer.as_ptr().cast())
+    })
 }
 
 /// What a copy of a range is about.
@@ -199,9 +203,11 @@ unsafe extern "C" fn get_raw_buffer_async_value(buffer: *mut RawBuffer, event: *
     }
 }
 
-unsafe extern "C" fn is_mutable(buffer: *const RawBuffer) -> bool {
-    // SAFETY: null or alive.
-    unsafe { ours(buffer) }.is_some_and(|ours| ours.bytes.is_mutable())
+unsafe extern "C" fn is_mutable(buffer: *const RawBuffer) -> u8 {
+    contain("PJRT is_mutable", 0, || {
+        // SAFETY: null or alive.
+        u8::from(unsafe { ours(buffer) }.is_some_and(|ours| ours.bytes.is_mutable()))
+    })
 }
 
 unsafe extern "C" fn slice(buffer: *mut RawBuffer, offset: i64, size: i64, slice: *mut *mut RawBuffer) -> *mut Error {
@@ -230,31 +236,34 @@ unsafe extern "C" fn schedule_copy_to(
     on_allocated: OnAllocated,
     user_data: *mut c_void,
 ) {
-    // SAFETY: the contract of the slot: the vector's elements, both promises and the callback are given up; the buffers
-    // are null or alive now.
-    let (dependencies, mut promises, source, destination) = unsafe {
-        let promises = [Taken::new(definition).ok(), Taken::new(usage).ok()];
-        // Not the caller's reference, which may go before the copy is done.
-        let source = NonNull::new(source).map(|source| kept(source.as_ptr().cast::<Ours>().cast_const()));
-        (vector::take(dependencies), promises, source, Destination::new(destination))
-    };
-    let on_allocated = Told(on_allocated.map(|callback| (callback, user_data)));
-    let after = when_all(&dependencies);
-    after.on_ready(move |status| {
-        let begun = match (status.ok(), source, destination) {
-            (false, _, _) => Err(status.clone()),
-            (true, None, _) => Err(null("the source of a copy")),
-            (true, _, Err(why)) => Err(why),
-            (true, Some(source), Ok(destination)) => Ok((source, destination)),
+    contain("PJRT schedule_copy_to", (), || {
+        // SAFETY: the contract of the slot: the vector's elements, both promises and the callback are given up; the buffers
+        // are null or alive now.
+        let (dependencies, mut promises, source, destination) = unsafe {
+            let promises = [Taken::new(definition).ok(), Taken::new(usage).ok()];
+            // Not the caller's reference, which may go before the copy is done.
+            let source = NonNull::new(source).map(|source| kept(source.as_ptr().cast::<Ours>().cast_const()));
+            (vector::take(dependencies), promises, source, Destination::new(destination))
         };
-        on_allocated.tell(begun.as_ref().err().cloned().unwrap_or_default());
-        let done = begun.map_or_else(Event::from_error, |(source, destination)| destination.fill_from(&source.bytes));
-        done.on_ready(move |status| {
-            for promise in promises.iter_mut().filter_map(Option::take) {
-                promise.tell(status);
-            }
+        let on_allocated = Told(on_allocated.map(|callback| (callback, user_data)));
+        let after = when_all(&dependencies);
+        after.on_ready(move |status| {
+            let begun = match (status.ok(), source, destination) {
+                (false, _, _) => Err(status.clone()),
+                (true, None, _) => Err(null("the source of a copy")),
+                (true, _, Err(why)) => Err(why),
+                (true, Some(source), Ok(destination)) => Ok((source, destination)),
+            };
+            on_allocated.tell(begun.as_ref().err().cloned().unwrap_or_default());
+            let done =
+                begun.map_or_else(Event::from_error, |(source, destination)| destination.fill_from(&source.bytes));
+            done.on_ready(move |status| {
+                for promise in promises.iter_mut().filter_map(Option::take) {
+                    promise.tell(status);
+                }
+            });
         });
-    });
+    })
 }
 
 /// A callback that is told once, whatever happens.
@@ -310,12 +319,12 @@ impl Destination {
             Self::Ours(destination) => unsafe { source.copy_to(&destination, &[]) },
             Self::Theirs(destination) => {
                 if let Some(bytes) = source.host_pointer() {
-                    let copied = destination.copy_from(bytes.as_ptr(), source.size_bytes());
+                    let copied = destination.copy_from(bytes.as_ptr(), 0, source.size_bytes());
                     source.retain_until(&copied);
                     copied.on_ready(move |_status| drop(destination));
                     return copied;
                 }
-                destination.copy_by_bounce(source)
+                Bounce::start(source.clone(), destination)
             }
         }
     }
@@ -358,38 +367,18 @@ impl Theirs {
         }
     }
 
-    /// Copies from host memory that stays readable and unchanged until the event.
-    fn copy_from(&self, bytes: *const u8, size_bytes: usize) -> Event {
-        let Ok(size) = i64::try_from(size_bytes) else {
+    /// Copies from host memory, which stays readable and unchanged until the event, to `offset_bytes`.
+    fn copy_from(&self, bytes: *const u8, offset_bytes: usize, size_bytes: usize) -> Event {
+        let (Ok(offset), Ok(size)) = (i64::try_from(offset_bytes), i64::try_from(size_bytes)) else {
             return Event::from_error(Status::out_of_range(format!("{size_bytes} bytes are too many for a PJRT copy")));
         };
         let mut event = DeviceEvent { table: ptr::null(), event: ptr::null_mut() };
         // SAFETY: alive by our reference; null is no dependencies; what is returned is ours.
         unsafe {
-            let refused = (self.copy_from_host)(self.buffer, bytes.cast(), 0, size, ptr::null_mut(), &raw mut event);
+            let refused =
+                (self.copy_from_host)(self.buffer, bytes.cast(), offset, size, ptr::null_mut(), &raw mut event);
             if refused.is_null() { device_event::take(event) } else { Event::from_error(error::take(refused)) }
         }
-    }
-
-    /// Copies from memory that the host does not reach.
-    fn copy_by_bounce(self, source: &Bytes) -> Event {
-        let mut bounce = vec![0_u8; source.size_bytes()];
-        // SAFETY: the bounce is moved, not its bytes, to the waiter below, and lives until the last event.
-        let read = unsafe { source.copy_to_host(bounce.as_mut_ptr(), 0, bounce.len(), &[]) };
-        let promise = purlin::EventPromise::new(super::label());
-        let done = promise.event();
-        read.on_ready(move |status| {
-            if !status.ok() {
-                promise.set_error(status.clone());
-                return;
-            }
-            let copied = self.copy_from(bounce.as_ptr(), bounce.len());
-            copied.on_ready(move |status| {
-                drop((bounce, self));
-                promise.set(status.clone());
-            });
-        });
-        done
     }
 }
 
@@ -397,5 +386,62 @@ impl Drop for Theirs {
     fn drop(&mut self) {
         // SAFETY: our reference, which ends here.
         unsafe { (self.dec_ref)(self.buffer) };
+    }
+}
+
+/// Most bytes that pass through the host at a time.
+const BOUNCE_BYTES: usize = 4 << 20;
+
+/// A copy from memory that the host does not reach to a buffer of somebody else's: piece by piece through one block of the host's.
+struct Bounce {
+    source: Bytes,
+    destination: Theirs,
+    block: Vec<u8>,
+    promise: purlin::EventPromise,
+}
+
+impl Bounce {
+    /// `ResourceExhausted`: the host has no memory for a piece.
+    fn start(source: Bytes, destination: Theirs) -> Event {
+        let (mut block, block_bytes) = (Vec::new(), source.size_bytes().min(BOUNCE_BYTES));
+        if block.try_reserve_exact(block_bytes).is_err() {
+            return Event::from_error(Status::resource_exhausted(format!(
+                "no host memory for {block_bytes} bytes of a copy from {source:?}"
+            )));
+        }
+        block.resize(block_bytes, 0);
+        let promise = purlin::EventPromise::guarding(super::label());
+        let done = promise.event();
+        Box::new(Self { source, destination, block, promise }).go_on(0);
+        done
+    }
+
+    /// Copies what comes after the first `offset_bytes`, at least one piece, even if that is empty. Nested at most as deep as waiters are.
+    fn go_on(mut self: Box<Self>, offset_bytes: usize) {
+        let size_bytes = self.block.len().min(self.source.size_bytes() - offset_bytes);
+        let block = self.block.as_mut_ptr();
+        // SAFETY: the block goes into the waiter below, its bytes do not move, and nobody uses them until the event.
+        let read = unsafe { self.source.copy_to_host(block, offset_bytes, size_bytes, &[]) };
+        read.on_ready(move |status| {
+            if !status.ok() {
+                return (*self).end(status);
+            }
+            let copied = self.destination.copy_from(self.block.as_ptr(), offset_bytes, size_bytes);
+            copied.on_ready(move |status| {
+                let next = offset_bytes + size_bytes;
+                if status.ok() && next < self.source.size_bytes() {
+                    self.go_on(next);
+                } else {
+                    (*self).end(status);
+                }
+            });
+        });
+    }
+
+    /// Lets go of everything before it tells.
+    fn end(self, status: &Status) {
+        let Self { source, destination, block, promise } = self;
+        drop((source, destination, block));
+        promise.set(status.clone());
     }
 }

@@ -210,7 +210,13 @@ fn of_racing_sets_one_decides_and_nothing_is_lost() {
 /// A pending event whose only reference is the caller's.
 fn pending() -> Event {
     // SAFETY: a static label; the reference becomes the event's.
-    unsafe { Event::from_raw(purlin::event::raw::new(label().as_cstr().as_ptr(), purlin::SourceLocation::UNKNOWN)) }
+    unsafe {
+        Event::from_raw(purlin::event::raw::new(
+            label().as_cstr().as_ptr(),
+            purlin::SourceLocation::UNKNOWN,
+            purlin::event::raw::OwedBy::User,
+        ))
+    }
 }
 
 #[test]
@@ -224,6 +230,38 @@ fn a_promise_that_goes_unset_fails_its_event() {
     };
     assert_eq!(event.error().code(), StatusCode::Internal);
     assert!(event.error().message().contains("abandoned"), "{}", event.error());
+}
+
+#[test]
+fn promises_that_are_set_to_each_others_events_fail() {
+    type Close = fn(*mut super::abi::Promise, Event);
+    let by_set: Close = |given, event| {
+        // SAFETY: alive; the reference to the event is given up.
+        unsafe { promise::TABLE.set.unwrap()(given, device_event::give(event)) };
+    };
+    let by_forward: Close = |given, event| {
+        // SAFETY: alive, and one more reference, which is given up.
+        unsafe {
+            promise::TABLE.inc_ref.unwrap()(given);
+            promise::forward(given, &event).unwrap();
+        }
+    };
+    for close in [by_set, by_forward] {
+        let (a, b) = (promise::give(pending()), promise::give(pending()));
+        // SAFETY: alive until dec_ref, which gives up the only reference.
+        unsafe {
+            let events = [promise::event_of(a), promise::event_of(b)];
+            close(a, events[1].clone());
+            assert!(!events[0].is_ready());
+            close(b, events[0].clone());
+            for event in &events {
+                assert!(event.error().message().contains("would wait for itself"), "{}", event.error());
+            }
+            promise::TABLE.dec_ref.unwrap()(a);
+            promise::TABLE.dec_ref.unwrap()(b);
+            assert!(events.iter().all(|event| event.ref_count() == 1), "nothing is left behind");
+        }
+    }
 }
 
 #[test]

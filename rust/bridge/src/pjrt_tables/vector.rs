@@ -11,6 +11,7 @@ use purlin::{Event, Status};
 use super::abi::{DeviceEvent, EventVector};
 use super::device_event;
 use crate::handle::elements;
+use crate::panic::contain;
 
 /// What is in front of the elements, and keeps them aligned.
 const PREFIX_BYTES: usize = 16;
@@ -81,12 +82,14 @@ fn no_data(size: usize) -> Status {
 }
 
 unsafe extern "C" fn destroy(data: *mut DeviceEvent) {
-    if data.is_null() {
-        return;
-    }
-    // SAFETY: give() made it, with its length in front.
-    unsafe {
-        let memory = data.byte_sub(PREFIX_BYTES).cast::<u8>();
-        dealloc(memory, layout(memory.cast::<usize>().read()));
-    }
+    contain("PJRT destroy", (), || {
+        if data.is_null() {
+            return;
+        }
+        // SAFETY: give() made it, with its length in front.
+        unsafe {
+            let memory = data.byte_sub(PREFIX_BYTES).cast::<u8>();
+            dealloc(memory, layout(memory.cast::<usize>().read()));
+        }
+    })
 }

@@ -5,9 +5,7 @@
 
 #![allow(unsafe_code, reason = "holders are asked under the lock under which they go")]
 
-use std::sync::Arc;
-
-use crate::sync::Mutex;
+use crate::sync::{Mutex, PinnedArc};
 
 use super::piece::{Holder, Home, Piece};
 
@@ -90,7 +88,7 @@ impl<H> Class<H> {
     }
 
     /// A slot for `holder`. `None`: no run has one.
-    pub(super) fn take(&self, holder: &Arc<H>) -> Option<Piece> {
+    pub(super) fn take(&self, holder: &PinnedArc<H>) -> Option<Piece> {
         let mut state = self.state.lock();
         let run_index = *state.open.last()?;
         let run = state.runs[run_index as usize].as_mut().expect("open runs exist");
@@ -108,7 +106,7 @@ impl<H> Class<H> {
     }
 
     /// Adds a run, made of [`run_bytes`] bytes, and takes a slot of it at once: nobody else can have taken them all.
-    pub(super) fn take_of_new_run(&self, span: Piece, holder: &Arc<H>) -> Piece {
+    pub(super) fn take_of_new_run(&self, span: Piece, holder: &PinnedArc<H>) -> Piece {
         let count = slots_per_run(self.number.into());
         let mut state = self.state.lock();
         let run_index = state.vacant.pop().unwrap_or_else(|| {
@@ -176,7 +174,7 @@ impl<H> Class<H> {
     }
 
     /// The holders of all blocks, but for those that are about to go.
-    pub(super) fn holders(&self, out: &mut Vec<Arc<H>>) {
+    pub(super) fn holders(&self, out: &mut Vec<PinnedArc<H>>) {
         let state = self.state.lock();
         let holders = state.runs.iter().flatten().flat_map(|run| run.holders.iter().flatten());
         // SAFETY: a slot is given back under this lock.

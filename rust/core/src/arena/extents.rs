@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::backend::Extent;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, PinnedArc};
 
 use super::piece::{Holder, Home, Piece, Shared};
 
@@ -227,7 +227,7 @@ impl<H> Extents<H> {
     }
 
     /// The holders of all blocks, but for those that are about to go.
-    pub(super) fn holders(&self, out: &mut Vec<Arc<H>>) {
+    pub(super) fn holders(&self, out: &mut Vec<PinnedArc<H>>) {
         let state = self.0.lock();
         for part in state.extents.values().flat_map(|extent| extent.parts.values()) {
             if let Usage::Block(holder) = &part.usage {

@@ -11,15 +11,17 @@
 //! Nothing fails while what is kept for later would do: before [`Arena::allocate`] gives up, empty runs and extents have
 //! been given back. Three kinds of locks, each a leaf but the first: growth (one thread maps at a time; the backend is
 //! called under it), a class's, the extents'. Holders are known without being counted: a block gives its memory back in its own drop, under
-//! the lock under which holders are listed.
+//! the lock under which holders are listed, and stays where it is until then (`PinnedArc`).
 
 #![allow(unsafe_code, reason = "whoever allocates promises to give back")]
 
 mod books;
 mod class;
 mod extents;
+#[cfg(all(test, loom))]
+mod loom_model;
 mod piece;
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 use std::fmt;
@@ -29,7 +31,7 @@ use crate::backend::{Extent, Memory, MemoryProperties};
 use crate::fault::{self, Site};
 use crate::slab::{now_ms, touch};
 use crate::status::Status;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, PinnedArc};
 
 use self::books::Books;
 pub use self::books::MemoryStats;
@@ -99,12 +101,12 @@ impl<H> Arena<H> {
     /// `size_bytes` bytes (0 is allowed) at a multiple of `alignment_bytes`, a power of two, for `holder`.
     ///
     /// # Safety
-    /// `holder` gives them back before its memory goes: at the latest in its drop.
+    /// `holder` gives them back, at the latest in its drop.
     pub(crate) unsafe fn allocate(
         &self,
         size_bytes: usize,
         alignment_bytes: usize,
-        holder: &Arc<H>,
+        holder: &PinnedArc<H>,
     ) -> Result<Piece, Shortage> {
         let piece = self.piece(size_bytes, alignment_bytes.max(self.properties.alignment_bytes), holder)?;
         piece.memory().handed_out(piece.offset_bytes, size_bytes);
@@ -195,14 +197,14 @@ impl<H> Arena<H> {
     }
 
     /// Who holds blocks. Dropped under no lock: one of these may be the last reference.
-    pub(crate) fn holders(&self) -> Vec<Arc<H>> {
+    pub(crate) fn holders(&self) -> Vec<PinnedArc<H>> {
         let mut holders = Vec::new();
         self.extents.holders(&mut holders);
         self.classes.iter().for_each(|class| class.holders(&mut holders));
         holders
     }
 
-    fn piece(&self, size_bytes: usize, alignment_bytes: usize, holder: &Arc<H>) -> Result<Piece, Shortage> {
+    fn piece(&self, size_bytes: usize, alignment_bytes: usize, holder: &PinnedArc<H>) -> Result<Piece, Shortage> {
         let step = self.properties.alignment_bytes;
         let Some(rounded_bytes) = size_bytes.max(1).checked_next_multiple_of(step) else { return Err(self.absurd()) };
         if !self.properties.caching {
@@ -281,7 +283,7 @@ impl<H> Arena<H> {
         Ok(())
     }
 
-    fn own_extent(&self, size_bytes: usize, alignment_bytes: usize, holder: &Arc<H>) -> Result<Piece, Shortage> {
+    fn own_extent(&self, size_bytes: usize, alignment_bytes: usize, holder: &PinnedArc<H>) -> Result<Piece, Shortage> {
         let memory = self.map_reserved(size_bytes, alignment_bytes)?;
         Ok(self.extents.insert_own(memory, size_bytes, Holder::of(holder)))
     }

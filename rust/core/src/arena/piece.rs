@@ -2,11 +2,11 @@
 
 #![allow(unsafe_code, reason = "pieces know their extents, and extents their holders, without counting them")]
 
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use crate::backend::Extent;
+use crate::sync::{PinnedArc, Uncounted};
 
 /// Where its bytes are, and where to give it back. The arena keeps the extent mapped until then. How long it is knows who asked
 /// for it.
@@ -56,13 +56,9 @@ impl Piece {
     }
 }
 
-/// Who holds a piece, not counted: the holder gives the piece back in its own drop, and with it this.
-pub(super) struct Holder<H>(NonNull<H>);
-
-// SAFETY: as a Weak reference, which it stands for.
-unsafe impl<H: Send + Sync> Send for Holder<H> {}
-// SAFETY: as above.
-unsafe impl<H: Send + Sync> Sync for Holder<H> {}
+/// The holder of a piece, not counted: it gives the piece back in its own drop, and with it this. That its memory is there
+/// until then is [`PinnedArc`]'s promise: nothing moves the holder out of it.
+pub(super) struct Holder<H>(Uncounted<H>);
 
 impl<H> Clone for Holder<H> {
     fn clone(&self) -> Self {
@@ -71,20 +67,17 @@ impl<H> Clone for Holder<H> {
 }
 
 impl<H> Holder<H> {
-    /// Whoever allocates for `holder` promises that the piece is given back before the holder's memory goes: at the latest in
-    /// its drop.
-    pub(super) fn of(holder: &Arc<H>) -> Self {
-        Self(NonNull::from(&**holder))
+    /// The caller, which allocates for `holder`, promises that the piece is given back in the holder's drop, or before.
+    pub(super) fn of(holder: &PinnedArc<H>) -> Self {
+        Self(PinnedArc::uncounted(holder))
     }
 
     /// A reference, if the holder is not about to go.
     ///
     /// # Safety
     /// The piece has not been given back: the lock under which that happens is held.
-    pub(super) unsafe fn upgrade(&self) -> Option<Arc<H>> {
-        // SAFETY: the pointer came from an Arc, whose memory is still there, because the piece was not given back. The weak
-        // reference that this stands for is the one that the Arc's owners have together; it is not dropped here.
-        let weak = ManuallyDrop::new(unsafe { Weak::from_raw(self.0.as_ptr()) });
-        weak.upgrade()
+    pub(super) unsafe fn upgrade(&self) -> Option<PinnedArc<H>> {
+        // SAFETY: the piece was not given back, so the holder's drop has not ended, and cannot while the lock is held.
+        unsafe { self.0.upgrade() }
     }
 }

@@ -109,7 +109,7 @@ fn take(arena: &Arena<Holder>, size_bytes: usize) -> Piece {
 
 fn allocate(arena: &Arena<Holder>, size_bytes: usize, alignment_bytes: usize) -> Result<Piece, Shortage> {
     // SAFETY: nobody asks for the holders of these.
-    unsafe { arena.allocate(size_bytes, alignment_bytes, &Arc::new(Holder)) }
+    unsafe { arena.allocate(size_bytes, alignment_bytes, &PinnedArc::new(Holder)) }
 }
 
 impl Account {
@@ -301,14 +301,17 @@ fn a_users_allocator_sees_every_block() {
 #[test]
 fn holders_are_those_of_live_blocks() {
     let (_account, arena) = arena(None);
-    let holders: Vec<Arc<Holder>> = (0..3).map(|_| Arc::new(Holder)).collect();
+    let holders: Vec<PinnedArc<Holder>> = (0..3).map(|_| PinnedArc::new(Holder)).collect();
     let sizes = [10, 20, MIB];
     let blocks: Vec<Piece> =
         // SAFETY: the holders live until the end.
         holders.iter().zip(sizes).map(|(holder, bytes)| unsafe { arena.allocate(bytes, 1, holder) }.unwrap()).collect();
     let known = |arena: &Arena<Holder>| {
         let known = arena.holders();
-        holders.iter().map(|holder| known.iter().filter(|known| Arc::ptr_eq(known, holder)).count()).collect::<Vec<_>>()
+        holders
+            .iter()
+            .map(|holder| known.iter().filter(|known| PinnedArc::ptr_eq(known, holder)).count())
+            .collect::<Vec<_>>()
     };
     assert_eq!((known(&arena), arena.holders().len()), (vec![1, 1, 1], 3));
     blocks.into_iter().zip(sizes).for_each(|(block, size_bytes)| _ = arena.give_back(block, size_bytes));

@@ -6,11 +6,12 @@
 #![allow(unsafe_code, reason = "host pointers cross threads with their copy")]
 
 use std::fmt;
-use std::sync::Arc;
+use std::ptr::NonNull;
 
 use super::{ByteRange, Extent, Pending, What};
 use crate::event::{Event, EventPromise, refusal};
 use crate::status::Status;
+use crate::sync::{PinnedArc, PinnedInner};
 
 /// Memory as the rooms above keep it: a piece of an extent together with its books. Written as the name of its memory
 /// space, such as `host:0/device`.
@@ -22,15 +23,22 @@ pub(crate) trait Block: Send + Sync + fmt::Display {
     fn count_use(&self, begins: bool);
 }
 
+/// `block`, of whatever type it is.
+pub(crate) fn erased<B: Block + 'static>(block: PinnedArc<B>) -> PinnedArc<dyn Block> {
+    let raw: NonNull<PinnedInner<dyn Block>> = PinnedArc::<B>::into_raw(block);
+    // SAFETY: the reference that was put aside in the line before.
+    unsafe { PinnedArc::from_raw(raw) }
+}
+
 /// A range inside a block, which it keeps alive.
 pub struct DeviceRange {
-    block: Arc<dyn Block>,
+    block: PinnedArc<dyn Block>,
     range: ByteRange,
 }
 
 impl DeviceRange {
     /// `range` lies inside `block`.
-    pub(crate) fn new(block: Arc<dyn Block>, range: ByteRange) -> Self {
+    pub(crate) fn new(block: PinnedArc<dyn Block>, range: ByteRange) -> Self {
         block.count_use(true);
         Self { block, range }
     }
@@ -152,14 +160,15 @@ impl CopyOperation {
 
     /// The event of a copy that does not happen inside the call, and what owes it. See [`CopySchedule::promise`].
     pub(super) fn promise(self, gate: Event, pending: Option<Pending>) -> (Event, PromisedCopy) {
-        let promise = EventPromise::new(c"copy");
+        let promise = EventPromise::guarding(c"copy");
+        promise.waits_for(&gate);
         let event = promise.event();
-        (event, PromisedCopy { operation: Some(self), gate, promise, _pending: pending })
+        (event, PromisedCopy { operation: Some(self), gate, promise, pending })
     }
 
     /// For errors, also when the memory is gone.
     pub(super) fn what(&self) -> What {
-        let end = |device: &DeviceRange| Some(Arc::downgrade(&device.block));
+        let end = |device: &DeviceRange| Some(PinnedArc::downgrade(&device.block));
         let (from, to) = match &self.ends {
             CopyEnds::FromHost(_, device) => (None, end(device)),
             CopyEnds::ToHost(device, _) => (end(device), None),
@@ -203,7 +212,7 @@ pub struct PromisedCopy {
     gate: Event,
     promise: EventPromise,
     /// Let go of last: the copy is over when its waiters have run.
-    _pending: Option<Pending>,
+    pending: Option<Pending>,
 }
 
 impl PromisedCopy {
@@ -220,8 +229,9 @@ impl PromisedCopy {
     /// Ends the copy: lets go of the memory at both ends, then completes the event, so that who saw the event does not
     /// find the memory still in use.
     pub fn complete(mut self, result: Result<(), Status>) {
-        drop(self.operation.take());
-        self.promise.set(result.err().unwrap_or_default());
+        let operation = self.operation.take();
+        self.promise.owed_after(|| drop(operation));
+        Pending::telling_of(self.pending.as_ref(), || self.promise.set(result.err().unwrap_or_default()));
     }
 }
 
@@ -229,8 +239,8 @@ impl Drop for PromisedCopy {
     fn drop(&mut self) {
         let Some(operation) = self.operation.take() else { return };
         let status = why_not_run(&format!("the {operation:?}"), &self.gate, std::thread::panicking());
-        drop(operation);
-        self.promise.set(status);
+        self.promise.owed_after(|| drop(operation));
+        Pending::telling_of(self.pending.as_ref(), || self.promise.set(status));
     }
 }
 
@@ -253,6 +263,7 @@ mod tests {
     use super::*;
     use crate::backend::test_operation::operation;
     use crate::status::StatusCode;
+    use std::sync::Arc;
 
     #[test]
     fn completing_lets_go_of_the_memory_first() {

@@ -7,20 +7,27 @@
 //! States, moved by a shutdown: *open*; *closed*, nothing new begins; *ended*, all gates have failed, and those that operations
 //! still ask for fail at once. What is ready is never entered here, so copies that happen inside the call pay a load.
 //!
+//! An operation is over when its waiters have run. So one of these cannot wait for the client's end: it would wait for itself. Who
+//! tells an operation's waiters notes that on the thread ([`Pending::telling`]), and a shutdown asks ([`InFlight::is_telling_here`]).
+//!
+//! In a child made by `fork` the books of the parent's clients are closed: nobody works for them there.
+//!
 //! A gate that fails lets its operation end the way that any failed dependency does: it does not happen, lets go of its memory, and
 //! completes its event. Who takes a gate out of the book, under the lock, completes it, under none.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::ptr;
+use std::sync::Arc;
 
 use super::Block;
 use crate::event::{Event, EventPromise};
-use crate::exec::AsyncWorkRunner;
+use crate::exec::{AsyncWorkRunner, fork};
 use crate::label::Label;
 use crate::status::Status;
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Mutex, PinnedWeak, Process, per_thread};
 
 /// Where a client's copies run, and its books of them.
 pub trait CopyRunner: AsyncWorkRunner {
@@ -30,7 +37,9 @@ pub trait CopyRunner: AsyncWorkRunner {
 
 /// See the module.
 pub struct InFlight {
-    is_closed: AtomicBool,
+    /// The number of the process in which something new may begin; [`NOWHERE`] once they are closed.
+    open_in: AtomicU32,
+    process: Process,
     state: Mutex<State>,
 }
 
@@ -53,8 +62,11 @@ struct Gate {
     what: What,
     waits_for: Event,
     /// Of a gate that is an operation by itself. Let go of last.
-    _pending: Option<Pending>,
+    pending: Option<Pending>,
 }
+
+/// No process has that number.
+const NOWHERE: u32 = u32::MAX;
 
 /// What a gate holds back; for errors.
 #[derive(Clone)]
@@ -62,12 +74,12 @@ pub(crate) enum What {
     /// `None` is the host.
     Copy {
         size_bytes: usize,
-        from: Option<Weak<dyn Block>>,
-        to: Option<Weak<dyn Block>>,
+        from: Option<PinnedWeak<dyn Block>>,
+        to: Option<PinnedWeak<dyn Block>>,
     },
     Memory {
         size_bytes: usize,
-        block: Weak<dyn Block>,
+        block: PinnedWeak<dyn Block>,
     },
     Named(Label),
 }
@@ -79,6 +91,38 @@ pub(crate) struct Why(pub(crate) Status);
 /// An operation that is not over, until this is dropped.
 pub(crate) struct Pending(Arc<InFlight>);
 
+// The books of the operations whose waiters run further out on this stack, by address.
+per_thread!(static TELLING: RefCell<Vec<usize>> = RefCell::new(Vec::new()));
+
+/// An entry in that list.
+struct Telling;
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        let _ = TELLING.try_with(|telling| telling.borrow_mut().pop());
+    }
+}
+
+impl Pending {
+    /// Calls `tell`, which runs the operation's waiters.
+    #[inline]
+    pub(crate) fn telling<R>(&self, tell: impl FnOnce() -> R) -> R {
+        // An ending thread has no such list; then a shutdown there is not noticed.
+        let _ = TELLING.try_with(|telling| telling.borrow_mut().push(Arc::as_ptr(&self.0).addr()));
+        let _here = Telling;
+        tell()
+    }
+
+    /// As [`telling`](Self::telling) of `pending`, if it is an operation.
+    #[inline]
+    pub(crate) fn telling_of<R>(pending: Option<&Self>, tell: impl FnOnce() -> R) -> R {
+        match pending {
+            Some(pending) => pending.telling(tell),
+            None => tell(),
+        }
+    }
+}
+
 /// The gates of one copy, for backends that attach to events themselves.
 pub struct CopyGate {
     in_flight: Arc<InFlight>,
@@ -87,24 +131,38 @@ pub struct CopyGate {
 
 impl InFlight {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { is_closed: AtomicBool::new(false), state: Mutex::new(State::default()) })
+        let process = Process::this();
+        Arc::new(Self { open_in: AtomicU32::new(process.number()), process, state: Mutex::new(State::default()) })
     }
 
-    /// Whether nothing new may begin. Who sees that it may is told for sure by [`begin`](Self::begin).
-    pub(crate) fn is_closed(&self) -> bool {
+    /// Why nothing new may begin: [`has_ended`], or this is a child of the client's process, where nobody works for it. Where
+    /// this says nothing, the sure answer is that of [`begin`](Self::begin).
+    #[inline]
+    pub(crate) fn refusal(&self) -> Option<Status> {
         // Relaxed: an operation that comes at the same time as the shutdown may be before or after it.
-        self.is_closed.load(Ordering::Relaxed)
+        let is_open = self.open_in.load(Ordering::Relaxed) == Process::this().number();
+        if is_open { None } else { Some(self.why_not()) }
+    }
+
+    #[cold]
+    fn why_not(&self) -> Status {
+        if self.process.is_this() { has_ended() } else { fork::refusal("the client") }
+    }
+
+    /// The client's.
+    pub(crate) fn process(&self) -> Process {
+        self.process
     }
 
     /// An operation begins.
     ///
     /// # Errors
-    /// [`has_ended`].
+    /// As [`refusal`](Self::refusal).
     pub(crate) fn begin(self: &Arc<Self>) -> Result<Pending, Status> {
         let mut state = self.state.lock();
-        if state.is_closed {
+        if state.is_closed || !self.process.is_this() {
             drop(state);
-            return Err(has_ended());
+            return Err(self.why_not());
         }
         state.count += 1;
         Ok(Pending(Arc::clone(self)))
@@ -144,7 +202,7 @@ impl InFlight {
     fn enter(self: &Arc<Self>, after: &Event, waits_for: &Event, what: What, pending: Option<Pending>) -> Event {
         let promise = EventPromise::in_place_of(after);
         let event = promise.event();
-        let gate = Gate { promise, what, waits_for: waits_for.clone(), _pending: pending };
+        let gate = Gate { promise, what, waits_for: waits_for.clone(), pending };
         let entered = {
             let mut state = self.state.lock();
             match state.ended.clone() {
@@ -171,14 +229,14 @@ impl InFlight {
     fn open(&self, number: u64, status: &Status) {
         let gate = self.state.lock().gates.remove(&number);
         if let Some(gate) = gate {
-            gate.promise.set(status.clone());
+            Pending::telling_of(gate.pending.as_ref(), || gate.promise.set(status.clone()));
         }
     }
 
     /// From now on nothing begins.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
-        self.is_closed.store(true, Ordering::Relaxed);
+        self.open_in.store(NOWHERE, Ordering::Relaxed);
     }
 
     /// Fails all gates, now and later; says what they held back.
@@ -193,7 +251,7 @@ impl InFlight {
 
     /// Happens when no operation is in flight; at once, if none is.
     pub(crate) fn idle(&self) -> Event {
-        let promise = EventPromise::new(c"client shutdown");
+        let promise = EventPromise::guarding(c"client shutdown");
         let event = promise.event();
         {
             let mut state = self.state.lock();
@@ -206,6 +264,12 @@ impl InFlight {
         event
     }
 
+    /// True in a waiter of an operation that is over when that waiter has returned.
+    pub(crate) fn is_telling_here(&self) -> bool {
+        let here = ptr::from_ref(self).addr();
+        TELLING.try_with(|telling| telling.borrow().contains(&here)).unwrap_or(false)
+    }
+
     /// Operations that are not over.
     pub(crate) fn count(&self) -> usize {
         self.state.lock().count
@@ -216,7 +280,8 @@ impl Gate {
     /// Says what was held back.
     fn fail(self, why: &Why) -> String {
         let text = format!("{}, which waited for {}", self.what, Named(&self.waits_for));
-        self.promise.set_error(Status::new(why.0.code(), format!("{}: {text}", why.0.message())));
+        let error = Status::new(why.0.code(), format!("{}: {text}", why.0.message()));
+        Pending::telling_of(self.pending.as_ref(), || self.promise.set_error(error));
         text
     }
 }
@@ -254,7 +319,7 @@ impl CopyGate {
 }
 
 /// What is answered once a client has shut down.
-pub(crate) fn has_ended() -> Status {
+fn has_ended() -> Status {
     Status::failed_precondition("the client has been shut down: nothing new begins")
 }
 
@@ -273,11 +338,11 @@ impl fmt::Display for What {
 }
 
 /// Memory, if it is still there, or the host.
-struct End<'a>(Option<&'a Weak<dyn Block>>);
+struct End<'a>(Option<&'a PinnedWeak<dyn Block>>);
 
 impl fmt::Display for End<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.map(Weak::upgrade) {
+        match self.0.map(PinnedWeak::upgrade) {
             None => f.write_str("host"),
             Some(Some(block)) => fmt::Display::fmt(&*block, f),
             Some(None) => f.write_str("memory that is gone"),

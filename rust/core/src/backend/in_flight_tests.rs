@@ -1,4 +1,5 @@
 use super::*;
+use crate::backend::test_operation::operation;
 use crate::status::StatusCode;
 
 fn why() -> Why {
@@ -57,7 +58,7 @@ fn closed_books_take_nothing_new_but_let_it_go_on() {
     let user = EventPromise::new(c"user");
     let pending = books.begin().unwrap();
     books.close();
-    assert!(books.is_closed());
+    assert!(books.refusal().is_some());
     assert_eq!(books.begin().err().unwrap().code(), StatusCode::FailedPrecondition);
     assert_eq!(books.until_end(&user.event(), Label::new(c"x")).err().unwrap().code(), StatusCode::FailedPrecondition);
     assert_eq!(books.until_end(&Event::ready(), Label::new(c"x")).map(|event| event.is_ready()), Ok(true));
@@ -95,7 +96,9 @@ fn a_gate_is_known_as_what_it_waits_for() {
 
 #[test]
 fn memory_that_is_gone_is_said_to_be() {
-    let block: Weak<dyn Block> = Weak::<crate::backend::test_operation::Counted>::new();
+    let What::Copy { from: Some(block), .. } = operation(8, &Arc::default()).what() else {
+        unreachable!("it has two ends")
+    };
     let what = What::Copy { size_bytes: 7, from: None, to: Some(block.clone()) };
     assert_eq!(what.to_string(), "the copy of 7 bytes from host to memory that is gone");
     let what = What::Memory { size_bytes: 7, block };

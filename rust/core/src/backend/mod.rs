@@ -44,15 +44,16 @@ use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-pub(crate) use copy::Block;
+pub(crate) use copy::{Block, erased};
 pub use copy::{CopyEnds, CopyOperation, DeviceRange, HostDestination, HostSource, PromisedCopy};
 pub use in_flight::{CopyGate, CopyRunner, InFlight};
-pub(crate) use in_flight::{Pending, What, Why, has_ended};
+pub(crate) use in_flight::{Pending, What, Why};
 pub use null::NullBackend;
 pub use range::ByteRange;
 pub use schedule::{CopySchedule, INLINE_LIMIT_BYTES};
 
 use crate::event::Event;
+pub use crate::exec::driver::{Driver, drive};
 use crate::status::{Status, StatusOr};
 
 /// What a backend did for a range of host memory; dropping it undoes that.

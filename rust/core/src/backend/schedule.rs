@@ -2,7 +2,7 @@
 
 use tracing::trace_span;
 
-use super::{CopyGate, CopyOperation, CopyRunner, PromisedCopy, What, has_ended};
+use super::{CopyGate, CopyOperation, CopyRunner, PromisedCopy, What};
 use crate::event::{Event, when_all};
 use crate::exec::Task;
 use crate::fault::{self, Site};
@@ -57,10 +57,10 @@ impl CopySchedule<'_> {
         event
     }
 
-    /// What a copy is answered if the client has shut down.
+    /// What a copy is answered if the client has shut down, or is of a process that forked this one.
     #[must_use]
     pub fn refused(&self) -> Option<Event> {
-        self.runner.in_flight().is_closed().then(|| Event::from_error(has_ended()))
+        self.runner.in_flight().refusal().map(Event::from_error)
     }
 
     /// The event of a copy that does not happen inside the call, and what owes it. `gate` is what the copy waits for; if

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Backend, Block, ByteRange, CopyEnds, CopyOperation, DeviceRange, Extent, NullBackend};
+use super::{Backend, Block, ByteRange, CopyEnds, CopyOperation, DeviceRange, Extent, NullBackend, erased};
+use crate::sync::PinnedArc;
 
 pub(super) struct Counted {
     extent: Arc<dyn Extent>,
@@ -29,8 +30,8 @@ pub(super) fn operation(size_bytes: usize, alive: &Arc<()>) -> CopyOperation {
     let memory = NullBackend::new().open_memory(0, "device").expect("it always opens");
     let end = || {
         let extent = memory.map(size_bytes, 64).expect("tests ask for little");
-        let block = Arc::new(Counted { extent, _alive: Arc::clone(alive) });
-        DeviceRange::new(block, ByteRange::all(size_bytes))
+        let block = PinnedArc::new(Counted { extent, _alive: Arc::clone(alive) });
+        DeviceRange::new(erased(block), ByteRange::all(size_bytes))
     };
     CopyOperation::new(CopyEnds::Between(end(), end()))
 }

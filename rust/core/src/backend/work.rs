@@ -37,10 +37,11 @@ impl CopySchedule<'_> {
             Err(refused) => return Event::from_error(refused),
         };
         let gate = if gate.is_ready() { gate } else { self.enter(&gate, What::Named(label)) };
-        let promise = EventPromise::new(label);
+        let promise = EventPromise::guarding(label);
+        promise.waits_for(&gate);
         let event = promise.event();
         let waited_for = [gate.clone()];
-        let mut owed = Owed { work: Some(work), gate, promise: Some(promise), label, _pending: pending };
+        let mut owed = Owed { work: Some(work), gate, promise: Some(promise), label, pending };
         let task = Task::new(label, move || {
             let work = owed.work.take().expect("a task runs once");
             let result =
@@ -61,13 +62,13 @@ struct Owed<F> {
     promise: Option<EventPromise>,
     label: Label,
     /// Let go of last.
-    _pending: Pending,
+    pending: Pending,
 }
 
 impl<F> Owed<F> {
     fn complete(mut self, result: Result<(), Status>) {
         if let Some(promise) = self.promise.take() {
-            promise.set(result.err().unwrap_or_default());
+            self.pending.telling(|| promise.set(result.err().unwrap_or_default()));
         }
     }
 }
@@ -76,6 +77,7 @@ impl<F> Drop for Owed<F> {
     fn drop(&mut self) {
         let has_panicked = self.work.take().is_none();
         let Some(promise) = self.promise.take() else { return };
-        promise.set(why_not_run(&format!("'{}'", self.label), &self.gate, has_panicked));
+        let why = why_not_run(&format!("'{}'", self.label), &self.gate, has_panicked);
+        self.pending.telling(|| promise.set(why));
     }
 }

@@ -126,7 +126,7 @@ impl Buffer {
         let promise = EventPromise::new_at(c"buffer", place);
         let ready = memory_space.until_end(&promise.event(), Label::new(c"definition of a buffer"))?;
         // Whoever gets the memory next, even before it is there, waits for the uses that the source will have had.
-        let freed = EventPromise::new_at(c"uses of what a channel is fulfilled with", place);
+        let freed = EventPromise::guarding_at(c"uses of what a channel is fulfilled with", place);
         let uses = std::iter::once(freed.event()).collect();
         let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, uses);
         Ok((buffer, BufferPromise { shape: shape.clone(), layout, provides, freed, promise }))
@@ -178,7 +178,7 @@ impl BufferPromise {
         }
         freed.forward(&donation.free());
         drop(donation.confirm());
-        ready.on_ready(move |status| _ = promise.set(status.clone()));
+        promise.forward(&ready);
         Ok(())
     }
 

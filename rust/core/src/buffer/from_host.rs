@@ -313,7 +313,7 @@ impl ArraySource<'_> {
         // SAFETY: the caller's promise. If it ends with the call, we wait below.
         let mut copied = unsafe { self.start(&memory, caller_waits) };
         if caller_waits {
-            if let Err(error) = copied.wait() {
+            if let Err(error) = copied.wait_uninterruptible() {
                 return Err(done.fail(error));
             }
             done.tell(Status::OK);
@@ -350,8 +350,12 @@ fn finish<D: FnOnce(Status) + Send + Sync + 'static>(
             Err(error) => Event::from_error(error),
         };
     }
-    let promise = EventPromise::new(c"from host");
+    let promise = EventPromise::guarding(c"from host");
+    promise.waits_for(copied);
     let finished = promise.event();
-    copied.on_ready(move |status| _ = promise.set(end(status)));
+    copied.on_ready(move |status| {
+        let status = promise.owed_after(|| end(status));
+        promise.set(status);
+    });
     finished
 }

@@ -7,11 +7,13 @@ use super::state::{Ending, Patience, Taken};
 use super::{Array, Buffer};
 use crate::device::MemoryBlock;
 use crate::event::{Event, after_all, when_all};
+use crate::exec::fork;
 use crate::label::Label;
 use crate::layout::Layout;
 use crate::raw_buffer::RawBuffer;
-use crate::status::{SourceLocation, StatusOr};
+use crate::status::{SourceLocation, Status, StatusOr};
 use crate::strided::HostArray;
+use crate::sync::PinnedArc;
 
 /// The right to start work that reads a buffer: while it exists, the buffer is not donated. Short-lived; what it has started is
 /// named by [`release_after`](Self::release_after).
@@ -167,7 +169,7 @@ impl Buffer {
     /// # Errors
     /// `InvalidArgument`, "Buffer has been deleted or donated." and by whom; the buffer's own error if it never had memory.
     pub fn usage_hold(&self) -> StatusOr<UsageHold> {
-        let memory = self.0.state.hold(Patience::Wait)?;
+        let memory = self.0.state.hold(Patience::Wait(&|| self.may_wait()))?;
         self.hold(memory)
     }
 
@@ -180,7 +182,12 @@ impl Buffer {
         self.hold(memory)
     }
 
-    fn hold(&self, memory: Option<Arc<MemoryBlock>>) -> StatusOr<UsageHold> {
+    /// Whether somebody may be there who has the holds that are in the way.
+    fn may_wait(&self) -> Result<(), Status> {
+        if self.0.memory_space.is_here() { Ok(()) } else { Err(fork::refusal("a buffer that others use")) }
+    }
+
+    fn hold(&self, memory: Option<PinnedArc<MemoryBlock>>) -> StatusOr<UsageHold> {
         let Some(memory) = memory else {
             self.0.state.let_go(Event::ready());
             return Err(self.0.ready.error());
@@ -193,7 +200,7 @@ impl Buffer {
     /// # Errors
     /// As [`usage_hold`](Self::usage_hold).
     pub fn external_reference(&self) -> StatusOr<ExternalReference> {
-        let Some(memory) = self.0.state.reference()? else {
+        let Some(memory) = self.0.state.reference(Patience::Wait(&|| self.may_wait()))? else {
             self.0.state.dereference();
             return Err(self.0.ready.error());
         };
@@ -216,7 +223,7 @@ impl Buffer {
     /// # Errors
     /// As there.
     pub fn donate_at(&self, by: impl Into<Label>, place: SourceLocation) -> StatusOr<DonationHold> {
-        self.donation_hold(by.into(), place, Patience::Wait)
+        self.donation_hold(by.into(), place, Patience::Wait(&|| self.may_wait()))
     }
 
     /// As [`donate`](Self::donate), without waiting.
@@ -236,7 +243,7 @@ impl Buffer {
         self.donation_hold(by.into(), place, Patience::Fail)
     }
 
-    fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience) -> StatusOr<DonationHold> {
+    fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience<'_>) -> StatusOr<DonationHold> {
         if !self.0.state.has_memory() {
             return Err(self.0.ready.error());
         }

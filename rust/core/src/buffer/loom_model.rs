@@ -28,7 +28,7 @@ fn buffer() -> (Buffer, Memory) {
 }
 
 /// Reads while it holds; how it went.
-fn read(buffer: &Buffer, patience: Patience) -> Result<u32, Status> {
+fn read(buffer: &Buffer, patience: Patience<'_>) -> Result<u32, Status> {
     let memory = buffer.hold(patience)?.expect("it has memory");
     // SAFETY: what the model checks: nobody writes while there is a usage hold.
     let word = memory.0.with(|word| unsafe { *word });
@@ -38,7 +38,9 @@ fn read(buffer: &Buffer, patience: Patience) -> Result<u32, Status> {
 
 /// Writes while it has the memory for itself; whether it got it.
 fn write(buffer: &Buffer, confirm: bool) -> bool {
-    let Ok(taken) = buffer.donate(Ending::donated(Label::default(), SourceLocation::UNKNOWN), Patience::Wait) else {
+    let Ok(taken) =
+        buffer.donate(Ending::donated(Label::default(), SourceLocation::UNKNOWN), Patience::Wait(&|| Ok(())))
+    else {
         return false;
     };
     // SAFETY: what the model checks: nobody else has a hold while there is a donation hold.
@@ -57,7 +59,7 @@ fn usage_and_donation_exclude_one_another() {
         let (buffer, _memory) = buffer();
         let other = buffer.clone();
         let donor = thread::spawn(move || assert!(write(&other, true)));
-        match read(&buffer, Patience::Wait) {
+        match read(&buffer, Patience::Wait(&|| Ok(()))) {
             Ok(word) => assert_eq!(word, 1),
             Err(error) => assert!(error.message().contains("deleted or donated"), "{error}"),
         }
@@ -72,7 +74,7 @@ fn a_donation_that_is_given_back_wakes_who_waits() {
         let (buffer, _memory) = buffer();
         let other = buffer.clone();
         let donor = thread::spawn(move || assert!(write(&other, false)));
-        assert!((1..=2).contains(&read(&buffer, Patience::Wait).unwrap()));
+        assert!((1..=2).contains(&read(&buffer, Patience::Wait(&|| Ok(()))).unwrap()));
         donor.join().unwrap();
         assert_eq!((buffer.is_gone(), buffer.counts()), (false, (0, 0)));
     });
@@ -111,7 +113,7 @@ fn a_pending_read_keeps_what_is_deleted() {
         let (buffer, memory) = buffer();
         let other = buffer.clone();
         let deleter = thread::spawn(move || delete(&other));
-        if let Ok(held) = buffer.hold(Patience::Wait) {
+        if let Ok(held) = buffer.hold(Patience::Wait(&|| Ok(()))) {
             let held = held.expect("it has memory");
             let promise = EventPromise::new(c"read");
             buffer.let_go(promise.event());
@@ -143,7 +145,8 @@ fn who_gets_a_released_buffer_waits_for_the_last_use() {
     explore("release against two usage holds", 2, || {
         let (buffer, _memory) = buffer();
         let users = [false, true].map(|is_long| {
-            let (buffer, held) = (buffer.clone(), buffer.hold(Patience::Wait).unwrap().expect("it has memory"));
+            let (buffer, held) =
+                (buffer.clone(), buffer.hold(Patience::Wait(&|| Ok(()))).unwrap().expect("it has memory"));
             thread::spawn(move || {
                 let promise = EventPromise::new(c"use");
                 if is_long {
@@ -177,7 +180,7 @@ fn the_last_reference_may_go_on_a_worker() {
         let (worker_buffer, worker_used) = (buffer.clone(), used.clone());
         // What a worker does for a copy: it holds, it works, it is the last to go.
         let worker = thread::spawn(move || {
-            if read(&worker_buffer, Patience::Wait).is_ok() {
+            if read(&worker_buffer, Patience::Wait(&|| Ok(()))).is_ok() {
                 worker_used.fetch_add(1, Ordering::Relaxed);
             }
         });

@@ -35,6 +35,7 @@ use crate::layout::Layout;
 use crate::raw_buffer::RawBuffer;
 use crate::shape::Shape;
 use crate::status::{SourceLocation, Status};
+use crate::sync::PinnedArc;
 
 pub(crate) use array_source::ArraySource;
 pub use create::BufferPromise;
@@ -54,7 +55,7 @@ pub struct Array {
     layout: Option<Box<Layout>>,
     memory_space: MemorySpace,
     ready: Event,
-    state: BufferState<Arc<MemoryBlock>>,
+    state: BufferState<PinnedArc<MemoryBlock>>,
 }
 
 impl Array {
@@ -216,8 +217,8 @@ impl Buffer {
     pub fn release_ownership_at(&self, waits: bool, place: SourceLocation) -> crate::StatusOr<Option<RawBuffer>> {
         let Some((memory, free)) = self.release_at(place) else { return Ok(None) };
         if waits {
-            free.wait()?;
-            self.0.ready.wait().map_err(|error| in_pjrts_words(&error))?;
+            free.wait_uninterruptible()?;
+            self.0.ready.wait_uninterruptible().map_err(|error| in_pjrts_words(&error))?;
         }
         Ok(Some(memory))
     }

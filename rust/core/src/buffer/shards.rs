@@ -78,7 +78,7 @@ impl Buffer {
         let outcome = move || events.iter().map(crate::Event::error).find(|error| !error.ok()).unwrap_or_default();
         if caller_waits {
             // The events themselves are never in error: they only say that it is over.
-            all.wait()?;
+            all.wait_uninterruptible()?;
             let status = outcome();
             if !status.ok() {
                 return Err(done.fail(status));

@@ -9,9 +9,10 @@
 //! live -> gone                 by end(): usage holds keep the memory that they have
 //! ```
 //!
-//! A usage hold is short: it lasts while work is started. What it leaves is an event that says when that work no longer uses
-//! the memory; whoever gets the memory by donation must wait for all of them, and for the buffer's own readiness. (That the
-//! memory stays until then is the matter of whoever uses it: each has a reference.) Holds that stand in somebody's way are waited for by an event, so that reports name it.
+//! A usage hold is short: it lasts while work is started. What it leaves is an event that says when that work no longer
+//! uses the memory; whoever gets the memory by donation must wait for all of them, and for the buffer's own readiness.
+//! (That the memory stays until then is the matter of whoever uses it: each has a reference.) Holds that stand in
+//! somebody's way are waited for by an event, so that reports name it.
 //!
 //! One lock, a leaf: nothing of strangers' is called under it, and memory and events are let go of outside.
 
@@ -112,10 +113,26 @@ pub(super) struct Taken<M> {
 }
 
 /// Whether to wait for holds that are in the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
-    Wait,
+#[derive(Clone, Copy)]
+pub(super) enum Patience<'a> {
+    /// Unless this says why not: in a child made by `fork`, the thread that has the holds may not be there.
+    Wait(&'a dyn Fn() -> Result<(), Status>),
     Fail,
+}
+
+impl Patience<'_> {
+    fn is_none(self) -> bool {
+        matches!(self, Self::Fail)
+    }
+
+    /// Whatever becomes of `event`, the state is looked at again.
+    fn wait(self, event: &Event) -> Result<(), Status> {
+        if let Self::Wait(may_wait) = self {
+            may_wait()?;
+        }
+        let _ = event.wait_uninterruptible();
+        Ok(())
+    }
 }
 
 impl<M: Clone> BufferState<M> {
@@ -141,7 +158,7 @@ impl<M: Clone> BufferState<M> {
     /// # Errors
     /// `InvalidArgument`, in PJRT's words, once gone; `FailedPrecondition` while it is being donated, unless that is waited
     /// for.
-    pub(super) fn hold(&self, patience: Patience) -> StatusOr<Option<M>> {
+    pub(super) fn hold(&self, patience: Patience<'_>) -> StatusOr<Option<M>> {
         loop {
             let in_the_way = {
                 let mut state = self.0.lock();
@@ -157,7 +174,7 @@ impl<M: Clone> BufferState<M> {
                     drop(state);
                     return Err(gone(&ending));
                 }
-                if let Some(by) = state.donation().filter(|_| patience == Patience::Fail) {
+                if let Some(by) = state.donation().filter(|_| patience.is_none()) {
                     drop(state);
                     return Err(Status::failed_precondition(format!(
                         "The buffer is being donated by '{}' at {}.",
@@ -166,8 +183,7 @@ impl<M: Clone> BufferState<M> {
                 }
                 state.event()
             };
-            // Whatever it says, the state is looked at again.
-            let _ = in_the_way.wait();
+            patience.wait(&in_the_way)?;
         }
     }
 
@@ -177,9 +193,9 @@ impl<M: Clone> BufferState<M> {
         state.usage_holds -= 1;
         let mut over = Uses::new();
         if !used_until.is_ready() && state.memory.is_some() {
-            // The list never grows by what is over already.
+            // Before the list grows, what is over already leaves it.
             let uses = &mut state.rest().uses;
-            if uses.len() == uses.inline_size() {
+            if uses.len() == uses.capacity() {
                 let (pending, terminal) = mem::take(uses).into_iter().partition(|event| !event.is_ready());
                 (*uses, over) = (pending, terminal);
             }
@@ -199,8 +215,8 @@ impl<M: Clone> BufferState<M> {
     ///
     /// # Errors
     /// As [`hold`](Self::hold), which it waits like.
-    pub(super) fn reference(&self) -> StatusOr<Option<M>> {
-        let memory = self.hold(Patience::Wait)?;
+    pub(super) fn reference(&self, patience: Patience<'_>) -> StatusOr<Option<M>> {
+        let memory = self.hold(patience)?;
         let mut state = self.0.lock();
         state.usage_holds -= 1;
         state.rest().external_references += 1;
@@ -224,7 +240,7 @@ impl<M: Clone> BufferState<M> {
     /// # Errors
     /// `InvalidArgument`, in PJRT's words: gone, or there are external references. `FailedPrecondition`: usage holds or another
     /// donation are in the way, unless they are waited for.
-    pub(super) fn donate(&self, by: Ending, patience: Patience) -> StatusOr<Taken<M>> {
+    pub(super) fn donate(&self, by: Ending, patience: Patience<'_>) -> StatusOr<Taken<M>> {
         loop {
             let in_the_way = {
                 let mut state = self.0.lock();
@@ -252,7 +268,7 @@ impl<M: Clone> BufferState<M> {
                     rest.donation = Some(by);
                     return Ok(Taken { memory, uses: rest.uses.clone() });
                 }
-                if patience == Patience::Fail {
+                if patience.is_none() {
                     let holds = state.usage_holds;
                     drop(state);
                     let why = match donated_by {
@@ -263,7 +279,7 @@ impl<M: Clone> BufferState<M> {
                 }
                 state.event()
             };
-            let _ = in_the_way.wait();
+            patience.wait(&in_the_way)?;
         }
     }
 
@@ -301,7 +317,7 @@ impl<M: Clone> BufferState<M> {
         }
         let mut taken = if mutation("holds-keep-deleted") { None } else { state.take() };
         if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
-            let over = EventPromise::new(c"usage holds of a released buffer");
+            let over = EventPromise::guarding(c"usage holds of a released buffer");
             taken.uses.push(over.event());
             state.rest().late = Some(Late { over, uses: Uses::new() });
         }
@@ -371,7 +387,7 @@ impl<M> State<M> {
 
     /// Happens when a hold has gone.
     fn event(&mut self) -> Event {
-        self.rest().changed.get_or_insert_with(|| EventPromise::new(c"holds of a buffer")).event()
+        self.rest().changed.get_or_insert_with(|| EventPromise::guarding(c"holds of a buffer")).event()
     }
 }
 

@@ -124,7 +124,8 @@ impl Buffer {
             Ok(arrived) => arrived,
             Err(error) => return Event::from_error(error),
         };
-        let (promise, ready) = (EventPromise::new(c"copy"), self.ready_event());
+        let (promise, ready) = (EventPromise::guarding(c"copy"), self.ready_event());
+        promise.waits_for(&arrived);
         let copied = promise.event();
         hold.release_after_copy(&copied);
         let destination = destination.clone();
@@ -158,12 +159,12 @@ impl Buffer {
         values.try_reserve_exact(count).map_err(|_| no_staging(shape.host_size_bytes()))?;
         let hold = self.usage_hold()?;
         // Waiting here rather than in a task of the runner: this thread has nothing better to do.
-        self.0.ready.wait()?;
+        self.0.ready.wait_uninterruptible()?;
         let order = CopyOrder { dependencies: &[], caller_waits: true };
         // SAFETY: the vector has room for `count` elements, which is as many bytes as the array has; it stays here,
         // untouched, until the wait below has seen the event terminal. The array is ready and does not change any more.
         let copied = unsafe { read(&hold, shape, &array, values.as_mut_ptr().cast(), order) };
-        copied.wait()?;
+        copied.wait_uninterruptible()?;
         // SAFETY: the copy has written all `count` elements, and every bit pattern is a value of an Element.
         unsafe { values.set_len(count) };
         Ok(values)
@@ -184,7 +185,7 @@ impl Buffer {
         let read = unsafe {
             self.copy_raw_to_host(sizes.as_mut_ptr().cast(), shape.size_bytes(), size_of_val(sizes.as_slice()))
         };
-        read.wait()?;
+        read.wait_uninterruptible()?;
         let sizes: Vec<i64> = sizes.into_iter().map(i64::from).collect();
         let fits = |axis: usize| match shape.dynamic_dimension(axis) {
             true => (0..=shape.dims()[axis]).contains(&sizes[axis]),

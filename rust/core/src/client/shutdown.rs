@@ -13,7 +13,6 @@
 //! holds it, and memory that somebody else may use until an event (`RawBuffer::retain_until`) until that event. That a stranger uses
 //! memory is no operation of the client's; but who has asked when that is over waits behind a gate, as for anything else.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::backend::{CopyRunner, Why};
@@ -21,6 +20,7 @@ use crate::device::Instance;
 use crate::event::Event;
 use crate::exec::{ShutdownMode, ShutdownOptions};
 use crate::status::{Status, StatusCode};
+use crate::sync::PinnedArc;
 
 /// How long operations may take to notice that what they wait for has failed. They do at once, where there is a thread for them.
 const GRACE: Duration = Duration::from_secs(1);
@@ -31,10 +31,15 @@ const NAMED: usize = 4;
 ///
 /// # Errors
 /// As [`Client::shutdown`](super::Client::shutdown).
-pub(super) fn shut_down(instance: &Arc<Instance>, name: &str, options: ShutdownOptions) -> Result<(), Status> {
+pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: ShutdownOptions) -> Result<(), Status> {
     let ShutdownOptions { mode, deadline } = options;
     let (pool, in_flight) = (instance.runner().pool(), instance.runner().in_flight());
     pool.check_shutdown()?;
+    if in_flight.is_telling_here() {
+        return Err(Status::failed_precondition(format!(
+            "{name} cannot be shut down by a waiter of one of its own operations, which is over when that waiter has returned"
+        )));
+    }
     let until = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
     let left = |at_least: Duration| until.map(|until| until.saturating_duration_since(Instant::now()).max(at_least));
     in_flight.close();
@@ -43,17 +48,17 @@ pub(super) fn shut_down(instance: &Arc<Instance>, name: &str, options: ShutdownO
     let mut failed = Vec::new();
     let mut is_late = false;
     match (mode, deadline.filter(|_| until.is_some())) {
-        (ShutdownMode::Drain, None) => in_flight.idle().wait()?,
+        (ShutdownMode::Drain, None) => in_flight.idle().wait_uninterruptible()?,
         (ShutdownMode::Drain, Some(deadline)) => {
             is_late = !is_over(&in_flight.idle(), Some(deadline));
             if is_late {
-                failed = instance.end(&late(deadline));
+                failed = Instance::end(instance, &late(deadline));
             }
         }
         (ShutdownMode::CancelPending, _) => {}
     }
     // From here on nothing waits in vain, whatever comes.
-    instance.end(&Why(Status::cancelled(format!("{name} was shut down"))));
+    Instance::end(instance, &Why(Status::cancelled(format!("{name} was shut down"))));
     let grace = if is_late { GRACE } else { Duration::ZERO };
     let stopped = pool.shutdown_with(ShutdownOptions { mode, deadline: left(grace) });
     let is_over = is_over(&in_flight.idle(), left(GRACE));
@@ -66,13 +71,14 @@ pub(super) fn shut_down(instance: &Arc<Instance>, name: &str, options: ShutdownO
 }
 
 /// What a client does that ends where it cannot wait: on a thread of its own runner.
-pub(super) fn give_up(instance: &Arc<Instance>, name: &str) {
+pub(super) fn give_up(instance: &PinnedArc<Instance>, name: &str) {
     instance.runner().in_flight().close();
-    instance.end(&Why(Status::cancelled(format!("{name} was shut down"))));
+    Instance::end(instance, &Why(Status::cancelled(format!("{name} was shut down"))));
 }
 
 fn is_over(idle: &Event, deadline: Option<Duration>) -> bool {
-    let waited = deadline.map_or_else(|| idle.wait(), |deadline| idle.wait_for(deadline));
+    let waited =
+        deadline.map_or_else(|| idle.wait_uninterruptible(), |deadline| idle.wait_uninterruptible_for(deadline));
     !waited.is_err_and(|error| error.code() == StatusCode::DeadlineExceeded)
 }
 

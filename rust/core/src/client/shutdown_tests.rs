@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "copies have contracts about who touches memory meanwhile")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
@@ -55,7 +56,7 @@ fn what_is_in_flight_is_drained() {
         let client = Arc::clone(&client);
         std::thread::spawn(move || client.shutdown(ShutdownOptions::default()))
     };
-    while !client.instance.runner().in_flight().is_closed() {
+    while client.instance.runner().in_flight().refusal().is_none() {
         std::thread::yield_now();
     }
     assert!(!copied.is_ready());
@@ -169,7 +170,7 @@ fn memory_that_is_promised_is_drained() {
         let client = Arc::clone(&client);
         std::thread::spawn(move || client.shutdown(ShutdownOptions::default()))
     };
-    while !client.instance.runner().in_flight().is_closed() {
+    while client.instance.runner().in_flight().refusal().is_none() {
         std::thread::yield_now();
     }
     assert!(!memory.allocation_event().is_ready());
@@ -280,7 +281,7 @@ fn the_last_handle_ends_the_client_as_its_options_say() {
     for (options, code) in [(by_deadline(1), StatusCode::DeadlineExceeded), (CANCEL, StatusCode::Cancelled)] {
         let options = ClientOptions { worker_count: 1, shutdown_at_end: Some(options), ..Default::default() };
         let client = Client::new(&options, Arc::new(NullBackend::new())).unwrap();
-        let instance = Arc::downgrade(&client.instance);
+        let instance = crate::sync::PinnedArc::downgrade(&client.instance);
         let gate = EventPromise::new(c"gate");
         let copied = copy_after(&client, &gate.event());
         drop(client);
@@ -315,4 +316,62 @@ fn without_options_work_goes_on_behind() {
     drop(client);
     gate.set_ready();
     assert_eq!(copied.wait(), Ok(()));
+}
+
+/// Each way in which a shutdown, or what it ends, runs a waiter; the waiter shuts down, too, by each mode.
+#[test]
+fn a_waiter_of_the_clients_own_operation_cannot_wait_for_its_end() {
+    for inner in [ShutdownOptions::default(), by_deadline(10_000), CANCEL] {
+        for outer in [CANCEL, by_deadline(0)] {
+            let (told, answers) = std::sync::mpsc::channel();
+            let ending = std::thread::spawn(move || {
+                let (client, gate) = (client(), EventPromise::new(c"never"));
+                let space = client.devices()[0].default_memory_space();
+                let after = AllocOptions { after: Some(gate.event()), ..Default::default() };
+                let later = RawBuffer::allocate_with(&space, 300, &after).unwrap();
+                let shape = Shape::new(DType::U8, &[10]).unwrap();
+                let memory = RawBuffer::allocate(&space, 10).unwrap();
+                let defined = Buffer::from_raw(memory, &shape, None, &gate.event()).unwrap();
+                for event in [later.allocation_event(), defined.ready_event()] {
+                    let (client, told) = (Arc::downgrade(&client), told.clone());
+                    event.on_ready(move |_| {
+                        let answer = client.upgrade().map(|client| client.shutdown(inner));
+                        told.send(answer.expect("whoever ends it has it")).unwrap();
+                    });
+                }
+                let ended = client.shutdown(outer);
+                drop((gate, told));
+                ended
+            });
+            let limit = Duration::from_secs(60);
+            for _ in 0..2 {
+                let answer = answers.recv_timeout(limit).expect("a waiter that shuts its client down hangs");
+                let error = answer.unwrap_err();
+                assert_eq!(error.code(), StatusCode::FailedPrecondition);
+                assert!(
+                    error.message().contains("cannot be shut down by a waiter of one of its own operations"),
+                    "{error}"
+                );
+            }
+            let ended = ending.join().unwrap();
+            assert_eq!(ended.is_ok(), outer == CANCEL, "{ended:?}");
+        }
+    }
+}
+
+#[test]
+fn a_waiter_of_a_copy_that_ends_elsewhere_cannot_wait_for_its_clients_end() {
+    let (told, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (client, gate) = (client(), EventPromise::new(c"gate"));
+        let space = client.devices()[0].default_memory_space();
+        let after = AllocOptions { after: Some(gate.event()), ..Default::default() };
+        let later = RawBuffer::allocate_with(&space, 300, &after).unwrap();
+        let waiting = Arc::clone(&client);
+        later.allocation_event().on_ready(move |_| told.send(waiting.shutdown(ShutdownOptions::default())).unwrap());
+        // The memory comes on this thread, inside the operation.
+        gate.set_ready();
+    });
+    let answer = answer.recv_timeout(Duration::from_secs(60)).expect("a waiter that shuts its client down hangs");
+    assert_eq!(answer.unwrap_err().code(), StatusCode::FailedPrecondition);
 }

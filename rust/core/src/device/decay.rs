@@ -4,12 +4,12 @@
 //! otherwise there is none. So a program that has stopped allocating gives its memory back without being asked, and one that
 //! goes on pays a load per free. Where no thread for timers can be had, memory stays warm until the next large free or trim.
 
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::Instance;
 use crate::exec::timer::Timers;
 use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{PinnedArc, PinnedWeak};
 
 /// How long memory stays warm. Tests of this crate and fail points do not wait so long.
 const IDLE_MS: u32 = if cfg!(purlin_faults) {
@@ -31,16 +31,16 @@ impl Decay {
     }
 
     /// Memory of space `index` was freed, and `warm_bytes` of it are kept.
-    pub(super) fn arm(&self, instance: &Arc<Instance>, index: usize, warm_bytes: usize) {
+    pub(super) fn arm(&self, instance: &PinnedArc<Instance>, index: usize, warm_bytes: usize) {
         // Relaxed: the flag guards nothing but the number of timers.
         if warm_bytes < WORTHWHILE_BYTES || self.0.load(Ordering::Relaxed) || self.0.swap(true, Ordering::Relaxed) {
             return;
         }
-        set_timer(Arc::downgrade(instance), index);
+        set_timer(PinnedArc::downgrade(instance), index);
     }
 }
 
-fn set_timer(instance: Weak<Instance>, index: usize) {
+fn set_timer(instance: PinnedWeak<Instance>, index: usize) {
     let timers = Timers::shared();
     let time = timers.after(Duration::from_millis(IDLE_MS.into()));
     let timer = timers.call_at(time, c"give idle memory back", move |outcome| {

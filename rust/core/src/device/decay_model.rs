@@ -1,8 +1,7 @@
 //! Models have no timers, and their memory goes with them.
 
-use std::sync::Arc;
-
 use super::Instance;
+use crate::sync::PinnedArc;
 
 pub(super) struct Decay;
 
@@ -11,5 +10,5 @@ impl Decay {
         Self
     }
 
-    pub(super) fn arm(&self, _instance: &Arc<Instance>, _index: usize, _warm_bytes: usize) {}
+    pub(super) fn arm(&self, _instance: &PinnedArc<Instance>, _index: usize, _warm_bytes: usize) {}
 }

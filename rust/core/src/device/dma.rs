@@ -12,8 +12,8 @@ use super::Instance;
 use crate::backend::DmaRegistration;
 use crate::fault::{self, Site};
 use crate::status::{Status, StatusOr};
-use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Mutex, PinnedArc};
 
 /// Mapped memory of one client.
 pub(crate) struct Mappings {
@@ -36,7 +36,7 @@ pub(crate) struct DmaUse(Arc<Range>);
 /// Mapped memory: see the module.
 #[must_use = "dropping it unmaps the memory"]
 pub struct DmaMapping {
-    instance: Arc<Instance>,
+    instance: PinnedArc<Instance>,
     range: Arc<Range>,
 }
 
@@ -80,7 +80,7 @@ impl DmaMapping {
     /// # Errors
     /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it overlaps
     /// another mapping of this client. The backend's.
-    pub(crate) fn new(instance: &Arc<Instance>, address: usize, size_bytes: usize) -> StatusOr<Self> {
+    pub(crate) fn new(instance: &PinnedArc<Instance>, address: usize, size_bytes: usize) -> StatusOr<Self> {
         let end = address.checked_add(size_bytes).filter(|_| address != 0 && size_bytes > 0);
         let Some(end) = end else {
             return Err(Status::invalid_argument(format!("cannot map {size_bytes} bytes at {address:#x} for DMA")));
@@ -98,7 +98,7 @@ impl DmaMapping {
                 ranges.insert(address, Arc::clone(&range));
                 mappings.count.fetch_add(1, Ordering::Relaxed);
                 drop(ranges);
-                return Ok(Self { instance: Arc::clone(instance), range });
+                return Ok(Self { instance: instance.clone(), range });
             }
         }
         mappings.check_free(address, end)?;

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::backend::Extent;
+use crate::event::Event;
 use crate::exec::guard::contained;
 use crate::label::Label;
 
@@ -21,7 +22,8 @@ pub(crate) trait Owner: Send + Sync + 'static {
     fn take_back(self);
 }
 
-/// Called once, when nobody uses imported memory any more.
+/// Called once, when nobody uses imported memory any more: before the drop of the last use returns, unless that is itself called, more
+/// than 32 deep, by callbacks of Purlin's; then when they have returned.
 pub type Release = Box<dyn FnOnce() + Send + Sync>;
 
 impl Owner for Release {
@@ -86,7 +88,11 @@ impl<O: Owner> Drop for Imported<O> {
         // First the backend forgets the memory, then its owner may.
         self.extent = ForeignExtent::Gone;
         if let Some(owner) = self.owner.take() {
-            contained("release of imported memory", Label::default, || owner.take_back());
+            // As a waiter, because it may let go of other memory, whose owner does too, and so on: then they take turns, and the stack
+            // stays flat.
+            Event::ready().on_ready(move |_status| {
+                contained("release of imported memory", Label::default, || owner.take_back());
+            });
         }
     }
 }

@@ -5,12 +5,10 @@
 //! shuts the runner down and then closes the memories. A task that is queued on the runner and holds a block keeps the
 //! instance; so when it goes, nothing queued there needs it any more.
 
-#![allow(unsafe_code, reason = "spaces know their instance by its address")]
-
-use std::ptr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::MemorySpace;
+use super::alias::Links;
 use super::block::MemoryBlock;
 use super::decay::Decay;
 use super::dma::Mappings;
@@ -24,11 +22,12 @@ use crate::exec::ThreadPool;
 use crate::exec::census::{self, Occupied};
 use crate::fault::{self, Site};
 use crate::status::StatusOr;
+use crate::sync::{Mutex, PinnedArc, Uncounted};
 
 /// One kind of memory of one device.
 pub(super) struct Space {
-    /// Whose it is: the instance that owns it, and is where an `Arc` has it.
-    instance: *const Instance,
+    /// Whose it is: the instance that owns it.
+    instance: Uncounted<Instance>,
     /// Where it stands among [`Instance::spaces`].
     pub(super) index: usize,
     pub(super) kind: &'static str,
@@ -36,16 +35,13 @@ pub(super) struct Space {
     /// Allocations that wait for others to be freed.
     pub(super) waiting: Waiting,
     pub(super) decay: Decay,
+    /// Of blocks that stand for others.
+    pub(super) links: Mutex<Links>,
 }
-
-// SAFETY: the pointer goes back to who owns this, which may be shared and sent.
-unsafe impl Send for Space {}
-// SAFETY: as above.
-unsafe impl Sync for Space {}
 
 impl Space {
     /// The instance: valid for as long as this is.
-    pub(super) fn instance(&self) -> *const Instance {
+    pub(super) fn instance(&self) -> Uncounted<Instance> {
         self.instance
     }
 }
@@ -81,22 +77,27 @@ impl Instance {
     ///
     /// # Errors
     /// The backend's, if it cannot open one of them.
-    pub(crate) fn open(backend: Arc<dyn Backend>, options: InstanceOptions, runner: ThreadPool) -> StatusOr<Arc<Self>> {
+    pub(crate) fn open(
+        backend: Arc<dyn Backend>,
+        options: InstanceOptions,
+        runner: ThreadPool,
+    ) -> StatusOr<PinnedArc<Self>> {
         let InstanceOptions { device_count, memory_limit_bytes, out_of_memory, checks_frozen_memory } = options;
         let kinds = backend.memory_kinds();
         let open = |(device, kind)| {
             fault::point(Site::OpenMemory)?;
-            let arena = Arena::new(backend.open_memory(device, kind)?, memory_limit_bytes);
-            Ok(Space { instance: ptr::null(), index: 0, kind, arena, waiting: Waiting::new(), decay: Decay::new() })
+            Ok((kind, Arena::new(backend.open_memory(device, kind)?, memory_limit_bytes)))
         };
         let spaces = (0..device_count).flat_map(|device| kinds.iter().map(move |&kind| (device, kind))).map(open);
-        let (mut spaces, dma_mappings) = (spaces.collect::<StatusOr<Box<[Space]>>>()?, Mappings::new());
+        let (arenas, dma_mappings) = (spaces.collect::<StatusOr<Vec<_>>>()?, Mappings::new());
         let runner = ClientRunner { pool: runner, in_flight: InFlight::new() };
-        Ok(Arc::new_cyclic(|me| {
-            for (index, space) in spaces.iter_mut().enumerate() {
-                (space.instance, space.index) = (me.as_ptr(), index);
-            }
-            let _listing = Arc::new(Listing(Weak::clone(me)));
+        Ok(PinnedArc::new_cyclic(|me| {
+            let space = |(index, (kind, arena))| {
+                let (waiting, decay, links) = (Waiting::new(), Decay::new(), Mutex::new(Links::new()));
+                Space { instance: me.uncounted(), index, kind, arena, waiting, decay, links }
+            };
+            let spaces = arenas.into_iter().enumerate().map(space).collect();
+            let _listing = Arc::new(Listing(me.clone()));
             census::enlist(Arc::downgrade(&(Arc::clone(&_listing) as Arc<dyn Occupied>)));
             Self { runner, spaces, device_count, out_of_memory, checks_frozen_memory, dma_mappings, backend, _listing }
         }))
@@ -132,10 +133,10 @@ impl Instance {
     }
 
     /// Fails whatever has not begun because it waits, for an event or for memory, now and later; says what that was.
-    pub(crate) fn end(self: &Arc<Self>, why: &Why) -> Vec<String> {
-        let mut failed = self.runner.in_flight.end(why);
-        for index in 0..self.spaces.len() {
-            failed.extend(MemorySpace::new(Arc::clone(self), index).end_waiting(why));
+    pub(crate) fn end(this: &PinnedArc<Self>, why: &Why) -> Vec<String> {
+        let mut failed = this.runner.in_flight.end(why);
+        for index in 0..this.spaces.len() {
+            failed.extend(MemorySpace::new(this.clone(), index).end_waiting(why));
         }
         failed
     }

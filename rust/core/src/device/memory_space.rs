@@ -3,10 +3,11 @@
 #![allow(unsafe_code, reason = "a space is known by its address; blocks promise the arena to give back what they get")]
 
 use std::fmt;
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::ptr::NonNull;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
+use super::alias::Links;
 use super::alloc_options::{AllocOptions, OomPolicy};
 use super::block::{Backing, MemoryBlock, Tag};
 use super::instance::Space;
@@ -14,13 +15,16 @@ use super::report::{MEMORY_REPORT_TYPE_URL, MemoryReport};
 use super::waiting::{Entry, not_wanted};
 use super::{Device, Instance};
 use crate::arena::{MemoryStats, Piece, Shortage};
-use crate::backend::{Block, CopyRunner, InFlight, Memory, MemoryProperties, What, Why, has_ended};
+use crate::backend::{CopyRunner, InFlight, Memory, MemoryProperties, What, Why, erased};
 use crate::event::{Event, EventPromise};
 use crate::exec::guard::contained;
 use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{SourceLocation, Status, StatusCode, StatusOr};
+use crate::sync::{Mutex, PinnedArc};
 
+/// How often one allocation asks the client's hook for help.
+const MOST_HOOK_CALLS: u32 = 1000;
 /// The largest alignment that can be asked for.
 const LARGEST_ALIGNMENT_BYTES: usize = 1 << 30;
 
@@ -44,13 +48,13 @@ impl Clone for MemorySpace {
 impl Drop for MemorySpace {
     fn drop(&mut self) {
         // SAFETY: the reference that new() or clone() has put aside, given up once.
-        drop(unsafe { Arc::from_raw(self.space().instance()) });
+        drop(unsafe { self.space().instance().into_counted() });
     }
 }
 
 impl MemorySpace {
     /// `index < instance.spaces().len()`
-    pub(super) fn new(instance: Arc<Instance>, index: usize) -> Self {
+    pub(super) fn new(instance: PinnedArc<Instance>, index: usize) -> Self {
         let space = NonNull::from(&instance.spaces()[index]);
         // It is the space's from now on.
         mem::forget(instance);
@@ -58,13 +62,10 @@ impl MemorySpace {
     }
 
     /// A reference of its own to the instance.
-    fn shared_instance(&self) -> Arc<Instance> {
-        let instance = self.space().instance();
-        // SAFETY: it is where an Arc has it, and this handle has a reference; the new one is the one that is taken.
-        unsafe {
-            Arc::increment_strong_count(instance);
-            Arc::from_raw(instance)
-        }
+    fn shared_instance(&self) -> PinnedArc<Instance> {
+        // SAFETY: this handle's reference, which it keeps.
+        let ours = ManuallyDrop::new(unsafe { self.space().instance().into_counted() });
+        PinnedArc::clone(&ours)
     }
 
     /// Unique within the client.
@@ -99,7 +100,7 @@ impl MemorySpace {
 
     pub(crate) fn instance(&self) -> &Instance {
         // SAFETY: this handle has a reference to it.
-        unsafe { &*self.space().instance() }
+        unsafe { self.space().instance().get() }
     }
 
     fn device_index(&self) -> usize {
@@ -157,15 +158,15 @@ impl MemorySpace {
         size_bytes: usize,
         options: &AllocOptions,
         place: SourceLocation,
-    ) -> StatusOr<Arc<MemoryBlock>> {
+    ) -> StatusOr<PinnedArc<MemoryBlock>> {
         let alignment_bytes = options.alignment_bytes.max(1);
         if !alignment_bytes.is_power_of_two() || alignment_bytes > LARGEST_ALIGNMENT_BYTES {
             return Err(Status::invalid_argument(format!(
                 "alignment_bytes is {alignment_bytes}; it must be a power of two up to {LARGEST_ALIGNMENT_BYTES}"
             )));
         }
-        if self.in_flight().is_closed() {
-            return Err(has_ended());
+        if let Some(refusal) = self.in_flight().refusal() {
+            return Err(refusal);
         }
         let tag = Tag::new(options.label, place);
         match &options.after {
@@ -183,7 +184,7 @@ impl MemorySpace {
         alignment_bytes: usize,
         oom: OomPolicy,
         tag: Tag,
-    ) -> StatusOr<Arc<MemoryBlock>> {
+    ) -> StatusOr<PinnedArc<MemoryBlock>> {
         let block = MemoryBlock::new(self.clone(), size_bytes, true, tag);
         match self.fill(&block, alignment_bytes, oom) {
             Ok(()) => Ok(block),
@@ -208,21 +209,22 @@ impl MemorySpace {
         alignment_bytes: usize,
         oom: OomPolicy,
         tag: Tag,
-    ) -> StatusOr<Arc<MemoryBlock>> {
+    ) -> StatusOr<PinnedArc<MemoryBlock>> {
         let pending = self.in_flight().begin()?;
         let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
-        let weak = Arc::downgrade(&block);
-        let what = What::Memory { size_bytes, block: Weak::clone(&weak) as Weak<dyn Block> };
+        let weak = PinnedArc::downgrade(&block);
+        let what = What::Memory { size_bytes, block: PinnedArc::downgrade(&erased(block.clone())) };
         self.in_flight().gate(after, after, what).on_ready(move |status| {
             // It is over when this is: what waits on for memory counts anew.
-            let _pending = pending;
-            let Some(block) = weak.upgrade() else { return not_wanted(&promise) };
-            if !status.ok() {
-                promise.set_error(status.clone());
-                return;
-            }
-            // What it fails with, the promise tells.
-            let _ = block.memory_space().fill_or_wait(&block, alignment_bytes, oom, promise);
+            pending.telling(|| {
+                let Some(block) = weak.upgrade() else { return not_wanted(&promise) };
+                if !status.ok() {
+                    promise.set_error(status.clone());
+                    return;
+                }
+                // What it fails with, the promise tells.
+                let _ = block.memory_space().fill_or_wait(&block, alignment_bytes, oom, promise);
+            });
         });
         Ok(block)
     }
@@ -234,7 +236,7 @@ impl MemorySpace {
     #[track_caller]
     pub(crate) fn fill_or_wait(
         &self,
-        block: &Arc<MemoryBlock>,
+        block: &PinnedArc<MemoryBlock>,
         alignment_bytes: usize,
         oom: OomPolicy,
         promise: EventPromise,
@@ -255,12 +257,15 @@ impl MemorySpace {
         Ok(())
     }
 
-    /// Looks for memory for `block`, with the client's hook's help if `oom` says so.
-    fn fill(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize, oom: OomPolicy) -> Result<(), Shortage> {
+    /// Looks for memory for `block`, with the client's hook's help if `oom` says so, and if that could help.
+    fn fill(&self, block: &PinnedArc<MemoryBlock>, alignment_bytes: usize, oom: OomPolicy) -> Result<(), Shortage> {
+        let mut calls_left = if oom == OomPolicy::Retry { MOST_HOOK_CALLS } else { 0 };
         loop {
             let asked = fault::point(Site::Allocate).map_err(Shortage::Backend);
             let Err(shortage) = asked.and_then(|()| self.try_fill(block, alignment_bytes)) else { return Ok(()) };
-            let hook = self.instance().out_of_memory().filter(|_| oom == OomPolicy::Retry);
+            let could_help = calls_left > 0 && self.is_worth_waiting(block.size_bytes(), &shortage);
+            let hook = self.instance().out_of_memory().filter(|_| could_help);
+            calls_left = calls_left.saturating_sub(1);
             let asked = (block.size_bytes(), shortage.to_string());
             let mut helped = false;
             if let Some(hook) = hook {
@@ -283,7 +288,7 @@ impl MemorySpace {
     }
 
     /// Looks once for memory for `block`, which has none yet.
-    pub(super) fn try_fill(&self, block: &Arc<MemoryBlock>, alignment_bytes: usize) -> Result<(), Shortage> {
+    pub(super) fn try_fill(&self, block: &PinnedArc<MemoryBlock>, alignment_bytes: usize) -> Result<(), Shortage> {
         // SAFETY: the block gets the piece here, and gives it back in its drop.
         let piece = unsafe { self.space().arena.allocate(block.size_bytes(), alignment_bytes, block) }?;
         // SAFETY: the block is new, or its promise is the caller's.
@@ -297,13 +302,13 @@ impl MemorySpace {
     /// What it has failed with at once, because nothing is held that could be freed.
     fn wait_for_memory(
         &self,
-        block: &Arc<MemoryBlock>,
+        block: &PinnedArc<MemoryBlock>,
         alignment_bytes: usize,
         promise: EventPromise,
     ) -> Result<(), Status> {
         let pending = self.in_flight().go_on();
         let told = promise.event();
-        let entry = Entry { block: Arc::downgrade(block), alignment_bytes, promise, _pending: pending };
+        let entry = Entry { block: PinnedArc::downgrade(block), alignment_bytes, promise, pending };
         self.space().waiting.wait(entry, self);
         told.error().into_result()
     }
@@ -316,6 +321,11 @@ impl MemorySpace {
     ///
     /// # Errors
     /// `FailedPrecondition`: the client has shut down, and `event` has not happened.
+    /// False in a child made by `fork`, where nobody works for the client.
+    pub(crate) fn is_here(&self) -> bool {
+        self.in_flight().process().is_this()
+    }
+
     pub(crate) fn until_end(&self, event: &Event, label: Label) -> StatusOr<Event> {
         self.in_flight().until_end(event, label)
     }
@@ -334,6 +344,11 @@ impl MemorySpace {
             Status::new(why.0.code(), format!("{}: an allocation in {self} waited for memory", why.0.message())),
         );
         failed
+    }
+
+    /// The links between blocks of this space.
+    pub(super) fn links(&self) -> &Mutex<Links> {
+        &self.space().links
     }
 
     pub(super) fn serve_waiting(&self) {

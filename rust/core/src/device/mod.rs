@@ -1,5 +1,6 @@
 //! Devices and their memory spaces. Both belong to a client, and their handles keep it alive.
 
+mod alias;
 mod alloc_options;
 mod block;
 #[cfg(not(any(loom, shuttle)))]
@@ -20,7 +21,6 @@ mod turns;
 mod waiting;
 
 use std::fmt;
-use std::sync::Arc;
 
 pub use alloc_options::{AllocOptions, OomPolicy};
 pub(crate) use block::{Backing, MemoryBlock, Tag};
@@ -36,18 +36,19 @@ pub use report::{MEMORY_REPORT_TYPE_URL, MemoryHolder, MemoryReport};
 pub use crate::arena::MemoryStats;
 
 use crate::status::{Status, StatusOr};
+use crate::sync::PinnedArc;
 
 /// A handle to a device; it keeps its client alive. Equal if it is the same device of the same client.
 #[derive(Clone)]
 pub struct Device {
-    instance: Arc<Instance>,
+    instance: PinnedArc<Instance>,
     /// In 0..instance.device_count().
     index: usize,
 }
 
 impl Device {
     /// `index < instance.device_count()`
-    pub(crate) fn new(instance: Arc<Instance>, index: usize) -> Self {
+    pub(crate) fn new(instance: PinnedArc<Instance>, index: usize) -> Self {
         Self { instance, index }
     }
 
@@ -88,13 +89,13 @@ impl Device {
     }
 
     fn nth_memory_space(&self, kind: usize) -> MemorySpace {
-        MemorySpace::new(Arc::clone(&self.instance), self.index * self.instance.kind_count() + kind)
+        MemorySpace::new(self.instance.clone(), self.index * self.instance.kind_count() + kind)
     }
 }
 
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.instance, &other.instance) && self.index == other.index
+        PinnedArc::ptr_eq(&self.instance, &other.instance) && self.index == other.index
     }
 }
 

@@ -1,12 +1,12 @@
 //! Who holds the memory of a space: the autopsy of an allocation that failed, and a picture at any other time.
 
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
 
 use super::block::MemoryBlock;
 use super::instance::Space;
 use crate::quoted::Quoted;
 use crate::slab::touch;
+use crate::sync::PinnedArc;
 
 /// The holders that a report names.
 const NAMED_HOLDERS: usize = 10;
@@ -65,7 +65,7 @@ impl MemoryReport {
     pub(super) fn of(space: &Space, memory_space: String, requested: Option<(usize, String)>) -> Self {
         let now_ms = touch();
         let stats = space.arena.stats();
-        let blocks: Vec<Arc<MemoryBlock>> = space.arena.holders();
+        let blocks: Vec<PinnedArc<MemoryBlock>> = space.arena.holders();
         let mut holders: Vec<MemoryHolder> = blocks.iter().map(|block| MemoryHolder::of(block, now_ms)).collect();
         drop(blocks);
         let pending_free_bytes = holders.iter().filter(|holder| holder.is_going).map(|holder| holder.size_bytes).sum();
@@ -170,14 +170,14 @@ impl fmt::Display for MemoryReport {
 }
 
 impl MemoryHolder {
-    fn of(block: &Arc<MemoryBlock>, now_ms: u32) -> Self {
+    fn of(block: &PinnedArc<MemoryBlock>, now_ms: u32) -> Self {
         let tag = block.tag();
         Self {
             size_bytes: block.size_bytes() as u64,
             label: tag.label.as_str().into_owned(),
             place: tag.place().to_string(),
             age_ms: now_ms.wrapping_sub(tag.born_ms),
-            is_going: block.is_going(1),
+            is_going: MemoryBlock::is_going(block, 1),
         }
     }
 }

@@ -5,8 +5,6 @@
 //! more leaves it; so does one that cannot be served although nothing is held that could still be freed, with the reason.
 //! Memory may come from an allocator of the user's, so it is looked for, and events are completed, under no lock.
 
-use std::sync::{Arc, Weak};
-
 use super::MemorySpace;
 use super::block::MemoryBlock;
 use super::turns::{Look, Source, Turns};
@@ -14,15 +12,15 @@ use crate::arena::{MemoryStats, Shortage};
 use crate::backend::Pending;
 use crate::event::EventPromise;
 use crate::status::{Status, StatusCode};
-use crate::sync::{Mutex, mutation};
+use crate::sync::{Mutex, PinnedArc, PinnedWeak, mutation};
 
 /// An allocation that waits.
 pub(super) struct Entry {
-    pub(super) block: Weak<MemoryBlock>,
+    pub(super) block: PinnedWeak<MemoryBlock>,
     pub(super) alignment_bytes: usize,
     pub(super) promise: EventPromise,
     /// Let go of last.
-    pub(super) _pending: Pending,
+    pub(super) pending: Pending,
 }
 
 /// See the module.
@@ -41,7 +39,7 @@ pub(super) enum Found {
     /// The client has ended.
     Ended(Status),
     /// No memory, and none can come.
-    Nothing(Arc<MemoryBlock>, Shortage),
+    Nothing(PinnedArc<MemoryBlock>, Shortage),
 }
 
 impl Waiting {
@@ -81,11 +79,11 @@ struct Memory<'a> {
 
 impl Source for Memory<'_> {
     type Entry = Entry;
-    type Seen = (Weak<MemoryBlock>, usize);
+    type Seen = (PinnedWeak<MemoryBlock>, usize);
     type Found = Found;
 
     fn see(entry: &Entry) -> Self::Seen {
-        (Weak::clone(&entry.block), entry.alignment_bytes)
+        (entry.block.clone(), entry.alignment_bytes)
     }
 
     fn look(&self, (block, alignment_bytes): Self::Seen) -> Look<Found> {
@@ -107,14 +105,14 @@ impl Source for Memory<'_> {
     }
 
     fn tell(&self, entry: Entry, found: Found) {
-        match found {
+        entry.pending.telling(|| match found {
             Found::Memory => _ = entry.promise.set_ready(),
             Found::NobodyWaits => not_wanted(&entry.promise),
             Found::Ended(why) => _ = entry.promise.set_error(why),
             Found::Nothing(block, shortage) => {
                 entry.promise.set_error(self.space.exhausted(block.size_bytes(), shortage));
             }
-        }
+        });
     }
 }
 

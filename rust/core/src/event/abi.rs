@@ -45,7 +45,7 @@ pub struct EventHeader {
     pub(super) payload_offset: u16,
     /// Null in a plain event, which has no payload.
     pub(super) vtable: *const EventVTable,
-    /// In state error, the error, owned. While pending, what it waits for, if that is known ([`DEBT_MASK`]).
+    /// In state error, the error, owned. While pending, what it waits for, if that is known ([`DEBT_KIND`]).
     pub(crate) error: AtomicPtr<c_void>,
 }
 
@@ -72,21 +72,38 @@ pub const REFS_SATURATED: u32 = 0x8000_0000;
 pub const FLAG_CONSTRUCTED: u16 = 1;
 /// The payload is a pointer to the value and something that keeps the value alive.
 pub const FLAG_INDIRECT: u16 = 2;
-/// An error does not destroy the payload.
-pub const FLAG_KEEP_ON_ERROR: u16 = 4;
+/// The cell's memory may go: it is the caller's, or too large for the slab. The same bit as [`DEBT_FAR`].
+pub const FLAG_FAR: u16 = 4;
 /// The payload is a [`DefinitionStream`].
 pub const FLAG_STREAM: u16 = 8;
 /// A thread is giving the task that completes this event to an executor, and will look at [`FLAG_UNCALLED`] afterwards.
 pub const FLAG_SUBMITTING: u16 = 16;
 /// The task that was to complete this event has been dropped uncalled.
 pub const FLAG_UNCALLED: u16 = 32;
+/// A promise of the user's owes it, so a watchdog may make it fail. All other events guard something or follow others.
+pub const FLAG_POISONABLE: u16 = 64;
+/// Another event has noted that it waits for this one.
+pub const FLAG_FOLLOWED: u16 = 128;
+/// An error does not destroy the payload.
+pub const FLAG_KEEP_ON_ERROR: u16 = 256;
+/// Memory is kept until it, whatever owes it: it is not poisoned, and neither is what it waits for.
+pub const FLAG_KEEPS_MEMORY: u16 = 512;
+/// The library owes it, and nobody has lent anything until it: units of a semaphore, a time, a cancellation, memory.
+pub const FLAG_LENDS_NOTHING: u16 = 1024;
 
-/// The low bits of `error` while the event is pending. The pointer is compared, never followed.
-pub const DEBT_MASK: usize = 3;
+/// The low bits of `error` while the event is pending: what kind of debt, and [`DEBT_FAR`]. `debt.rs` says when the rest may
+/// be followed.
+pub const DEBT_MASK: usize = 7;
+/// The bits of the kind; 0 for the promise's owner.
+pub const DEBT_KIND: usize = 3;
 /// The event completes when another event does: the address is that event's.
 pub const DEBT_EVENT: usize = 1;
 /// The event completes when a task runs: the address is the task node's.
 pub const DEBT_TASK: usize = 2;
+/// The event completes when several others do, which `several.rs` lists by this event's address.
+pub const DEBT_SEVERAL: usize = 3;
+/// The event that it waits for has [`FLAG_FAR`].
+pub const DEBT_FAR: usize = 4;
 
 /// Every event: the header, then what reports say about it, then the payload, if there is one. 64 bytes. Stall reports
 /// read cells that others make and free at the same time, so all that they read is atomic.
@@ -145,7 +162,9 @@ const _: () = {
     assert!(offset_of!(EventCell, line) == 48 && offset_of!(EventCell, born_ms) == 52);
     assert!(offset_of!(EventCell, context) == 56);
     assert!(offset_of!(EventHeader, error) == crate::slab::LINK_OFFSET, "a free cell's link is in `error`");
+    assert!(FLAG_FAR as usize == DEBT_FAR, "C++ puts the flag into the debt");
     assert!(STATE_READY == crate::slab::FREE_WORD, "a free cell is in a terminal state");
+    assert!(TERMINAL_BIT == crate::slab::TERMINAL_BIT && STATE_ERROR == crate::slab::ERROR_WORD, "what a fork writes");
 };
 
 /// This side's layout as `name=value` lines, for the test that compares both sides.

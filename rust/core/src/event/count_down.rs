@@ -40,7 +40,7 @@ impl CountDown {
     #[must_use]
     #[track_caller]
     pub fn with_options(label: impl Into<Label>, count: usize, options: JoinOptions) -> Self {
-        let promise = EventPromise::new(label);
+        let promise = EventPromise::guarding(label);
         if count == 0 {
             promise.set_ready();
         }

@@ -7,9 +7,17 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::offset_of;
 use std::ptr;
+#[cfg(not(any(loom, shuttle)))]
+use std::sync::atomic::AtomicUsize as PlainUsize;
 
-use super::abi::{DEBT_EVENT, EventHeader, Waiter};
-use super::{Event, EventPromise, raw};
+#[cfg(not(any(loom, shuttle)))]
+use super::abi::DEBT_SEVERAL;
+use super::abi::{EventHeader, Waiter};
+#[cfg(not(any(loom, shuttle)))]
+use super::debt;
+#[cfg(not(any(loom, shuttle)))]
+use super::several::{self, Several};
+use super::{Event, EventPromise};
 use crate::status::{SourceLocation, Status};
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -60,7 +68,7 @@ pub fn after_all_at(events: &[Event], place: impl FnOnce() -> SourceLocation) ->
     if events.iter().all(Event::is_ready) {
         return Event::ready();
     }
-    let promise = EventPromise::new_at(c"AfterAll", place());
+    let promise = EventPromise::guarding_at(c"AfterAll", place());
     let all = promise.event();
     Join::start(events, promise, Rule::Ignore);
     all
@@ -104,7 +112,7 @@ pub fn when_all_at(events: &[Event], options: JoinOptions, place: impl FnOnce() 
             (Some(first), ..) => return first.clone(),
         }
     }
-    let promise = EventPromise::new_at(c"WhenAll", place());
+    let promise = EventPromise::guarding_at(c"WhenAll", place());
     let all = promise.event();
     Join::start(events, promise, if options.fail_fast { Rule::FailFast } else { Rule::Wait(options.policy) });
     all
@@ -128,6 +136,9 @@ struct Join {
     promise: EventPromise,
     rule: Rule,
     count: usize,
+    /// In the list, if more than one of the events was pending.
+    #[cfg(not(any(loom, shuttle)))]
+    owed: Option<Several>,
     nodes: [Node; 0],
 }
 
@@ -140,6 +151,9 @@ struct Node {
     error: UnsafeCell<Status>,
     /// The error's number in time.
     failure: usize,
+    /// The debt to the event, until it has arrived; for reports.
+    #[cfg(not(any(loom, shuttle)))]
+    owed: PlainUsize,
 }
 
 impl Join {
@@ -151,10 +165,6 @@ impl Join {
 
     #[expect(clippy::cast_ptr_alignment, reason = "the layout's alignment is that of the type")]
     fn start(events: &[Event], promise: EventPromise, rule: Rule) {
-        if let Some(first) = events.iter().find(|event| !event.is_ready()) {
-            // SAFETY: pending, and only this promise sets it.
-            unsafe { raw::set_debt(promise.0.as_raw(), first.as_raw(), DEBT_EVENT) };
-        }
         let layout = Self::layout(events.len());
         // SAFETY: the layout is not empty.
         let join = unsafe { alloc(layout) }.cast::<Self>();
@@ -164,29 +174,75 @@ impl Join {
         let missing = AtomicUsize::new(events.len() + if mutation("join-counts-one-more") { 2 } else { 1 });
         // SAFETY: new memory of that layout. All nodes are written before the first is attached: a last arrival reads all.
         unsafe {
-            join.write(Self { missing, failures: AtomicUsize::new(0), promise, rule, count: events.len(), nodes: [] });
+            join.write(Self {
+                missing,
+                failures: AtomicUsize::new(0),
+                promise,
+                rule,
+                count: events.len(),
+                #[cfg(not(any(loom, shuttle)))]
+                owed: None,
+                nodes: [],
+            });
             for index in 0..events.len() {
                 Self::node(join, index).write(Node {
                     waiter: Waiter { next: ptr::null_mut(), invoke: Node::arrived },
                     join,
                     error: UnsafeCell::new(Status::OK),
                     failure: 0,
+                    #[cfg(not(any(loom, shuttle)))]
+                    owed: PlainUsize::new(0),
                 });
             }
         }
+        #[cfg(not(any(loom, shuttle)))]
+        let (mut pending, mut only) = (0, 0);
         for (index, event) in events.iter().enumerate() {
             // SAFETY: `missing` still counts this function, so the join is alive; until the push below succeeds, nobody
             // else knows this node. Raw places only: other nodes may be in use by threads that arrive.
             unsafe {
                 let node = Self::node(join, index);
                 let header = event.as_raw();
+                #[cfg(not(any(loom, shuttle)))]
+                if !event.is_ready() {
+                    only = debt::to(header);
+                    pending += 1;
+                    (*node).owed = PlainUsize::new(only);
+                }
                 if header.is_null() || !(*header).push(node.cast()) {
                     Node::arrive(node, header);
                 }
             }
         }
+        // SAFETY: as above, and the events are alive.
+        #[cfg(not(any(loom, shuttle)))]
+        unsafe {
+            Self::note_debts(join, pending, only);
+        }
         // SAFETY: this function's own count.
         unsafe { Self::arrive(join) };
+    }
+
+    /// Notes, for reports, which events are missing: `pending` of them when they were attached, one of which is owed `only`.
+    /// Only `start` knows yet what they are joined into, so nothing can follow it before this; and as long as `start`
+    /// counts, it stays pending, or has failed.
+    ///
+    /// # Safety
+    /// All nodes are attached, `start` counts, and the events are alive.
+    #[cfg(not(any(loom, shuttle)))]
+    unsafe fn note_debts(join: *mut Self, pending: usize, only: usize) {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let Some(event) = (*join).promise.0.header() else { return };
+            if pending == 1 {
+                debt::note(event, only);
+            } else if pending > 1 {
+                let (waiter, first) = (ptr::from_ref(event).addr(), &raw const (*Self::node(join, 0)).owed);
+                let owed = (*join).owed.insert(Several::new(waiter, first, size_of::<Node>(), (*join).count));
+                Several::enter(owed);
+                debt::note(event, DEBT_SEVERAL);
+            }
+        }
     }
 
     /// # Safety
@@ -209,6 +265,10 @@ impl Join {
         let (promise, status) = unsafe {
             let _ = (*join).missing.load(if mutation("join-last-relaxed") { Relaxed } else { Acquire });
             let count = (*join).count;
+            #[cfg(not(any(loom, shuttle)))]
+            if let Some(owed) = (*join).owed.as_mut() {
+                Several::leave(owed);
+            }
             let nodes = std::slice::from_raw_parts_mut(Self::node(join, 0), count);
             let status = match (*join).rule {
                 Rule::Ignore | Rule::FailFast => Status::OK,
@@ -242,6 +302,8 @@ impl Node {
         // SAFETY: the caller's promises; the join is alive until our count is given up, and the node is ours until then.
         unsafe {
             let join = (*node).join;
+            #[cfg(not(any(loom, shuttle)))]
+            several::arrived(&(*node).owed);
             let error = event.as_ref().map_or(Status::OK, EventHeader::error);
             if !error.ok() {
                 match (*join).rule {

@@ -1,6 +1,8 @@
 //! Every interleaving of the event's word, its waiters, its sleepers and its references, as far as loom is asked to look.
 //! `rust/model/mutations.txt` says which planted defects each model must find.
 
+mod rescue;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -275,5 +277,20 @@ fn a_join_completes_once_whoever_comes_last() {
         second.join().unwrap();
         assert_eq!(all.error().message(), "b");
         calls.assert_all_ran(1);
+    });
+}
+
+#[test]
+fn of_two_who_close_a_cycle_one_is_told() {
+    explore("forward against forward back", Some(3), || {
+        let (a, b) = (EventPromise::new(c"a"), EventPromise::new(c"b"));
+        let (event_a, event_b) = (a.event(), b.event());
+        let source = event_b.clone();
+        let other = thread::spawn(move || a.forward(&source));
+        b.forward(&event_a);
+        other.join().unwrap();
+        assert!(event_a.is_ready() && event_b.is_ready(), "nobody else would complete them");
+        assert!(event_a.error().message().contains("would wait for itself"));
+        assert!(!event_b.error().ok());
     });
 }

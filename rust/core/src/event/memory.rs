@@ -5,7 +5,7 @@ use std::alloc::Layout;
 use std::ffi::c_char;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::abi::{EventCell, EventHeader, EventVTable, STATE_PENDING, STATE_READY, TERMINAL_BIT};
+use super::abi::{EventCell, EventHeader, EventVTable, FLAG_FAR, STATE_PENDING, STATE_READY, TERMINAL_BIT};
 use crate::slab::{self, Class};
 use crate::status::SourceLocation;
 
@@ -39,12 +39,12 @@ pub(super) unsafe fn new_cell_of(
     flags: u16,
     payload_offset: u16,
 ) -> *mut EventHeader {
-    let cell = match class_of(layout) {
-        Some(class) => slab::allocate(class),
-        None => slab::allocate_large(layout.size(), layout.align()),
+    let (cell, far) = match class_of(layout) {
+        Some(class) => (slab::allocate(class), 0),
+        None => (slab::allocate_large(layout.size(), layout.align()), FLAG_FAR),
     };
     // SAFETY: memory of at least a cell's size, ours; and the caller's promises.
-    unsafe { fill(cell.cast(), label, location, vtable, flags, payload_offset) }
+    unsafe { fill(cell.cast(), label, location, vtable, flags | far, payload_offset) }
 }
 
 /// The class whose blocks hold `layout`.

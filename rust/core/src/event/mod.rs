@@ -10,17 +10,24 @@
 //! whoever saw the event ready.
 //!
 //! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
-//! `memory.rs` where cells live, `park.rs` blocking, `join.rs` and `count_down.rs` several at once, `stream_map.rs` one per
-//! stream, `raw.rs` for the bridge; `refusal.rs` why a promise is dropped; `typed.rs` cells with a payload, `value.rs` their safe face; `poll.rs` for Rust's
-//! `async`. Models: `loom_model.rs`.
+//! `memory.rs` where cells live, `debt.rs` and `several.rs` what completes them, `rescue.rs` how a watchdog gets hold
+//! of them, `lent.rs` which waits are not given up, `inherited.rs` which have no end after a fork, `park.rs` blocking,
+//! `join.rs` and `count_down.rs` several at once, `stream_map.rs` one per stream, `raw.rs` for the bridge; `refusal.rs`
+//! why a promise is dropped; `typed.rs` cells with a payload, `value.rs` their safe face; `poll.rs` for Rust's `async`.
+//! Models: `loom_model.rs`.
 
 #![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
 
 pub mod abi;
 mod count_down;
+mod debt;
+#[cfg(not(any(loom, shuttle)))]
+mod inherited;
 mod join;
+mod lent;
 #[cfg_attr(any(loom, shuttle), path = "memory_model.rs")]
 mod memory;
+mod owing;
 mod park;
 #[cfg(not(any(loom, shuttle)))]
 mod pending;
@@ -28,6 +35,9 @@ mod pending;
 mod poll;
 pub mod raw;
 pub(crate) mod refusal;
+mod rescue;
+#[cfg_attr(any(loom, shuttle), path = "several_model.rs")]
+mod several;
 #[cfg_attr(any(loom, shuttle), path = "sleepers_model.rs")]
 mod sleepers;
 mod state;
@@ -43,17 +53,20 @@ use std::time::Duration;
 
 use crate::label::Label;
 use crate::status::{SourceLocation, Status};
+use crate::sync::atomic::Ordering::Relaxed;
 use crate::user_context::current_id;
-use abi::{EventCell, EventHeader, STATE_ERROR, STATE_READY};
+use abi::{DEBT_KIND, EventCell, EventHeader, FLAG_KEEPS_MEMORY, FLAG_POISONABLE, STATE_ERROR, STATE_READY};
+use park::Patience;
+use raw::OwedBy;
 
 pub use abi::DefinitionStream;
 pub use count_down::CountDown;
 pub use join::{
     ErrorPolicy, JoinOptions, after_all, after_all_at, run_when_ready, when_all, when_all_at, when_all_with,
 };
-pub(crate) use park::{Blocked, set_blocking_hook};
+pub(crate) use park::{Blocked, Waited, set_blocking_hook};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use park::{sleepers, slept_on};
+pub(crate) use park::{end_wait, sleepers, slept_on};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use pending::{Debt, Pending, pending};
 #[cfg(not(any(loom, shuttle)))]
@@ -143,12 +156,64 @@ impl Event {
         self.header().map_or(Status::OK, EventHeader::error)
     }
 
-    /// Makes a pending event fail, past its promise: for watchdogs. False, and nothing changes, if it was set before. An OK
-    /// `error` does nothing.
-    #[cfg(not(any(loom, shuttle)))]
+    /// Makes a pending event fail, past its promise: for watchdogs. False, and nothing changes, if it was set before or may
+    /// not be poisoned. An OK `error` does nothing.
     pub(crate) fn poison(&self, error: Status) -> bool {
         // SAFETY: our reference keeps the event alive.
-        self.0.is_some() && !error.ok() && unsafe { raw::set_error(self.as_raw(), error) }
+        self.is_poisonable() && !error.ok() && unsafe { raw::set_error(self.as_raw(), error) }
+    }
+
+    /// Whether it is pending, a promise of the user's owes it and follows nothing, and no memory is kept until it.
+    pub(crate) fn is_poisonable(&self) -> bool {
+        self.header().is_some_and(|header| {
+            let is_the_users = header.flags.load(Relaxed) & (FLAG_POISONABLE | FLAG_KEEPS_MEMORY) == FLAG_POISONABLE;
+            is_the_users && !header.is_terminal() && header.error.load(Relaxed).addr() & DEBT_KIND == 0
+        })
+    }
+
+    /// The pending events that user's promises owe and that this one waits for, as far as they may be poisoned.
+    pub(crate) fn roots(&self) -> Vec<Self> {
+        rescue::roots(self)
+    }
+
+    /// Memory is kept until the event, so a watchdog does not poison it, nor what it waits for.
+    pub(crate) fn keeps_memory(&self) {
+        if let Some(header) = self.header().filter(|header| !header.is_terminal()) {
+            header.flags.fetch_or(FLAG_KEEPS_MEMORY, Relaxed);
+        }
+    }
+
+    /// As [`wait`](Self::wait), but returns only when the event is terminal: for those who lend memory or a stack until then,
+    /// as all waits of the library's own do. No watchdog may end such a wait, so the event is none that a promise of the
+    /// user's owes.
+    ///
+    /// # Errors
+    /// The event's.
+    #[doc(hidden)]
+    pub fn wait_uninterruptible(&self) -> Result<(), Status> {
+        self.assert_guards();
+        if self.header().is_none_or(|header| header.state() == STATE_READY) {
+            return Ok(());
+        }
+        self.wait_slowly(Patience::Endless)
+    }
+
+    /// As [`wait_uninterruptible`](Self::wait_uninterruptible), for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`wait_for`](Self::wait_for).
+    #[doc(hidden)]
+    pub fn wait_uninterruptible_for(&self, timeout: Duration) -> Result<(), Status> {
+        self.assert_guards();
+        self.wait_for(timeout)
+    }
+
+    fn assert_guards(&self) {
+        debug_assert!(
+            !self.is_poisonable(),
+            "the library waits for {self:?} (made at {}), which a watchdog may poison",
+            self.location()
+        );
     }
 
     /// What the event was named.
@@ -186,10 +251,21 @@ impl Event {
     /// is fine. Such a task must not itself wait for what this one does later.
     ///
     /// # Errors
-    /// The event's.
+    /// The event's. In a task of a pool, [`ResourceExhausted`](crate::StatusCode::ResourceExhausted), naming the pool and the
+    /// event, which stays pending: all threads of the pool wait while tasks are queued, and for a second the system has
+    /// refused a further one (or the pool has 16384 spares already). Not where memory or a stack may be lent until the event:
+    /// a wait for a copy, for what [`EventPromise::guarding`] made, or for what follows such an event returns when that is
+    /// terminal, and meanwhile runs what is queued, 32 tasks deep. Where a task waits for what it owes itself, directly or
+    /// through others that wait, [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded), if a
+    /// [`Watchdog`](crate::stall::Watchdog) that poisons ends the wait; the event then stays pending.
+    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition): it waits for what this thread completes once the callback that
+    /// calls this has returned, as that of a copy that lets go of imported memory, or of a buffer whose `on_done` runs.
     #[inline]
     pub fn wait(&self) -> Result<(), Status> {
-        if self.header().is_none_or(|header| header.state() == STATE_READY) { Ok(()) } else { self.wait_slowly(None) }
+        if self.header().is_none_or(|header| header.state() == STATE_READY) {
+            return Ok(());
+        }
+        self.wait_slowly(Patience::UntilGivenUp)
     }
 
     /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
@@ -201,21 +277,24 @@ impl Event {
         if self.header().is_none_or(|header| header.state() == STATE_READY) {
             return Ok(());
         }
-        self.wait_slowly(Some(timeout))
+        self.wait_slowly(Patience::Until(timeout))
     }
 
     #[cold]
-    fn wait_slowly(&self, timeout: Option<Duration>) -> Result<(), Status> {
+    fn wait_slowly(&self, patience: Patience) -> Result<(), Status> {
         let (Some(header), Some(cell)) = (self.header(), self.cell()) else { return Ok(()) };
         if header.is_terminal() {
             return header.error().into_result();
         }
+        refuse_inherited(cell)?;
         let _span =
             tracing::trace_span!(target: "purlin", "wait", label = %cell.label(), context = current_id()).entered();
-        if park::wait(header, timeout) {
-            return header.error().into_result();
+        match park::wait(header, patience) {
+            Waited::Over => return header.error().into_result(),
+            Waited::GivenUp(why) => return Err(why),
+            Waited::Late => {}
         }
-        let timeout = timeout.unwrap_or_default();
+        let timeout = if let Patience::Until(timeout) = patience { timeout } else { Duration::ZERO };
         let (name, place) = (describe(cell), cell.location());
         Err(Status::deadline_exceeded(format!("{name} (made at {place}) was still pending after {timeout:?}")))
     }
@@ -303,7 +382,8 @@ impl fmt::Debug for Event {
 pub struct EventPromise(Event);
 
 impl EventPromise {
-    /// A new pending event, known by `label` and by the place of the caller.
+    /// A new pending event, known by `label` and by the place of the caller. A watchdog may
+    /// [poison](crate::stall::WatchdogAction::Poison) it; see [`guarding`](Self::guarding).
     #[inline]
     #[must_use]
     #[track_caller]
@@ -314,8 +394,34 @@ impl EventPromise {
     /// As [`new`](Self::new), for a caller at `place`.
     #[inline]
     pub(crate) fn new_at(label: impl Into<Label>, place: SourceLocation) -> Self {
+        Self::owed_by(OwedBy::User, label, place)
+    }
+
+    /// As [`new`](Self::new), for an event behind which something ends that others may still use: memory, a stack, a
+    /// thread. No watchdog poisons it.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn guarding(label: impl Into<Label>) -> Self {
+        Self::guarding_at(label, SourceLocation::caller())
+    }
+
+    /// As [`guarding`](Self::guarding), for a caller at `place`.
+    #[inline]
+    pub(crate) fn guarding_at(label: impl Into<Label>, place: SourceLocation) -> Self {
+        Self::owed_by(OwedBy::Library, label, place)
+    }
+
+    /// As [`guarding`](Self::guarding), for an event until which nobody lends anything: a wait for it may be given up.
+    #[inline]
+    pub(crate) fn lending_nothing(label: impl Into<Label>, place: SourceLocation) -> Self {
+        Self::owed_by(OwedBy::Service, label, place)
+    }
+
+    #[inline]
+    fn owed_by(who: OwedBy, label: impl Into<Label>, place: SourceLocation) -> Self {
         // SAFETY: a Label is a static string with a NUL; the new event's one reference becomes ours.
-        Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place)) })
+        Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place, who)) })
     }
 
     /// A new pending event that is known as `other` is, by label, place and stream, and that reports take to be owed by it.
@@ -324,15 +430,31 @@ impl EventPromise {
         // SAFETY: as in new().
         let promise = Self(unsafe {
             Event::from_raw(match other.definition_stream() {
-                Some(definition) => raw::new_with_stream(label, place, definition),
-                None => raw::new(label, place),
+                Some(definition) => raw::new_with_stream(label, place, definition, OwedBy::Library),
+                None => raw::new(label, place, OwedBy::Library),
             })
         });
-        if !other.is_ready() {
-            // SAFETY: pending, and nobody else has it yet.
-            unsafe { raw::set_debt(promise.0.as_raw(), other.as_raw(), abi::DEBT_EVENT) };
-        }
+        promise.waits_for(other);
         promise
+    }
+
+    /// Notes, for reports, that `other` completes the event, which is new.
+    pub(crate) fn waits_for(&self, other: &Event) {
+        if !other.is_ready()
+            && let Some(event) = self.0.header()
+        {
+            // SAFETY: our reference keeps it alive, the caller's the other one.
+            debt::note(event, unsafe { debt::to(other.as_raw()) });
+        }
+    }
+
+    /// As [`waits_for`](Self::waits_for), for an event that others may wait for already.
+    ///
+    /// # Errors
+    /// Internal, naming the cycle, if `other` waits for this one: it must then fail, with that.
+    pub(crate) fn follow(&self, other: &Event) -> Result<(), Status> {
+        // SAFETY: our reference keeps it alive, the caller's the other one.
+        if other.is_ready() { Ok(()) } else { unsafe { debt::follow(self.0.as_raw(), other.as_raw()) } }
     }
 
     /// As [`new`](Self::new), for an event that a stream orders.
@@ -341,7 +463,9 @@ impl EventPromise {
     pub fn with_definition_stream(label: impl Into<Label>, definition: DefinitionStream) -> Self {
         let place = SourceLocation::caller();
         // SAFETY: as in new().
-        Self(unsafe { Event::from_raw(raw::new_with_stream(label.into().as_cstr().as_ptr(), place, definition)) })
+        Self(unsafe {
+            Event::from_raw(raw::new_with_stream(label.into().as_cstr().as_ptr(), place, definition, OwedBy::User))
+        })
     }
 
     /// Takes over a promise that C++ made.
@@ -383,16 +507,15 @@ impl EventPromise {
     }
 
     /// Makes the event follow `other`: it happens or fails as that does, on the thread that completes that. An event that
-    /// would follow itself fails with [`Internal`](crate::StatusCode::Internal) instead of never completing.
+    /// would follow itself, directly or through forwarded promises, values that are mapped or forwarded, and joins, fails
+    /// with [`Internal`](crate::StatusCode::Internal), naming the cycle, instead of never completing.
     pub fn forward(self, other: &Event) {
-        if self.0 == *other {
-            let name = other.cell().map(describe).unwrap_or_default();
-            self.set_error(Status::internal(format!("{name} was forwarded to itself")));
+        if self.0.is_ready() {
             return;
         }
-        if !other.is_ready() {
-            // SAFETY: pending; this promise, which completes it, is consumed here.
-            unsafe { raw::set_debt(self.0.as_raw(), other.as_raw(), abi::DEBT_EVENT) };
+        if let Err(cycle) = self.follow(other) {
+            self.set_error(cycle);
+            return;
         }
         other.on_ready(move |status| _ = self.set(status.clone()));
     }
@@ -410,6 +533,27 @@ impl fmt::Debug for EventPromise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "EventPromise({:?}, {:?})", self.0.label(), self.0.state())
     }
+}
+
+/// An event in memory of its owner's, or one that waits for such an event, which is still pending although a fork has made this
+/// process since: nobody completes it.
+fn refuse_inherited(cell: &EventCell) -> Result<(), Status> {
+    #[cfg(not(any(loom, shuttle)))]
+    if crate::slab::is_child() {
+        let (name, place) = (describe(cell), cell.location());
+        let forked =
+            "was pending when this process was made by fork(), which copies no threads: nobody completes it here";
+        if crate::slab::is_inherited(cell.born_ms.load(std::sync::atomic::Ordering::Relaxed)) {
+            return Err(Status::failed_precondition(format!("{name} (made at {place}) {forked}")));
+        }
+        if let Some(source) = inherited::source_of(cell) {
+            return Err(Status::failed_precondition(format!(
+                "{name} (made at {place}) waits for {source}, which {forked}"
+            )));
+        }
+    }
+    let _ = cell;
+    Ok(())
 }
 
 /// How reports name an event.

@@ -5,13 +5,17 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
-use super::abi::{DEBT_EVENT, DEBT_MASK, DEBT_TASK, EventCell, PARKED_BIT, TERMINAL_BIT, WAITER_MASK};
+use super::abi::{
+    DEBT_EVENT, DEBT_KIND, DEBT_MASK, DEBT_SEVERAL, DEBT_TASK, EventCell, FLAG_KEEPS_MEMORY, FLAG_POISONABLE,
+    PARKED_BIT, TERMINAL_BIT, WAITER_MASK,
+};
+use super::several;
 use crate::label::Label;
 use crate::slab;
 use crate::status::SourceLocation;
 
 /// What completes an event, as far as its maker said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Debt {
     /// Whoever holds the promise.
     Promise,
@@ -19,6 +23,19 @@ pub(crate) enum Debt {
     Event(usize),
     /// The task of this number.
     Task(usize),
+    /// The events at these addresses.
+    Several(Vec<usize>),
+}
+
+impl Debt {
+    /// The events that it waits for.
+    pub(crate) fn events(&self) -> &[usize] {
+        match self {
+            Self::Event(event) => std::slice::from_ref(event),
+            Self::Several(events) => events,
+            Self::Promise | Self::Task(_) => &[],
+        }
+    }
 }
 
 /// An event that was pending when it was looked at.
@@ -36,6 +53,10 @@ pub(crate) struct Pending {
     pub(crate) debt: Debt,
     /// A waiter is attached.
     pub(crate) has_waiters: bool,
+    /// A promise of the user's owes it.
+    pub(crate) is_the_users: bool,
+    /// Memory is kept until it.
+    pub(crate) keeps_memory: bool,
 }
 
 /// Pending events that are at least `older_than` old, oldest first.
@@ -63,6 +84,7 @@ fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
         return None;
     }
     let debt = cell.header.error.load(Relaxed).addr();
+    let flags = cell.header.flags.load(Relaxed);
     let born_ms = cell.born_ms.load(Relaxed);
     let age_ms = now_ms.wrapping_sub(born_ms);
     let event = Pending {
@@ -73,12 +95,17 @@ fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
         // An event that is younger than our look at the clock.
         age: Duration::from_millis(if age_ms > u32::MAX / 2 { 0 } else { u64::from(age_ms) }),
         context: cell.context.load(Relaxed),
-        debt: match debt & DEBT_MASK {
+        debt: match debt & DEBT_KIND {
             DEBT_EVENT => Debt::Event(debt & !DEBT_MASK),
             DEBT_TASK => Debt::Task(debt & !DEBT_MASK),
+            DEBT_SEVERAL => Debt::Several(
+                several::of(ptr::from_ref(cell).addr()).into_iter().map(|debt| debt & !DEBT_MASK).collect(),
+            ),
             _ => Debt::Promise,
         },
         has_waiters: word & WAITER_MASK != 0,
+        is_the_users: flags & FLAG_POISONABLE != 0,
+        keeps_memory: flags & FLAG_KEEPS_MEMORY != 0,
     };
     // The cell may have become another event meanwhile: then at least one of these differs, or nothing that matters.
     let same = cell.header.word.load(Acquire) & !(WAITER_MASK | PARKED_BIT) == word & !(WAITER_MASK | PARKED_BIT)

@@ -9,12 +9,12 @@
 
 use std::future::{Future, IntoFuture};
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::Event;
+use crate::caught::caught;
 use crate::status::Status;
 use crate::sync::Mutex;
 
@@ -174,8 +174,8 @@ impl Hub {
         let wakers = mem::take(&mut seats.wakers);
         drop(seats);
         for waker in wakers.into_iter().flatten() {
-            if catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err() {
-                tracing::error!(target: "purlin", "a waker panicked");
+            if let Err(message) = caught(|| waker.wake()) {
+                tracing::error!(target: "purlin", message, "a waker panicked");
             }
         }
     }

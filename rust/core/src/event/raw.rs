@@ -7,10 +7,13 @@ use std::ffi::c_char;
 use std::ptr;
 
 use super::abi::{
-    DefinitionStream, EventCell, EventHeader, EventVTable, FLAG_STREAM, STATE_ERROR, STATE_PENDING, Waiter,
+    DefinitionStream, EventCell, EventHeader, EventVTable, FLAG_LENDS_NOTHING, FLAG_POISONABLE, FLAG_STREAM,
+    STATE_ERROR, STATE_PENDING, Waiter,
 };
+#[cfg(not(any(loom, shuttle)))]
+pub use super::several::Creditors;
 use super::state::Completion;
-use super::{Event, describe, memory, park, refusal, waiters};
+use super::{Event, debt, describe, memory, park, refusal, rescue, waiters};
 use crate::label::Label;
 use crate::slab::Class;
 use crate::status::{SourceLocation, Status};
@@ -20,15 +23,36 @@ use crate::user_context::{annotate_with_id, current_id};
 static WITH_STREAM: EventVTable =
     EventVTable { abi_size: size_of::<EventVTable>(), free: free_with_stream, payload_type: ptr::null() };
 
+/// What owes an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwedBy {
+    /// A promise of the user's, which a watchdog may break.
+    User,
+    /// The library: the event guards something, or follows others.
+    Library,
+    /// The library, and nobody lends anything until the event: a wait for it may be given up.
+    Service,
+}
+
+impl OwedBy {
+    pub(super) const fn flags(self) -> u16 {
+        match self {
+            Self::User => FLAG_POISONABLE,
+            Self::Library => 0,
+            Self::Service => FLAG_LENDS_NOTHING,
+        }
+    }
+}
+
 /// A pending event with one reference, the caller's.
 ///
 /// # Safety
 /// `label` is a static string that ends with a NUL.
 #[inline]
 #[must_use]
-pub unsafe fn new(label: *const c_char, location: SourceLocation) -> *mut EventHeader {
+pub unsafe fn new(label: *const c_char, location: SourceLocation, owed_by: OwedBy) -> *mut EventHeader {
     // SAFETY: the caller's promise.
-    unsafe { memory::new_cell(Class::Cell, label, location, ptr::null(), 0, 0) }
+    unsafe { memory::new_cell(Class::Cell, label, location, ptr::null(), owed_by.flags(), 0) }
 }
 
 /// As [`new`], for an event of `definition`.
@@ -40,11 +64,13 @@ pub unsafe fn new_with_stream(
     label: *const c_char,
     location: SourceLocation,
     definition: DefinitionStream,
+    owed_by: OwedBy,
 ) -> *mut EventHeader {
     const OFFSET: u16 = size_of::<EventCell>() as u16;
     // SAFETY: the caller's promise; the payload fits behind the cell, and nobody else knows the event yet.
     unsafe {
-        let event = memory::new_cell(Class::WideCell, label, location, &WITH_STREAM, FLAG_STREAM, OFFSET);
+        let flags = FLAG_STREAM | owed_by.flags();
+        let event = memory::new_cell(Class::WideCell, label, location, &WITH_STREAM, flags, OFFSET);
         event.byte_add(usize::from(OFFSET)).cast::<DefinitionStream>().write(definition);
         event
     }
@@ -69,22 +95,34 @@ pub unsafe fn definition_stream(event: *const EventHeader) -> Option<DefinitionS
 #[must_use]
 pub fn new_error(error: Status, location: SourceLocation) -> *mut EventHeader {
     // SAFETY: the label is a static string.
-    let event = unsafe { new(Label::default().as_cstr().as_ptr(), location) };
+    let event = unsafe { new(Label::default().as_cstr().as_ptr(), location, OwedBy::Library) };
     // SAFETY: the event is new and ours; nobody waits for it.
     unsafe { set_error(event, error) };
     event
 }
 
-/// Writes down what completes a new event, for stall reports: the address of an event or of a task node and
-/// [`DEBT_EVENT`](super::abi::DEBT_EVENT) or [`DEBT_TASK`](super::abi::DEBT_TASK). It is compared, never followed.
+/// Notes, for reports, that `event` waits for `source`, and looks whether `source` waits for `event`.
+///
+/// # Errors
+/// Internal, naming the cycle: `event` must then fail, with that.
 ///
 /// # Safety
-/// `event` is alive and nobody but the caller can complete it yet.
-pub unsafe fn set_debt<T>(event: *mut EventHeader, creditor: *const T, kind: usize) {
-    // SAFETY: alive.
-    unsafe {
-        (*event).error.store(creditor.cast_mut().cast::<u8>().map_addr(|address| address | kind).cast(), Relaxed)
-    };
+/// Both are alive.
+pub unsafe fn follow(event: *mut EventHeader, source: *mut EventHeader) -> Result<(), Status> {
+    // SAFETY: the caller's promise.
+    unsafe { debt::follow(event, source) }
+}
+
+/// Asked before a thread frees an event that a watchdog may poison and that is [followed](super::abi::FLAG_FOLLOWED), after its last
+/// reference is gone: false if a watchdog has got one meanwhile, and frees it.
+///
+/// # Safety
+/// The caller gave up the last reference, and frees the event if this says so.
+#[must_use]
+#[inline]
+pub unsafe fn may_free_followed(event: *mut EventHeader) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { rescue::may_free_followed(event) }
 }
 
 /// Lets go of the error, if there is one.
@@ -107,6 +145,9 @@ pub(super) unsafe fn drop_error(event: *mut EventHeader) {
 unsafe fn free(event: *mut EventHeader) {
     // SAFETY: the caller's promise; plain events are of this class.
     unsafe {
+        if !rescue::may_free(event) {
+            return;
+        }
         drop_error(event);
         memory::free_cell(Class::Cell, event);
     }
@@ -115,6 +156,9 @@ unsafe fn free(event: *mut EventHeader) {
 unsafe extern "C" fn free_with_stream(event: *mut EventHeader) {
     // SAFETY: called for the last reference of an event from new_with_stream(); the payload needs no destructor.
     unsafe {
+        if !rescue::may_free(event) {
+            return;
+        }
         drop_error(event);
         memory::free_cell(Class::WideCell, event);
     }

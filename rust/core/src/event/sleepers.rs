@@ -6,6 +6,7 @@ use std::thread::{self, Thread};
 use super::abi::EventHeader;
 use crate::label::Label;
 use crate::slab;
+use crate::status::Status;
 use crate::sync::keep_record;
 
 /// A thread that sleeps.
@@ -18,6 +19,10 @@ pub(crate) struct Sleeper {
     pub(crate) since_ms: u32,
     /// The tasks that it runs, innermost first: numbers and labels.
     pub(crate) tasks: Vec<(usize, Label)>,
+    /// A watchdog may end the wait before the event is terminal.
+    pub(crate) may_end: bool,
+    /// The address of its pool; 0 without one.
+    pub(crate) pool: usize,
 }
 
 impl Sleeper {
@@ -30,18 +35,20 @@ impl Sleeper {
 pub(super) struct Sleepers {
     /// With their keys.
     entries: Vec<(u64, Sleeper)>,
+    /// Waits that a watchdog has ended, by their keys, and why.
+    ended: Vec<(u64, Status)>,
     next_key: u64,
 }
 
 impl Sleepers {
     pub(super) const fn new() -> Self {
-        Self { entries: Vec::new(), next_key: 0 }
+        Self { entries: Vec::new(), ended: Vec::new(), next_key: 0 }
     }
 
     /// Outside the bucket's lock, because it may allocate.
-    pub(super) fn describe_this_thread(event: &EventHeader) -> Sleeper {
+    pub(super) fn describe_this_thread(event: &EventHeader, may_end: bool, pool: usize) -> Sleeper {
         let (event, thread) = (ptr::from_ref(event).expose_provenance(), thread::current());
-        Sleeper { event, thread, since_ms: slab::touch(), tasks: slab::running_tasks() }
+        Sleeper { event, thread, since_ms: slab::touch(), tasks: slab::running_tasks(), may_end, pool }
     }
 
     pub(super) fn enter(&mut self, sleeper: Sleeper) -> u64 {
@@ -52,8 +59,25 @@ impl Sleepers {
 
     /// The entry, so that it is dropped outside the lock.
     pub(super) fn leave(&mut self, key: u64) -> Option<Sleeper> {
+        let _unheard = self.take_end(key);
         let at = self.entries.iter().position(|(known, _)| *known == key)?;
         Some(self.entries.swap_remove(at).1)
+    }
+
+    /// Ends the wait of the thread that runs `task`, if it may be ended.
+    pub(super) fn end(&mut self, event: usize, task: usize, why: &Status) -> bool {
+        let of_task = |sleeper: &Sleeper| sleeper.tasks.iter().any(|(number, _)| *number == task);
+        let found =
+            self.entries.iter().find(|(_, sleeper)| sleeper.may_end && sleeper.event == event && of_task(sleeper));
+        let Some(&(key, _)) = found else { return false };
+        self.ended.push((key, why.clone()));
+        true
+    }
+
+    /// Why a wait has been ended, once.
+    pub(super) fn take_end(&mut self, key: u64) -> Option<Status> {
+        let at = self.ended.iter().position(|(known, _)| *known == key)?;
+        Some(self.ended.swap_remove(at).1)
     }
 
     pub(super) fn all(&self) -> Vec<Sleeper> {

@@ -11,12 +11,12 @@
 use std::alloc::Layout;
 use std::any::TypeId;
 use std::mem::{MaybeUninit, offset_of};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::abi::{
     EventCell, EventHeader, EventVTable, FLAG_CONSTRUCTED, FLAG_KEEP_ON_ERROR, STATE_PENDING, STATE_READY,
 };
-use super::{Event, memory, raw};
+use super::{Event, memory, raw, rescue};
+use crate::caught::caught;
 use crate::label::Label;
 use crate::status::{SourceLocation, Status};
 use crate::sync::UnsafeCell;
@@ -63,10 +63,16 @@ impl<P: Send + Sync + 'static, T: 'static> Kind<P, T> {
         // SAFETY: called for the last reference of an event from new().
         unsafe {
             if (*event).state() == STATE_PENDING && (*event).has_waiters() && !mutation("value-given-up-silently") {
-                // Nobody is left to set it. The waiters are told; a reference of our own keeps it alive meanwhile.
-                (*event).refs.store(1, Relaxed);
+                // Nobody is left to set it. The waiters are told; a reference of our own keeps it alive meanwhile: that which
+                // was given up without a decrement, or a new one.
+                if (*event).refs.load(Relaxed) == 0 {
+                    (*event).refs.store(1, Relaxed);
+                }
                 raw::abandon(event);
                 return raw::release(event);
+            }
+            if !rescue::may_free(event) {
+                return;
             }
             if !mutation("value-never-destroyed") {
                 destroy::<P>(event);
@@ -193,8 +199,8 @@ unsafe fn destroy<P>(event: *mut EventHeader) {
             return;
         }
         let payload = (*event.cast::<TypedCell<P>>()).payload.with_mut(|payload| payload.cast::<P>());
-        if catch_unwind(AssertUnwindSafe(|| payload.drop_in_place())).is_err() {
-            tracing::error!(target: "purlin", "the destructor of a value panicked");
+        if let Err(message) = caught(|| payload.drop_in_place()) {
+            tracing::error!(target: "purlin", message, "the destructor of a value panicked");
         }
     }
 }

@@ -13,15 +13,15 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::abi::{
-    DEBT_EVENT, DEBT_TASK, EventHeader, FLAG_CONSTRUCTED, FLAG_INDIRECT, FLAG_KEEP_ON_ERROR, FLAG_SUBMITTING,
+    DEBT_TASK, EventHeader, FLAG_CONSTRUCTED, FLAG_INDIRECT, FLAG_KEEP_ON_ERROR, FLAG_POISONABLE, FLAG_SUBMITTING,
     FLAG_UNCALLED,
 };
-use super::{Event, raw, typed};
+use super::{Event, debt, raw, typed};
+use crate::caught::caught;
 use crate::label::Label;
 use crate::status::{SourceLocation, Status};
 use crate::sync::atomic::AtomicU16;
@@ -62,6 +62,13 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     #[must_use]
     #[track_caller]
     pub fn new_unconstructed(label: impl Into<Label>) -> Self {
+        Self::inline(label.into(), SourceLocation::caller(), FLAG_POISONABLE)
+    }
+
+    /// As [`new_unconstructed`](Self::new_unconstructed), for a value that no promise of the user's owes.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn derived(label: impl Into<Label>) -> Self {
         Self::inline(label.into(), SourceLocation::caller(), 0)
     }
 
@@ -69,7 +76,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     #[must_use]
     #[track_caller]
     pub fn new_constructed(label: impl Into<Label>, value: T) -> Self {
-        Self::inline_constructed(label.into(), SourceLocation::caller(), 0, value)
+        Self::inline_constructed(label.into(), SourceLocation::caller(), FLAG_POISONABLE, value)
     }
 
     /// As [`new_constructed`](Self::new_constructed), with a value that is readable from now on, whatever happens: through
@@ -77,7 +84,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     #[must_use]
     #[track_caller]
     pub fn new_kept_on_error(label: impl Into<Label>, value: T) -> Self {
-        Self::inline_constructed(label.into(), SourceLocation::caller(), FLAG_KEEP_ON_ERROR, value)
+        Self::inline_constructed(label.into(), SourceLocation::caller(), FLAG_POISONABLE | FLAG_KEEP_ON_ERROR, value)
     }
 
     /// Ready.
@@ -104,6 +111,14 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     #[must_use]
     #[track_caller]
     pub fn indirect(label: impl Into<Label>) -> Self {
+        let place = SourceLocation::caller();
+        Self::of(typed::new::<Indirect<T>, T>(label.into(), place, FLAG_POISONABLE | FLAG_INDIRECT))
+    }
+
+    /// As [`indirect`](Self::indirect), for a value that no promise of the user's owes.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn derived_indirect(label: impl Into<Label>) -> Self {
         let place = SourceLocation::caller();
         Self::of(typed::new::<Indirect<T>, T>(label.into(), place, FLAG_INDIRECT))
     }
@@ -203,7 +218,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     ///
     /// # Errors
     /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition) if this is not indirect or was set before;
-    /// [`InvalidArgument`](crate::StatusCode::InvalidArgument) if `other` is this.
+    /// [`InvalidArgument`](crate::StatusCode::InvalidArgument) if `other` is this. If `other` waits for this,
+    /// [`Internal`](crate::StatusCode::Internal), naming the cycle, and this has failed with it.
     #[track_caller]
     pub fn forward(&self, other: &Self) -> Result<(), Status> {
         if !self.has(FLAG_INDIRECT) {
@@ -215,12 +231,19 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         if self.event.is_ready() {
             return Err(Status::failed_precondition("an AsyncValue that was set cannot be forwarded"));
         }
-        self.follow(other);
-        Ok(())
+        self.follow(other)
     }
 
-    /// As [`forward`](Self::forward), where all that is known to hold.
-    pub(crate) fn follow(&self, other: &Self) {
+    /// As [`forward`](Self::forward), where all that is known to hold but that there is no cycle.
+    pub(crate) fn follow(&self, other: &Self) -> Result<(), Status> {
+        if !other.event.is_ready() {
+            // SAFETY: our references keep both alive.
+            let noted = unsafe { debt::follow(self.event.as_raw(), other.event.as_raw()) };
+            if let Err(cycle) = noted {
+                self.set_error(cycle.clone());
+                return Err(cycle);
+            }
+        }
         let (this, source) = (self.clone(), Source::<T>::of(&other.event));
         other.event.on_ready(move |status| {
             if status.ok() {
@@ -230,6 +253,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
                 this.set_error(status.clone());
             }
         });
+        Ok(())
     }
 
     /// Completes an indirect cell; false if it was set before.
@@ -246,16 +270,18 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         unsafe { Source::of(&self.event).place() }
     }
 
-    /// Writes down, for stall reports, what this waits for. Only for a value that nobody else can set meanwhile.
+    /// Notes, for stall reports, what this waits for; it is new.
     pub(crate) fn owes_to(&self, source: &Event) {
-        // SAFETY: alive; nobody else can set it, says the caller.
-        unsafe { raw::set_debt(self.event.as_raw(), source.as_raw(), DEBT_EVENT) };
+        let (Some(event), false) = (self.event.header(), source.0.is_none()) else { return };
+        // SAFETY: our reference keeps it alive, the caller's the source.
+        debt::note(event, unsafe { debt::to(source.as_raw()) });
     }
 
-    /// As [`owes_to`](Self::owes_to), for the task whose node that is.
+    /// Notes that the task whose node that is completes this, and nothing that it waited for.
     pub(crate) fn owes_to_task<N>(&self, node: *const N) {
-        // SAFETY: as above.
-        unsafe { raw::set_debt(self.event.as_raw(), node, DEBT_TASK) };
+        if let Some(event) = self.event.header() {
+            debt::note(event, node.addr() | DEBT_TASK);
+        }
     }
 
     /// A task that completes this is about to be given to an executor by this thread.
@@ -386,7 +412,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
                 Err(error) => AsyncValue::new_error(error),
             };
         }
-        let mapped = AsyncValue::new_unconstructed(c"Map");
+        let mapped = AsyncValue::derived(c"Map");
         mapped.owes_to(&self.event);
         let target = mapped.clone();
         self.and_then(move |result| {
@@ -408,7 +434,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
                 Err(error) => AsyncValue::new_error(error),
             };
         }
-        let mapped = AsyncValue::indirect(c"FlatMap");
+        let mapped = AsyncValue::derived_indirect(c"FlatMap");
         mapped.owes_to(&self.event);
         let target = mapped.clone();
         self.and_then(move |result| {
@@ -416,7 +442,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
                 Ok(inner) if inner.event == target.event => {
                     target.set_error(Status::internal("flat_map was answered with its own result"));
                 }
-                Ok(inner) => target.follow(&inner),
+                // A cycle has failed the target.
+                Ok(inner) => _ = target.follow(&inner),
                 Err(error) => _ = target.set_error(error),
             }
         });
@@ -519,14 +546,11 @@ impl<T: Send + Sync + 'static> Source<T> {
 
 /// Calls `f`; a panic becomes an error that says what panicked.
 pub(crate) fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, Status>) -> Result<R, Status> {
-    let guarded = catch_unwind(AssertUnwindSafe(|| {
+    let guarded = caught(|| {
         crate::fault::callback("closure");
         f()
-    }));
-    guarded.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        Err(Status::internal(format!("the closure of {what} panicked: {}", text.unwrap_or("(not a text)"))))
-    })
+    });
+    guarded.unwrap_or_else(|panic| Err(Status::internal(format!("the closure of {what} panicked: {panic}"))))
 }
 
 impl<T: Send + Sync + 'static> Clone for AsyncValue<T> {

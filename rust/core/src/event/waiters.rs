@@ -5,11 +5,11 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use super::Event;
 use super::abi::{EventHeader, Waiter};
+use crate::caught::caught;
 use crate::slab::{self, Class, ThreadState};
 use crate::status::Status;
 use crate::sync::{mutation, per_thread};
@@ -213,7 +213,7 @@ pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter
 /// Calls a waiter; a panic is reported by the panic hook and in the trace, and goes no further.
 #[inline]
 pub(super) fn call(waiter: impl FnOnce(&Status), status: &Status) {
-    if catch_unwind(AssertUnwindSafe(|| waiter(status))).is_err() {
-        tracing::error!(target: "purlin", "a waiter panicked");
+    if let Err(message) = caught(|| waiter(status)) {
+        tracing::error!(target: "purlin", message, "a waiter panicked");
     }
 }

@@ -16,8 +16,8 @@ use std::sync::{Arc, Weak};
 use super::guard::contained;
 use crate::event::{Event, EventPromise, EventState};
 use crate::label::Label;
-use crate::status::Status;
-use crate::sync::Mutex;
+use crate::status::{SourceLocation, Status};
+use crate::sync::{Mutex, MutexGuard, Process};
 
 /// The side that asks. Clones share it; dropping one cancels nothing.
 pub struct CancelSource(Arc<Shared>);
@@ -49,6 +49,8 @@ struct State {
     has_parent: bool,
     next_id: u64,
     entries: BTreeMap<u64, Entry>,
+    /// Where the holders are.
+    process: Process,
 }
 
 /// How a token ends.
@@ -81,7 +83,7 @@ impl CancelSource {
             match parent.register(Entry::Child(Arc::downgrade(&child))) {
                 Ok(registration) => *child.parent.lock() = registration,
                 Err((end, _)) => {
-                    child.state.lock().has_parent = false;
+                    child.state().has_parent = false;
                     end_all(&child, &end);
                 }
             }
@@ -112,7 +114,7 @@ impl CancelSource {
 
 impl Clone for CancelSource {
     fn clone(&self) -> Self {
-        self.0.state.lock().sources += 1;
+        self.0.state().sources += 1;
         Self(Arc::clone(&self.0))
     }
 }
@@ -120,7 +122,7 @@ impl Clone for CancelSource {
 impl Drop for CancelSource {
     fn drop(&mut self) {
         let last = {
-            let mut state = self.0.state.lock();
+            let mut state = self.0.state();
             state.sources -= 1;
             state.sources == 0
         };
@@ -140,7 +142,7 @@ impl CancelToken {
     /// The reason if this is cancelled, else OK.
     #[must_use]
     pub fn status(&self) -> Status {
-        match self.0.as_ref().and_then(|shared| shared.state.lock().end.clone()) {
+        match self.0.as_ref().and_then(|shared| shared.state().end.clone()) {
             Some(End::Cancelled(reason)) => reason,
             Some(End::Retired) | None => Status::OK,
         }
@@ -157,7 +159,7 @@ impl CancelToken {
     /// True if it can never be cancelled: the default token, or one whose sources are gone. Then nobody need listen.
     #[must_use]
     pub fn is_retired(&self) -> bool {
-        self.0.as_ref().is_none_or(|shared| matches!(shared.state.lock().end, Some(End::Retired)))
+        self.0.as_ref().is_none_or(|shared| matches!(shared.state().end, Some(End::Retired)))
     }
 
     /// Happens when the token is cancelled; fails with [`FailedPrecondition`](crate::StatusCode::FailedPrecondition) when
@@ -195,7 +197,7 @@ impl CancelRegistration {
 
     fn take(&mut self) -> Option<Entry> {
         let (shared, id) = self.0.take()?;
-        shared.state.lock().entries.remove(&id)
+        shared.state().entries.remove(&id)
     }
 }
 
@@ -209,8 +211,9 @@ impl Drop for CancelRegistration {
 impl Shared {
     #[track_caller]
     fn new(label: Label, has_parent: bool) -> Arc<Self> {
-        let state = State { end: None, sources: 1, has_parent, next_id: 0, entries: BTreeMap::new() };
-        let asked = EventPromise::new(label);
+        let state =
+            State { end: None, sources: 1, has_parent, next_id: 0, entries: BTreeMap::new(), process: Process::this() };
+        let asked = EventPromise::lending_nothing(label, SourceLocation::caller());
         Arc::new(Self {
             label,
             happened: asked.event(),
@@ -220,13 +223,27 @@ impl Shared {
         })
     }
 
+    /// In a child made by `fork`, what was not cancelled never will be: its event has failed with the others that were pending.
+    /// The entries are the parent's, and stay where they are.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock();
+        if !state.process.is_this() {
+            state.process = Process::this();
+            if state.end.is_none() {
+                state.end = Some(End::Retired);
+                std::mem::forget(std::mem::take(&mut state.entries));
+            }
+        }
+        state
+    }
+
     fn is_cancelled(&self) -> bool {
         self.happened.state() == EventState::Ready
     }
 
     /// Adds an entry, or gives it back with how the token has ended.
     fn register(self: &Arc<Self>, entry: Entry) -> Result<CancelRegistration, (End, Entry)> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         if let Some(end) = &state.end {
             return Err((end.clone(), entry));
         }
@@ -238,7 +255,7 @@ impl Shared {
 
     /// Moves the state and says whom to tell; `None` if it stays.
     fn close(&self, end: &End) -> Option<BTreeMap<u64, Entry>> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         if state.end.is_some() {
             return None;
         }
@@ -249,15 +266,19 @@ impl Shared {
         Some(std::mem::take(&mut state.entries))
     }
 
+    /// As a waiter, because it may cancel something, whose callbacks do too, and so on: then they take turns, and the stack stays flat.
     fn call(&self, callback: Box<dyn FnOnce(&Status) + Send>, end: &End) {
-        contained(
-            "cancel callback",
-            || self.label,
-            || match end {
-                End::Cancelled(reason) => callback(reason),
-                End::Retired => drop(callback),
-            },
-        );
+        let (label, end) = (self.label, end.clone());
+        Event::ready().on_ready(move |_status| {
+            contained(
+                "cancel callback",
+                || label,
+                || match end {
+                    End::Cancelled(reason) => callback(&reason),
+                    End::Retired => drop(callback),
+                },
+            );
+        });
     }
 }
 
@@ -275,7 +296,7 @@ fn end_all(root: &Arc<Shared>, end: &End) -> bool {
                 Entry::Call(callback) => shared.call(callback, end),
                 Entry::Child(child) => {
                     let Some(child) = child.upgrade() else { continue };
-                    child.state.lock().has_parent = false;
+                    child.state().has_parent = false;
                     if let Some(entries) = child.close(end) {
                         open.push_back((child, entries));
                     }

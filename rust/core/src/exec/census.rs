@@ -12,8 +12,11 @@ pub(crate) struct Occupation {
     pub(crate) text: String,
     /// The number of the task that all of `queued` wait for; only of executors that run one at a time.
     pub(crate) running: Option<usize>,
-    /// The numbers of the tasks that wait for `running`.
+    /// The numbers of the tasks that wait for `running`, or are queued in a pool that stands still.
     pub(crate) queued: Vec<usize>,
+    /// Of a pool that stands still, because each of its threads waits, tasks are queued and no thread is to be had: its address, and
+    /// how many threads wait. Each of `queued` waits for all of them.
+    pub(crate) standstill: Option<(usize, usize)>,
 }
 
 /// An executor that can be asked.

@@ -8,6 +8,7 @@ pub(crate) struct Occupation {
     pub(crate) text: String,
     pub(crate) running: Option<usize>,
     pub(crate) queued: Vec<usize>,
+    pub(crate) standstill: Option<(usize, usize)>,
 }
 
 /// See `census.rs`.

@@ -72,6 +72,13 @@ impl Deque {
         true
     }
 
+    /// The numbers of the tasks, as they were a moment ago, for reports.
+    pub(super) fn numbers(&self) -> Vec<usize> {
+        let (top, bottom) = self.ends();
+        let count = bottom.wrapping_sub(top).min(self.slots.len());
+        (0..count).map(|index| self.slot(top.wrapping_add(index)).load(Relaxed).addr()).collect()
+    }
+
     /// How many tasks [`push`](Self::push) would take now, at least. For the owner.
     pub(super) fn room(&self) -> usize {
         self.slots.len() - self.bottom.0.load(Relaxed).wrapping_sub(self.top.0.load(Acquire))
@@ -148,6 +155,11 @@ impl Deque {
                 Steal::Retry => {}
             }
         }
+    }
+
+    /// Both ends, which move when a task is put in or taken out. Any thread; a hint.
+    pub(super) fn ends(&self) -> (usize, usize) {
+        (self.top.0.load(Relaxed), self.bottom.0.load(Relaxed))
     }
 
     /// True also while the owner is deciding about the last task. Any thread.

@@ -2,7 +2,7 @@
 //!
 //! A task goes to an idle thread if there is one; otherwise a thread is started for it, or, at the cap, it waits in the one
 //! queue, first in, first out. If the system refuses a thread, the task waits for those that exist; only if there is none
-//! is it refused.
+//! is it refused. `elastic_waits.rs` says what becomes of threads that all wait for events while tasks are queued.
 //!
 //! A thread is listed from before it starts until it has nothing left to do, under the lock under which tasks are queued,
 //! and it leaves the list only with the queue empty; so a task that was queued while a thread was listed is run. Threads
@@ -14,6 +14,8 @@
 //! 2. What is queued runs ([`Shutdown::Drain`]) or is dropped uncalled ([`Shutdown::CancelPending`]); with
 //!    [`Shutdown::Deadline`] it runs until the deadline, when what is left is dropped.
 //! 3. The threads end and are joined. After a deadline, those that are still in a task end on their own.
+//!
+//! In a child made by `fork` the threads are not there: tasks are refused and nothing is waited for, as in `pool.rs`.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,16 +23,17 @@ use std::fmt;
 use std::io;
 use std::mem;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::{Executor, Task};
-use crate::event::refusal;
+use super::elastic_waits::{Pace, Standing};
+use super::{Executor, STACK_SIZE_BYTES, Task, census, fork};
+use crate::event::{Blocked, Waited, refusal, set_blocking_hook};
 use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{Status, StatusOr};
-use crate::sync::{Condvar, Mutex, per_thread};
+use crate::sync::{Condvar, Mutex, Process, per_thread};
 
 /// The most threads that one pool may have.
 const MAX_THREADS: usize = 4096;
@@ -42,11 +45,16 @@ const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 /// How to make a pool.
 #[derive(Clone, Debug)]
 pub struct ElasticPoolOptions {
-    /// The most threads at a time, 1 to 4096.
+    /// The most threads at a time, 1 to 4096. When for a second all of them have waited for events ([`Event::wait`] and its
+    /// like) while tasks were queued, and none of these waits ended, one more is started, and in each twentieth of a second
+    /// in which that goes on another, 16384 at most: so tasks may wait for what is queued behind them. They end when they
+    /// are not needed any more. If the system refuses one, a wait ends as [`Event::wait`] says.
+    ///
+    /// [`Event::wait`]: crate::Event::wait
     pub max_threads: usize,
     /// How long a thread without work stays.
     pub idle_timeout: Duration,
-    /// Bytes of stack per thread; 0 takes what std gives.
+    /// Bytes of stack per thread; 0 takes [`STACK_SIZE_BYTES`].
     pub stack_size_bytes: usize,
     /// Threads are named `name/0`, `name/1`, ...; the kernel keeps 15 bytes.
     pub name: String,
@@ -75,7 +83,7 @@ pub enum Shutdown {
 }
 
 /// A handle; clones share the pool, and the last one to go drains it and joins its threads. If that happens in a task of
-/// the pool, which cannot wait for itself, the threads end on their own.
+/// the pool, which cannot wait for itself, or after a shutdown that passed its deadline, the threads end on their own.
 #[derive(Clone)]
 pub struct ElasticPool(Arc<Handle>);
 
@@ -85,31 +93,38 @@ struct Handle(Arc<Shared>);
 /// Starts a thread; std's, but for tests of a system that refuses.
 type Spawn = dyn Fn(Builder, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> + Send + Sync;
 
-struct Shared {
-    options: ElasticPoolOptions,
+pub(super) struct Shared {
+    pub(super) options: ElasticPoolOptions,
     spawn: Box<Spawn>,
+    /// Where the threads are.
+    pub(super) process: Process,
     /// Held while a thread is started; taken before `state`.
-    starting: Mutex<()>,
-    state: Mutex<State>,
+    pub(super) starting: Mutex<()>,
+    pub(super) state: Mutex<State>,
     /// Tasks were queued, a thread was listed for good, or the pool was closed.
-    work: Condvar,
+    pub(super) work: Condvar,
     /// A thread left the list, or has been started.
-    changed: Condvar,
+    pub(super) changed: Condvar,
+    pub(super) pace: Pace,
+    me: Weak<Self>,
 }
 
 #[derive(Default)]
-struct State {
-    queue: VecDeque<Task>,
+pub(super) struct State {
+    pub(super) queue: VecDeque<Task>,
     /// By number; the handle comes once the thread is known to have started.
-    threads: BTreeMap<u64, Option<JoinHandle<()>>>,
+    pub(super) threads: BTreeMap<u64, Option<JoinHandle<()>>>,
     next_number: u64,
     /// Threads that wait for work.
-    idle: usize,
+    pub(super) idle: usize,
     /// The number of the thread that is being started: listed, but it may never come. It does not leave meanwhile.
-    starting: Option<u64>,
+    pub(super) starting: Option<u64>,
     /// Left the list, not joined.
     ended: Vec<JoinHandle<()>>,
     closed: bool,
+    /// A shutdown has passed its deadline.
+    gave_up: bool,
+    pub(super) standing: Standing,
 }
 
 impl State {
@@ -117,6 +132,35 @@ impl State {
     fn is_manned(&self) -> bool {
         self.threads.keys().any(|number| Some(*number) != self.starting)
     }
+
+    /// The number of a thread that is about to be started. The caller has the lock for that.
+    pub(super) fn list_thread(&mut self) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.threads.insert(number, None);
+        self.starting = Some(number);
+        number
+    }
+
+    /// It was, or was not.
+    pub(super) fn is_started(&mut self, number: u64, thread: Option<JoinHandle<()>>) {
+        self.starting = None;
+        if thread.is_some() {
+            self.threads.insert(number, thread);
+        } else {
+            self.threads.remove(&number);
+        }
+    }
+}
+
+/// What became of a task.
+enum Served {
+    /// It is queued.
+    Yes,
+    /// It is queued, and the caller must [`watch`](Shared::watch), under no lock.
+    Watch,
+    /// A thread must be started for it.
+    No(Task),
 }
 
 // The pool of which this thread is one.
@@ -129,10 +173,10 @@ impl ElasticPool {
     /// [`InvalidArgument`](crate::StatusCode::InvalidArgument): no threads or more than 4096, a stack of more than 1 TiB, or
     /// a name that is empty or has a NUL.
     pub fn new(options: &ElasticPoolOptions) -> StatusOr<Self> {
-        Self::with_spawn(options, Box::new(|builder, work| builder.spawn(work)))
+        Self::with_parts(options, Box::new(|builder, work| builder.spawn(work)), Pace::default())
     }
 
-    fn with_spawn(options: &ElasticPoolOptions, spawn: Box<Spawn>) -> StatusOr<Self> {
+    fn with_parts(options: &ElasticPoolOptions, spawn: Box<Spawn>, pace: Pace) -> StatusOr<Self> {
         let ElasticPoolOptions { max_threads, stack_size_bytes, ref name, .. } = *options;
         if max_threads == 0 || max_threads > MAX_THREADS {
             return Err(Status::invalid_argument(format!(
@@ -147,14 +191,19 @@ impl ElasticPool {
         if name.is_empty() || name.contains('\0') {
             return Err(Status::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
         }
-        Ok(Self(Arc::new(Handle(Arc::new(Shared {
+        let shared = Arc::new_cyclic(|me| Shared {
             options: options.clone(),
             spawn,
+            process: Process::this(),
             starting: Mutex::new(()),
             state: Mutex::new(State::default()),
             work: Condvar::new(),
             changed: Condvar::new(),
-        })))))
+            pace,
+            me: Weak::clone(me),
+        });
+        census::enlist(Arc::downgrade(&(Arc::clone(&shared) as Arc<dyn census::Occupied>)));
+        Ok(Self(Arc::new(Handle(shared))))
     }
 
     /// [`Executor::execute`], with a closure and its label.
@@ -185,6 +234,9 @@ impl ElasticPool {
     /// [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded): tasks still run, or some were dropped at the deadline.
     pub fn shutdown(&self, how: Shutdown) -> Result<(), Status> {
         let shared = &self.0.0;
+        if !shared.process.is_this() {
+            return Err(shared.refusal_of_child());
+        }
         if shared.is_current() {
             let name = &shared.options.name;
             return Err(Status::failed_precondition(format!("pool '{name}' cannot be shut down by a task of its own")));
@@ -209,25 +261,30 @@ impl Executor for ElasticPool {
 }
 
 impl Shared {
+    fn refusal_of_child(&self) -> Status {
+        fork::refusal(format_args!("pool '{}'", self.options.name))
+    }
+
     fn execute(self: &Arc<Self>, task: Task) -> Result<(), Status> {
-        let Some(task) = self.queue_if_served(task)? else { return Ok(()) };
+        if !self.process.is_this() {
+            return Err(refused(task, self.refusal_of_child()));
+        }
+        let Some(task) = self.watch_if(self.queue_if_served(task)?) else { return Ok(()) };
         let one_at_a_time = self.starting.lock();
         // Meanwhile another caller may have started a thread that is idle by now.
-        let Some(task) = self.queue_if_served(task)? else { return Ok(()) };
-        let number = self.list_thread();
-        let spawned = self.spawn_thread(number);
-        let mut state = self.state.lock();
-        state.starting = None;
-        let failure = match spawned {
-            Ok(handle) => {
-                state.threads.insert(number, Some(handle));
-                None
-            }
-            Err(error) => {
-                state.threads.remove(&number);
-                Some(error)
+        let task = match self.queue_if_served(task)? {
+            Served::No(task) => task,
+            served => {
+                drop(one_at_a_time);
+                self.watch_if(served);
+                return Ok(());
             }
         };
+        let number = self.state.lock().list_thread();
+        let spawned = self.spawn_thread(number);
+        let mut state = self.state.lock();
+        let (thread, failure) = spawned.map_or_else(|error| (None, Some(error)), |thread| (Some(thread), None));
+        state.is_started(number, thread);
         let (closed, alone) = (state.closed, state.threads.is_empty());
         let refused = if closed || alone {
             Some(task)
@@ -235,8 +292,12 @@ impl Shared {
             state.queue.push_back(task);
             None
         };
+        let begins_watch = state.begins_watch();
         drop(state);
         drop(one_at_a_time);
+        if begins_watch {
+            self.watch();
+        }
         // All: an idle thread may be woken for the task, and the new one must hear that it is listed for good.
         self.work.notify_all();
         self.changed.notify_all();
@@ -251,9 +312,8 @@ impl Shared {
         }
     }
 
-    /// Queues the task if an idle thread will take it or no further thread is allowed; gives it back if one should be
-    /// started.
-    fn queue_if_served(&self, task: Task) -> Result<Option<Task>, Status> {
+    /// Queues the task if an idle thread will take it or no further thread is allowed.
+    fn queue_if_served(&self, task: Task) -> Result<Served, Status> {
         let mut state = self.state.lock();
         if state.closed {
             drop(state);
@@ -261,35 +321,39 @@ impl Shared {
         }
         let full = state.threads.len() >= self.options.max_threads && state.is_manned();
         if state.idle <= state.queue.len() && !full {
-            return Ok(Some(task));
+            return Ok(Served::No(task));
         }
         state.queue.push_back(task);
+        let served = if state.begins_watch() { Served::Watch } else { Served::Yes };
         drop(state);
         self.work.notify_one();
-        Ok(None)
+        Ok(served)
     }
 
-    /// The caller holds `starting`, and queue_if_served() has found that the cap allows one more.
-    fn list_thread(&self) -> u64 {
-        let mut state = self.state.lock();
-        let number = state.next_number;
-        state.next_number += 1;
-        state.threads.insert(number, None);
-        state.starting = Some(number);
-        number
+    /// The task, if a thread must be started for it.
+    fn watch_if(self: &Arc<Self>, served: Served) -> Option<Task> {
+        match served {
+            Served::No(task) => return Some(task),
+            Served::Watch => self.watch(),
+            Served::Yes => {}
+        }
+        None
     }
 
-    fn spawn_thread(self: &Arc<Self>, number: u64) -> io::Result<JoinHandle<()>> {
+    pub(super) fn spawn_thread(self: &Arc<Self>, number: u64) -> io::Result<JoinHandle<()>> {
         let mine = Arc::clone(self);
         let work = move || {
             // It is there: this is the thread's first use of it.
             let _ = CURRENT.try_with(|current| current.set(Arc::as_ptr(&mine)));
+            set_blocking_hook(Some(block));
             mine.work(number);
+            set_blocking_hook(None);
         };
-        let mut builder = Builder::new().name(format!("{}/{number}", self.options.name));
-        if self.options.stack_size_bytes > 0 {
-            builder = builder.stack_size(self.options.stack_size_bytes);
-        }
+        let stack_size_bytes = match self.options.stack_size_bytes {
+            0 => STACK_SIZE_BYTES,
+            chosen => chosen,
+        };
+        let builder = Builder::new().name(format!("{}/{number}", self.options.name)).stack_size(stack_size_bytes);
         fault::spawn(Site::SpawnElastic)?;
         (self.spawn)(builder, Box::new(work))
     }
@@ -298,13 +362,25 @@ impl Shared {
     fn work(&self, number: u64) {
         let mut state = self.state.lock();
         loop {
+            // A thread that is one too many goes; others work, so no task is left alone.
+            let working = state.threads.len() - state.standing.waiting;
+            if working > self.options.max_threads && state.starting != Some(number) {
+                // This thread may have been woken for a task.
+                self.work.notify_all();
+                break;
+            }
             if let Some(task) = state.queue.pop_front() {
                 drop(state);
                 {
                     let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
                     task.run();
                 }
+                if !self.process.is_this() {
+                    // The task has forked, and this is the child's only thread: the pool is the parent's.
+                    return;
+                }
                 state = self.state.lock();
+                state.standing.ended += 1;
                 continue;
             }
             // Whoever started this thread has a task for it and will list its handle.
@@ -349,6 +425,7 @@ impl Shared {
             };
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
+                state.gave_up = true;
                 let (running, dropped) = (state.threads.len(), mem::take(&mut state.queue));
                 drop(state);
                 let count = dropped.len();
@@ -388,6 +465,14 @@ impl Shared {
     }
 }
 
+/// What `event/park.rs` calls on a thread of a pool.
+fn block(blocked: &Blocked<'_>) -> Waited {
+    // SAFETY: the pool lives as long as its threads, and this is one.
+    let shared = CURRENT.try_with(Cell::get).ok().and_then(|shared| unsafe { shared.as_ref() });
+    let shared = shared.and_then(|shared| shared.me.upgrade());
+    shared.map_or_else(|| blocked.sleep().into(), |shared| shared.wait(blocked))
+}
+
 /// Drops a task, whose debts are told why.
 fn refused(task: Task, why: Status) -> Status {
     refusal::dropping(&why, || drop(task));
@@ -403,7 +488,10 @@ fn join(threads: Vec<JoinHandle<()>>) {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if self.0.is_current() {
+        if !self.0.process.is_this() {
+            // Its tasks are the parent's, and so are the records of its threads.
+            mem::forget(Arc::clone(&self.0));
+        } else if self.0.is_current() || self.0.state.lock().gave_up {
             self.0.state.lock().closed = true;
             self.0.work.notify_all();
         } else {

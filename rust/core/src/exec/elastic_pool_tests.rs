@@ -15,9 +15,14 @@ fn pool(max_threads: usize, idle_timeout: Duration) -> ElasticPool {
     ElasticPool::new(&options(max_threads, idle_timeout)).unwrap()
 }
 
-/// Waits, without a clock, for what another thread will certainly do.
+/// Longer than any machine takes for what is done here.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Waits for what another thread will certainly do; a failure, instead of a hang, if it does not.
 fn until(condition: impl Fn() -> bool) {
+    let begun = Instant::now();
     while !condition() {
+        assert!(begun.elapsed() < LIMIT, "hangs");
         thread::yield_now();
     }
 }
@@ -130,7 +135,7 @@ fn r10_without_a_thread_the_task_is_refused_and_with_one_it_waits() {
         }
         builder.spawn(work)
     };
-    let pool = ElasticPool::with_spawn(&options(4, HOUR), Box::new(spawn)).unwrap();
+    let pool = ElasticPool::with_parts(&options(4, HOUR), Box::new(spawn), Pace::default()).unwrap();
     let promise = EventPromise::new(c"owed");
     let owed = promise.event();
     let error = pool.schedule(c"t", move || _ = promise.set_ready()).unwrap_err();
@@ -237,4 +242,110 @@ fn a_task_that_panics_does_not_stop_its_thread() {
     pool.schedule(c"good", move || _ = promise.set_ready()).unwrap();
     done.wait().unwrap();
     assert_eq!(pool.num_threads(), 1);
+}
+
+#[test]
+fn r8_the_last_handle_does_not_wait_for_what_a_deadline_has_left() {
+    let pool = ElasticPool::new(&options(1, HOUR)).unwrap();
+    let (begun, opened) = (EventPromise::new(c"begun"), EventPromise::new(c"opened"));
+    let (has_begun, gate, ended) = (begun.event(), opened.event(), EventPromise::new(c"ended"));
+    let has_ended = ended.event();
+    let task = move || {
+        begun.set_ready();
+        gate.wait().unwrap();
+        ended.set_ready();
+    };
+    pool.schedule(c"slow", task).unwrap();
+    has_begun.wait().unwrap();
+    let error = pool.shutdown(Shutdown::Deadline(Instant::now())).unwrap_err();
+    assert_eq!(error.code(), StatusCode::DeadlineExceeded);
+    let (gone, seen) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(pool);
+        gone.send(()).unwrap();
+    });
+    seen.recv_timeout(Duration::from_secs(60)).expect("the last handle waits for a task that a deadline has left");
+    opened.set_ready();
+    has_ended.wait().unwrap();
+}
+
+/// A pool that gets as many threads as said, then none, and notices standstills soon.
+fn pool_of_at_most(threads: usize, max_threads: usize) -> ElasticPool {
+    let left = AtomicUsize::new(threads);
+    let spawn = move |builder: Builder, work: Box<dyn FnOnce() + Send>| match left.fetch_update(
+        Ordering::Relaxed,
+        Ordering::Relaxed,
+        |left| left.checked_sub(1),
+    ) {
+        Ok(_) => builder.spawn(work),
+        Err(_) => Err(io::ErrorKind::WouldBlock.into()),
+    };
+    let pace = Pace { round: Duration::from_millis(1), patience: 3 };
+    ElasticPool::with_parts(&options(max_threads, HOUR), Box::new(spawn), pace).unwrap()
+}
+
+/// `count` tasks that wait for the last one that is scheduled, each by `wait`; what their waits say.
+fn waits_for_the_last(pool: &ElasticPool, count: usize, opened: EventPromise) -> Vec<Result<(), Status>> {
+    let (send, answers) = std::sync::mpsc::channel();
+    for _ in 0..count {
+        let (event, send) = (opened.event(), send.clone());
+        pool.schedule(c"waits", move || send.send(event.wait()).unwrap()).unwrap();
+    }
+    pool.schedule(c"opens", move || _ = opened.set_ready()).unwrap();
+    (0..count).map(|_| answers.recv_timeout(LIMIT).expect("a task that waits for one behind it hangs")).collect()
+}
+
+#[test]
+fn tasks_at_the_cap_may_wait_for_one_that_is_queued_behind_them() {
+    let pool = pool_of_at_most(usize::MAX, 2);
+    for _ in 0..2 {
+        assert_eq!(waits_for_the_last(&pool, 30, EventPromise::new(c"opened")), vec![Ok(()); 30]);
+        until(|| pool.num_threads() <= 2);
+    }
+    // Also those until which memory is lent.
+    assert_eq!(waits_for_the_last(&pool, 30, EventPromise::guarding(c"lent")), vec![Ok(()); 30]);
+    pool.shutdown(Shutdown::Drain).unwrap();
+}
+
+#[test]
+fn a_wait_at_the_cap_of_a_pool_that_gets_no_thread_is_given_up_and_names_the_pool() {
+    let pool = pool_of_at_most(2, 2);
+    let answers = waits_for_the_last(&pool, 10, EventPromise::new(c"opened"));
+    let errors: Vec<_> = answers.into_iter().filter_map(Result::err).collect();
+    assert!(errors.len() > 8, "two waits may stand");
+    for error in errors {
+        assert_eq!(error.code(), StatusCode::ResourceExhausted);
+        let text = "pool 'elastic' cannot go on: all of its threads wait while tasks are queued, and the system refused another: ";
+        assert!(error.message().starts_with(text), "{error}");
+        let end = "; the wait for event 'opened', which is still pending, was given up";
+        assert!(error.message().ends_with(end), "{error}");
+    }
+    pool.shutdown(Shutdown::Drain).unwrap();
+}
+
+#[test]
+fn a_report_names_an_elastic_pool_whose_waits_are_not_given_up() {
+    let pool = pool_of_at_most(1, 1);
+    let (copied, ran) = (EventPromise::guarding(c"copied"), EventPromise::new(c"ran"));
+    let (event, has_run) = (copied.event(), ran.event());
+    pool.schedule(c"waits", move || event.wait().unwrap()).unwrap();
+    pool.schedule(c"is queued", move || _ = ran.set_ready()).unwrap();
+    let text = "pool 'elastic': 1 threads (max_threads is 1), 1 wait, 0 idle; 1 tasks are queued; ALL OF ITS THREADS WAIT while tasks are \
+                queued; IT CANNOT GO ON: its waits are not given up, because memory may be lent until they end, and the system \
+                refused another: ";
+    until(|| census::occupations().iter().any(|occupation| occupation.text.starts_with(text)) || has_run.is_ready());
+    assert!(!has_run.is_ready());
+    copied.set_ready();
+    has_run.wait().unwrap();
+}
+
+impl ElasticPool {
+    /// A pool of at most one thread that notices standstills soon, and gets no thread while `refuse` says so.
+    pub(crate) fn refused_while(refuse: Arc<AtomicBool>) -> Self {
+        let spawn = move |builder: Builder, work: Box<dyn FnOnce() + Send>| {
+            if refuse.load(Ordering::Relaxed) { Err(io::ErrorKind::WouldBlock.into()) } else { builder.spawn(work) }
+        };
+        let pace = Pace { round: Duration::from_millis(1), patience: 3 };
+        Self::with_parts(&options(1, HOUR), Box::new(spawn), pace).unwrap()
+    }
 }

@@ -12,6 +12,8 @@
 //! The caller does not return before the latch is set, by value or by panic, so the job outlives its use. Who sets it does
 //! not touch the job afterwards. Release by the thief pairs with acquire by the caller: the result is readable.
 //!
+//! In a child made by `fork`, a thief is not there: what it has begun is nobody's, and the join has no answer.
+//!
 //! A job that is dropped instead of run (the pool is being cancelled) is left whole, and the caller calls it.
 
 use std::cell::UnsafeCell;
@@ -20,10 +22,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::thread;
 
-use super::blocking::MAX_HELPS;
+use super::blocking::{Doze, MAX_HELPS};
 use super::task::{INLINE_BYTES, TaskNode, TaskOp};
 use super::worker::{Shared, Until, Worker};
 use super::{Priority, Task};
+use crate::caught;
 use crate::event::EventPromise;
 use crate::sync::atomic::AtomicU32;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -80,6 +83,20 @@ impl Until for Latch {
     }
 }
 
+/// A latch, until it is known that nobody sets it: a task that was run meanwhile has forked, and this is the child.
+struct Awaited<'a>(&'a Latch, &'a Shared);
+
+impl Until for Awaited<'_> {
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.0.is_over() || !self.1.is_here()
+    }
+
+    fn is_over_before_sleep(&self) -> bool {
+        self.0.is_over_before_sleep() || !self.1.is_here()
+    }
+}
+
 /// A closure that is lent, with room for what it gives.
 #[repr(C)]
 struct Job<F, R, D> {
@@ -105,12 +122,19 @@ impl<F: FnOnce() -> R, R, D: Done> Job<F, R, D> {
         let this = node.cast::<Self>();
         // SAFETY: `node` is the first field of a job whose caller waits until it is done; till then it is ours.
         unsafe {
-            if op == TaskOp::Run
+            if op == TaskOp::RUN
                 && let Some(closure) = (*(*this).closure.get()).take()
             {
                 *(*this).result.get() = Some(catch_unwind(AssertUnwindSafe(closure)));
             }
             D::set(&raw const (*this).done);
+        }
+    }
+
+    /// Nobody wants what the thief has made of it. Before another panic goes on: two at once end the process.
+    fn discard(self) {
+        if let Some(Err(panic)) = self.result.into_inner() {
+            caught::discard(panic);
         }
     }
 
@@ -125,9 +149,9 @@ impl<F: FnOnce() -> R, R, D: Done> Job<F, R, D> {
     }
 }
 
-/// See [`ThreadPool::join`](super::ThreadPool::join).
+/// See [`ThreadPool::try_join`](super::ThreadPool::try_join), which has no answer where this has none.
 #[inline]
-pub(super) fn join<A, B, RA, RB>(shared: &Shared, a: A, b: B) -> (RA, RB)
+pub(super) fn join<A, B, RA, RB>(shared: &Shared, a: A, b: B) -> Option<(RA, RB)>
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
@@ -141,7 +165,7 @@ where
 }
 
 #[inline]
-fn on_worker<A, B, RA, RB>(shared: &Shared, worker: &Worker, a: A, b: B) -> (RA, RB)
+fn on_worker<A, B, RA, RB>(shared: &Shared, worker: &Worker, a: A, b: B) -> Option<(RA, RB)>
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB + Send,
@@ -153,51 +177,69 @@ where
     // SAFETY: this function leaves the job only when it was taken back or its latch is set.
     if !unsafe { shared.lend(worker, node) } {
         let a = a();
-        return (a, job.into_result());
+        return Some((a, job.into_result()));
     }
     let a = catch_unwind(AssertUnwindSafe(a));
-    take_back(shared, worker, node, &job.done);
+    let is_ours = take_back(shared, worker, node, &job.done);
     match a {
-        Ok(a) => (a, job.into_result()),
-        Err(panic) => resume_unwind(panic),
+        Ok(a) if is_ours => Some((a, job.into_result())),
+        Err(panic) if is_ours => {
+            job.discard();
+            resume_unwind(panic)
+        }
+        // What the thief was doing with the job stays as the fork has copied it.
+        Ok(_) => {
+            std::mem::forget(job);
+            None
+        }
+        Err(panic) => {
+            std::mem::forget(job);
+            resume_unwind(panic)
+        }
     }
 }
 
-/// Returns when the job is the caller's again.
+/// Returns when the job is the caller's again; false if it never will be.
 #[inline]
-fn take_back(shared: &Shared, worker: &Worker, job: *mut TaskNode, latch: &Latch) {
+fn take_back(shared: &Shared, worker: &Worker, job: *mut TaskNode, latch: &Latch) -> bool {
     // What is newer was scheduled by the first closure.
     while let Some(task) = shared.pop(worker) {
         if task == job {
-            return;
+            return true;
         }
         shared.run(worker, task);
     }
-    if !latch.is_over() {
-        wait(shared, worker, latch);
-    }
+    latch.is_over() || wait(shared, worker, latch)
 }
 
-/// Works until the thief is done.
+/// Works until the thief is done; false if it is not in this process.
 #[cold]
-fn wait(shared: &Shared, worker: &Worker, latch: &Latch) {
+fn wait(shared: &Shared, worker: &Worker, latch: &Latch) -> bool {
+    if !shared.is_here() {
+        return false;
+    }
     let helps = worker.helps.get();
     if helps < MAX_HELPS {
         worker.helps.set(helps + 1);
-        shared.work_until(worker, latch);
+        shared.work_until(worker, &Awaited(latch, shared));
         worker.helps.set(helps);
     } else {
-        // Too deep to begin anything else.
-        shared.enter_blocking();
-        while !latch.is_over() {
-            shared.idle.sleep_alone(worker.seat, || latch.is_over_before_sleep());
+        // Too deep to begin anything else, if somebody else can.
+        if shared.enter_blocking(None) {
+            while !latch.is_over() {
+                shared.idle.sleep_alone(worker.seat, || latch.is_over_before_sleep());
+            }
+        } else {
+            let (is_over, most_helps) = (|| Awaited(latch, shared).is_over(), 2 * MAX_HELPS);
+            shared.doze(worker, &Doze { is_over: &is_over, nap: &|nap| thread::sleep(nap), wait: None, most_helps });
         }
-        shared.leave_blocking();
+        shared.leave_blocking(None, true);
     }
+    latch.is_over()
 }
 
 /// Hands both to a worker and blocks; does both here if the pool has shut down.
-fn from_outside<A, B, RA, RB>(shared: &Shared, a: A, b: B) -> (RA, RB)
+fn from_outside<A, B, RA, RB>(shared: &Shared, a: A, b: B) -> Option<(RA, RB)>
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
@@ -206,16 +248,16 @@ where
 {
     let both = || match shared.current() {
         Some(worker) => on_worker(shared, worker, a, b),
-        None => (a(), b()),
+        None => Some((a(), b())),
     };
-    let done = EventPromise::new(c"Join");
+    let done = EventPromise::guarding(c"Join");
     let event = done.event();
     let mut job = Job::new(both, ManuallyDrop::new(done));
     // SAFETY: the job is complete, and what it holds is Send. It is invoked, or dropped, before the event happens.
     let task = unsafe { Task::from_raw((&raw mut job).cast()) };
     // Who refuses a task gives it back; dropping it sets the event.
     drop(shared.submit(task, Priority::Normal));
-    // The event cannot fail, because its promise is only set.
-    let _ = event.wait();
+    // The job is on this stack. The event cannot fail, because its promise is only set.
+    let _ = event.wait_uninterruptible();
     job.into_result()
 }

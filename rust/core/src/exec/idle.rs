@@ -13,25 +13,32 @@
 //!    it was the last one; if there is more, it wakes the next. Either it sees the task or the pusher sees that nobody
 //!    searches.
 //!
+//! Beside the sleepers, the lower half says if nobody watches the pool (`relief.rs`). A thread that pushes while all
+//! are busy and that is so begins to watch; that costs a push nothing otherwise, because it is the same look. The
+//! thread that ends the watch says so first and then looks at all queues once more: either it sees the task, or the
+//! pusher sees that nobody watches.
+//!
 //! The sleepers' list is behind a lock, which a sleeper holds from its entry until it waits; so a wake-up cannot come in
 //! between. The last to fall asleep is the first to be woken: its cache is the warmest.
 
+use super::seats::Seats;
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::{Condvar, Mutex, mutation, total_order};
 
 pub(super) struct Idle {
-    /// Sleepers in the lower half, searching workers in the upper.
+    /// Sleepers, and [`UNWATCHED`], in the lower half, searching workers in the upper.
     word: AtomicUsize,
-    seats: Mutex<Seats>,
+    beds: Mutex<Beds>,
     /// One per worker, for the lock above.
-    woken: Box<[Condvar]>,
+    woken: Seats<Condvar>,
 }
 
-struct Seats {
+/// By worker.
+struct Beds {
     /// Those counted in the word, in the order in which they fell asleep.
     asleep: Vec<usize>,
-    states: Box<[Sleep]>,
+    states: Vec<Sleep>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,10 +51,16 @@ enum Sleep {
 }
 
 const SLEEPER: usize = 1;
+const UNWATCHED: usize = 1 << 31;
 const SEARCHER: usize = 1 << 32;
 
 fn sleepers(word: usize) -> usize {
-    word % SEARCHER
+    word % UNWATCHED
+}
+
+/// True if there is something to be done for a task when nobody searches: somebody sleeps, or nobody watches.
+fn concerned(word: usize) -> bool {
+    !word.is_multiple_of(SEARCHER)
 }
 
 fn searchers(word: usize) -> usize {
@@ -55,14 +68,22 @@ fn searchers(word: usize) -> usize {
 }
 
 impl Idle {
-    pub(super) fn new(workers: usize) -> Self {
+    /// Room for `workers`, and for `most` after [`make_room`](Self::make_room). Nobody watches, but in models, where that would be
+    /// one more step everywhere.
+    pub(super) fn new(workers: usize, most: usize) -> Self {
         Self {
-            word: AtomicUsize::new(0),
-            seats: Mutex::new(Seats {
-                asleep: Vec::with_capacity(workers),
-                states: vec![Sleep::Awake; workers].into_boxed_slice(),
-            }),
-            woken: (0..workers).map(|_| Condvar::new()).collect(),
+            word: AtomicUsize::new(if cfg!(any(loom, shuttle)) { 0 } else { UNWATCHED }),
+            beds: Mutex::new(Beds { asleep: Vec::with_capacity(workers), states: vec![Sleep::Awake; workers] }),
+            woken: Seats::new(workers, most, Condvar::new),
+        }
+    }
+
+    /// Before `worker` sleeps for the first time.
+    pub(super) fn make_room(&self, worker: usize) {
+        self.woken.make_room(worker);
+        let mut beds = self.beds.lock();
+        if beds.states.len() <= worker {
+            beds.states.resize(worker + 1, Sleep::Awake);
         }
     }
 
@@ -76,88 +97,110 @@ impl Idle {
     pub(super) fn end_search(&self) -> bool {
         let before = self.word.fetch_sub(SEARCHER, SeqCst);
         total_order();
-        searchers(before) == 1 && sleepers(before) > 0 && !mutation("idle-last-searcher-silent")
+        searchers(before) == 1 && concerned(before) && !mutation("idle-last-searcher-silent")
     }
 
     /// Sleeps until somebody wakes `worker`, unless `stay_awake`, which reads the queues, says that there is no need to.
     /// The worker was searching, and is so again on return.
     pub(super) fn sleep(&self, worker: usize, stay_awake: impl FnOnce() -> bool) {
-        let mut seats = self.seats.lock();
+        let mut beds = self.beds.lock();
         self.word.fetch_add(SLEEPER.wrapping_sub(SEARCHER), SeqCst);
         total_order();
         if !mutation("idle-no-second-look") && stay_awake() {
             self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
             return;
         }
-        seats.asleep.push(worker);
-        seats.states[worker] = Sleep::Listed;
-        while seats.states[worker] != Sleep::Awake {
-            seats = self.woken[worker].wait(seats);
+        beds.asleep.push(worker);
+        beds.states[worker] = Sleep::Listed;
+        while beds.states[worker] != Sleep::Awake {
+            beds = self.woken.get(worker).wait(beds);
         }
     }
 
     /// Sleeps until [`wake`](Self::wake) names `worker`, unless `stay_awake`. The worker was busy, and is so again.
     pub(super) fn sleep_alone(&self, worker: usize, stay_awake: impl FnOnce() -> bool) {
-        let mut seats = self.seats.lock();
+        let mut beds = self.beds.lock();
         if stay_awake() {
             return;
         }
-        seats.states[worker] = Sleep::Alone;
-        while seats.states[worker] != Sleep::Awake {
-            seats = self.woken[worker].wait(seats);
+        beds.states[worker] = Sleep::Alone;
+        while beds.states[worker] != Sleep::Awake {
+            beds = self.woken.get(worker).wait(beds);
         }
     }
 
-    /// After a task was pushed.
+    /// After a task was pushed: true if [`wake_one`](Self::wake_one) must be called for it.
     #[inline]
-    pub(super) fn wake_one(&self) {
+    pub(super) fn must_wake(&self) -> bool {
         let word = self.word.load(SeqCst);
-        if sleepers(word) > 0 && searchers(word) == 0 && !mutation("idle-forget-wake") {
-            self.wake_sleeper();
-        }
+        concerned(word) && searchers(word) == 0 && !mutation("idle-forget-wake")
     }
 
+    /// Wakes a sleeper, unless somebody searches. True if there is none and nobody watches.
     #[cold]
-    fn wake_sleeper(&self) {
+    #[must_use]
+    pub(super) fn wake_one(&self) -> bool {
         let worker = {
-            let mut seats = self.seats.lock();
+            let mut beds = self.beds.lock();
+            let word = self.word.load(SeqCst);
             // Somebody may have woken one meanwhile, who will find our task.
-            if searchers(self.word.load(SeqCst)) > 0 {
-                return;
+            if searchers(word) > 0 {
+                return false;
             }
-            let Some(worker) = seats.asleep.pop() else { return };
-            seats.states[worker] = Sleep::Awake;
+            let Some(worker) = beds.asleep.pop() else { return word & UNWATCHED != 0 };
+            beds.states[worker] = Sleep::Awake;
             self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
             worker
         };
-        self.woken[worker].notify_one();
+        self.woken.get(worker).notify_one();
+        false
+    }
+
+    /// True: the caller watches from now on; false: another thread does.
+    pub(super) fn begin_watch(&self) -> bool {
+        self.word.fetch_and(!UNWATCHED, SeqCst) & UNWATCHED != 0
+    }
+
+    /// Ends the caller's watch; false if it must go on after all, because `tasks_wait`, which reads the queues, and nobody else has
+    /// begun to watch.
+    pub(super) fn end_watch(&self, tasks_wait: impl FnOnce() -> bool) -> bool {
+        self.word.fetch_or(UNWATCHED, SeqCst);
+        total_order();
+        mutation("watch-no-second-look") || !tasks_wait() || !self.begin_watch()
     }
 
     /// Wakes `worker` if it sleeps.
     #[cold]
     pub(super) fn wake(&self, worker: usize) {
         {
-            let mut seats = self.seats.lock();
-            match std::mem::replace(&mut seats.states[worker], Sleep::Awake) {
+            let mut beds = self.beds.lock();
+            match std::mem::replace(&mut beds.states[worker], Sleep::Awake) {
                 Sleep::Awake => return,
                 Sleep::Alone => {}
                 Sleep::Listed => {
-                    seats.asleep.retain(|&other| other != worker);
+                    beds.asleep.retain(|&other| other != worker);
                     self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
                 }
             }
         }
-        self.woken[worker].notify_one();
+        self.woken.get(worker).notify_one();
     }
 
     /// Wakes all sleepers of the list, after something changed that they look for.
     pub(super) fn wake_all(&self) {
-        let mut seats = self.seats.lock();
-        while let Some(worker) = seats.asleep.pop() {
-            seats.states[worker] = Sleep::Awake;
+        let mut beds = self.beds.lock();
+        while let Some(worker) = beds.asleep.pop() {
+            beds.states[worker] = Sleep::Awake;
             self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
-            self.woken[worker].notify_one();
+            self.woken.get(worker).notify_one();
         }
+    }
+
+    /// True if nobody sleeps or searches; a hint.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) fn all_busy(&self) -> bool {
+        let word = self.word.load(SeqCst);
+        sleepers(word) == 0 && searchers(word) == 0
     }
 
     /// True if nobody sleeps; a hint.

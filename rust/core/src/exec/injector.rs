@@ -90,6 +90,17 @@ impl Injector {
         self.lanes.iter().all(Lane::is_empty)
     }
 
+    /// Tasks that were moved out of the inboxes, by lane; a hint.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) fn held(&self) -> [usize; 3] {
+        self.lanes.each_ref().map(|lane| lane.held.0.load(Relaxed))
+    }
+
+    /// The numbers of the tasks that are in no ring, for reports.
+    pub(super) fn numbers(&self) -> Vec<usize> {
+        self.lanes.iter().flat_map(Lane::numbers).collect()
+    }
+
     pub(super) fn close(&self) {
         self.lanes.iter().for_each(Lane::close);
     }
@@ -175,6 +186,22 @@ impl Lane {
         self.held.0.store(outbox.len, SeqCst);
         total_order();
         first
+    }
+
+    /// The inbox is emptied under the lock only, so its tasks stay while we have it; others may be pushed.
+    fn numbers(&self) -> Vec<usize> {
+        let outbox = self.outbox.lock();
+        // Acquire: the tasks are readable.
+        let inbox = self.inbox.0.load(Acquire).map_addr(|address| address & !CLOSED);
+        let mut numbers = Vec::new();
+        for mut node in [outbox.oldest, inbox] {
+            while !node.is_null() {
+                numbers.push(node.addr());
+                // SAFETY: a task of a list that nobody shortens; its link is not written any more.
+                node = unsafe { (&raw const (*node).next).read() }.map_addr(|address| address & !CLOSED);
+            }
+        }
+        numbers
     }
 
     /// The whole inbox, oldest first.

@@ -9,10 +9,12 @@ use loom::thread;
 
 use super::deque::{Deque, Steal};
 use super::fork_join;
+use super::idle::Idle;
 use super::injector::Injector;
+use super::relief::Relief;
 use super::task::TaskNode;
 use super::threads::Starter;
-use super::worker::Shared;
+use super::worker::{Shared, Spares};
 use super::{Priority, Task};
 use crate::event::EventPromise;
 use crate::sync::{Condvar, Mutex, explore};
@@ -33,7 +35,13 @@ fn pool(threads: usize, spares: usize) -> Arc<Shared> {
 }
 
 fn pool_with(threads: usize, spares: usize, started: &Started) -> Arc<Shared> {
-    let shared = Shared::new("model", threads, spares, starter(started));
+    let shared = Shared::new(
+        "model",
+        threads,
+        Spares { most: spares, at_rest: spares },
+        starter(started),
+        Relief::of_the_system(),
+    );
     (0..threads).for_each(|seat| shared.enlist(seat));
     shared.left();
     shared
@@ -170,6 +178,22 @@ fn a_task_wakes_a_sleeping_worker() {
 }
 
 #[test]
+fn a_watch_does_not_end_while_a_task_waits() {
+    explore("push against the end of a watch", None, || {
+        // Everybody is busy, and somebody watches.
+        let (idle, injector) = (Arc::new(Idle::new(1, 1)), Arc::new(Injector::new(1)));
+        let (watched, pushed) = (Arc::clone(&idle), Arc::clone(&injector));
+        let task = counting(&Arc::new(AtomicUsize::new(0)));
+        let pusher = thread::spawn(move || {
+            assert!(pushed.push(task, Priority::Normal).is_ok());
+            watched.must_wake() && watched.wake_one() && watched.begin_watch()
+        });
+        let goes_on = !idle.end_watch(|| !injector.is_empty());
+        assert_ne!(pusher.join().unwrap(), goes_on, "one watches, and only one");
+    });
+}
+
+#[test]
 fn a_spawned_task_wakes_another_worker() {
     explore("spawn against sleep", 2, || {
         let shared = pool(2, 0);
@@ -270,7 +294,7 @@ fn a_join_ends_whoever_calls_its_second_half() {
         let shared = pool(2, 0);
         let inner = Arc::clone(&shared);
         let task = move || {
-            let (a, b) = fork_join::join(&inner, || 1, || 2);
+            let (a, b) = fork_join::join(&inner, || 1, || 2).unwrap();
             assert_eq!((a, b), (1, 2));
         };
         submit(&shared, Task::new(c"t", task));

@@ -3,14 +3,16 @@
 //! [`Executor`] takes a [`Task`]; [`AsyncWorkRunner`] also understands events and loops; [`ThreadPool`] is ours. A runner
 //! that refuses a task drops its closure before it returns, so what the closure owed is told: no completion is lost.
 //!
-//! Files: `task.rs` the closure; `deque.rs`, `injector.rs` and `idle.rs` the protocols under the pool; `worker.rs` what a
-//! thread does, `blocking.rs` what it does when a task waits; `fork_join.rs` and `parallel_for.rs` work that is shared and
-//! waited for; `threads.rs`, `pool.rs` and `fork.rs` how a pool begins and ends; `parallelism` how many threads this machine
-//! grants. Models: `loom_model.rs` and, the whole pool, `shuttle_model.rs`.
+//! Files: `task.rs` the closure; `deque.rs`, `injector.rs` and `idle.rs` the protocols under the pool; `worker.rs` what
+//! a thread does, `blocking.rs` what it does when a task waits, `relief.rs` when it waits unseen, `roles.rs` which
+//! thread stands in for which, `seats.rs` where they sit; `fork_join.rs` and `parallel_for.rs` work that is shared and
+//! waited for; `threads.rs`, `pool.rs` and `fork.rs` how a pool begins and ends; `parallelism` how many threads this
+//! machine grants. Models: `loom_model.rs` and, the whole pool, `shuttle_model.rs`.
 //!
 //! Services over any executor: `options.rs` what may be said about a task, `cancel.rs` calling it off, `timer` deadlines,
 //! `semaphore.rs` how much at a time. Other executors: `inline.rs`, `serial_queue.rs`, `elastic_pool.rs`. `guard.rs` calls
-//! strangers for them, `census.rs` knows all executors.
+//! strangers for them, `census.rs` knows all executors. `driver.rs` is what other threads that complete events do when they
+//! wait: those of the timers and of backends.
 
 #![allow(unsafe_code, reason = "tasks are intrusive and shared with C++; loops lend their body to other threads")]
 
@@ -20,10 +22,13 @@ pub mod cancel;
 #[cfg_attr(any(loom, shuttle), path = "census_model.rs")]
 pub(crate) mod census;
 mod deque;
+pub(crate) mod driver;
 // Threads of std, which models cannot explore.
 #[cfg(not(any(loom, shuttle)))]
 pub mod elastic_pool;
-mod fork;
+#[cfg(not(any(loom, shuttle)))]
+mod elastic_waits;
+pub(crate) mod fork;
 mod fork_join;
 pub(crate) mod guard;
 mod idle;
@@ -33,12 +38,17 @@ pub mod options;
 mod parallel_for;
 pub mod parallelism;
 mod pool;
+#[cfg_attr(any(loom, shuttle), path = "relief_model.rs")]
+mod relief;
+mod roles;
+mod seats;
 pub mod semaphore;
 pub mod serial_queue;
 pub mod task;
 mod threads;
 #[cfg(not(any(loom, shuttle)))]
 pub mod timer;
+mod waits;
 mod worker;
 
 use std::ops::Range;
@@ -47,8 +57,9 @@ use crate::event::Event;
 use crate::status::Status;
 
 pub use options::{Priority, TaskOptions};
-pub use pool::{MAX_THREADS, ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
+pub use pool::{MAX_SPARES, MAX_THREADS, ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
 pub use task::Task;
+pub use threads::STACK_SIZE_BYTES;
 
 /// The field's name for [`ThreadPool`], as C++ has it.
 pub type ThreadPoolAsyncWorkRunner = ThreadPool;
@@ -98,6 +109,8 @@ pub trait AsyncWorkRunner: Executor {
     ) -> Result<(), Status>;
 }
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod blocking_tests;
 #[cfg(all(test, loom))]
 mod loom_model;
 #[cfg(all(test, shuttle))]

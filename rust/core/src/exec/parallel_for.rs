@@ -5,19 +5,18 @@
 //! start: one that comes late finds no chunk and leaves. So a loop inside a loop inside a fully busy pool just runs on its
 //! caller.
 
-use std::any::Any;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::worker::Shared;
-use super::{Priority, Task};
+use super::{Priority, Task, fork};
+use crate::caught::caught;
 use crate::event::EventPromise;
 use crate::fault;
 use crate::status::Status;
-use crate::sync::Mutex;
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
+use crate::sync::{Mutex, Process};
 
 type Body<'a> = dyn Fn(Range<usize>) -> Result<(), Status> + Sync + 'a;
 
@@ -32,6 +31,8 @@ struct Loop {
     chunks: usize,
     next_chunk: AtomicUsize,
     chunks_left: AtomicUsize,
+    /// Where the caller and the helpers are.
+    process: Process,
     done: EventPromise,
     /// The lowest failed chunk and its error.
     failure: Mutex<Option<(usize, Status)>>,
@@ -59,7 +60,8 @@ pub(super) fn run(shared: &Arc<Shared>, count: usize, grain: usize, body: &Body<
         chunks,
         next_chunk: AtomicUsize::new(0),
         chunks_left: AtomicUsize::new(chunks),
-        done: EventPromise::new(c"ParallelFor"),
+        process: Process::this(),
+        done: EventPromise::guarding(c"ParallelFor"),
         failure: Mutex::new(None),
     });
     let helpers = threads.min(chunks - 1);
@@ -70,8 +72,11 @@ pub(super) fn run(shared: &Arc<Shared>, count: usize, grain: usize, body: &Body<
         }
     }
     this.take_chunks();
-    // The promise cannot be dropped before it is set: we hold it.
-    let _ = this.done.event().wait();
+    // The body is on this stack. The promise cannot be dropped before it is set: we hold it.
+    let _ = this.done.event().wait_uninterruptible();
+    if !this.process.is_this() {
+        return Err(fork::refusal("the rest of a ParallelFor, in whose body it was made,"));
+    }
     let failure = this.failure.lock().take();
     failure.map_or(Ok(()), |(_chunk, error)| Err(error))
 }
@@ -89,18 +94,19 @@ pub(super) fn alone(count: usize, grain: usize, body: &Body<'_>) -> Result<(), S
 
 /// A panic is an error.
 fn call(body: &Body<'_>, range: Range<usize>) -> Result<(), Status> {
-    let called = catch_unwind(AssertUnwindSafe(|| {
+    let called = caught(|| {
         fault::callback("body of ParallelFor");
         body(range)
-    }));
-    called.unwrap_or_else(|panic| Err(panicked(&*panic)))
+    });
+    called.unwrap_or_else(|panic| Err(Status::internal(format!("a call of ParallelFor panicked: {panic}"))))
 }
 
 impl Loop {
     /// Runs chunks until none is left to begin.
     fn take_chunks(&self) {
         let mut mine = 0;
-        loop {
+        // A body that forks ends the loop in the child, where the others are not.
+        while self.process.is_this() {
             // Relaxed: who gets a chunk needs only that nobody else does. Helpers are few, so this cannot wrap around.
             let chunk = self.next_chunk.fetch_add(1, Relaxed);
             if chunk >= self.chunks {
@@ -123,9 +129,4 @@ impl Loop {
             self.done.set_ready();
         }
     }
-}
-
-fn panicked(panic: &(dyn Any + Send)) -> Status {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Status::internal(format!("a call of ParallelFor panicked: {}", text.unwrap_or("(not a text)")))
 }

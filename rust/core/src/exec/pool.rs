@@ -13,15 +13,18 @@
 //!
 //! Tasks that still wait for events belong to those events; they are refused when their events complete. The last handle
 //! shuts the pool down, without a deadline. If it goes on a worker of this pool (a task held it), or after a shutdown that
-//! passed its deadline, the threads end on their own after step 2. In a child made by `fork` there are no threads, and
-//! nothing is waited for.
+//! passed its deadline, the threads end on their own after step 2.
+//!
+//! In a child made by `fork` the threads are not there: tasks are refused, nothing is waited for, and a thread that comes back
+//! from the task in which it forked ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::parallelism::Parallelism;
+use super::relief::Relief;
 use super::threads::{self, Starter};
-use super::worker::Shared;
+use super::worker::{Shared, Spares};
 use super::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions, census, fork, fork_join, parallel_for};
 use crate::event::{Event, refusal, when_all};
 use crate::fault::{self, Site};
@@ -32,9 +35,12 @@ use crate::sync::atomic::Ordering::Relaxed;
 
 /// The most threads that one pool may have.
 pub const MAX_THREADS: usize = 4096;
-/// The fewest and the most spare threads that a pool may start for workers whose tasks wait; in between, as many as it
-/// has threads.
-const SPARES: (usize, usize) = (8, 64);
+/// The most spare threads that a pool may start for workers whose tasks wait. The system refuses at 30 000 or so, because of
+/// the stacks; what is left is for the rest of the process.
+pub const MAX_SPARES: usize = 16384;
+/// The fewest and the most spare threads that rest when they are not needed any more; in between, as many as the pool has
+/// threads.
+const AT_REST: (usize, usize) = (8, 64);
 /// How long threads may take to notice that they are to end.
 const GRACE: Duration = Duration::from_millis(50);
 
@@ -93,12 +99,15 @@ impl ThreadPool {
     /// # Errors
     /// [`InvalidArgument`](crate::StatusCode::InvalidArgument): more than [`MAX_THREADS`], or a name that is empty or has a
     /// NUL. [`ResourceExhausted`](crate::StatusCode::ResourceExhausted): the system refused a thread; none is left running.
-    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition): in a child made by `fork` of a process with a pool.
     pub fn new(options: &ThreadPoolOptions) -> StatusOr<Self> {
         Self::with_starter(options, threads::of_the_system())
     }
 
     pub(super) fn with_starter(options: &ThreadPoolOptions, starter: Starter) -> StatusOr<Self> {
+        Self::with_parts(options, starter, Relief::of_the_system())
+    }
+
+    pub(super) fn with_parts(options: &ThreadPoolOptions, starter: Starter, relief: Relief) -> StatusOr<Self> {
         let ThreadPoolOptions { thread_count, ref name } = *options;
         if thread_count > MAX_THREADS {
             return Err(Status::invalid_argument(format!(
@@ -108,10 +117,6 @@ impl ThreadPool {
         if name.is_empty() || name.contains('\0') {
             return Err(Status::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
         }
-        fork::watch();
-        if fork::is_child() {
-            return Err(fork::refusal(name));
-        }
         let (thread_count, reason) = match thread_count {
             0 => {
                 let granted = Parallelism::detect();
@@ -119,7 +124,8 @@ impl ThreadPool {
             }
             _ => (thread_count, format!("{thread_count} threads: chosen by the caller")),
         };
-        let shared = Shared::new(name, thread_count, thread_count.clamp(SPARES.0, SPARES.1), starter);
+        let spares = Spares { most: MAX_SPARES, at_rest: thread_count.clamp(AT_REST.0, AT_REST.1) };
+        let shared = Shared::new(name, thread_count, spares, starter, relief);
         let pool = Self(Arc::new(Handle { shared, gave_up: AtomicBool::new(false), name: name.clone(), reason }));
         let shared = &pool.0.shared;
         census::enlist(Arc::downgrade(&(Arc::clone(shared) as Arc<dyn census::Occupied>)));
@@ -162,9 +168,15 @@ impl ThreadPool {
         self.execute(Task::new(label, closure))
     }
 
+    /// Which threads work, wait and rest, in words.
+    #[cfg(test)]
+    pub(super) fn describe_roles(&self) -> String {
+        self.0.shared.roles.describe()
+    }
+
     fn submit(&self, task: Task, priority: Priority) -> Result<(), Status> {
-        if fork::is_child() {
-            return Err(refused(task, fork::refusal(&self.0.name)));
+        if !self.0.shared.is_here() {
+            return Err(refused(task, self.0.refusal_of_child()));
         }
         if let Err(error) = fault::point(Site::Submit) {
             return Err(refused(task, error));
@@ -177,7 +189,8 @@ impl ThreadPool {
     /// and this blocks. After shutdown both are called here. Allocates nothing on a thread of the pool.
     ///
     /// # Panics
-    /// If `a` or `b` does, with what `a`, or else `b`, panicked with, after both have ended; `b` may then not have begun.
+    /// If `a` or `b` does, with what `a`, or else `b`, panicked with, after both have ended; `b` may then not have begun. With a
+    /// [`Status`], past the panic hook, where [`try_join`](Self::try_join) is an error.
     #[inline]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
@@ -186,10 +199,29 @@ impl ThreadPool {
         RA: Send,
         RB: Send,
     {
-        if fork::is_child() {
-            return (a(), b());
+        self.try_join(a, b).unwrap_or_else(|lost| std::panic::resume_unwind(Box::new(lost)))
+    }
+
+    /// As [`join`](Self::join).
+    ///
+    /// # Errors
+    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition), in a child that `a` made by `fork` after another thread had
+    /// begun `b`: that thread is the parent's. What `a` gave is dropped, what `b` held stays where it is.
+    ///
+    /// # Panics
+    /// If `a` or `b` does, as `join`.
+    #[inline]
+    pub fn try_join<A, B, RA, RB>(&self, a: A, b: B) -> StatusOr<(RA, RB)>
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        if !self.0.shared.is_here() {
+            return Ok((a(), b()));
         }
-        fork_join::join(&self.0.shared, a, b)
+        fork_join::join(&self.0.shared, a, b).ok_or_else(|| self.0.refusal_of_child())
     }
 
     /// [`shutdown_with`](Self::shutdown_with), which drains and has no deadline.
@@ -216,11 +248,11 @@ impl ThreadPool {
     /// # Errors
     /// `FailedPrecondition`: as [`shutdown_with`](Self::shutdown_with).
     pub(crate) fn check_shutdown(&self) -> Result<(), Status> {
-        let name = &self.0.name;
-        if fork::is_child() {
-            return Err(fork::refusal(name));
+        if !self.0.shared.is_here() {
+            return Err(self.0.refusal_of_child());
         }
         if self.0.shared.is_current() {
+            let name = &self.0.name;
             return Err(Status::failed_precondition(format!("pool '{name}' cannot be shut down by a task of its own")));
         }
         Ok(())
@@ -228,6 +260,10 @@ impl ThreadPool {
 }
 
 impl Handle {
+    fn refusal_of_child(&self) -> Status {
+        fork::refusal(format_args!("pool '{}'", self.name))
+    }
+
     /// Steps 1 to 4, on a thread that is not the pool's.
     fn stop(&self, ShutdownOptions { mode, deadline }: ShutdownOptions) -> Result<(), Status> {
         let shared = &self.shared;
@@ -238,14 +274,14 @@ impl Handle {
         }
         let ended = shared.ended();
         let Some(deadline) = deadline else {
-            ended.wait()?;
+            ended.wait_uninterruptible()?;
             return self.finish();
         };
-        if !is_late(&ended.wait_for(deadline)) {
+        if !is_late(&ended.wait_uninterruptible_for(deadline)) {
             return self.finish();
         }
         shared.cancel();
-        if !is_late(&ended.wait_for(GRACE)) {
+        if !is_late(&ended.wait_uninterruptible_for(GRACE)) {
             return self.finish();
         }
         self.gave_up.store(true, Relaxed);
@@ -271,8 +307,8 @@ fn is_late(waited: &Result<(), Status>) -> bool {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if fork::is_child() {
-            // Not even a lock can be relied on here.
+        if !self.shared.is_here() {
+            // Its tasks are the parent's, and so are the records of its threads.
             return std::mem::forget(Arc::clone(&self.shared));
         }
         if self.gave_up.load(Relaxed) || self.shared.is_current() {
@@ -317,8 +353,8 @@ impl AsyncWorkRunner for ThreadPool {
         // Not the handle: an event that never comes must not keep the pool.
         let shared = Arc::clone(&self.0.shared);
         gate.on_ready(move |_either_way| {
-            if fork::is_child() {
-                return;
+            if !shared.is_here() {
+                return drop(refused(task, fork::refusal(format_args!("pool '{}'", shared.threads.name()))));
             }
             let answer = match fault::point(Site::SubmitLate) {
                 Ok(()) => shared.submit(task, Priority::Normal).map_err(|task| late(shared.threads.name(), task)),
@@ -337,7 +373,7 @@ impl AsyncWorkRunner for ThreadPool {
         grain: usize,
         body: &(dyn Fn(std::ops::Range<usize>) -> Result<(), Status> + Sync),
     ) -> Result<(), Status> {
-        if fork::is_child() {
+        if !self.0.shared.is_here() {
             return parallel_for::alone(count, grain, body);
         }
         parallel_for::run(&self.0.shared, count, grain, body)

@@ -5,6 +5,8 @@
 //! served: an acquisition that could be granted still waits behind an earlier, larger one, so large ones do not starve.
 //! When the one in front leaves without its units, those behind it are looked at again.
 //!
+//! In a child made by `fork`, threads that hold units or wait for them may not be there: an acquisition that would have to wait is refused.
+//!
 //! Units return only by dropping their [`Permit`], which came from an acquisition, so there are never more than the
 //! capacity.
 
@@ -15,10 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cancel::{CancelRegistration, CancelToken};
+use super::fork;
 use crate::event::{Event, EventPromise};
 use crate::label::Label;
-use crate::status::{Status, StatusOr};
-use crate::sync::Mutex;
+use crate::status::{SourceLocation, Status, StatusOr};
+use crate::sync::{Mutex, Process};
 
 /// A handle; clones share the units.
 #[derive(Clone)]
@@ -27,6 +30,8 @@ pub struct Semaphore(Arc<Shared>);
 struct Shared {
     capacity: usize,
     label: Label,
+    /// Where the holders and the waiting are.
+    process: Process,
     state: Mutex<State>,
 }
 
@@ -72,7 +77,7 @@ impl Semaphore {
     #[must_use]
     pub fn new(label: impl Into<Label>, capacity: usize) -> Self {
         let state = State { available: capacity, closed: Status::OK, next_id: 0, waiting: BTreeMap::new() };
-        Self(Arc::new(Shared { capacity, label: label.into(), state: Mutex::new(state) }))
+        Self(Arc::new(Shared { capacity, label: label.into(), process: Process::this(), state: Mutex::new(state) }))
     }
 
     /// All units, taken or not.
@@ -169,7 +174,8 @@ impl Semaphore {
             return refused(shared.cancelled(amount, &reason));
         }
         // Made before the lock is taken: they allocate.
-        let (slot, promise) = (Arc::<Slot>::default(), EventPromise::new(shared.label));
+        let (slot, promise) =
+            (Arc::<Slot>::default(), EventPromise::lending_nothing(shared.label, SourceLocation::caller()));
         let event = promise.event();
         let mut state = shared.state.lock();
         match shared.grant_now(&mut state, amount) {
@@ -182,6 +188,13 @@ impl Semaphore {
                 promise.set_ready();
                 *slot.lock() = Some(shared.permit(amount));
                 pending(None, slot, event)
+            }
+            Ok(false) if !shared.process.is_this() => {
+                drop(state);
+                refused(fork::refusal(format_args!(
+                    "semaphore '{}', whose units others hold or wait for,",
+                    shared.label
+                )))
             }
             Ok(false) => {
                 let id = state.next_id;

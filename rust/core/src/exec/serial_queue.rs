@@ -3,7 +3,8 @@
 //! At most one pump exists: the right to take entries out. It is made by whoever schedules into an idle queue, given to the
 //! executor as a task, runs entries until none is left or a batch is done (then it goes to the back of the executor's
 //! queue, so that a long queue does not keep a thread from others), and ends with an empty queue. If the executor refuses
-//! or drops it, its destructor drops every entry and tells who waits: no completion is lost.
+//! or drops it, its destructor drops every entry and tells its waiters: no completion is lost. An executor that panics has the pump
+//! or has dropped it, as after any other answer.
 //!
 //! Memory order: what a task did is visible to the next one, whatever threads they run on.
 //!
@@ -20,12 +21,14 @@ use std::mem;
 use std::sync::Arc;
 
 use super::census::{self, Occupation, Occupied};
+use super::fork;
+use super::guard::answered;
 use super::{Executor, Task};
 use crate::event::{Event, EventPromise, refusal};
 use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::Status;
-use crate::sync::{Mutex, per_thread};
+use crate::sync::{Mutex, Process, per_thread};
 
 /// Entries that a pump runs before it lets others have the thread.
 const BATCH: usize = 64;
@@ -40,6 +43,8 @@ struct Handle(Arc<Shared>);
 struct Shared {
     label: Label,
     executor: Arc<dyn Executor>,
+    /// Where the pump is.
+    process: Process,
     state: Mutex<State>,
 }
 
@@ -52,6 +57,8 @@ struct State {
     running: Option<usize>,
     /// The pump came back to the frame that gave it away, on the same thread.
     handed_back: bool,
+    /// Pumps that were dropped.
+    abandoned: u64,
     closed: bool,
 }
 
@@ -68,7 +75,8 @@ impl SerialQueue {
     /// An empty queue over `executor`, which the queue keeps.
     #[must_use]
     pub fn new(label: impl Into<Label>, executor: Arc<dyn Executor>) -> Self {
-        let shared = Shared { label: label.into(), executor, state: Mutex::new(State::default()) };
+        let shared =
+            Shared { label: label.into(), executor, process: Process::this(), state: Mutex::new(State::default()) };
         let shared = Arc::new(shared);
         census::enlist(Arc::downgrade(&(Arc::clone(&shared) as Arc<dyn Occupied>)));
         Self(Arc::new(Handle(shared)))
@@ -88,9 +96,14 @@ impl SerialQueue {
     #[must_use]
     #[track_caller]
     pub fn drained(&self) -> Event {
-        let promise = EventPromise::new(c"SerialQueue drained");
+        let promise = EventPromise::guarding(c"SerialQueue drained");
         let event = promise.event();
-        let mut state = self.shared().state.lock();
+        let shared = self.shared();
+        let mut state = shared.state.lock();
+        if state.pumping && !shared.process.is_this() {
+            drop(state);
+            return Event::from_error(shared.refusal_of_child());
+        }
         if state.pumping {
             state.entries.push_back(Entry::Drained(promise));
             return event;
@@ -111,7 +124,7 @@ impl SerialQueue {
             let label = shared.label;
             return Err(Status::failed_precondition(format!("a task of queue '{label}' cannot wait for it to drain")));
         }
-        self.drained().wait()
+        self.drained().wait_uninterruptible()
     }
 
     /// True while a task is queued or runs: false as soon as [`drained`](Self::drained) happens, unless there are others.
@@ -154,6 +167,9 @@ impl Executor for SerialQueue {
         if let Err(error) = fault::point(Site::SubmitSerial) {
             return Err(refused(task, error));
         }
+        if !shared.process.is_this() {
+            return Err(refused(task, shared.refusal_of_child()));
+        }
         let mut state = shared.state.lock();
         if state.closed {
             drop(state);
@@ -165,8 +181,9 @@ impl Executor for SerialQueue {
         if mem::replace(&mut state.pumping, true) {
             return Ok(());
         }
+        let abandoned = state.abandoned;
         drop(state);
-        shared.give_pump()
+        shared.give_pump(abandoned)
     }
 }
 
@@ -206,9 +223,22 @@ impl Drop for Pump {
 }
 
 impl Shared {
-    fn give_pump(self: &Arc<Self>) -> Result<(), Status> {
+    /// `abandoned` is how many pumps were before.
+    fn give_pump(self: &Arc<Self>, abandoned: u64) -> Result<(), Status> {
         let pump = Pump(Some(Arc::clone(self)));
-        self.executor.execute(Task::new(self.label, move || pump.run()))
+        let label = self.label;
+        let given = answered(
+            || format!("the executor of queue '{label}'"),
+            || self.executor.execute(Task::new(label, move || pump.run())),
+        );
+        match given {
+            // It says no and has the pump all the same, or has run it: what was queued is not lost.
+            Err(error) if self.state.lock().abandoned == abandoned => {
+                tracing::warn!(target: "purlin", %label, %error, "an executor failed after it had taken a queue's task");
+                Ok(())
+            }
+            given => given,
+        }
     }
 
     fn pump(self: &Arc<Self>) {
@@ -224,17 +254,29 @@ impl Shared {
                     Entry::Drained(promise) => _ = promise.set_ready(),
                 }
             }
-            self.state.lock().running = None;
+            let abandoned = {
+                let mut state = self.state.lock();
+                state.running = None;
+                state.abandoned
+            };
             // If it is refused, the pump's destructor has told everybody.
-            let _ = self.give_pump();
+            let _ = self.give_pump(abandoned);
             if !mem::take(&mut self.state.lock().handed_back) {
                 return;
             }
         }
     }
 
-    /// The oldest entry; without one, the pump's life ends.
+    fn refusal_of_child(&self) -> Status {
+        fork::refusal(format_args!("queue '{}'", self.label))
+    }
+
+    /// The oldest entry; without one, the pump's life ends. So it does in a child that an entry has made by `fork`: the others are
+    /// the parent's.
     fn next(&self) -> Option<Entry> {
+        if !self.process.is_this() {
+            return None;
+        }
         let mut state = self.state.lock();
         let entry = state.entries.pop_front();
         state.pumping = entry.is_some();
@@ -250,6 +292,7 @@ impl Shared {
         let entries = {
             let mut state = self.state.lock();
             state.pumping = false;
+            state.abandoned += 1;
             mem::take(&mut state.entries)
         };
         let error = Status::cancelled(format!(
@@ -287,7 +330,7 @@ impl Occupied for Shared {
         let queued: Vec<_> = numbers.collect();
         let doing = if state.running.is_some() { "one runs" } else { "none runs" };
         let text = format!("queue '{}': {} tasks queued, {doing}", self.label, queued.len());
-        Occupation { text, running: state.running, queued }
+        Occupation { text, running: state.running, queued, standstill: None }
     }
 }
 

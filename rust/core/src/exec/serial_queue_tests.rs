@@ -270,3 +270,57 @@ fn a_long_queue_lets_others_have_the_thread_between_batches() {
     }
     assert!(keeper.0.lock().is_empty() && !queue.has_backlog());
 }
+
+/// Panics each time that it is asked: before it takes the task, after it has taken it, or after it has run it.
+struct Panics {
+    when: &'static str,
+    pool: ThreadPool,
+}
+
+impl Executor for Panics {
+    fn execute(&self, task: Task) -> Result<(), Status> {
+        match self.when {
+            "before" => drop(task),
+            "after" => self.pool.execute(task).unwrap(),
+            _ => task.run(),
+        }
+        panic!("expected by a test");
+    }
+}
+
+#[test]
+fn an_executor_that_panics_loses_nothing_and_stops_nothing() {
+    // More than one pump runs, so that it asks the executor again from inside.
+    const TASKS: usize = 3 * BATCH;
+    for when in ["before", "after", "inside"] {
+        let queue = SerialQueue::new(c"q", Arc::new(Panics { when, pool: pool(1) }));
+        let (ran, owed) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+        let (inner, inside, owing) = (queue.clone(), Arc::clone(&ran), Arc::clone(&owed));
+        let all = EventPromise::new(c"all are scheduled");
+        let scheduled = all.event();
+        let first = queue.schedule(c"first", move || {
+            for _ in 0..TASKS {
+                let (ran, promise) = (Arc::clone(&inside), EventPromise::new(c"ran"));
+                owing.lock().push(promise.event());
+                let task = move || {
+                    ran.fetch_add(1, Ordering::Relaxed);
+                    promise.set_ready();
+                };
+                inner.schedule(c"t", task).unwrap();
+            }
+            all.set_ready();
+        });
+        if when == "before" {
+            let error = first.unwrap_err();
+            assert_eq!(error.message(), "the executor of queue 'q' panicked: expected by a test");
+        } else {
+            assert_eq!(first, Ok(()), "{when}");
+            let limit = std::time::Duration::from_secs(60);
+            scheduled.wait_for(limit).expect("a queue whose executor panics begins");
+            queue.drained().wait_for(limit).expect("a queue whose executor panics goes on");
+            assert_eq!(ran.load(Ordering::Relaxed), TASKS, "{when}");
+            assert!(owed.lock().iter().all(|event| event.is_ready() && event.error().ok()), "{when}");
+        }
+        assert!(!queue.has_backlog());
+    }
+}

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use shuttle::thread;
 
+use super::relief::Relief;
 use super::threads::Starter;
-use super::worker::Shared;
+use super::worker::{Shared, Spares};
 use super::{Priority, Task, fork_join, parallel_for};
 use crate::event::{Event, EventPromise, when_all};
 use crate::sync::explore;
@@ -28,7 +29,7 @@ fn starter() -> Starter {
 
 /// Runs `f` beside two workers and up to four spares, then closes the pool and waits for its end.
 fn with_workers(f: impl FnOnce(&Arc<Shared>)) {
-    let shared = Shared::new("model", 2, 4, starter());
+    let shared = Shared::new("model", 2, Spares { most: 4, at_rest: 1 }, starter(), Relief::of_the_system());
     for seat in 0..2 {
         shared.start(seat).unwrap();
     }
@@ -100,7 +101,7 @@ fn joins_inside_joins_end() {
         if depth == 0 {
             return 1;
         }
-        let (a, b) = fork_join::join(shared, || tree(shared, depth - 1), || tree(shared, depth - 1));
+        let (a, b) = fork_join::join(shared, || tree(shared, depth - 1), || tree(shared, depth - 1)).unwrap();
         a + b
     }
     explore("joins inside joins end", SCHEDULES, DEPTH, || with_workers(|shared| assert_eq!(tree(shared, 3), 8)));

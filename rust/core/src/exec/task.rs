@@ -14,14 +14,17 @@ use crate::label::Label;
 use crate::slab::{self, Class};
 use crate::user_context::{self, UserContext, with_user_context};
 
-/// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed.
+/// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed. A number, as C++
+/// asks, too: one that is not known destroys the closure uncalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum TaskOp {
+#[repr(transparent)]
+pub struct TaskOp(u32);
+
+impl TaskOp {
     /// Destroy the closure uncalled.
-    Drop = 0,
+    pub const DROP: Self = Self(0);
     /// Call the closure, then destroy it.
-    Run = 1,
+    pub const RUN: Self = Self(1);
 }
 
 /// Bytes in a node for a closure.
@@ -114,7 +117,7 @@ impl Task {
         let _cleared = user_context::cleared();
         // SAFETY: the node is ours until it is invoked.
         let label = unsafe { self.0.as_ref().label };
-        slab::running(self.number(), label, || self.invoke(TaskOp::Run));
+        slab::running(self.number(), label, || self.invoke(TaskOp::RUN));
     }
 
     /// Tells this task apart from all others until it has run or was dropped: the address of its node.
@@ -147,7 +150,7 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         // The node goes with this second owner, and `self` is not used after it.
-        Self(self.0).invoke(TaskOp::Drop);
+        Self(self.0).invoke(TaskOp::DROP);
     }
 }
 
@@ -208,10 +211,7 @@ unsafe fn label_of(node: *mut TaskNode) -> *const c_char {
 
 /// Calls or drops a closure; a panic is reported by the panic hook, with the task's name, and goes no further.
 fn consume(closure: impl FnOnce(), label: *const c_char, op: TaskOp) {
-    let consume = || match op {
-        TaskOp::Run => closure(),
-        TaskOp::Drop => drop(closure),
-    };
+    let consume = || if op == TaskOp::RUN { closure() } else { drop(closure) };
     // SAFETY: a label is a static string with a NUL.
     contained("task", || unsafe { Label::from_ptr(label) }, consume);
 }

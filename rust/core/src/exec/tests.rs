@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
+use super::blocking_tests::pool_of_at_most;
 use super::*;
 use crate::event::EventPromise;
-use crate::status::{StatusCode, StatusOr};
+use crate::status::StatusCode;
 
 fn pool(thread_count: usize) -> ThreadPool {
     ThreadPool::new(&ThreadPoolOptions { thread_count, name: "test".to_owned() }).unwrap()
@@ -282,19 +283,6 @@ fn tasks_that_wait_for_tasks_of_their_own_pool_end() {
         crate::event::when_all(&outer).wait().unwrap();
     }
     pool.shutdown().unwrap();
-}
-
-/// A pool that gets as many threads as said, and then none.
-fn pool_of_at_most(threads: usize, thread_count: usize) -> StatusOr<ThreadPool> {
-    let left = AtomicUsize::new(threads);
-    let system = threads::of_the_system();
-    let starter: threads::Starter = Box::new(move |name, work| {
-        match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
-            Ok(_) => system(name, work),
-            Err(_) => Err(std::io::ErrorKind::WouldBlock.into()),
-        }
-    });
-    ThreadPool::with_starter(&ThreadPoolOptions { thread_count, name: "few".to_owned() }, starter)
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Starting and joining a pool's threads. Starting is a value, so that tests can refuse the n-th thread and models can use
-//! theirs.
+//! theirs. Threads that end before the pool are joined by the next one to be
+//! started or to end.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
 use crate::sync::{Mutex, keep_record};
+
+/// Bytes of stack of every thread that Purlin starts, unless its maker chose another size: whatever `RUST_MIN_STACK` says.
+pub const STACK_SIZE_BYTES: usize = 2 << 20;
 
 /// Starts a thread with a name that runs a closure. Without a handle, nobody can join it.
 pub(super) type Starter =
@@ -12,7 +16,7 @@ pub(super) type Starter =
 
 /// Threads of the system.
 pub(super) fn of_the_system() -> Starter {
-    Box::new(|name, work| Builder::new().name(name).spawn(work).map(Some))
+    Box::new(|name, work| Builder::new().name(name).stack_size(STACK_SIZE_BYTES).spawn(work).map(Some))
 }
 
 pub(super) struct Threads {
@@ -35,8 +39,15 @@ impl Threads {
     pub(super) fn start(&self, index: usize, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         if let Some(thread) = (self.starter)(format!("{}/{index}", self.name), Box::new(work))? {
             self.started.lock().push(thread);
+            self.join_ended();
         }
         Ok(())
+    }
+
+    /// Joins those that have ended: until then their stacks stay.
+    pub(super) fn join_ended(&self) {
+        let ended = self.started.lock().extract_if(.., |thread| thread.is_finished()).collect();
+        join_all(ended);
     }
 
     /// Joins those that were started, also by those that are joined.
@@ -46,10 +57,7 @@ impl Threads {
             if threads.is_empty() {
                 return;
             }
-            for thread in threads {
-                // An error would be a panic of the worker itself, which catches those of its tasks.
-                let _ = thread.join();
-            }
+            join_all(threads);
         }
     }
 
@@ -57,5 +65,12 @@ impl Threads {
     pub(super) fn let_go(&self) {
         let threads = std::mem::take(&mut *self.started.lock());
         threads.iter().for_each(|thread| keep_record(thread.thread()));
+    }
+}
+
+fn join_all(threads: Vec<JoinHandle<()>>) {
+    for thread in threads {
+        // An error would be a panic of the worker itself, which catches those of its tasks.
+        let _ = thread.join();
     }
 }

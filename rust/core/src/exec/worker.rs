@@ -14,19 +14,22 @@ use std::fmt;
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use super::blocking::{self, Roles};
+use super::blocking::{self, Beneath};
 use super::census::{Occupation, Occupied};
 use super::deque::Deque;
 use super::idle::Idle;
 use super::injector::{BATCH, Injector};
+use super::relief::{self, Relief};
+use super::roles::Roles;
+use super::seats::Seats;
 use super::task::TaskNode;
 use super::threads::{Starter, Threads};
 use super::{Priority, Task};
 use crate::event::{Event, EventPromise, set_blocking_hook};
 use crate::label::Label;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
-use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
-use crate::sync::{hint, mutation, per_thread};
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
+use crate::sync::{Process, hint, mutation, per_thread};
 use crate::user_context::current_id;
 
 /// Every so many tasks, a worker takes an outside task first; halfway between, its oldest spawned task.
@@ -44,16 +47,24 @@ const PAUSES: u32 = 64;
 /// Two: when one has found a task, the next push still finds somebody awake.
 const LOOKERS: usize = 2;
 
+/// How many threads a pool may have beside those that it was made with.
+#[derive(Clone, Copy)]
+pub(super) struct Spares {
+    /// While their places are filled.
+    pub(super) most: usize,
+    /// Afterwards.
+    pub(super) at_rest: usize,
+}
+
 /// What the threads of a pool share.
 pub(super) struct Shared {
     pub(super) injector: Injector,
     pub(super) idle: Idle,
     pub(super) roles: Roles,
+    pub(super) relief: Relief,
     pub(super) threads: Threads,
     /// The workers', then the spares'.
-    seats: Box<[Seat]>,
-    /// Seats from here on were never taken.
-    seats_used: AtomicUsize,
+    seats: Seats<Seat>,
     /// How many threads the pool was made with; the rest are spares.
     thread_count: usize,
     /// New tasks are refused. Set after the injector is closed.
@@ -62,28 +73,36 @@ pub(super) struct Shared {
     cancelling: AtomicBool,
     /// Threads that have not ended, and one for whoever still starts them.
     alive: AtomicUsize,
+    /// Where the threads are.
+    process: Process,
     /// Happens when none is alive.
     ended: EventPromise,
     me: Weak<Shared>,
 }
 
 /// What others see of a worker.
-struct Seat {
+pub(super) struct Seat {
     spawned: Deque,
     batch: Deque,
     /// The label of the task that runs, or null.
     running: AtomicPtr<c_char>,
+    /// The system's number of the thread, or 0.
+    thread: AtomicU32,
 }
 
 /// What only the worker itself sees. Lives on its thread's stack.
 pub(super) struct Worker {
     shared: *const Shared,
     pub(super) seat: usize,
+    /// That seat.
+    own: *const Seat,
     tick: Cell<u32>,
     /// Spawned tasks above this were spawned by the task that runs.
     mark: Cell<usize>,
     /// Tasks that are being run by tasks that wait.
     pub(super) helps: Cell<usize>,
+    /// The innermost wait of this stack on top of which a stranger's task runs (`blocking.rs`); null without one.
+    pub(super) beneath: Cell<*const Beneath>,
 }
 
 // The worker that this thread is.
@@ -99,16 +118,19 @@ pub(super) trait Until {
     }
 }
 
-/// Until the pool has closed and drained, or a spare is not needed any more.
+/// Until the pool has closed and drained, or a spare is not needed any more, or this thread has become a process of its own.
 struct Shift<'a>(&'a Shared, usize);
 
 impl Until for Shift<'_> {
     fn is_over(&self) -> bool {
         let Self(shared, seat) = *self;
+        if !shared.is_here() {
+            return true;
+        }
         if shared.closing.load(SeqCst) {
             return !shared.has_work();
         }
-        seat >= shared.thread_count && shared.roles.surplus() && shared.seats[seat].is_empty()
+        seat >= shared.thread_count && shared.roles.surplus() && shared.seats.get(seat).is_empty()
     }
 
     /// Nobody wakes who falls asleep after the pool has closed, so nobody may: the last task may be taken between two looks
@@ -120,8 +142,13 @@ impl Until for Shift<'_> {
 
 impl Seat {
     fn new() -> Self {
-        let running = AtomicPtr::new(ptr::null_mut());
-        Self { spawned: Deque::new(RING), batch: Deque::new(if cfg!(any(loom, shuttle)) { 2 } else { BATCH }), running }
+        let (running, thread) = (AtomicPtr::new(ptr::null_mut()), AtomicU32::new(0));
+        Self {
+            spawned: Deque::new(RING),
+            batch: Deque::new(if cfg!(any(loom, shuttle)) { 2 } else { BATCH }),
+            running,
+            thread,
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -134,26 +161,27 @@ impl Seat {
 }
 
 impl Shared {
-    /// Nobody works yet. One thread counts as alive until [`started`](Self::started).
-    pub(super) fn new(name: &str, thread_count: usize, spares: usize, starter: Starter) -> Arc<Self> {
-        let seats = thread_count + spares;
+    /// Nobody works yet. One thread counts as alive until [`left`](Self::left).
+    pub(super) fn new(name: &str, thread_count: usize, spares: Spares, starter: Starter, relief: Relief) -> Arc<Self> {
+        let (seats, most) = (thread_count + spares.at_rest, thread_count + spares.most);
         Arc::new_cyclic(|me| Self {
             injector: Injector::new(thread_count),
-            idle: Idle::new(seats),
-            roles: Roles::new(thread_count, seats),
+            idle: Idle::new(seats, most),
+            roles: Roles::new(thread_count, most, spares.at_rest),
+            relief,
             threads: Threads::new(name, starter),
-            seats: (0..seats).map(|_| Seat::new()).collect(),
-            seats_used: AtomicUsize::new(thread_count),
+            seats: Seats::new(seats, most, Seat::new),
             thread_count,
             closing: AtomicBool::new(false),
             cancelling: AtomicBool::new(false),
             alive: AtomicUsize::new(1),
-            ended: EventPromise::new(c"pool ended"),
+            process: Process::this(),
+            ended: EventPromise::guarding(c"pool ended"),
             me: me.clone(),
         })
     }
 
-    /// Starts the thread of a seat that nobody has taken.
+    /// Starts the thread of a seat that is the caller's to give.
     pub(super) fn start(&self, seat: usize) -> std::io::Result<()> {
         // The caller is a worker or holds a handle, so this is alive.
         let Some(shared) = self.me.upgrade() else { return Err(std::io::ErrorKind::NotFound.into()) };
@@ -163,7 +191,8 @@ impl Shared {
 
     /// Before somebody calls [`work`](Self::work).
     pub(super) fn enlist(&self, seat: usize) {
-        self.seats_used.fetch_max(seat + 1, AcqRel);
+        self.seats.make_room(seat);
+        self.idle.make_room(seat);
         // Relaxed: whoever enlists is alive.
         self.alive.fetch_add(1, Relaxed);
     }
@@ -179,6 +208,12 @@ impl Shared {
     /// Happens when all threads have ended.
     pub(super) fn ended(&self) -> Event {
         self.ended.event()
+    }
+
+    /// False in a child made by `fork`, where the threads are not.
+    #[inline]
+    pub(super) fn is_here(&self) -> bool {
+        self.process.is_this()
     }
 
     pub(super) fn thread_count(&self) -> usize {
@@ -208,8 +243,23 @@ impl Shared {
         let _span =
             tracing::trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
         self.push(task, priority)?;
-        self.idle.wake_one();
+        self.wake_one();
         Ok(())
+    }
+
+    /// After a task was pushed.
+    #[inline]
+    fn wake_one(&self) {
+        if self.idle.must_wake() {
+            self.wake_one_slowly();
+        }
+    }
+
+    #[cold]
+    fn wake_one_slowly(&self) {
+        if self.idle.wake_one() {
+            self.watch();
+        }
     }
 
     #[inline]
@@ -221,7 +271,7 @@ impl Shared {
             let node = task.into_raw();
             // SAFETY: the seat is this thread's; if the ring was full, the node is still ours.
             unsafe {
-                if self.seats[worker.seat].spawned.push(node) {
+                if worker.own().spawned.push(node) {
                     return Ok(());
                 }
                 task = Task::from_raw(node);
@@ -237,9 +287,9 @@ impl Shared {
     #[inline]
     pub(super) unsafe fn lend(&self, worker: &Worker, job: *mut TaskNode) -> bool {
         // SAFETY: the seat is this thread's.
-        let lent = unsafe { self.seats[worker.seat].spawned.push(job) };
+        let lent = unsafe { worker.own().spawned.push(job) };
         if lent {
-            self.idle.wake_one();
+            self.wake_one();
         }
         lent
     }
@@ -248,12 +298,12 @@ impl Shared {
     #[inline]
     pub(super) fn pop(&self, worker: &Worker) -> Option<*mut TaskNode> {
         // SAFETY: the seat is this thread's: a Worker is only seen by its own thread.
-        unsafe { self.seats[worker.seat].spawned.pop() }
+        unsafe { worker.own().spawned.pop() }
     }
 
     /// The newest task that was spawned by the task that this worker runs.
     pub(super) fn pop_own(&self, worker: &Worker) -> Option<*mut TaskNode> {
-        let above = self.seats[worker.seat].spawned.bottom().wrapping_sub(worker.mark.get()).cast_signed();
+        let above = worker.own().spawned.bottom().wrapping_sub(worker.mark.get()).cast_signed();
         if above > 0 { self.pop(worker) } else { None }
     }
 
@@ -265,6 +315,37 @@ impl Shared {
             self.idle.wake_all();
         }
         self.roles.close();
+    }
+
+    /// This pool, weakly.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) fn me(&self) -> &Weak<Self> {
+        &self.me
+    }
+
+    /// The system's numbers of the threads that work, wait or rest.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) fn numbers_of_threads(&self) -> Vec<u32> {
+        let numbers = (0..self.roles.used_seats()).map(|seat| self.seats.get(seat).thread.load(Relaxed));
+        numbers.filter(|&number| number != 0).collect()
+    }
+
+    /// The numbers of the tasks that are queued, as they were a moment ago.
+    pub(super) fn queued(&self) -> Vec<usize> {
+        let seats = (0..self.roles.used_seats()).map(|seat| self.seats.get(seat));
+        let in_rings = seats.flat_map(|seat| [seat.spawned.numbers(), seat.batch.numbers()]).flatten();
+        in_rings.chain(self.injector.numbers()).collect()
+    }
+
+    /// What changes when a task is taken or begun, in nearly all cases.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) fn traces_of_work(&self) -> Vec<usize> {
+        let seats = (0..self.roles.used_seats()).map(|seat| self.seats.get(seat));
+        let of_seats = seats.flat_map(|seat| {
+            let [spawned, batch] = [&seat.spawned, &seat.batch].map(Deque::ends);
+            [spawned.0, spawned.1, batch.0, batch.1, seat.running.load(Relaxed).addr()]
+        });
+        of_seats.chain(self.injector.held()).collect()
     }
 
     pub(super) fn is_closing(&self) -> bool {
@@ -282,30 +363,27 @@ impl Shared {
 
     /// The labels of the tasks that run.
     pub(super) fn running(&self) -> Vec<Label> {
-        let labels = self.seats.iter().map(|seat| seat.running.load(Acquire)).filter(|label| !label.is_null());
+        let labels = (0..self.roles.used_seats()).map(|seat| self.seats.get(seat).running.load(Acquire));
         // SAFETY: labels are static strings with a NUL.
-        labels.map(|label| unsafe { Label::from_ptr(label) }).collect()
+        labels.filter(|label| !label.is_null()).map(|label| unsafe { Label::from_ptr(label) }).collect()
     }
 
     /// True if a task is queued. Reads in the order that `injector.rs` asks for.
     pub(super) fn has_work(&self) -> bool {
-        !self.injector.is_empty() || self.used_seats().iter().any(|seat| !seat.is_empty())
-    }
-
-    fn used_seats(&self) -> &[Seat] {
-        &self.seats[..self.seats_used.load(Acquire)]
+        let has_tasks = |seat: &Seat| (!seat.is_empty()).then_some(());
+        !self.injector.is_empty() || self.seats.find_map(0..self.roles.used_seats(), has_tasks).is_some()
     }
 
     fn find_anywhere(&self) -> Option<*mut TaskNode> {
         let lanes = [Priority::High, Priority::Normal, Priority::Low];
         let outside = lanes.into_iter().find_map(|lane| self.injector.take_one(lane));
-        outside.or_else(|| self.used_seats().iter().find_map(Seat::steal))
+        outside.or_else(|| self.seats.find_map(0..self.roles.used_seats(), Seat::steal))
     }
 
     /// A task of this worker's own, or one from outside.
     #[inline]
     fn next(&self, worker: &Worker) -> Option<*mut TaskNode> {
-        let seat = &self.seats[worker.seat];
+        let seat = worker.own();
         let tick = worker.tick.get().wrapping_add(1);
         worker.tick.set(tick);
         let urgent = self.injector.take_one(Priority::High);
@@ -331,15 +409,16 @@ impl Shared {
 
     /// Another worker's task, one from outside, or at last one of low priority.
     fn steal(&self, worker: &Worker) -> Option<*mut TaskNode> {
-        let seats = self.used_seats();
-        let others = (1..seats.len()).map(|step| &seats[(worker.seat + step) % seats.len()]);
+        let (own, used) = (worker.seat, self.roles.used_seats());
+        let stolen = self.seats.find_map(own + 1..used, Seat::steal);
+        let stolen = stolen.or_else(|| self.seats.find_map(0..own.min(used), Seat::steal));
         let outside = || self.injector.take_one(Priority::High).or_else(|| self.injector.take_one(Priority::Normal));
-        { others }.find_map(Seat::steal).or_else(outside).or_else(|| self.injector.take_one(Priority::Low))
+        stolen.or_else(outside).or_else(|| self.injector.take_one(Priority::Low))
     }
 
     /// Whatever task there is, newest of its own first.
     pub(super) fn take_any(&self, worker: &Worker) -> Option<*mut TaskNode> {
-        self.pop(worker).or_else(|| self.seats[worker.seat].batch.steal_one()).or_else(|| self.steal(worker))
+        self.pop(worker).or_else(|| worker.own().batch.steal_one()).or_else(|| self.steal(worker))
     }
 
     /// Works until `until` is over.
@@ -378,14 +457,14 @@ impl Shared {
             may_look = true;
         };
         if self.idle.end_search() && self.has_work() {
-            self.idle.wake_one();
+            self.wake_one();
         }
         found
     }
 
     /// Runs a task, or drops it if the pool is being cancelled.
     pub(super) fn run(&self, worker: &Worker, task: *mut TaskNode) {
-        let seat = &self.seats[worker.seat];
+        let seat = worker.own();
         // SAFETY: the task was taken out of a queue, so it is ours.
         let (task, label) = unsafe { (Task::from_raw(task), (*task).label) };
         let outer = (worker.mark.replace(seat.spawned.bottom()), seat.running.load(Relaxed));
@@ -406,13 +485,24 @@ impl Shared {
 
     /// The life of the worker on `seat`.
     pub(super) fn work(&self, seat: usize) {
-        let worker = Worker { shared: self, seat, tick: Cell::new(0), mark: Cell::new(0), helps: Cell::new(0) };
+        let worker = Worker {
+            shared: self,
+            seat,
+            own: self.seats.get(seat),
+            tick: Cell::new(0),
+            mark: Cell::new(self.seats.get(seat).spawned.bottom()),
+            helps: Cell::new(0),
+            beneath: Cell::new(ptr::null()),
+        };
         CURRENT.with(|current| current.set(&raw const worker));
+        worker.own().thread.store(relief::this_thread(), Relaxed);
         set_blocking_hook(Some(blocking::block));
         self.work_until(&worker, &Shift(self, seat));
-        while !self.is_closing() {
-            self.roles.rest();
+        while !self.is_closing() && self.is_here() && self.roles.rest(seat) {
             self.work_until(&worker, &Shift(self, seat));
+        }
+        if self.is_here() {
+            self.threads.join_ended();
         }
         set_blocking_hook(None);
         CURRENT.with(|current| current.set(ptr::null()));
@@ -421,6 +511,13 @@ impl Shared {
 }
 
 impl Worker {
+    /// What others see of this worker.
+    #[inline]
+    fn own(&self) -> &Seat {
+        // SAFETY: a seat stays where it is as long as its pool, which lives as long as its workers.
+        unsafe { &*self.own }
+    }
+
     /// The worker that this thread is, with its pool.
     pub(super) fn with_current<R>(f: impl FnOnce(&Shared, &Self) -> R) -> Option<R> {
         // SAFETY: a worker clears this before it goes, and holds its pool meanwhile; we look on its own thread.
@@ -434,16 +531,23 @@ impl Worker {
 impl Occupied for Shared {
     fn occupation(&self) -> Occupation {
         let running: Vec<_> = self.running().iter().map(|label| format!("'{label}'")).collect();
-        let queued = if self.has_work() { "tasks are queued" } else { "no task is queued" };
+        let tasks = self.queued();
+        let queued = match (self.has_work(), self.roles.all_wait()) {
+            (true, true) => format!("ALL OF ITS THREADS WAIT while tasks are queued: {}", tasks.len()),
+            (true, false) => "tasks are queued".to_owned(),
+            (false, _) => "no task is queued".to_owned(),
+        };
+        let stuck = self.roles.describe_stuck().map(|why| format!("; IT CANNOT GO ON: {why}")).unwrap_or_default();
         let running =
             if running.is_empty() { "nothing runs".to_owned() } else { format!("running {}", running.join(", ")) };
         let text = format!(
-            "pool '{}': {} threads, {}; {running}; {queued}",
+            "pool '{}': {} threads, {}; {running}; {queued}{stuck}",
             self.threads.name(),
             self.thread_count,
             self.roles.describe()
         );
-        Occupation { text, ..Default::default() }
+        let standstill = self.roles.standstill().map(|waiting| (std::ptr::from_ref(self).addr(), waiting));
+        Occupation { text, queued: if standstill.is_some() { tasks } else { Vec::new() }, standstill, running: None }
     }
 }
 

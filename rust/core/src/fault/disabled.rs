@@ -24,5 +24,14 @@ pub const fn spawn(_site: Site) -> io::Result<()> {
 }
 
 /// Passes.
+///
+/// # Errors
+/// None.
+#[inline(always)]
+pub const fn file(_site: Site) -> io::Result<()> {
+    Ok(())
+}
+
+/// Passes.
 #[inline(always)]
 pub const fn callback(_what: &str) {}

@@ -1,6 +1,6 @@
 //! Fail points: the places where something outside Purlin may say no, or a stranger's code may panic, made to do so on purpose.
 //!
-//! A place is a [`Site`]. Where the code asks the system for memory or a thread, starts or runs a copy, gives a task away or
+//! A place is a [`Site`]. Where the code asks the system for memory, a thread or a file, starts or runs a copy, gives a task away or
 //! opens a backend's door, it passes [`point`]; where it calls a stranger, it passes [`callback`] inside whatever contains
 //! that stranger's panic. In ordinary builds both are nothing. Under `--cfg purlin_faults` (`walk.rs`) a test arms one site:
 //! its n-th reach fails, or the n-th and all after it. `tests/faults` walks n = 1, 2, 3 ... over every site in every scenario.
@@ -13,11 +13,11 @@ use crate::status::StatusCode;
 #[cfg(not(purlin_faults))]
 mod disabled;
 #[cfg(not(purlin_faults))]
-pub use disabled::{callback, point, spawn};
+pub use disabled::{callback, file, point, spawn};
 #[cfg(purlin_faults)]
 mod walk;
 #[cfg(purlin_faults)]
-pub use walk::{Plan, Seen, arm, callback, disarm, point, seen, spawn};
+pub use walk::{Plan, Seen, arm, callback, disarm, file, point, seen, spawn};
 
 /// What kind of thing fails there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub enum Kind {
     Submit,
     /// The driver says no.
     Driver,
+    /// A file is not read, written, closed, synchronised or renamed.
+    File,
     /// A stranger's code panics.
     Callback,
 }
@@ -41,7 +43,7 @@ impl Kind {
     #[must_use]
     pub const fn code(self) -> StatusCode {
         match self {
-            Self::Allocation | Self::Spawn => StatusCode::ResourceExhausted,
+            Self::Allocation | Self::Spawn | Self::File => StatusCode::ResourceExhausted,
             Self::Submit | Self::Driver => StatusCode::Unavailable,
             Self::Copy | Self::Callback => StatusCode::Internal,
         }
@@ -126,6 +128,18 @@ sites! {
     Import: Driver "backend.import",
     /// Host memory is mapped for the hardware.
     MapDma: Driver "backend.dma_map",
+    /// A file is read.
+    ReadFile: File "file.read",
+    /// Some bytes of a file are written.
+    WriteFile: File "file.write",
+    /// A file's bytes are to be on the disk.
+    SyncFile: File "file.fsync",
+    /// A file that was written is closed.
+    CloseFile: File "file.close",
+    /// A file takes its place.
+    RenameFile: File "file.rename",
+    /// A file's name is to be on the disk.
+    SyncFolder: File "folder.fsync",
     /// A task.
     Task: Callback "task",
     /// A timer's action.

@@ -90,6 +90,14 @@ pub fn spawn(site: Site) -> io::Result<()> {
     reach(site).map_or(Ok(()), |reach| Err(io::Error::other(message(site, reach))))
 }
 
+/// [`point`], for files: the disk is full.
+///
+/// # Errors
+/// The fail point's.
+pub fn file(site: Site) -> io::Result<()> {
+    reach(site).map_or(Ok(()), |reach| Err(io::Error::new(io::ErrorKind::StorageFull, message(site, reach))))
+}
+
 /// Passes, or panics as the plan says; `what` is called there, by the name of its site.
 pub fn callback(what: &str) {
     let site = Site::ALL.iter().find(|site| site.kind() == Kind::Callback && site.name() == what);

@@ -55,7 +55,7 @@ impl<T: Send + Sync + 'static> Future<T> {
         if self.is_ready() {
             return Future::from_result(self.wait().and_then(|value| guarded("map", || f(value))));
         }
-        let promise = Promise::new(c"Map");
+        let promise = Promise::derived(c"Map");
         promise.0.owes_to(self.0.as_event());
         let mapped = promise.future();
         self.on_ready(move |result| {
@@ -79,7 +79,7 @@ impl<T: Send + Sync + 'static> Future<T> {
         if self.is_ready() {
             return self.wait().and_then(call).unwrap_or_else(Future::from_error);
         }
-        let promise = Promise::<U>::linked(c"FlatMap");
+        let promise = Promise::<U>::derived_linked(c"FlatMap");
         promise.0.owes_to(self.0.as_event());
         let mapped = promise.future();
         self.on_ready(move |result| {

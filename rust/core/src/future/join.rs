@@ -42,7 +42,7 @@ pub fn join_futures<T: Send + Sync + 'static>(futures: &[Future<T>], options: Jo
     if all.is_ready() {
         return Future::from_result(all.error().into_result().map(|()| joined()));
     }
-    let promise = Promise::new(c"JoinFutures");
+    let promise = Promise::derived(c"JoinFutures");
     promise.0.owes_to(&all);
     let future = promise.future();
     all.on_ready(move |status| {

@@ -27,7 +27,7 @@ pub fn future_on<E: Executor + ?Sized, T: Send + Sync + 'static>(
     f: impl FnOnce() -> Result<T, Status> + Send + 'static,
 ) -> Future<T> {
     let label = label.into();
-    let promise = Promise::new(label);
+    let promise = Promise::derived(label);
     let future = promise.future();
     // Nobody else sets it.
     submit(executor, label, promise, move |promise| _ = promise.set(guarded("future_on", f)));
@@ -159,7 +159,7 @@ fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send
     skippable: bool,
     f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
 ) -> Future<U> {
-    let promise = Promise::new(c"MapOn");
+    let promise = Promise::derived(c"MapOn");
     promise.0.owes_to(source.as_event());
     let (future, executor) = (promise.future(), Arc::clone(executor));
     source.and_then_owned(move |value| {
@@ -224,7 +224,7 @@ impl<T: Send + Sync + 'static> Future<T> {
         if self.is_ready() {
             return self.clone();
         }
-        let promise = Promise::linked(c"Detach");
+        let promise = Promise::derived_linked(c"Detach");
         promise.0.owes_to(self.0.as_event());
         let (detached, executor) = (promise.future(), Arc::clone(executor));
         self.on_ready_owned(move |source| {

@@ -15,11 +15,11 @@
 
 use std::future::Future as RustFuture;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use crate::caught::caught;
 use crate::event::{Event, guarded, refusal};
 use crate::exec::{Executor, Task};
 use crate::future::{Future, Promise};
@@ -55,7 +55,7 @@ type Boxed<T> = Pin<Box<dyn RustFuture<Output = Result<T, Status>> + Send>>;
 
 #[track_caller]
 fn spawn_boxed<T: Send + Sync + 'static>(executor: Arc<dyn Executor>, label: Label, future: Boxed<T>) -> Future<T> {
-    let promise = Promise::new(label);
+    let promise = Promise::derived(label);
     let result = promise.future();
     let work = Work { future, promise };
     let state = AtomicU8::new(SCHEDULED);
@@ -140,8 +140,8 @@ impl<T: Send + Sync + 'static> Spawned<T> {
         self.state.store(DONE, Release);
         let Work { future, promise } = work;
         // What it holds goes before its waiters hear of its end.
-        if catch_unwind(AssertUnwindSafe(|| drop(future))).is_err() {
-            tracing::error!(target: "purlin", "the destructor of a spawned future panicked");
+        if let Err(message) = caught(|| drop(future)) {
+            tracing::error!(target: "purlin", message, "the destructor of a spawned future panicked");
         }
         // Nobody else sets it.
         let _ = promise.set(result);

@@ -44,6 +44,20 @@ impl<T: Send + Sync + 'static> Promise<T> {
         Self(AsyncValue::indirect(label))
     }
 
+    /// As [`new`](Self::new), for a future that no promise of the user's owes: a watchdog does not poison it.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn derived(label: impl Into<Label>) -> Self {
+        Self(AsyncValue::derived(label))
+    }
+
+    /// As [`linked`](Self::linked), likewise.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn derived_linked(label: impl Into<Label>) -> Self {
+        Self(AsyncValue::derived_indirect(label))
+    }
+
     /// A future of this promise.
     #[must_use]
     pub fn future(&self) -> Future<T> {
@@ -61,13 +75,10 @@ impl<T: Send + Sync + 'static> Promise<T> {
     }
 
     /// Makes the future of a [linked](Self::linked) promise follow `other`: the same value, not a copy, or the same error,
-    /// on the thread that completes it. Where that cannot be (the promise is not linked or is the one of `other`), the
-    /// future fails and says so.
+    /// on the thread that completes it. Where that cannot be (the promise is not linked, or `other` waits for this one),
+    /// the future fails and says so.
     #[track_caller]
     pub fn forward(self, other: &Future<T>) {
-        if !self.0.is_ready() && !other.is_ready() {
-            self.0.owes_to(other.0.as_event());
-        }
         match self.0.forward(&other.0) {
             // Whoever completes `other` owes it from now on.
             Ok(()) => drop(self.released()),
@@ -251,7 +262,7 @@ impl From<Event> for Future<()> {
         if event.is_ready() {
             return Self::from_result(event.error().into_result());
         }
-        let promise = Promise::new(c"FutureOfEvent");
+        let promise = Promise::derived(c"FutureOfEvent");
         promise.0.owes_to(&event);
         let future = promise.future();
         // Nobody else sets it.

@@ -4,18 +4,18 @@
 //! [`RawBufferPromise`]; dropping that fails the buffer, so who waits for the memory is told in any case.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::RawBuffer;
-use crate::device::{AllocOptions, Backing, MemoryBlock, MemorySpace, OomPolicy, Tag};
+use crate::device::{AllocOptions, MemoryBlock, MemorySpace, OomPolicy, Tag};
 use crate::event::{Event, EventPromise};
 use crate::label::Label;
 use crate::status::{SourceLocation, Status};
+use crate::sync::PinnedArc;
 
 /// The right and the duty to provide the memory of a buffer from [`RawBuffer::channel`]. Dropping it fails the buffer.
 #[must_use = "dropping it fails the buffer"]
 pub struct RawBufferPromise {
-    block: Arc<MemoryBlock>,
+    block: PinnedArc<MemoryBlock>,
     promise: EventPromise,
 }
 
@@ -42,7 +42,7 @@ impl RawBuffer {
         let allocated = memory_space.until_end(&promise.event(), Label::new(c"memory of a channel"));
         let (tag, allocated) = (Tag::new(options.label, place), allocated.unwrap_or_else(Event::from_error));
         let block = MemoryBlock::with_event(memory_space.clone(), size_bytes, true, tag, allocated);
-        (Self::whole(Arc::clone(&block)), RawBufferPromise { block, promise })
+        (Self::whole(block.clone()), RawBufferPromise { block, promise })
     }
 }
 
@@ -61,25 +61,31 @@ impl RawBufferPromise {
             ));
             return Err((status, self));
         }
-        let (target, offset_bytes) = (Arc::clone(&memory.block), memory.range.offset_bytes());
-        if target.leads_to(&self.block) {
-            // It would wait for itself. (Two threads that make a circle of two channels at once are not noticed.)
+        let (target, offset_bytes) = (memory.block.clone(), memory.range.offset_bytes());
+        let error = target.allocated().error();
+        if !error.ok() {
+            self.promise.set(error);
+            return Ok(());
+        }
+        // SAFETY: the promise is ours.
+        let Ok(allocated) = (unsafe { self.block.provide_part_of(target, offset_bytes) }) else {
+            // It would wait for itself.
             let status = Status::invalid_argument(format!("{memory:?} cannot become its own memory"));
             return Err((status, self));
-        }
+        };
         let Self { block, promise } = self;
-        let allocated = target.allocated().clone();
-        let (is_known, error) = (allocated.is_ready(), allocated.error());
-        if error.ok() {
-            // SAFETY: the promise is ours.
-            unsafe { block.provide(Backing::Alias(target, offset_bytes)) };
+        if allocated.is_ready() {
+            promise.set(allocated.error());
+            return Ok(());
         }
-        if is_known {
-            promise.set(error);
+        // Where the blocks make no circle, events may.
+        if let Err(cycle) = promise.follow(&allocated) {
+            promise.set_error(cycle);
             return Ok(());
         }
         // The block stays until then, so that its promise is not kept for nobody.
         allocated.on_ready(move |status| {
+            block.shorten();
             promise.set(status.clone());
             drop(block);
         });

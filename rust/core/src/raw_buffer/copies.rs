@@ -2,14 +2,12 @@
 
 #![allow(unsafe_code, reason = "copies read and write host memory by address")]
 
-use std::sync::Arc;
-
 use super::RawBuffer;
 use crate::backend::{
-    Block, ByteRange, CopyEnds, CopyOperation, CopySchedule, DeviceRange, HostDestination, HostSource,
+    ByteRange, CopyEnds, CopyOperation, CopySchedule, DeviceRange, HostDestination, HostSource, erased,
 };
 use crate::device::DmaUse;
-use crate::event::{Event, EventState, when_all};
+use crate::event::{Event, EventPromise, EventState, when_all};
 use crate::fault::{self, Site};
 use crate::status::{Status, StatusOr};
 
@@ -111,7 +109,7 @@ impl RawBuffer {
         if destination.block.allocated().state() == EventState::Ready {
             return self.copy(ends, order);
         }
-        let dependencies = [dependencies, std::slice::from_ref(destination.block.allocated())].concat();
+        let dependencies = [dependencies, &[destination.writable()]].concat();
         self.copy(ends, CopyOrder { dependencies: &dependencies, ..order })
     }
 
@@ -139,6 +137,20 @@ impl RawBuffer {
             return Ok(());
         }
         Err(Status::invalid_argument(format!("{self:?} may not be written: it was imported read-only")))
+    }
+
+    /// Happens when the memory, which is not there yet, is there, and fails if it may not be written then: a channel may be fulfilled with
+    /// read-only memory after it was taken for a destination.
+    fn writable(&self) -> Event {
+        let (destination, promise) = (self.clone(), EventPromise::guarding(c"memory to write to"));
+        let writable = promise.event();
+        self.block.allocated().on_ready(move |status| {
+            let outcome = if status.ok() { destination.check_mutable() } else { Err(status.clone()) };
+            // First, so that it is not kept for the waiters.
+            drop(destination);
+            promise.set(outcome.err().unwrap_or_default());
+        });
+        writable
     }
 
     /// See [`copy_from_host`](Self::copy_from_host).
@@ -204,7 +216,11 @@ impl RawBuffer {
     /// Waits for this end's memory too.
     fn copy(&self, ends: CopyEnds, order: CopyOrder<'_>) -> Event {
         if self.block.allocated().state() != EventState::Ready {
-            let dependencies = [order.dependencies, std::slice::from_ref(self.block.allocated())].concat();
+            let there = match &ends {
+                CopyEnds::FromHost(..) => self.writable(),
+                CopyEnds::ToHost(..) | CopyEnds::Between(..) => self.block.allocated().clone(),
+            };
+            let dependencies = [order.dependencies, &[there]].concat();
             return self.start(ends, CopyOrder { dependencies: &dependencies, ..order });
         }
         self.start(ends, order)
@@ -224,7 +240,7 @@ impl RawBuffer {
     }
 
     pub(super) fn device_range(&self, range: ByteRange) -> DeviceRange {
-        DeviceRange::new(Arc::clone(&self.block) as Arc<dyn Block>, range)
+        DeviceRange::new(erased(self.block.clone()), range)
     }
 }
 

@@ -25,7 +25,8 @@ impl RawBuffer {
     /// uncalled, and the memory was not touched. Such memory is not in the books of its space.
     ///
     /// # Errors
-    /// `InvalidArgument`: null, or not aligned as the space needs for imports; both named. `Unimplemented`: the backend cannot
+    /// `InvalidArgument`: null, not aligned as the space needs for imports, or bytes past the end of the address space; the values are
+    /// named. `Unimplemented`: the backend cannot
     /// use foreign memory in this space.
     ///
     /// # Safety
@@ -68,6 +69,13 @@ impl RawBuffer {
             ));
             return Err((error, owner));
         };
+        // No object is larger than half of an address space, or wraps around its end.
+        if isize::try_from(size_bytes).is_err() || address.addr().checked_add(size_bytes).is_none() {
+            let error = Status::invalid_argument(format!(
+                "cannot import {size_bytes} bytes at {address:p} into {memory_space}: they end past the end of the address space"
+            ));
+            return Err((error, owner));
+        }
         let import = || {
             fault::point(Site::Import)?;
             memory_space.memory().import(address.expose_provenance(), size_bytes)

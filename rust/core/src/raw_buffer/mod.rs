@@ -17,12 +17,12 @@ mod foreign;
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use crate::backend::ByteRange;
 use crate::device::{AllocOptions, MemoryBlock, MemorySpace};
 use crate::event::Event;
 use crate::status::{SourceLocation, Status, StatusOr};
+use crate::sync::PinnedArc;
 
 pub use channel::RawBufferPromise;
 pub(crate) use copies::CopyOrder;
@@ -34,7 +34,7 @@ pub use foreign::Mutability;
 /// that nobody else uses them meanwhile. That is what the `unsafe` methods ask for.
 #[derive(Clone)]
 pub struct RawBuffer {
-    block: Arc<MemoryBlock>,
+    block: PinnedArc<MemoryBlock>,
     range: ByteRange,
 }
 
@@ -73,13 +73,13 @@ impl RawBuffer {
     }
 
     /// All of `block`.
-    pub(crate) fn whole(block: Arc<MemoryBlock>) -> Self {
+    pub(crate) fn whole(block: PinnedArc<MemoryBlock>) -> Self {
         let range = ByteRange::all(block.size_bytes());
         Self { block, range }
     }
 
     /// A block of which this is the whole: its own, or one that stands for its range of that.
-    pub(crate) fn into_block(self) -> Arc<MemoryBlock> {
+    pub(crate) fn into_block(self) -> PinnedArc<MemoryBlock> {
         let Self { block, range } = self;
         if range == ByteRange::all(block.size_bytes()) {
             return block;
@@ -149,7 +149,7 @@ impl RawBuffer {
     /// `OutOfRange`, naming the three numbers, unless `offset_bytes + size_bytes <= self.size_bytes()`.
     pub fn slice(&self, offset_bytes: usize, size_bytes: usize) -> StatusOr<Self> {
         let range = self.range.slice(offset_bytes, size_bytes).map_err(|error| self.named(&error))?;
-        Ok(Self { block: Arc::clone(&self.block), range })
+        Ok(Self { block: self.block.clone(), range })
     }
 
     /// A [`slice`](Self::slice) per `(offset_bytes, size_bytes)`, in that order; they may overlap. All or none.
@@ -160,11 +160,13 @@ impl RawBuffer {
         ranges.iter().map(|&(offset_bytes, size_bytes)| self.slice(offset_bytes, size_bytes)).collect()
     }
 
-    /// Keeps the memory at least until `event` is terminal, without a handle: for work that Purlin does not see.
+    /// Keeps the memory at least until `event` is terminal, without a handle: for work that Purlin does not see. A watchdog
+    /// poisons neither `event` nor what that waits for.
     pub fn retain_until(&self, event: &Event) {
         if event.is_ready() {
             return;
         }
+        event.keeps_memory();
         let kept = self.device_range(self.range);
         event.on_ready(move |_status| drop(kept));
     }

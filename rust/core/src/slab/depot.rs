@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{BATCH, CLASSES, Class, LIMIT, large, link, mark_free, thread_state, touch};
+use super::{BATCH, CLASSES, Class, LIMIT, forked, large, link, mark_free, thread_state, touch};
 use crate::sync::Mutex;
 
 /// Bytes of a chunk; also its alignment to 64.
@@ -163,6 +163,7 @@ fn new_chunk(class: Class) -> *mut u8 {
         handle_alloc_error(CHUNK_LAYOUT);
     }
     if class.is_cell() {
+        forked::watch();
         for offset in (0..CHUNK_BYTES).step_by(class.block_bytes()) {
             // SAFETY: inside the chunk, aligned, and nobody else's yet.
             unsafe { mark_free(chunk.add(offset)) };
@@ -181,4 +182,10 @@ pub(crate) fn for_each_cell(mut visit: impl FnMut(*const u8)) {
         }
     }
     large::for_each(visit);
+}
+
+/// Calls `look` with the cell at `address`, which was one once; a cell that is `far` may be gone, and then there is nothing to
+/// look at. It may have become another one: read atomics only.
+pub(crate) fn with_cell<R>(address: usize, is_far: bool, look: impl FnOnce(*const u8) -> R) -> Option<R> {
+    if is_far { large::with(address, look) } else { Some(look(ptr::with_exposed_provenance(address))) }
 }

@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::collections::BTreeSet;
 use std::ptr;
 
-use super::mark_free;
+use super::{forked, mark_free};
 use crate::sync::Mutex;
 
 static CELLS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
@@ -25,6 +25,7 @@ pub fn allocate_large(size_bytes: usize, align_bytes: usize) -> *mut u8 {
     }
     // SAFETY: new memory of at least the size of a cell, aligned.
     unsafe { mark_free(cell) };
+    forked::watch();
     CELLS.lock().insert(cell.expose_provenance());
     cell
 }
@@ -45,4 +46,10 @@ pub(super) fn for_each(mut visit: impl FnMut(*const u8)) {
     for &address in CELLS.lock().iter() {
         visit(ptr::with_exposed_provenance(address));
     }
+}
+
+/// See `with_cell`.
+pub(super) fn with<R>(address: usize, look: impl FnOnce(*const u8) -> R) -> Option<R> {
+    let cells = CELLS.lock();
+    cells.contains(&address).then(|| look(ptr::with_exposed_provenance(address)))
 }

@@ -4,7 +4,7 @@
 //! instructions without an atomic; C++ does the same inline (`include/purlin/internal/thread_state.h`). Blocks travel
 //! between threads in batches through `depot.rs`, whose lock is paid once per [`BATCH`] blocks. Blocks come from chunks
 //! that are never given back to the system, so an event's address stays an event cell for ever: that is what lets
-//! `for_each_cell` read all cells of the process, while they are in use, to explain a stall.
+//! `for_each_cell` read all cells of the process, while they are in use, to explain a stall, and fail them in a child of `fork`.
 //!
 //! While a block is free, its word at [`LINK_OFFSET`] is the link to the next one. The first word of a free cell is
 //! [`FREE_WORD`], a terminal state, so that nobody takes it for a pending event; `event/memory.rs` keeps that rule.
@@ -23,6 +23,8 @@ mod depot;
 #[path = "plain.rs"]
 mod depot;
 #[cfg(not(any(loom, shuttle)))]
+mod forked;
+#[cfg(not(any(loom, shuttle)))]
 mod large;
 
 use std::cell::Cell;
@@ -37,7 +39,10 @@ use crate::sync::per_thread;
 pub(crate) use clock::{now_ms, touch};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use depot::for_each_cell;
+pub(crate) use depot::with_cell;
 pub use depot::{allocate_slowly, free_slowly};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use forked::{is_child, is_inherited};
 #[cfg(not(any(loom, shuttle)))]
 pub use large::{allocate_large, free_large};
 
@@ -61,14 +66,23 @@ pub const CLASSES: usize = 4;
 pub const LINK_OFFSET: usize = 24;
 /// The first word of a cell that is free: that of a ready event.
 pub const FREE_WORD: usize = 2;
+/// Set in the first word of a cell that is terminal.
+pub const TERMINAL_BIT: usize = 2;
+/// The first word of a cell that has failed; the error is where a free cell has its link.
+pub const ERROR_WORD: usize = 3;
 /// Blocks that travel together.
 pub const BATCH: u32 = 64;
 /// The most free blocks of a class that one thread keeps.
 pub const LIMIT: u32 = 2 * BATCH;
 
 impl Class {
-    #[cfg(not(any(loom, shuttle, purlin_asan)))]
     const ALL: [Self; CLASSES] = [Self::Node, Self::Cell, Self::WideCell, Self::WideNode];
+
+    /// The class of that number, which C++ knows it by.
+    #[must_use]
+    pub fn from_raw(number: u32) -> Option<Self> {
+        Self::ALL.get(number as usize).copied()
+    }
 
     /// Whether its blocks are event cells.
     #[cfg(not(any(loom, shuttle)))]
@@ -163,6 +177,8 @@ pub(crate) fn with_state<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
 #[cfg(not(any(loom, shuttle)))]
 #[must_use]
 pub fn thread_state() -> *const ThreadState {
+    // A thread may make events in its own memory, for which nothing is asked for here.
+    forked::watch();
     STATE.with(ptr::from_ref)
 }
 

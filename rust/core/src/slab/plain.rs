@@ -41,3 +41,8 @@ fn node_layout(class: Class) -> Layout {
 pub(crate) fn for_each_cell(visit: impl FnMut(*const u8)) {
     large::for_each(visit);
 }
+
+/// Calls `look` with the cell at `address`, if there is one. It may be another one than before: read atomics only.
+pub(crate) fn with_cell<R>(address: usize, _is_far: bool, look: impl FnOnce(*const u8) -> R) -> Option<R> {
+    large::with(address, look)
+}

@@ -46,9 +46,16 @@ struct Shared {
     /// From one lease to the next.
     stride_bytes: usize,
     label: Label,
-    /// Numbers of leases that nobody has.
-    free: Mutex<Vec<usize>>,
+    free: Mutex<Free>,
     permits: Semaphore,
+}
+
+/// Numbers of leases that nobody has.
+struct Free {
+    /// The newest last, so that what is warm stays in use.
+    returned: Vec<usize>,
+    /// This one and those above it were never lent, and their memory was not touched.
+    first_fresh: usize,
 }
 
 /// Host memory of [`StagingPool::lease_bytes`] bytes that nobody else has; dropping it gives it back, which may hand it to
@@ -62,7 +69,8 @@ pub struct StagingLease {
 }
 
 impl StagingPool {
-    /// A pool in `memory_space`, all of whose memory is taken now, written once, and kept.
+    /// A pool in `memory_space`, all of whose memory is taken now and kept. A lease's bytes are touched when it is lent for the first
+    /// time, and an idle lease is lent again before a fresh one: what was never needed at the same time costs no pages.
     ///
     /// # Errors
     /// `InvalidArgument`: no leases, leases of no bytes, more bytes than can be counted, or memory that the host cannot reach;
@@ -93,13 +101,10 @@ impl StagingPool {
         };
         let memory =
             RawBuffer::allocate_at(memory_space, size_bytes, &AllocOptions { label, ..Default::default() }, place)?;
-        let Some(address) = memory.host_pointer() else {
+        if memory.host_pointer().is_none() {
             return Err(Status::internal(format!("{memory:?}, which the host reaches, has no address")));
-        };
-        // So that no copy meets a page for the first time, and bytes are never uninitialised to who looks at them.
-        // SAFETY: the memory has that many bytes, and nobody else knows it yet.
-        unsafe { ptr::write_bytes(address.as_ptr(), 0, size_bytes) };
-        let free = Mutex::new((0..lease_count).rev().collect());
+        }
+        let free = Mutex::new(Free { returned: Vec::new(), first_fresh: 0 });
         let permits = Semaphore::new(label, lease_count);
         Ok(Self(Arc::new(Shared { memory, lease_bytes, stride_bytes, label, free, permits })))
     }
@@ -154,9 +159,24 @@ impl StagingPool {
 
 impl Shared {
     fn lend(self: &Arc<Self>, permit: Permit) -> StatusOr<StagingLease> {
-        let number = self.free.lock().pop().expect("there are as many numbers as units");
+        let (number, is_fresh) = {
+            let mut free = self.free.lock();
+            match free.returned.pop() {
+                Some(number) => (number, false),
+                None => {
+                    free.first_fresh += 1;
+                    (free.first_fresh - 1, true)
+                }
+            }
+        };
         let memory = self.memory.slice(number * self.stride_bytes, self.lease_bytes)?;
-        Ok(StagingLease { pool: Arc::clone(self), number, memory, permit: Some(permit) })
+        let lease = StagingLease { pool: Arc::clone(self), number, memory, permit: Some(permit) };
+        if is_fresh {
+            // So that bytes are never uninitialised to who looks at them, and no copy meets a page for the first time.
+            // SAFETY: the lease has that many bytes, and nobody else knows them yet.
+            unsafe { ptr::write_bytes(lease.address().as_ptr(), 0, self.lease_bytes) };
+        }
+        Ok(lease)
     }
 }
 
@@ -170,7 +190,7 @@ impl StagingLease {
     /// The bytes. Those that nobody wrote since they were lent are what an earlier lease left.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the pool has written all of its memory when it was made, and keeps it. While the lease exists only who has
+        // SAFETY: the pool has written these bytes when it lent them for the first time, and keeps them. While the lease exists only who has
         // it writes there: by `bytes_mut`, which excludes this, or by copies, whose callers promise that nobody reads.
         unsafe { slice::from_raw_parts(self.address().as_ptr(), self.memory.size_bytes()) }
     }
@@ -189,7 +209,7 @@ impl StagingLease {
 
 impl Drop for StagingLease {
     fn drop(&mut self) {
-        self.pool.free.lock().push(self.number);
+        self.pool.free.lock().returned.push(self.number);
         drop(self.permit.take());
     }
 }

@@ -134,7 +134,7 @@ impl Shared {
         place: SourceLocation,
         on_piece: OnPiece,
     ) -> Event {
-        let promise = EventPromise::new_at(c"staged read", place);
+        let promise = EventPromise::guarding_at(c"staged read", place);
         let event = promise.event();
         let outcome = Mutex::new(Status::internal("a staged read was given up"));
         let read = Read {
@@ -304,9 +304,10 @@ impl Shared {
             Err(status) => (Some(Err(status.clone())), status),
         };
         let scope = read.scope();
+        let end = read.end.promise.as_ref().map_or_else(Event::ready, EventPromise::event);
         if let Some(told) = told {
             let mut answer = Err(Status::internal("the callback of a staged read panicked"));
-            call(|| answer = on_piece(told));
+            end.owed_after(|| call(|| answer = on_piece(told)));
             // The first error stays.
             if let (true, Err(status)) = (error.ok(), answer) {
                 error = status;
@@ -316,7 +317,7 @@ impl Shared {
             *read.on_piece.lock() = Some(on_piece);
             return;
         }
-        call(move || drop(on_piece));
+        end.owed_after(|| call(move || drop(on_piece)));
         drop(scope);
         *read.end.outcome.lock() = error;
         drop(self.forget(&read));

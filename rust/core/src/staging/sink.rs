@@ -44,7 +44,7 @@ impl StagingSink {
     /// As [`new`](Self::new), for a caller at `place`.
     #[must_use]
     pub fn new_at(destination: &RawBuffer, place: SourceLocation) -> (Self, Event) {
-        let promise = EventPromise::new_at(c"staged bytes", place);
+        let promise = EventPromise::guarding_at(c"staged bytes", place);
         let event = promise.event();
         let state = State { begun: Ranges::default(), under_way: 0, error: Status::OK, promise: Some(promise) };
         let shared = Arc::new(Shared { destination: destination.clone(), state: Mutex::new(state) });

@@ -20,12 +20,13 @@ pub(super) type Graph = BTreeMap<Node, Vec<(&'static str, Node)>>;
 pub(super) fn graph(events: &[Pending], sleepers: &[Sleeper], executors: &[Occupation]) -> Graph {
     let mut graph = Graph::new();
     for event in events {
-        let (words, target) = match event.debt {
-            Debt::Promise => continue,
-            Debt::Event(source) => ("follows", Node::Event(source)),
-            Debt::Task(task) => ("is owed by", Node::Task(task)),
+        let edges: Vec<_> = match event.debt {
+            Debt::Task(task) => vec![("is owed by", Node::Task(task))],
+            ref debt => debt.events().iter().map(|&source| ("follows", Node::Event(source))).collect(),
         };
-        graph.entry(Node::Event(event.address)).or_default().push((words, target));
+        if !edges.is_empty() {
+            graph.entry(Node::Event(event.address)).or_default().extend(edges);
+        }
     }
     for sleeper in sleepers {
         for (task, _label) in &sleeper.tasks {
@@ -38,7 +39,44 @@ pub(super) fn graph(events: &[Pending], sleepers: &[Sleeper], executors: &[Occup
             graph.entry(Node::Task(*task)).or_default().push(("is queued behind", Node::Task(*running)));
         }
     }
+    for executor in executors {
+        let edges = edges_of_standstill(&graph, sleepers, executor);
+        for (task, behind) in edges {
+            let edge = ("is queued, in a pool that gets no further thread, behind", Node::Task(behind));
+            graph.entry(Node::Task(task)).or_default().push(edge);
+        }
+    }
     graph
+}
+
+/// Of a pool that stands still, if each wait of its threads is for what a task owes that is queued there: those tasks, and those that
+/// wait for them. A queued task waits for any of the threads, so it is no cycle if but one of them waits for something else.
+fn edges_of_standstill(graph: &Graph, sleepers: &[Sleeper], executor: &Occupation) -> Vec<(usize, usize)> {
+    let Some((pool, threads)) = executor.standstill else { return Vec::new() };
+    let queued: BTreeSet<_> = executor.queued.iter().copied().collect();
+    let waits = sleepers.iter().filter(|sleeper| sleeper.pool == pool);
+    let edges: Option<Vec<_>> = waits
+        .map(|sleeper| {
+            let (behind, _) = *sleeper.tasks.first()?;
+            Some((reached(graph, Node::Event(sleeper.event), &queued)?, behind))
+        })
+        .collect();
+    // A thread that is awake for a moment is not among the sleepers.
+    edges.filter(|edges| edges.len() >= threads).unwrap_or_default()
+}
+
+/// The first of `tasks` to which the graph leads from `start`.
+fn reached(graph: &Graph, start: Node, tasks: &BTreeSet<usize>) -> Option<usize> {
+    let (mut open, mut known) = (vec![start], BTreeSet::from([start]));
+    while let Some(node) = open.pop() {
+        if let Node::Task(task) = node
+            && tasks.contains(&task)
+        {
+            return Some(task);
+        }
+        open.extend(graph.get(&node).into_iter().flatten().map(|&(_, next)| next).filter(|&next| known.insert(next)));
+    }
+    None
 }
 
 /// Cycles, each once, beginning with its smallest node. Of cycles that share nodes, at least one.

@@ -6,13 +6,14 @@
 //! [`Watchdog`] takes one every so often.
 //!
 //! What is known of who owes an event: `future_on`, mapping on an executor and the like owe it to a task; mapping,
-//! forwarding and joining owe it to another event (a join to the first of its events that was pending); everything else is
-//! owed by whoever holds the promise, whose label and place are given.
+//! forwarding and joining owe it to other events; everything else is owed by whoever holds the promise, whose label and
+//! place are given.
 //!
 //! Events in the caller's own storage are not seen. Reports need no thread of any pool and run no code of strangers, but
 //! for the watchdog's callback.
 
 mod cycle;
+mod poison;
 mod report;
 mod watchdog;
 
@@ -34,5 +35,7 @@ pub fn dump_stalls(older_than: Duration) -> String {
     stalls(older_than).to_string()
 }
 
+#[cfg(test)]
+mod poison_tests;
 #[cfg(test)]
 mod tests;

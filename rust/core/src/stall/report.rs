@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::cycle::{self, Node};
+use super::poison::{Known, Verdicts};
 use crate::event::{Debt, Pending, Sleeper, pending, sleepers};
 use crate::exec::census::occupations;
 use crate::label::Label;
@@ -27,6 +28,10 @@ pub struct StalledEvent {
     pub owed_by: String,
     /// Who waits for it, in words.
     pub waited_for_by: Vec<String>,
+    /// What a watchdog that poisons may do about it, in words.
+    pub poison: String,
+    /// Whether it does anything about it: makes it fail, or what it waits for.
+    pub can_be_poisoned: bool,
     pub(super) address: usize,
     pub(super) born_ms: u32,
     /// A thread slept on it when the report was taken.
@@ -57,31 +62,50 @@ pub struct StallReport {
     pub executors: Vec<String>,
     /// Each cycle of waits: a sentence.
     pub cycles: Vec<String>,
+    /// Of each cycle, the wait that may be ended: the event's address, its age, and the number of the task that waits.
+    pub(super) waits_in_cycles: Vec<Option<(usize, Duration, usize)>>,
 }
 
 /// Names for nodes.
 struct Names<'a> {
-    events: BTreeMap<usize, &'a Pending>,
+    events: &'a Known<'a>,
     sleepers: &'a [Sleeper],
+    verdicts: Verdicts<'a>,
+    /// What follows an event.
+    followers: BTreeMap<usize, Vec<usize>>,
 }
 
 pub(super) fn take(older_than: Duration) -> StallReport {
     let all = pending(Duration::ZERO);
     let (sleepers, occupations) = (sleepers(), occupations());
     let now_ms = slab::now_ms();
-    let names = Names { events: all.iter().map(|event| (event.address, event)).collect(), sleepers: &sleepers };
+    let events: Known<'_> = all.iter().map(|event| (event.address, event)).collect();
+    let names =
+        Names { verdicts: Verdicts::new(&events), events: &events, sleepers: &sleepers, followers: followers(&all) };
     let graph = cycle::graph(&all, &sleepers, &occupations);
-    let sentence = |cycle: Vec<(Node, &str)>| {
+    let cycles = cycle::cycles(&graph);
+    let sentence = |cycle: &Vec<(Node, &str)>| {
         let steps: Vec<_> = cycle.iter().map(|(node, words)| format!("{} {words} ", names.of(*node))).collect();
         let first = cycle.first().map(|(node, _)| names.of(*node)).unwrap_or_default();
         steps.concat() + &first
     };
     StallReport {
-        events: all.iter().filter(|event| event.age >= older_than).map(|event| names.stalled(event, &all)).collect(),
+        events: all.iter().filter(|event| event.age >= older_than).map(|event| names.stalled(event)).collect(),
         threads: sleepers.iter().map(|sleeper| names.blocked(sleeper, now_ms)).collect(),
         executors: occupations.into_iter().map(|occupation| occupation.text).collect(),
-        cycles: cycle::cycles(&graph).into_iter().map(sentence).collect(),
+        cycles: cycles.iter().map(sentence).collect(),
+        waits_in_cycles: cycles.iter().map(|cycle| names.wait_in(cycle)).collect(),
     }
+}
+
+fn followers(all: &[Pending]) -> BTreeMap<usize, Vec<usize>> {
+    let mut followers = BTreeMap::<usize, Vec<usize>>::new();
+    for event in all {
+        for &source in event.debt.events() {
+            followers.entry(source).or_default().push(event.address);
+        }
+    }
+    followers
 }
 
 impl Names<'_> {
@@ -107,22 +131,58 @@ impl Names<'_> {
         running.unwrap_or_else(|| "a task that is queued or runs".to_owned())
     }
 
-    fn stalled(&self, event: &Pending, all: &[Pending]) -> StalledEvent {
-        let owed_by = match event.debt {
+    fn stalled(&self, event: &Pending) -> StalledEvent {
+        let owed_by = match &event.debt {
             Debt::Promise => format!("the promise made at {}", event.location),
-            Debt::Event(source) => format!("{}, which it follows", self.event(source)),
-            Debt::Task(task) => self.task(task),
+            Debt::Event(source) => format!("{}, which it follows", self.event(*source)),
+            Debt::Task(task) => self.task(*task),
+            Debt::Several(sources) => {
+                let first = sources.first().map(|&source| self.event(source)).unwrap_or_default();
+                format!("{first}, and {} others, which it follows", sources.len().saturating_sub(1))
+            }
         };
         let sleeping = self.sleepers.iter().filter(|sleeper| sleeper.event == event.address);
         let mut waited_for_by: Vec<_> = sleeping.map(describe).collect();
         let is_slept_on = !waited_for_by.is_empty();
-        let following = all.iter().filter(|other| other.debt == Debt::Event(event.address));
-        waited_for_by.extend(following.map(|other| self.event(other.address)));
+        let followers = self.followers.get(&event.address).into_iter().flatten();
+        waited_for_by.extend(followers.map(|&follower| self.event(follower)));
         if event.has_waiters {
             waited_for_by.push("attached waiters".to_owned());
         }
-        let &Pending { label, location, age, context, address, born_ms, .. } = event;
-        StalledEvent { label, location, age, context, owed_by, waited_for_by, address, born_ms, is_slept_on }
+        let (can_be_poisoned, poison) = self.verdicts.of(event, |address| self.event(address));
+        let Pending { label, location, age, context, address, born_ms, .. } = *event;
+        StalledEvent {
+            label,
+            location,
+            age,
+            context,
+            owed_by,
+            waited_for_by,
+            poison,
+            can_be_poisoned,
+            address,
+            born_ms,
+            is_slept_on,
+        }
+    }
+
+    /// The wait of a task for what another task of the cycle owes, of several that for the oldest event: where tasks wait for
+    /// what they have begun, that is the one that goes the other way.
+    fn wait_in(&self, cycle: &[(Node, &str)]) -> Option<(usize, Duration, usize)> {
+        let next = cycle.iter().skip(1).chain(cycle.first());
+        let waits = cycle.iter().zip(next).filter_map(|((node, _), (target, _))| match (*node, *target) {
+            (Node::Task(task), Node::Event(event)) => {
+                let event = self.events.get(&event).filter(|event| matches!(event.debt, Debt::Task(_)))?;
+                let may_end = |sleeper: &Sleeper| {
+                    sleeper.may_end
+                        && sleeper.event == event.address
+                        && sleeper.tasks.iter().any(|(own, _)| *own == task)
+                };
+                self.sleepers.iter().any(may_end).then_some((event.address, event.age, task))
+            }
+            _ => None,
+        });
+        waits.max_by_key(|(_, age, _)| *age)
     }
 
     fn blocked(&self, sleeper: &Sleeper, now_ms: u32) -> BlockedThread {
@@ -167,6 +227,7 @@ impl fmt::Display for StallReport {
             for waiter in &event.waited_for_by {
                 writeln!(f, "  waited for by {waiter}")?;
             }
+            writeln!(f, "  {}", event.poison)?;
         }
         for BlockedThread { name, waits_for, age, tasks } in &self.threads {
             write!(f, "thread '{name}' has slept for {age:?} on {waits_for}")?;

@@ -1,17 +1,22 @@
 //! A thread that looks for stalls every so often, says what it sees, and does what it was told to about it.
 
+use std::cell::Cell;
 use std::collections::HashSet;
-use std::io::{self, Write};
 use std::process;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use super::report::{StallReport, StalledEvent};
+use super::poison::{end_wait_in, poison};
+use super::report::StallReport;
 use super::stalls;
-use crate::event::{EventPromise, slept_on};
+use crate::caught::caught;
+use crate::event::{Event, EventPromise};
+use crate::exec::STACK_SIZE_BYTES;
 use crate::fault::{self, Site};
 use crate::status::{Status, StatusCode, StatusOr};
+use crate::stderr;
+use crate::sync::{Process, per_thread};
 
 /// What to do about a stall, after it has been reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,8 +25,11 @@ pub enum WatchdogAction {
     /// Nothing.
     #[default]
     Report = 0,
-    /// Events that are too old and on which a thread sleeps fail with
-    /// [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded); who owes them will be told that it is too late.
+    /// Where a thread sleeps on an event that is too old, the promises of users that the event waits for, itself one perhaps,
+    /// fail with [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded), if they are too old themselves; who owes them
+    /// will be told that it is too late. Nothing else is poisoned: not what tasks and the library owe, and not what memory
+    /// is kept until. The report says of each event whether it can be, and why not. A wait that closes a cycle of tasks
+    /// ends with `DeadlineExceeded`, naming the cycle; its event stays pending.
     Poison = 1,
     /// The process ends by SIGABRT.
     Abort = 2,
@@ -41,12 +49,15 @@ pub struct WatchdogOptions {
     pub sink: Option<StallSink>,
 }
 
-/// Watches until it is dropped, which blocks until its thread has ended. Each event is reported once, within a quarter of
+/// Watches until it is dropped, which blocks until its thread has ended; not in a sink, its own or another watchdog's, where it
+/// only ends as soon as its own sink has returned. Each event is reported once, within a quarter of
 /// `older_than` of becoming too old, and once more if a cycle closes later.
 #[derive(Debug)]
 pub struct Watchdog {
     stop: Arc<EventPromise>,
     thread: Option<JoinHandle<()>>,
+    /// Where the thread is.
+    process: Process,
 }
 
 impl Watchdog {
@@ -62,32 +73,44 @@ impl Watchdog {
                 "a watchdog's older_than is {older_than:?}; it is at least 10ms"
             )));
         }
-        let stop = Arc::new(EventPromise::new(STOP));
+        let stop = Arc::new(EventPromise::guarding(STOP));
         let stopped = stop.event();
         let watch = move || {
+            let _ = IS_WATCHDOG.try_with(|here| here.set(true));
             let mut known = Known::default();
-            while let Err(late) = stopped.wait_for(older_than / 4)
+            let home = Process::this();
+            while let Err(late) = stopped.wait_uninterruptible_for(older_than / 4)
                 && late.code() == StatusCode::DeadlineExceeded
+                && home.is_this()
             {
-                look(&options, &mut known);
+                look(&options, &mut known, &stopped);
             }
         };
         let thread = fault::spawn(Site::SpawnWatchdog)
-            .and_then(|()| Builder::new().name("purlin/watchdog".to_owned()).spawn(watch))
+            .and_then(|()| Builder::new().name("purlin/watchdog".to_owned()).stack_size(STACK_SIZE_BYTES).spawn(watch))
             .map_err(|error| Status::resource_exhausted(format!("could not start the watchdog's thread: {error}")))?;
-        Ok(Self { stop, thread: Some(thread) })
+        Ok(Self { stop, thread: Some(thread), process: Process::this() })
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
+        if !self.process.is_this() {
+            // In a child made by `fork` there is no thread, and its record is the parent's.
+            return std::mem::forget(self.thread.take());
+        }
         self.stop.set_ready();
-        if let Some(thread) = self.thread.take() {
+        // A sink that waited for its own thread, or two that wait for each other's, would do so for ever.
+        let in_a_sink = IS_WATCHDOG.try_with(Cell::get).unwrap_or(false);
+        if let Some(thread) = self.thread.take().filter(|_| !in_a_sink) {
             // It catches the panics of its sink.
             let _ = thread.join();
         }
     }
 }
+
+// True on the threads of watchdogs.
+per_thread!(static IS_WATCHDOG: Cell<bool> = Cell::new(false));
 
 /// The label of the events that watchdogs themselves sleep on.
 const STOP: &std::ffi::CStr = c"watchdog stop";
@@ -100,21 +123,30 @@ struct Known {
     cycles: HashSet<String>,
 }
 
-fn look(options: &WatchdogOptions, known: &mut Known) {
+fn look(options: &WatchdogOptions, known: &mut Known, stopped: &Event) {
     let mut report = stalls(options.older_than);
     report.events.retain(|event| event.label.as_cstr() != STOP);
     report.threads.retain(|thread| thread.name != "purlin/watchdog");
     let events: HashSet<_> = report.events.iter().map(|event| (event.address, event.born_ms)).collect();
     let cycles: HashSet<_> = report.cycles.iter().cloned().collect();
     let is_news = !events.is_subset(&known.events) || !cycles.is_subset(&known.cycles);
-    *known = Known { events, cycles };
+    let known_before = std::mem::replace(known, Known { events, cycles });
     if is_news {
         tell(options, &report);
+    }
+    if stopped.is_ready() {
+        // By the sink, perhaps.
+        return;
     }
     match options.action {
         // Also what was reported before: a thread may have gone to sleep on it since. Who went to sleep after the report was
         // taken is in none yet.
-        WatchdogAction::Poison => report.events.iter().filter(|event| event.is_slept_on).for_each(poison),
+        WatchdogAction::Poison => {
+            report.events.iter().filter(|event| event.is_slept_on).for_each(|event| poison(event, options.older_than));
+            // Those that two looks have seen: a report is no photograph of one moment.
+            let again = (0..report.cycles.len()).filter(|&index| known_before.cycles.contains(&report.cycles[index]));
+            again.for_each(|index| end_wait_in(&report, index, options.older_than));
+        }
         WatchdogAction::Abort if is_news => process::abort(),
         WatchdogAction::Abort | WatchdogAction::Report => {}
     }
@@ -123,26 +155,14 @@ fn look(options: &WatchdogOptions, known: &mut Known) {
 fn tell(options: &WatchdogOptions, report: &StallReport) {
     match &options.sink {
         Some(sink) => {
-            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let told = caught(|| {
                 fault::callback("sink of a watchdog");
                 sink(report);
-            }));
-            if told.is_err() {
-                tracing::error!(target: "purlin", "a watchdog's sink panicked");
+            });
+            if let Err(message) = told {
+                tracing::error!(target: "purlin", message, "a watchdog's sink panicked");
             }
         }
-        // A closed stderr is no reason to fail.
-        None => _ = write!(io::stderr(), "{report}"),
-    }
-}
-
-fn poison(stalled: &StalledEvent) {
-    if let Some(event) = slept_on(stalled.address) {
-        let (label, place, age) = (stalled.label, stalled.location, stalled.age);
-        event.poison(Status::with_location(
-            StatusCode::DeadlineExceeded,
-            format!("event '{label}' was poisoned by a watchdog: pending for {age:?}, owed by {}", stalled.owed_by),
-            place,
-        ));
+        None => stderr::tell(&report.to_string()),
     }
 }

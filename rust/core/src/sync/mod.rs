@@ -1,25 +1,54 @@
 //! The only door to locks, atomics and threads for the rest of the crate.
 //!
 //! Four faces, chosen at compile time, with one shape (locks without poisoning, as parking_lot's):
-//! - std, in every ordinary build;
+//! - std, in every ordinary build, with locks on a futex where there is one (`futex_lock`);
 //! - loom under `--cfg loom`, so that the models in `rust/model` explore every interleaving;
 //! - shuttle under `--cfg shuttle`, for random schedules of what is too large for loom;
 //! - parking_lot under `--cfg purlin_tsan`, because std's locks reach us uninstrumented and ThreadSanitizer would report
 //!   races that are none.
+//!
+//! Outside of models, locks keep clear of `fork` (`fork.rs`): it copies none that is taken. A lock that does not come from here
+//! may hang a child for ever, so there is none (`.ci/check/locks`).
 //!
 //! std's other uninstrumented parts that order what threads do stay out of reach: no `LazyLock`, no `mpsc`, no `park`.
 
 #[cfg(any(loom, shuttle))]
 #[path = "model_locks.rs"]
 mod locks;
-#[cfg(all(purlin_tsan, not(any(loom, shuttle))))]
-#[path = "parking_lot_locks.rs"]
-mod locks;
-#[cfg(not(any(loom, shuttle, purlin_tsan)))]
-#[path = "std_locks.rs"]
+#[cfg(not(any(loom, shuttle)))]
+#[path = "gated_locks.rs"]
 mod locks;
 
-pub(crate) use locks::{Condvar, Mutex, OnceLock};
+#[cfg(all(purlin_tsan, not(any(loom, shuttle))))]
+#[path = "parking_lot_locks.rs"]
+mod bare;
+#[cfg(all(not(any(loom, shuttle, purlin_tsan)), target_os = "linux", not(miri)))]
+use futex_lock as bare;
+#[cfg(all(not(any(loom, shuttle, purlin_tsan)), any(not(target_os = "linux"), miri)))]
+#[path = "std_locks.rs"]
+mod bare;
+
+#[cfg(not(any(loom, shuttle)))]
+mod fork;
+#[cfg(not(any(loom, shuttle)))]
+mod futex;
+#[cfg(any(loom, all(not(any(shuttle, purlin_tsan, miri)), target_os = "linux")))]
+#[cfg_attr(loom, allow(dead_code, reason = "its model uses it"))]
+mod futex_lock;
+#[cfg(any(loom, not(shuttle)))]
+#[cfg_attr(loom, allow(dead_code, reason = "its model uses it"))]
+mod gate;
+
+#[cfg(not(any(loom, shuttle)))]
+pub use fork::Process;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use fork::{Inside, in_children, without_forks};
+#[cfg(any(loom, shuttle))]
+pub(crate) use locks::Process;
+#[cfg(not(any(loom, shuttle)))]
+pub use locks::{Condvar, Mutex, MutexGuard, OnceLock};
+#[cfg(any(loom, shuttle))]
+pub(crate) use locks::{Condvar, Mutex, MutexGuard, OnceLock};
 
 #[cfg(all(test, any(loom, shuttle)))]
 mod explore;
@@ -41,7 +70,9 @@ pub(crate) use shuttle::{hint, sync::atomic};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{hint, sync::atomic};
 
+mod pinned_arc;
 mod set_once;
+pub(crate) use pinned_arc::{Inner as PinnedInner, PinnedArc, PinnedWeak, Uncounted};
 pub(crate) use set_once::SetOnce;
 
 /// A variable per thread, with an initial value that is computed at compile time where the face allows it.
@@ -60,7 +91,7 @@ pub(crate) use per_thread;
 /// Called before a share of std's record of a thread is let go of while that thread may end: which gives up its own share
 /// inside std, where ThreadSanitizer does not look, so that it would take the last share's end for a race. Under it there
 /// is no last one; otherwise this does nothing.
-pub(crate) fn keep_record(thread: &std::thread::Thread) {
+pub fn keep_record(thread: &std::thread::Thread) {
     if cfg!(purlin_tsan) {
         std::mem::forget(thread.clone());
     }

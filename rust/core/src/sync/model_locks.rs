@@ -7,7 +7,28 @@ use loom::sync;
 #[cfg(shuttle)]
 use shuttle::sync;
 
+#[allow(unused_imports, reason = "as outside of models")]
 pub(crate) use std::sync::OnceLock;
+
+/// Models do not fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process;
+
+impl Process {
+    pub(crate) fn this() -> Self {
+        Self
+    }
+
+    #[allow(clippy::unused_self, reason = "as outside of models")]
+    pub(crate) fn is_this(self) -> bool {
+        true
+    }
+
+    #[allow(clippy::unused_self, reason = "as outside of models")]
+    pub(crate) fn number(self) -> u32 {
+        0
+    }
+}
 
 /// Why neither's locks are ever poisoned.
 const WHOLE: &str = "a panic ends the model";

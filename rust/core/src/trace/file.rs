@@ -2,18 +2,18 @@
 //!
 //! That it can be written and renamed is tried out when the recording begins; nothing stays on disk in between.
 
-use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::replaced_file::{UnfinishedFile, code_of, resolve};
+use crate::fault::{self, Site};
+use crate::replaced_file::{Failure, Replacement};
 use crate::status::Status;
 
 /// Where a recording goes.
 #[derive(Debug)]
 pub(super) struct Target {
     /// As the caller wrote it, for messages.
-    shown: String,
+    shown: PathBuf,
     /// Absolute, because the working directory may change until the file is written.
     path: PathBuf,
 }
@@ -24,35 +24,28 @@ impl Target {
         if path.as_os_str().is_empty() {
             return Err(Status::invalid_argument("the path of the trace is empty"));
         }
-        let shown = path.display().to_string();
-        let checked = resolve(path).and_then(|path| {
-            if path.exists() {
-                OpenOptions::new().write(true).open(&path)?;
-            }
-            let (probe, _file) = UnfinishedFile::create_beside(&path)?;
-            probe.remove()?;
-            Ok(path)
-        });
-        match checked {
-            Ok(path) => Ok(Self { shown, path }),
-            Err(error) => Err(failure(&shown, &error)),
-        }
+        let tried = Replacement::begin(path).map_err(|error| failure(path, &error.into()))?;
+        Ok(Self { shown: path.to_owned(), path: tried.place().to_owned() })
     }
 
     /// Replaces the file by what `content` writes, once all of it is written.
     pub(super) fn write(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Status> {
-        let written = UnfinishedFile::create_beside(&self.path).and_then(|(unfinished, file)| {
-            let mut out = BufWriter::new(file);
-            content(&mut out)?;
-            drop(out.into_inner().map_err(io::IntoInnerError::into_error)?);
-            unfinished.rename_to(&self.path)
-        });
-        written.map_err(|error| failure(&self.shown, &error))
+        self.replace(content).map_err(|error| failure(&self.shown, &error))
+    }
+
+    fn replace(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        let replacement = Replacement::begin(&self.path)?;
+        let mut out = BufWriter::new(replacement.file());
+        content(&mut out)?;
+        fault::file(Site::WriteFile)?;
+        out.flush()?;
+        drop(out);
+        replacement.commit(false)
     }
 }
 
-fn failure(shown: &str, error: &io::Error) -> Status {
-    Status::new(code_of(error.kind()), format!("cannot write the trace to {shown}: {error}"))
+fn failure(path: &Path, error: &Failure) -> Status {
+    error.status("the trace to ", path)
 }
 
 #[cfg(test)]
@@ -186,7 +179,7 @@ mod tests {
 
     #[test]
     fn reasons_of_the_system_become_codes() {
-        let code = |kind: ErrorKind| failure("a.json", &kind.into()).code();
+        let code = |kind: ErrorKind| failure(Path::new("a.json"), &io::Error::from(kind).into()).code();
         assert_eq!(code(ErrorKind::PermissionDenied), StatusCode::PermissionDenied);
         assert_eq!(code(ErrorKind::ReadOnlyFilesystem), StatusCode::FailedPrecondition);
         assert_eq!(code(ErrorKind::QuotaExceeded), StatusCode::ResourceExhausted);

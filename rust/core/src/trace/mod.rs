@@ -35,8 +35,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::status::Status;
-use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard, Process, without_forks};
 use file::Target;
 use session::Session;
 
@@ -54,9 +54,22 @@ struct State {
     session: Option<Arc<Session>>,
     /// With `session`.
     target: Option<Target>,
+    /// In which the phase is; `None` before the first.
+    process: Option<Process>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { phase: Phase::Idle, session: None, target: None });
+static STATE: Mutex<State> = Mutex::new(State { phase: Phase::Idle, session: None, target: None, process: None });
+
+/// A recording is its process's: a child made by `fork` has none, and leaves the file to the parent.
+fn state() -> MutexGuard<'static, State> {
+    let mut state = STATE.lock();
+    if state.process.replace(Process::this()).is_some_and(|process| !process.is_this()) {
+        state.phase = Phase::Idle;
+        ACTIVE.store(0, Ordering::Relaxed);
+        std::mem::forget((state.session.take(), state.target.take()));
+    }
+    state
+}
 
 /// The number of the session that records, 0 for none. Relaxed everywhere: it is a hint, and what it hints at is reached
 /// through `STATE`'s lock.
@@ -74,7 +87,7 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// `ResourceExhausted`, `Unknown`), naming the path. Nothing is left on disk.
 pub fn start(path: &Path) -> Result<(), Status> {
     {
-        let mut state = STATE.lock();
+        let mut state = state();
         let busy = match state.phase {
             Phase::Idle => None,
             Phase::Starting | Phase::Recording => Some("a trace is being recorded already"),
@@ -93,13 +106,13 @@ pub fn start(path: &Path) -> Result<(), Status> {
     let session = Arc::new(Session::new());
     let number = session.number();
     {
-        let mut state = STATE.lock();
+        let mut state = state();
         state.session = Some(session);
         state.target = Some(target);
     }
     ACTIVE.store(number, Ordering::Relaxed);
     tracing::callsite::rebuild_interest_cache();
-    STATE.lock().phase = Phase::Recording;
+    state().phase = Phase::Recording;
     std::mem::forget(idle_unless_recording);
     Ok(())
 }
@@ -111,7 +124,7 @@ pub fn start(path: &Path) -> Result<(), Status> {
 /// `FailedPrecondition`: nothing is recorded. Otherwise the system's reason, naming the path.
 pub fn stop() -> Result<(), Status> {
     let (session, target) = {
-        let mut state = STATE.lock();
+        let mut state = state();
         if state.phase != Phase::Recording {
             drop(state);
             return Err(Status::failed_precondition("no trace is being recorded"));
@@ -147,6 +160,8 @@ fn install(path: &Path) -> Result<(), Status> {
     if INSTALLED.load(Ordering::Relaxed) {
         return Ok(());
     }
+    // It takes a lock of tracing's.
+    let _no_fork = without_forks();
     tracing::subscriber::set_global_default(subscriber::Recorder).map_err(|_| {
         Status::failed_precondition(format!(
             "cannot record a trace to {}: the program has installed a tracing subscriber of its own, which gets the spans",
@@ -164,7 +179,7 @@ impl Drop for BackToIdle {
     fn drop(&mut self) {
         ACTIVE.store(0, Ordering::Relaxed);
         let left = {
-            let mut state = STATE.lock();
+            let mut state = state();
             state.phase = Phase::Idle;
             (state.session.take(), state.target.take())
         };

@@ -20,7 +20,7 @@ use tracing::Metadata;
 use super::fields::Fields;
 use super::lane::{Lane, Record, Track, What};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::sync::{Mutex, per_thread};
+use crate::sync::{Mutex, Process, per_thread};
 
 /// What records, spans, values and lanes may take together. The vectors that hold records may reserve as much again.
 const BUDGET_BYTES: usize = 512 << 20;
@@ -53,6 +53,8 @@ pub(super) struct Session {
     /// From 1, and larger than the number of every span before it.
     number: u64,
     started: Instant,
+    /// Which it records.
+    process: Process,
     lanes: Mutex<Vec<Arc<Lane>>>,
     spans: [Mutex<HashMap<u64, Arc<Span>>>; SHARDS],
     budget_bytes: usize,
@@ -70,6 +72,7 @@ impl Session {
         Self {
             number: next_id(),
             started: Instant::now(),
+            process: Process::this(),
             lanes: Mutex::new(Vec::new()),
             spans: std::array::from_fn(|_| Mutex::new(HashMap::new())),
             budget_bytes,
@@ -181,10 +184,10 @@ pub(super) fn local() -> Option<Rc<Local>> {
         return None;
     }
     let known = LOCAL.try_with(|local| local.borrow().clone()).ok()?;
-    if let Some(local) = known.filter(|local| local.session.number == number) {
+    if let Some(local) = known.filter(|local| local.session.number == number && local.session.process.is_this()) {
         return Some(local);
     }
-    let session = super::STATE.lock().session.clone().filter(|session| session.number == number)?;
+    let session = super::state().session.clone().filter(|session| session.number == number)?;
     let local = Rc::new(Local::new(session));
     let old = LOCAL.try_with(|slot| slot.replace(Some(Rc::clone(&local)))).ok()?;
     drop(old);

@@ -65,7 +65,7 @@ impl Slot {
     ) -> StatusOr<Self> {
         let TransferSpec { shape, layout } = spec;
         let memory = RawBuffer::allocate_at(memory_space, shape.on_device_size_bytes(), options, place)?;
-        let promise = EventPromise::new_at(c"transfer", place);
+        let promise = EventPromise::guarding_at(c"transfer", place);
         let ready = promise.event();
         let buffer = Buffer::from_raw(memory.clone(), shape, layout.as_ref(), &ready)?;
         let ready = buffer.ready_event();
@@ -172,7 +172,7 @@ impl Slot {
 
     /// A piece was copied, or not. What the buffer is completed with, if that is now.
     fn end(&self, status: &Status, on_done: Option<OnDone>) -> Option<(EventPromise, Status)> {
-        tell(on_done, status.clone());
+        self.ready.owed_after(|| tell(on_done, status.clone()));
         let mut state = self.state.lock();
         state.in_flight -= 1;
         if !status.ok() && !matches!(state.phase, Phase::Failed(_)) {

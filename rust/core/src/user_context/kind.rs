@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::UserContext;
+use crate::caught::caught;
 
 /// Contexts share parts, so a text can be longer than the memory that they take. It ends after so many parts.
 const MOST_PARTS: usize = 1000;
@@ -27,8 +27,9 @@ impl Origin {
     fn render(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
-            Self::Lazy(render) => catch_unwind(AssertUnwindSafe(render))
-                .map_or(Cow::Borrowed("(the closure that renders this context panicked)"), Cow::Owned),
+            Self::Lazy(render) => {
+                caught(render).map_or(Cow::Borrowed("(the closure that renders this context panicked)"), Cow::Owned)
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::ptr::NonNull;
 
-use purlin::{Buffer, ExternalReference, Status, StatusOr};
+use purlin::{Buffer, ExternalReference, RawBuffer, Status, StatusOr};
 
 use super::abi::{DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, MAJOR, MINOR, device, flag};
 use super::described;
@@ -26,7 +26,7 @@ struct Exported {
     managed: DLManagedTensorVersioned,
     shape: Box<[i64]>,
     strides: Box<[i64]>,
-    _reference: ExternalReference,
+    reference: ExternalReference,
 }
 
 impl DlpackTensor {
@@ -86,7 +86,7 @@ impl DlpackTensor {
             },
             shape: shape.dims().into(),
             strides,
-            _reference: reference,
+            reference,
         });
         exported.managed.dl_tensor.shape = exported.shape.as_mut_ptr();
         exported.managed.dl_tensor.strides = exported.strides.as_mut_ptr();
@@ -121,6 +121,32 @@ impl Drop for DlpackTensor {
         unsafe { delete(self.0.as_ptr()) };
     }
 }
+
+/// The memory of a struct that [`DlpackTensor::new`] made, if it is that and still as it was made.
+///
+/// # Safety
+/// `tensor` is a struct of our major version, which the caller owns for as long as the answer is used.
+pub(super) unsafe fn memory_of_ours<'a>(tensor: *const DLManagedTensorVersioned) -> Option<&'a RawBuffer> {
+    // SAFETY: the caller's promise.
+    let managed = unsafe { &*tensor };
+    if !managed.deleter.is_some_and(|deleter| std::ptr::fn_addr_eq(deleter, delete as Deleter)) {
+        return None;
+    }
+    // SAFETY: a struct that has our deleter has our context, which the deleter would drop.
+    let exported = unsafe { &*managed.manager_ctx.cast::<Exported>() };
+    let (memory, tensor) = (exported.reference.memory(), &managed.dl_tensor);
+    // The struct's owner may have changed what it says; then it is what it says.
+    let is_as_made = std::ptr::eq(&exported.managed, managed)
+        && memory.host_pointer().is_some_and(|first| std::ptr::eq(first.as_ptr(), tensor.data.cast()))
+        && tensor.byte_offset == 0
+        && tensor.ndim as usize == exported.shape.len()
+        && std::ptr::eq(tensor.shape, exported.shape.as_ptr())
+        && std::ptr::eq(tensor.strides, exported.strides.as_ptr())
+        && managed.flags == flag::READ_ONLY;
+    is_as_made.then_some(memory)
+}
+
+type Deleter = unsafe extern "C" fn(*mut DLManagedTensorVersioned);
 
 /// Ends a struct that [`DlpackTensor::new`] made. Null: nothing to end.
 unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {

@@ -8,10 +8,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use purlin::{Aliasing, Buffer, HostArray, Label, MemorySpace, Shape, Status, StatusOr};
+use purlin::{Aliasing, Buffer, Event, HostArray, Label, MemorySpace, RawBuffer, Shape, Status, StatusOr};
 
 use super::abi::{DLManagedTensorVersioned, DLTensor, MAJOR, device, flag};
 use super::dtype;
+use super::export::memory_of_ours;
 use crate::MAX_RANK;
 use crate::array_bytes::{into_buffer, packed_into_buffer};
 
@@ -45,6 +46,10 @@ pub unsafe fn import_dlpack(
     // SAFETY: the caller's promise.
     let (shape, array) = unsafe { described(&managed.dl_tensor, managed.flags)? };
     let data = address(&managed.dl_tensor, array.as_ref(), &shape)?;
+    // SAFETY: the caller's promise.
+    if let Some(buffer) = unsafe { shared_with_ours(tensor, &shape, array.as_ref(), memory_space)? } {
+        return Ok((buffer, Aliasing::Aliased));
+    }
     let label = Label::new(c"DLPack tensor");
     let owned = Arc::new(Owned { tensor, is_armed: AtomicBool::new(false) });
     let made = match array {
@@ -56,6 +61,33 @@ pub unsafe fn import_dlpack(
     // Relaxed: whoever is last to drop a reference sees what was done before the others were dropped.
     owned.is_armed.store(true, Ordering::Relaxed);
     Ok(made)
+}
+
+/// Another buffer of the memory that one of our own structs is about, if nobody may write that any more: then it needs no struct to
+/// hold on to, which is ended here. So arrays that go out and come in again, any number of times, are the memory of the first. Memory
+/// that may be written is held by the struct, so that nobody is donated it.
+///
+/// # Errors
+/// As [`Buffer::from_raw`].
+///
+/// # Safety
+/// As [`import_dlpack`].
+unsafe fn shared_with_ours(
+    tensor: *mut DLManagedTensorVersioned,
+    shape: &Shape,
+    array: Option<&HostArray>,
+    memory_space: &MemorySpace,
+) -> StatusOr<Option<Buffer>> {
+    // SAFETY: the caller's promise.
+    let memory = unsafe { memory_of_ours(tensor) };
+    let is_constant = |memory: &&RawBuffer| !memory.is_mutable() && memory.memory_space() == *memory_space;
+    let is_dense = array.is_some_and(HostArray::is_row_major) && !shape.dtype().is_sub_byte();
+    let is_whole = |memory: &&RawBuffer| is_dense && memory.size_bytes() == shape.size_bytes();
+    let Some(memory) = memory.filter(is_constant).filter(is_whole) else { return Ok(None) };
+    let buffer = Buffer::from_raw(memory.clone(), shape, None, &Event::ready())?;
+    // SAFETY: the struct is ours now, and is ended as strangers' are: once.
+    drop(Owned { tensor, is_armed: AtomicBool::new(true) });
+    Ok(Some(buffer))
 }
 
 /// A struct whose deleter is called by the drop, once it is ours.

@@ -13,6 +13,8 @@ pub mod abi;
 mod export;
 pub(crate) mod import;
 #[cfg(test)]
+mod round_trip_tests;
+#[cfg(test)]
 pub(crate) mod tests;
 
 use purlin::DType;

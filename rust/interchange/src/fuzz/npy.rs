@@ -6,7 +6,7 @@ use purlin::{Buffer, DType, HostArray, Label, Shape};
 
 use super::{Bytes, Chance, Outcome, fuzz, mutate};
 use crate::array_bytes::{HostBytes, into_buffer};
-use crate::npy::{header, parse};
+use crate::npy::{header, tests::parse};
 use crate::testing::Host;
 
 const WORDS: [&str; 24] = [

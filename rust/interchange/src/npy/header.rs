@@ -2,7 +2,7 @@
 //!
 //! The text is a Python dictionary of three entries, in any order: `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`
 //! and white space to its end. It is read as just that, not as Python: one pass, no recursion, nothing allocated but the
-//! dimensions, of which there are at most [`MAX_RANK`].
+//! dimensions, of which there are at most [`MAX_RANK`]. Its first bytes alone say how long it is ([`size_bytes`]).
 
 use purlin::{Shape, Status, StatusOr};
 
@@ -11,6 +11,10 @@ use crate::MAX_RANK;
 use crate::fault::{Fault, shown};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// As many bytes of a file as say how long its header is.
+pub(crate) const PREFIX_BYTES: usize = 12;
+/// The longest text: hundreds of times what any array of plain elements needs, and nothing to read for a stranger's number.
+const MOST_TEXT_BYTES: usize = 1 << 20;
 /// What elements begin at a multiple of, in files that are written: a cache line, as NumPy does.
 const ALIGNMENT_BYTES: usize = 64;
 
@@ -27,40 +31,48 @@ pub(crate) struct Header {
 }
 
 impl Header {
+    /// `bytes` are a header, of which [`size_bytes`] has seen the beginning and the length.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Fault> {
-        let matching = bytes.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
-        if matching < MAGIC.len() {
-            let found = shown(&bytes[matching..bytes.len().min(MAGIC.len())]);
-            return Err(Fault::damage(
-                matching,
-                format!("no .npy file: it goes on with {found} instead of \"\\x93NUMPY\""),
-            ));
-        }
-        let missing = || Fault::damage(bytes.len(), "the file ends inside its header");
-        let [major, minor] = *bytes.get(6..8).and_then(|version| version.first_chunk()).ok_or_else(missing)?;
-        let (length, begin) = match (major, minor) {
-            (1, 0) => {
-                let length = bytes.get(8..10).and_then(|length| length.first_chunk()).ok_or_else(missing)?;
-                (usize::from(u16::from_le_bytes(*length)), 10)
-            }
-            (2 | 3, 0) => {
-                let length = bytes.get(8..12).and_then(|length| length.first_chunk()).ok_or_else(missing)?;
-                (u32::from_le_bytes(*length) as usize, 12)
-            }
-            _ => return Err(Fault::unsupported(6, format!("version {major}.{minor}; they are 1.0, 2.0 and 3.0"))),
-        };
-        let there = bytes.len() - begin;
-        if length > there {
-            let why = format!("the header is said to be {length} bytes long, but the file ends after {there}");
-            return Err(Fault::damage(8, why));
-        }
-        let end = begin + length;
+        let (major, begin) = if bytes[6] == 1 { (1, 10) } else { (bytes[6], 12) };
         if major == 3 {
-            std::str::from_utf8(&bytes[begin..end])
+            std::str::from_utf8(&bytes[begin..])
                 .map_err(|error| Fault::damage(begin + error.valid_up_to(), "the header is not UTF-8"))?;
         }
-        Text { bytes: &bytes[..end], at: begin }.dictionary()
+        Text { bytes, at: begin }.dictionary()
     }
+}
+
+/// How many bytes the header has, of a file of `file_bytes` bytes that begins with `front`: [`PREFIX_BYTES`] of them, or all.
+pub(crate) fn size_bytes(front: &[u8], file_bytes: usize) -> Result<usize, Fault> {
+    let matching = front.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
+    if matching < MAGIC.len() {
+        let found = shown(&front[matching..front.len().min(MAGIC.len())]);
+        let why = format!("no .npy file: it goes on with {found} instead of \"\\x93NUMPY\"");
+        return Err(Fault::damage(matching, why));
+    }
+    let missing = || Fault::damage(front.len(), "the file ends inside its header");
+    let [major, minor] = *front.get(6..8).and_then(|version| version.first_chunk()).ok_or_else(missing)?;
+    let (length, begin) = match (major, minor) {
+        (1, 0) => {
+            let length = front.get(8..10).and_then(|length| length.first_chunk()).ok_or_else(missing)?;
+            (usize::from(u16::from_le_bytes(*length)), 10)
+        }
+        (2 | 3, 0) => {
+            let length = front.get(8..12).and_then(|length| length.first_chunk()).ok_or_else(missing)?;
+            (u32::from_le_bytes(*length) as usize, 12)
+        }
+        _ => return Err(Fault::unsupported(6, format!("version {major}.{minor}; they are 1.0, 2.0 and 3.0"))),
+    };
+    let there = file_bytes - begin;
+    if length > there {
+        let why = format!("the header is said to be {length} bytes long, but the file ends after {there}");
+        return Err(Fault::damage(8, why));
+    }
+    if length > MOST_TEXT_BYTES {
+        let why = format!("the header is said to be {length} bytes long; the most is {MOST_TEXT_BYTES}");
+        return Err(Fault::damage(8, why));
+    }
+    Ok(begin + length)
 }
 
 /// The text of a header, from `at` on.

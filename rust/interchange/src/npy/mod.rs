@@ -16,7 +16,7 @@
 mod descr;
 pub(crate) mod header;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ use self::descr::Descr;
 use self::header::Header;
 use crate::array_bytes::{HostBytes, into_buffer};
 use crate::fault::Fault;
-use crate::file::{FileAccess, FileBytes, WriteOptions, replace};
+use crate::file::{FileAccess, Opened, WriteOptions, replace};
 
 /// How a `.npy` file is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,25 +37,32 @@ pub struct NpyReadOptions {
     pub access: FileAccess,
 }
 
-/// The array in the `.npy` file at `path`, in `memory_space`, and whether its memory is the file's mapping. Blocks.
+/// The array in the `.npy` file at `path`, in `memory_space`, and whether its memory is the file's mapping. Blocks. A file that is
+/// refused is not read beyond its header.
 ///
 /// # Errors
 /// Name the file. `DataLoss`: it is damaged, with the byte. `Unimplemented`: no buffer can hold such elements, with the byte.
-/// `InvalidArgument`: the elements are others than `options.dtype`, or opaque, and no type was given. `NotFound`,
-/// `PermissionDenied`, `FailedPrecondition` (no regular file), `Unknown`: the system's answer. Also as
-/// [`Buffer::from_host_array`].
+/// `InvalidArgument`: the elements are others than `options.dtype`, or opaque, and no type was given. `Aborted`: the file became
+/// longer or shorter meanwhile. `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular file), `Unknown`: the system's
+/// answer. Also as [`Buffer::from_host_array`].
 pub fn read_npy(path: &Path, memory_space: &MemorySpace, options: &NpyReadOptions) -> StatusOr<(Buffer, Aliasing)> {
-    let bytes = FileBytes::open(path, options.access)?;
-    let (array, offset) = parse(&bytes, options.dtype).map_err(|fault| fault.of(path))?;
+    let mut file = Opened::open(path)?;
+    let size_bytes = file.size_bytes();
+    let header_bytes =
+        header::size_bytes(file.front(header::PREFIX_BYTES)?, size_bytes).map_err(|fault| fault.of(path))?;
+    let parsed = parse(file.front(header_bytes)?, size_bytes, options.dtype);
+    let (array, offset) = parsed.map_err(|fault| fault.of(path))?;
+    let bytes = file.whole(options.access)?;
     let data = bytes[offset..].as_ptr();
     // SAFETY: parse has seen that the array's bytes are in the file's, which the keeper is; a mapped file does not change, by
     // the promise of FileAccess::mapped.
     unsafe { into_buffer(data, &array, memory_space, Label::new(c"npy file"), bytes.is_mapped(), bytes) }
 }
 
-/// Where the array stands in the file's bytes. Everything is checked; the array ends where the file does.
-pub(crate) fn parse(bytes: &[u8], named: Option<DType>) -> Result<(HostArray, usize), Fault> {
-    let header = Header::parse(bytes)?;
+/// Where the array stands in a file of `size_bytes` bytes that begins with `front`, all of its header. Everything is checked; the
+/// array ends where the file does.
+pub(crate) fn parse(front: &[u8], size_bytes: usize, named: Option<DType>) -> Result<(HostArray, usize), Fault> {
+    let header = Header::parse(front)?;
     let dtype = match (header.descr, named) {
         (Descr::Known(found), Some(named)) if found != named => {
             return Err(Fault::mismatch(header.descr_offset, format!("the elements are {found}, not {named}")));
@@ -76,10 +83,10 @@ pub(crate) fn parse(bytes: &[u8], named: Option<DType>) -> Result<(HostArray, us
     let shape = Shape::new(dtype, &header.dims).map_err(too_large)?;
     let strides = header.fortran_order.then(|| column_major(&shape));
     let array = HostArray::new(&shape, strides.as_deref()).map_err(too_large)?;
-    let (there, needed) = (bytes.len() - header.size_bytes, shape.host_size_bytes());
+    let (there, needed) = (size_bytes - header.size_bytes, shape.host_size_bytes());
     if there < needed {
         let why = format!("the file ends after {there} of the {needed} bytes of {shape}");
-        return Err(Fault::damage(bytes.len(), why));
+        return Err(Fault::damage(size_bytes, why));
     }
     if there > needed {
         let why = format!("{} bytes follow after the {needed} bytes of {shape}", there - needed);

@@ -14,6 +14,12 @@ pub(crate) fn file_of(text: &str, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// As a file of these bytes is read: in two steps.
+pub(crate) fn parse(bytes: &[u8], named: Option<DType>) -> Result<(HostArray, usize), Fault> {
+    let header_bytes = header::size_bytes(&bytes[..bytes.len().min(header::PREFIX_BYTES)], bytes.len())?;
+    super::parse(&bytes[..header_bytes], bytes.len(), named)
+}
+
 fn fault(bytes: &[u8]) -> Fault {
     parse(bytes, None).expect_err("it is refused")
 }

@@ -4,12 +4,13 @@
 //! The arrays' bytes follow each other without a gap or an overlap and end where the file does; `data_offsets` count from the end
 //! of the header. Whatever breaks one of these rules is refused, because two readers would see two files: also equal names.
 //! Values are kept as JSON text until they are looked at, so that a fault knows its byte. Entries unknown here are passed over.
+//! Its first bytes alone say how long it is, and whether it can be one ([`size_bytes`]).
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashSet, TryReserveError};
 use std::fmt;
 
-use purlin::{DType, Shape};
+use purlin::{DType, Shape, StatusCode};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_json::value::RawValue;
@@ -22,6 +23,16 @@ use crate::fault::{Fault, shown};
 pub(super) const LENGTH_BYTES: usize = 8;
 /// The longest header, as the format's own implementation has it: a bound for what a length can make us read.
 pub(super) const MOST_HEADER_BYTES: usize = 100_000_000;
+/// As many bytes of a file as are looked at before its header is read: the length, and more of the text than a refusal shows.
+pub(crate) const PREFIX_BYTES: usize = LENGTH_BYTES + 64;
+/// An entry for an array takes at least `"":{"dtype":"U8","shape":[],"data_offsets":[0,0]}`.
+const SHORTEST_ENTRY_BYTES: usize = 48;
+/// An entry of the metadata takes at least `"":""`.
+const SHORTEST_TEXT_BYTES: usize = 5;
+/// So many entries cost nothing, however short they are, and so are refused for what is wrong with them.
+const FEW_ENTRIES: usize = 1000;
+/// Said by what fails for want of memory, where an error is only text.
+const NO_MEMORY: &str = "the host has no memory for so many entries";
 /// The entry that is no array.
 pub(super) const METADATA: &str = "__metadata__";
 
@@ -36,34 +47,42 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Fault> {
-        let text = text(bytes)?;
+    /// `front` is all of the header of a file of `size_bytes` bytes; [`size_bytes`] has seen its length.
+    pub(crate) fn parse(front: &[u8], size_bytes: usize) -> Result<Self, Fault> {
+        // The JSON, and spaces behind.
+        let text = std::str::from_utf8(&front[LENGTH_BYTES..])
+            .map_err(|error| Fault::damage(LENGTH_BYTES + error.valid_up_to(), "the header is not UTF-8"))?;
         let begin = LENGTH_BYTES + text.len();
-        let entries = Object::<&RawValue>::parse(text).map_err(|fault| fault.within(LENGTH_BYTES))?;
+        let entries = object::<&RawValue>(text, SHORTEST_ENTRY_BYTES).map_err(|fault| fault.within(LENGTH_BYTES))?;
         // Where a value stands in the file: all of them are parts of `text`.
         let offset_of = |value: &RawValue| LENGTH_BYTES + (value.get().as_ptr().addr() - text.as_ptr().addr());
         let (mut tensors, mut metadata) = (Vec::new(), Vec::new());
-        let mut names = HashSet::with_capacity(entries.0.len());
-        for (name, value) in &entries.0 {
+        let mut names = HashSet::new();
+        names.try_reserve(entries.len()).map_err(no_memory)?;
+        tensors.try_reserve_exact(entries.len()).map_err(no_memory)?;
+        for (name, value) in &entries {
             let offset = offset_of(value);
             if !names.insert(name.as_ref()) {
                 return Err(Fault::damage(offset, format!("a second entry {}", shown(name.as_bytes()))));
             }
             if name == METADATA {
-                let strings = Object::<Cow<'_, str>>::parse(value.get()).map_err(|fault| fault.within(offset))?;
-                let mut keys = HashSet::with_capacity(strings.0.len());
-                if let Some((key, _)) = strings.0.iter().find(|(key, _)| !keys.insert(key.as_ref())) {
+                let strings = object::<Cow<'_, str>>(value.get(), SHORTEST_TEXT_BYTES);
+                let strings = strings.map_err(|fault| fault.within(offset))?;
+                let mut keys = HashSet::new();
+                keys.try_reserve(strings.len()).map_err(no_memory)?;
+                if let Some((key, _)) = strings.iter().find(|(key, _)| !keys.insert(key.as_ref())) {
                     return Err(Fault::damage(
                         offset,
                         format!("a second key {} of the metadata", shown(key.as_bytes())),
                     ));
                 }
-                metadata = strings.0.into_iter().map(|(key, text)| (key.into_owned(), text.into_owned())).collect();
+                metadata = strings.into_iter().map(|(key, text)| (key.into_owned(), text.into_owned())).collect();
             } else {
-                tensors.push(tensor(name, value, offset, begin, bytes.len())?);
+                tensors.push(tensor(name, value, offset, begin, size_bytes)?);
             }
         }
-        tensors.sort_by_key(|tensor| (tensor.range.start, tensor.range.end));
+        // Unstable, because it needs no memory.
+        tensors.sort_unstable_by_key(|tensor| (tensor.range.start, tensor.range.end, tensor.offset));
         let mut end = begin;
         for tensor in &tensors {
             if tensor.range.start != end {
@@ -79,8 +98,8 @@ impl Header {
             }
             end = tensor.range.end;
         }
-        if end < bytes.len() {
-            return Err(Fault::damage(end, format!("{} bytes follow that are no array's", bytes.len() - end)));
+        if end < size_bytes {
+            return Err(Fault::damage(end, format!("{} bytes follow that are no array's", size_bytes - end)));
         }
         let mut by_name: Vec<usize> = (0..tensors.len()).collect();
         by_name.sort_unstable_by(|&a, &b| tensors[a].name.cmp(&tensors[b].name));
@@ -93,26 +112,31 @@ impl Header {
     }
 }
 
-/// The JSON, and spaces behind.
-fn text(bytes: &[u8]) -> Result<&str, Fault> {
-    let Some((length, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else {
-        return Err(Fault::damage(bytes.len(), "the file ends inside the length of its header"));
+/// How many bytes the header has, with its length, of a file of `file_bytes` bytes that begins with `front`: [`PREFIX_BYTES`] of
+/// them, or all.
+pub(crate) fn size_bytes(front: &[u8], file_bytes: usize) -> Result<usize, Fault> {
+    let Some(length) = front.first_chunk::<LENGTH_BYTES>() else {
+        return Err(Fault::damage(front.len(), "the file ends inside the length of its header"));
     };
-    let length = u64::from_le_bytes(*length);
+    let (length, there, text) = (u64::from_le_bytes(*length), file_bytes - LENGTH_BYTES, &front[LENGTH_BYTES..]);
     if length > MOST_HEADER_BYTES as u64 {
         let why = format!("the header is said to be {length} bytes long; the most is {MOST_HEADER_BYTES}");
         return Err(Fault::damage(0, why));
     }
-    let Some(header) = rest.get(..length as usize) else {
-        let why = format!("the header is said to be {length} bytes long, but the file ends after {}", rest.len());
+    if length > there as u64 {
+        let why = format!("the header is said to be {length} bytes long, but the file ends after {there}");
         return Err(Fault::damage(0, why));
-    };
-    if header.first() != Some(&b'{') {
-        let why = format!("{} instead of the brace that begins the header", shown(header));
+    }
+    let text = &text[..text.len().min(length as usize)];
+    if text.first() != Some(&b'{') {
+        let why = format!("{} instead of the brace that begins the header", shown(text));
         return Err(Fault::damage(LENGTH_BYTES, why));
     }
-    std::str::from_utf8(header)
-        .map_err(|error| Fault::damage(LENGTH_BYTES + error.valid_up_to(), "the header is not UTF-8"))
+    Ok(LENGTH_BYTES + length as usize)
+}
+
+fn no_memory(_: TryReserveError) -> Fault {
+    Fault { offset: 0, code: StatusCode::ResourceExhausted, what: NO_MEMORY.to_owned() }
 }
 
 /// How an array is described.
@@ -164,36 +188,37 @@ fn check_size(shape: &Shape, size_bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// A JSON object in its own order, with repetitions.
-struct Object<'a, V>(Vec<(Cow<'a, str>, V)>, std::marker::PhantomData<&'a ()>);
-
-impl<'a, V: Deserialize<'a>> Object<'a, V> {
-    fn parse(text: &'a str) -> Result<Self, Fault> {
-        json(text)
-    }
+/// The entries of a JSON object in its own order, with repetitions. Text of which an entry takes fewer than `shortest` bytes is no
+/// sound header, and refused before it has grown to many times its size in memory.
+fn object<'a, V: Deserialize<'a>>(text: &'a str, shortest: usize) -> Result<Vec<(Cow<'a, str>, V)>, Fault> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let visitor = Entries { most: text.len() / shortest + FEW_ENTRIES, values: std::marker::PhantomData };
+    let entries = reader.deserialize_map(visitor).and_then(|entries| reader.end().map(|()| entries));
+    entries.map_err(|error| not_json(text, &error))
 }
 
-impl<'de: 'a, 'a, V: Deserialize<'de>> Deserialize<'de> for Object<'a, V> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries<V>(std::marker::PhantomData<V>);
-        impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
-            type Value = Vec<(Cow<'de, str>, V)>;
+struct Entries<V> {
+    most: usize,
+    values: std::marker::PhantomData<V>,
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
+impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
+    type Value = Vec<(Cow<'de, str>, V)>;
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some((Text(key), value)) = map.next_entry()? {
-                    entries.push((key, value));
-                }
-                Ok(entries)
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((Text(key), value)) = map.next_entry()? {
+            if entries.len() == self.most {
+                return Err(de::Error::custom("more entries than its length can describe"));
             }
+            entries.try_reserve(1).map_err(|_| de::Error::custom(NO_MEMORY))?;
+            entries.push((key, value));
         }
-        deserializer
-            .deserialize_map(Entries(std::marker::PhantomData))
-            .map(|entries| Self(entries, std::marker::PhantomData))
+        Ok(entries)
     }
 }
 
@@ -224,15 +249,20 @@ impl<'de> Deserialize<'de> for Text<'de> {
 
 /// `text` as JSON; a fault has its offset in `text`.
 fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Fault> {
-    serde_json::from_str(text).map_err(|error| {
-        let line_begin = match error.line() {
-            0 | 1 => 0,
-            line => text.match_indices('\n').nth(line - 2).map_or(0, |(at, _)| at + 1),
-        };
-        let whole = error.to_string();
-        let what = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(what, _)| what);
-        // The column is that of the last byte that was read, and counts from 1.
-        let offset = (line_begin + error.column().saturating_sub(1)).min(text.len());
-        Fault::damage(offset, format!("not the JSON that it should be: {what}"))
-    })
+    serde_json::from_str(text).map_err(|error| not_json(text, &error))
+}
+
+fn not_json(text: &str, error: &serde_json::Error) -> Fault {
+    let line_begin = match error.line() {
+        0 | 1 => 0,
+        line => text.match_indices('\n').nth(line - 2).map_or(0, |(at, _)| at + 1),
+    };
+    let whole = error.to_string();
+    let what = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(what, _)| what);
+    if what == NO_MEMORY {
+        return Fault { offset: 0, code: StatusCode::ResourceExhausted, what: NO_MEMORY.to_owned() };
+    }
+    // The column is that of the last byte that was read, and counts from 1.
+    let offset = (line_begin + error.column().saturating_sub(1)).min(text.len());
+    Fault::damage(offset, format!("not the JSON that it should be: {what}"))
 }

@@ -11,7 +11,7 @@
 
 mod header;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod write;
 
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub(crate) use self::header::Header;
 pub use self::write::write_safetensors;
 use crate::array_bytes::{into_buffer, packed_into_buffer};
 use crate::fault::Fault;
-use crate::file::{FileAccess, FileBytes};
+use crate::file::{FileAccess, FileBytes, Opened};
 
 /// A type of elements: the format's name, and ours.
 const TYPES: [(&str, DType); 20] = [
@@ -105,14 +105,19 @@ pub struct SafetensorsFile {
 }
 
 impl SafetensorsFile {
-    /// Opens the file at `path` and checks all that its header says. Blocks.
+    /// Opens the file at `path` and checks all that its header says. Blocks. A file that is refused is not read beyond that.
     ///
     /// # Errors
-    /// Name the file. `DataLoss`, with the byte: it is damaged. `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular
+    /// Name the file. `DataLoss`, with the byte: it is damaged. `Aborted`: it became longer or shorter meanwhile. `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular
     /// file), `ResourceExhausted` (no memory to read it into), `Unknown`: the system's answer.
     pub fn open(path: &Path, access: FileAccess) -> StatusOr<Self> {
-        let bytes = FileBytes::open(path, access)?;
-        let header = Header::parse(&bytes).map_err(|fault| fault.of(path))?;
+        let mut file = Opened::open(path)?;
+        let size_bytes = file.size_bytes();
+        let front = file.front(header::PREFIX_BYTES)?;
+        let header_bytes = header::size_bytes(front, size_bytes).map_err(|fault| fault.of(path))?;
+        let parsed = Header::parse(file.front(header_bytes)?, size_bytes);
+        let header = parsed.map_err(|fault| fault.of(path))?;
+        let bytes = file.whole(access)?;
         Ok(Self { path: path.to_owned(), bytes: Arc::new(bytes), header })
     }
 

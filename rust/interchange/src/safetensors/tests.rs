@@ -19,8 +19,14 @@ pub(crate) fn file_of(header: &str, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// As a file of these bytes is read: in two steps.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Header, Fault> {
+    let header_bytes = header::size_bytes(&bytes[..bytes.len().min(header::PREFIX_BYTES)], bytes.len())?;
+    Header::parse(&bytes[..header_bytes], bytes.len())
+}
+
 fn fault(bytes: &[u8]) -> Fault {
-    Header::parse(bytes).expect_err("it is refused")
+    parse(bytes).expect_err("it is refused")
 }
 
 fn mapped() -> FileAccess {
@@ -145,7 +151,7 @@ fn a_name_that_is_not_there_is_not_found() {
 #[test]
 fn what_is_damaged_is_refused_at_its_byte() {
     let good = file_of(r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}  "#, &[1, 2]);
-    assert_eq!(Header::parse(&good).unwrap().tensors.len(), 1);
+    assert_eq!(parse(&good).unwrap().tensors.len(), 1);
     for length in 0..good.len() {
         let refused = fault(&good[..length]);
         assert!(refused.offset <= length, "{refused:?}");
@@ -216,6 +222,9 @@ fn what_is_damaged_is_refused_at_its_byte() {
     for deep in ["[".repeat(100_000), "[".repeat(100_000) + &"]".repeat(100_000)] {
         assert!(fault(&file_of(&one(&deep), &[])).offset >= 13, "a stack is not overrun");
     }
+    let many = format!("{{{}\"\":0}}", "\"\":{},".repeat(100_000));
+    let refused = fault(&file_of(&many, &[]));
+    assert!(refused.what.contains("more entries than its length can describe"), "{refused:?}");
     let wide = one(&format!(r#"{{"dtype":"U8","shape":[{}1],"data_offsets":[0,1]}}"#, "1,".repeat(64)));
     assert!(fault(&file_of(&wide, &[0])).what.contains("65 dimensions, and the most is 64"));
 }

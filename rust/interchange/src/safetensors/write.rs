@@ -33,7 +33,7 @@ pub fn write_safetensors(
     ordered.sort_by(|(a_name, a), (b_name, b)| b.dtype().bits().cmp(&a.dtype().bits()).then(a_name.cmp(b_name)));
     let header = header(&ordered, metadata)?;
     for (name, buffer) in &ordered {
-        buffer.ready_event().wait().map_err(|error| named(name, &error))?;
+        buffer.ready_event().wait_uninterruptible().map_err(|error| named(name, &error))?;
     }
     replace(path, options, |file| {
         file.write(&header)?;

@@ -2,6 +2,7 @@
 
 mod buffers;
 mod clients;
+mod files;
 mod memory;
 mod transfers;
 mod work;
@@ -55,6 +56,9 @@ pub const SCENARIOS: &[(&str, &[On], Scenario)] = &[
     ("futures on executors, mapped and joined", HOST, work::futures),
     ("async functions on a pool", HOST, work::spawned),
     ("a watchdog", HOST, work::watchdog),
+    (".npy files, written and read", HOST, files::npy),
+    ("safetensors files, written and read", HOST, files::safetensors),
+    ("a trace", HOST, files::traced),
     ("clients that come and go", ALL, clients::come_and_go),
     ("a client that goes while it works", ALL, clients::goes_while_it_works),
     ("a shutdown with work in flight", ALL, clients::shutdown),

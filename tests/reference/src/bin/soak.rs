@@ -1,11 +1,15 @@
 //! Works for a long time, and writes down once a second how much memory the process has: `soak MINUTES FILE.csv`.
 //!
-//! Two threads work beside each other: one plays sequences of the reference model, which must agree all the time; one moves arrays of mixed
+//! Three threads work beside each other: one plays sequences of the reference model, which must agree all the time; one makes each of its
+//! outputs the next input (`soak/feedback.rs`); one moves arrays of mixed
 //! sizes through every kind of end: donated, given back, bitcast, copied to another device, cancelled, failed, abandoned, transferred in
 //! pieces, refused for want of memory. The last line says by how much memory grows in a minute after the first fifth of the time (least
 //! squares); more than a MiB is a failure, and so is memory of a device that is in use in the end.
 
 #![allow(unsafe_code, reason = "transfers read host memory by address")]
+
+#[path = "../soak/feedback.rs"]
+mod feedback;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -20,6 +24,8 @@ use purlin::{
 };
 use purlin_host::HostBackend;
 use purlin_reference::{Backend, Fuzz, Random, RustSubject};
+
+use feedback::Feedback;
 
 const MIB: f64 = (1 << 20) as f64;
 /// The most that memory may grow in a minute.
@@ -206,20 +212,38 @@ fn mix(stop: &AtomicBool, done: &AtomicU64) -> Result<(), String> {
     }
 }
 
+fn feed_back(stop: &AtomicBool, done: &AtomicU64) -> Result<(), String> {
+    let mut feedback = Feedback::new().map_err(|error| error.to_string())?;
+    while !stop.load(Ordering::Acquire) {
+        feedback.step().map_err(|error| format!("feedback: {error}"))?;
+        // Relaxed: a number to print.
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+    match feedback.end() {
+        0 => Ok(()),
+        left => Err(format!("feedback: {left} bytes of devices are in use in the end")),
+    }
+}
+
 fn soak(minutes: f64, path: &str) -> Result<String, String> {
     let mut csv = BufWriter::new(File::create(path).map_err(|error| format!("{path}: {error}"))?);
-    let (stop, operations, arrays) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let (stop, operations, arrays, feedback) =
+        (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let (begin, mut points) = (Instant::now(), Vec::new());
     let written = |error: std::io::Error| format!("{path}: {error}");
-    writeln!(csv, "seconds,resident_bytes,operations,arrays").map_err(written)?;
+    writeln!(csv, "seconds,resident_bytes,operations,arrays,feedback").map_err(written)?;
     let outcomes = std::thread::scope(|scope| {
-        let players = [scope.spawn(|| play(&stop, &operations)), scope.spawn(|| mix(&stop, &arrays))];
+        let players = [
+            scope.spawn(|| play(&stop, &operations)),
+            scope.spawn(|| mix(&stop, &arrays)),
+            scope.spawn(|| feed_back(&stop, &feedback)),
+        ];
         while begin.elapsed().as_secs_f64() < minutes * 60.0 && !players.iter().any(|player| player.is_finished()) {
             std::thread::sleep(Duration::from_secs(1));
             let (seconds, Some(bytes)) = (begin.elapsed().as_secs_f64(), resident_bytes()) else { continue };
             // Relaxed: numbers to print.
-            let (operations, arrays) = (operations.load(Ordering::Relaxed), arrays.load(Ordering::Relaxed));
-            let _ = writeln!(csv, "{seconds:.1},{bytes},{operations},{arrays}");
+            let numbers = [&operations, &arrays, &feedback].map(|number| number.load(Ordering::Relaxed));
+            let _ = writeln!(csv, "{seconds:.1},{bytes},{},{},{}", numbers[0], numbers[1], numbers[2]);
             points.push((seconds / 60.0, bytes / MIB));
         }
         stop.store(true, Ordering::Release);
@@ -233,10 +257,11 @@ fn soak(minutes: f64, path: &str) -> Result<String, String> {
     }
     let (grows, last) = (slope(&warm), warm[warm.len() - 1].1);
     let said = format!(
-        "soak: {minutes} minutes, {} operations against the model, {} arrays of mixed sizes, {last:.1} MiB resident, \
-         growing by {grows:.3} MiB a minute (limit {LIMIT_MIB})",
+        "soak: {minutes} minutes, {} operations against the model, {} arrays of mixed sizes, {} steps of \
+         feedback, {last:.1} MiB resident, growing by {grows:.3} MiB a minute (limit {LIMIT_MIB})",
         operations.into_inner(),
-        arrays.into_inner()
+        arrays.into_inner(),
+        feedback.into_inner()
     );
     if grows < LIMIT_MIB { Ok(said) } else { Err(said) }
 }

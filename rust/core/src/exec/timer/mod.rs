@@ -6,23 +6,28 @@
 //!
 //! [`Timers::shared`] has one thread, which starts with the first timer, sleeps until the next one is due, and ends when there has
 //! been none for a while, so idle timers cost nothing. Callbacks and waiters of timers run on that thread and delay others
-//! if they take long. [`Timers::with_clock`] has no thread: its owner says when to look at the clock, as tests do.
+//! if they take long; but one that waits for an event hands the timers over to another thread first (`turn.rs`). In a child made by
+//! `fork` it starts anew with the first timer that is made there; those of the parent do not happen there.
+//! [`Timers::with_clock`] has no thread: its owner says when to look at the clock, as tests do.
 
 mod clock;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::mem;
 use std::sync::{Arc, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use super::STACK_SIZE_BYTES;
 use super::guard::contained;
 use crate::event::{Event, EventPromise};
 use crate::fault::{self, Site};
 use crate::label::Label;
-use crate::status::Status;
-use crate::sync::{Condvar, Mutex, OnceLock};
+use crate::status::{SourceLocation, Status};
+use crate::sync::{Condvar, Mutex, MutexGuard, OnceLock, Process};
 
 pub use clock::{Clock, ManualClock, SystemClock};
 
@@ -44,6 +49,7 @@ struct Shared {
     clock: Box<dyn Clock>,
     /// How long the thread lingers; `None`: there is never one.
     linger: Option<Duration>,
+    spawn: Box<Spawn>,
     state: Mutex<State>,
     /// The first time changed, or the list was closed.
     changed: Condvar,
@@ -55,10 +61,17 @@ struct State {
     waiting: BTreeMap<Key, Waiting>,
     next_id: u64,
     has_thread: bool,
+    /// Which thread serves, or the next one to start will.
+    turn: u64,
     closed: bool,
+    /// Where the thread is.
+    process: Option<Process>,
 }
 
 type Key = (Instant, u64);
+
+/// Starts a thread; the system's, but for tests of one that refuses.
+type Spawn = dyn Fn(Box<dyn FnOnce() + Send>) -> io::Result<()> + Send + Sync;
 
 struct Waiting {
     label: Label,
@@ -86,15 +99,15 @@ impl Timers {
     /// Timers of a clock of yours; they happen in [`run_due`](Self::run_due).
     #[must_use]
     pub fn with_clock(clock: impl Clock + 'static) -> Self {
-        Self::new(Box::new(clock), None)
+        Self::new(Box::new(clock), None, Box::new(spawn))
     }
 
-    fn with_thread(linger: Duration) -> Self {
-        Self::new(Box::new(SystemClock), Some(linger))
+    pub(super) fn with_thread(linger: Duration) -> Self {
+        Self::new(Box::new(SystemClock), Some(linger), Box::new(spawn))
     }
 
-    fn new(clock: Box<dyn Clock>, linger: Option<Duration>) -> Self {
-        let shared = Shared { clock, linger, state: Mutex::new(State::default()), changed: Condvar::new() };
+    fn new(clock: Box<dyn Clock>, linger: Option<Duration>, spawn: Box<Spawn>) -> Self {
+        let shared = Shared { clock, linger, spawn, state: Mutex::new(State::default()), changed: Condvar::new() };
         Self(Arc::new(Handle(Arc::new(shared))))
     }
 
@@ -110,7 +123,7 @@ impl Timers {
     #[track_caller]
     pub fn event_at(&self, time: Instant, label: impl Into<Label>) -> Timer {
         let label = label.into();
-        let promise = EventPromise::new(label);
+        let promise = EventPromise::lending_nothing(label, SourceLocation::caller());
         let event = promise.event();
         let mut timer = self.call_at(time, label, move |outcome| _ = promise.set(outcome));
         timer.event = event;
@@ -154,7 +167,10 @@ impl Timers {
             return event.clone();
         }
         let label = event.label();
-        let race = Arc::new(Race { promise: EventPromise::new(label), timer: Mutex::new(None) });
+        let race = Arc::new(Race {
+            promise: EventPromise::lending_nothing(label, SourceLocation::caller()),
+            timer: Mutex::new(None),
+        });
         let result = race.promise.event();
         let (on_time, asked) = (Arc::clone(&race), self.now());
         let timer = self.call_at(deadline, label, move |outcome| {
@@ -179,13 +195,13 @@ impl Timers {
     /// Timers that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.inner().state.lock().waiting.len()
+        self.inner().state().waiting.len()
     }
 
     /// True while the thread exists.
     #[must_use]
     pub fn has_thread(&self) -> bool {
-        self.inner().state.lock().has_thread
+        self.inner().state().has_thread
     }
 
     /// Makes everything happen here and now that is due by the clock, in order of time; how many timers that were. Only
@@ -230,7 +246,7 @@ impl Timer {
     fn take_out(&mut self) -> bool {
         let Some((shared, key)) = self.place.take() else { return false };
         let Some(shared) = shared.upgrade() else { return false };
-        let waiting = shared.state.lock().waiting.remove(&key);
+        let waiting = shared.state().waiting.remove(&key);
         // The thread sleeps on until the time of the one that went; waking it now would cost more.
         let Some(waiting) = waiting else { return false };
         let label = waiting.label;
@@ -252,16 +268,32 @@ impl Waiting {
 }
 
 impl Shared {
+    /// In a child made by `fork` there is no thread, and what waited for it is the parent's: its events have failed, and its actions
+    /// are not called. What a clock without a thread makes happen waits on.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock();
+        if state.process.is_none_or(|process| !process.is_this()) {
+            let before = state.process.replace(Process::this());
+            if before.is_some() && self.linger.is_some() {
+                // Not dropped: an action holds what its maker gave it, whose destructors are strangers.
+                mem::forget(mem::take(&mut state.waiting));
+                state.has_thread = false;
+            }
+        }
+        state
+    }
+
     /// The key, or `None` if the timer has ended already, because there was no thread for it.
     fn add(self: &Arc<Self>, time: Instant, waiting: Waiting) -> Option<Key> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         let key = (time, state.next_id);
         state.next_id += 1;
         let is_first = state.waiting.first_key_value().is_none_or(|(first, _)| key < *first);
         state.waiting.insert(key, waiting);
         if self.linger.is_some() && !mem::replace(&mut state.has_thread, true) {
+            let turn = state.turn;
             drop(state);
-            return self.start_thread(key);
+            return self.start_thread(key, turn);
         }
         drop(state);
         if is_first {
@@ -270,16 +302,13 @@ impl Shared {
         Some(key)
     }
 
-    fn start_thread(self: &Arc<Self>, key: Key) -> Option<Key> {
-        let mine = Arc::clone(self);
-        let started = fault::spawn(Site::SpawnTimers)
-            .and_then(|()| Builder::new().name("purlin-timers".to_owned()).spawn(move || mine.work()));
-        let Err(error) = started else {
+    fn start_thread(self: &Arc<Self>, key: Key, turn: u64) -> Option<Key> {
+        let Err(error) = self.start(turn) else {
             return Some(key);
         };
         // Others may have come meanwhile and relied on this thread: all that wait are told.
         let waiting = {
-            let mut state = self.state.lock();
+            let mut state = self.state();
             state.has_thread = false;
             mem::take(&mut state.waiting)
         };
@@ -290,13 +319,20 @@ impl Shared {
         None
     }
 
-    /// The life of the thread.
-    fn work(&self) {
+    fn start(self: &Arc<Self>, turn: u64) -> io::Result<()> {
+        let mine = Arc::clone(self);
+        (self.spawn)(Box::new(move || turn::on_a_thread_of(&mine, turn, || mine.work(turn))))
+    }
+
+    /// The life of the thread, while it is its turn.
+    fn work(&self, turn: u64) {
         let linger = self.linger.unwrap_or_default();
         // Since when there has been nothing to wait for.
         let mut idle_since: Option<Instant> = None;
-        let mut state = self.state.lock();
-        loop {
+        let mut state = self.state();
+        // A child of what was due ends here, alone.
+        let home = Process::this();
+        while state.turn == turn && home.is_this() {
             let now = self.clock.now();
             let sleep = match state.waiting.first_entry() {
                 Some(first) if first.key().0 <= now => {
@@ -304,7 +340,7 @@ impl Shared {
                     drop(state);
                     due.end(Status::OK);
                     idle_since = None;
-                    state = self.state.lock();
+                    state = self.state();
                     continue;
                 }
                 Some(first) => {
@@ -324,18 +360,29 @@ impl Shared {
         }
     }
 
+    /// Until the next timer is due; `None` without one.
+    fn next_due(&self) -> Option<Duration> {
+        let first = self.state().waiting.first_key_value().map(|(key, _)| key.0);
+        first.map(|due| due.saturating_duration_since(self.clock.now()))
+    }
+
     fn take_due(&self) -> Option<Waiting> {
         let now = self.clock.now();
-        let mut state = self.state.lock();
+        let mut state = self.state();
         let first = state.waiting.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }
 }
 
+fn spawn(work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    fault::spawn(Site::SpawnTimers)?;
+    Builder::new().name("purlin-timers".to_owned()).stack_size(STACK_SIZE_BYTES).spawn(work).map(drop)
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
         let waiting = {
-            let mut state = self.0.state.lock();
+            let mut state = self.0.state();
             state.closed = true;
             mem::take(&mut state.waiting)
         };
@@ -349,7 +396,7 @@ impl Drop for Handle {
 
 impl fmt::Debug for Timers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.inner().state.lock();
+        let state = self.inner().state();
         write!(f, "Timers({} waiting, thread: {})", state.waiting.len(), state.has_thread)
     }
 }

@@ -1,10 +1,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 use super::*;
 use crate::status::StatusCode;
 
 const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
 
 fn manual() -> (ManualClock, Timers) {
     let clock = ManualClock::new();
@@ -170,4 +172,65 @@ fn the_timers_of_the_process_keep_deadlines_for_many_threads() {
         })
     };
     (0..4).map(wait).collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A callback that waits for another timer, after it has made one that does, `depth` times.
+fn wait_inside(timers: &'static Timers, depth: u64, send: mpsc::Sender<Result<(), Status>>) {
+    let inside = move |_| {
+        if depth > 0 {
+            wait_inside(timers, depth - 1, send.clone());
+        }
+        let timer = timers.event_after(Duration::from_micros(100), c"awaited on the thread of the timers");
+        send.send(timer.event().wait()).unwrap();
+    };
+    timers.call_at(timers.now(), c"waits", inside).detach();
+}
+
+#[test]
+fn r7_a_wait_for_a_timer_on_the_thread_of_the_timers_ends_and_stops_nobody() {
+    let (send, waits) = mpsc::channel();
+    for _ in 0..20 {
+        wait_inside(Timers::shared(), 5, send.clone());
+    }
+    for _ in 0..20 * 6 {
+        assert_eq!(waits.recv_timeout(LIMIT).expect("a wait for a timer, on their thread, hangs"), Ok(()));
+    }
+    // A wait for what no timer does hands over, too; the timers of others go on meanwhile.
+    let (begun, opened) = (EventPromise::new(c"begun"), EventPromise::new(c"opened"));
+    let (has_begun, gate, timers) = (begun.event(), opened.event(), Timers::shared());
+    let inside = move |_| {
+        begun.set_ready();
+        send.send(gate.wait()).unwrap();
+    };
+    timers.call_at(timers.now(), c"waits", inside).detach();
+    has_begun.wait().unwrap();
+    let other = timers.event_after(Duration::from_micros(100), c"other");
+    assert_eq!(other.event().wait_for(LIMIT), Ok(()));
+    opened.set_ready();
+    assert_eq!(waits.recv_timeout(LIMIT).expect("a wait on the thread of the timers hangs"), Ok(()));
+}
+
+#[test]
+fn r7_without_a_further_thread_a_wait_on_the_thread_of_the_timers_serves_them_itself_or_is_given_up() {
+    let threads = AtomicUsize::new(0);
+    let one = move |work| match threads.fetch_add(1, Ordering::Relaxed) {
+        0 => spawn(work),
+        _ => Err(io::ErrorKind::WouldBlock.into()),
+    };
+    let timers: &'static Timers = Box::leak(Box::new(Timers::new(Box::new(SystemClock), Some(HOUR), Box::new(one))));
+    let (send, waits) = mpsc::channel();
+    for depth in [10, 100] {
+        wait_inside(timers, depth, send.clone());
+        let mut answers =
+            (0..=depth).map(|_| waits.recv_timeout(LIMIT).expect("a wait for a timer, on their thread, hangs"));
+        let error = answers.by_ref().find_map(Result::err);
+        assert_eq!(
+            error.as_ref().map(Status::code),
+            (depth > 16).then_some(StatusCode::ResourceExhausted),
+            "{error:?}"
+        );
+        answers.for_each(drop);
+    }
 }

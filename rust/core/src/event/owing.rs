@@ -1,0 +1,117 @@
+//! What a thread completes as soon as a stranger's callback has returned to it: the event of a copy whose memory it lets go of, of a
+//! buffer whose `on_done` it calls. A wait of the callback for that, or for what waits for that, would never end, and is told so.
+
+use std::cell::Cell;
+use std::ptr;
+
+use super::abi::{EventCell, EventHeader};
+use super::{Event, EventPromise, debt, describe};
+use crate::status::{Status, StatusCode};
+use crate::sync::per_thread;
+
+/// On the stack of the callback's caller.
+struct Owing {
+    event: *const EventHeader,
+    outer: *const Owing,
+}
+
+per_thread!(static INNERMOST: Cell<*const Owing> = Cell::new(ptr::null()));
+
+/// Ends an [`Owing`], also if the callback panics.
+struct Scope(*const Owing);
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        let outer = self.0;
+        // Without a thread's own memory there is nothing to take back.
+        let _ = INNERMOST.try_with(|innermost| innermost.set(outer));
+    }
+}
+
+impl EventPromise {
+    /// Calls `f`, which may be a stranger's; then this thread sets this.
+    pub(crate) fn owed_after<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.0.owed_after(f)
+    }
+}
+
+impl Event {
+    /// Calls `f`, which may be a stranger's, without whose end this does not happen.
+    pub(crate) fn owed_after<R>(&self, f: impl FnOnce() -> R) -> R {
+        let event = self.as_raw().cast_const();
+        let Ok(outer) = INNERMOST.try_with(Cell::get) else { return f() };
+        let owing = Owing { event, outer };
+        INNERMOST.with(|innermost| innermost.set(&raw const owing));
+        let _scope = Scope(outer);
+        f()
+    }
+}
+
+/// Why a wait of this thread for `event` would never end, if it is so.
+#[cold]
+pub(super) fn why_never(event: &EventHeader) -> Option<Status> {
+    let mut owed = Vec::new();
+    let mut next = INNERMOST.try_with(Cell::get).unwrap_or(ptr::null());
+    // SAFETY: each lies on this thread's stack, in a call that has not returned.
+    while let Some(owing) = unsafe { next.as_ref() } {
+        owed.push(owing.event);
+        next = owing.outer;
+    }
+    if owed.is_empty() {
+        return None;
+    }
+    // SAFETY: alive.
+    let reached = unsafe {
+        debt::reaches(ptr::from_ref(event).cast_mut(), |address| owed.iter().any(|event| event.addr() == address))
+    };
+    if !reached {
+        return None;
+    }
+    // SAFETY: all events are EventCells.
+    let cell = unsafe { &*ptr::from_ref(event).cast::<EventCell>() };
+    let message = format!(
+        "the wait for {}, which is still pending, would never end: this thread completes it once the callback that waits has returned",
+        describe(cell)
+    );
+    Some(Status::with_location(StatusCode::FailedPrecondition, message, cell.location()))
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::time::Duration;
+
+    use super::why_never;
+    use crate::event::{Event, EventPromise, when_all};
+    use crate::status::StatusCode;
+
+    #[test]
+    fn a_wait_for_what_this_thread_completes_next_is_told_so() {
+        let (promise, outer) = (EventPromise::guarding(c"owed"), EventPromise::guarding(c"owed further out"));
+        let (other, follower) = (EventPromise::guarding(c"other"), EventPromise::guarding(c"follower"));
+        let (event, follows) = (promise.event(), follower.event());
+        follower.forward(&outer.event());
+        let all = when_all(&[other.event(), event.clone()]);
+        outer.owed_after(|| {
+            promise.owed_after(|| {
+                for never in [&event, &all, &follows, &outer.event()] {
+                    let error = never.wait().unwrap_err();
+                    assert_eq!(error.code(), StatusCode::FailedPrecondition, "{error}");
+                    assert!(error.message().contains("would never end"), "{error}");
+                    assert_eq!(never.wait_for(Duration::from_secs(100)).unwrap_err().code(), error.code());
+                }
+                let unrelated = other.event().wait_for(Duration::ZERO).unwrap_err();
+                assert_eq!(unrelated.code(), StatusCode::DeadlineExceeded, "{unrelated}");
+                let elsewhere = std::thread::scope(|scope| {
+                    scope.spawn(|| event.wait_for(Duration::ZERO).unwrap_err().code()).join().unwrap()
+                });
+                assert_eq!(elsewhere, StatusCode::DeadlineExceeded, "another thread may wait");
+            });
+            assert!(is_never(&outer.event()) && !is_never(&event), "the inner one is over");
+        });
+        assert!(!is_never(&outer.event()));
+    }
+
+    fn is_never(event: &Event) -> bool {
+        why_never(event.header().unwrap()).is_some()
+    }
+}
