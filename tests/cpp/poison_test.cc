@@ -109,8 +109,8 @@ TEST(PoisonTest, ATaskThatWaitsForItsOwnFutureIsToldSo) {
   ASSERT_TRUE(pool.ok());
   auto [give, given] = MakePromise<Event>("poison: given");
   const Future<> result = MakeFutureOn(*pool, [given = given] { return given.Await()->Wait(); }, "poison: selfish");
-  StatusOr<Watchdog> watchdog = Poisoner();
   give.Set(result.AsEvent());
+  StatusOr<Watchdog> watchdog = Poisoner();
   const Status status = result.Await();
   EXPECT_TRUE(IsDeadlineExceeded(status)) << status;
   EXPECT_TRUE(Has(std::string(status.message()), "is owed by task 'poison: selfish'")) << status;

@@ -114,6 +114,20 @@ void RefuseThreads() {
   if (geteuid() == 0 && setuid(65534) != 0) std::_Exit(11);
 }
 
+/// Exits unless some of `answers` are errors, each of which begins with `beginning` and names the wait.
+void MustBeGivenUp(const std::vector<Status>& answers, const std::string& beginning) {
+  bool given_up = false;
+  for (const Status& answer : answers) {
+    if (answer.ok()) continue;
+    given_up = true;
+    if (!IsResourceExhausted(answer)) std::_Exit(12);
+    const std::string message(answer.message());
+    if (message.find(beginning) != 0) std::_Exit(13);
+    if (message.find("the wait for event 'opened by the last'") == std::string::npos) std::_Exit(14);
+  }
+  if (!given_up) std::_Exit(15);
+}
+
 /// As WaitWithoutAFurtherThread, for an elastic pool that has as many threads as it may.
 [[noreturn]] void WaitAtTheCapWithoutAFurtherThread() {
   ElasticPool pool = Elastic(1);
@@ -122,16 +136,8 @@ void RefuseThreads() {
   if (!pool.Schedule([begins = std::move(begins)]() mutable { begins.SetReady(); }).ok()) std::_Exit(9);
   MustEnd(begun);
   RefuseThreads();
-  int given_up = 0;
-  for (const Status& answer : WaitForTheLast(pool, 2)) {
-    if (answer.ok()) continue;
-    ++given_up;
-    if (!IsResourceExhausted(answer)) std::_Exit(12);
-    const std::string message(answer.message());
-    if (message.find("pool 'elastic' cannot go on: all of its threads wait") != 0) std::_Exit(13);
-    if (message.find("the wait for event 'opened by the last'") == std::string::npos) std::_Exit(14);
-  }
-  std::_Exit(given_up == 0 ? 15 : 0);
+  MustBeGivenUp(WaitForTheLast(pool, 2), "pool 'elastic' cannot go on: all of its threads wait");
+  std::_Exit(0);
 }
 
 TEST(PoolWaitsTest, AtItsCapAnElasticPoolThatGetsNoThreadSaysSoFromAWait) {
@@ -143,16 +149,7 @@ TEST(PoolWaitsTest, AtItsCapAnElasticPoolThatGetsNoThreadSaysSoFromAWait) {
 [[noreturn]] void WaitWithoutAFurtherThread() {
   ThreadPoolAsyncWorkRunner pool = Pool(2);
   RefuseThreads();
-  int given_up = 0;
-  for (const Status& answer : WaitForTheLast(pool, 60)) {
-    if (answer.ok()) continue;
-    ++given_up;
-    if (!IsResourceExhausted(answer)) std::_Exit(12);
-    const std::string message(answer.message());
-    if (message.find("pool 'waits' cannot go on: all of its 2 threads and 0 spares wait") != 0) std::_Exit(13);
-    if (message.find("the wait for event 'opened by the last'") == std::string::npos) std::_Exit(14);
-  }
-  if (given_up == 0) std::_Exit(15);
+  MustBeGivenUp(WaitForTheLast(pool, 60), "pool 'waits' cannot go on: all of its 2 threads and 0 spares wait");
   EventPromise done("the pool lives on");
   const Event event = done.event();
   if (!pool.Schedule([done = std::move(done)]() mutable { done.SetReady(); }).ok()) std::_Exit(16);
