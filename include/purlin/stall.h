@@ -33,7 +33,8 @@ struct WatchdogRep;
 }  // namespace internal
 
 /// A report of events that have been pending for at least `older_than`, and of all threads that sleep on an event. Ages
-/// are upper bounds. Takes locks of Purlin for moments; runs no code of yours, but for user contexts' origins.
+/// are upper bounds. Takes locks of Purlin for moments; runs no code of yours, but for user contexts' origins. Memory
+/// that its last owner drops while the report reads it is freed a moment later, by a thread of the report's.
 PURLIN_API std::string DumpStalls(std::chrono::nanoseconds older_than = std::chrono::nanoseconds(0));
 
 /// What a watchdog does about a stall, after it has been reported.

@@ -18,6 +18,7 @@
 #include "purlin/memory_report.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/stall.h"
+#include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
@@ -102,10 +103,7 @@ void ReportBesideAllocations(ClientOptions options) {
   for (std::thread& thread : threads) thread.join();
   stalled.SetReady();
   EXPECT_TRUE(client.Shutdown().ok());
-  // A report may have been the last to hold a block; then a thread of its own ends it.
-  const auto long_enough = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (space.Stats().bytes_in_use > 0 && std::chrono::steady_clock::now() < long_enough) std::this_thread::yield();
-  EXPECT_EQ(space.Stats().bytes_in_use, 0U);
+  ExpectAllIsFreed(space);
 }
 
 TEST(MemoryReportRaceTest, ReportsBeside24ThreadsThatAllocateFreeNothingTwice) { ReportBesideAllocations({}); }

@@ -1,4 +1,5 @@
-// What tests share: payloads that are counted, executors, threads that begin together, a small stack.
+// What tests share: payloads that are counted, executors, threads that begin together, a small stack, memory that is
+// freed.
 #ifndef PURLIN_TESTS_CPP_TESTING_H_
 #define PURLIN_TESTS_CPP_TESTING_H_
 
@@ -6,12 +7,14 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "purlin/device.h"
 #include "purlin/executor.h"
 #include "purlin/status.h"
 
@@ -131,6 +134,14 @@ void OnSmallStack(F f) {
   ASSERT_EQ(pthread_create(&thread, &attributes, call, &f), 0);
   ASSERT_EQ(pthread_join(thread, nullptr), 0);
   ASSERT_EQ(pthread_attr_destroy(&attributes), 0);
+}
+
+/// Expects that all memory of `space` is freed: at once, or, of what a report was the last to hold, by a thread of its
+/// own.
+inline void ExpectAllIsFreed(const MemorySpace& space) {
+  const auto long_enough = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (space.Stats().bytes_in_use > 0 && std::chrono::steady_clock::now() < long_enough) std::this_thread::yield();
+  EXPECT_EQ(space.Stats().bytes_in_use, 0U);
 }
 
 }  // namespace purlin
