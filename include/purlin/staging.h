@@ -235,9 +235,9 @@ class [[nodiscard]] StagedPiece final {
 /// event happens after that, and when no copy reads the source any more. An error is the last that it is told, in the
 /// place of the piece that failed, and is the event's. It is called on any thread, in the user context in which the
 /// read was asked for, under no lock, one call at a time for all reads of a copier; it need not be copyable. It may
-/// read again, and destroy the copier. It must not wait for the copier's events: for that of its own read, the wait
-/// answers kFailedPrecondition. What it throws is reported, and ends the read with kInternal. A reader that keeps
-/// pieces keeps their leases: that is how a slow reader slows the copier down.
+/// read again, and destroy the copier. Its wait for the copier's events, or for what follows them, answers
+/// kFailedPrecondition: they happen after it. What it throws is reported, and ends the read with kInternal. A reader
+/// that keeps pieces keeps their leases: that is how a slow reader slows the copier down.
 class [[nodiscard]] StagingCopier final {
  public:
   /// A copier that shares the leases of `pool` with whoever else acquires them.

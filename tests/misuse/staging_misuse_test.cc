@@ -169,6 +169,34 @@ TEST_F(StagingMisuse, OnPieceThatWaitsForItsOwnReadIsToldSo) {
   }
 }
 
+TEST_F(StagingMisuse, OnPieceThatWaitsForAnotherReadOfItsCopierIsToldSo) {
+  StagingCopier copier(Make(64, 2).value());
+  StagingCopier other(Make(64, 2).value());
+  const RawBuffer source = FilledIn(space_, Bytes(100, 3));
+  EventPromise start("start");
+  const Event started = start.event();
+  std::vector<Status> inside;
+  Event later;
+  const Event read = copier.Read(source,
+                                 [&](StatusOr<StagedPiece>) {
+                                   inside.push_back(later.Wait());
+                                   const Event again = copier.Read(source, [](StatusOr<StagedPiece>) {});
+                                   inside.push_back(again.Wait());
+                                   inside.push_back(WhenAll({started, later}).WaitFor(std::chrono::hours(1)));
+                                   EXPECT_TRUE(Ok(other.Read(source, [](StatusOr<StagedPiece>) {})))
+                                       << "another copier's goes on";
+                                 },
+                                 {&started, 1});
+  later = copier.Read(source, [](StatusOr<StagedPiece>) {});
+  start.SetReady();
+  EXPECT_TRUE(Ok(read));
+  EXPECT_TRUE(Ok(later));
+  ASSERT_EQ(inside.size(), 6U);
+  for (const Status& status : inside) {
+    EXPECT_TRUE(Fails(status, StatusCode::kFailedPrecondition, {"would never end", "callback"}));
+  }
+}
+
 TEST_F(StagingMisuse, AReadOfADeletedBufferIsRefused) {
   NoLeak no_leak;
   StagingCopier copier(Make(64, 1).value());

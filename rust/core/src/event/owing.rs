@@ -1,8 +1,9 @@
-//! What a thread completes as soon as a stranger's callback has returned to it: the event of a copy whose memory it lets go of, of a
-//! buffer whose `on_done` it calls. A wait of the callback for that, or for what waits for that, would never end, and is told so.
+//! What a thread completes as soon as a stranger's callback has returned to it: the event of a copy whose memory it lets go of,
+//! of a buffer whose `on_done` it calls, of all reads of a copier that it tells of a piece. A wait of the callback for that, or
+//! for what waits for that, would never end, and is told so.
 
 use std::cell::Cell;
-use std::ptr;
+use std::{iter, ptr};
 
 use super::abi::{EventCell, EventHeader};
 use super::{Event, EventPromise, debt, describe};
@@ -11,7 +12,9 @@ use crate::sync::per_thread;
 
 /// On the stack of the callback's caller.
 struct Owing {
-    event: *const EventHeader,
+    /// Whether the event at an address is such a one, for `of`.
+    owes: unsafe fn(of: *const (), address: usize) -> bool,
+    of: *const (),
     outer: *const Owing,
 }
 
@@ -38,33 +41,41 @@ impl EventPromise {
 impl Event {
     /// Calls `f`, which may be a stranger's, without whose end this does not happen.
     pub(crate) fn owed_after<R>(&self, f: impl FnOnce() -> R) -> R {
-        let event = self.as_raw().cast_const();
-        let Ok(outer) = INNERMOST.try_with(Cell::get) else { return f() };
-        let owing = Owing { event, outer };
-        INNERMOST.with(|innermost| innermost.set(&raw const owing));
-        let _scope = Scope(outer);
-        f()
+        let event = self.as_raw().addr();
+        owed_after(&|address| address == event, f)
     }
+}
+
+/// Calls `f`, which may be a stranger's, without whose end none of the events happens at whose address `owes` is true. It is
+/// asked under no lock.
+pub(crate) fn owed_after<O: Fn(usize) -> bool, R>(owes: &O, f: impl FnOnce() -> R) -> R {
+    let Ok(outer) = INNERMOST.try_with(Cell::get) else { return f() };
+    let owing = Owing { owes: call::<O>, of: ptr::from_ref(owes).cast(), outer };
+    INNERMOST.with(|innermost| innermost.set(&raw const owing));
+    let _scope = Scope(outer);
+    f()
+}
+
+/// # Safety
+/// `of` points to such an `O`.
+unsafe fn call<O: Fn(usize) -> bool>(of: *const (), address: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*of.cast::<O>())(address) }
 }
 
 /// Why a wait of this thread for `event` would never end, if it is so.
 #[cold]
 pub(super) fn why_never(event: &EventHeader) -> Option<Status> {
-    let mut owed = Vec::new();
-    let mut next = INNERMOST.try_with(Cell::get).unwrap_or(ptr::null());
-    // SAFETY: each lies on this thread's stack, in a call that has not returned.
-    while let Some(owing) = unsafe { next.as_ref() } {
-        owed.push(owing.event);
-        next = owing.outer;
-    }
-    if owed.is_empty() {
+    let innermost = INNERMOST.try_with(Cell::get).unwrap_or(ptr::null());
+    if innermost.is_null() {
         return None;
     }
+    // SAFETY: each lies on this thread's stack, in a call that has not returned, and so does what it points to.
+    let owings = || iter::successors(unsafe { innermost.as_ref() }, |owing| unsafe { owing.outer.as_ref() });
+    // SAFETY: as above.
+    let owes = |address| owings().any(|owing| unsafe { (owing.owes)(owing.of, address) });
     // SAFETY: alive.
-    let reached = unsafe {
-        debt::reaches(ptr::from_ref(event).cast_mut(), |address| owed.iter().any(|event| event.addr() == address))
-    };
-    if !reached {
+    if !unsafe { debt::reaches(ptr::from_ref(event).cast_mut(), owes) } {
         return None;
     }
     // SAFETY: all events are EventCells.

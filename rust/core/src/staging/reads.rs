@@ -17,13 +17,13 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
+use std::{iter, mem};
 
 use super::copier::StagedPiece;
 use super::pool::{StagingLease, StagingPool};
 use crate::buffer::UsageHold;
-use crate::event::{Event, EventPromise, when_all};
+use crate::event::{Event, EventPromise, owed_after, when_all};
 use crate::exec::cancel::CancelSource;
 use crate::exec::guard::contained;
 use crate::label::Label;
@@ -32,9 +32,9 @@ use crate::status::{SourceLocation, Status, StatusOr};
 use crate::sync::Mutex;
 use crate::user_context::{self, UserContext, UserContextScope};
 
-/// Told of each piece of a read, in order, on any thread, one call at a time for all reads of a copier. An error is the last that
-/// it is told, and so is the piece with [`is_last`](StagedPiece::is_last). It must not wait for the copier. Its error ends the
-/// read; a panic does so with `Internal`.
+/// Told of each piece of a read, in order, on any thread, one call at a time for all reads of a copier. An error is the last
+/// that it is told, and so is the piece with [`is_last`](StagedPiece::is_last). Its wait for a read of the copier fails. Its error
+/// ends the read; a panic does so with `Internal`.
 pub(super) type OnPiece = Box<dyn FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send>;
 
 /// What a copier and the copies that it has begun share.
@@ -304,10 +304,10 @@ impl Shared {
             Err(status) => (Some(Err(status.clone())), status),
         };
         let scope = read.scope();
-        let end = read.end.promise.as_ref().map_or_else(Event::ready, EventPromise::event);
+        let owes = |address| self.owes(&read, address);
         if let Some(told) = told {
             let mut answer = Err(Status::internal("the callback of a staged read panicked"));
-            end.owed_after(|| call(|| answer = on_piece(told)));
+            owed_after(&owes, || call(|| answer = on_piece(told)));
             // The first error stays.
             if let (true, Err(status)) = (error.ok(), answer) {
                 error = status;
@@ -317,10 +317,19 @@ impl Shared {
             *read.on_piece.lock() = Some(on_piece);
             return;
         }
-        end.owed_after(|| call(move || drop(on_piece)));
+        owed_after(&owes, || call(move || drop(on_piece)));
         drop(scope);
         *read.end.outcome.lock() = error;
         drop(self.forget(&read));
+    }
+
+    /// Whether the event there is that of `told` or of another read that has pieces: they are told of after this one, by the same
+    /// thread.
+    fn owes(&self, told: &Read, event: usize) -> bool {
+        let state = self.state.lock();
+        let waiting = state.waiting.iter().map(|(read, _)| &**read);
+        let begun = state.begun.iter().map(|piece| &*piece.read);
+        iter::once(told).chain(waiting).chain(begun).any(|read| read.end.is_at(event))
     }
 
     /// A read that has ended, taken out of those whose pieces wait; none, if none of its pieces does.
@@ -328,6 +337,12 @@ impl Shared {
         let waiting = &mut self.state.lock().waiting;
         let index = waiting.iter().position(|(waiting, _)| Arc::ptr_eq(waiting, read))?;
         waiting.remove(index)
+    }
+}
+
+impl End {
+    fn is_at(&self, event: usize) -> bool {
+        self.promise.as_ref().is_some_and(|promise| promise.event().as_raw().addr() == event)
     }
 }
 
