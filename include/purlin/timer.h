@@ -5,9 +5,9 @@
 // The clock is monotonic (std::chrono::steady_clock). One thread serves all timers of the process: it starts with the
 // first, sleeps until the next one is due, and ends when there has been none for a while. Waiters of these events run
 // on it and delay other timers if they take long. One that waits for an event there delays nobody: another thread takes
-// over; if the system refuses one, timers go on happening inside that wait, at most 16 deep, and then Event::Wait
-// answers kResourceExhausted. In a child made by fork() the timers of the parent do not happen, and their events have
-// failed (event.h); new ones happen.
+// over; if the system refuses one, timers go on happening inside that wait, at most 16 deep. Then Event::Wait answers
+// kResourceExhausted, unless memory may be lent until its event: such a wait goes on, to 256 deep. In a child made by
+// fork() the timers of the parent do not happen, and their events have failed (event.h); new ones happen.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_TIMER_H_

@@ -16,13 +16,39 @@ use crate::simulation::{Drive, Simulation};
 ///
 /// A call that blocks for its own copy ([`Buffer::from_slice`](purlin::Buffer::from_slice)) takes the steps that it needs by itself.
 #[must_use = "dropping it ends the simulation"]
-pub struct SimDriver(pub(crate) Arc<Simulation>);
+pub struct SimDriver {
+    simulation: Arc<Simulation>,
+    here: Arc<dyn Driver>,
+}
+
+/// What a waiter that waits inside [`SimDriver::step`] does: it takes the next steps itself.
+struct ByHand(Arc<Simulation>);
+
+impl Driver for ByHand {
+    fn thread(&self) -> &'static str {
+        "the thread that steps the simulation"
+    }
+
+    fn hand_over(&self) -> bool {
+        false
+    }
+
+    fn step(&self) -> bool {
+        self.0.step()
+    }
+}
 
 impl SimDriver {
+    pub(crate) fn new(simulation: &Arc<Simulation>) -> Self {
+        Self { simulation: Arc::clone(simulation), here: Arc::new(ByHand(Arc::clone(simulation))) }
+    }
+
     /// The next thing happens, at its simulated time: a copy begins, ends, or fails. False if nothing can happen before somebody asks
-    /// for a copy or completes what one waits for. Waiters run in this call.
+    /// for a copy or completes what one waits for. Waiters run in this call; one that waits for an event takes the next steps
+    /// inside that wait, at most 16 deep (256, if memory is lent until the event); deeper, the wait fails with `ResourceExhausted`.
+    /// On a thread of a pool, which has other duties while it waits, another thread must step meanwhile.
     pub fn step(&self) -> bool {
-        self.0.step()
+        drive(&self.here, || self.simulation.step())
     }
 
     /// Steps until nothing more can happen; how many there were.
@@ -33,7 +59,7 @@ impl SimDriver {
 
 impl Drop for SimDriver {
     fn drop(&mut self) {
-        self.0.close();
+        self.simulation.close();
     }
 }
 
@@ -66,7 +92,7 @@ impl Drives {
         let (name, number, home) = (self.simulation.options().thread_name.clone(), self.number, self.home);
         let start = move || {
             let this = Arc::new(self);
-            drive(Arc::clone(&this) as Arc<dyn Driver>, || {
+            drive(&(Arc::clone(&this) as Arc<dyn Driver>), || {
                 let mut drive = Drive::default();
                 while this.home.is_this() && this.has_the_turn() && this.simulation.wait_for_step(&mut drive) {
                     this.simulation.step();

@@ -111,8 +111,9 @@ pub struct SimBackend {
 }
 
 impl SimBackend {
-    /// A backend with a thread of its own, which ends with it. Waiters of copies run there; while one waits for an event, another
-    /// thread takes over, and where the system refuses one, the simulation goes on inside that wait, at most 16 deep.
+    /// A backend with a thread of its own, which ends with it. Waiters of copies run there; while one waits for an event,
+    /// another thread takes over, and where the system refuses one, the simulation goes on inside that wait, at most 16 deep, or
+    /// 256 if memory is lent until the event.
     #[must_use]
     pub fn new(options: SimOptions) -> Self {
         Self { simulation: Simulation::new(options), thread: Some(DriverThread::default()) }
@@ -121,7 +122,8 @@ impl SimBackend {
     /// A backend on which nothing happens but by the driver.
     pub fn by_hand(options: SimOptions) -> (Self, SimDriver) {
         let simulation = Simulation::new(options);
-        (Self { simulation: Arc::clone(&simulation), thread: None }, SimDriver(simulation))
+        let driver = SimDriver::new(&simulation);
+        (Self { simulation, thread: None }, driver)
     }
 
     /// Simulated time since the beginning.

@@ -5,6 +5,7 @@
 mod fixture;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use purlin::backend::Backend;
@@ -137,6 +138,29 @@ fn a_call_that_blocks_drives() {
     let simulated = seeded(0);
     let array = Buffer::from_slice(&[1_u8, 2, 3], &[3], &simulated.space).unwrap();
     assert_eq!(array.to_vec::<u8>().unwrap(), [1, 2, 3]);
+}
+
+/// A write whose waiter waits for another such write, and so on.
+fn nested(memory: &RawBuffer, left: usize, told: &Arc<AtomicUsize>) -> Event {
+    let written = write(memory, 1, &[]);
+    let (memory, told) = (memory.clone(), Arc::clone(told));
+    written.on_ready(move |status| {
+        assert!(status.ok(), "{status}");
+        if left > 0 {
+            nested(&memory, left - 1, &told).wait().unwrap();
+        }
+        told.fetch_add(1, Ordering::Relaxed);
+    });
+    written
+}
+
+#[test]
+fn a_waiter_in_a_step_that_waits_takes_the_next_steps() {
+    let simulated = seeded(0);
+    let (memory, told) = (simulated.allocate(8), Arc::default());
+    nested(&memory, 100, &told);
+    simulated.driver.run_until_idle();
+    assert_eq!(told.load(Ordering::Relaxed), 101);
 }
 
 #[test]

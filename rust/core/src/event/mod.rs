@@ -65,7 +65,7 @@ pub use join::{
     ErrorPolicy, JoinOptions, after_all, after_all_at, run_when_ready, when_all, when_all_at, when_all_with,
 };
 pub(crate) use owing::owed_after;
-pub(crate) use park::{Blocked, Waited, set_blocking_hook};
+pub(crate) use park::{Blocked, Waited, has_blocking_hook, set_blocking_hook};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use park::{end_wait, sleepers, slept_on};
 #[cfg(not(any(loom, shuttle)))]

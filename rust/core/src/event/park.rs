@@ -93,6 +93,11 @@ pub(crate) fn set_blocking_hook(hook: Option<BlockingHook>) {
     BLOCKING_HOOK.with(|cell| cell.set(hook));
 }
 
+/// Whether this thread has one.
+pub(crate) fn has_blocking_hook() -> bool {
+    BLOCKING_HOOK.with(Cell::get).is_some()
+}
+
 /// A wait that has begun.
 pub(crate) struct Blocked<'a> {
     event: &'a EventHeader,

@@ -1,17 +1,19 @@
 //! What a thread that completes events, of a backend's or of the timers, does when a waiter on it waits for an event: it hands its
 //! work over, because what is waited for may be that work. Where no other thread can be had, it goes on with the work inside the
-//! wait, at most [`MAX_NESTED`] deep; deeper, the wait is given up.
+//! wait, at most [`MAX_NESTED`] deep. Deeper, the wait is given up, or, if it may not be, goes on so to [`MAX_NESTED_LENT`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{Blocked, Waited, set_blocking_hook};
+use crate::event::{Blocked, Waited, has_blocking_hook, set_blocking_hook};
 use crate::status::Status;
 use crate::sync::per_thread;
 
 /// Waits that work, on one stack.
 const MAX_NESTED: u32 = 16;
+/// With waits that are not given up. A stack of 2 MiB holds them.
+const MAX_NESTED_LENT: u32 = 256;
 
 /// The work of a thread on which events are completed.
 pub trait Driver: Send + Sync {
@@ -35,14 +37,30 @@ per_thread!(static CURRENT: RefCell<Option<Arc<dyn Driver>>> = RefCell::new(None
 // How many waits of this thread work.
 per_thread!(static NESTED: Cell<u32> = Cell::new(0));
 
-/// Calls `work`, on whose thread `driver` says what becomes of the work while a waiter waits. The thread has no other duties.
-pub fn drive(driver: Arc<dyn Driver>, work: impl FnOnce()) {
-    CURRENT.with(|current| *current.borrow_mut() = Some(driver));
-    set_blocking_hook(Some(block));
-    work();
-    set_blocking_hook(None);
-    let last = CURRENT.with(|current| current.borrow_mut().take());
-    drop(last);
+/// Calls `work`, on whose thread `driver` says what becomes of the work while a waiter waits. A thread that has other duties
+/// while it waits, a pool's or another driver's, keeps those.
+pub fn drive<R>(driver: &Arc<dyn Driver>, work: impl FnOnce() -> R) -> R {
+    let _scope = (!has_blocking_hook()).then(|| Scope::new(Arc::clone(driver)));
+    work()
+}
+
+/// As long as a thread drives.
+struct Scope;
+
+impl Scope {
+    fn new(driver: Arc<dyn Driver>) -> Self {
+        CURRENT.with(|current| *current.borrow_mut() = Some(driver));
+        set_blocking_hook(Some(block));
+        Self
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        set_blocking_hook(None);
+        let last = CURRENT.with(|current| current.borrow_mut().take());
+        drop(last);
+    }
 }
 
 /// What `event/park.rs` calls on such a thread instead of just sleeping.
@@ -63,7 +81,7 @@ fn wait_and_work(driver: &dyn Driver, blocked: &Blocked<'_>) -> Waited {
         if blocked.is_late() {
             break Waited::Late;
         }
-        if nested >= MAX_NESTED && blocked.may_be_given_up() {
+        if nested >= MAX_NESTED && !blocked.lasts() {
             break Waited::GivenUp(Status::resource_exhausted(format!(
                 "the wait for event '{}', which is still pending, was given up: it is the {nested}th on {}, and the system \
                  refused another thread",
@@ -71,7 +89,7 @@ fn wait_and_work(driver: &dyn Driver, blocked: &Blocked<'_>) -> Waited {
                 driver.thread()
             )));
         }
-        if nested >= MAX_NESTED || !driver.step() {
+        if nested >= MAX_NESTED_LENT || !driver.step() {
             blocked.sleep_for(driver.nap());
         }
     };
@@ -83,6 +101,7 @@ fn wait_and_work(driver: &dyn Driver, blocked: &Blocked<'_>) -> Waited {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
 
     use super::{Driver, MAX_NESTED, drive};
     use crate::event::{Event, EventPromise};
@@ -105,22 +124,18 @@ mod tests {
         }
     }
 
-    fn alone(count: u32) -> (Arc<Alone>, Vec<Event>) {
-        let promises: Vec<_> = (0..count).map(|_| EventPromise::guarding(c"driven")).collect();
+    fn alone(promises: Vec<EventPromise>) -> (Arc<dyn Driver>, Vec<Event>) {
         let events = promises.iter().rev().map(EventPromise::event).collect();
         (Arc::new(Alone(Mutex::new(promises))), events)
     }
 
-    #[test]
-    fn without_another_thread_the_work_goes_on_inside_the_wait() {
-        let (driver, events) = alone(100);
-        drive(driver, || events.last().unwrap().wait().unwrap());
-        assert!(events.iter().all(Event::is_ready));
+    fn users(count: u32) -> Vec<EventPromise> {
+        (0..count).map(|_| EventPromise::new(c"driven")).collect()
     }
 
-    #[test]
-    fn too_deep_a_wait_is_given_up() {
-        let (driver, events) = alone(100);
+    /// A waiter of each event waits for the next one. How many waits were given up.
+    fn each_waits_for_the_next(promises: Vec<EventPromise>) -> u32 {
+        let (driver, events) = alone(promises);
         let (deepest, given_up) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         for pair in events.windows(2) {
             let (next, deepest, given_up) = (pair[1].clone(), Arc::clone(&deepest), Arc::clone(&given_up));
@@ -132,9 +147,35 @@ mod tests {
                 }
             });
         }
-        drive(driver, || events.last().unwrap().wait().unwrap());
-        assert!(given_up.load(Ordering::Relaxed) > 0, "some were deeper than {MAX_NESTED}");
+        drive(&driver, || events.last().unwrap().wait().unwrap());
         assert_eq!(deepest.load(Ordering::Relaxed), 99, "each was called");
         assert!(events.iter().all(Event::is_ready));
+        given_up.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn without_another_thread_the_work_goes_on_inside_the_wait() {
+        let (driver, events) = alone(users(100));
+        drive(&driver, || events.last().unwrap().wait().unwrap());
+        assert!(events.iter().all(Event::is_ready));
+    }
+
+    #[test]
+    fn too_deep_a_wait_is_given_up() {
+        assert!(each_waits_for_the_next(users(100)) > 0, "some were deeper than {MAX_NESTED}");
+    }
+
+    #[test]
+    fn a_wait_until_which_memory_is_lent_is_not() {
+        let guarding = (0..100).map(|_| EventPromise::guarding(c"driven")).collect();
+        assert_eq!(each_waits_for_the_next(guarding), 0);
+    }
+
+    #[test]
+    fn a_thread_that_drives_already_goes_on_with_that() {
+        let (outer, outer_events) = alone(users(1));
+        let (inner, inner_events) = alone(users(1));
+        drive(&outer, || drive(&inner, || outer_events[0].wait().unwrap()));
+        assert_eq!(inner_events[0].wait_for(Duration::ZERO).unwrap_err().code(), StatusCode::DeadlineExceeded);
     }
 }

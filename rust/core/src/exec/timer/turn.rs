@@ -23,7 +23,8 @@ struct Turn {
 
 /// Calls `work` as the thread of `turn`.
 pub(super) fn on_a_thread_of(timers: &Arc<Shared>, turn: u64, work: impl FnOnce()) {
-    drive(Arc::new(Turn { timers: Arc::clone(timers), number: turn }), work);
+    let driver: Arc<dyn Driver> = Arc::new(Turn { timers: Arc::clone(timers), number: turn });
+    drive(&driver, work);
 }
 
 impl Driver for Turn {
