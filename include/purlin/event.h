@@ -143,8 +143,9 @@ class [[nodiscard]] Event final {
   /// runs what is queued, 32 tasks deep; reports (stall.h) name a pool that stands still so. A copy is completed by its
   /// backend, whatever the pool does.
   /// kFailedPrecondition, at once, naming the event, which stays pending: it waits for what this thread completes once
-  /// the callback has returned that calls this: a copy whose memory is being released, a buffer whose on_done runs. The
-  /// caller must not take that for its end.
+  /// the callback has returned that calls this: a copy whose memory is being released, a buffer whose on_done runs, a
+  /// read of the copier whose on_piece runs; or for the result of a task that this thread runs, itself or further out,
+  /// and no memory is lent until the event. The caller must not take that for its end.
   Status Wait() const noexcept { return IsReady() ? error() : Status::FromRep(internal::EventWait(header_, -1)); }
   /// As Wait(), for at most `timeout` (negative counts as zero); then kDeadlineExceeded, naming the event, which stays
   /// pending. The clock is monotonic.

@@ -44,10 +44,10 @@ enum class WatchdogAction : int {
   /// Where a thread sleeps on an event that is too old, the promises of yours that the event waits for, itself one
   /// perhaps, fail with kDeadlineExceeded, if they are too old themselves; completing them later is too late, and says
   /// so. Promises of yours are EventPromise, Promise, and values that were made unconstructed, constructed or
-  /// indirect. Nothing else is poisoned, because it stands for what goes on: what tasks owe (but the wait of a task for
-  /// what it owes itself, directly or through others that wait, ends with kDeadlineExceeded, naming the cycle, and the
-  /// event stays pending), copies, loops, shutdowns, what EventPromise::Guarding() and MakeGuardingPromise() made, and
-  /// what memory is kept until (RawBuffer::RetainUntil, UsageHold::ReleaseAfter, the ready event of Buffer::FromRaw).
+  /// indirect. Nothing else is poisoned, because it stands for what goes on: what tasks owe (but where tasks wait for
+  /// what they owe each other, one of the waits ends with kDeadlineExceeded, naming the cycle, and its event stays
+  /// pending), copies, loops, shutdowns, what EventPromise::Guarding() and MakeGuardingPromise() made, and what memory
+  /// is kept until (RawBuffer::RetainUntil, UsageHold::ReleaseAfter, the ready event of Buffer::FromRaw).
   kPoison = 1,
   /// The process ends by SIGABRT.
   kAbort = 2,

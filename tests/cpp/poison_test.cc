@@ -104,16 +104,30 @@ TEST(PoisonTest, AFutureThatIsMappedFailsThroughItsPromise) {
   EXPECT_FALSE(called);
 }
 
-TEST(PoisonTest, ATaskThatWaitsForItsOwnFutureIsToldSo) {
+TEST(PoisonTest, TasksThatWaitForEachOtherAreToldSo) {
+  StatusOr<ThreadPoolAsyncWorkRunner> pool = ThreadPoolAsyncWorkRunner::Create({2, "selfish"});
+  ASSERT_TRUE(pool.ok());
+  auto [give, given] = MakePromise<Event>("poison: given");
+  const Future<> one = MakeFutureOn(*pool, [given = given] { return given.Await()->Wait(); }, "poison: selfish");
+  const Future<> other = MakeFutureOn(*pool, [one = one.AsEvent()] { return one.Wait(); }, "poison: no better");
+  give.Set(other.AsEvent());
+  StatusOr<Watchdog> watchdog = Poisoner();
+  for (const Status& status : {one.Await(), other.Await()}) {
+    EXPECT_TRUE(IsDeadlineExceeded(status)) << status;
+    EXPECT_TRUE(Has(std::string(status.message()), "is owed by task 'poison: selfish'")) << status;
+  }
+}
+
+TEST(PoisonTest, ATaskThatWaitsForItsOwnFutureIsToldSoAtOnce) {
   StatusOr<ThreadPoolAsyncWorkRunner> pool = ThreadPoolAsyncWorkRunner::Create({1, "selfish"});
   ASSERT_TRUE(pool.ok());
   auto [give, given] = MakePromise<Event>("poison: given");
   const Future<> result = MakeFutureOn(*pool, [given = given] { return given.Await()->Wait(); }, "poison: selfish");
   give.Set(result.AsEvent());
-  StatusOr<Watchdog> watchdog = Poisoner();
   const Status status = result.Await();
-  EXPECT_TRUE(IsDeadlineExceeded(status)) << status;
-  EXPECT_TRUE(Has(std::string(status.message()), "is owed by task 'poison: selfish'")) << status;
+  EXPECT_TRUE(IsFailedPrecondition(status)) << status;
+  EXPECT_TRUE(Has(std::string(status.message()), "is owed by task 'poison: selfish', which this thread runs"))
+      << status;
 }
 
 TEST(PoisonTest, APromiseThatWasPoisonedMayBeForwarded) {

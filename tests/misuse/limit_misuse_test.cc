@@ -17,9 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "purlin/async_value.h"
 #include "purlin/buffer.h"
 #include "purlin/client.h"
 #include "purlin/elastic_pool.h"
+#include "purlin/event.h"
+#include "purlin/join_events.h"
 #include "purlin/npy.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/stall.h"
@@ -234,6 +237,38 @@ TEST(WaitMisuse, AWaitInATaskForWhatItsOwnThreadDoesLaterIsReported) {
     told.Set(status);
   })));
   EXPECT_TRUE(Fails(answer, StatusCode::kDeadlineExceeded, {"set later by the same task"}));
+}
+
+TEST(WaitMisuse, ATaskThatWaitsForItsOwnResultOrThatOfOneFurtherOutIsToldSo) {
+  auto pool = PoolOf(1, "selfish");
+  EventPromise start("start");
+  const Event started = start.event();
+  Event own;
+  std::vector<Status> inside;
+  const AsyncValueRef<int> outer = MakeAsyncValueRef(
+      pool,
+      [&] {
+        EXPECT_TRUE(Ok(started));
+        inside.push_back(own.Wait());
+        const AsyncValueRef<int> inner = MakeAsyncValueRef(
+            pool,
+            [&] {
+              inside.push_back(WhenAll({own, Event()}).Wait());
+              return 1;
+            },
+            "inner");
+        EXPECT_TRUE(Ok(inner.Wait()));
+        EXPECT_TRUE(Fails(own.WaitFor(milliseconds(1)), StatusCode::kDeadlineExceeded)) << "one may look";
+        return 2;
+      },
+      "selfish");
+  own = outer.AsEvent();
+  start.SetReady();
+  EXPECT_TRUE(Ok(own));
+  ASSERT_EQ(inside.size(), 2U);
+  for (const Status& status : inside) {
+    EXPECT_TRUE(Fails(status, StatusCode::kFailedPrecondition, {"'selfish'", "is owed by task 'selfish'"}));
+  }
 }
 
 TEST(WaitMisuse, TheLastHandleOfAnElasticPoolAfterADeadlineThatPassed) {

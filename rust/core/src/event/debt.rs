@@ -15,8 +15,8 @@ use std::collections::HashSet;
 use std::ptr;
 
 use super::abi::{
-    DEBT_EVENT, DEBT_FAR, DEBT_KIND, DEBT_MASK, DEBT_SEVERAL, EventCell, EventHeader, FLAG_FAR, FLAG_FOLLOWED,
-    TERMINAL_BIT,
+    DEBT_EVENT, DEBT_FAR, DEBT_KIND, DEBT_MASK, DEBT_SEVERAL, DEBT_TASK, EventCell, EventHeader, FLAG_FAR,
+    FLAG_FOLLOWED, TERMINAL_BIT,
 };
 use super::{describe, several};
 use crate::slab;
@@ -60,6 +60,11 @@ impl Seen {
     pub(super) fn of(event: &EventHeader) -> Option<Self> {
         let is_pending = event.word.load(Acquire) & TERMINAL_BIT == 0;
         is_pending.then(|| Self { debt: event.error.load(Acquire).addr(), flags: event.flags.load(Relaxed) })
+    }
+
+    /// The number of the task that completes it.
+    pub(super) fn task(self) -> Option<usize> {
+        (self.debt & DEBT_KIND == DEBT_TASK).then_some(self.debt & !DEBT_MASK)
     }
 
     /// The promise's owner completes it, for all that is known.
@@ -130,8 +135,7 @@ unsafe fn closes_cycle(event: *mut EventHeader, source: *mut EventHeader) -> Res
         return Ok(());
     }
     // SAFETY: alive.
-    let chain = unsafe { chain(source, event.addr()) };
-    let Some(chain) = chain else { return Ok(()) };
+    let Some(chain) = chain(unsafe { &*source }, event.addr()) else { return Ok(()) };
     // SAFETY: alive, and all events are EventCells.
     let cell = unsafe { &*event.cast::<EventCell>() };
     // As the report says it: each follows the next, and the last the first.
@@ -171,31 +175,22 @@ fn may_reach(source: &EventHeader, target: usize) -> bool {
     false
 }
 
-/// Whether `source` waits for an event at an address that is a `target`, or is there itself.
-///
-/// # Safety
-/// `source` is alive.
-pub(super) unsafe fn reaches(source: *mut EventHeader, target: impl Fn(usize) -> bool) -> bool {
-    // SAFETY: alive.
-    let nodes = unsafe { explore(source, |node| target(node.link.address)) };
-    let last = nodes.iter().rposition(|node| target(node.link.address));
+/// The way from `source`, the first, to an event that is a `target`, the last: what [`explore`] found, if the last stands. Nothing,
+/// if there is none.
+pub(super) fn reach(source: &EventHeader, target: impl Fn(&Node) -> bool) -> Vec<Node> {
+    // SAFETY: alive, because borrowed.
+    let mut nodes = unsafe { explore(ptr::from_ref(source).cast_mut(), &target) };
     // SAFETY: the first of the nodes is the source, which is alive.
-    last.is_some_and(|last| unsafe { stands(&nodes, last) })
+    if !nodes.last().is_some_and(&target) || !unsafe { stands(&nodes, nodes.len() - 1) } {
+        nodes.clear();
+    }
+    nodes
 }
 
 /// The chain of debts from `source`, the first, to `target`, the last, if there is one.
-///
-/// # Safety
-/// `source` is alive.
-unsafe fn chain(source: *mut EventHeader, target: usize) -> Option<Vec<Link>> {
-    // SAFETY: alive.
-    let nodes = unsafe { explore(source, |node| node.link.address == target) };
-    let last = nodes.iter().rposition(|node| node.link.address == target)?;
-    // SAFETY: the first of the nodes is the source, which is alive.
-    if !unsafe { stands(&nodes, last) } {
-        return None;
-    }
-    let mut chain: Vec<_> = steps(&nodes, last).map(|index| nodes[index].link).collect();
+fn chain(source: &EventHeader, target: usize) -> Option<Vec<Link>> {
+    let nodes = reach(source, |node| node.link.address == target);
+    let mut chain: Vec<_> = steps(&nodes, nodes.len().checked_sub(1)?).map(|index| nodes[index].link).collect();
     chain.reverse();
     Some(chain)
 }

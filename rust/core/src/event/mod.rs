@@ -256,11 +256,13 @@ impl Event {
     /// event, which stays pending: all threads of the pool wait while tasks are queued, and for a second the system has
     /// refused a further one (or the pool has 16384 spares already). Not where memory or a stack may be lent until the event:
     /// a wait for a copy, for what [`EventPromise::guarding`] made, or for what follows such an event returns when that is
-    /// terminal, and meanwhile runs what is queued, 32 tasks deep. Where a task waits for what it owes itself, directly or
-    /// through others that wait, [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded), if a
-    /// [`Watchdog`](crate::stall::Watchdog) that poisons ends the wait; the event then stays pending.
-    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition): it waits for what this thread completes once the callback that
-    /// calls this has returned, as that of a copy that lets go of imported memory, or of a buffer whose `on_done` runs.
+    /// terminal, and meanwhile runs what is queued, 32 tasks deep. Where tasks wait for what they owe each other,
+    /// [`DeadlineExceeded`](crate::StatusCode::DeadlineExceeded), if a [`Watchdog`](crate::stall::Watchdog) that poisons ends the
+    /// wait; the event then stays pending.
+    /// [`FailedPrecondition`](crate::StatusCode::FailedPrecondition): it waits for what this thread completes once the callback
+    /// that calls this has returned, as that of a copy that lets go of imported memory, of a buffer whose `on_done` runs, of the
+    /// reads of a copier whose `on_piece` runs; or for what a task owes that this thread runs, itself or further out, and no
+    /// memory is lent until then.
     #[inline]
     pub fn wait(&self) -> Result<(), Status> {
         if self.header().is_none_or(|header| header.state() == STATE_READY) {

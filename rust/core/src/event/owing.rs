@@ -1,12 +1,14 @@
 //! What a thread completes as soon as a stranger's callback has returned to it: the event of a copy whose memory it lets go of,
 //! of a buffer whose `on_done` it calls, of all reads of a copier that it tells of a piece. A wait of the callback for that, or
-//! for what waits for that, would never end, and is told so.
+//! for what waits for that, would never end, and is told so. So is the wait of a task for what it owes itself.
 
 use std::cell::Cell;
 use std::{iter, ptr};
 
 use super::abi::{EventCell, EventHeader};
-use super::{Event, EventPromise, debt, describe};
+use super::debt::{self, Node};
+use super::{Event, EventPromise, describe, lent};
+use crate::slab;
 use crate::status::{Status, StatusCode};
 use crate::sync::per_thread;
 
@@ -63,27 +65,31 @@ unsafe fn call<O: Fn(usize) -> bool>(of: *const (), address: usize) -> bool {
     unsafe { (*of.cast::<O>())(address) }
 }
 
-/// Why a wait of this thread for `event` would never end, if it is so.
+/// Why a wait of this thread for `event` would never end, if it is so. Not for what its own tasks owe, unless
+/// `looks_at_tasks`, and not if memory is lent until the event.
 #[cold]
-pub(super) fn why_never(event: &EventHeader) -> Option<Status> {
+pub(super) fn why_never(event: &EventHeader, looks_at_tasks: bool) -> Option<Status> {
     let innermost = INNERMOST.try_with(Cell::get).unwrap_or(ptr::null());
-    if innermost.is_null() {
+    let tasks = if looks_at_tasks { slab::running_tasks() } else { Vec::new() };
+    if innermost.is_null() && tasks.is_empty() {
         return None;
     }
     // SAFETY: each lies on this thread's stack, in a call that has not returned, and so does what it points to.
     let owings = || iter::successors(unsafe { innermost.as_ref() }, |owing| unsafe { owing.outer.as_ref() });
     // SAFETY: as above.
-    let owes = |address| owings().any(|owing| unsafe { (owing.owes)(owing.of, address) });
-    // SAFETY: alive.
-    if !unsafe { debt::reaches(ptr::from_ref(event).cast_mut(), owes) } {
-        return None;
-    }
+    let is_owed = |address| owings().any(|owing| unsafe { (owing.owes)(owing.of, address) });
+    let task_of = |node: &Node| tasks.iter().find(|(task, _)| node.seen.task() == Some(*task));
+    let nodes = debt::reach(event, |node| is_owed(node.link.address) || task_of(node).is_some());
+    let last = nodes.last()?;
     // SAFETY: all events are EventCells.
     let cell = unsafe { &*ptr::from_ref(event).cast::<EventCell>() };
-    let message = format!(
-        "the wait for {}, which is still pending, would never end: this thread completes it once the callback that waits has returned",
-        describe(cell)
-    );
+    let why = match task_of(last) {
+        // What it waits for besides may go on, and use the memory.
+        Some(_) if lent::is_lent_until(event) => return None,
+        Some((_, label)) => format!("what it waits for is owed by task '{label}', which this thread runs"),
+        None => "this thread completes it once the callback that waits has returned".to_owned(),
+    };
+    let message = format!("the wait for {}, which is still pending, would never end: {why}", describe(cell));
     Some(Status::with_location(StatusCode::FailedPrecondition, message, cell.location()))
 }
 
@@ -92,7 +98,9 @@ mod tests {
     use std::time::Duration;
 
     use super::why_never;
-    use crate::event::{Event, EventPromise, when_all};
+    use crate::event::abi::DEBT_TASK;
+    use crate::event::{Event, EventPromise, debt, when_all};
+    use crate::slab;
     use crate::status::StatusCode;
 
     #[test]
@@ -122,7 +130,25 @@ mod tests {
         assert!(!is_never(&outer.event()));
     }
 
+    #[test]
+    fn what_a_task_owes_itself_ends_no_wait_until_which_memory_is_lent() {
+        let (own, copy) = (EventPromise::new(c"own"), EventPromise::guarding(c"copy"));
+        let (result, copied) = (own.event(), copy.event());
+        debt::note(result.header().unwrap(), 64 | DEBT_TASK);
+        let (follows, both) = (when_all(&[result.clone(), Event::ready()]), when_all(&[result.clone(), copied]));
+        slab::running(64, c"task".as_ptr(), || {
+            for never in [&result, &follows] {
+                let error = never.wait().unwrap_err();
+                assert_eq!(error.code(), StatusCode::FailedPrecondition);
+                assert!(error.message().contains("is owed by task 'task', which this thread runs"), "{error}");
+            }
+            assert!(why_never(both.header().unwrap(), true).is_none(), "the copy may go on");
+        });
+        assert!(why_never(result.header().unwrap(), true).is_none(), "the task is over");
+        assert!(own.set_ready() && copy.set_ready());
+    }
+
     fn is_never(event: &Event) -> bool {
-        why_never(event.header().unwrap()).is_some()
+        why_never(event.header().unwrap(), false).is_some()
     }
 }

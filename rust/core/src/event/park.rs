@@ -222,7 +222,7 @@ pub(super) fn wait(event: &EventHeader, patience: Patience) -> Waited {
         _ => None,
     };
     if patience != Patience::Endless
-        && let Some(why) = owing::why_never(event)
+        && let Some(why) = owing::why_never(event, patience == Patience::UntilGivenUp)
     {
         return Waited::GivenUp(why);
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::event::{Event, EventPromise};
 use crate::exec::{AsyncWorkRunner, Executor, ThreadPool, ThreadPoolOptions};
-use crate::{ElasticPool, Future, Promise, SerialQueue, StatusCode, future_on, when_all};
+use crate::{ElasticPool, Future, Promise, SerialQueue, Status, StatusCode, future_on, when_all};
 
 /// The report's event of that label.
 fn event(report: &StallReport, label: &str) -> StalledEvent {
@@ -95,16 +95,21 @@ fn events_that_follow_each_other_are_a_cycle() {
     }
 }
 
-/// A task that waits for its own result, on `executor`; the result.
-fn waits_for_itself(executor: &(impl Executor + ?Sized)) -> Future<()> {
-    let (tell, told) = mpsc::channel::<Future<()>>();
-    let result = future_on(executor, c"stall: selfish", move || told.recv().unwrap().wait().copied());
-    tell.send(result.clone()).unwrap();
-    result
+/// Two tasks that wait for each other's result, on `executor`; the results. `wait` is what each does.
+fn wait_for_each_other<T: Send + Sync + 'static>(
+    executor: &(impl Executor + ?Sized),
+    wait: fn(Future<T>) -> Result<T, Status>,
+) -> [Future<T>; 2] {
+    let ((tell_one, one), (tell_other, other)) = (mpsc::channel(), mpsc::channel());
+    let selfish = future_on(executor, c"stall: selfish", move || wait(one.recv().unwrap()));
+    let selfless = future_on(executor, c"stall: no better", move || wait(other.recv().unwrap()));
+    tell_one.send(selfless.clone()).unwrap();
+    tell_other.send(selfish.clone()).unwrap();
+    [selfish, selfless]
 }
 
 #[test]
-fn a_task_that_waits_for_itself_is_named_100_times_of_100() {
+fn tasks_that_wait_for_each_other_are_named_100_times_of_100() {
     let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, name: "selfish".to_owned() }).unwrap();
     let mut longest = Duration::ZERO;
     for _ in 0..100 {
@@ -117,7 +122,7 @@ fn a_task_that_waits_for_itself_is_named_100_times_of_100() {
             sink: Some(Box::new(move |report| _ = tell.lock().unwrap().send(report.clone()))),
         })
         .unwrap();
-        let result = waits_for_itself(&pool);
+        let results = wait_for_each_other(&pool, |other: Future<()>| other.wait().copied());
         let report = loop {
             let report: StallReport = told.recv().unwrap();
             if has_cycle(&report, "stall: selfish") {
@@ -127,7 +132,9 @@ fn a_task_that_waits_for_itself_is_named_100_times_of_100() {
         longest = longest.max(planted.elapsed());
         let cycle = report.cycles.iter().find(|cycle| cycle.contains("stall: selfish")).unwrap();
         assert!(cycle.contains("is owed by task 'stall: selfish' on thread 'selfish/"), "{cycle}");
-        assert_eq!(result.wait().unwrap_err().code(), StatusCode::DeadlineExceeded);
+        for result in results {
+            assert_eq!(result.wait().unwrap_err().code(), StatusCode::DeadlineExceeded);
+        }
     }
     // Milliseconds on a quiet machine; not asserted, because it is the machine's.
     println!("the slowest of 100 was named after {longest:?}");
@@ -135,23 +142,41 @@ fn a_task_that_waits_for_itself_is_named_100_times_of_100() {
 
 #[test]
 fn a_wait_that_a_watchdog_ends_says_why_and_leaves_its_event_pending() {
-    let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() }).unwrap();
+    let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() }).unwrap();
     let _watchdog = Watchdog::start(WatchdogOptions {
         older_than: Duration::from_millis(10),
         action: WatchdogAction::Poison,
         sink: Some(Box::new(|_| ())),
     })
     .unwrap();
-    let (tell, told) = mpsc::channel::<Future<String>>();
-    let result = future_on(&pool, c"stall: says why", move || {
-        let own = told.recv().unwrap();
-        let error = own.wait().unwrap_err();
-        Ok(format!("{error}, ready: {}", own.is_ready()))
+    let results = wait_for_each_other(&pool, |other: Future<String>| match other.wait() {
+        Ok(said) => Ok(said.clone()),
+        Err(error) => Ok(format!("{error}, ready: {}", other.is_ready())),
     });
+    for result in results {
+        let said = result.wait().unwrap();
+        assert!(said.contains("'stall: selfish'") && said.contains("is owed by task"), "{said}");
+        assert!(said.contains("ready: false"), "{said}");
+    }
+}
+
+#[test]
+fn a_task_that_waits_for_itself_is_told_at_once() {
+    let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() }).unwrap();
+    let (tell, told) = mpsc::channel::<Future<()>>();
+    let waits = move || {
+        let own = told.recv().unwrap();
+        let follows = when_all(&[own.ready_event()]);
+        let late = own.wait_for(Duration::ZERO).unwrap_err();
+        assert_eq!(late.code(), StatusCode::DeadlineExceeded, "somebody may look whether it was cancelled: {late}");
+        assert_eq!(follows.wait().unwrap_err().code(), StatusCode::FailedPrecondition);
+        own.wait().copied()
+    };
+    let result = future_on(&pool, c"stall: selfish", waits);
     tell.send(result.clone()).unwrap();
-    let said = result.wait().unwrap();
-    assert!(said.contains("'stall: says why'") && said.contains("is owed by task"), "{said}");
-    assert!(said.contains("ready: false"), "{said}");
+    let error = result.wait().unwrap_err();
+    assert_eq!(error.code(), StatusCode::FailedPrecondition, "{error}");
+    assert!(error.message().contains("is owed by task 'stall: selfish', which this thread runs"), "{error}");
 }
 
 #[test]
