@@ -7,7 +7,7 @@
 //! 3. *child* forgets the threads that are not there, opens the gate, counts the process ([`Process`]) and calls what was handed
 //!    to [`in_children`].
 //!
-//! Each thread has a record in a list, from its first lock to its end. What takes a lock later, in another destructor
+//! Each thread has a record in a list, from its first lock or fork to its end. What takes a lock later, in another destructor
 //! of the thread or in one of the process, borrows a place of [`LATE`] for that.
 //!
 //! A thread that forks while it holds a lock of ours is not waited for: it goes on in the child, and gives the lock back there. A fork in a
@@ -241,8 +241,11 @@ fn enter_slowly(record: &Record, mut before: usize) -> Inside {
 
 fn enlist(record: &Record) {
     watch();
-    // Also asks for the destructor; an error means that the thread is ending already.
+    // A thread that asks for a destructor has the dynamic linker's lock, which a fork would copy: so it borrows a place.
+    let place = enter_late(record);
+    // An error means that the thread is ending already.
     let is_ending = END.try_with(|end| end.0.get()).is_err();
+    drop(place);
     if is_ending {
         return record.presence.0.store(ENDED, Relaxed);
     }
@@ -305,33 +308,60 @@ unsafe extern "C" {
     fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
 }
 
-/// Installs the handlers, once. A thread that comes meanwhile waits until they are there.
+/// Nobody installs the handlers yet.
+const UNWATCHED: u32 = 0;
+/// They are there. Else, the number of the process in which a thread installs them.
+const WATCHED: u32 = u32::MAX;
+static WATCH: AtomicU32 = AtomicU32::new(UNWATCHED);
+
+/// Installs the handlers, once. A thread that comes meanwhile waits until they are there; not for one that a fork has left behind in
+/// the parent.
 fn watch() {
-    const NO: u32 = 0;
-    const SOON: u32 = 1;
-    const YES: u32 = 2;
-    static WATCHED: AtomicU32 = AtomicU32::new(NO);
     let mut looks = 0;
     if cfg!(miri) {
         // It knows no fork.
         return;
     }
     loop {
-        match WATCHED.compare_exchange(NO, SOON, AcqRel, Acquire) {
-            Ok(_) => {
-                // SAFETY: the handlers are functions of this library, which lives as long as they are installed. An error
-                // means that memory is short; then forks are as they are without us.
-                let _ = unsafe { pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
-                return WATCHED.store(YES, Release);
-            }
-            Err(YES) => return,
-            Err(_) => pause(&mut looks),
+        let seen = WATCH.load(Acquire);
+        let here = std::process::id();
+        if seen == WATCHED {
+            return;
         }
+        if seen == here || WATCH.compare_exchange(seen, here, AcqRel, Relaxed).is_err() {
+            pause(&mut looks);
+            continue;
+        }
+        // SAFETY: the handlers are functions of this library, which lives as long as they are installed. An error means that
+        // memory is short; then forks are as they are without us.
+        let _ = unsafe { pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+        return WATCH.store(WATCHED, Release);
     }
 }
 
+/// The record of the thread that forks. The handlers may be there twice: a fork may copy them before it copies that they are there.
+static FORKS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
+
+/// Whether this is the first call of one of the other two handlers in this fork.
+fn ends_the_fork() -> bool {
+    let own = RECORD.with(|own| ptr::from_ref(own).cast_mut());
+    FORKS.compare_exchange(own, ptr::null_mut(), Relaxed, Relaxed).is_ok()
+}
+
 unsafe extern "C" fn prepare() {
+    let own = RECORD.with(|own| ptr::from_ref(own).cast_mut());
+    if FORKS.load(Relaxed) == own {
+        return;
+    }
+    // In the child this thread then needs no destructor, for which it would ask the dynamic linker: a stranger's thread may have
+    // that one's lock now.
+    RECORD.with(|own| {
+        if own.presence.0.load(Relaxed) & UNLISTED != 0 {
+            enlist(own);
+        }
+    });
     let list = List::lock();
+    FORKS.store(own, Relaxed);
     GATE.close(futex::barrier_for_all);
     RECORD.with(|own| {
         let late = ptr::from_ref(own).addr() | 1;
@@ -362,12 +392,19 @@ unsafe extern "C" fn prepare() {
 }
 
 unsafe extern "C" fn in_parent() {
+    if !ends_the_fork() {
+        return;
+    }
     GATE.open();
     futex::wake(&GATE.0, i32::MAX);
     List::unlock();
 }
 
 unsafe extern "C" fn in_child() {
+    if !ends_the_fork() {
+        return;
+    }
+    WATCH.store(WATCHED, Release);
     RECORD.with(|own| {
         let late = ptr::from_ref(own).addr() | 1;
         FIRST.store(ptr::null_mut(), Relaxed);
