@@ -23,7 +23,8 @@ enum class OomPolicy : std::int32_t {
   kFail = 0,
   /// Ask the client's hook (ClientOptions::on_out_of_memory) to free something, and try again for as long as it says
   /// that it may have, 1000 times at most; then fail. Where nothing that is freed could make room, because the space's
-  /// limit is smaller than that, the hook is not asked. Without a hook, as kFail.
+  /// limit is smaller than that, the hook is not asked; nor for what the hook itself allocates. Without a hook, as
+  /// kFail.
   kRetry = 1,
   /// Answer with memory that is not there yet: it comes when enough has been freed, first come, first served. Fails at
   /// once if nothing is in use that could be freed, or if the space could never hold so much.

@@ -145,7 +145,8 @@ class [[nodiscard]] Event final {
   /// kFailedPrecondition, at once, naming the event, which stays pending: it waits for what this thread completes once
   /// the callback has returned that calls this: a copy whose memory is being released, a buffer whose on_done runs, a
   /// read of the copier whose on_piece runs; or for the result of a task that this thread runs, itself or further out,
-  /// and no memory is lent until the event. The caller must not take that for its end.
+  /// and no memory is lent until the event. The caller must not take that for its end. Calls of the library that block
+  /// until a buffer is ready, or until its memory is there, answer so, too.
   Status Wait() const noexcept { return IsReady() ? error() : Status::FromRep(internal::EventWait(header_, -1)); }
   /// As Wait(), for at most `timeout` (negative counts as zero); then kDeadlineExceeded, naming the event, which stays
   /// pending. The clock is monotonic.

@@ -4,7 +4,7 @@
 // value with the lowest index, so that it does not depend on timing. If all are available, it runs here and now, and
 // nothing is allocated; else on the thread that completes the last one, or, with an executor, always in a task. The
 // caller keeps values that it gives as AsyncValuePtr alive until then. If the executor refuses, `f` is destroyed
-// uncalled. An empty std::function or a null function pointer is nothing to do.
+// uncalled. What `f` throws is reported. An empty std::function or a null function pointer is nothing to do.
 #ifndef PURLIN_RUN_WHEN_READY_H_
 #define PURLIN_RUN_WHEN_READY_H_
 
@@ -21,6 +21,7 @@
 #include "purlin/executor.h"
 #include "purlin/internal/abi.h"
 #include "purlin/internal/empty_callable.h"
+#include "purlin/internal/guard.h"
 #include "purlin/internal/waiter.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
@@ -49,7 +50,7 @@ void RunAfterAll(const Values& values, std::size_t pending, F f) {
     for (const auto& value : values) {
       if (value.IsUnavailable()) return value.AndThen(std::move(f));
     }
-    return std::invoke(std::move(f));  // It became available meanwhile.
+    return Guarded("waiter", [&] { std::invoke(std::move(f)); });  // It became available meanwhile.
   }
   std::size_t total = 1;  // For this loop, so that nobody is last before it ends.
   for (const auto& value : values) {
@@ -77,7 +78,7 @@ void AttachToAll(const Values& values, F&& f) {
   for (const auto& value : values) pending += value.IsAvailable() ? 0 : 1;
   if constexpr (std::is_invocable_v<Closure>) {
     Closure closure(std::forward<F>(f));
-    if (pending == 0) return std::invoke(std::move(closure));
+    if (pending == 0) return Guarded("waiter", [&] { std::invoke(std::move(closure)); });
     RunAfterAll(values, pending, std::move(closure));
   } else {
     static_assert(std::is_invocable_v<Closure, Status>, "RunWhenReady calls f() or f(Status)");
@@ -85,7 +86,7 @@ void AttachToAll(const Values& values, F&& f) {
     if (pending == 0) {
       Status error;
       for (const auto& value : values) error.Update(value.GetError());
-      return std::invoke(std::move(closure), std::move(error));
+      return Guarded("waiter", [&] { std::invoke(std::move(closure), std::move(error)); });
     }
     std::vector<Event> events;
     for (const auto& value : values) events.push_back(value.AsEvent());

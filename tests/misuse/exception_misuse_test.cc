@@ -183,6 +183,9 @@ TEST(ThrowMisuse, RunWhenReadyReports) {
   RunWhenReady({value, other}, [](Status) { Throw(); });
   EXPECT_TRUE(value.emplace(1));
   EXPECT_TRUE(other.emplace(1));
+  // Once they are there, as before.
+  RunWhenReady({value, other}, [] { Throw(); });
+  RunWhenReady({value, other}, [](Status) { Throw(); });
 }
 
 TEST(ThrowMisuse, CancelCallbacksAreReportedAndTheOthersRun) {

@@ -309,6 +309,9 @@ impl ArraySource<'_> {
             Err(error) => return Err(done.fail(error)),
         };
         let caller_waits = semantics == HostBufferSemantics::ImmutableOnlyDuringCall;
+        if caller_waits && let Err(error) = memory.allocation_event().check_wait() {
+            return Err(done.fail(error));
+        }
         let frozen = if caller_waits { None } else { self.freeze(memory_space, place) };
         // SAFETY: the caller's promise. If it ends with the call, we wait below.
         let mut copied = unsafe { self.start(&memory, caller_waits) };

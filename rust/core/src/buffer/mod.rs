@@ -204,7 +204,8 @@ impl Buffer {
     ///
     /// # Errors
     /// Only if it waits, and the memory is then let go of: the buffer's own, in PJRT's words ("Error Execute: "), if it has
-    /// failed; the client's, if that ends first.
+    /// failed; the client's, if that ends first. `FailedPrecondition`, in a callback without whose end the buffer does not become
+    /// ready; then it is as it was.
     #[track_caller]
     pub fn release_ownership(&self, waits: bool) -> crate::StatusOr<Option<RawBuffer>> {
         self.release_ownership_at(waits, SourceLocation::caller())
@@ -215,8 +216,12 @@ impl Buffer {
     /// # Errors
     /// As there.
     pub fn release_ownership_at(&self, waits: bool, place: SourceLocation) -> crate::StatusOr<Option<RawBuffer>> {
+        if waits {
+            self.0.ready.check_wait()?;
+        }
         let Some((memory, free)) = self.release_at(place) else { return Ok(None) };
         if waits {
+            free.check_wait()?;
             free.wait_uninterruptible()?;
             self.0.ready.wait_uninterruptible().map_err(|error| in_pjrts_words(&error))?;
         }

@@ -67,6 +67,10 @@ impl Buffer {
             Ok(sources) => sources,
             Err(error) => return Err(done.fail(error)),
         };
+        let never = |(_, memory): &(ArraySource<'_>, RawBuffer)| memory.allocation_event().check_wait().err();
+        if caller_waits && let Some(error) = sources.iter().find_map(never) {
+            return Err(done.fail(error));
+        }
         let copy = |(source, memory): (ArraySource<'_>, RawBuffer)| {
             // SAFETY: the caller's promise; the memory is new. If that ends with the call, we wait below.
             let copied = unsafe { source.start(&memory, caller_waits) };

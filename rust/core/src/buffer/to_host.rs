@@ -159,6 +159,7 @@ impl Buffer {
         values.try_reserve_exact(count).map_err(|_| no_staging(shape.host_size_bytes()))?;
         let hold = self.usage_hold()?;
         // Waiting here rather than in a task of the runner: this thread has nothing better to do.
+        self.0.ready.check_wait()?;
         self.0.ready.wait_uninterruptible()?;
         let order = CopyOrder { dependencies: &[], caller_waits: true };
         // SAFETY: the vector has room for `count` elements, which is as many bytes as the array has; it stays here,
@@ -180,6 +181,7 @@ impl Buffer {
         if !shape.is_dynamic() {
             return Ok(shape.dims().to_vec());
         }
+        self.0.ready.check_wait()?;
         let mut sizes = vec![0_i32; shape.rank()];
         // SAFETY: the vector is as long as the sizes behind the elements, and stays here until the wait.
         let read = unsafe {

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "a space is known by its address; blocks promise the arena to give back what they get")]
 
+use std::cell::Cell;
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
 use std::ptr::NonNull;
@@ -21,10 +22,12 @@ use crate::exec::guard::contained;
 use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{SourceLocation, Status, StatusCode, StatusOr};
-use crate::sync::{Mutex, PinnedArc};
+use crate::sync::{Mutex, PinnedArc, per_thread};
 
 /// How often one allocation asks the client's hook for help.
 const MOST_HOOK_CALLS: u32 = 1000;
+// Whether this thread is in a client's hook.
+per_thread!(static IN_HOOK: Cell<bool> = Cell::new(false));
 /// The largest alignment that can be asked for.
 const LARGEST_ALIGNMENT_BYTES: usize = 1 << 30;
 
@@ -257,20 +260,23 @@ impl MemorySpace {
         Ok(())
     }
 
-    /// Looks for memory for `block`, with the client's hook's help if `oom` says so, and if that could help.
+    /// Looks for memory for `block`, with the client's hook's help if `oom` says so, and if that could help. A hook that allocates
+    /// is not called for that.
     fn fill(&self, block: &PinnedArc<MemoryBlock>, alignment_bytes: usize, oom: OomPolicy) -> Result<(), Shortage> {
         let mut calls_left = if oom == OomPolicy::Retry { MOST_HOOK_CALLS } else { 0 };
         loop {
             let asked = fault::point(Site::Allocate).map_err(Shortage::Backend);
             let Err(shortage) = asked.and_then(|()| self.try_fill(block, alignment_bytes)) else { return Ok(()) };
-            let could_help = calls_left > 0 && self.is_worth_waiting(block.size_bytes(), &shortage);
+            let could_help = calls_left > 0 && !IN_HOOK.get() && self.is_worth_waiting(block.size_bytes(), &shortage);
             let hook = self.instance().out_of_memory().filter(|_| could_help);
             calls_left = calls_left.saturating_sub(1);
             let asked = (block.size_bytes(), shortage.to_string());
             let mut helped = false;
             if let Some(hook) = hook {
                 let report = MemoryReport::of(self.space(), self.to_string(), Some(asked));
+                IN_HOOK.set(true);
                 contained("out-of-memory hook", Label::default, || helped = hook(&report));
+                IN_HOOK.set(false);
             }
             if !helped {
                 return Err(shortage);

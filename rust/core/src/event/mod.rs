@@ -199,6 +199,15 @@ impl Event {
         self.wait_slowly(Patience::Endless)
     }
 
+    /// For a call that waits for this by [`wait_uninterruptible`](Self::wait_uninterruptible), before memory is lent until then.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the wait would never end; as [`wait`](Self::wait).
+    #[doc(hidden)]
+    pub fn check_wait(&self) -> Result<(), Status> {
+        self.header().and_then(|header| owing::why_never(header, true)).map_or(Ok(()), Err)
+    }
+
     /// As [`wait_uninterruptible`](Self::wait_uninterruptible), for at most `timeout`.
     ///
     /// # Errors

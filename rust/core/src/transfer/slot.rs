@@ -21,7 +21,7 @@ use crate::sync::Mutex;
 pub(super) struct Slot {
     shape: Shape,
     layout: Option<Layout>,
-    memory: RawBuffer,
+    size_bytes: usize,
     ready: Event,
     state: Mutex<State>,
 }
@@ -32,6 +32,8 @@ struct State {
     in_flight: usize,
     /// Whether there ever was one.
     is_touched: bool,
+    /// As long as pieces may come or are on their way: then it is the buffer's alone.
+    memory: Option<RawBuffer>,
     /// Taken by whoever completes the buffer.
     promise: Option<EventPromise>,
     /// Taken by who retrieves it.
@@ -42,6 +44,14 @@ enum Phase {
     Filling,
     Sealed,
     Failed(Status),
+}
+
+impl State {
+    /// The memory, when no piece will come and none is on its way; to be dropped under no lock.
+    fn unused_memory(&mut self) -> Option<RawBuffer> {
+        let is_over = !matches!(self.phase, Phase::Filling) && self.in_flight == 0;
+        if is_over { self.memory.take() } else { None }
+    }
 }
 
 /// Calls `on_done` with `error`, which comes back.
@@ -73,14 +83,16 @@ impl Slot {
             phase: Phase::Filling,
             in_flight: 0,
             is_touched: false,
+            memory: Some(memory),
             promise: Some(promise),
             buffer: Some(buffer),
         };
-        Ok(Self { shape: shape.clone(), layout: layout.clone(), memory, ready, state: Mutex::new(state) })
+        let (shape, layout, size_bytes) = (shape.clone(), layout.clone(), shape.on_device_size_bytes());
+        Ok(Self { shape, layout, size_bytes, ready, state: Mutex::new(state) })
     }
 
     pub(super) fn size_bytes(&self) -> usize {
-        self.memory.size_bytes()
+        self.size_bytes
     }
 
     pub(super) fn ready_event(&self) -> Event {
@@ -102,12 +114,16 @@ impl Slot {
         is_last: bool,
         on_done: Option<OnDone>,
     ) -> Result<(), Status> {
-        let checked = self.memory.slice(offset_bytes, size_bytes).and_then(|_| check_pointer(data, size_bytes));
-        if let Err(error) = checked.and_then(|()| self.begin(index, is_last, false)) {
-            return Err(told(on_done, error));
-        }
+        let check = |memory: &RawBuffer| {
+            memory.slice(offset_bytes, size_bytes).and_then(|_| check_pointer(data, size_bytes)).map(drop)
+        };
+        let memory = match self.begin(index, is_last, false, check) {
+            Ok(memory) => memory,
+            Err(error) => return Err(told(on_done, error)),
+        };
         // SAFETY: the caller's promise; the memory is this slot's, and pieces do not overlap.
-        let copied = unsafe { self.memory.copy_from_host(data, offset_bytes, size_bytes, &[]) };
+        let copied = unsafe { memory.copy_from_host(data, offset_bytes, size_bytes, &[]) };
+        drop(memory);
         self.finish(&copied, on_done);
         Ok(())
     }
@@ -126,17 +142,30 @@ impl Slot {
         } else {
             Err(Status::invalid_argument(format!("buffer {index} is {}, not {}", self.shape, array.shape())))
         };
-        let source = checked.and_then(|source| self.begin(index, true, true).map(|()| source));
-        match source {
-            // SAFETY: the caller's promise; the memory is this slot's, and nothing else was copied there.
-            Ok(source) => self.finish(&unsafe { source.start(&self.memory, false) }, on_done),
+        let begun = checked.and_then(|source| Ok((source, self.begin(index, true, true, |_| Ok(()))?)));
+        let (source, memory) = match begun {
+            Ok(begun) => begun,
             Err(error) => return Err(told(on_done, error)),
-        }
+        };
+        // SAFETY: the caller's promise; the memory is this slot's, and nothing else was copied there.
+        let copied = unsafe { source.start(&memory, false) };
+        drop(memory);
+        self.finish(&copied, on_done);
         Ok(())
     }
 
-    /// A piece is to be copied.
-    fn begin(&self, index: usize, is_last: bool, is_whole: bool) -> Result<(), Status> {
+    /// A piece is to be copied, if `check` says so: to this memory.
+    fn begin(
+        &self,
+        index: usize,
+        is_last: bool,
+        is_whole: bool,
+        check: impl FnOnce(&RawBuffer) -> Result<(), Status>,
+    ) -> StatusOr<RawBuffer> {
+        let memory = self.state.lock().memory.clone();
+        if let Some(memory) = &memory {
+            check(memory)?;
+        }
         let mut state = self.state.lock();
         let error = match &state.phase {
             Phase::Filling if is_whole && state.is_touched => Status::failed_precondition(format!(
@@ -148,7 +177,8 @@ impl Slot {
                 if is_last {
                     state.phase = Phase::Sealed;
                 }
-                return Ok(());
+                drop(state);
+                return memory.ok_or_else(|| transferred(index));
             }
             Phase::Sealed => transferred(index),
             Phase::Failed(error) => error.clone(),
@@ -157,10 +187,8 @@ impl Slot {
         Err(error)
     }
 
+    /// As a waiter of `copied`, so that an `on_done` that hands the next piece in needs no further stack.
     fn finish(self: &Arc<Self>, copied: &Event, on_done: Option<OnDone>) {
-        if copied.is_ready() {
-            return complete(self.end(&copied.error(), on_done));
-        }
         let slot = Arc::clone(self);
         copied.on_ready(move |status| {
             let completed = slot.end(status, on_done);
@@ -175,21 +203,25 @@ impl Slot {
         self.ready.owed_after(|| tell(on_done, status.clone()));
         let mut state = self.state.lock();
         state.in_flight -= 1;
-        if !status.ok() && !matches!(state.phase, Phase::Failed(_)) {
+        let completed = if !status.ok() && !matches!(state.phase, Phase::Failed(_)) {
             state.phase = Phase::Failed(status.clone());
-            return state.promise.take().map(|promise| (promise, status.clone()));
-        }
-        if matches!(state.phase, Phase::Sealed) && state.in_flight == 0 {
-            return state.promise.take().map(|promise| (promise, Status::OK));
-        }
-        None
+            state.promise.take().map(|promise| (promise, status.clone()))
+        } else if matches!(state.phase, Phase::Sealed) && state.in_flight == 0 {
+            state.promise.take().map(|promise| (promise, Status::OK))
+        } else {
+            None
+        };
+        let unused = state.unused_memory();
+        drop(state);
+        drop(unused);
+        completed
     }
 
     pub(super) fn fail(&self, index: usize, error: Status) -> Result<(), Status> {
         if error.ok() {
             return Err(Status::invalid_argument(format!("buffer {index} cannot fail with OK")));
         }
-        let promise = {
+        let (promise, unused) = {
             let mut state = self.state.lock();
             let refused = match &state.phase {
                 Phase::Filling => None,
@@ -201,8 +233,9 @@ impl Slot {
                 return Err(refused);
             }
             state.phase = Phase::Failed(error.clone());
-            state.promise.take()
+            (state.promise.take(), state.unused_memory())
         };
+        drop(unused);
         if let Some(promise) = promise {
             promise.set_error(error);
         }
@@ -211,7 +244,7 @@ impl Slot {
 
     /// The manager goes: without a last piece, the buffer will never be whole.
     pub(super) fn abandon(&self) {
-        let (promise, buffer) = {
+        let (promise, buffer, unused) = {
             let mut state = self.state.lock();
             let promise = if matches!(state.phase, Phase::Filling) {
                 let error = Status::internal("Async transfer object was deleted before transfers completed.");
@@ -220,8 +253,9 @@ impl Slot {
             } else {
                 None
             };
-            (promise, state.buffer.take())
+            (promise, state.buffer.take(), state.unused_memory())
         };
+        drop(unused);
         if let Some((promise, error)) = promise {
             promise.set_error(error);
         }

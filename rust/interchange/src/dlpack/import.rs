@@ -106,11 +106,17 @@ impl Drop for Owned {
         if !*self.is_armed.get_mut() {
             return;
         }
-        // SAFETY: armed, so it is ours, and still there.
-        if let Some(deleter) = unsafe { (*self.tensor).deleter } {
-            // SAFETY: DLPack's rule: once, with the struct that it came in; we are the last.
-            unsafe { deleter(self.tensor) };
-        }
+        let ours = Self { tensor: self.tensor, is_armed: AtomicBool::new(false) };
+        // As a waiter, so that deleters each of which ends the next array need a small stack only.
+        Event::ready().on_ready(move |_| {
+            // All of `ours` is moved here: the pointer alone is not Send.
+            let Self { tensor, .. } = &ours;
+            // SAFETY: it was armed, so it is ours, and still there.
+            if let Some(deleter) = unsafe { (**tensor).deleter } {
+                // SAFETY: DLPack's rule: once, with the struct that it came in; we are the last.
+                unsafe { deleter(*tensor) };
+            }
+        });
     }
 }
 
