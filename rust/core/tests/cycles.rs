@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use purlin::stall::stalls;
 use purlin::{
-    AllocOptions, AsyncValue, Client, ClientOptions, Event, EventPromise, Future, JoinOptions, NullBackend, Promise,
-    RawBuffer, Status, StatusCode, after_all, join_futures, when_all,
+    AllocOptions, AsyncValue, Client, ClientOptions, Event, EventPromise, Future, JoinOptions, NullBackend, OomPolicy,
+    Promise, RawBuffer, Status, StatusCode, after_all, join_futures, when_all,
 };
 
 fn is_cycle(error: &Status, names: &[&str]) -> bool {
@@ -112,6 +112,34 @@ fn two_channels_that_wait_for_each_other() {
         assert!(a.allocation_event().is_ready() && b.allocation_event().is_ready(), "{}", stalls(Duration::ZERO));
         assert!(a.allocation_event().wait().is_err() && b.allocation_event().wait().is_err());
     }
+}
+
+#[test]
+fn memory_that_waits_on_for_memory_no_longer_waits_for_its_event() {
+    let options = ClientOptions { memory_limit_bytes: 1 << 20, ..Default::default() };
+    let client = Client::new(&options, Arc::new(NullBackend::new())).unwrap();
+    let space = client.devices()[0].default_memory_space();
+    let (after, of_after) = promise(c"after");
+    let options = AllocOptions { after: Some(of_after), oom: OomPolicy::Wait, ..Default::default() };
+    let (late, held) = (RawBuffer::allocate_with(&space, 1 << 20, &options).unwrap(), RawBuffer::allocate(&space, 8));
+    let owed_by = || {
+        let report = stalls(Duration::ZERO);
+        let [memory] = report.events.iter().filter(|event| event.label.to_string() == "memory").collect::<Vec<_>>()[..]
+        else {
+            panic!("{report}")
+        };
+        memory.owed_by.clone()
+    };
+    drop(options);
+    assert!(owed_by().starts_with("event 'after'"), "{}", owed_by());
+    after.set_ready();
+    drop(after);
+    assert!(owed_by().starts_with("the promise made at "), "{}", owed_by());
+    // Another event may be where that one was.
+    let (again, of_again) = promise(c"again");
+    again.forward(&late.allocation_event());
+    drop(held);
+    assert_eq!(of_again.wait(), Ok(()));
 }
 
 #[test]

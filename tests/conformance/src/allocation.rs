@@ -9,7 +9,7 @@ use purlin::{
     StatusCode,
 };
 
-use crate::fixture::{Fixture, LARGE_BYTES, assert_error};
+use crate::fixture::{Fixture, LARGE_BYTES, assert_cycle, assert_error};
 use crate::host_copy::HostCopy;
 
 const LIMIT_BYTES: usize = 1 << 20;
@@ -116,6 +116,16 @@ pub(crate) fn memory_after_an_event_comes_with_it(fixture: &Fixture) {
     assert_eq!(buffer.allocation_event().wait(), Ok(()));
     assert!(buffer.device_pointer().is_ok());
     assert_eq!(space.stats().bytes_in_use, LIMIT_BYTES as u64);
+}
+
+pub(crate) fn memory_after_an_event_that_waits_for_it_fails(fixture: &Fixture) {
+    let gate = EventPromise::new(c"gate");
+    let after = AllocOptions { after: Some(gate.event()), ..Default::default() };
+    let buffer = RawBuffer::allocate_with(&fixture.space(), 8, &after).unwrap();
+    gate.forward(&buffer.allocation_event());
+    let error = buffer.allocation_event().error();
+    assert_cycle(&error);
+    assert_eq!(after.after.unwrap().error(), error);
 }
 
 pub(crate) fn memory_after_a_failed_event_never_comes(fixture: &Fixture) {

@@ -6,7 +6,7 @@ use purlin::{
     AllocOptions, ClientOptions, Event, Label, Mutability, OomPolicy, RawBuffer, RawBufferPromise, Status, StatusCode,
 };
 
-use crate::fixture::{Fixture, assert_error, pattern, read};
+use crate::fixture::{Fixture, assert_cycle, assert_error, pattern, read};
 use crate::host_copy::HostCopy;
 
 fn channel(fixture: &Fixture, size_bytes: usize) -> (RawBuffer, RawBufferPromise) {
@@ -130,6 +130,25 @@ pub(crate) fn a_copy_to_a_channel_does_not_write_read_only_memory(fixture: &Fixt
     }
     assert_eq!(to_host.wait().unwrap(), [7; 64]);
     assert!(!buffer.is_mutable() && !part.is_mutable());
+}
+
+pub(crate) fn a_channel_of_memory_that_comes_after_it_fails(fixture: &Fixture) {
+    let (buffer, promise) = channel(fixture, 64);
+    let options = AllocOptions { after: Some(buffer.allocation_event()), ..Default::default() };
+    let later = RawBuffer::allocate_with(&fixture.space(), 64, &options).unwrap();
+    promise.fulfil(&later).map_err(|(status, _)| status).unwrap();
+    for memory in [&buffer, &later] {
+        assert_cycle(&memory.allocation_event().error());
+    }
+    // By way of a copy.
+    let (buffer, promise) = channel(fixture, 64);
+    let copied = HostCopy::to_device(&buffer, 0, vec![1; 64], &[]);
+    let options = AllocOptions { after: Some(copied.event().clone()), ..Default::default() };
+    let later = RawBuffer::allocate_with(&fixture.space(), 64, &options).unwrap();
+    promise.fulfil(&later).map_err(|(status, _)| status).unwrap();
+    assert_cycle(&buffer.allocation_event().error());
+    assert_cycle(&copied.wait_error());
+    assert_cycle(&later.allocation_event().wait().unwrap_err());
 }
 
 pub(crate) fn a_channel_without_memory_is_exhausted(fixture: &Fixture) {

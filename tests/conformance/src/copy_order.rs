@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use purlin::{AsyncWorkRunner, Event, EventPromise, RawBuffer, Task, when_all};
 
-use crate::fixture::{Fixture, LARGE_BYTES, pattern};
+use crate::fixture::{Fixture, LARGE_BYTES, assert_cycle, pattern};
 use crate::host_copy::{HostCopy, between};
 
 pub(crate) fn happened_dependencies_are_fine(fixture: &Fixture) {
@@ -24,6 +24,22 @@ pub(crate) fn a_copy_waits_for_its_dependency(fixture: &Fixture) {
         gate.set_ready();
         assert_eq!(copied.wait(), Ok(()));
         assert!(sent.event().is_ready());
+    }
+}
+
+pub(crate) fn a_copy_that_its_dependency_waits_for_fails(fixture: &Fixture) {
+    let (source, destination) = (fixture.filled(&[1; 8]), fixture.allocate(8));
+    let (first, second) = (EventPromise::new(c"first"), EventPromise::new(c"second"));
+    let (of_first, of_second) = (first.event(), second.event());
+    let sent = HostCopy::to_device(&source, 0, vec![2; 8], &[of_first.clone(), of_second.clone()]);
+    let copied = between(&source, &destination, &[Event::ready(), sent.event().clone()]);
+    let read = HostCopy::from_device(&destination, 0, 8, std::slice::from_ref(&copied));
+    second.forward(&when_all(&[Event::ready(), read.event().clone()]));
+    assert_cycle(&of_second.error());
+    assert!(!copied.is_ready(), "the first is pending");
+    first.set_ready();
+    for error in [sent.wait_error(), copied.wait().unwrap_err(), read.wait_error()] {
+        assert_cycle(&error);
     }
 }
 

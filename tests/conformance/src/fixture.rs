@@ -142,6 +142,12 @@ pub(crate) fn assert_error(error: &Status, code: StatusCode, parts: &[&str]) {
     }
 }
 
+/// Checks that it names a cycle of events.
+#[track_caller]
+pub(crate) fn assert_cycle(error: &Status) {
+    assert_error(error, StatusCode::Internal, &["would wait for itself: event '"]);
+}
+
 /// Calls `work(0)`, `work(1)`, ... on `threads` threads at once, and returns when all have.
 ///
 /// Each thread is joined by name, because ThreadSanitizer sees that and not the end of a scope.

@@ -74,6 +74,7 @@ macro_rules! for_each_case {
                 the_error_says_who_holds_the_memory
                 a_report_tells_what_pending_work_holds
                 memory_after_an_event_comes_with_it
+                memory_after_an_event_that_waits_for_it_fails
                 memory_after_a_failed_event_never_comes
                 memory_after_an_event_may_still_be_short
                 an_allocation_waits_for_what_is_freed
@@ -108,6 +109,7 @@ macro_rules! for_each_case {
                 a_dropped_promise_fails_its_channel
                 channels_of_channels_follow
                 a_copy_to_a_channel_does_not_write_read_only_memory
+                a_channel_of_memory_that_comes_after_it_fails
                 a_channel_without_memory_is_exhausted
                 a_channel_may_be_fulfilled_after_its_reader_has_gone
             }
@@ -139,6 +141,7 @@ macro_rules! for_each_case {
             copy_order {
                 happened_dependencies_are_fine
                 a_copy_waits_for_its_dependency
+                a_copy_that_its_dependency_waits_for_fails
                 a_copy_finds_what_is_there_when_it_begins
                 a_copy_waits_for_all_dependencies_in_any_order
                 a_copy_of_nothing_waits_too
@@ -316,6 +319,7 @@ macro_rules! for_each_case {
                 no_more_is_under_way_than_there_are_leases
                 a_read_of_nothing_takes_its_turn
                 a_failed_dependency_ends_its_read_alone
+                a_read_that_what_it_waits_for_waits_for_fails
                 who_is_told_may_panic
                 a_read_that_ended_early_leaves_its_source_alone
                 a_copier_that_goes_tells_everybody
@@ -325,6 +329,7 @@ macro_rules! for_each_case {
                 a_byte_has_one_piece
                 a_poisoned_sink_writes_no_more
                 a_sink_that_goes_fails
+                a_sink_for_memory_that_comes_after_it_fails
                 bytes_pass_through_both_from_many_threads
             }
             from_host {

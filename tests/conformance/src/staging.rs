@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 use purlin::{
-    Buffer, CancelSource, CancelToken, DType, Event, EventPromise, MemorySpace, RawBuffer, Shape, StagedPiece,
-    StagingCopier, StagingOptions, StagingPool, StagingSink, Status, StatusCode, StatusOr,
+    AllocOptions, Buffer, CancelSource, CancelToken, DType, Event, EventPromise, MemorySpace, RawBuffer, Shape,
+    StagedPiece, StagingCopier, StagingOptions, StagingPool, StagingSink, Status, StatusCode, StatusOr,
 };
 
-use crate::fixture::{Fixture, LARGE_BYTES, assert_error, filled, on_threads, pattern, read};
+use crate::fixture::{Fixture, LARGE_BYTES, assert_cycle, assert_error, filled, on_threads, pattern, read};
 
 /// Memory of device 0 that the host reaches.
 fn host_space(fixture: &Fixture) -> MemorySpace {
@@ -192,6 +192,37 @@ pub(crate) fn a_failed_dependency_ends_its_read_alone(fixture: &Fixture) {
     let (event, told) = Told::of(&copier, &foreign, &[]);
     assert_error(&event.wait().unwrap_err(), StatusCode::InvalidArgument, &["client"]);
     assert_eq!(told.error().code(), StatusCode::InvalidArgument);
+}
+
+pub(crate) fn a_read_that_what_it_waits_for_waits_for_fails(fixture: &Fixture) {
+    let copier = StagingCopier::new(&pool(fixture, 64, 2));
+    let gate = EventPromise::new(c"gate");
+    let waited_for = gate.event();
+    let (read, told) = Told::of(&copier, &fixture.filled(&[1; 64]), std::slice::from_ref(&waited_for));
+    gate.forward(&read);
+    assert_cycle(&waited_for.error());
+    assert_cycle(&told.error());
+    assert_cycle(&read.wait().unwrap_err());
+
+    let (source, promise) = RawBuffer::channel(&fixture.space(), 64, &AllocOptions::default());
+    let (read, told) = Told::of(&copier, &source, &[]);
+    let options = AllocOptions { after: Some(read.clone()), ..Default::default() };
+    let later = RawBuffer::allocate_with(&fixture.space(), 64, &options).unwrap();
+    promise.fulfil(&later).map_err(|(status, _)| status).unwrap();
+    assert_cycle(&source.allocation_event().error());
+    assert_cycle(&told.error());
+    assert_cycle(&later.allocation_event().wait().unwrap_err());
+}
+
+pub(crate) fn a_sink_for_memory_that_comes_after_it_fails(fixture: &Fixture) {
+    let (destination, promise) = RawBuffer::channel(&fixture.space(), 64, &AllocOptions::default());
+    let (sink, whole) = StagingSink::new(&destination);
+    put(&sink, &pool(fixture, 64, 1), &[1; 64], 0, 64).unwrap();
+    let options = AllocOptions { after: Some(whole.clone()), ..Default::default() };
+    let later = RawBuffer::allocate_with(&fixture.space(), 64, &options).unwrap();
+    promise.fulfil(&later).map_err(|(status, _)| status).unwrap();
+    assert_cycle(&destination.allocation_event().error());
+    assert_cycle(&whole.wait().unwrap_err());
 }
 
 pub(crate) fn who_is_told_may_panic(fixture: &Fixture) {

@@ -9,7 +9,7 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use super::{ByteRange, Extent, Pending, What};
-use crate::event::{Event, EventPromise, refusal};
+use crate::event::{Awaited, Event, EventPromise, refusal};
 use crate::status::Status;
 use crate::sync::{PinnedArc, PinnedInner};
 
@@ -158,12 +158,14 @@ impl CopyOperation {
         self.size_bytes
     }
 
-    /// The event of a copy that does not happen inside the call, and what owes it. See [`CopySchedule::promise`].
-    pub(super) fn promise(self, gate: Event, pending: Option<Pending>) -> (Event, PromisedCopy) {
+    /// The event of a copy that does not happen inside the call, and what owes it. `awaited` is what its backend waits
+    /// for beside `gate`, which is then ready. See [`CopySchedule::promise`].
+    pub(super) fn promise(self, gate: Event, awaited: &[Event], pending: Option<Pending>) -> (Event, PromisedCopy) {
         let promise = EventPromise::guarding(c"copy");
         promise.waits_for(&gate);
+        let awaited = promise.waits_for_all(awaited);
         let event = promise.event();
-        (event, PromisedCopy { operation: Some(self), gate, promise, pending })
+        (event, PromisedCopy { operation: Some(self), gate, awaited, promise, pending })
     }
 
     /// For errors, also when the memory is gone.
@@ -210,6 +212,8 @@ pub struct PromisedCopy {
     /// `None` once the copy is over.
     operation: Option<CopyOperation>,
     gate: Event,
+    /// Let go of before the promise is kept.
+    awaited: Option<Awaited>,
     promise: EventPromise,
     /// Let go of last: the copy is over when its waiters have run.
     pending: Option<Pending>,
@@ -231,6 +235,7 @@ impl PromisedCopy {
     pub fn complete(mut self, result: Result<(), Status>) {
         let operation = self.operation.take();
         self.promise.owed_after(|| drop(operation));
+        drop(self.awaited.take());
         Pending::telling_of(self.pending.as_ref(), || self.promise.set(result.err().unwrap_or_default()));
     }
 }
@@ -240,6 +245,7 @@ impl Drop for PromisedCopy {
         let Some(operation) = self.operation.take() else { return };
         let status = why_not_run(&format!("the {operation:?}"), &self.gate, std::thread::panicking());
         self.promise.owed_after(|| drop(operation));
+        drop(self.awaited.take());
         Pending::telling_of(self.pending.as_ref(), || self.promise.set(status));
     }
 }
@@ -268,7 +274,7 @@ mod tests {
     #[test]
     fn completing_lets_go_of_the_memory_first() {
         let alive = Arc::new(());
-        let (event, copy) = operation(8, &alive).promise(Event::ready(), None);
+        let (event, copy) = operation(8, &alive).promise(Event::ready(), &[], None);
         assert_eq!(Arc::strong_count(&alive), 3);
         let seen = alive.clone();
         event.on_ready(move |status| {
@@ -281,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_result_reaches_the_event() {
-        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready(), None);
+        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready(), &[], None);
         copy.complete(Err(Status::data_loss("a bit fell over")));
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::DataLoss);
     }
@@ -289,7 +295,7 @@ mod tests {
     #[test]
     fn a_dropped_copy_is_cancelled_and_named() {
         let alive = Arc::new(());
-        let (event, copy) = operation(8, &alive).promise(Event::ready(), None);
+        let (event, copy) = operation(8, &alive).promise(Event::ready(), &[], None);
         drop(copy);
         let error = event.wait().unwrap_err();
         assert_eq!(error.code(), StatusCode::Cancelled);
@@ -300,14 +306,14 @@ mod tests {
     #[test]
     fn a_dropped_copy_behind_a_failed_gate_has_the_gates_error() {
         let gate = Event::from_error(Status::aborted("upstream"));
-        let (event, copy) = operation(8, &Arc::new(())).promise(gate, None);
+        let (event, copy) = operation(8, &Arc::new(())).promise(gate, &[], None);
         drop(copy);
         assert_eq!(event.wait().unwrap_err().message(), "upstream");
     }
 
     #[test]
     fn a_panicking_copy_fails_its_event() {
-        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready(), None);
+        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready(), &[], None);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let _owed = copy;
             std::panic::resume_unwind(Box::new("the driver's fault"));

@@ -65,14 +65,16 @@ impl CopySchedule<'_> {
 
     /// The event of a copy that does not happen inside the call, and what owes it. `gate` is what the copy waits for; if
     /// the copy is never run because the gate failed, its event has the gate's error. A client that shuts down waits for the copy, and
-    /// may let [`PromisedCopy::gate`] fail before `gate` happens.
+    /// may let [`PromisedCopy::gate`] fail before `gate` happens. A backend that attaches to the dependencies itself
+    /// gives a `gate` that is ready; the copy's event is known to wait for them all the same.
     ///
     /// # Errors
     /// `FailedPrecondition`: the client has shut down.
     pub fn promise(&self, operation: CopyOperation, gate: Event) -> Result<(Event, PromisedCopy), Status> {
         let pending = self.runner.in_flight().begin()?;
+        let awaited = if gate.is_ready() { self.dependencies } else { &[] };
         let gate = if gate.is_ready() { gate } else { self.enter(&gate, operation.what()) };
-        Ok(operation.promise(gate, Some(pending)))
+        Ok(operation.promise(gate, awaited, Some(pending)))
     }
 
     /// For backends that attach to events themselves: what goes before each of them.

@@ -217,9 +217,12 @@ impl MemorySpace {
         let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
         let weak = PinnedArc::downgrade(&block);
         let what = What::Memory { size_bytes, block: PinnedArc::downgrade(&erased(block.clone())) };
-        self.in_flight().gate(after, after, what).on_ready(move |status| {
+        let gate = self.in_flight().gate(after, after, what);
+        promise.waits_for(&gate);
+        gate.on_ready(move |status| {
             // It is over when this is: what waits on for memory counts anew.
             pending.telling(|| {
+                promise.waits_no_more();
                 let Some(block) = weak.upgrade() else { return not_wanted(&promise) };
                 if !status.ok() {
                     promise.set_error(status.clone());

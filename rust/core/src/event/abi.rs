@@ -90,6 +90,8 @@ pub const FLAG_KEEP_ON_ERROR: u16 = 256;
 pub const FLAG_KEEPS_MEMORY: u16 = 512;
 /// The library owes it, and nobody has lent anything until it: units of a semaphore, a time, a cancellation, memory.
 pub const FLAG_LENDS_NOTHING: u16 = 1024;
+/// Something is lent until it, also while it waits for other events.
+pub const FLAG_LENDS_THROUGHOUT: u16 = 2048;
 
 /// The low bits of `error` while the event is pending: what kind of debt, and [`DEBT_FAR`]. `debt.rs` says when the rest may
 /// be followed.

@@ -255,6 +255,12 @@ fn look(link: Link) -> Option<Seen> {
     with_cell(link, |cell| Seen::of(&cell.header)).flatten()
 }
 
+/// False if an event of the slab is terminal; takes no lock.
+#[cfg(not(any(loom, shuttle)))]
+pub(super) fn may_be_pending(link: Link) -> bool {
+    link.is_far || look(link).is_some()
+}
+
 /// Calls `f` with the cell there, which may be another one by now; `None` if its memory has gone.
 pub(super) fn with_cell<R>(link: Link, f: impl FnOnce(&EventCell) -> R) -> Option<R> {
     // SAFETY: a cell, if not that of the same event; all that is read of it is atomic.

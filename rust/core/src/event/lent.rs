@@ -1,16 +1,19 @@
 //! Whether somebody may have lent memory or a stack until an event: then a wait for it does not come back early.
 //!
-//! Lent until is what the library owes beside [services](FLAG_LENDS_NOTHING), what
-//! [`EventPromise::guarding`](super::EventPromise::guarding) made, and what waits for such an event. A promise of the
-//! user's that is none of these lends nothing, and neither does a task. Looked at when a wait is to be given up, not
+//! Lent until is what the library owes beside [services](FLAG_LENDS_NOTHING) or [says so](FLAG_LENDS_THROUGHOUT) of,
+//! what [`EventPromise::guarding`](super::EventPromise::guarding) made, and what waits for such an event. A promise of
+//! the user's that is none of these lends nothing, and neither does a task. Looked at when a wait is to be given up, not
 //! when it begins: meanwhile a promise may have been forwarded to a copy.
 
-use super::abi::{EventHeader, FLAG_LENDS_NOTHING, FLAG_POISONABLE};
+use super::abi::{EventHeader, FLAG_LENDS_NOTHING, FLAG_LENDS_THROUGHOUT, FLAG_POISONABLE};
 use super::debt::{self, Seen};
 
 /// Whether a thread that waits for `event` may have lent something until it.
 pub(super) fn is_lent_until(event: &EventHeader) -> bool {
-    let guards = |seen: Seen| seen.is_owed_by_a_promise() && seen.flags & (FLAG_POISONABLE | FLAG_LENDS_NOTHING) == 0;
+    let guards = |seen: Seen| {
+        seen.flags & FLAG_LENDS_THROUGHOUT != 0
+            || (seen.is_owed_by_a_promise() && seen.flags & (FLAG_POISONABLE | FLAG_LENDS_NOTHING) == 0)
+    };
     // SAFETY: alive, because borrowed.
     let nodes = unsafe { debt::explore(std::ptr::from_ref(event).cast_mut(), |node| guards(node.seen)) };
     // The last is one, or there is none. A cell that was a stranger's by then is not looked at twice: it makes a wait last.

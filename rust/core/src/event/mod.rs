@@ -55,7 +55,10 @@ use crate::label::Label;
 use crate::status::{SourceLocation, Status};
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::user_context::current_id;
-use abi::{DEBT_KIND, EventCell, EventHeader, FLAG_KEEPS_MEMORY, FLAG_POISONABLE, STATE_ERROR, STATE_READY};
+use abi::{
+    DEBT_KIND, EventCell, EventHeader, FLAG_KEEPS_MEMORY, FLAG_LENDS_THROUGHOUT, FLAG_POISONABLE, STATE_ERROR,
+    STATE_READY,
+};
 use park::Patience;
 use raw::OwedBy;
 
@@ -72,6 +75,7 @@ pub(crate) use park::{end_wait, sleepers, slept_on};
 pub(crate) use pending::{Debt, Pending, pending};
 #[cfg(not(any(loom, shuttle)))]
 pub use poll::EventFuture;
+pub(crate) use several::Awaited;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use sleepers::Sleeper;
 pub use stream_map::StreamEventMap;
@@ -457,6 +461,33 @@ impl EventPromise {
         {
             // SAFETY: our reference keeps it alive, the caller's the other one.
             debt::note(event, unsafe { debt::to(other.as_raw()) });
+        }
+    }
+
+    /// As [`waits_for`](Self::waits_for), for several events, to which nothing is attached; something is lent until
+    /// this one also while it waits for them. The answer is to be dropped before the event is set.
+    #[must_use]
+    pub(crate) fn waits_for_all(&self, others: &[Event]) -> Option<Awaited> {
+        #[cfg_attr(any(loom, shuttle), allow(unused_unsafe, reason = "models note nothing"))]
+        // SAFETY: our reference keeps it alive; it is new, and the caller drops the answer while it is pending.
+        let awaited = self.0.header().and_then(|event| unsafe { Awaited::of(event, others) });
+        if awaited.is_some() {
+            self.lends_throughout();
+        }
+        awaited
+    }
+
+    /// Notes that something is lent until the event, also while it waits for others: a wait for it lasts.
+    pub(crate) fn lends_throughout(&self) {
+        if let Some(event) = self.0.header() {
+            event.flags.fetch_or(FLAG_LENDS_THROUGHOUT, Relaxed);
+        }
+    }
+
+    /// Takes back what [`waits_for`](Self::waits_for) has noted: the event waits for something else now.
+    pub(crate) fn waits_no_more(&self) {
+        if let Some(event) = self.0.header() {
+            debt::note(event, 0);
         }
     }
 

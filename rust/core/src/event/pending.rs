@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
 use super::abi::{
-    DEBT_EVENT, DEBT_KIND, DEBT_MASK, DEBT_SEVERAL, DEBT_TASK, EventCell, FLAG_KEEPS_MEMORY, FLAG_POISONABLE,
-    PARKED_BIT, TERMINAL_BIT, WAITER_MASK,
+    DEBT_EVENT, DEBT_KIND, DEBT_MASK, DEBT_SEVERAL, DEBT_TASK, EventCell, FLAG_KEEPS_MEMORY, FLAG_LENDS_THROUGHOUT,
+    FLAG_POISONABLE, PARKED_BIT, TERMINAL_BIT, WAITER_MASK,
 };
+use super::debt::{self, Link};
 use super::several;
 use crate::label::Label;
 use crate::slab;
@@ -98,9 +99,17 @@ fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
         debt: match debt & DEBT_KIND {
             DEBT_EVENT => Debt::Event(debt & !DEBT_MASK),
             DEBT_TASK => Debt::Task(debt & !DEBT_MASK),
-            DEBT_SEVERAL => Debt::Several(
-                several::of(ptr::from_ref(cell).addr()).into_iter().map(|debt| debt & !DEBT_MASK).collect(),
-            ),
+            DEBT_SEVERAL => {
+                let mut sources = several::of(ptr::from_ref(cell).addr());
+                if flags & FLAG_LENDS_THROUGHOUT != 0 {
+                    // None of them is struck out.
+                    sources.retain(|&debt| debt::may_be_pending(Link::of(debt)));
+                }
+                match sources[..] {
+                    [] if flags & FLAG_LENDS_THROUGHOUT != 0 => Debt::Promise,
+                    _ => Debt::Several(sources.into_iter().map(|debt| debt & !DEBT_MASK).collect()),
+                }
+            }
             _ => Debt::Promise,
         },
         has_waiters: word & WAITER_MASK != 0,

@@ -1,5 +1,6 @@
-//! What events with several creditors wait for: joins. A list by the address of the event that waits, in buckets; its entries
-//! are part of whatever joins, and leave the list before that is freed.
+//! What events with several creditors wait for: joins, and what happens later than its [creditors](Awaited). A list by
+//! the address of the event that waits, in buckets; its entries are part of whatever joins, and leave the list before
+//! that is freed.
 //!
 //! A creditor that has arrived is struck out by the thread that notes its arrival, in its waiter. So what stands in the list is not
 //! freed as long as the event that waits is pending: rule 2 of `debt.rs`.
@@ -126,6 +127,32 @@ impl Drop for Creditors {
     fn drop(&mut self) {
         // SAFETY: of() has entered it.
         unsafe { Several::leave(&raw mut self.entry) };
+    }
+}
+
+/// The creditors of an event whose owner knows by other means when they have happened, and completes it later than
+/// that. Nothing is attached to them. They are kept meanwhile, so none of them is struck out.
+pub(crate) struct Awaited {
+    /// Leaves the list before the events may go.
+    _creditors: Box<Creditors>,
+    _sources: Vec<Event>,
+}
+
+// SAFETY: the entry is touched under its bucket's lock, and the debts are atomic.
+unsafe impl Send for Awaited {}
+// SAFETY: as above; a shared reference gives nothing away.
+unsafe impl Sync for Awaited {}
+
+impl Awaited {
+    /// Those of `sources` that are pending, for which `event` waits; `None` if none is.
+    ///
+    /// # Safety
+    /// As [`Creditors::of`].
+    pub(super) unsafe fn of(event: &EventHeader, sources: &[Event]) -> Option<Self> {
+        let sources: Vec<_> = sources.iter().filter(|source| !source.is_ready()).cloned().collect();
+        // SAFETY: the caller's promise.
+        let creditors = unsafe { Creditors::of(ptr::from_ref(event).cast_mut(), &sources) }?;
+        Some(Self { _creditors: creditors, _sources: sources })
     }
 }
 

@@ -207,6 +207,24 @@ fn a_loop_over_ready_events_needs_no_stack() {
 }
 
 #[test]
+fn something_is_lent_until_what_waits_for_several_also_when_they_are_terminal() {
+    let (user, other, guards) =
+        (EventPromise::new(c"user"), EventPromise::new(c"other"), EventPromise::guarding(c"guards"));
+    let awaited = guards.waits_for_all(&[Event::ready(), user.event(), other.event()]);
+    let (of_guards, of_user) = (guards.event(), user.event());
+    let is_lent = || super::lent::is_lent_until(of_guards.header().unwrap());
+    assert!(is_lent(), "the user's promise lends nothing");
+    assert!(!super::lent::is_lent_until(of_user.header().unwrap()));
+    user.forward(&of_guards);
+    assert_eq!(of_user.error().code(), StatusCode::Internal, "{}", of_user.error());
+    drop(other);
+    assert!(is_lent());
+    drop(awaited);
+    assert!(is_lent() && guards.waits_for_all(&[Event::ready()]).is_none());
+    assert!(guards.set_ready());
+}
+
+#[test]
 fn when_all_waits_for_all_and_takes_the_error_of_the_lowest_index() {
     let promises = [c"0", c"1", c"2"].map(EventPromise::new);
     let events = promises.each_ref().map(EventPromise::event);

@@ -143,6 +143,8 @@ impl RawBuffer {
     /// read-only memory after it was taken for a destination.
     fn writable(&self) -> Event {
         let (destination, promise) = (self.clone(), EventPromise::guarding(c"memory to write to"));
+        promise.waits_for(self.block.allocated());
+        promise.lends_throughout();
         let writable = promise.event();
         self.block.allocated().on_ready(move |status| {
             let outcome = if status.ok() { destination.check_mutable() } else { Err(status.clone()) };

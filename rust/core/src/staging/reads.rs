@@ -23,7 +23,7 @@ use std::{iter, mem};
 use super::copier::StagedPiece;
 use super::pool::{StagingLease, StagingPool};
 use crate::buffer::UsageHold;
-use crate::event::{Event, EventPromise, owed_after, when_all};
+use crate::event::{Awaited, Event, EventPromise, owed_after, when_all};
 use crate::exec::cancel::CancelSource;
 use crate::exec::guard::contained;
 use crate::label::Label;
@@ -83,6 +83,8 @@ struct Read {
 /// What the event becomes when this goes.
 struct End {
     outcome: Mutex<Status>,
+    /// What its pieces wait for.
+    awaited: Option<Awaited>,
     promise: Option<EventPromise>,
 }
 
@@ -135,6 +137,7 @@ impl Shared {
         on_piece: OnPiece,
     ) -> Event {
         let promise = EventPromise::guarding_at(c"staged read", place);
+        let awaited = promise.waits_for_all(&[&dependencies[..], &[source.allocation_event()]].concat());
         let event = promise.event();
         let outcome = Mutex::new(Status::internal("a staged read was given up"));
         let read = Read {
@@ -143,7 +146,7 @@ impl Shared {
             on_piece: Mutex::new(Some(on_piece)),
             context: UserContext::current(),
             _hold: hold,
-            end: End { outcome, promise: Some(promise) },
+            end: End { outcome, awaited, promise: Some(promise) },
         };
         let read = Arc::new(read);
         self.state.lock().waiting.push_back((read, 0));
@@ -349,6 +352,7 @@ impl End {
 impl Drop for End {
     fn drop(&mut self) {
         let outcome = mem::take(&mut *self.outcome.lock());
+        drop(self.awaited.take());
         if let Some(promise) = self.promise.take() {
             promise.set(outcome);
         }

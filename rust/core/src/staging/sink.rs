@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::pool::StagingLease;
 use super::ranges::Ranges;
-use crate::event::{Event, EventPromise};
+use crate::event::{Awaited, Event, EventPromise};
 use crate::raw_buffer::RawBuffer;
 use crate::status::{SourceLocation, Status, StatusOr};
 use crate::sync::Mutex;
@@ -30,6 +30,8 @@ struct State {
     error: Status,
     /// Taken by whoever ends it.
     promise: Option<EventPromise>,
+    /// The destination's memory. Taken before.
+    awaited: Option<Awaited>,
 }
 
 impl StagingSink {
@@ -45,8 +47,10 @@ impl StagingSink {
     #[must_use]
     pub fn new_at(destination: &RawBuffer, place: SourceLocation) -> (Self, Event) {
         let promise = EventPromise::guarding_at(c"staged bytes", place);
+        let awaited = promise.waits_for_all(&[destination.allocation_event()]);
         let event = promise.event();
-        let state = State { begun: Ranges::default(), under_way: 0, error: Status::OK, promise: Some(promise) };
+        let state =
+            State { begun: Ranges::default(), under_way: 0, error: Status::OK, promise: Some(promise), awaited };
         let shared = Arc::new(Shared { destination: destination.clone(), state: Mutex::new(state) });
         shared.change(|_state| ());
         (Self(shared), event)
@@ -130,8 +134,10 @@ impl Shared {
         let is_whole = state.begun.size_bytes == self.destination.size_bytes();
         let is_over = state.under_way == 0 && (is_whole || !state.error.ok());
         let ended = if is_over { state.promise.take() } else { None };
+        let awaited = if is_over { state.awaited.take() } else { None };
         let outcome = state.error.clone();
         drop(state);
+        drop(awaited);
         if let Some(promise) = ended {
             promise.set(outcome);
         }

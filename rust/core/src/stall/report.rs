@@ -136,6 +136,7 @@ impl Names<'_> {
             Debt::Promise => format!("the promise made at {}", event.location),
             Debt::Event(source) => format!("{}, which it follows", self.event(*source)),
             Debt::Task(task) => self.task(*task),
+            Debt::Several(sources) if sources.len() == 1 => format!("{}, which it follows", self.event(sources[0])),
             Debt::Several(sources) => {
                 let first = sources.first().map(|&source| self.event(source)).unwrap_or_default();
                 format!("{first}, and {} others, which it follows", sources.len().saturating_sub(1))
