@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/raw_buffer.h"
+#include "purlin/stall.h"
 #include "purlin/timer.h"
 
 namespace purlin {
@@ -232,6 +235,100 @@ TEST(PoolWaitsTest, AWaiterThatAShutdownRunsCannotShutItsClientDown) {
   MustEnd(ended);
   closing.join();
   EXPECT_TRUE(IsFailedPrecondition(answer)) << answer;
+}
+
+/// Calls `f` in a waiter on the timers' thread.
+template <typename F>
+void OnTheTimersThread(F f) {
+  const std::thread::id here = std::this_thread::get_id();
+  bool there = false;
+  // A timer that is due before the waiter is attached runs it here: then once more, with twice the time.
+  for (milliseconds delay(1); !there; delay *= 2) {
+    EventPromise done("a waiter on the timers' thread");
+    const Event ended = done.event();
+    const Timer timer = Timer::After(delay, "outer");
+    timer.event().OnReady([&f, &there, here, done = std::move(done)](const Status&) mutable {
+      there = std::this_thread::get_id() != here;
+      if (there) f();
+      done.SetReady();
+    });
+    MustEnd(ended);
+  }
+}
+
+TEST(PoolWaitsTest, TheLastHandleOfAnElasticPoolMayGoOnTheTimersThreadWhileItsTaskWaitsForATimer) {
+  std::optional<ElasticPool> pool(Elastic(1));
+  EventPromise opens("opens");
+  EventPromise begins("begins");
+  const Event begun = begins.event();
+  ASSERT_TRUE(pool->Schedule([opened = opens.event(), begins = std::move(begins)]() mutable {
+                    begins.SetReady();
+                    EXPECT_TRUE(opened.Wait().ok());
+                  })
+                  .ok());
+  MustEnd(begun);
+  OnTheTimersThread([&pool, &opens] {
+    const Timer next = Timer::After(milliseconds(1), "next");
+    next.event().OnReady([&opens](const Status&) { opens.SetReady(); });
+    pool.reset();
+  });
+  EXPECT_TRUE(opens.event().IsReady());
+}
+
+TEST(PoolWaitsTest, AWatchdogMayBeEndedOnTheTimersThreadWhileItsSinkWaitsForATimer) {
+  EventPromise opens("opens");
+  EventPromise begins("begins");
+  const Event begun = begins.event();
+  WatchdogOptions options;
+  options.older_than = milliseconds(10);
+  options.sink = [&begins, opened = opens.event()](std::string_view) {
+    begins.SetReady();
+    EXPECT_TRUE(opened.Wait().ok());
+  };
+  std::optional<Watchdog> watchdog(Watchdog::Start(std::move(options)).value());
+  MustEnd(begun);
+  OnTheTimersThread([&watchdog, &opens] {
+    const Timer next = Timer::After(milliseconds(1), "next");
+    next.event().OnReady([&opens](const Status&) { opens.SetReady(); });
+    watchdog.reset();
+  });
+  EXPECT_TRUE(opens.event().IsReady());
+}
+
+/// Shuts a pool down when its thread ends.
+struct ShutsDown final {
+  ThreadPoolAsyncWorkRunner* pool = nullptr;
+  std::atomic<int>* refused = nullptr;
+  ~ShutsDown() {
+    if (pool != nullptr && IsFailedPrecondition(pool->Shutdown())) ++*refused;
+  }
+};
+
+TEST(PoolWaitsTest, AThreadLocalOfAPoolsThreadCannotShutThePoolDown) {
+  for (const int count : {1, 3}) {
+    std::atomic<int> begun{0};
+    std::atomic<int> refused{0};
+    EventPromise done("the end of a pool whose threads shut it down");
+    const Event ended = done.event();
+    ThreadPoolAsyncWorkRunner pool = Pool(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      ASSERT_TRUE(pool.Schedule([&pool, &begun, &refused, count] {
+                        static thread_local ShutsDown at_end;
+                        at_end.pool = &pool;
+                        at_end.refused = &refused;
+                        ++begun;
+                        while (begun < count) std::this_thread::yield();
+                      })
+                      .ok());
+    }
+    std::thread closing([&pool, done = std::move(done)]() mutable {
+      EXPECT_TRUE(pool.Shutdown().ok());
+      done.SetReady();
+    });
+    MustEnd(ended);
+    closing.join();
+    EXPECT_EQ(refused, count);
+  }
 }
 
 }  // namespace

@@ -163,6 +163,8 @@ impl CopyOperation {
     pub(super) fn promise(self, gate: Event, awaited: &[Event], pending: Option<Pending>) -> (Event, PromisedCopy) {
         let promise = EventPromise::guarding(c"copy");
         promise.waits_for(&gate);
+        // Whether it waits, is queued or goes on: the host's memory is lent to it.
+        promise.lends_throughout();
         let awaited = promise.waits_for_all(awaited);
         let event = promise.event();
         (event, PromisedCopy { operation: Some(self), gate, awaited, promise, pending })

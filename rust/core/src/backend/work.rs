@@ -39,6 +39,7 @@ impl CopySchedule<'_> {
         let gate = if gate.is_ready() { gate } else { self.enter(&gate, What::Named(label)) };
         let promise = EventPromise::guarding(label);
         promise.waits_for(&gate);
+        promise.lends_throughout();
         let event = promise.event();
         let waited_for = [gate.clone()];
         let mut owed = Owed { work: Some(work), gate, promise: Some(promise), label, pending };

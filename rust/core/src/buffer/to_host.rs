@@ -126,6 +126,7 @@ impl Buffer {
         };
         let (promise, ready) = (EventPromise::guarding(c"copy"), self.ready_event());
         promise.waits_for(&arrived);
+        promise.lends_throughout();
         let copied = promise.event();
         hold.release_after_copy(&copied);
         let destination = destination.clone();

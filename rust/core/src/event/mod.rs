@@ -477,10 +477,10 @@ impl EventPromise {
         awaited
     }
 
-    /// Notes that something is lent until the event, also while it waits for others: a wait for it lasts.
+    /// Notes that something is lent until the event, which is new, also while it waits for others: a wait for it lasts.
     pub(crate) fn lends_throughout(&self) {
         if let Some(event) = self.0.header() {
-            event.flags.fetch_or(FLAG_LENDS_THROUGHOUT, Relaxed);
+            event.flags.store(event.flags.load(Relaxed) | FLAG_LENDS_THROUGHOUT, Relaxed);
         }
     }
 

@@ -13,7 +13,8 @@
 //! 1. New tasks are refused with `Cancelled` and dropped.
 //! 2. What is queued runs ([`Shutdown::Drain`]) or is dropped uncalled ([`Shutdown::CancelPending`]); with
 //!    [`Shutdown::Deadline`] it runs until the deadline, when what is left is dropped.
-//! 3. The threads end and are joined. After a deadline, those that are still in a task end on their own.
+//! 3. The threads end; who waits for that waits for an event, so that other pools, the timers and the simulator go on.
+//!    Then they are joined. After a deadline, those that are still in a task end on their own.
 //!
 //! In a child made by `fork` the threads are not there: tasks are refused and nothing is waited for, as in `pool.rs`.
 
@@ -29,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use super::elastic_waits::{Pace, Standing};
 use super::{Executor, STACK_SIZE_BYTES, Task, census, fork};
-use crate::event::{Blocked, Waited, refusal, set_blocking_hook};
+use crate::event::{Blocked, EventPromise, Waited, refusal, set_blocking_hook};
 use crate::fault::{self, Site};
 use crate::label::Label;
 use crate::status::{Status, StatusOr};
@@ -103,8 +104,8 @@ pub(super) struct Shared {
     pub(super) state: Mutex<State>,
     /// Tasks were queued, a thread was listed for good, or the pool was closed.
     pub(super) work: Condvar,
-    /// A thread left the list, or has been started.
-    pub(super) changed: Condvar,
+    /// Happens when the pool is closed and no thread is listed any more.
+    ended: EventPromise,
     pub(super) pace: Pace,
     me: Weak<Self>,
 }
@@ -131,6 +132,11 @@ impl State {
     /// True if a listed thread will certainly look at the queue.
     fn is_manned(&self) -> bool {
         self.threads.keys().any(|number| Some(*number) != self.starting)
+    }
+
+    /// Closed, without a thread. It stays so: a pool that is closed lists no thread while it has none.
+    fn is_over(&self) -> bool {
+        self.closed && self.threads.is_empty()
     }
 
     /// The number of a thread that is about to be started. The caller has the lock for that.
@@ -198,7 +204,7 @@ impl ElasticPool {
             starting: Mutex::new(()),
             state: Mutex::new(State::default()),
             work: Condvar::new(),
-            changed: Condvar::new(),
+            ended: EventPromise::guarding(c"pool ended"),
             pace,
             me: Weak::clone(me),
         });
@@ -280,7 +286,14 @@ impl Shared {
                 return Ok(());
             }
         };
-        let number = self.state.lock().list_thread();
+        let mut state = self.state.lock();
+        if state.closed {
+            drop(state);
+            drop(one_at_a_time);
+            return Err(self.refused(task));
+        }
+        let number = state.list_thread();
+        drop(state);
         let spawned = self.spawn_thread(number);
         let mut state = self.state.lock();
         let (thread, failure) = spawned.map_or_else(|error| (None, Some(error)), |thread| (Some(thread), None));
@@ -300,7 +313,7 @@ impl Shared {
         }
         // All: an idle thread may be woken for the task, and the new one must hear that it is listed for good.
         self.work.notify_all();
-        self.changed.notify_all();
+        self.end_if_over();
         match (refused, failure) {
             (None, None) => Ok(()),
             (None, Some(error)) => {
@@ -406,8 +419,15 @@ impl Shared {
         let own = state.threads.remove(&number).flatten();
         let others = mem::replace(&mut state.ended, own.into_iter().collect());
         drop(state);
-        self.changed.notify_all();
+        self.end_if_over();
         join(others);
+    }
+
+    /// After the pool was closed or a thread left the list, under no lock.
+    pub(super) fn end_if_over(&self) {
+        if self.state.lock().is_over() {
+            self.ended.set_ready();
+        }
     }
 
     fn shutdown(&self, how: Shutdown) -> Result<(), Status> {
@@ -417,25 +437,25 @@ impl Shared {
         drop(state);
         self.work.notify_all();
         dropped.clear();
+        self.end_if_over();
+        let ended = self.ended.event();
+        if let Shutdown::Deadline(deadline) = how {
+            // An error is that it is late: nobody fails the event.
+            let _ = ended.wait_uninterruptible_for(deadline.saturating_duration_since(Instant::now()));
+        } else {
+            ended.wait_uninterruptible()?;
+        }
         let mut state = self.state.lock();
-        while !state.threads.is_empty() || state.starting.is_some() {
-            let Shutdown::Deadline(deadline) = how else {
-                state = self.changed.wait(state);
-                continue;
-            };
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                state.gave_up = true;
-                let (running, dropped) = (state.threads.len(), mem::take(&mut state.queue));
-                drop(state);
-                let count = dropped.len();
-                drop(dropped);
-                let name = &self.options.name;
-                return Err(Status::deadline_exceeded(format!(
-                    "pool '{name}' did not end in time: {running} threads are left to their tasks, {count} tasks were dropped"
-                )));
-            }
-            state = self.changed.wait_for(state, left.min(LONG));
+        if !state.is_over() {
+            state.gave_up = true;
+            let (running, dropped) = (state.threads.len(), mem::take(&mut state.queue));
+            drop(state);
+            let count = dropped.len();
+            drop(dropped);
+            let name = &self.options.name;
+            return Err(Status::deadline_exceeded(format!(
+                "pool '{name}' did not end in time: {running} threads are left to their tasks, {count} tasks were dropped"
+            )));
         }
         debug_assert!(state.queue.is_empty(), "threads end only when no task is left");
         let ended = mem::take(&mut state.ended);
@@ -494,6 +514,7 @@ impl Drop for Handle {
         } else if self.0.is_current() || self.0.state.lock().gave_up {
             self.0.state.lock().closed = true;
             self.0.work.notify_all();
+            self.0.end_if_over();
         } else {
             // Draining cannot fail.
             let _ = self.0.shutdown(Shutdown::Drain);

@@ -3,6 +3,7 @@ use std::thread;
 
 use super::*;
 use crate::event::{EventPromise, when_all};
+use crate::exec::timer::Timers;
 use crate::status::StatusCode;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -267,6 +268,72 @@ fn r8_the_last_handle_does_not_wait_for_what_a_deadline_has_left() {
     seen.recv_timeout(Duration::from_secs(60)).expect("the last handle waits for a task that a deadline has left");
     opened.set_ready();
     has_ended.wait().unwrap();
+}
+
+#[test]
+fn the_last_handle_may_go_on_the_timers_thread_while_a_task_waits_for_a_timer() {
+    let pool = pool(1, HOUR);
+    let (begun, opened, ended) =
+        (EventPromise::new(c"begun"), EventPromise::new(c"opened"), EventPromise::new(c"the last handle has gone"));
+    let (has_begun, open, has_ended) = (begun.event(), opened.event(), ended.event());
+    let task = move || {
+        begun.set_ready();
+        open.wait().unwrap();
+    };
+    pool.schedule(c"waits", task).unwrap();
+    has_begun.wait().unwrap();
+    let timers = Timers::shared();
+    let on_the_timers_thread = move |_| {
+        timers.call_at(timers.now(), c"opens", move |_| _ = opened.set_ready()).detach();
+        drop(pool);
+        ended.set_ready();
+    };
+    timers.call_at(timers.now(), c"ends the pool", on_the_timers_thread).detach();
+    has_ended.wait_for(LIMIT).expect("the timers stand still while a pool ends on their thread");
+}
+
+#[test]
+fn a_task_at_the_cap_may_shut_a_pool_down_whose_task_waits_for_one_behind_it() {
+    let (outer, inner) = (pool_of_at_most(usize::MAX, 1), pool(1, HOUR));
+    let ended = EventPromise::new(c"the other pool has ended");
+    let has_ended = ended.event();
+    let of_outer = outer.clone();
+    let task = move || {
+        let shut_down = inner.clone();
+        let waits = move || {
+            let opened = EventPromise::new(c"opened");
+            let open = opened.event();
+            of_outer.schedule(c"opens", move || _ = opened.set_ready()).unwrap();
+            open.wait().unwrap();
+        };
+        inner.schedule(c"waits", waits).unwrap();
+        shut_down.shutdown(Shutdown::Drain).unwrap();
+        ended.set_ready();
+    };
+    outer.schedule(c"shuts another pool down", task).unwrap();
+    has_ended.wait_for(LIMIT).expect("a pool stands still while its task shuts another one down");
+}
+
+#[test]
+fn a_pool_whose_last_start_is_refused_while_it_is_shut_down_ends() {
+    let (begun, refused) = (EventPromise::new(c"begun"), EventPromise::new(c"refused"));
+    let (has_begun, refuse) = (begun.event(), refused.event());
+    let spawn = move |_: Builder, _: Box<dyn FnOnce() + Send>| {
+        begun.set_ready();
+        refuse.wait().unwrap();
+        Err(io::ErrorKind::WouldBlock.into())
+    };
+    let pool = ElasticPool::with_parts(&options(1, HOUR), Box::new(spawn), Pace::default()).unwrap();
+    let scheduling = {
+        let pool = pool.clone();
+        thread::spawn(move || pool.schedule(c"t", || ()).unwrap_err())
+    };
+    has_begun.wait().unwrap();
+    let late = pool.shutdown(Shutdown::Deadline(Instant::now())).unwrap_err();
+    assert_eq!(late.code(), StatusCode::DeadlineExceeded);
+    refused.set_ready();
+    assert_eq!(scheduling.join().unwrap().code(), StatusCode::Cancelled);
+    pool.shutdown(Shutdown::Deadline(Instant::now() + LIMIT)).unwrap();
 }
 
 /// A pool that gets as many threads as said, then none, and notices standstills soon.

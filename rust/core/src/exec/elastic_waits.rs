@@ -189,7 +189,7 @@ impl Shared {
         let refused = spawned.as_ref().err().map(|error| format!("the system refused another: {error}"));
         self.state.lock().is_started(number, spawned.ok());
         self.work.notify_all();
-        self.changed.notify_all();
+        self.end_if_over();
         refused.map_or(Ok(()), Err)
     }
 }

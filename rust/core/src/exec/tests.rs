@@ -1,8 +1,10 @@
 //! The pool from the outside. What only interleavings show is in `loom_model.rs`.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use super::blocking_tests::pool_of_at_most;
 use super::*;
@@ -143,6 +145,36 @@ fn the_last_handle_may_go_on_a_worker() {
     drop(pool);
     gate.wait();
     receive.recv().unwrap();
+}
+
+/// Shuts a pool down when it goes, and says what came of that.
+struct ShutsDown(ThreadPool, mpsc::Sender<Result<(), Status>>);
+
+impl Drop for ShutsDown {
+    fn drop(&mut self) {
+        self.1.send(self.0.shutdown()).unwrap();
+    }
+}
+
+#[test]
+fn a_variable_of_a_worker_cannot_shut_its_pool_down_when_the_thread_ends() {
+    thread_local!(static AT_END: RefCell<Option<ShutsDown>> = const { RefCell::new(None) });
+    for count in [1, 3] {
+        let (pool, (send, answers)) = (pool(count), mpsc::channel());
+        let each = Arc::new(Barrier::new(count));
+        for _ in 0..count {
+            let (at_end, each) = (ShutsDown(pool.clone(), send.clone()), Arc::clone(&each));
+            let task = move || {
+                AT_END.set(Some(at_end));
+                each.wait();
+            };
+            pool.schedule(c"leaves a variable", task).unwrap();
+        }
+        thread::spawn(move || send.send(pool.shutdown()).unwrap());
+        let next = || answers.recv_timeout(Duration::from_secs(60)).expect("a pool's end waits for itself");
+        let refused = (0..=count).filter_map(|_| next().err()).map(|error| error.code());
+        assert_eq!(refused.collect::<Vec<_>>(), vec![StatusCode::FailedPrecondition; count]);
+    }
 }
 
 #[test]

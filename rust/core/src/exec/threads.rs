@@ -3,7 +3,7 @@
 //! started or to end.
 
 use std::io;
-use std::thread::{Builder, JoinHandle};
+use std::thread::{self, Builder, JoinHandle};
 
 use crate::sync::{Mutex, keep_record};
 
@@ -70,6 +70,11 @@ impl Threads {
 
 fn join_all(threads: Vec<JoinHandle<()>>) {
     for thread in threads {
+        if thread.thread().id() == thread::current().id() {
+            // In a destructor of a variable of its own: it ends after that.
+            keep_record(thread.thread());
+            continue;
+        }
         // An error would be a panic of the worker itself, which catches those of its tasks.
         let _ = thread.join();
     }

@@ -107,6 +107,9 @@ pub(super) struct Worker {
 
 // The worker that this thread is.
 per_thread!(static CURRENT: Cell<*const Worker> = Cell::new(ptr::null()));
+// The pool that has started this thread: for comparison only, because it stays when the worker has ended, for the
+// destructors of the thread's variables.
+per_thread!(static STARTED_BY: Cell<*const Shared> = Cell::new(ptr::null()));
 
 /// Until when a worker works.
 pub(super) trait Until {
@@ -186,7 +189,11 @@ impl Shared {
         // The caller is a worker or holds a handle, so this is alive.
         let Some(shared) = self.me.upgrade() else { return Err(std::io::ErrorKind::NotFound.into()) };
         self.enlist(seat);
-        self.threads.start(seat, move || shared.work(seat)).inspect_err(|_| self.left())
+        let work = move || {
+            STARTED_BY.with(|started_by| started_by.set(Arc::as_ptr(&shared)));
+            shared.work(seat);
+        };
+        self.threads.start(seat, work).inspect_err(|_| self.left())
     }
 
     /// Before somebody calls [`work`](Self::work).
@@ -228,8 +235,9 @@ impl Shared {
         ptr::eq(worker.shared, self).then_some(worker)
     }
 
+    /// True on this pool's threads, also in the destructors of their variables.
     pub(super) fn is_current(&self) -> bool {
-        self.current().is_some()
+        STARTED_BY.with(|started_by| ptr::eq(started_by.get(), self))
     }
 
     /// The seat of the worker that this thread is.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::event::{Event, EventPromise};
 use crate::exec::{AsyncWorkRunner, Executor, ThreadPool, ThreadPoolOptions};
-use crate::{ElasticPool, Future, Promise, SerialQueue, Status, StatusCode, future_on, when_all};
+use crate::{ElasticPool, Future, Promise, SerialQueue, Status, StatusCode, Timers, future_on, when_all};
 
 /// The report's event of that label.
 fn event(report: &StallReport, label: &str) -> StalledEvent {
@@ -231,6 +231,32 @@ fn a_watchdog_refuses_to_look_too_often_and_reports_once() {
     while !told.recv().unwrap() {}
     drop(watchdog);
     assert!(promise.set(Ok(7)).is_ok());
+}
+
+#[test]
+fn a_watchdog_may_be_ended_on_the_timers_thread_while_its_sink_waits_for_a_timer() {
+    let (begun, opened, ended) =
+        (EventPromise::new(c"begun"), EventPromise::new(c"opened"), EventPromise::new(c"the watchdog has ended"));
+    let (has_begun, open, has_ended) = (begun.event(), opened.event(), ended.event());
+    let watchdog = Watchdog::start(WatchdogOptions {
+        older_than: Duration::from_millis(10),
+        action: WatchdogAction::Report,
+        sink: Some(Box::new(move |report| {
+            assert!(!report.events.iter().any(|event| event.label.as_str().starts_with("watchdog")), "{report}");
+            begun.set_ready();
+            open.wait().unwrap();
+        })),
+    })
+    .unwrap();
+    has_begun.wait_for(Duration::from_secs(60)).unwrap();
+    let timers = Timers::shared();
+    let on_the_timers_thread = move |_| {
+        timers.call_at(timers.now(), c"opens", move |_| _ = opened.set_ready()).detach();
+        drop(watchdog);
+        ended.set_ready();
+    };
+    timers.call_at(timers.now(), c"ends the watchdog", on_the_timers_thread).detach();
+    has_ended.wait_for(Duration::from_secs(60)).expect("the timers stand still while a watchdog ends on their thread");
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub struct WatchdogOptions {
 #[derive(Debug)]
 pub struct Watchdog {
     stop: Arc<EventPromise>,
+    /// Happens, or fails, when the thread has nothing left to do.
+    ended: Event,
     thread: Option<JoinHandle<()>>,
     /// Where the thread is.
     process: Process,
@@ -75,7 +77,11 @@ impl Watchdog {
         }
         let stop = Arc::new(EventPromise::guarding(STOP));
         let stopped = stop.event();
+        let promise = EventPromise::guarding(ENDED);
+        let ended = promise.event();
         let watch = move || {
+            // The sink goes before the promise, also by a panic.
+            let (promise, options) = (promise, options);
             let _ = IS_WATCHDOG.try_with(|here| here.set(true));
             let mut known = Known::default();
             let home = Process::this();
@@ -85,11 +91,13 @@ impl Watchdog {
             {
                 look(&options, &mut known, &stopped);
             }
+            drop(options);
+            promise.set_ready();
         };
         let thread = fault::spawn(Site::SpawnWatchdog)
             .and_then(|()| Builder::new().name("purlin/watchdog".to_owned()).stack_size(STACK_SIZE_BYTES).spawn(watch))
             .map_err(|error| Status::resource_exhausted(format!("could not start the watchdog's thread: {error}")))?;
-        Ok(Self { stop, thread: Some(thread), process: Process::this() })
+        Ok(Self { stop, ended, thread: Some(thread), process: Process::this() })
     }
 }
 
@@ -103,6 +111,8 @@ impl Drop for Watchdog {
         // A sink that waited for its own thread, or two that wait for each other's, would do so for ever.
         let in_a_sink = IS_WATCHDOG.try_with(Cell::get).unwrap_or(false);
         if let Some(thread) = self.thread.take().filter(|_| !in_a_sink) {
+            // Not by the join: what its sink waits for may be what this thread does while it waits.
+            let _ = self.ended.wait_uninterruptible();
             // It catches the panics of its sink.
             let _ = thread.join();
         }
@@ -114,6 +124,8 @@ per_thread!(static IS_WATCHDOG: Cell<bool> = Cell::new(false));
 
 /// The label of the events that watchdogs themselves sleep on.
 const STOP: &std::ffi::CStr = c"watchdog stop";
+/// The label of those that happen at their ends.
+const ENDED: &std::ffi::CStr = c"watchdog ended";
 
 /// What was reported already: events by address and time of birth, so that another one at the same address is news, and
 /// cycles by their sentences: they may close long after the events in them have become too old.
@@ -125,7 +137,7 @@ struct Known {
 
 fn look(options: &WatchdogOptions, known: &mut Known, stopped: &Event) {
     let mut report = stalls(options.older_than);
-    report.events.retain(|event| event.label.as_cstr() != STOP);
+    report.events.retain(|event| ![STOP, ENDED].contains(&event.label.as_cstr()));
     report.threads.retain(|thread| thread.name != "purlin/watchdog");
     let events: HashSet<_> = report.events.iter().map(|event| (event.address, event.born_ms)).collect();
     let cycles: HashSet<_> = report.cycles.iter().cloned().collect();
