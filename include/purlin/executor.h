@@ -264,7 +264,8 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   /// runs, at most until the deadline. 4. Joins the threads. Tasks that still wait for events are destroyed uncalled
   /// when their events complete. Blocks until done; a second call waits too. kFailedPrecondition, and nothing happens,
   /// on a thread of this pool. kInvalidArgument, and nothing happens: no such ShutdownMode. kDeadlineExceeded: tasks
-  /// still run, named in the message; their threads end after them.
+  /// still run, named in the message; their threads end after them. A task that shuts another pool down waits for that
+  /// one's tasks: two pools whose tasks shut each other down, or end each other's last handle, need a deadline.
   PURLIN_API Status Shutdown(const ShutdownOptions& options = {});
 
  private:

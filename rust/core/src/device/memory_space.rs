@@ -270,16 +270,17 @@ impl MemorySpace {
         loop {
             let asked = fault::point(Site::Allocate).map_err(Shortage::Backend);
             let Err(shortage) = asked.and_then(|()| self.try_fill(block, alignment_bytes)) else { return Ok(()) };
-            let could_help = calls_left > 0 && !IN_HOOK.get() && self.is_worth_waiting(block.size_bytes(), &shortage);
+            let could_help =
+                calls_left > 0 && !IN_HOOK.with(Cell::get) && self.is_worth_waiting(block.size_bytes(), &shortage);
             let hook = self.instance().out_of_memory().filter(|_| could_help);
             calls_left = calls_left.saturating_sub(1);
             let asked = (block.size_bytes(), shortage.to_string());
             let mut helped = false;
             if let Some(hook) = hook {
                 let report = MemoryReport::of(self.space(), self.to_string(), Some(asked));
-                IN_HOOK.set(true);
+                IN_HOOK.with(|here| here.set(true));
                 contained("out-of-memory hook", Label::default, || helped = hook(&report));
-                IN_HOOK.set(false);
+                IN_HOOK.with(|here| here.set(false));
             }
             if !helped {
                 return Err(shortage);
