@@ -27,7 +27,8 @@
 // No await is forgotten: a dropped promise, the last reference to an unset value, an executor that refuses or drops a
 // task all resume the coroutine with their error. While it is suspended an awaiter holds no reference to what it waits
 // for: awaiting an rvalue gives that reference up. An lvalue is the coroutine's own: one that holds the last reference
-// to an unset value, and awaits it, waits for itself.
+// to an unset value, and awaits it, waits for itself. So does one that awaits what was forwarded to its own result:
+// what a coroutine awaits is not among the cycles that are seen.
 //
 // A suspended coroutine may be destroyed: it is not resumed afterwards. Who destroys it sees to it that nobody is
 // completing what it awaits on another thread at that moment.
