@@ -64,21 +64,33 @@ pub(crate) struct Pending {
 pub(crate) fn pending(older_than: Duration) -> Vec<Pending> {
     let now_ms = slab::touch();
     let mut found = Vec::new();
+    // Events by their index, and what they are known to have waited for: looked at when the slab's lock is free again.
+    let mut awaiting = Vec::new();
     slab::for_each_cell(|cell| {
         // SAFETY: cells of the slab stay cells, and each field that is read is atomic and was written before the word
         // first said pending; large cells are not freed while they are visited.
         let cell = unsafe { &*cell.cast::<EventCell>() };
-        if let Some(event) = look(cell, now_ms)
+        if let Some((event, awaited)) = look(cell, now_ms)
             && event.age >= older_than
         {
+            if !awaited.is_empty() {
+                awaiting.push((found.len(), awaited));
+            }
             found.push(event);
         }
     });
+    for (index, mut awaited) in awaiting {
+        awaited.retain(|&source| debt::may_be_pending(source));
+        if !awaited.is_empty() {
+            found[index].debt = Debt::Several(awaited.into_iter().map(|source| source.address).collect());
+        }
+    }
     found.sort_by_key(|event| std::cmp::Reverse(event.age));
     found
 }
 
-fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
+/// The event, if it is pending, and what it waits for, where nobody strikes out what has happened.
+fn look(cell: &EventCell, now_ms: u32) -> Option<(Pending, Vec<Link>)> {
     // Acquire: pairs with the release of whoever wrote the cell and made it pending.
     let word = cell.header.word.load(Acquire);
     if word & TERMINAL_BIT != 0 {
@@ -88,6 +100,7 @@ fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
     let flags = cell.header.flags.load(Relaxed);
     let born_ms = cell.born_ms.load(Relaxed);
     let age_ms = now_ms.wrapping_sub(born_ms);
+    let mut awaited = Vec::new();
     let event = Pending {
         address: ptr::from_ref(cell).addr(),
         label: cell.label(),
@@ -100,14 +113,12 @@ fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
             DEBT_EVENT => Debt::Event(debt & !DEBT_MASK),
             DEBT_TASK => Debt::Task(debt & !DEBT_MASK),
             DEBT_SEVERAL => {
-                let mut sources = several::of(ptr::from_ref(cell).addr());
+                let sources = several::of(ptr::from_ref(cell).addr());
                 if flags & FLAG_LENDS_THROUGHOUT != 0 {
-                    // None of them is struck out.
-                    sources.retain(|&debt| debt::may_be_pending(Link::of(debt)));
-                }
-                match sources[..] {
-                    [] if flags & FLAG_LENDS_THROUGHOUT != 0 => Debt::Promise,
-                    _ => Debt::Several(sources.into_iter().map(|debt| debt & !DEBT_MASK).collect()),
+                    awaited = sources.into_iter().map(Link::of).collect();
+                    Debt::Promise
+                } else {
+                    Debt::Several(sources.into_iter().map(|debt| debt & !DEBT_MASK).collect())
                 }
             }
             _ => Debt::Promise,
@@ -120,5 +131,5 @@ fn look(cell: &EventCell, now_ms: u32) -> Option<Pending> {
     let same = cell.header.word.load(Acquire) & !(WAITER_MASK | PARKED_BIT) == word & !(WAITER_MASK | PARKED_BIT)
         && cell.header.error.load(Relaxed).addr() == debt
         && cell.born_ms.load(Relaxed) == born_ms;
-    same.then_some(event)
+    same.then_some((event, awaited))
 }
