@@ -12,7 +12,7 @@ else()
 endif()
 
 # Never unloaded: its threads run its code, and its users' labels and places are read as long as there is a process
-# (include/purlin/label.h). Whoever is a shared library and links either of the two is not unloaded either.
+# (include/purlin/label.h). A shared library that links either of the two is not unloaded either.
 set(never_unloaded $<$<IN_LIST:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY$<SEMICOLON>SHARED_LIBRARY>:LINKER:-z,nodelete>)
 
 function(purlin_describe target kind)

@@ -241,7 +241,7 @@ pub unsafe extern "C" fn purlin_host_address_set(
         // SAFETY: the caller's promises.
         let (promise, error) = unsafe { (Box::from_raw(address).0, Status::from_raw(error)) };
         let found = if error.ok() { Ok(HostAddress(destination)) } else { Err(error) };
-        // Nobody else has it, so this is the first and only time.
+        // No other thread has the promise, so this is the first and only time.
         let _ = promise.set(found);
     })
 }

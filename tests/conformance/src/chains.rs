@@ -118,7 +118,7 @@ pub(crate) fn channels_make_no_circle(fixture: &Fixture) {
     assert_eq!(circles.into_inner(), 200, "whoever would have closed it was told");
 }
 
-/// Somebody else's memory, which is there for ever.
+/// A stranger's memory, which is there for ever.
 #[repr(C, align(64))]
 struct Static([u8; 64]);
 

@@ -7,8 +7,8 @@
 //! States, moved by a shutdown: *open*; *closed*, nothing new begins; *ended*, all gates have failed, and those that operations
 //! still ask for fail at once. What is ready is never entered here, so copies that happen inside the call pay a load.
 //!
-//! An operation is over when its waiters have run. So one of these cannot wait for the client's end: it would wait for itself. Who
-//! tells an operation's waiters notes that on the thread ([`Pending::telling`]), and a shutdown asks ([`InFlight::is_telling_here`]).
+//! An operation is over when its waiters have run. So one of these cannot wait for the client's end: it would wait for itself. A
+//! thread that tells an operation's waiters notes that ([`Pending::telling`]), and a shutdown asks ([`InFlight::is_telling_here`]).
 //!
 //! In a child made by `fork` the books of the parent's clients are closed: nobody works for them there.
 //!

@@ -63,7 +63,7 @@ impl<P: Send + Sync + 'static, T: 'static> Kind<P, T> {
         // SAFETY: called for the last reference of an event from new().
         unsafe {
             if (*event).state() == STATE_PENDING && (*event).has_waiters() && !mutation("value-given-up-silently") {
-                // Nobody is left to set it. The waiters are told; a reference of our own keeps it alive meanwhile: that which
+                // No promise is left to set it. The waiters are told; a reference of our own keeps it alive meanwhile: that which
                 // was given up without a decrement, or a new one.
                 if (*event).refs.load(Relaxed) == 0 {
                     (*event).refs.store(1, Relaxed);

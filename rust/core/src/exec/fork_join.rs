@@ -131,7 +131,7 @@ impl<F: FnOnce() -> R, R, D: Done> Job<F, R, D> {
         }
     }
 
-    /// Nobody wants what the thief has made of it. Before another panic goes on: two at once end the process.
+    /// What the thief has made of it is not wanted. Before another panic goes on: two at once end the process.
     fn discard(self) {
         if let Some(Err(panic)) = self.result.into_inner() {
             caught::discard(panic);

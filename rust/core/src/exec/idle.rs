@@ -68,7 +68,7 @@ fn searchers(word: usize) -> usize {
 }
 
 impl Idle {
-    /// Room for `workers`, and for `most` after [`make_room`](Self::make_room). Nobody watches, but in models, where that would be
+    /// Room for `workers`, and for `most` after [`make_room`](Self::make_room). No thread watches, but in models, where that would be
     /// one more step everywhere.
     pub(super) fn new(workers: usize, most: usize) -> Self {
         Self {

@@ -57,7 +57,7 @@ struct State {
 }
 
 pub(super) enum Cover {
-    /// Somebody else works, or will.
+    /// Another thread works, or will.
     Found,
     /// The thread of this seat must be started.
     Start(usize),

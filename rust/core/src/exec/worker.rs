@@ -164,7 +164,7 @@ impl Seat {
 }
 
 impl Shared {
-    /// Nobody works yet. One thread counts as alive until [`left`](Self::left).
+    /// No thread works yet. One thread counts as alive until [`left`](Self::left).
     pub(super) fn new(name: &str, thread_count: usize, spares: Spares, starter: Starter, relief: Relief) -> Arc<Self> {
         let (seats, most) = (thread_count + spares.at_rest, thread_count + spares.most);
         Arc::new_cyclic(|me| Self {

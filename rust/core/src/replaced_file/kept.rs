@@ -1,6 +1,6 @@
 //! A file's owner and permissions: what the file that comes has from the one that was there.
 //!
-//! Nobody gets more than before: where the group or the access control list cannot be kept, the group may do what everybody may.
+//! No user gets more than before: where the group or the access control list cannot be kept, the group may do what all may.
 //! The set-user-ID and set-group-ID bits are lost, as by any write.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};

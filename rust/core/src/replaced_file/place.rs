@@ -10,7 +10,7 @@ use super::{folder_of, is_same, regular, system, temporary};
 
 /// As many links as Linux follows.
 const MOST_LINKS: usize = 40;
-/// Somebody who replaces the file again and again does not keep others from it for ever.
+/// A process that replaces the file again and again does not keep others from it for ever.
 const MOST_LOOKS: usize = 100;
 
 /// The file's own name, which a rename can take.

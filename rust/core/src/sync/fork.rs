@@ -205,7 +205,7 @@ impl Inside {
     }
 }
 
-/// Nobody forks until what this answers is dropped, as while a lock is held: for locks of others.
+/// No thread forks until what this answers is dropped, as while a lock is held: for locks of others.
 pub(crate) fn without_forks() -> Inside {
     Inside::enter()
 }
@@ -308,7 +308,7 @@ unsafe extern "C" {
     fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
 }
 
-/// Nobody installs the handlers yet.
+/// No thread installs the handlers yet.
 const UNWATCHED: u32 = 0;
 /// They are there. Else, the number of the process in which a thread installs them.
 const WATCHED: u32 = u32::MAX;

@@ -77,7 +77,7 @@ pub struct Condvar {
 }
 
 impl Condvar {
-    /// Nobody waits.
+    /// Without a thread that waits.
     pub const fn new() -> Self {
         Self { turn: AtomicU32::new(0) }
     }

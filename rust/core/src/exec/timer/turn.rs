@@ -47,7 +47,7 @@ impl Driver for Turn {
         };
         let Err(error) = self.timers.start(next) else { return true };
         tracing::warn!(target: "purlin", %error, "timers could not be handed over by a callback that waits");
-        // Nobody else has had this turn: only its thread ends it.
+        // No other thread has had this turn: only its own ends it.
         self.timers.state().turn = self.number;
         false
     }
