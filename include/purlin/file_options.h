@@ -42,7 +42,7 @@ inline namespace v0 {
 
 /// How the bytes of a file come into memory.
 enum class FileAccess : std::uint8_t {
-  /// They are read, all of them, and then copied to where buffers have their memory. No process has to promise anything.
+  /// They are read, all of them, and then copied to where buffers have their memory. No process promises anything.
   /// This is the default everywhere.
   kRead = 0,
   /// They stay in the file, which is mapped: what is not used is not read. Where alignment and order allow, buffers use

@@ -29,7 +29,7 @@ pub struct FileAccess {
 }
 
 impl FileAccess {
-    /// They are read, all of them, and then copied to where buffers have their memory. No process has to promise anything, and it is
+    /// They are read, all of them, and then copied to where buffers have their memory. No process promises anything, and it is
     /// the default.
     #[must_use]
     pub const fn read() -> Self {
