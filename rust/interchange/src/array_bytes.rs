@@ -99,9 +99,7 @@ impl HostBytes {
             )));
         }
         // Not under a hold: a donation would wait for it.
-        let ready = buffer.ready_event();
-        ready.check_wait()?;
-        ready.wait_uninterruptible()?;
+        buffer.ready_event().wait_unlent()?;
         let is_plain = buffer.layout().is_row_major() && !shape.dtype().is_sub_byte();
         if is_plain && shape.size_bytes() > 0 {
             let hold = buffer.usage_hold()?;

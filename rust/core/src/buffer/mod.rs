@@ -221,8 +221,7 @@ impl Buffer {
         }
         let Some((memory, free)) = self.release_at(place) else { return Ok(None) };
         if waits {
-            free.check_wait()?;
-            free.wait_uninterruptible()?;
+            free.wait_unlent()?;
             self.0.ready.wait_uninterruptible().map_err(|error| in_pjrts_words(&error))?;
         }
         Ok(Some(memory))

@@ -160,8 +160,7 @@ impl Buffer {
         values.try_reserve_exact(count).map_err(|_| no_staging(shape.host_size_bytes()))?;
         let hold = self.usage_hold()?;
         // Waiting here rather than in a task of the runner: this thread has nothing better to do.
-        self.0.ready.check_wait()?;
-        self.0.ready.wait_uninterruptible()?;
+        self.0.ready.wait_unlent()?;
         let order = CopyOrder { dependencies: &[], caller_waits: true };
         // SAFETY: the vector has room for `count` elements, which is as many bytes as the array has; it stays here,
         // untouched, until the wait below has seen the event terminal. The array is ready and does not change any more.

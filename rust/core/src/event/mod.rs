@@ -203,12 +203,21 @@ impl Event {
         self.wait_slowly(Patience::Endless)
     }
 
-    /// For a call that waits for this by [`wait_uninterruptible`](Self::wait_uninterruptible), before memory is lent until then.
+    /// As [`wait_uninterruptible`](Self::wait_uninterruptible), before anything is lent until this.
+    ///
+    /// # Errors
+    /// As there, and as [`check_wait`](Self::check_wait).
+    #[doc(hidden)]
+    pub fn wait_unlent(&self) -> Result<(), Status> {
+        self.check_wait()?;
+        self.wait_uninterruptible()
+    }
+
+    /// For a call that will wait for this uninterruptibly, before anything is lent until it.
     ///
     /// # Errors
     /// `FailedPrecondition`: the wait would never end; as [`wait`](Self::wait).
-    #[doc(hidden)]
-    pub fn check_wait(&self) -> Result<(), Status> {
+    pub(crate) fn check_wait(&self) -> Result<(), Status> {
         self.header().and_then(|header| owing::why_never(header, true)).map_or(Ok(()), Err)
     }
 

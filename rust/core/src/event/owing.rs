@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::{iter, ptr};
 
 use super::abi::{EventCell, EventHeader};
-use super::debt::{self, Node};
+use super::debt::{self, Node, Seen};
 use super::{Event, EventPromise, describe, lent};
 use crate::slab;
 use crate::status::{Status, StatusCode};
@@ -70,15 +70,18 @@ unsafe fn call<O: Fn(usize) -> bool>(of: *const (), address: usize) -> bool {
 #[cold]
 pub(super) fn why_never(event: &EventHeader, looks_at_tasks: bool) -> Option<Status> {
     let innermost = INNERMOST.try_with(Cell::get).unwrap_or(ptr::null());
-    let tasks = if looks_at_tasks { slab::running_tasks() } else { Vec::new() };
-    if innermost.is_null() && tasks.is_empty() {
+    let is_owed_by_a_promise = Seen::of(event)?.is_owed_by_a_promise();
+    if innermost.is_null() && (is_owed_by_a_promise || !looks_at_tasks) {
         return None;
     }
     // SAFETY: each lies on this thread's stack, in a call that has not returned, and so does what it points to.
     let owings = || iter::successors(unsafe { innermost.as_ref() }, |owing| unsafe { owing.outer.as_ref() });
     // SAFETY: as above.
     let is_owed = |address| owings().any(|owing| unsafe { (owing.owes)(owing.of, address) });
-    let task_of = |node: &Node| tasks.iter().find(|(task, _)| node.seen.task() == Some(*task));
+    let task_of = |node: &Node| {
+        let owner = node.seen.task().filter(|_| looks_at_tasks)?;
+        slab::running_tasks().find(|&(task, _)| task == owner)
+    };
     let nodes = debt::reach(event, |node| is_owed(node.link.address) || task_of(node).is_some());
     let last = nodes.last()?;
     // SAFETY: all events are EventCells.

@@ -48,7 +48,7 @@ impl Sleepers {
     /// Outside the bucket's lock, because it may allocate.
     pub(super) fn describe_this_thread(event: &EventHeader, may_end: bool, pool: usize) -> Sleeper {
         let (event, thread) = (ptr::from_ref(event).expose_provenance(), thread::current());
-        Sleeper { event, thread, since_ms: slab::touch(), tasks: slab::running_tasks(), may_end, pool }
+        Sleeper { event, thread, since_ms: slab::touch(), tasks: slab::running_tasks().collect(), may_end, pool }
     }
 
     pub(super) fn enter(&mut self, sleeper: Sleeper) -> u64 {

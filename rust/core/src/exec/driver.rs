@@ -103,8 +103,9 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
 
-    use super::{Driver, MAX_NESTED, drive};
+    use super::{Driver, MAX_NESTED, MAX_NESTED_LENT, drive};
     use crate::event::{Event, EventPromise};
+    use crate::exec::STACK_SIZE_BYTES;
     use crate::status::StatusCode;
     use crate::sync::Mutex;
 
@@ -135,6 +136,7 @@ mod tests {
 
     /// A waiter of each event waits for the next one. How many waits were given up.
     fn each_waits_for_the_next(promises: Vec<EventPromise>) -> u32 {
+        let count = u32::try_from(promises.len()).unwrap();
         let (driver, events) = alone(promises);
         let (deepest, given_up) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         for pair in events.windows(2) {
@@ -148,7 +150,7 @@ mod tests {
             });
         }
         drive(&driver, || events.last().unwrap().wait().unwrap());
-        assert_eq!(deepest.load(Ordering::Relaxed), 99, "each was called");
+        assert_eq!(deepest.load(Ordering::Relaxed), count - 1, "each was called");
         assert!(events.iter().all(Event::is_ready));
         given_up.load(Ordering::Relaxed)
     }
@@ -167,8 +169,11 @@ mod tests {
 
     #[test]
     fn a_wait_until_which_memory_is_lent_is_not() {
-        let guarding = (0..100).map(|_| EventPromise::guarding(c"driven")).collect();
-        assert_eq!(each_waits_for_the_next(guarding), 0);
+        let work = || {
+            let guarding = (0..MAX_NESTED_LENT).map(|_| EventPromise::guarding(c"driven")).collect();
+            assert_eq!(each_waits_for_the_next(guarding), 0);
+        };
+        std::thread::Builder::new().stack_size(STACK_SIZE_BYTES).spawn(work).unwrap().join().unwrap();
     }
 
     #[test]

@@ -194,16 +194,12 @@ pub(crate) fn running(task: usize, label: *const c_char, f: impl FnOnce()) {
 }
 
 /// The tasks that run on this thread, innermost first: their numbers and labels.
-pub(crate) fn running_tasks() -> Vec<(usize, Label)> {
-    let mut tasks = Vec::new();
-    let mut frame = with_state(|state| state.running.get());
-    // SAFETY: a frame stands on this thread's stack until running() takes it out of the list.
-    while let Some(running) = unsafe { frame.as_ref() } {
-        // SAFETY: a label is a static string with a NUL.
-        tasks.push((running.task, Label::new(unsafe { CStr::from_ptr(running.label) })));
-        frame = running.outer;
-    }
-    tasks
+pub(crate) fn running_tasks() -> impl Iterator<Item = (usize, Label)> {
+    // SAFETY: a frame stands on this thread's stack, further out than the caller's, until running() takes it out of the list.
+    let at = |frame: *const Running| unsafe { frame.as_ref() };
+    let frames = std::iter::successors(at(with_state(|state| state.running.get())), move |frame| at(frame.outer));
+    // SAFETY: a label is a static string with a NUL.
+    frames.map(|frame| (frame.task, Label::new(unsafe { CStr::from_ptr(frame.label) })))
 }
 
 /// Memory of `class` with unspecified contents. Ends the process when the system has none, as `Box` does.

@@ -344,13 +344,15 @@ static FORKS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
 
 /// Whether this is the first call of one of the other two handlers in this fork.
 fn ends_the_fork() -> bool {
-    let own = RECORD.with(|own| ptr::from_ref(own).cast_mut());
-    FORKS.compare_exchange(own, ptr::null_mut(), Relaxed, Relaxed).is_ok()
+    FORKS.compare_exchange(own_record(), ptr::null_mut(), Relaxed, Relaxed).is_ok()
+}
+
+fn own_record() -> *mut Record {
+    RECORD.with(|own| ptr::from_ref(own).cast_mut())
 }
 
 unsafe extern "C" fn prepare() {
-    let own = RECORD.with(|own| ptr::from_ref(own).cast_mut());
-    if FORKS.load(Relaxed) == own {
+    if FORKS.load(Relaxed) == own_record() {
         return;
     }
     // In the child this thread then needs no destructor, for which it would ask the dynamic linker: a stranger's thread may have
@@ -361,7 +363,7 @@ unsafe extern "C" fn prepare() {
         }
     });
     let list = List::lock();
-    FORKS.store(own, Relaxed);
+    FORKS.store(own_record(), Relaxed);
     GATE.close(futex::barrier_for_all);
     RECORD.with(|own| {
         let late = ptr::from_ref(own).addr() | 1;

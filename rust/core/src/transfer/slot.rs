@@ -162,11 +162,8 @@ impl Slot {
         is_whole: bool,
         check: impl FnOnce(&RawBuffer) -> Result<(), Status>,
     ) -> StatusOr<RawBuffer> {
-        let memory = self.state.lock().memory.clone();
-        if let Some(memory) = &memory {
-            check(memory)?;
-        }
         let mut state = self.state.lock();
+        state.memory.as_ref().map_or(Ok(()), check)?;
         let error = match &state.phase {
             Phase::Filling if is_whole && state.is_touched => Status::failed_precondition(format!(
                 "pieces of buffer {index} have been transferred, so the whole cannot be"
@@ -177,8 +174,7 @@ impl Slot {
                 if is_last {
                     state.phase = Phase::Sealed;
                 }
-                drop(state);
-                return memory.ok_or_else(|| transferred(index));
+                return state.memory.clone().ok_or_else(|| transferred(index));
             }
             Phase::Sealed => transferred(index),
             Phase::Failed(error) => error.clone(),

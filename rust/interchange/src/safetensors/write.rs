@@ -33,8 +33,7 @@ pub fn write_safetensors(
     ordered.sort_by(|(a_name, a), (b_name, b)| b.dtype().bits().cmp(&a.dtype().bits()).then(a_name.cmp(b_name)));
     let header = header(&ordered, metadata)?;
     for (name, buffer) in &ordered {
-        let ready = buffer.ready_event();
-        ready.check_wait().and_then(|()| ready.wait_uninterruptible()).map_err(|error| named(name, &error))?;
+        buffer.ready_event().wait_unlent().map_err(|error| named(name, &error))?;
     }
     replace(path, options, |file| {
         file.write(&header)?;
