@@ -2,7 +2,7 @@
 # purlin_sanitize_rustflags and purlin_sanitize_environment.
 #
 # rustc 1.95 has the -Z flags behind RUSTC_BOOTSTRAP; its std stays uninstrumented. That is enough for ASan. For TSan the
-# locks must be instrumented too: --cfg purlin_tsan makes rust/core take parking_lot, compiled with us, for std's. For ASan
+# locks must be instrumented too: --cfg purlin_tsan makes rust/base take parking_lot, compiled with us, for std's. For ASan
 # --cfg purlin_asan makes it take each block of memory from the system, so that ASan sees where it ends and when it is freed.
 set(purlin_sanitize_rustflags "")
 set(purlin_sanitize_environment "")

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use purlin::host::HostBackend;
 use purlin::{AsyncWorkRunner, Buffer, Client, ClientOptions, EventPromise, StatusOr, Task};
-use purlin_host::HostBackend;
 
 fn main() -> StatusOr<()> {
     let options = ClientOptions { device_count: 2, worker_count: 2, ..Default::default() };

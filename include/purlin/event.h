@@ -179,7 +179,7 @@ class [[nodiscard]] Event final {
   internal::EventHeader* header() const noexcept { return header_; }
 
  private:
-  // Acquire pairs with the release of the word by whoever completed the event (rust/core/src/event/state.rs).
+  // Acquire pairs with the release of the word by whoever completed the event (rust/async/src/event/state.rs).
   std::uintptr_t Word() const noexcept { return header_->word.load(std::memory_order_acquire); }
   // Every header is the first member of a cell.
   const internal::EventCell* Cell() const noexcept { return reinterpret_cast<const internal::EventCell*>(header_); }

@@ -1,4 +1,4 @@
-// What a watchdog poisons from C++, and what it leaves alone: rust/core/src/stall/poison_tests.rs has the rest.
+// What a watchdog poisons from C++, and what it leaves alone: rust/async/src/stall/poison_tests.rs has the rest.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Stall reports and the watchdog, from C++. What the reports say in detail is tested in rust/core/src/stall.
+// Stall reports and the watchdog, from C++. What the reports say in detail is tested in rust/async/src/stall.
 #include "purlin/stall.h"
 
 #include <gtest/gtest.h>

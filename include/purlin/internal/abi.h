@@ -1,5 +1,5 @@
-// Purlin: the memory that C++ and Rust both touch. Layout is asserted here and in rust/core/src/{event/abi,exec/task,
-// slab/mod}.rs; tests/cpp/layout_test.cc prints and compares the offsets of both sides.
+// Purlin: the memory that C++ and Rust both touch. Layout is asserted here and in rust/async/src/{event/abi,task/node}.rs and
+// rust/base/src/{slab/mod,thread_state}.rs; tests/cpp/layout_test.cc prints and compares the offsets of both sides.
 // Not for users: everything here may change with kAbiVersion.
 #ifndef PURLIN_INTERNAL_ABI_H_
 #define PURLIN_INTERNAL_ABI_H_
@@ -39,7 +39,7 @@ struct Waiter {
 };
 
 /// The head of every event. `word` is the state machine: bits 0-1 state, bit 2 "a thread is parked", the rest the
-/// newest waiter. rust/core/src/event/state.rs has the rules.
+/// newest waiter. rust/async/src/event/state.rs has the rules.
 struct EventHeader {
   std::atomic<std::uintptr_t> word;
   std::atomic<std::uint32_t> refs;
@@ -83,14 +83,14 @@ constexpr std::uint16_t kKeepPayloadOnError = 256;
 
 /// In the low bits of `EventHeader::error` while the event is pending, what completes it, as far as its maker said:
 /// another event, whose address the rest is, a task, or several events, which the library lists. Compared, and followed
-/// by rust/core/src/event/debt.rs, which has the rules.
+/// by rust/async/src/event/debt.rs, which has the rules.
 constexpr std::uintptr_t kDebtEvent = 1;
 constexpr std::uintptr_t kDebtTask = 2;
 constexpr std::uintptr_t kDebtKind = 3;
 /// The other event is kFar.
 constexpr std::uintptr_t kDebtFar = 4;
 
-/// A thread's free blocks of one class. rust/core/src/slab/mod.rs has the rules.
+/// A thread's free blocks of one class. rust/base/src/slab/mod.rs has the rules.
 struct FreeList {
   void* head;
   std::uint32_t count;

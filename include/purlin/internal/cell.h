@@ -1,6 +1,6 @@
 // Purlin: making, completing and freeing event cells without a call. Not for users; see event.h and async_value.h.
 //
-// The second implementation of the protocol that rust/core/src/event/state.rs explains, in the same order, kept to what
+// The second implementation of the protocol that rust/async/src/event/state.rs explains, in the same order, kept to what
 // is worth being inline.
 #ifndef PURLIN_INTERNAL_CELL_H_
 #define PURLIN_INTERNAL_CELL_H_

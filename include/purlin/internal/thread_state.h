@@ -1,6 +1,6 @@
 // Purlin: blocks of memory from the calling thread's own lists, without a call. Not for users.
 //
-// The second implementation of what rust/core/src/slab/mod.rs explains.
+// The second implementation of what rust/base/src/slab/mod.rs explains.
 #ifndef PURLIN_INTERNAL_THREAD_STATE_H_
 #define PURLIN_INTERNAL_THREAD_STATE_H_
 

@@ -1,7 +1,7 @@
 // Purlin: the current user context, and closures that carry one. Not for users; see user_context.h.
 //
 // A context is known by the address of its number, which is the first word of its memory. This thread's state owns one
-// reference to what is current, a scope the one that it displaced: rust/core/src/user_context/scope.rs.
+// reference to what is current, a scope the one that it displaced: rust/async/src/user_context/scope.rs.
 #ifndef PURLIN_INTERNAL_USER_CONTEXT_H_
 #define PURLIN_INTERNAL_USER_CONTEXT_H_
 

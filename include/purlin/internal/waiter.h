@@ -1,6 +1,6 @@
 // Purlin: attaching a C++ closure to an event without a call into the library. Not for users; see event.h.
 //
-// The protocol is that of rust/core/src/event/state.rs; this file and cell.h are its second implementation. Here: push
+// The protocol is that of rust/async/src/event/state.rs; this file and cell.h are its second implementation. Here: push
 // a waiter, and run one whose event is terminal already.
 #ifndef PURLIN_INTERNAL_WAITER_H_
 #define PURLIN_INTERNAL_WAITER_H_

@@ -16,7 +16,9 @@ pub(crate) mod ffi {
 
 fn abi_layout(text: Pin<&mut CxxString>) {
     contain("abi_layout", (), || {
-        text.push_str(&(purlin::slab::layout() + &purlin::event::abi::layout() + &purlin::exec::task::layout()));
+        text.push_str(
+            &(purlin_base::slab::layout() + &purlin_async::event::abi::layout() + &purlin_async::task::node::layout()),
+        );
     })
 }
 
@@ -42,6 +44,6 @@ pub unsafe extern "C" fn purlin_report_exception(place: *const c_char, what: *co
             unsafe { CStr::from_ptr(what) }.to_string_lossy()
         };
         tracing::error!(target: "purlin", %place, %what, "exception");
-        purlin::stderr::tell(&format!("purlin: exception in {place}: {what}\n"));
+        purlin_base::stderr::tell(&format!("purlin: exception in {place}: {what}\n"));
     })
 }

@@ -2,8 +2,10 @@
 
 use std::ffi::c_char;
 
-use purlin::event::abi::EventHeader;
-use purlin::{AllocOptions, Event, OomPolicy, StatusOr};
+use purlin_async::Event;
+use purlin_async::event::abi::EventHeader;
+use purlin_base::StatusOr;
+use purlin_device::{AllocOptions, OomPolicy};
 
 use crate::cancel::label;
 use crate::number::known;

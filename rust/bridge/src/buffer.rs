@@ -7,10 +7,13 @@
 use std::mem;
 use std::ptr;
 
-use purlin::buffer::HostAddress;
-use purlin::event::abi::EventHeader;
-use purlin::status::StatusRep;
-use purlin::{Buffer, Event, HostArray, Promise, Status};
+use purlin_array::HostArray;
+use purlin_async::event::abi::EventHeader;
+use purlin_async::{Event, Promise};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
+use purlin_device::Buffer;
+use purlin_device::buffer::HostAddress;
 
 use crate::buffer_create::give_buffer;
 pub(crate) use crate::buffer_rep::BufferRep;

@@ -5,9 +5,11 @@
 
 use std::ptr;
 
-use purlin::event::abi::EventHeader;
-use purlin::status::StatusRep;
-use purlin::{Buffer, Event, Status, StatusOr};
+use purlin_async::Event;
+use purlin_async::event::abi::EventHeader;
+use purlin_base::status::StatusRep;
+use purlin_base::{Status, StatusOr};
+use purlin_device::Buffer;
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;

@@ -5,9 +5,10 @@
 use std::ffi::c_char;
 use std::ptr;
 
-use purlin::event::abi::EventHeader;
-use purlin::status::StatusRep;
-use purlin::{DonationHold, Event, ExternalReference, RawBuffer, UsageHold};
+use purlin_async::Event;
+use purlin_async::event::abi::EventHeader;
+use purlin_base::status::StatusRep;
+use purlin_device::{DonationHold, ExternalReference, RawBuffer, UsageHold};
 
 use crate::buffer::BufferRep;
 use crate::cancel::label;

@@ -3,8 +3,9 @@
 //! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that the
 //! call runs gives it up: nothing of it is touched after the first waiter may have run.
 
-use purlin::status::StatusRep;
-use purlin::{Buffer, BufferPromise, Status};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
+use purlin_device::{Buffer, BufferPromise};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-use purlin::Buffer;
-use purlin::buffer::Array;
+use purlin_device::Buffer;
+use purlin_device::buffer::Array;
 
 /// What a `purlin::Buffer` points to: what the reference of a [`Buffer`] does.
 #[repr(transparent)]

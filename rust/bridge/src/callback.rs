@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-use purlin::Status;
-use purlin::buffer::OnDone;
-use purlin::status::StatusRep;
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
+use purlin_device::buffer::OnDone;
 
 /// `run`: calls the closure with `error` (owned, null for OK) and `value` (owned, what the call promises, or null), then
 /// destroys it; else destroys it. Does not unwind.

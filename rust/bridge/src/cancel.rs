@@ -5,9 +5,10 @@
 use std::ffi::c_char;
 use std::ptr;
 
-use purlin::event::abi::EventHeader;
-use purlin::status::StatusRep;
-use purlin::{CancelRegistration, CancelSource, CancelToken, Label, Status};
+use purlin_async::event::abi::EventHeader;
+use purlin_async::{CancelRegistration, CancelSource, CancelToken};
+use purlin_base::status::StatusRep;
+use purlin_base::{Label, Status};
 
 use crate::callback::Callback;
 use crate::event::give_event;

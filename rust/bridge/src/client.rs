@@ -5,9 +5,10 @@ use std::ptr;
 use std::sync::Arc;
 
 use cxx::CxxString;
-use purlin::backend::{Backend, NullBackend};
-use purlin::status::StatusRep;
-use purlin::{Client, ClientOptions, Status};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
+use purlin_device::backend::{Backend, NullBackend};
+use purlin_device::{Client, ClientOptions};
 use purlin_host::HostBackend;
 use purlin_sim::{SimBackend, SimOptions};
 

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::ptr;
 
 use cxx::CxxString;
-use purlin::{Device, MemorySpace};
+use purlin_device::{Device, MemorySpace};
 
 use crate::handle::{self, give_handle, share};
 use crate::panic::{contain, guard};
@@ -155,7 +155,7 @@ fn memory_space_device(space: &MemorySpaceRep) -> *const DeviceRep {
 
 fn memory_space_stats(space: &MemorySpaceRep) -> ffi::MemoryStats {
     contain("memory_space_stats", ffi::MemoryStats::default(), || {
-        let purlin::MemoryStats {
+        let purlin_device::MemoryStats {
             bytes_in_use,
             peak_bytes_in_use,
             num_allocs,

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use purlin::status::StatusRep;
+use purlin_base::status::StatusRep;
 use purlin_interchange::dlpack::abi::DLManagedTensorVersioned;
 use purlin_interchange::{DlpackTensor, import_dlpack};
 

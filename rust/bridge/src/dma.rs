@@ -2,8 +2,9 @@
 
 use std::ptr;
 
-use purlin::status::StatusRep;
-use purlin::{DmaMapping, Status};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
+use purlin_device::DmaMapping;
 
 use crate::client::ClientRep;
 use crate::handle::{give, give_box};

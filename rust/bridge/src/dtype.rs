@@ -1,6 +1,6 @@
 //! `purlin/dtype.h`. Widths stand in the header, where they are constants; a test holds them against these names.
 
-use purlin::DType;
+use purlin_array::DType;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {

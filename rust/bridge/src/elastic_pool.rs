@@ -4,9 +4,10 @@
 
 use std::str;
 
-use purlin::exec::task::TaskNode;
-use purlin::status::StatusRep;
-use purlin::{ElasticPool, ElasticPoolOptions, Executor, Shutdown, Status, Timers};
+use purlin_async::task::node::TaskNode;
+use purlin_async::{ElasticPool, ElasticPoolOptions, Executor, Shutdown, Timers};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
 
 use crate::executor::take;
 use crate::handle::{elements, give, give_handle, release, retain};

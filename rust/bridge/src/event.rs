@@ -1,15 +1,16 @@
-//! `purlin/event.h`: what it does not do inline. Plain functions; the events themselves are in `purlin::event`.
+//! `purlin/event.h`: what it does not do inline. Plain functions; the events themselves are in `purlin_async::event`.
 //!
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
 use std::ffi::c_char;
 use std::ptr;
 
-use purlin::event::abi::{EventHeader, Waiter};
-use purlin::event::raw::{Creditors, OwedBy};
-use purlin::event::{after_all_at, raw, when_all_at};
-use purlin::status::StatusRep;
-use purlin::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions, Status};
+use purlin_async::event::abi::{EventHeader, Waiter};
+use purlin_async::event::raw::{Creditors, OwedBy};
+use purlin_async::event::{after_all_at, raw, when_all_at};
+use purlin_async::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
 
 use crate::handle::{elements, give};
 use crate::number::known;

@@ -8,12 +8,11 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use cxx::CxxString;
-use purlin::event::abi::EventHeader;
-use purlin::exec::task::TaskNode;
-use purlin::status::StatusRep;
-use purlin::{
-    AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Status, StatusOr, Task, ThreadPool, ThreadPoolOptions,
-};
+use purlin_async::event::abi::EventHeader;
+use purlin_async::task::node::TaskNode;
+use purlin_async::{AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Task, ThreadPool, ThreadPoolOptions};
+use purlin_base::status::StatusRep;
+use purlin_base::{Status, StatusOr};
 
 use crate::event;
 use crate::handle::{give, give_handle, release, retain};

@@ -2,9 +2,10 @@
 
 use std::ffi::c_void;
 
-use purlin::exec::task::TaskNode;
-use purlin::status::StatusRep;
-use purlin::{Executor, Status, Task};
+use purlin_async::task::node::TaskNode;
+use purlin_async::{Executor, Task};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
 
 /// `cpp/internal/abi_rust.h` has the same struct. Owned: `release` is called once, when nobody uses it any more.
 #[repr(C)]

@@ -6,8 +6,8 @@
 use std::ptr;
 use std::sync::Arc;
 
-use purlin::Status;
-use purlin::status::StatusRep;
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
 
 use crate::status::ffi;
 

@@ -1,7 +1,9 @@
 //! `purlin/host_buffer.h`: arrays from the memory of the host.
 
-use purlin::status::StatusRep;
-use purlin::{Aliasing, Buffer, FromHostOptions, HostArray, HostBufferSemantics, Shape, Status, StatusOr};
+use purlin_array::{HostArray, Shape};
+use purlin_base::status::StatusRep;
+use purlin_base::{Status, StatusOr};
+use purlin_device::{Aliasing, Buffer, FromHostOptions, HostBufferSemantics};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
@@ -145,7 +147,7 @@ mod tests {
     use std::ptr;
     use std::sync::{Arc, Mutex};
 
-    use purlin::StatusCode;
+    use purlin_base::StatusCode;
 
     use super::*;
     use crate::raw_buffer::tests::memory_of_device;
@@ -164,7 +166,7 @@ mod tests {
                     byte_strides: ptr::null(),
                     stride_count: 0,
                     has_byte_strides: false,
-                    dtype: purlin::DType::U8 as u8,
+                    dtype: purlin_array::DType::U8 as u8,
                 };
                 let (space, options) = (MemorySpaceRep(memory_of_device(device)), RawAllocOptions::plain());
                 let location = Location { file: c"".as_ptr(), line: 0 };

@@ -1,7 +1,9 @@
 //! `purlin/host_buffer.h`: many arrays from the host by one call.
 
-use purlin::status::StatusRep;
-use purlin::{Buffer, HostArray, HostShard, Layout, Status, StatusOr};
+use purlin_array::{HostArray, Layout};
+use purlin_base::status::StatusRep;
+use purlin_base::{Status, StatusOr};
+use purlin_device::{Buffer, HostShard};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;

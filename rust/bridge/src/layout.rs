@@ -1,6 +1,7 @@
 //! `purlin/layout.h`.
 
-use purlin::{Layout, StatusOr};
+use purlin_array::Layout;
+use purlin_base::StatusOr;
 
 use crate::handle::elements;
 

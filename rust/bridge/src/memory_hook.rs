@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use purlin::MemoryReport;
+use purlin_device::MemoryReport;
 
 use crate::memory_report::ffi;
 
@@ -25,7 +25,7 @@ unsafe impl Sync for ForeignMemoryHook {}
 
 impl ForeignMemoryHook {
     /// The hook, unless there is none.
-    pub(crate) fn into_hook(self) -> Option<purlin::MemoryHook> {
+    pub(crate) fn into_hook(self) -> Option<purlin_device::MemoryHook> {
         (!self.data.is_null()).then(|| std::sync::Arc::new(move |report: &MemoryReport| self.ask(report)) as _)
     }
 

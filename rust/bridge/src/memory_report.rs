@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use cxx::CxxString;
-use purlin::{MemoryHolder, MemoryReport};
+use purlin_device::{MemoryHolder, MemoryReport};
 
 use crate::device::MemorySpaceRep;
 use crate::panic::contain;

@@ -5,8 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-use purlin::status::StatusRep;
-use purlin::{Aliasing, Buffer, Status, StatusOr};
+use purlin_base::status::StatusRep;
+use purlin_base::{Status, StatusOr};
+use purlin_device::{Aliasing, Buffer};
 use purlin_interchange::{FileAccess, NpyReadOptions, WriteOptions, read_npy, write_npy};
 
 use crate::buffer::BufferRep;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use purlin::{Status, StatusOr};
+use purlin_base::{Status, StatusOr};
 
 /// The value of `enumeration`, counted from 0 in `values`, where each has its name in C++.
 ///
@@ -42,7 +42,7 @@ mod tests {
         let values = [("kOff", false), ("kOn", true)];
         for number in [-1, 2, i64::from(i32::MAX), i64::MIN, i64::MAX] {
             let error = known("Switch", number, &values).unwrap_err();
-            assert_eq!(error.code(), purlin::StatusCode::InvalidArgument);
+            assert_eq!(error.code(), purlin_base::StatusCode::InvalidArgument);
             assert_eq!(error.message(), format!("the Switch is {number}; it must be one of kOff (0), kOn (1)"));
         }
     }

@@ -3,16 +3,16 @@
 use std::cell::Cell;
 use std::panic::{set_hook, take_hook};
 
-use purlin::Status;
-use purlin::caught::caught;
-use purlin::locks::OnceLock;
+use purlin_base::Status;
+use purlin_base::panics::caught;
+use purlin_base::sync::OnceLock;
 
 thread_local! {
     /// Where this thread last panicked. The payload that catch_unwind gives back does not know.
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Calls `f`; a panic inside becomes [`Internal`](purlin::StatusCode::Internal) "panic: MESSAGE at FILE:LINE". The report
+/// Calls `f`; a panic inside becomes [`Internal`](purlin_base::StatusCode::Internal) "panic: MESSAGE at FILE:LINE". The report
 /// that Rust prints is printed as well: a panic is a bug.
 pub(crate) fn guard<T>(f: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
     remember_places();
@@ -39,7 +39,7 @@ pub(crate) fn contain<T>(entry: &'static str, nothing: T, f: impl FnOnce() -> T)
 #[inline(never)]
 fn report(entry: &str, message: &str) {
     tracing::error!(target: "purlin", entry, message, "a panic was contained");
-    purlin::stderr::tell(&format!("purlin: panic in {entry}, which goes on: {message}\n"));
+    purlin_base::stderr::tell(&format!("purlin: panic in {entry}, which goes on: {message}\n"));
 }
 
 /// Puts a hook that notes the place in front of the one that was there, once.
@@ -56,7 +56,7 @@ fn remember_places() {
 
 #[cfg(test)]
 mod tests {
-    use purlin::StatusCode;
+    use purlin_base::StatusCode;
 
     use super::*;
 

@@ -3,8 +3,9 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use purlin::status::StatusRep;
-use purlin::{StagedPiece, Status, StatusOr};
+use purlin_base::status::StatusRep;
+use purlin_base::{Status, StatusOr};
+use purlin_device::StagedPiece;
 
 use crate::staging::{StagingLeaseRep, give_lease};
 

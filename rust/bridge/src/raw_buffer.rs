@@ -5,9 +5,11 @@
 
 use std::ptr::{self, NonNull};
 
-use purlin::device::Release;
-use purlin::status::StatusRep;
-use purlin::{Event, Mutability, RawBuffer, Status};
+use purlin_async::Event;
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
+use purlin_device::memory::Release;
+use purlin_device::{Mutability, RawBuffer};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::callback::Callback;
@@ -304,8 +306,9 @@ unsafe fn raw_buffer_retain_until(buffer: &RawBufferRep, event: *mut ffi::EventH
 pub(crate) mod tests {
     use std::sync::Arc;
 
-    use purlin::backend::{Backend, CopyOperation, CopySchedule, Extent, Memory, NullBackend};
-    use purlin::{Client, ClientOptions, MemorySpace, StatusOr};
+    use purlin_base::StatusOr;
+    use purlin_device::backend::{Backend, CopyOperation, CopySchedule, Extent, Memory, NullBackend};
+    use purlin_device::{Client, ClientOptions, MemorySpace};
 
     use super::*;
 

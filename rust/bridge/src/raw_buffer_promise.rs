@@ -3,8 +3,9 @@
 //! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that the
 //! call runs gives it up: nothing of it is touched after the first waiter may have run.
 
-use purlin::status::StatusRep;
-use purlin::{RawBuffer, RawBufferPromise, Status};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
+use purlin_device::{RawBuffer, RawBufferPromise};
 
 use crate::alloc_options::{RawAllocOptions, oom_policy};
 use crate::device::MemorySpaceRep;

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use purlin::status::StatusRep;
+use purlin_base::status::StatusRep;
 use purlin_interchange::{SafetensorsFile, WriteOptions, write_safetensors};
 
 use crate::buffer::BufferRep;

@@ -5,8 +5,9 @@
 use std::ffi::c_char;
 use std::ptr;
 
-use purlin::status::StatusRep;
-use purlin::{Permit, Semaphore, Status};
+use purlin_async::{Permit, Semaphore};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
 
 use crate::callback::Callback;
 use crate::cancel::{CancelTokenRep, label, token};

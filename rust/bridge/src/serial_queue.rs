@@ -6,10 +6,10 @@ use std::ffi::c_char;
 use std::ptr;
 use std::sync::Arc;
 
-use purlin::event::abi::EventHeader;
-use purlin::exec::task::TaskNode;
-use purlin::status::StatusRep;
-use purlin::{Executor, InlineExecutor, SerialQueue};
+use purlin_async::event::abi::EventHeader;
+use purlin_async::task::node::TaskNode;
+use purlin_async::{Executor, InlineExecutor, SerialQueue};
+use purlin_base::status::StatusRep;
 
 use crate::cancel::label;
 use crate::event::give_event;

@@ -1,7 +1,8 @@
 //! `purlin/shape.h`.
 
-use purlin::status::StatusRep;
-use purlin::{DType, Shape, Status, StatusOr};
+use purlin_array::{DType, Shape};
+use purlin_base::status::StatusRep;
+use purlin_base::{Status, StatusOr};
 
 use crate::handle::elements;
 use crate::panic::guard;

@@ -3,8 +3,9 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use purlin::locks;
-use purlin::slab::{self, Class, ThreadState};
+use purlin_base::slab::{self, Class};
+use purlin_base::sync;
+use purlin_base::thread_state::ThreadState;
 
 /// This thread's state, valid on this thread until it ends.
 #[unsafe(no_mangle)]
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn purlin_large_cell_free(cell: *mut c_void, size_bytes: u
 /// From here until [`purlin_lock_leave`], on this thread, a fork by another thread waits.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_lock_enter() -> *const c_void {
-    locks::enter()
+    sync::foreign::enter()
 }
 
 /// See [`purlin_lock_enter`].
@@ -59,5 +60,5 @@ pub extern "C" fn purlin_lock_enter() -> *const c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_lock_leave(place: *const c_void) {
     // SAFETY: the caller's promise.
-    unsafe { locks::leave(place) };
+    unsafe { sync::foreign::leave(place) };
 }

@@ -7,9 +7,11 @@ use std::ffi::c_char;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use purlin::event::abi::EventHeader;
-use purlin::status::StatusRep;
-use purlin::{Event, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink, Status, StatusOr};
+use purlin_async::Event;
+use purlin_async::event::abi::EventHeader;
+use purlin_base::status::StatusRep;
+use purlin_base::{Status, StatusOr};
+use purlin_device::{StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
 
 use crate::buffer::BufferRep;
 use crate::callback::Callback;

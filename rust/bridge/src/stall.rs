@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::time::Duration;
 
-use purlin::stall::{Watchdog, WatchdogAction, WatchdogOptions, dump_stalls};
-use purlin::status::StatusRep;
+use purlin_async::stall::{Watchdog, WatchdogAction, WatchdogOptions, dump_stalls};
+use purlin_base::status::StatusRep;
 
 use crate::handle::give_box;
 use crate::number::known;

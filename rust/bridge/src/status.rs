@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::ptr;
 
 use cxx::CxxString;
-use purlin::{SourceLocation, Status, StatusCode, status};
+use purlin_base::{SourceLocation, Status, StatusCode, status};
 
 use crate::handle::elements;
 use crate::panic::contain;

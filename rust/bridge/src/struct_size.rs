@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use purlin::Status;
+use purlin_base::Status;
 
 /// No version will be larger; a larger number is a wild pointer or an uninitialised struct.
 const LARGEST_BYTES: usize = 4096;

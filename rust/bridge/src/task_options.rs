@@ -4,10 +4,11 @@ use std::ffi::c_char;
 use std::ptr;
 use std::time::Instant;
 
-use purlin::exec::options::dropped_tasks;
-use purlin::exec::task::TaskNode;
-use purlin::status::StatusRep;
-use purlin::{Priority, StatusOr, Task, TaskOptions, Timers};
+use purlin_async::task::node::TaskNode;
+use purlin_async::task::options::dropped_tasks;
+use purlin_async::{Priority, Task, TaskOptions, Timers};
+use purlin_base::StatusOr;
+use purlin_base::status::StatusRep;
 
 use crate::cancel::{CancelTokenRep, label, token};
 use crate::executor::take;

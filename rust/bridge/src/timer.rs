@@ -6,8 +6,8 @@ use std::ffi::c_char;
 use std::ptr;
 use std::time::Duration;
 
-use purlin::event::abi::EventHeader;
-use purlin::{Event, Timer, Timers};
+use purlin_async::event::abi::EventHeader;
+use purlin_async::{Event, Timer, Timers};
 
 use crate::cancel::label;
 use crate::event::give_event;

@@ -4,7 +4,7 @@ use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use purlin::trace;
+use purlin_async::trace;
 
 use crate::handle::give;
 use crate::panic::{contain, guard};

@@ -7,10 +7,11 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use purlin::buffer::OnDone;
-use purlin::event::abi::EventHeader;
-use purlin::status::StatusRep;
-use purlin::{AsyncHostToDeviceTransferManager, Status, StatusOr, TransferSpec};
+use purlin_async::event::abi::EventHeader;
+use purlin_base::status::StatusRep;
+use purlin_base::{Status, StatusOr};
+use purlin_device::buffer::OnDone;
+use purlin_device::{AsyncHostToDeviceTransferManager, TransferSpec};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
@@ -264,7 +265,8 @@ mod tests {
     use std::mem::ManuallyDrop;
     use std::sync::{Arc, Mutex};
 
-    use purlin::{AllocOptions, DType, Shape};
+    use purlin_array::{DType, Shape};
+    use purlin_device::AllocOptions;
 
     use super::*;
     use crate::raw_buffer::tests::memory_of_device;

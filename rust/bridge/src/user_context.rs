@@ -6,9 +6,10 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use purlin::status::StatusRep;
-use purlin::user_context::{self, Origin};
-use purlin::{Status, UserContext};
+use purlin_async::UserContext;
+use purlin_async::user_context::{self, Origin};
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
 
 use crate::handle::{elements, give_or};
 use crate::panic::{contain, guard};

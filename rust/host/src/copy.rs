@@ -4,8 +4,8 @@
 
 use std::ptr;
 
-use purlin::Status;
-use purlin::backend::{CopyEnds, CopyOperation, DeviceRange};
+use purlin_base::Status;
+use purlin_device::backend::{CopyEnds, CopyOperation, DeviceRange};
 
 /// Copies now; the dependencies have happened.
 pub(crate) fn execute(operation: &CopyOperation) -> Result<(), Status> {

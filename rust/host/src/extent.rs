@@ -7,10 +7,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
-use purlin::backend::Extent;
-use purlin::caught::caught;
-use purlin::fault::{self, Site};
-use purlin::{Status, StatusOr};
+use purlin_base::fault::{self, Site};
+use purlin_base::panics::caught;
+use purlin_base::{Status, StatusOr};
+use purlin_device::backend::Extent;
 
 use crate::ByteSource;
 use crate::memory::HUGE_PAGE_BYTES;

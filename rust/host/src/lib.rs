@@ -23,8 +23,9 @@ mod source;
 use std::fmt;
 use std::sync::Arc;
 
-use purlin::backend::{Backend, CopyOperation, CopySchedule, INLINE_LIMIT_BYTES, Memory};
-use purlin::{Event, StatusOr};
+use purlin_async::Event;
+use purlin_base::StatusOr;
+use purlin_device::backend::{Backend, CopyOperation, CopySchedule, INLINE_LIMIT_BYTES, Memory};
 
 pub use memory::{ALIGNMENT_BYTES, IMPORT_ALIGNMENT_BYTES};
 pub use source::{ByteSource, SystemSource};

@@ -3,9 +3,9 @@
 use std::alloc::Layout;
 use std::sync::Arc;
 
-use purlin::backend::{Extent, Memory, MemoryProperties};
-use purlin::fault::{self, Site};
-use purlin::{Status, StatusOr};
+use purlin_base::fault::{self, Site};
+use purlin_base::{Status, StatusOr};
+use purlin_device::backend::{Extent, Memory, MemoryProperties};
 
 use crate::ByteSource;
 use crate::extent::{Lent, Mapped};

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use purlin::{Buffer, Client, ClientOptions, ShutdownOptions, dump_stalls};
+use purlin_async::{ShutdownOptions, dump_stalls};
+use purlin_device::{Buffer, Client, ClientOptions};
 use purlin_host::HostBackend;
 
 /// A number of `/proc/self/statm`, in bytes: 0 is the address space, 1 what is in memory.

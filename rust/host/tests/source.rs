@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
-use purlin::{Buffer, Client, ClientOptions, MemorySpace, RawBuffer, StatusCode};
+use purlin_base::StatusCode;
+use purlin_device::{Buffer, Client, ClientOptions, MemorySpace, RawBuffer};
 use purlin_host::{ALIGNMENT_BYTES, ByteSource, HostBackend, SystemSource};
 
 /// Lends so many blocks at a time, and knows them all.
@@ -94,7 +95,7 @@ fn an_empty_source_is_resource_exhausted() {
 #[test]
 fn the_last_copy_in_flight_gives_the_blocks_back() {
     let (source, client, space) = client(usize::MAX);
-    let gate = purlin::EventPromise::new(c"gate");
+    let gate = purlin_async::EventPromise::new(c"gate");
     let buffers = [RawBuffer::allocate(&space, 50).unwrap(), RawBuffer::allocate(&space, 60).unwrap()];
     // SAFETY: nobody else uses the bytes.
     let copied = unsafe { buffers[0].copy_to(&buffers[1], &[gate.event()]) };

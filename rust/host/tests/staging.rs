@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use purlin::{Client, ClientOptions, StagingOptions, StagingPool};
+use purlin_device::{Client, ClientOptions, StagingOptions, StagingPool};
 use purlin_host::HostBackend;
 
 /// Bytes of this process that are in memory.

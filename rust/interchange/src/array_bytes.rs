@@ -10,10 +10,10 @@
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
-use purlin::{
-    Aliasing, AllocOptions, Buffer, DType, EventPromise, FromHostOptions, HostArray, HostBufferSemantics, Label,
-    MemorySpace, RawBuffer, Shape, Status, StatusOr,
-};
+use purlin_array::{DType, HostArray, Shape};
+use purlin_async::EventPromise;
+use purlin_base::{Label, Status, StatusOr};
+use purlin_device::{Aliasing, AllocOptions, Buffer, FromHostOptions, HostBufferSemantics, MemorySpace, RawBuffer};
 
 /// A buffer of the array at `data`. `keeper` is dropped, on whatever thread, when the memory is no longer read; if this fails,
 /// before it returns. With `may_alias`, that may be when the buffer's memory goes.

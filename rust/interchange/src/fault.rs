@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use purlin::{Status, StatusCode};
+use purlin_base::{Status, StatusCode};
 
 /// What is wrong with a file. `offset` is at most its length, where what is missing should begin.
 #[derive(Clone, Debug, PartialEq, Eq)]

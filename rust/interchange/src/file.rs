@@ -8,7 +8,7 @@
 //! a write changes arrays that are said to be frozen. So mapping is a promise ([`FileAccess::mapped`]), and headers are
 //! read even then. Replacing the file by a rename, as everything here and every careful program does, leaves the mapping as it was.
 //!
-//! How files are written, and which are refused: `purlin::replaced_file`.
+//! How files are written, and which are refused: `purlin_base::replaced_file`.
 
 #![allow(unsafe_code, reason = "files are mapped")]
 
@@ -18,9 +18,9 @@ use std::ops::Deref;
 use std::path::Path;
 
 use memmap2::{Mmap, MmapOptions};
-use purlin::fault::{self, Site};
-use purlin::replaced_file::{Failure, Replacement, code_of, open};
-use purlin::{Status, StatusOr};
+use purlin_base::fault::{self, Site};
+use purlin_base::replaced_file::{Failure, Replacement, code_of, open};
+use purlin_base::{Status, StatusOr};
 
 /// How the bytes of a file come into memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 //!
 //! A file is a stranger's: nothing in it is believed before it is checked, no number of it is a length to allocate, and a
 //! file that is refused costs no more than its header. `DataLoss`: it is not what the format says. `Unimplemented`: it is,
-//! but no [`Buffer`](purlin::Buffer) can hold it. Both name the file, the byte, and what stands there.
+//! but no [`Buffer`](purlin_device::Buffer) can hold it. Both name the file, the byte, and what stands there.
 //!
 //! ```
 //! # use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
 
-use purlin::{Client, ClientOptions, MemorySpace};
+use purlin_device::{Client, ClientOptions, MemorySpace};
 use purlin_host::HostBackend;
 
 /// Memory on the host, and the client that it is of.

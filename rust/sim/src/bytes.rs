@@ -4,7 +4,7 @@
 
 use std::ptr;
 
-use purlin::backend::{CopyEnds, CopyOperation};
+use purlin_device::backend::{CopyEnds, CopyOperation};
 
 use crate::memory::{IN_FLIGHT_BYTE, Place};
 use crate::shadow::Span;

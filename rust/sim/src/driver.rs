@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use purlin::backend::{Driver, drive};
-use purlin::exec::STACK_SIZE_BYTES;
-use purlin::fault::{self, Site};
-use purlin::locks::{Mutex, Process, keep_record};
-use purlin::{Status, StatusOr};
+use purlin_async::task::STACK_SIZE_BYTES;
+use purlin_base::fault::{self, Site};
+use purlin_base::sync::{Mutex, Process, keep_record};
+use purlin_base::{Status, StatusOr};
+use purlin_device::backend::{Driver, drive};
 
 use crate::simulation::{Drive, Simulation};
 
 /// Lets simulated time pass, step by step, for tests of one thread that are the same every time. Dropping it ends the simulation:
 /// copies that are not over, and those that are asked for later, fail with `Cancelled`.
 ///
-/// A call that blocks for its own copy ([`Buffer::from_slice`](purlin::Buffer::from_slice)) takes the steps that it needs by itself.
+/// A call that blocks for its own copy ([`Buffer::from_slice`](purlin_device::Buffer::from_slice)) takes the steps that it needs by itself.
 #[must_use = "dropping it ends the simulation"]
 pub struct SimDriver {
     simulation: Arc<Simulation>,

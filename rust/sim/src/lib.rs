@@ -9,7 +9,7 @@
 //! # What is found
 //! - **A missing wait** ([`Defect::UnorderedWrites`], [`Defect::UnorderedReadAndWrite`]): two copies touch the same bytes, on a device
 //!   or the host, one writes, and no event orders them. That includes a write after donation which did not wait for
-//!   [`DonationHold::free_event`](purlin::DonationHold::free_event).
+//!   [`DonationHold::free_event`](purlin_device::DonationHold::free_event).
 //! - **Unwritten memory** that reaches the host ([`Defect::ReadBeforeWrite`]), also by way of copies.
 //! - **Freed memory** at the host end of a copy ([`Defect::UseAfterFree`], [`Defect::FreedInUse`]).
 //!
@@ -43,8 +43,9 @@ mod simulation;
 use std::fmt;
 use std::sync::Arc;
 
-use purlin::backend::{Backend, CopyOperation, CopySchedule, Memory};
-use purlin::{Event, Status, StatusOr};
+use purlin_async::Event;
+use purlin_base::{Status, StatusOr};
+use purlin_device::backend::{Backend, CopyOperation, CopySchedule, Memory};
 
 pub use driver::SimDriver;
 pub use memory::{FREED_BYTE, FRESH_BYTE, IN_FLIGHT_BYTE};

@@ -9,8 +9,8 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use purlin::backend::{DeviceRange, Extent, Memory, MemoryProperties};
-use purlin::{Status, StatusOr};
+use purlin_base::{Status, StatusOr};
+use purlin_device::backend::{DeviceRange, Extent, Memory, MemoryProperties};
 
 use crate::shadow::Span;
 use crate::simulation::Simulation;

@@ -12,9 +12,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use purlin::backend::PromisedCopy;
-use purlin::fault::{self, Site};
-use purlin::{Event, Status};
+use purlin_async::Event;
+use purlin_base::Status;
+use purlin_base::fault::{self, Site};
+use purlin_device::backend::PromisedCopy;
 
 use crate::SimOptions;
 use crate::bytes::Ends;

@@ -9,9 +9,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use purlin::backend::{CopyOperation, CopySchedule};
-use purlin::locks::{Condvar, Mutex};
-use purlin::{Event, Status};
+use purlin_async::Event;
+use purlin_base::Status;
+use purlin_base::sync::{Condvar, Mutex};
+use purlin_device::backend::{CopyOperation, CopySchedule};
 
 use crate::SimOptions;
 use crate::queue::{Number, Queue, Queued, Step};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::thread;
 
-use purlin::backend::{Backend, CopyOperation, CopySchedule, Memory};
-use purlin::{Event, EventPromise, Status, StatusOr, Task};
+use purlin_async::{Event, EventPromise, Task};
+use purlin_base::{Status, StatusOr};
+use purlin_device::backend::{Backend, CopyOperation, CopySchedule, Memory};
 use purlin_sim::{SimBackend, SimOptions};
 
 /// A launch of a copy: a task of the client's runner.

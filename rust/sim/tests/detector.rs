@@ -4,7 +4,10 @@
 
 mod fixture;
 
-use purlin::{Buffer, DType, EventPromise, RawBuffer, Shape, StatusCode, when_all};
+use purlin_array::{DType, Shape};
+use purlin_async::{EventPromise, when_all};
+use purlin_base::StatusCode;
+use purlin_device::{Buffer, RawBuffer};
 use purlin_sim::{Defect, FREED_BYTE, FRESH_BYTE, Party, SimOptions};
 
 use fixture::{Simulated, copy, host, read, seeded, simulated, write};

@@ -7,10 +7,12 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use purlin::stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, stalls};
-use purlin::{
-    AllocOptions, AsyncHostToDeviceTransferManager, Buffer, Client, ClientOptions, DType, Event, EventPromise,
-    MemorySpace, RawBuffer, Shape, ShutdownOptions, StatusCode, TransferSpec,
+use purlin_array::{DType, Shape};
+use purlin_async::stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, stalls};
+use purlin_async::{Event, EventPromise, ShutdownOptions};
+use purlin_base::StatusCode;
+use purlin_device::{
+    AllocOptions, AsyncHostToDeviceTransferManager, Buffer, Client, ClientOptions, MemorySpace, RawBuffer, TransferSpec,
 };
 use purlin_sim::{SimBackend, SimOptions};
 
@@ -157,6 +159,6 @@ fn memory_is_free_when_its_uses_are_over() {
     let end = || _ = used.set_ready();
     survives(&label.as_str(), end, || {
         assert_eq!(free.wait(), Ok(()));
-        assert_eq!(stays.error(), purlin::Status::OK, "what memory is kept until was not poisoned either");
+        assert_eq!(stays.error(), purlin_base::Status::OK, "what memory is kept until was not poisoned either");
     });
 }

@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-use purlin::backend::Backend;
-use purlin::{Buffer, ClientOptions, Event, EventPromise, RawBuffer, Status, StatusCode};
+use purlin_async::{Event, EventPromise};
+use purlin_base::{Status, StatusCode};
+use purlin_device::backend::Backend;
+use purlin_device::{Buffer, ClientOptions, RawBuffer};
 use purlin_sim::{IN_FLIGHT_BYTE, SimBackend, SimOptions};
 
 use fixture::{Simulated, client_of, copy, read, seeded, simulated, write};
@@ -186,7 +188,7 @@ fn the_end_of_the_driver_cancels_what_is_not_over() {
     gate.set_ready();
     let late = write(&RawBuffer::allocate(&space, 8).unwrap(), 1, &[]);
     assert_eq!(late.wait().unwrap_err().code(), StatusCode::Cancelled);
-    let again = purlin::Client::new(&ClientOptions::default(), Arc::clone(&backend) as Arc<dyn Backend>);
+    let again = purlin_device::Client::new(&ClientOptions::default(), Arc::clone(&backend) as Arc<dyn Backend>);
     assert_eq!(again.err().unwrap().code(), StatusCode::FailedPrecondition);
     drop((client, backend));
 }

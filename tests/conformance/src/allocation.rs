@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use purlin::device::MEMORY_REPORT_TYPE_URL;
-use purlin::{
-    AllocOptions, ClientOptions, EventPromise, Label, MemoryReport, MemorySpace, OomPolicy, RawBuffer, Status,
-    StatusCode,
-};
+use purlin_async::EventPromise;
+use purlin_base::{Label, Status, StatusCode};
+use purlin_device::memory::MEMORY_REPORT_TYPE_URL;
+use purlin_device::{AllocOptions, ClientOptions, MemoryReport, MemorySpace, OomPolicy, RawBuffer};
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_cycle, assert_error};
 use crate::host_copy::HostCopy;
@@ -130,7 +129,7 @@ pub(crate) fn memory_after_an_event_that_waits_for_it_fails(fixture: &Fixture) {
 
 pub(crate) fn memory_after_a_failed_event_never_comes(fixture: &Fixture) {
     let space = limited(fixture);
-    let failed = purlin::Event::from_error(Status::aborted("upstream"));
+    let failed = purlin_async::Event::from_error(Status::aborted("upstream"));
     let options = AllocOptions { after: Some(failed), ..Default::default() };
     assert_eq!(RawBuffer::allocate_with(&space, 8, &options).unwrap_err().message(), "upstream");
 

@@ -2,7 +2,10 @@
 
 use std::sync::mpsc;
 
-use purlin::{Buffer, DType, EventPromise, HostBufferSemantics, StatusCode};
+use purlin_array::DType;
+use purlin_async::EventPromise;
+use purlin_base::StatusCode;
+use purlin_device::{Buffer, HostBufferSemantics};
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern, read};
 use crate::host_copy::HostCopy;

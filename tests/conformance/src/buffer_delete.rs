@@ -2,7 +2,9 @@
 
 #![allow(unsafe_code, reason = "host memory is written by address")]
 
-use purlin::{Buffer, DType, Status, StatusCode};
+use purlin_array::DType;
+use purlin_base::{Status, StatusCode};
+use purlin_device::Buffer;
 
 use crate::buffer::{LARGE, behind};
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, on_threads, read};

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use purlin::{
-    AllocOptions, Buffer, CancelSource, ClientOptions, DType, Event, EventPromise, HostBufferSemantics, Mutability,
-    OomPolicy, RawBuffer, RawBufferPromise, Shape, Status, StatusCode,
+use purlin_array::{DType, Shape};
+use purlin_async::{CancelSource, Event, EventPromise};
+use purlin_base::{Status, StatusCode};
+use purlin_device::{
+    AllocOptions, Buffer, ClientOptions, HostBufferSemantics, Mutability, OomPolicy, RawBuffer, RawBufferPromise,
 };
 
 use crate::fixture::{Fixture, assert_error, on_threads, pattern, read};
@@ -164,7 +166,7 @@ pub(crate) fn host_buffers_that_keep_the_next(fixture: &Fixture) {
             let (data, alloc) = (MEMORY.0.as_ptr(), AllocOptions::default());
             // SAFETY: the memory is there for ever, and nobody writes it.
             let made = unsafe {
-                let place = purlin::SourceLocation::caller();
+                let place = purlin_base::SourceLocation::caller();
                 Buffer::from_host_dense_at(data, shape, &fixture.space(), semantics, &alloc, Some(on_done), place)
             };
             last = Some(made.unwrap().0);

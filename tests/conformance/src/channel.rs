@@ -2,9 +2,9 @@
 
 #![allow(unsafe_code, reason = "foreign memory is taken by address")]
 
-use purlin::{
-    AllocOptions, ClientOptions, Event, Label, Mutability, OomPolicy, RawBuffer, RawBufferPromise, Status, StatusCode,
-};
+use purlin_async::Event;
+use purlin_base::{Label, Status, StatusCode};
+use purlin_device::{AllocOptions, ClientOptions, Mutability, OomPolicy, RawBuffer, RawBufferPromise};
 
 use crate::fixture::{Fixture, assert_cycle, assert_error, pattern, read};
 use crate::host_copy::HostCopy;

@@ -1,6 +1,6 @@
 //! Which bytes a copy moves.
 
-use purlin::RawBuffer;
+use purlin_device::RawBuffer;
 
 use crate::fixture::{Fixture, LARGE_BYTES, filled, on_threads, pattern, read};
 use crate::host_copy::{HostCopy, between};

@@ -2,7 +2,8 @@
 
 use std::sync::mpsc;
 
-use purlin::{AsyncWorkRunner, Event, EventPromise, RawBuffer, Task, when_all};
+use purlin_async::{AsyncWorkRunner, Event, EventPromise, Task, when_all};
+use purlin_device::RawBuffer;
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_cycle, pattern};
 use crate::host_copy::{HostCopy, between};

@@ -2,7 +2,9 @@
 
 #![allow(unsafe_code, reason = "copies are the caller's to order")]
 
-use purlin::{Event, EventPromise, RawBuffer, StatusCode};
+use purlin_async::{Event, EventPromise};
+use purlin_base::StatusCode;
+use purlin_device::RawBuffer;
 
 use crate::fixture::{Fixture, assert_error, pattern, read};
 

@@ -1,6 +1,7 @@
 //! Host memory that the backend was told of.
 
-use purlin::{EventPromise, StatusCode};
+use purlin_async::EventPromise;
+use purlin_base::StatusCode;
 
 use crate::fixture::{Fixture, assert_error};
 use crate::host_copy::HostCopy;

@@ -1,6 +1,9 @@
 //! Buffers that become others: donated after an event, bitcast, copied into, provided later.
 
-use purlin::{Buffer, DType, Event, EventPromise, Layout, Shape, Status, StatusCode};
+use purlin_array::{DType, Layout, Shape};
+use purlin_async::{Event, EventPromise};
+use purlin_base::{Status, StatusCode};
+use purlin_device::Buffer;
 
 use crate::fixture::{Fixture, assert_error, on_threads};
 

@@ -2,7 +2,9 @@
 
 use std::slice;
 
-use purlin::{Event, EventPromise, RawBuffer, Status, StatusCode};
+use purlin_async::{Event, EventPromise};
+use purlin_base::{Status, StatusCode};
+use purlin_device::RawBuffer;
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, read};
 use crate::host_copy::{HostCopy, between};

@@ -6,8 +6,9 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use purlin::backend::Backend;
-use purlin::{Client, ClientOptions, Device, MemorySpace, RawBuffer, Status, StatusCode};
+use purlin_base::{Status, StatusCode};
+use purlin_device::backend::Backend;
+use purlin_device::{Client, ClientOptions, Device, MemorySpace, RawBuffer};
 
 use crate::host_copy::HostCopy;
 

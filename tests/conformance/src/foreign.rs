@@ -5,7 +5,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use purlin::{EventPromise, Mutability, RawBuffer, StatusCode};
+use purlin_async::EventPromise;
+use purlin_base::StatusCode;
+use purlin_device::{Mutability, RawBuffer};
 
 use crate::fixture::{Fixture, assert_error, pattern, read};
 use crate::host_copy::HostCopy;

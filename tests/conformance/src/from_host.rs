@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
-use purlin::{
-    Aliasing, AllocOptions, Buffer, ClientOptions, DType, EventPromise, FromHostOptions, HostArray,
-    HostBufferSemantics, Layout, MemorySpace, Shape, Status, StatusCode, StatusOr,
-};
+use purlin_array::{DType, HostArray, Layout, Shape};
+use purlin_async::EventPromise;
+use purlin_base::{Status, StatusCode, StatusOr};
+use purlin_device::{Aliasing, AllocOptions, Buffer, ClientOptions, FromHostOptions, HostBufferSemantics, MemorySpace};
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
 use crate::host_copy::HostCopy;
@@ -333,7 +333,7 @@ pub(crate) fn a_dynamic_array_says_its_dimensions(fixture: &Fixture) {
         let mut bytes = pattern(15, 1);
         bytes.extend(sizes.iter().flat_map(|size| size.to_ne_bytes()));
         let memory = crate::fixture::filled(&fixture.space(), &bytes);
-        Buffer::from_raw(memory, &shape, None, &purlin::Event::ready()).unwrap()
+        Buffer::from_raw(memory, &shape, None, &purlin_async::Event::ready()).unwrap()
     };
     let buffer = make([2, 3]);
     assert_eq!((buffer.dims(), buffer.logical_dims().unwrap()), ([5, 3].as_slice(), vec![2, 3]));

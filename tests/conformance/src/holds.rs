@@ -4,7 +4,10 @@
 
 use std::sync::mpsc;
 
-use purlin::{AllocOptions, Buffer, DType, Event, EventPromise, Mutability, RawBuffer, Shape, Status, StatusCode};
+use purlin_array::{DType, Shape};
+use purlin_async::{Event, EventPromise};
+use purlin_base::{Status, StatusCode};
+use purlin_device::{AllocOptions, Buffer, Mutability, RawBuffer};
 
 use crate::fixture::{Fixture, assert_error, becomes_free, on_threads, pattern, read};
 use crate::host_copy::HostCopy;
@@ -173,7 +176,7 @@ pub(crate) fn delete_under_a_donation_waits_for_its_end(fixture: &Fixture) {
     }
 }
 
-fn drop_and_none(donation: purlin::DonationHold) -> Option<RawBuffer> {
+fn drop_and_none(donation: purlin_device::DonationHold) -> Option<RawBuffer> {
     drop(donation);
     None
 }

@@ -2,7 +2,9 @@
 
 use std::mem;
 
-use purlin::{Event, RawBuffer, Status, StatusOr};
+use purlin_async::Event;
+use purlin_base::{Status, StatusOr};
+use purlin_device::RawBuffer;
 
 /// A copy from or to the host that owns the host's end.
 pub(crate) struct HostCopy {

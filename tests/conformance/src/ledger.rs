@@ -33,8 +33,8 @@ impl Ledger {
     /// Looks.
     #[must_use]
     pub fn now() -> Self {
-        let stalls = purlin::stalls(Duration::ZERO);
-        let promise = |event: &purlin::stall::StalledEvent| {
+        let stalls = purlin_async::stalls(Duration::ZERO);
+        let promise = |event: &purlin_async::stall::StalledEvent| {
             format!("event '{}' made at {}, owed by {}", event.label, event.location, event.owed_by)
         };
         Self {

@@ -39,7 +39,7 @@ mod upstream;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use purlin::backend::Backend;
+pub use purlin_device::backend::Backend;
 
 use fixture::Fixture;
 
@@ -366,7 +366,7 @@ macro_rules! for_each_case {
 #[macro_export]
 macro_rules! suite {
     ($make:expr $(, unsupported = [$(($case:literal, $reason:literal)),* $(,)?])? $(,)?) => {
-        fn conformance_backend() -> ::std::sync::Arc<dyn ::purlin::backend::Backend> {
+        fn conformance_backend() -> ::std::sync::Arc<dyn $crate::Backend> {
             $make()
         }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use purlin::{EventPromise, RawBuffer, Status, StatusCode};
+use purlin_async::EventPromise;
+use purlin_base::{Status, StatusCode};
+use purlin_device::RawBuffer;
 
 use crate::fixture::{Fixture, LARGE_BYTES, pattern};
 use crate::host_copy::{HostCopy, between};

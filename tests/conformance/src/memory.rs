@@ -1,6 +1,7 @@
 //! Allocation, slices, and the books.
 
-use purlin::{Client, MemorySpace, MemoryStats, RawBuffer, StatusCode};
+use purlin_base::StatusCode;
+use purlin_device::{Client, MemorySpace, MemoryStats, RawBuffer};
 
 use crate::fixture::{Fixture, assert_error, on_threads};
 

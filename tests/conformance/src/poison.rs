@@ -2,9 +2,12 @@
 
 #![allow(unsafe_code, reason = "host memory is written by address")]
 
-use purlin::{
-    AllocOptions, AsyncHostToDeviceTransferManager, Buffer, DType, Event, EventPromise, OomPolicy, RawBuffer, Shape,
-    StagingCopier, StagingOptions, StagingPool, Status, StatusCode, TransferSpec,
+use purlin_array::{DType, Shape};
+use purlin_async::{Event, EventPromise};
+use purlin_base::{Status, StatusCode};
+use purlin_device::{
+    AllocOptions, AsyncHostToDeviceTransferManager, Buffer, OomPolicy, RawBuffer, StagingCopier, StagingOptions,
+    StagingPool, TransferSpec,
 };
 
 use crate::fixture::{Fixture, assert_error};
@@ -127,7 +130,8 @@ pub(crate) fn what_comes_later_is_well(fixture: &Fixture) {
 
 pub(crate) fn of_siblings_that_wait_for_an_event_all_are_told(fixture: &Fixture) {
     const LIMIT_BYTES: usize = 1 << 20;
-    let client = fixture.client_with(&purlin::ClientOptions { memory_limit_bytes: LIMIT_BYTES, ..Default::default() });
+    let client =
+        fixture.client_with(&purlin_device::ClientOptions { memory_limit_bytes: LIMIT_BYTES, ..Default::default() });
     let space = client.devices()[0].default_memory_space();
     let gate = EventPromise::new(c"gate");
     let options = AllocOptions { after: Some(gate.event()), ..Default::default() };
@@ -145,7 +149,8 @@ pub(crate) fn of_siblings_that_wait_for_an_event_all_are_told(fixture: &Fixture)
 }
 
 pub(crate) fn a_maker_of_several_that_stops_at_an_error_leaves_nobody_waiting(fixture: &Fixture) {
-    let client = fixture.client_with(&purlin::ClientOptions { memory_limit_bytes: 1 << 20, ..Default::default() });
+    let client =
+        fixture.client_with(&purlin_device::ClientOptions { memory_limit_bytes: 1 << 20, ..Default::default() });
     let space = client.devices()[0].default_memory_space();
     let options = AllocOptions::default();
     let (outputs, promises): (Vec<_>, Vec<_>) =

@@ -4,10 +4,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use purlin::{
-    AllocOptions, Buffer, ClientOptions, DType, HostArray, HostBufferSemantics, HostShard, Layout, MemorySpace, OnDone,
-    Shape, Status, StatusCode, StatusOr,
-};
+use purlin_array::{DType, HostArray, Layout, Shape};
+use purlin_base::{Status, StatusCode, StatusOr};
+use purlin_device::{AllocOptions, Buffer, ClientOptions, HostBufferSemantics, HostShard, MemorySpace, OnDone};
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
 
@@ -83,7 +82,7 @@ pub(crate) fn nothing_stays_if_memory_runs_out(fixture: &Fixture) {
     let (buffers, told) = make(&[shard, shard], None, ImmutableOnlyDuringCall);
     let error = buffers.unwrap_err();
     assert_error(&error, StatusCode::ResourceExhausted, &["shard 1", "cannot allocate 600000 bytes"]);
-    assert!(error.payload(purlin::device::MEMORY_REPORT_TYPE_URL).is_some());
+    assert!(error.payload(purlin_device::memory::MEMORY_REPORT_TYPE_URL).is_some());
     assert_eq!((told.lock().unwrap().as_slice(), space.stats().bytes_in_use), ([error].as_slice(), 0));
 }
 

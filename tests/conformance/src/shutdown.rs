@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use purlin::{AllocOptions, ClientOptions, EventPromise, RawBuffer, ShutdownMode, ShutdownOptions, StatusCode};
+use purlin_async::{EventPromise, ShutdownMode, ShutdownOptions};
+use purlin_base::StatusCode;
+use purlin_device::{AllocOptions, ClientOptions, RawBuffer};
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, becomes_free};
 use crate::host_copy::between;

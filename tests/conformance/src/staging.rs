@@ -5,9 +5,11 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
-use purlin::{
-    AllocOptions, Buffer, CancelSource, CancelToken, DType, Event, EventPromise, MemorySpace, RawBuffer, Shape,
-    StagedPiece, StagingCopier, StagingOptions, StagingPool, StagingSink, Status, StatusCode, StatusOr,
+use purlin_array::{DType, Shape};
+use purlin_async::{CancelSource, CancelToken, Event, EventPromise};
+use purlin_base::{Status, StatusCode, StatusOr};
+use purlin_device::{
+    AllocOptions, Buffer, MemorySpace, RawBuffer, StagedPiece, StagingCopier, StagingOptions, StagingPool, StagingSink,
 };
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_cycle, assert_error, filled, on_threads, pattern, read};

@@ -3,9 +3,9 @@
 
 #![allow(unsafe_code, reason = "host memory is written by address")]
 
-use purlin::{
-    Aliasing, AllocOptions, Buffer, DType, FromHostOptions, HostArray, HostBufferSemantics, Layout, Shape, Status,
-};
+use purlin_array::{DType, HostArray, Layout, Shape};
+use purlin_base::Status;
+use purlin_device::{Aliasing, AllocOptions, Buffer, FromHostOptions, HostBufferSemantics};
 
 use crate::fixture::{Fixture, pattern};
 use crate::from_host::{SEMANTICS, Told, elements, make, read};

@@ -2,7 +2,10 @@
 
 #![allow(unsafe_code, reason = "host memory is written by address")]
 
-use purlin::{Buffer, DType, EventPromise, HostAddress, Promise, Shape, Status, StatusCode};
+use purlin_array::{DType, Shape};
+use purlin_async::{EventPromise, Promise};
+use purlin_base::{Status, StatusCode};
+use purlin_device::{Buffer, HostAddress};
 
 use crate::fixture::{Fixture, assert_error, pattern};
 
@@ -48,7 +51,7 @@ pub(crate) fn dimensions_are_waited_for_without_a_hold(fixture: &Fixture) {
         let reader = buffer.clone();
         let dims = std::thread::spawn(move || reader.logical_dims());
         // Whether the reader waits by now or not, this does not wait for it: the gate opens only afterwards.
-        let donated = buffer.donate_after(&purlin::Event::ready()).unwrap();
+        let donated = buffer.donate_after(&purlin_async::Event::ready()).unwrap();
         gate.set_ready();
         match dims.join().unwrap() {
             Ok(dims) => assert_eq!(dims, [3]),

@@ -4,10 +4,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use purlin::{
-    AllocOptions, AsyncHostToDeviceTransferManager, ClientOptions, DType, EventPromise, HostArray, Layout, OnDone,
-    Shape, Status, StatusCode, TransferSpec,
-};
+use purlin_array::{DType, HostArray, Layout, Shape};
+use purlin_async::EventPromise;
+use purlin_base::{Status, StatusCode};
+use purlin_device::{AllocOptions, AsyncHostToDeviceTransferManager, ClientOptions, OnDone, TransferSpec};
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, becomes_free, on_threads, pattern};
 

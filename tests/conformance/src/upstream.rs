@@ -2,9 +2,10 @@
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
-use purlin::{
-    AllocOptions, AsyncHostToDeviceTransferManager, Buffer, DType, Event, Shape, Status, StatusCode, TransferSpec,
-};
+use purlin_array::{DType, Shape};
+use purlin_async::Event;
+use purlin_base::{Status, StatusCode};
+use purlin_device::{AllocOptions, AsyncHostToDeviceTransferManager, Buffer, TransferSpec};
 
 use crate::fixture::{Fixture, assert_error, read};
 

@@ -5,10 +5,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use purlin::{
-    AllocOptions, Client, ClientOptions, EventPromise, Label, NullBackend, RawBuffer, ThreadPool, ThreadPoolOptions,
-};
+use purlin_async::{EventPromise, ThreadPool, ThreadPoolOptions};
+use purlin_base::Label;
 use purlin_conformance::ledger::Ledger;
+use purlin_device::{AllocOptions, Client, ClientOptions, NullBackend, RawBuffer};
 
 const AT_ONCE: Duration = Duration::from_millis(20);
 

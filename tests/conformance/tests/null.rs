@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use purlin::NullBackend;
+use purlin_device::NullBackend;
 
 /// Lists the gaps that come from having no bytes.
 macro_rules! suite_without_bytes {

@@ -1,4 +1,4 @@
-//! Every fail point of Purlin (`rust/core/src/fault`), failing at every reach, in scenarios over the whole API.
+//! Every fail point of Purlin (`rust/base/src/fault`), failing at every reach, in scenarios over the whole API.
 //!
 //! A scenario (`scenarios`) is a program of a few lines on a fresh client that tells its `Run` every status and
 //! event that it meets. `walk` runs it once untroubled, and then, for each site, with the 1st, 2nd, 3rd ... reach failing, until

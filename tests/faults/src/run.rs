@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use purlin::backend::Backend;
-use purlin::fault::{self, Site};
-use purlin::{
-    Buffer, Client, ClientOptions, Event, EventPromise, MemorySpace, NullBackend, RawBuffer, Status, StatusCode,
-    StatusOr, dump_stalls,
-};
+use purlin_async::{Event, EventPromise, dump_stalls};
+use purlin_base::fault::{self, Site};
+use purlin_base::{Status, StatusCode, StatusOr};
+use purlin_device::backend::Backend;
+use purlin_device::{Buffer, Client, ClientOptions, MemorySpace, NullBackend, RawBuffer};
 use purlin_host::HostBackend;
 use purlin_sim::{SimBackend, SimOptions};
 
@@ -162,7 +161,7 @@ impl Run {
     }
 
     /// An `on_done` that notes what it is told.
-    pub fn on_done(self: &Arc<Self>, name: &'static str) -> purlin::OnDone {
+    pub fn on_done(self: &Arc<Self>, name: &'static str) -> purlin_device::OnDone {
         let (run, token) = (Arc::clone(self), self.token(name));
         Box::new(move |status| {
             token.called();

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use purlin::fault::{self, Kind, Plan, Seen, Site};
-use purlin::{Client, ClientOptions, Status, dump_stalls};
+use purlin_async::dump_stalls;
+use purlin_base::Status;
+use purlin_base::fault::{self, Kind, Plan, Seen, Site};
 use purlin_conformance::ledger::Ledger;
+use purlin_device::{Client, ClientOptions};
 
 use crate::run::{On, Run, works};
 

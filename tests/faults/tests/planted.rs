@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use purlin::Status;
-use purlin::fault::{self, Site};
+use purlin_base::Status;
+use purlin_base::fault::{self, Site};
 use purlin_faults::run::{On, Run};
 use purlin_faults::walk::{Alone, Scenario, walk};
 

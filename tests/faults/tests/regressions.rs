@@ -2,8 +2,9 @@
 
 #![cfg(purlin_faults)]
 
-use purlin::fault::{self, Plan, Site};
-use purlin::{RawBuffer, Status};
+use purlin_base::Status;
+use purlin_base::fault::{self, Plan, Site};
+use purlin_device::RawBuffer;
 use purlin_faults::run::{On, Run};
 use purlin_faults::walk::Alone;
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use purlin::fault::Site;
+use purlin_base::fault::Site;
 use purlin_faults::scenarios::SCENARIOS;
 use purlin_faults::walk::{Alone, Walked, table, unreached, walk};
 

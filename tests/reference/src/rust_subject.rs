@@ -12,10 +12,12 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use purlin::{
-    AllocOptions, Buffer, BufferPromise, Client, ClientOptions, DType, DonationHold, Event, EventPromise, EventState,
-    ExternalReference, FromHostOptions, HostArray, HostBufferSemantics, Layout, MemorySpace, RawBuffer, Shape, Status,
-    StatusCode, UsageHold,
+use purlin_array::{DType, HostArray, Layout, Shape};
+use purlin_async::{Event, EventPromise, EventState};
+use purlin_base::{Status, StatusCode};
+use purlin_device::{
+    AllocOptions, Buffer, BufferPromise, Client, ClientOptions, DonationHold, ExternalReference, FromHostOptions,
+    HostBufferSemantics, MemorySpace, RawBuffer, UsageHold,
 };
 use purlin_host::HostBackend;
 use purlin_sim::{SimBackend, SimDriver, SimOptions};
@@ -197,7 +199,7 @@ impl Real {
             }
         };
         let client = client.expect("a client");
-        let spaces = client.devices().iter().flat_map(purlin::Device::memory_spaces).collect();
+        let spaces = client.devices().iter().flat_map(purlin_device::Device::memory_spaces).collect();
         Self {
             client,
             driver,
@@ -510,7 +512,7 @@ impl Real {
         };
         let told = Arc::new(AtomicU8::new(0));
         let tell = Arc::clone(&told);
-        let on_done: purlin::OnDone = Box::new(move |status: Status| {
+        let on_done: purlin_device::OnDone = Box::new(move |status: Status| {
             let word = if status.ok() { 1 } else { 2 };
             // Told twice is an error too.
             let first = tell.swap(word, Ordering::AcqRel) == 0;
@@ -528,7 +530,7 @@ impl Real {
         match made {
             Ok((buffer, aliasing)) => {
                 self.made(slot, Ok(buffer));
-                if aliasing == purlin::Aliasing::Aliased { "aliased" } else { "copied" }.into()
+                if aliasing == purlin_device::Aliasing::Aliased { "aliased" } else { "copied" }.into()
             }
             Err(error) => text(&error),
         }

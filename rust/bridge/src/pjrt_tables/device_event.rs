@@ -7,8 +7,9 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 use std::ptr;
 
-use purlin::event::abi::EventHeader;
-use purlin::{DefinitionStream, Event, EventPromise, EventState, Status};
+use purlin_async::event::abi::EventHeader;
+use purlin_async::{DefinitionStream, Event, EventPromise, EventState};
+use purlin_base::Status;
 
 use super::abi::{AndThen, DeviceEvent, DeviceEventTable, read, slot};
 use super::{error, label};

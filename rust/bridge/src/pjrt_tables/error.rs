@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use purlin::{Status, StatusCode};
+use purlin_base::{Status, StatusCode};
 
 use super::abi::{Error, ErrorTable, PayloadVisitor, slot};
 use crate::handle::elements;

@@ -10,7 +10,8 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::Arc;
 
-use purlin::{Event, EventPromise, Status, StatusCode};
+use purlin_async::{Event, EventPromise};
+use purlin_base::{Status, StatusCode};
 
 use super::abi::{Api, Args, Fallible, ForEachPayload, Message, OnReady, slot};
 use super::{error, label};

@@ -23,10 +23,10 @@ mod vector;
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use purlin::Event;
-use purlin::event::abi::EventHeader;
-use purlin::label::Label;
-use purlin::status::StatusRep;
+use purlin_async::Event;
+use purlin_async::event::abi::EventHeader;
+use purlin_base::label::Label;
+use purlin_base::status::StatusRep;
 
 use crate::event::borrowed;
 use crate::event::give_event;
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn purlin_pjrt_take_event(event: abi::DeviceEvent) -> *mut
 pub unsafe extern "C" fn purlin_pjrt_give_error(status: *const StatusRep) -> *mut abi::Error {
     contain("purlin_pjrt_give_error", ptr::null_mut(), || {
         // SAFETY: the caller's promise.
-        error::give(unsafe { purlin::Status::from_raw(status) })
+        error::give(unsafe { purlin_base::Status::from_raw(status) })
     })
 }
 
@@ -140,7 +140,11 @@ pub unsafe extern "C" fn purlin_pjrt_new_promise(label: *const c_char, location:
     contain("purlin_pjrt_new_promise", ptr::null_mut(), || {
         // SAFETY: the caller's promises; the new event's one reference becomes the promise's.
         promise::give(unsafe {
-            Event::from_raw(purlin::event::raw::new(label, location.get(), purlin::event::raw::OwedBy::User))
+            Event::from_raw(purlin_async::event::raw::new(
+                label,
+                location.get(),
+                purlin_async::event::raw::OwedBy::User,
+            ))
         })
     })
 }

@@ -8,7 +8,8 @@
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
 
-use purlin::{Event, EventPromise, Status};
+use purlin_async::{Event, EventPromise};
+use purlin_base::Status;
 
 use super::abi::{DeviceEvent, DeviceEventTable, Error, Promise, PromiseTable, slot};
 use super::{device_event, error};

@@ -1,6 +1,6 @@
 //! `PJRT_RawBuffer`: a counted object that begins with the table of its functions.
 //!
-//! Ours is a [`RawBuffer`](purlin::RawBuffer) and whatever its user says its memory is. A slot that is given dependencies
+//! Ours is a [`RawBuffer`](purlin_device::RawBuffer) and whatever its user says its memory is. A slot that is given dependencies
 //! moves them out and waits for them, whatever else is wrong. The destination of a copy may be somebody else's: then its own
 //! table copies from our host memory, or from a bounce of it where the host does not reach ours.
 
@@ -8,7 +8,9 @@ use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
-use purlin::{Event, RawBuffer as Bytes, Status, when_all};
+use purlin_async::{Event, when_all};
+use purlin_base::Status;
+use purlin_device::RawBuffer as Bytes;
 
 use super::abi::{DeviceEvent, Error, EventVector, OnAllocated, Promise, RawBuffer, RawBufferTable, slot};
 use super::promise::Taken;
@@ -397,7 +399,7 @@ struct Bounce {
     source: Bytes,
     destination: Theirs,
     block: Vec<u8>,
-    promise: purlin::EventPromise,
+    promise: purlin_async::EventPromise,
 }
 
 impl Bounce {
@@ -410,7 +412,7 @@ impl Bounce {
             )));
         }
         block.resize(block_bytes, 0);
-        let promise = purlin::EventPromise::guarding(super::label());
+        let promise = purlin_async::EventPromise::guarding(super::label());
         let done = promise.event();
         Box::new(Self { source, destination, block, promise }).go_on(0);
         done

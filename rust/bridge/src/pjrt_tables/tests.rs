@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use purlin::{Event, EventPromise, EventState, RawBuffer as Bytes, Status, StatusCode};
+use purlin_async::{Event, EventPromise, EventState};
+use purlin_base::{Status, StatusCode};
+use purlin_device::RawBuffer as Bytes;
 
 use super::abi::{AndThen, DeviceEvent, DeviceEventTable, EventVector, slot};
 use super::{device_event, error, label, promise, raw_buffer, vector};
@@ -211,10 +213,10 @@ fn of_racing_sets_one_decides_and_nothing_is_lost() {
 fn pending() -> Event {
     // SAFETY: a static label; the reference becomes the event's.
     unsafe {
-        Event::from_raw(purlin::event::raw::new(
+        Event::from_raw(purlin_async::event::raw::new(
             label().as_cstr().as_ptr(),
-            purlin::SourceLocation::UNKNOWN,
-            purlin::event::raw::OwedBy::User,
+            purlin_base::SourceLocation::UNKNOWN,
+            purlin_async::event::raw::OwedBy::User,
         ))
     }
 }

@@ -6,7 +6,8 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr;
 
-use purlin::{Event, Status};
+use purlin_async::Event;
+use purlin_base::Status;
 
 use super::abi::{DeviceEvent, EventVector};
 use super::device_event;

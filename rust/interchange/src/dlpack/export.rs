@@ -7,7 +7,8 @@
 
 use std::ptr::NonNull;
 
-use purlin::{Buffer, ExternalReference, RawBuffer, Status, StatusOr};
+use purlin_base::{Status, StatusOr};
+use purlin_device::{Buffer, ExternalReference, RawBuffer};
 
 use super::abi::{DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, MAJOR, MINOR, device, flag};
 use super::described;

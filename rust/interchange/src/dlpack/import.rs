@@ -8,7 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use purlin::{Aliasing, Buffer, Event, HostArray, Label, MemorySpace, RawBuffer, Shape, Status, StatusOr};
+use purlin_array::{HostArray, Shape};
+use purlin_async::Event;
+use purlin_base::{Label, Status, StatusOr};
+use purlin_device::{Aliasing, Buffer, MemorySpace, RawBuffer};
 
 use super::abi::{DLManagedTensorVersioned, DLTensor, MAJOR, device, flag};
 use super::dtype;

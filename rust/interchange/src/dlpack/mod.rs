@@ -17,7 +17,7 @@ mod round_trip_tests;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use purlin::DType;
+use purlin_array::DType;
 
 use self::abi::{DLDataType, code};
 pub use self::export::DlpackTensor;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use purlin::{Aliasing, Buffer, MemorySpace};
+use purlin_device::{Aliasing, Buffer, MemorySpace};
 
 use super::tests::Stranger;
 use super::*;
@@ -99,7 +99,7 @@ fn round_trips_end_on_a_pools_thread() {
     for _ in 0..TRIPS / 2 {
         last = there_and_back(&there_and_back(&last, &other.space), &host.space);
     }
-    let over = Arc::new(purlin::EventPromise::new(c"over"));
+    let over = Arc::new(purlin_async::EventPromise::new(c"over"));
     let tells = Arc::clone(&over);
     host.client.runner().schedule(c"end", move || _ = (drop(last), tells.set_ready())).unwrap();
     assert_eq!(over.event().wait(), Ok(()));

@@ -5,7 +5,10 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use purlin::{Buffer, EventPromise, HostArray, Layout, NullBackend, RawBuffer, Shape, Status, StatusCode};
+use purlin_array::{HostArray, Layout, Shape};
+use purlin_async::EventPromise;
+use purlin_base::{Status, StatusCode};
+use purlin_device::{Buffer, NullBackend, RawBuffer};
 
 use super::abi::{DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor};
 use super::*;
@@ -84,7 +87,7 @@ const F32: DLDataType = DLDataType { code: code::FLOAT, bits: 32, lanes: 1 };
 const U8: DLDataType = DLDataType { code: code::UINT, bits: 8, lanes: 1 };
 const S4: DLDataType = DLDataType { code: code::INT, bits: 4, lanes: 1 };
 
-fn import(host: &Host, tensor: *mut Stranger) -> purlin::StatusOr<(Buffer, purlin::Aliasing)> {
+fn import(host: &Host, tensor: *mut Stranger) -> purlin_base::StatusOr<(Buffer, purlin_device::Aliasing)> {
     // SAFETY: a stranger is what DLPack says, or what the test made of it, and nobody writes it.
     unsafe { import_dlpack(Stranger::managed(tensor), &host.space) }
 }
@@ -120,7 +123,7 @@ fn a_buffer_goes_out_and_comes_back_where_it_is() {
         let shape = Shape::new(each, &[3, 5]).unwrap();
         let mask = if each.is_sub_byte() { (1 << each.bits()) - 1 } else { u8::MAX };
         let elements: Vec<u8> = (0..shape.host_size_bytes()).map(|index| index as u8 & mask).collect();
-        let semantics = purlin::HostBufferSemantics::ImmutableOnlyDuringCall;
+        let semantics = purlin_device::HostBufferSemantics::ImmutableOnlyDuringCall;
         // SAFETY: the elements are there during the call.
         let made =
             unsafe { Buffer::from_host(elements.as_ptr(), elements.len(), each, &[3, 5], &host.space, semantics) };
@@ -132,7 +135,7 @@ fn a_buffer_goes_out_and_comes_back_where_it_is() {
         assert_eq!(view.dl_tensor.dtype.bits as usize, each.bits());
         // SAFETY: it is given away.
         let (back, how) = unsafe { import_dlpack(tensor.into_raw(), &host.space) }.unwrap();
-        assert_eq!(how == purlin::Aliasing::Aliased, !each.is_sub_byte());
+        assert_eq!(how == purlin_device::Aliasing::Aliased, !each.is_sub_byte());
         assert_eq!(back.shape(), buffer.shape());
         assert_eq!(host_bytes(&back), host_bytes(&buffer), "{each}");
     }
@@ -144,7 +147,7 @@ fn what_is_exported_is_the_memory_itself_in_its_own_order() {
     let shape = Shape::new(DType::F32, &[2, 3]).unwrap();
     let array = HostArray::new(&shape, None).unwrap();
     let rows = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
-    let options = purlin::FromHostOptions { layout: Some(Layout::new(&[0, 1]).unwrap()), ..Default::default() };
+    let options = purlin_device::FromHostOptions { layout: Some(Layout::new(&[0, 1]).unwrap()), ..Default::default() };
     // SAFETY: the rows are there during the call.
     let (buffer, _) = unsafe { Buffer::from_host_array(rows.as_ptr().cast(), &array, &host.space, options) }.unwrap();
     let tensor = DlpackTensor::new(&buffer).unwrap();
@@ -158,7 +161,7 @@ fn what_is_exported_is_the_memory_itself_in_its_own_order() {
     assert_eq!(view.data.cast(), buffer.raw_alias().unwrap().host_pointer().unwrap().as_ptr());
     // SAFETY: as above.
     let (back, how) = unsafe { import_dlpack(tensor.into_raw(), &host.space) }.unwrap();
-    assert_eq!(how, purlin::Aliasing::Copied);
+    assert_eq!(how, purlin_device::Aliasing::Copied);
     assert_eq!(back.to_vec::<f32>().unwrap(), rows);
 }
 
@@ -198,7 +201,7 @@ fn what_cannot_be_exported_says_why() {
     promise.set_ready();
     drop(DlpackTensor::new(&pending).unwrap());
     let memory = RawBuffer::allocate(&host.space, 4).unwrap();
-    let poison = purlin::Event::from_error(Status::aborted("no such luck"));
+    let poison = purlin_async::Event::from_error(Status::aborted("no such luck"));
     let deleted = Buffer::from_slice(&[1_u8], &[1], &host.space).unwrap();
     deleted.delete();
     let dynamic = Shape::with_dynamic(DType::F32, &[1], &[true]).unwrap();
@@ -207,12 +210,12 @@ fn what_cannot_be_exported_says_why() {
         (Buffer::error(Status::aborted("no such luck"), &shape, &host.space), StatusCode::Aborted),
         (deleted, StatusCode::InvalidArgument),
         (Buffer::uninitialized(&dynamic, None, &host.space, &Default::default()).unwrap(), StatusCode::InvalidArgument),
-        (Buffer::token(&host.space, &purlin::Event::ready()).unwrap(), StatusCode::InvalidArgument),
+        (Buffer::token(&host.space, &purlin_async::Event::ready()).unwrap(), StatusCode::InvalidArgument),
     ] {
         assert_eq!(DlpackTensor::new(&buffer).unwrap_err().code(), code);
     }
-    let options = purlin::ClientOptions { device_count: 1, ..Default::default() };
-    let client = purlin::Client::new(&options, Arc::new(NullBackend::new())).unwrap();
+    let options = purlin_device::ClientOptions { device_count: 1, ..Default::default() };
+    let client = purlin_device::Client::new(&options, Arc::new(NullBackend::new())).unwrap();
     let space = client.devices()[0].default_memory_space();
     let far = Buffer::uninitialized(&shape, None, &space, &Default::default()).unwrap();
     far.ready_event().wait().unwrap();
@@ -225,7 +228,7 @@ fn the_deleter_is_called_when_the_last_user_is_gone() {
     let host = Host::new();
     let (tensor, ends) = Stranger::new(&[1, 2, 3, 4, 5, 6], U8, &[2, 3], None);
     let (buffer, how) = import(&host, tensor).unwrap();
-    assert_eq!(how, purlin::Aliasing::Aliased);
+    assert_eq!(how, purlin_device::Aliasing::Aliased);
     let alias = buffer.raw_alias().unwrap();
     let clone = buffer.clone();
     drop((buffer, clone));
@@ -248,7 +251,7 @@ fn what_is_copied_is_let_go_when_the_copy_is_made() {
         // SAFETY: it is alive, and ours.
         unsafe { (*tensor).managed.dl_tensor.byte_offset = offset };
         let (buffer, how) = import(&host, tensor).unwrap();
-        assert_eq!(how, purlin::Aliasing::Copied);
+        assert_eq!(how, purlin_device::Aliasing::Copied);
         assert_eq!(buffer.to_vec::<u8>().unwrap(), expected);
         ends.wait();
         drop(buffer);
@@ -319,8 +322,8 @@ fn a_tensor_that_is_refused_stays_the_callers() {
 
 #[test]
 fn a_tensor_that_there_is_no_memory_for_stays_the_callers() {
-    let options = purlin::ClientOptions { device_count: 1, memory_limit_bytes: 64, ..Default::default() };
-    let client = purlin::Client::new(&options, Arc::new(purlin_host::HostBackend::new())).unwrap();
+    let options = purlin_device::ClientOptions { device_count: 1, memory_limit_bytes: 64, ..Default::default() };
+    let client = purlin_device::Client::new(&options, Arc::new(purlin_host::HostBackend::new())).unwrap();
     let space = client.devices()[0].default_memory_space();
     let (tensor, ends) = Stranger::new(&[0; 4096], U8, &[64, 64], Some(&[1, 64]));
     // SAFETY: a stranger is what DLPack says.

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code, reason = "arrays are read by address")]
 
-use purlin::StatusCode;
+use purlin_base::StatusCode;
 
 use super::{Chance, Outcome, fuzz};
 use crate::array_bytes::HostBytes;

@@ -2,7 +2,9 @@
 
 #![allow(unsafe_code, reason = "arrays are made from bytes")]
 
-use purlin::{Buffer, DType, HostArray, Label, Shape};
+use purlin_array::{DType, HostArray, Shape};
+use purlin_base::Label;
+use purlin_device::Buffer;
 
 use super::{Bytes, Chance, Outcome, fuzz, mutate};
 use crate::array_bytes::{HostBytes, into_buffer};

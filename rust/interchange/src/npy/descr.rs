@@ -1,6 +1,6 @@
 //! NumPy's names of element types, such as `<f4`: byte order, kind, width.
 
-use purlin::DType;
+use purlin_array::DType;
 
 /// What a file says of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

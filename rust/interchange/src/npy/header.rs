@@ -4,7 +4,8 @@
 //! and white space to its end. It is read as just that, not as Python: one pass, no recursion, nothing allocated but the
 //! dimensions, of which there are at most [`MAX_RANK`]. Its first bytes alone say how long it is ([`size_bytes`]).
 
-use purlin::{Shape, Status, StatusOr};
+use purlin_array::Shape;
+use purlin_base::{Status, StatusOr};
 
 use super::descr::{Descr, Refusal};
 use crate::MAX_RANK;

@@ -20,7 +20,9 @@ pub(crate) mod tests;
 
 use std::path::Path;
 
-use purlin::{Aliasing, Buffer, DType, HostArray, Label, MemorySpace, Shape, Status, StatusOr};
+use purlin_array::{DType, HostArray, Shape};
+use purlin_base::{Label, Status, StatusOr};
+use purlin_device::{Aliasing, Buffer, MemorySpace};
 
 use self::descr::Descr;
 use self::header::Header;

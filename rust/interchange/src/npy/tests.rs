@@ -1,6 +1,8 @@
 //! `.npy`: what is read, what is written, and what is refused at which byte.
 
-use purlin::{Aliasing, Buffer, DType, Layout, StatusCode};
+use purlin_array::{DType, Layout};
+use purlin_base::StatusCode;
+use purlin_device::{Aliasing, Buffer};
 
 use super::*;
 use crate::testing::{Folder, Host};
@@ -57,7 +59,7 @@ fn every_type_makes_the_journey() {
         let elements: Vec<u8> = (0..shape.host_size_bytes())
             .map(|index| if dtype.is_sub_byte() { index as u8 & ((1 << dtype.bits()) - 1) } else { index as u8 })
             .collect();
-        let semantics = purlin::HostBufferSemantics::ImmutableOnlyDuringCall;
+        let semantics = purlin_device::HostBufferSemantics::ImmutableOnlyDuringCall;
         // SAFETY: the elements are there during the call.
         let buffer =
             unsafe { Buffer::from_host(elements.as_ptr(), elements.len(), dtype, &[3, 5], &host.space, semantics) };
@@ -103,7 +105,7 @@ fn columns_become_rows() {
     // And a buffer whose first dimension is contiguous is written in rows.
     let array = HostArray::new(read.shape(), None).unwrap();
     let rows = [1_i16, 3, 5, 2, 4, 6];
-    let options = purlin::FromHostOptions { layout: Some(Layout::new(&[0, 1]).unwrap()), ..Default::default() };
+    let options = purlin_device::FromHostOptions { layout: Some(Layout::new(&[0, 1]).unwrap()), ..Default::default() };
     // SAFETY: the rows are there during the call.
     let made = unsafe { Buffer::from_host_array(rows.as_ptr().cast(), &array, &host.space, options) };
     let again = folder.file("rows.npy");
@@ -325,7 +327,7 @@ fn a_file_that_cannot_be_written_is_left_as_it_was() {
     deleted.delete();
     let dynamic = Shape::with_dynamic(DType::F32, &[1], &[true]).unwrap();
     let dynamic = Buffer::uninitialized(&dynamic, None, &host.space, &Default::default()).unwrap();
-    let token = Buffer::token(&host.space, &purlin::Event::ready()).unwrap();
+    let token = Buffer::token(&host.space, &purlin_async::Event::ready()).unwrap();
     for (buffer, code) in [
         (failed, StatusCode::Aborted),
         (deleted, StatusCode::InvalidArgument),

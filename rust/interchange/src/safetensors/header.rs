@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use std::collections::{HashSet, TryReserveError};
 use std::fmt;
 
-use purlin::{DType, Shape, StatusCode};
+use purlin_array::{DType, Shape};
+use purlin_base::StatusCode;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_json::value::RawValue;

@@ -18,7 +18,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use purlin::{Aliasing, Buffer, DType, HostArray, Label, MemorySpace, Shape, Status, StatusOr};
+use purlin_array::{DType, HostArray, Shape};
+use purlin_base::{Label, Status, StatusOr};
+use purlin_device::{Aliasing, Buffer, MemorySpace};
 
 pub(crate) use self::header::Header;
 pub use self::write::write_safetensors;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ::safetensors::tensor::{SafeTensors, TensorView};
-use purlin::StatusCode;
+use purlin_base::StatusCode;
 
 use super::header::METADATA;
 use super::*;
@@ -38,7 +38,7 @@ fn buffer(host: &Host, dtype: DType, dims: &[i64]) -> Buffer {
     let shape = Shape::new(dtype, dims).unwrap();
     let mask = if dtype.is_sub_byte() { (1 << dtype.bits()) - 1 } else { u8::MAX };
     let elements: Vec<u8> = (0..shape.host_size_bytes()).map(|index| index as u8 & mask).collect();
-    let semantics = purlin::HostBufferSemantics::ImmutableOnlyDuringCall;
+    let semantics = purlin_device::HostBufferSemantics::ImmutableOnlyDuringCall;
     // SAFETY: the elements are there during the call.
     unsafe { Buffer::from_host(elements.as_ptr(), elements.len(), dtype, dims, &host.space, semantics) }.unwrap()
 }
@@ -234,7 +234,7 @@ fn what_the_format_cannot_hold_is_not_written() {
     let (host, folder) = (Host::new(), Folder::new());
     let path = folder.holding("old", b"old");
     let (fine, again) = (buffer(&host, DType::U8, &[1]), buffer(&host, DType::U8, &[2]));
-    let token = Buffer::token(&host.space, &purlin::Event::ready()).unwrap();
+    let token = Buffer::token(&host.space, &purlin_async::Event::ready()).unwrap();
     let dynamic = Shape::with_dynamic(DType::F32, &[1], &[true]).unwrap();
     let dynamic = Buffer::uninitialized(&dynamic, None, &host.space, &Default::default()).unwrap();
     let failed = Buffer::error(Status::aborted("no such luck"), &Shape::new(DType::F32, &[1]).unwrap(), &host.space);

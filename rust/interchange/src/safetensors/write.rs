@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use purlin::{Buffer, Status, StatusOr};
+use purlin_base::{Status, StatusOr};
+use purlin_device::Buffer;
 
 use super::TYPES;
 use super::header::{LENGTH_BYTES, METADATA, MOST_HEADER_BYTES};

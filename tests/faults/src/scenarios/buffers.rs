@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use purlin::{
-    AllocOptions, Buffer, ClientOptions, DType, EventPromise, FromHostOptions, HostArray, HostBufferSemantics,
-    HostShard, Layout, Shape, Status,
-};
+use purlin_array::{DType, HostArray, Layout, Shape};
+use purlin_async::EventPromise;
+use purlin_base::Status;
+use purlin_device::{AllocOptions, Buffer, ClientOptions, FromHostOptions, HostBufferSemantics, HostShard};
 
 use crate::run::Run;
 
@@ -136,7 +136,7 @@ pub(super) fn raw_reads(run: &Arc<Run>) -> Result<(), Status> {
 
 pub(super) fn shards(run: &Arc<Run>) -> Result<(), Status> {
     let client = run.client()?;
-    let spaces: Vec<_> = client.devices().iter().map(purlin::Device::default_memory_space).collect();
+    let spaces: Vec<_> = client.devices().iter().map(purlin_device::Device::default_memory_space).collect();
     let (_, array) = floats(LARGE)?;
     for semantics in
         [HostBufferSemantics::ImmutableOnlyDuringCall, HostBufferSemantics::ImmutableUntilTransferCompletes]

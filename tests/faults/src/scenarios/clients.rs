@@ -5,7 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use purlin::{Client, ClientOptions, Event, RawBuffer, ShutdownMode, ShutdownOptions, Status, StatusCode};
+use purlin_async::{Event, ShutdownMode, ShutdownOptions};
+use purlin_base::{Status, StatusCode};
+use purlin_device::{Client, ClientOptions, RawBuffer};
 
 use crate::run::Run;
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, process};
 
-use purlin::{Buffer, Status, trace};
+use purlin_async::trace;
+use purlin_base::Status;
+use purlin_device::Buffer;
 use purlin_interchange::{
     FileAccess, NpyReadOptions, SafetensorsFile, WriteOptions, read_npy, write_npy, write_safetensors,
 };

@@ -4,10 +4,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use purlin::{
-    AllocOptions, ClientOptions, Event, EventPromise, Label, MemoryReport, MemorySpace, Mutability, OomPolicy,
-    RawBuffer, Status,
-};
+use purlin_async::{Event, EventPromise};
+use purlin_base::{Label, Status};
+use purlin_device::{AllocOptions, ClientOptions, MemoryReport, MemorySpace, Mutability, OomPolicy, RawBuffer};
 use purlin_host::{HostBackend, SystemSource};
 
 use crate::run::Run;
@@ -41,7 +40,7 @@ fn limited(run: &Run, options: ClientOptions) -> Result<MemorySpace, Status> {
 
 pub(super) fn copies_with_dependencies(run: &Arc<Run>) -> Result<(), Status> {
     let client = run.client()?;
-    let spaces: Vec<_> = client.devices().iter().map(purlin::Device::default_memory_space).collect();
+    let spaces: Vec<_> = client.devices().iter().map(purlin_device::Device::default_memory_space).collect();
     for size_bytes in [64, LARGE] {
         let (a, b) = (RawBuffer::allocate(&spaces[0], size_bytes)?, RawBuffer::allocate(&spaces[1], size_bytes)?);
         let gate = EventPromise::new(c"gate");
@@ -128,7 +127,7 @@ pub(super) fn dma(run: &Arc<Run>) -> Result<(), Status> {
     let again = run.see("dma_map again", client.dma_map(bytes, LARGE));
     gate.set_ready();
     run.wait("copied", &copied);
-    if let Some(Err((error, _mapping))) = again.map(purlin::DmaMapping::unmap) {
+    if let Some(Err((error, _mapping))) = again.map(purlin_device::DmaMapping::unmap) {
         run.meet("unmap", error);
     }
     Ok(())

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use purlin::{
-    AllocOptions, AsyncHostToDeviceTransferManager, DType, EventPromise, HostArray, Layout, Shape, Status, TransferSpec,
-};
+use purlin_array::{DType, HostArray, Layout, Shape};
+use purlin_async::EventPromise;
+use purlin_base::Status;
+use purlin_device::{AllocOptions, AsyncHostToDeviceTransferManager, TransferSpec};
 
 use crate::run::Run;
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use purlin::fault::{self, Site};
-use purlin::{
+use purlin_async::{
     AsyncWorkRunner, CancelSource, CancelToken, CountDown, ElasticPool, ElasticPoolOptions, Event, EventPromise,
-    Executor, Future, JoinOptions, Promise, Semaphore, SerialQueue, Shutdown, Status, Task, ThreadPool,
-    ThreadPoolOptions, Timers, Watchdog, WatchdogAction, WatchdogOptions, future_on, join_futures, run_when_ready,
-    try_spawn, when_all,
+    Executor, Future, JoinOptions, Promise, Semaphore, SerialQueue, Shutdown, Task, ThreadPool, ThreadPoolOptions,
+    Timers, Watchdog, WatchdogAction, WatchdogOptions, future_on, join_futures, run_when_ready, try_spawn, when_all,
 };
+use purlin_base::Status;
+use purlin_base::fault::{self, Site};
 
 use crate::run::Run;
 

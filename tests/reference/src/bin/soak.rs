@@ -18,9 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use purlin::{
-    AllocOptions, AsyncHostToDeviceTransferManager, Buffer, CancelSource, Client, ClientOptions, Event, EventPromise,
-    Executor, RawBuffer, Shape, Status, Task, TaskOptions, TransferSpec,
+use purlin_array::Shape;
+use purlin_async::{CancelSource, Event, EventPromise, Executor, Task, TaskOptions};
+use purlin_base::Status;
+use purlin_device::{
+    AllocOptions, AsyncHostToDeviceTransferManager, Buffer, Client, ClientOptions, RawBuffer, TransferSpec,
 };
 use purlin_host::HostBackend;
 use purlin_reference::{Backend, Fuzz, Random, RustSubject};
@@ -75,14 +77,14 @@ impl Mixed {
         let made = Buffer::from_slice(&self.source[..size], &dims, &space)?;
         let new = match self.random.below(12) {
             0 => made.donate_after(&Event::ready())?,
-            1 => made.bitcast(&Shape::new(purlin::DType::U8, &[1, size as i64])?, None)?,
+            1 => made.bitcast(&Shape::new(purlin_array::DType::U8, &[1, size as i64])?, None)?,
             2 => made.copy_to_device(&self.client.devices()[1])?,
             3 => {
                 // Given back once, then taken over.
                 drop(made.donate(c"soak")?);
                 let donation = made.donate(c"soak")?;
                 let free = donation.free_event();
-                Buffer::from_raw(donation.confirm(), &Shape::new(purlin::DType::U8, &dims)?, None, &free)?
+                Buffer::from_raw(donation.confirm(), &Shape::new(purlin_array::DType::U8, &dims)?, None, &free)?
             }
             4 => {
                 // Abandoned: the copy fails, and nothing stays.
@@ -141,7 +143,7 @@ impl Mixed {
     /// In two pieces, or given up after the first.
     fn transfer(&mut self, size: usize) -> Result<Buffer, Status> {
         let space = self.client.devices()[0].default_memory_space();
-        let spec = TransferSpec { shape: Shape::new(purlin::DType::U8, &[size as i64])?, layout: None };
+        let spec = TransferSpec { shape: Shape::new(purlin_array::DType::U8, &[size as i64])?, layout: None };
         let manager = AsyncHostToDeviceTransferManager::new(&[spec], &space, &AllocOptions::default())?;
         let buffer = manager.retrieve_buffer(0)?;
         let half = size / 2;
@@ -165,7 +167,7 @@ impl Mixed {
         self.live.clear();
         let _ = self.client.runner().shutdown();
         let devices = self.client.devices();
-        devices.iter().flat_map(purlin::Device::memory_spaces).map(|space| space.stats().bytes_in_use).sum()
+        devices.iter().flat_map(purlin_device::Device::memory_spaces).map(|space| space.stats().bytes_in_use).sum()
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use purlin::{
-    AllocOptions, Buffer, Client, ClientOptions, DType, Event, EventPromise, MemorySpace, OomPolicy, RawBuffer, Shape,
-    Status,
-};
+use purlin_array::{DType, Shape};
+use purlin_async::{Event, EventPromise};
+use purlin_base::Status;
+use purlin_device::{AllocOptions, Buffer, Client, ClientOptions, MemorySpace, OomPolicy, RawBuffer};
 use purlin_host::HostBackend;
 use purlin_interchange::dlpack::{DlpackTensor, import_dlpack};
 use purlin_reference::Random;
@@ -91,8 +91,9 @@ impl Feedback {
     /// Channels of the last raw memory: fulfilled one by one, or from the end on before there is any.
     fn channels(&mut self) -> Result<(), Status> {
         let channel = || RawBuffer::channel(&self.spaces[0], COUNT, &AllocOptions::default());
-        let fulfil =
-            |promise: purlin::RawBufferPromise, memory: &RawBuffer| promise.fulfil(memory).map_err(|(error, _)| error);
+        let fulfil = |promise: purlin_device::RawBufferPromise, memory: &RawBuffer| {
+            promise.fulfil(memory).map_err(|(error, _)| error)
+        };
         if self.random.below(100) == 0 {
             let (first, promise) = channel();
             promise.allocate(OomPolicy::Fail)?;

@@ -1,0 +1,366 @@
+//! The shape of an array: an element type, dimensions, and the bytes that they need.
+//!
+//! `[dim0, dim1, ...]`: no dimensions is a scalar (one element), a dimension of 0 an empty array (no bytes). A [`Shape`]
+//! says how many elements there are, a [`Layout`](crate::layout::Layout) in which order they stand. A shape exists only if
+//! its numbers are sound, so nobody behind it has to ask again whether a product overflows.
+//!
+//! There are three sizes. [`size_bytes`](Shape::size_bytes): the elements, packed, on a device.
+//! [`on_device_size_bytes`](Shape::on_device_size_bytes): the memory of a buffer; a shape with dynamic dimensions has its
+//! actual dimensions behind the elements. [`host_size_bytes`](Shape::host_size_bytes): the elements, dense, in the memory
+//! of the host, where types narrower than a byte have a byte each.
+//!
+//! A dynamic dimension is known when the program runs; the shape has the most that it can be, and memory is for that.
+//! Up to rank 4, making and cloning a shape without dynamic dimensions allocates nothing.
+
+use std::fmt;
+
+use crate::dtype::DType;
+use purlin_base::status::{Status, StatusOr};
+
+/// A validated shape: no dimension is negative, and all sizes in bytes fit in `usize`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Shape {
+    dims: Dims,
+    element_count: usize,
+}
+
+/// How many static dimensions stand in place.
+const FEW: usize = 4;
+
+/// Element type and dimensions; of what shape they are says which variant they are.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Dims {
+    /// Up to [`FEW`], all of them static; zeros behind them.
+    Few {
+        dtype: DType,
+        rank: u8,
+        dims: [i64; FEW],
+    },
+    Other(Box<OtherDims>),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct OtherDims {
+    dtype: DType,
+    dims: Box<[i64]>,
+    /// One for each dimension; none at all if none of them is dynamic.
+    dynamic: Box<[bool]>,
+}
+
+impl Dims {
+    /// `dynamic` is as long as `dims`, or empty.
+    fn new(dtype: DType, dims: &[i64], dynamic: &[bool]) -> Self {
+        if dims.len() <= FEW && dynamic.is_empty() {
+            let mut few = [0; FEW];
+            few[..dims.len()].copy_from_slice(dims);
+            return Self::Few { dtype, rank: dims.len() as u8, dims: few };
+        }
+        Self::Other(Box::new(OtherDims { dtype, dims: dims.into(), dynamic: dynamic.into() }))
+    }
+}
+
+/// Bytes of one dimension's actual size, an int32, behind the elements of an array with dynamic dimensions.
+const DIMENSION_SIZE_BYTES: usize = 4;
+
+impl Shape {
+    /// Checks and keeps the numbers; all dimensions are static.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the shape: a negative dimension, more bytes than an address can count, or a token with
+    /// dimensions. An empty array is sound however large its other dimensions are.
+    #[track_caller]
+    pub fn new(dtype: DType, dims: &[i64]) -> StatusOr<Self> {
+        Self::checked(dtype, dims, &[])
+    }
+
+    /// A shape whose dimension `i` is at most `dims[i]` if `dynamic[i]`, else just that.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: as [`new`](Self::new), and if `dynamic.len() != dims.len()`.
+    #[track_caller]
+    pub fn with_dynamic(dtype: DType, dims: &[i64], dynamic: &[bool]) -> StatusOr<Self> {
+        if dynamic.len() != dims.len() {
+            return Err(Status::invalid_argument(format!(
+                "{} has {} dimensions, but {} were said to be dynamic or not",
+                Written { dtype, dims, dynamic: &[] },
+                dims.len(),
+                dynamic.len()
+            )));
+        }
+        Self::checked(dtype, dims, if dynamic.contains(&true) { dynamic } else { &[] })
+    }
+
+    /// The shape of a token: no elements, no bytes.
+    #[must_use]
+    pub fn token() -> Self {
+        Self { dims: Dims::new(DType::Token, &[], &[]), element_count: 0 }
+    }
+
+    /// `dynamic` is as long as `dims`, or empty.
+    #[track_caller]
+    fn checked(dtype: DType, dims: &[i64], dynamic: &[bool]) -> StatusOr<Self> {
+        let written = Written { dtype, dims, dynamic };
+        if dtype == DType::Token {
+            return if dims.is_empty() {
+                Ok(Self::token())
+            } else {
+                Err(Status::invalid_argument(format!("a token has no dimensions, unlike {written}")))
+            };
+        }
+        if let Some(axis) = dims.iter().position(|&dim| dim < 0) {
+            return Err(Status::invalid_argument(format!("dimension {axis} of {written} is negative: {}", dims[axis])));
+        }
+        let Some(element_count) = element_count(dims).filter(|&n| sizes_fit(dtype, n, dims.len(), dynamic)) else {
+            return Err(Status::invalid_argument(format!(
+                "{written} needs more than {} bytes, the most that an address can count",
+                usize::MAX
+            )));
+        };
+        Ok(Self { dims: Dims::new(dtype, dims, dynamic), element_count })
+    }
+
+    /// Element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        match &self.dims {
+            Dims::Few { dtype, .. } => *dtype,
+            Dims::Other(other) => other.dtype,
+        }
+    }
+
+    /// Dimensions, outermost first; upper bounds where they are dynamic.
+    #[must_use]
+    pub fn dims(&self) -> &[i64] {
+        match &self.dims {
+            Dims::Few { rank, dims, .. } => &dims[..usize::from(*rank)],
+            Dims::Other(other) => &other.dims,
+        }
+    }
+
+    /// Number of dimensions.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.dims().len()
+    }
+
+    /// `product(dims)`; 1 for a scalar, 0 for a token.
+    #[must_use]
+    pub fn element_count(&self) -> usize {
+        self.element_count
+    }
+
+    /// Whether any dimension is dynamic.
+    #[must_use]
+    pub fn is_dynamic(&self) -> bool {
+        !self.dynamic().is_empty()
+    }
+
+    /// Whether that dimension is dynamic; false for a dimension that there is not.
+    #[must_use]
+    pub fn dynamic_dimension(&self, axis: usize) -> bool {
+        self.dynamic().get(axis).is_some_and(|&dynamic| dynamic)
+    }
+
+    /// Bytes of the elements on a device, where they are packed: `ceil(element_count * dtype.bits() / 8)`.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        packed_bytes(self.dtype(), self.element_count)
+    }
+
+    /// Bytes of a buffer: [`size_bytes`](Self::size_bytes), and behind them, if the shape is dynamic, an int32 for each
+    /// dimension (also the static ones) that says its actual size. No padding stands between them.
+    #[must_use]
+    pub fn on_device_size_bytes(&self) -> usize {
+        self.size_bytes() + if self.is_dynamic() { self.rank() * DIMENSION_SIZE_BYTES } else { 0 }
+    }
+
+    /// Bytes of the elements in the memory of the host: `element_count * dtype.host_byte_width()`.
+    #[must_use]
+    pub fn host_size_bytes(&self) -> usize {
+        self.element_count * self.dtype().host_byte_width()
+    }
+
+    /// One for each dimension, or none.
+    fn dynamic(&self) -> &[bool] {
+        match &self.dims {
+            Dims::Few { .. } => &[],
+            Dims::Other(other) => &other.dynamic,
+        }
+    }
+}
+
+/// The product of `dims`, none of which is negative; `None` if it does not fit.
+fn element_count(dims: &[i64]) -> Option<usize> {
+    if dims.contains(&0) {
+        return Some(0);
+    }
+    dims.iter().try_fold(1_usize, |product, &dim| product.checked_mul(usize::try_from(dim).ok()?))
+}
+
+/// Bytes of `elements` packed elements, which are known to fit.
+fn packed_bytes(dtype: DType, elements: usize) -> usize {
+    // Not by their bits, which may be more than usize::MAX.
+    if dtype.is_sub_byte() { elements.div_ceil(8 / dtype.bits()) } else { elements * dtype.byte_width() }
+}
+
+/// Whether all three sizes fit in `usize`.
+fn sizes_fit(dtype: DType, elements: usize, rank: usize, dynamic: &[bool]) -> bool {
+    let suffix = if dynamic.is_empty() { 0 } else { rank * DIMENSION_SIZE_BYTES };
+    elements.checked_mul(dtype.host_byte_width()).is_some()
+        && packed_bytes(dtype, elements).checked_add(suffix).is_some()
+}
+
+/// XLA's way to write a shape: `f32[2,3]`, and `f32[<=2,3]` if the first dimension is dynamic.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Written { dtype: self.dtype(), dims: self.dims(), dynamic: self.dynamic() }.fmt(f)
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Numbers that may not be a shape, written as one.
+struct Written<'a> {
+    dtype: DType,
+    dims: &'a [i64],
+    dynamic: &'a [bool],
+}
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", self.dtype)?;
+        for (axis, dim) in self.dims.iter().enumerate() {
+            let comma = if axis == 0 { "" } else { "," };
+            let bound = if self.dynamic.get(axis) == Some(&true) { "<=" } else { "" };
+            write!(f, "{comma}{bound}{dim}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use purlin_base::status::StatusCode;
+
+    fn bytes(dtype: DType, dims: &[i64]) -> usize {
+        Shape::new(dtype, dims).unwrap().size_bytes()
+    }
+
+    #[test]
+    fn sizes_are_products() {
+        assert_eq!(bytes(DType::F32, &[]), 4);
+        assert_eq!(bytes(DType::F32, &[2, 3]), 24);
+        assert_eq!(bytes(DType::C128, &[1, 1, 5]), 80);
+        assert_eq!(Shape::new(DType::U8, &[7, 2]).unwrap().element_count(), 14);
+        assert_eq!(Shape::new(DType::U8, &[]).unwrap().element_count(), 1);
+    }
+
+    #[test]
+    fn narrow_elements_share_bytes_on_a_device_only() {
+        for (dtype, dims, packed) in [
+            (DType::S4, &[][..], 1),
+            (DType::S4, &[3, 3], 5),
+            (DType::F4E2M1FN, &[8], 4),
+            (DType::U2, &[3, 3], 3),
+            (DType::S2, &[4], 1),
+            (DType::U4, &[0], 0),
+        ] {
+            let shape = Shape::new(dtype, dims).unwrap();
+            assert_eq!(shape.size_bytes(), packed, "{shape}");
+            assert_eq!(shape.host_size_bytes(), shape.element_count(), "{shape}");
+        }
+        assert_eq!(Shape::new(DType::F64, &[3]).unwrap().host_size_bytes(), 24);
+    }
+
+    #[test]
+    fn a_zero_dimension_empties_the_array_wherever_it_stands() {
+        assert_eq!(bytes(DType::F64, &[0]), 0);
+        assert_eq!(bytes(DType::F64, &[0, i64::MAX, i64::MAX]), 0);
+        assert_eq!(bytes(DType::F64, &[i64::MAX, i64::MAX, 0]), 0);
+    }
+
+    #[test]
+    fn the_largest_shape_is_sound_and_one_more_element_is_not() {
+        let most = i64::try_from(usize::MAX / 16).unwrap();
+        assert_eq!(bytes(DType::C128, &[most]), usize::MAX / 16 * 16);
+        // 2 * i64::MAX elements fit, their bits would not.
+        assert_eq!(bytes(DType::S4, &[i64::MAX, 2]), i64::MAX as usize);
+        for (dtype, dims) in [
+            (DType::C128, vec![most + 1]),
+            (DType::U16, vec![i64::MAX, 2]),
+            (DType::U8, vec![i64::MAX, 3]),
+            (DType::U8, vec![1 << 32, 1 << 32]),
+            (DType::S2, vec![1 << 32, 1 << 32]),
+        ] {
+            let error = Shape::new(dtype, &dims).unwrap_err();
+            assert_eq!(error.code(), StatusCode::InvalidArgument, "{error}");
+            assert!(error.message().starts_with(&Written { dtype, dims: &dims, dynamic: &[] }.to_string()), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_negative_dimension_is_named() {
+        let error = Shape::new(DType::F32, &[2, -3]).unwrap_err();
+        assert_eq!(error.code(), StatusCode::InvalidArgument);
+        assert_eq!(error.message(), "dimension 1 of f32[2,-3] is negative: -3");
+        assert!(Shape::new(DType::F32, &[i64::MIN, 0]).is_err());
+    }
+
+    #[test]
+    fn a_shape_is_written_as_xla_writes_it() {
+        assert_eq!(Shape::new(DType::BF16, &[4, 0, 2]).unwrap().to_string(), "bf16[4,0,2]");
+        assert_eq!(Shape::new(DType::Pred, &[]).unwrap().to_string(), "pred[]");
+        assert_eq!(Shape::with_dynamic(DType::F32, &[5, 3], &[true, false]).unwrap().to_string(), "f32[<=5,3]");
+        assert_eq!(Shape::token().to_string(), "token[]");
+    }
+
+    #[test]
+    fn a_token_has_no_elements_and_no_dimensions() {
+        let token = Shape::new(DType::Token, &[]).unwrap();
+        assert_eq!(token, Shape::token());
+        assert_eq!((token.element_count(), token.size_bytes(), token.host_size_bytes()), (0, 0, 0));
+        let error = Shape::new(DType::Token, &[2]).unwrap_err();
+        assert_eq!(error.message(), "a token has no dimensions, unlike token[2]");
+        assert!(Shape::with_dynamic(DType::Token, &[2], &[true]).is_err());
+    }
+
+    #[test]
+    fn dynamic_dimensions_are_bounded_and_their_sizes_follow_the_elements() {
+        let shape = Shape::with_dynamic(DType::U8, &[5, 3], &[true, false]).unwrap();
+        assert!(shape.is_dynamic());
+        assert_eq!([0, 1, 2].map(|axis| shape.dynamic_dimension(axis)), [true, false, false]);
+        assert_eq!((shape.element_count(), shape.size_bytes(), shape.on_device_size_bytes()), (15, 15, 15 + 8));
+        let fixed = Shape::new(DType::U8, &[5, 3]).unwrap();
+        assert_ne!(shape, fixed);
+        assert_eq!(fixed.on_device_size_bytes(), 15);
+        assert_eq!(Shape::with_dynamic(DType::U8, &[5, 3], &[false, false]).unwrap(), fixed);
+    }
+
+    #[test]
+    fn dynamic_shapes_are_refused_for_what_is_wrong_with_them() {
+        let error = Shape::with_dynamic(DType::F32, &[5, 3], &[true]).unwrap_err();
+        assert_eq!(error.message(), "f32[5,3] has 2 dimensions, but 1 were said to be dynamic or not");
+        let error = Shape::with_dynamic(DType::F32, &[5, -3], &[true, true]).unwrap_err();
+        assert_eq!(error.message(), "dimension 1 of f32[<=5,<=-3] is negative: -3");
+        // The elements fit, the sizes behind them do not.
+        let dims = [3, i64::try_from(usize::MAX / 3).unwrap()];
+        assert_eq!(bytes(DType::U8, &dims), usize::MAX);
+        let error = Shape::with_dynamic(DType::U8, &dims, &[false, true]).unwrap_err();
+        assert_eq!(error.code(), StatusCode::InvalidArgument, "{error}");
+    }
+
+    #[test]
+    fn shapes_up_to_rank_four_live_where_they_stand() {
+        let few = Shape::new(DType::F32, &[1, 2, 3, 4]).unwrap();
+        assert!(matches!(few.dims, Dims::Few { .. }));
+        assert_eq!(few.dims(), [1, 2, 3, 4]);
+        assert_eq!(Shape::new(DType::F32, &[1; 40]).unwrap().rank(), 40);
+        // Each buffer has one.
+        assert_eq!(size_of::<Shape>(), 48);
+    }
+}

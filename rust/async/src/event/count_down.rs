@@ -1,0 +1,135 @@
+//! An event that happens after a known number of steps, whoever takes them.
+
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+
+use super::join::merged;
+use super::{ErrorPolicy, Event, EventPromise, JoinOptions};
+use purlin_base::label::Label;
+use purlin_base::status::Status;
+use purlin_base::sync::Mutex;
+use purlin_base::sync::atomic::AtomicUsize;
+use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// Counts steps down to zero; then its event happens, or fails with the error that the policy chooses of those that were
+/// reported. Clones count together. If the last clone goes away above zero, the event fails with an error that names it.
+#[derive(Clone)]
+pub struct CountDown(Arc<State>);
+
+struct State {
+    left: AtomicUsize,
+    count: usize,
+    options: JoinOptions,
+    /// Indices and errors; more than one only where all are wanted. Only moved in and out under the lock.
+    errors: Mutex<Vec<(usize, Status)>>,
+    promise: EventPromise,
+}
+
+impl CountDown {
+    /// A count of `count` steps; of 0, whose event has happened. Of several errors, the first in time.
+    #[must_use]
+    #[track_caller]
+    pub fn new(label: impl Into<Label>, count: usize) -> Self {
+        Self::with_options(label, count, JoinOptions { policy: ErrorPolicy::FirstInTime, fail_fast: false })
+    }
+
+    /// As [`new`](Self::new), with a policy. With `fail_fast` the first error completes the event, whatever the policy; the
+    /// other steps are still counted, and change nothing. Steps [without an index](Self::count_down_with) come after those
+    /// with one, in the order in which they came.
+    #[must_use]
+    #[track_caller]
+    pub fn with_options(label: impl Into<Label>, count: usize, options: JoinOptions) -> Self {
+        let promise = EventPromise::guarding(label);
+        if count == 0 {
+            promise.set_ready();
+        }
+        let errors = Mutex::new(Vec::new());
+        Self(Arc::new(State { left: AtomicUsize::new(count), count, options, errors, promise }))
+    }
+
+    /// What happens at zero.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        self.0.promise.event()
+    }
+
+    /// Steps that are left. Others may change that at any time.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.0.left.load(Acquire)
+    }
+
+    /// One step. True if it completed the event, whose waiters have then run on this thread. A step too many does nothing.
+    pub fn count_down(&self) -> bool {
+        self.count_down_with(Status::OK)
+    }
+
+    /// One step that has failed, unless `error` is OK; see [`count_down`](Self::count_down).
+    pub fn count_down_with(&self, error: Status) -> bool {
+        self.count_down_at(usize::MAX, error)
+    }
+
+    /// As [`count_down_with`](Self::count_down_with), of the thing of that index: for [`ErrorPolicy::FirstByIndex`] and
+    /// [`ErrorPolicy::All`].
+    pub fn count_down_at(&self, index: usize, error: Status) -> bool {
+        let state = &*self.0;
+        if self.left() == 0 {
+            return false;
+        }
+        let JoinOptions { policy, fail_fast } = state.options;
+        let failed = !error.ok();
+        let fast = if fail_fast { error.clone() } else { Status::OK };
+        if failed {
+            let policy = if fail_fast { ErrorPolicy::FirstInTime } else { policy };
+            // Before the step, so that the last one finds it. The lock ends with the statement; an error that loses is
+            // dropped after it.
+            let _lost = note(policy, &mut state.errors.lock(), index, error);
+        }
+        let left = self.step();
+        if failed && fail_fast {
+            return left.is_some() && state.promise.set_error(fast);
+        }
+        if left != Some(0) {
+            return false;
+        }
+        let mut errors = mem::take(&mut *state.errors.lock());
+        // Stable: those without an index stay in the order in which they came.
+        errors.sort_by_key(|(index, _)| *index);
+        let errors: Vec<_> = errors.iter().map(|(index, error)| (*index, error)).collect();
+        state.promise.set(merged(state.count, &errors))
+    }
+
+    /// Takes a step: how many are left then. `None` if there was none left.
+    fn step(&self) -> Option<usize> {
+        let mut left = self.0.left.load(Relaxed);
+        while left > 0 {
+            // Release: what this step did, and its error, happens before the last step's acquire.
+            match self.0.left.compare_exchange_weak(left, left - 1, AcqRel, Relaxed) {
+                Ok(_) => return Some(left - 1),
+                Err(now) => left = now,
+            }
+        }
+        None
+    }
+}
+
+/// Notes an error, if the policy wants it; the one that it does not want.
+fn note(policy: ErrorPolicy, errors: &mut Vec<(usize, Status)>, index: usize, error: Status) -> Option<Status> {
+    let replaces = match (policy, errors.first()) {
+        (ErrorPolicy::All, _) | (_, None) => {
+            errors.push((index, error));
+            return None;
+        }
+        (ErrorPolicy::FirstInTime, _) => false,
+        (ErrorPolicy::LastInTime, _) => true,
+        (ErrorPolicy::FirstByIndex, Some((lowest, _))) => index < *lowest,
+    };
+    Some(if replaces { mem::replace(&mut errors[0], (index, error)).1 } else { error })
+}
+
+impl fmt::Debug for CountDown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CountDown({:?}, {} left)", self.0.promise.0.label(), self.left())
+    }
+}

@@ -1,0 +1,365 @@
+//! Waiting for several events at once. A join costs one allocation at most: its state and a node per event in one block,
+//! freed by the last event that arrives.
+//!
+//! A node does not keep its event alive: it notes the event's error when it arrives, and an event whose last reference
+//! goes away completes first. So a join cannot be what keeps a value from being given up.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::mem::offset_of;
+use std::ptr;
+#[cfg(not(any(loom, shuttle)))]
+use std::sync::atomic::AtomicUsize as PlainUsize;
+
+#[cfg(not(any(loom, shuttle)))]
+use super::abi::DEBT_SEVERAL;
+use super::abi::{EventHeader, Waiter};
+#[cfg(not(any(loom, shuttle)))]
+use super::debt;
+#[cfg(not(any(loom, shuttle)))]
+use super::several::{self, Several};
+use super::{Event, EventPromise};
+use purlin_base::status::{SourceLocation, Status};
+use purlin_base::sync::atomic::AtomicUsize;
+use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use purlin_base::sync::{UnsafeCell, mutation};
+
+/// Which error a join has when several of its events failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ErrorPolicy {
+    /// That of the event with the lowest index: the result does not depend on who came first.
+    #[default]
+    FirstByIndex,
+    /// That of the event that failed first. Of those that had failed before the join, the one with the lowest index.
+    FirstInTime,
+    /// That of the event that failed last. Of those that had failed before the join, the one with the highest index.
+    LastInTime,
+    /// All of them: the code and payloads of the lowest index, a message that lists index and error of each. One failure
+    /// alone is itself.
+    All,
+}
+
+/// How a join treats errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JoinOptions {
+    /// Which error the join has.
+    pub policy: ErrorPolicy,
+    /// Fail as soon as one event fails, with its error, whatever the policy; otherwise wait for all of them.
+    pub fail_fast: bool,
+}
+
+/// [`when_all_with`] the default options: after all of `events`, with the error of the lowest index.
+#[must_use]
+#[track_caller]
+pub fn when_all(events: &[Event]) -> Event {
+    when_all_with(events, JoinOptions::default())
+}
+
+/// An event that is ready after all of `events` are terminal, whether they happened or failed.
+#[must_use]
+#[track_caller]
+pub fn after_all(events: &[Event]) -> Event {
+    let place = SourceLocation::caller();
+    after_all_at(events, || place)
+}
+
+/// As [`after_all`], made at `place`, which is asked for if an event is made.
+#[must_use]
+pub fn after_all_at(events: &[Event], place: impl FnOnce() -> SourceLocation) -> Event {
+    if events.iter().all(Event::is_ready) {
+        return Event::ready();
+    }
+    let promise = EventPromise::guarding_at(c"AfterAll", place());
+    let all = promise.event();
+    Join::start(events, promise, Rule::Ignore);
+    all
+}
+
+/// Calls `f` once all of `events` are terminal, whether they happened or failed: at once and without an allocation if they
+/// are, else on the thread that completes the last. A panic is reported and swallowed.
+#[track_caller]
+pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
+    let mut pending = events.iter().filter(|event| !event.is_ready());
+    match (pending.next(), pending.next()) {
+        (None, _) => Event::ready().on_ready(|_| f()),
+        (Some(only), None) => only.on_ready(|_| f()),
+        _ => after_all(events).on_ready(|_| f()),
+    }
+}
+
+/// An event that completes after all of `events`, and fails if any of them did, as `options` say. No events, or only ready
+/// ones: [`Event::ready`], without an allocation. One event alone: itself. Of several that are all terminal, the failed
+/// one that the policy chooses, itself.
+#[must_use]
+#[track_caller]
+pub fn when_all_with(events: &[Event], options: JoinOptions) -> Event {
+    let place = SourceLocation::caller();
+    when_all_at(events, options, || place)
+}
+
+/// As [`when_all_with`], made at `place`, which is asked for if an event is made.
+#[must_use]
+pub fn when_all_at(events: &[Event], options: JoinOptions, place: impl FnOnce() -> SourceLocation) -> Event {
+    if let [only] = events {
+        return only.clone();
+    }
+    if events.iter().all(Event::is_ready) {
+        let mut failed = events.iter().filter(|event| !event.error().ok());
+        let (first, last) = (failed.next(), failed.next_back());
+        match (first, last, options.policy) {
+            (None, ..) => return Event::ready(),
+            (Some(_), Some(last), ErrorPolicy::LastInTime) if !options.fail_fast => return last.clone(),
+            (Some(_), Some(_), ErrorPolicy::All) if !options.fail_fast => {}
+            (Some(first), ..) => return first.clone(),
+        }
+    }
+    let promise = EventPromise::guarding_at(c"WhenAll", place());
+    let all = promise.event();
+    Join::start(events, promise, if options.fail_fast { Rule::FailFast } else { Rule::Wait(options.policy) });
+    all
+}
+
+/// What an arrival does with its event's error.
+#[derive(Clone, Copy)]
+enum Rule {
+    Ignore,
+    FailFast,
+    Wait(ErrorPolicy),
+}
+
+/// The head of the block; the nodes follow.
+#[repr(C)]
+struct Join {
+    /// Events that have not arrived, plus one for `start` while it attaches.
+    missing: AtomicUsize,
+    /// Errors so far: numbers them in time.
+    failures: AtomicUsize,
+    promise: EventPromise,
+    rule: Rule,
+    count: usize,
+    /// In the list, if more than one of the events was pending.
+    #[cfg(not(any(loom, shuttle)))]
+    owed: Option<Several>,
+    nodes: [Node; 0],
+}
+
+/// A waiter on one of the events. `waiter` is the first field, so that its address is the node's.
+#[repr(C)]
+struct Node {
+    waiter: Waiter,
+    join: *mut Join,
+    /// Written by the arrival, read by the last one.
+    error: UnsafeCell<Status>,
+    /// The error's number in time.
+    failure: usize,
+    /// The debt to the event, until it has arrived; for reports.
+    #[cfg(not(any(loom, shuttle)))]
+    owed: PlainUsize,
+}
+
+impl Join {
+    fn layout(count: usize) -> Layout {
+        // Events are in memory, one word each, so a few words for each cannot overflow what addresses can count.
+        let nodes = Layout::array::<Node>(count).expect("no slice is that long");
+        Layout::new::<Self>().extend(nodes).expect("no slice is that long").0.pad_to_align()
+    }
+
+    #[expect(clippy::cast_ptr_alignment, reason = "the layout's alignment is that of the type")]
+    fn start(events: &[Event], promise: EventPromise, rule: Rule) {
+        let layout = Self::layout(events.len());
+        // SAFETY: the layout is not empty.
+        let join = unsafe { alloc(layout) }.cast::<Self>();
+        if join.is_null() {
+            handle_alloc_error(layout);
+        }
+        let missing = AtomicUsize::new(events.len() + if mutation("join-counts-one-more") { 2 } else { 1 });
+        // SAFETY: new memory of that layout. All nodes are written before the first is attached: a last arrival reads all.
+        unsafe {
+            join.write(Self {
+                missing,
+                failures: AtomicUsize::new(0),
+                promise,
+                rule,
+                count: events.len(),
+                #[cfg(not(any(loom, shuttle)))]
+                owed: None,
+                nodes: [],
+            });
+            for index in 0..events.len() {
+                Self::node(join, index).write(Node {
+                    waiter: Waiter { next: ptr::null_mut(), invoke: Node::arrived },
+                    join,
+                    error: UnsafeCell::new(Status::OK),
+                    failure: 0,
+                    #[cfg(not(any(loom, shuttle)))]
+                    owed: PlainUsize::new(0),
+                });
+            }
+        }
+        #[cfg(not(any(loom, shuttle)))]
+        let (mut pending, mut only) = (0, 0);
+        for (index, event) in events.iter().enumerate() {
+            // SAFETY: `missing` still counts this function, so the join is alive; until the push below succeeds, nobody
+            // else knows this node. Raw places only: other nodes may be in use by threads that arrive.
+            unsafe {
+                let node = Self::node(join, index);
+                let header = event.as_raw();
+                #[cfg(not(any(loom, shuttle)))]
+                if !event.is_ready() {
+                    only = debt::to(header);
+                    pending += 1;
+                    (*node).owed = PlainUsize::new(only);
+                }
+                if header.is_null() || !(*header).push(node.cast()) {
+                    Node::arrive(node, header);
+                }
+            }
+        }
+        // SAFETY: as above, and the events are alive.
+        #[cfg(not(any(loom, shuttle)))]
+        unsafe {
+            Self::note_debts(join, pending, only);
+        }
+        // SAFETY: this function's own count.
+        unsafe { Self::arrive(join) };
+    }
+
+    /// Notes, for reports, which events are missing: `pending` of them when they were attached, one of which is owed `only`.
+    /// Only `start` knows yet what they are joined into, so nothing can follow it before this; and as long as `start`
+    /// counts, it stays pending, or has failed.
+    ///
+    /// # Safety
+    /// All nodes are attached, `start` counts, and the events are alive.
+    #[cfg(not(any(loom, shuttle)))]
+    unsafe fn note_debts(join: *mut Self, pending: usize, only: usize) {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let Some(event) = (*join).promise.0.header() else { return };
+            if pending == 1 {
+                debt::note(event, only);
+            } else if pending > 1 {
+                let (waiter, first) = (ptr::from_ref(event).addr(), &raw const (*Self::node(join, 0)).owed);
+                let owed = (*join).owed.insert(Several::new(waiter, first, size_of::<Node>(), (*join).count));
+                Several::enter(owed);
+                debt::note(event, DEBT_SEVERAL);
+            }
+        }
+    }
+
+    /// # Safety
+    /// `join` is from `start`, and `index` less than its count.
+    unsafe fn node(join: *mut Self, index: usize) -> *mut Node {
+        // SAFETY: inside the block, which the nodes follow.
+        unsafe { join.byte_add(offset_of!(Self, nodes)).cast::<Node>().add(index) }
+    }
+
+    /// # Safety
+    /// The caller owns one of the counts in `missing` and gives it up.
+    unsafe fn arrive(join: *mut Self) {
+        // Release: what this arrival noted of its event happens before the last one reads it.
+        let order = if mutation("join-arrive-relaxed") { Relaxed } else { Release };
+        // SAFETY: the caller's count keeps the join alive up to here.
+        if unsafe { (*join).missing.fetch_sub(1, order) } != 1 {
+            return;
+        }
+        // SAFETY: nobody else has a count; the load pairs with the releases above. The block is read once and freed.
+        let (promise, status) = unsafe {
+            let _ = (*join).missing.load(if mutation("join-last-relaxed") { Relaxed } else { Acquire });
+            let count = (*join).count;
+            #[cfg(not(any(loom, shuttle)))]
+            if let Some(owed) = (*join).owed.as_mut() {
+                Several::leave(owed);
+            }
+            let nodes = std::slice::from_raw_parts_mut(Self::node(join, 0), count);
+            let status = match (*join).rule {
+                Rule::Ignore | Rule::FailFast => Status::OK,
+                Rule::Wait(policy) => choose(policy, nodes),
+            };
+            ptr::drop_in_place(nodes);
+            let Self { promise, .. } = join.read();
+            dealloc(join.cast(), Self::layout(count));
+            (promise, status)
+        };
+        // Nobody's code before this. A join that failed fast was set before.
+        promise.set(status);
+    }
+}
+
+impl Node {
+    unsafe extern "C" fn arrived(waiter: *mut Waiter, event: *const EventHeader) {
+        // SAFETY: `waiter` is the first field of a node whose join counts it, and it arrives once.
+        unsafe { Self::arrive(waiter.cast(), event) };
+    }
+
+    /// The error that the arrival noted. Only for the join's last arrival, which has acquired the others.
+    fn noted(&self) -> &Status {
+        // SAFETY: all nodes have arrived, so nobody writes it any more.
+        self.error.with(|error| unsafe { &*error })
+    }
+
+    /// # Safety
+    /// The node's own arrival; `event` is null or alive and terminal.
+    unsafe fn arrive(node: *mut Self, event: *const EventHeader) {
+        // SAFETY: the caller's promises; the join is alive until our count is given up, and the node is ours until then.
+        unsafe {
+            let join = (*node).join;
+            #[cfg(not(any(loom, shuttle)))]
+            several::arrived(&(*node).owed);
+            let error = event.as_ref().map_or(Status::OK, EventHeader::error);
+            if !error.ok() {
+                match (*join).rule {
+                    Rule::Ignore => {}
+                    Rule::FailFast => _ = (*join).promise.set_error(error),
+                    Rule::Wait(_) => {
+                        // Relaxed: only the numbers matter; who reads the node has acquired the arrival.
+                        (*node).failure = (*join).failures.fetch_add(1, Relaxed);
+                        (*node).error.with_mut(|place| *place = error);
+                    }
+                }
+            }
+            Join::arrive(join);
+        }
+    }
+}
+
+/// What a join of these nodes has come to.
+fn choose(policy: ErrorPolicy, nodes: &[Node]) -> Status {
+    let mut failed = nodes.iter().filter(|node| !node.noted().ok());
+    let chosen = match policy {
+        ErrorPolicy::FirstByIndex => failed.next(),
+        ErrorPolicy::FirstInTime => failed.min_by_key(|node| node.failure),
+        ErrorPolicy::LastInTime => failed.max_by_key(|node| node.failure),
+        ErrorPolicy::All => return all_errors(nodes),
+    };
+    chosen.map_or(Status::OK, |node| node.noted().clone())
+}
+
+fn all_errors(nodes: &[Node]) -> Status {
+    let failed = nodes.iter().map(Node::noted).enumerate().filter(|(_, error)| !error.ok());
+    merged(nodes.len(), &failed.collect::<Vec<_>>())
+}
+
+/// What [`ErrorPolicy::All`] makes of `failed`, indices with errors in the order of the indices, of `total` things; an
+/// index of `usize::MAX` is none.
+pub(super) fn merged(total: usize, failed: &[(usize, &Status)]) -> Status {
+    let first = match failed {
+        [] => return Status::OK,
+        [(_, only)] => return Status::clone(only),
+        [(_, first), ..] => first,
+    };
+    let list: Vec<_> = failed
+        .iter()
+        .map(|(index, error)| {
+            let number = if *index == usize::MAX { String::new() } else { format!("[{index}] ") };
+            format!("{number}{}: {}", error.code().name(), error.message())
+        })
+        .collect();
+    let message = format!("{} of {total} failed: {}", failed.len(), list.join("; "));
+    let mut all = Status::with_location(first.code(), message, first.location().unwrap_or(SourceLocation::UNKNOWN));
+    for (type_url, bytes) in first.payloads() {
+        all.set_payload(type_url, bytes);
+    }
+    all
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,620 @@
+//! Something that happens once, and who waits for it.
+//!
+//! States: pending, then ready or error, which never change again. [`EventPromise`] sets, [`Event`] watches. The first set
+//! wins and later ones are told so; a promise that goes away unset completes its event with an error that names it.
+//!
+//! Waiters run first in, first out, each exactly once, under no lock, on the thread that completes the event; a waiter
+//! that is attached later runs at once on the attaching thread. Nesting is bounded (`waiters.rs`).
+//!
+//! Memory order: what a thread did before it set an event is visible to every waiter, to every wait that returned, and to
+//! whoever saw the event ready.
+//!
+//! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
+//! `memory.rs` where cells live, `debt.rs` and `several.rs` what completes them, `rescue.rs` how a watchdog gets hold
+//! of them, `lent.rs` which waits are not given up, `inherited.rs` which have no end after a fork, `park.rs` blocking,
+//! `join.rs` and `count_down.rs` several at once, `stream_map.rs` one per stream, `raw.rs` for the bridge; `refusal.rs`
+//! why a promise is dropped; `typed.rs` cells with a payload, `value.rs` their safe face; `poll.rs` for Rust's `async`.
+//! Models: `loom_model.rs`.
+
+#![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
+
+pub mod abi;
+mod count_down;
+mod debt;
+#[cfg(not(any(loom, shuttle)))]
+mod inherited;
+mod join;
+mod lent;
+#[cfg_attr(any(loom, shuttle), path = "memory_model.rs")]
+mod memory;
+mod owing;
+mod park;
+#[cfg(not(any(loom, shuttle)))]
+mod pending;
+#[cfg(not(any(loom, shuttle)))]
+mod poll;
+pub mod raw;
+pub mod refusal;
+mod rescue;
+#[cfg_attr(any(loom, shuttle), path = "several_model.rs")]
+mod several;
+#[cfg_attr(any(loom, shuttle), path = "sleepers_model.rs")]
+mod sleepers;
+mod state;
+mod stream_map;
+mod typed;
+mod value;
+mod waiters;
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
+use std::time::Duration;
+
+use crate::user_context::current_id;
+use abi::{
+    DEBT_KIND, EventCell, EventHeader, FLAG_KEEPS_MEMORY, FLAG_LENDS_THROUGHOUT, FLAG_POISONABLE, STATE_ERROR,
+    STATE_READY,
+};
+use park::Patience;
+use purlin_base::label::Label;
+use purlin_base::status::{SourceLocation, Status};
+use purlin_base::sync::atomic::Ordering::Relaxed;
+use raw::OwedBy;
+
+pub use abi::DefinitionStream;
+pub use count_down::CountDown;
+pub use join::{
+    ErrorPolicy, JoinOptions, after_all, after_all_at, run_when_ready, when_all, when_all_at, when_all_with,
+};
+pub use owing::owed_after;
+pub(crate) use park::{Blocked, Waited, has_blocking_hook, set_blocking_hook};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use park::{end_wait, sleepers, slept_on};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use pending::{Debt, Pending, pending};
+#[cfg(not(any(loom, shuttle)))]
+pub use poll::EventFuture;
+pub use several::Awaited;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use sleepers::Sleeper;
+pub use stream_map::StreamEventMap;
+pub(crate) use value::guarded;
+pub use value::{AsyncValue, AsyncValueRef};
+
+/// PJRT's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum EventState {
+    /// Pending.
+    Unavailable = 0,
+    /// Happened.
+    Ready = 1,
+    /// Failed; [`Event::error`] says why.
+    Error = 2,
+}
+
+/// A reference to an event: one word, cheap to clone. `Event::default()` has already happened.
+#[derive(Default)]
+#[repr(transparent)]
+pub struct Event(Option<NonNull<EventHeader>>);
+
+const _: () = assert!(size_of::<Event>() == size_of::<usize>(), "an Event is one word");
+
+// SAFETY: the cell is shared by atomics under the rules of `state.rs`; what it owns (an error) is Send and Sync.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// An event that has happened; allocates nothing.
+    #[must_use]
+    pub const fn ready() -> Self {
+        Self(None)
+    }
+
+    /// An event that has failed; [`Event::ready`] if `error` is OK.
+    #[must_use]
+    #[track_caller]
+    pub fn from_error(error: Status) -> Self {
+        if error.ok() {
+            return Self::ready();
+        }
+        let place = SourceLocation::caller();
+        // SAFETY: the new event's one reference.
+        unsafe { Self::from_raw(raw::new_error(error, place)) }
+    }
+
+    #[inline]
+    fn header(&self) -> Option<&EventHeader> {
+        // SAFETY: our reference keeps the cell alive.
+        self.0.map(|header| unsafe { header.as_ref() })
+    }
+
+    /// The cell around the header.
+    fn cell(&self) -> Option<&EventCell> {
+        // SAFETY: all events are made by `raw::new`, as the first field of an EventCell. The pointer, unlike a reference
+        // to the header, may be widened.
+        self.0.map(|header| unsafe { header.cast::<EventCell>().as_ref() })
+    }
+
+    /// True once the event has happened or failed. Never blocks.
+    #[inline]
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.header().is_none_or(EventHeader::is_terminal)
+    }
+
+    /// Never blocks.
+    #[must_use]
+    pub fn state(&self) -> EventState {
+        match self.header().map_or(STATE_READY, EventHeader::state) {
+            STATE_READY => EventState::Ready,
+            STATE_ERROR => EventState::Error,
+            _ => EventState::Unavailable,
+        }
+    }
+
+    /// The error if the event has failed, else OK (also while it is pending). Never blocks.
+    #[must_use]
+    pub fn error(&self) -> Status {
+        self.header().map_or(Status::OK, EventHeader::error)
+    }
+
+    /// Makes a pending event fail, past its promise: for watchdogs. False, and nothing changes, if it was set before or may
+    /// not be poisoned. An OK `error` does nothing.
+    pub(crate) fn poison(&self, error: Status) -> bool {
+        // SAFETY: our reference keeps the event alive.
+        self.is_poisonable() && !error.ok() && unsafe { raw::set_error(self.as_raw(), error) }
+    }
+
+    /// Whether it is pending, a promise of the user's owes it and follows nothing, and no memory is kept until it.
+    pub(crate) fn is_poisonable(&self) -> bool {
+        self.header().is_some_and(|header| {
+            let is_the_users = header.flags.load(Relaxed) & (FLAG_POISONABLE | FLAG_KEEPS_MEMORY) == FLAG_POISONABLE;
+            is_the_users && !header.is_terminal() && header.error.load(Relaxed).addr() & DEBT_KIND == 0
+        })
+    }
+
+    /// The pending events that user's promises owe and that this one waits for, as far as they may be poisoned.
+    pub(crate) fn roots(&self) -> Vec<Self> {
+        rescue::roots(self)
+    }
+
+    /// Memory is kept until the event, so a watchdog does not poison it, nor what it waits for.
+    pub fn keeps_memory(&self) {
+        if let Some(header) = self.header().filter(|header| !header.is_terminal()) {
+            header.flags.fetch_or(FLAG_KEEPS_MEMORY, Relaxed);
+        }
+    }
+
+    /// As [`wait`](Self::wait), but returns only when the event is terminal: for those who lend memory or a stack until then,
+    /// as all waits of the library's own do. No watchdog may end such a wait, so the event is none that a promise of the
+    /// user's owes.
+    ///
+    /// # Errors
+    /// The event's.
+    #[doc(hidden)]
+    pub fn wait_uninterruptible(&self) -> Result<(), Status> {
+        self.assert_guards();
+        if self.header().is_none_or(|header| header.state() == STATE_READY) {
+            return Ok(());
+        }
+        self.wait_slowly(Patience::Endless)
+    }
+
+    /// As [`wait_uninterruptible`](Self::wait_uninterruptible), before anything is lent until this.
+    ///
+    /// # Errors
+    /// As there, and as [`check_wait`](Self::check_wait).
+    #[doc(hidden)]
+    pub fn wait_unlent(&self) -> Result<(), Status> {
+        self.check_wait()?;
+        self.wait_uninterruptible()
+    }
+
+    /// For a call that will wait for this uninterruptibly, before anything is lent until it.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the wait would never end; as [`wait`](Self::wait).
+    pub fn check_wait(&self) -> Result<(), Status> {
+        self.header().and_then(|header| owing::why_never(header, true)).map_or(Ok(()), Err)
+    }
+
+    /// As [`wait_uninterruptible`](Self::wait_uninterruptible), for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`wait_for`](Self::wait_for).
+    #[doc(hidden)]
+    pub fn wait_uninterruptible_for(&self, timeout: Duration) -> Result<(), Status> {
+        self.assert_guards();
+        self.wait_for(timeout)
+    }
+
+    fn assert_guards(&self) {
+        debug_assert!(
+            !self.is_poisonable(),
+            "the library waits for {self:?} (made at {}), which a watchdog may poison",
+            self.location()
+        );
+    }
+
+    /// What the event was named.
+    #[must_use]
+    pub fn label(&self) -> Label {
+        self.cell().map(EventCell::label).unwrap_or_default()
+    }
+
+    /// Where the event was made.
+    pub fn location(&self) -> SourceLocation {
+        self.cell().map_or(SourceLocation::UNKNOWN, EventCell::location)
+    }
+
+    /// The stream that the event belongs to, if its maker said so.
+    #[must_use]
+    pub fn definition_stream(&self) -> Option<DefinitionStream> {
+        // SAFETY: our reference keeps the event alive.
+        unsafe { raw::definition_stream(self.as_raw()) }
+    }
+
+    /// True while somebody waits: a waiter is attached or a thread sleeps. Others may change that at any time.
+    #[must_use]
+    pub fn has_waiters(&self) -> bool {
+        self.header().is_some_and(EventHeader::has_waiters)
+    }
+
+    /// How many references there are; 0 for [`Event::ready`], which is not counted. Others may change that at any time.
+    #[must_use]
+    pub fn ref_count(&self) -> u32 {
+        self.header().map_or(0, EventHeader::ref_count)
+    }
+
+    /// Blocks until the event is terminal. In a task of a [`ThreadPool`](crate::ThreadPool), the tasks that this task has
+    /// scheduled may run here meanwhile, and a spare thread may take this one's place: waiting for tasks of the same pool
+    /// is fine. Such a task must not itself wait for what this one does later.
+    ///
+    /// # Errors
+    /// The event's. In a task of a pool, [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted), naming the pool and the
+    /// event, which stays pending: all threads of the pool wait while tasks are queued, and for a second the system has
+    /// refused a further one (or the pool has 16384 spares already). Not where memory or a stack may be lent until the event:
+    /// a wait for a copy, for what [`EventPromise::guarding`] made, or for what follows such an event returns when that is
+    /// terminal, and meanwhile runs what is queued, 32 tasks deep. Where tasks wait for what they owe each other,
+    /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), if a [`Watchdog`](crate::stall::Watchdog) that poisons ends the
+    /// wait; the event then stays pending.
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition): it waits for what this thread completes once the callback
+    /// that calls this has returned, as that of a copy that lets go of imported memory, of a buffer whose `on_done` runs, of the
+    /// reads of a copier whose `on_piece` runs; or for what a task owes that this thread runs, itself or further out, and no
+    /// memory is lent until then.
+    #[inline]
+    pub fn wait(&self) -> Result<(), Status> {
+        if self.header().is_none_or(|header| header.state() == STATE_READY) {
+            return Ok(());
+        }
+        self.wait_slowly(Patience::UntilGivenUp)
+    }
+
+    /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
+    ///
+    /// # Errors
+    /// The event's, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming the event, which stays pending.
+    #[inline]
+    pub fn wait_for(&self, timeout: Duration) -> Result<(), Status> {
+        if self.header().is_none_or(|header| header.state() == STATE_READY) {
+            return Ok(());
+        }
+        self.wait_slowly(Patience::Until(timeout))
+    }
+
+    #[cold]
+    fn wait_slowly(&self, patience: Patience) -> Result<(), Status> {
+        let (Some(header), Some(cell)) = (self.header(), self.cell()) else { return Ok(()) };
+        if header.is_terminal() {
+            return header.error().into_result();
+        }
+        refuse_inherited(cell)?;
+        let _span =
+            tracing::trace_span!(target: "purlin", "wait", label = %cell.label(), context = current_id()).entered();
+        match park::wait(header, patience) {
+            Waited::Over => return header.error().into_result(),
+            Waited::GivenUp(why) => return Err(why),
+            Waited::Late => {}
+        }
+        let timeout = if let Patience::Until(timeout) = patience { timeout } else { Duration::ZERO };
+        let (name, place) = (describe(cell), cell.location());
+        Err(Status::deadline_exceeded(format!("{name} (made at {place}) was still pending after {timeout:?}")))
+    }
+
+    /// Calls `waiter` with OK or the error, exactly once, when the event is terminal: on the thread that completes it, or
+    /// here and now if it is. It borrows that thread, so it must not block for long. A panic is reported and swallowed.
+    /// It runs in the user context that is current now.
+    #[inline]
+    pub fn on_ready(&self, waiter: impl FnOnce(&Status) + Send + 'static) {
+        if self.is_ready() && waiters::may_nest() {
+            let error = self.error();
+            return waiters::nested(|| waiters::call(waiter, &error));
+        }
+        let node = waiters::new(waiter);
+        // SAFETY: the node is new; the event is alive because we hold it.
+        unsafe { raw::attach(self.as_raw(), node) };
+    }
+
+    /// The cell, borrowed; null for [`Event::ready`].
+    #[must_use]
+    pub fn as_raw(&self) -> *mut EventHeader {
+        self.0.map_or(ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    /// Gives the reference away. Take it back with [`from_raw`](Self::from_raw).
+    #[must_use]
+    pub fn into_raw(self) -> *mut EventHeader {
+        ManuallyDrop::new(self).as_raw()
+    }
+
+    /// Takes a reference back; null is [`Event::ready`].
+    ///
+    /// # Safety
+    /// `header` is null or a reference that was given away, once per call.
+    #[must_use]
+    pub unsafe fn from_raw(header: *mut EventHeader) -> Self {
+        Self(NonNull::new(header))
+    }
+
+    /// One more reference to an event that somebody else holds; null is [`Event::ready`].
+    ///
+    /// # Safety
+    /// `header` is null or an event that is alive during this call.
+    #[must_use]
+    pub unsafe fn from_borrowed_raw(header: *mut EventHeader) -> Self {
+        // SAFETY: the borrow lasts for this function; the clone counts for itself.
+        let borrowed = ManuallyDrop::new(unsafe { Self::from_raw(header) });
+        Self::clone(&borrowed)
+    }
+}
+
+impl Clone for Event {
+    #[inline]
+    fn clone(&self) -> Self {
+        if let Some(header) = self.header() {
+            header.retain();
+        }
+        Self(self.0)
+    }
+}
+
+impl Drop for Event {
+    #[inline]
+    fn drop(&mut self) {
+        let Some(header) = self.0 else { return };
+        // SAFETY: our reference, which ends here.
+        unsafe { raw::release(header.as_ptr()) };
+    }
+}
+
+impl PartialEq for Event {
+    /// The same event, not an equal one.
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Event({:?}, {:?})", self.label(), self.state())
+    }
+}
+
+/// The side that makes an event happen. Sets may race; the first wins.
+pub struct EventPromise(Event);
+
+impl EventPromise {
+    /// A new pending event, known by `label` and by the place of the caller. A watchdog may
+    /// [poison](crate::stall::WatchdogAction::Poison) it; see [`guarding`](Self::guarding).
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn new(label: impl Into<Label>) -> Self {
+        Self::new_at(label, SourceLocation::caller())
+    }
+
+    /// As [`new`](Self::new), for a caller at `place`.
+    #[inline]
+    pub fn new_at(label: impl Into<Label>, place: SourceLocation) -> Self {
+        Self::owed_by(OwedBy::User, label, place)
+    }
+
+    /// As [`new`](Self::new), for an event behind which something ends that others may still use: memory, a stack, a
+    /// thread. No watchdog poisons it.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn guarding(label: impl Into<Label>) -> Self {
+        Self::guarding_at(label, SourceLocation::caller())
+    }
+
+    /// As [`guarding`](Self::guarding), for a caller at `place`.
+    #[inline]
+    pub fn guarding_at(label: impl Into<Label>, place: SourceLocation) -> Self {
+        Self::owed_by(OwedBy::Library, label, place)
+    }
+
+    /// As [`guarding`](Self::guarding), for an event until which nobody lends anything: a wait for it may be given up.
+    #[inline]
+    pub fn lending_nothing(label: impl Into<Label>, place: SourceLocation) -> Self {
+        Self::owed_by(OwedBy::Service, label, place)
+    }
+
+    #[inline]
+    fn owed_by(who: OwedBy, label: impl Into<Label>, place: SourceLocation) -> Self {
+        // SAFETY: a Label is a static string with a NUL; the new event's one reference becomes ours.
+        Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place, who)) })
+    }
+
+    /// A new pending event that is known as `other` is, by label, place and stream, and that reports take to be owed by it.
+    pub fn in_place_of(other: &Event) -> Self {
+        let (label, place) = (other.label().as_cstr().as_ptr(), other.location());
+        // SAFETY: as in new().
+        let promise = Self(unsafe {
+            Event::from_raw(match other.definition_stream() {
+                Some(definition) => raw::new_with_stream(label, place, definition, OwedBy::Library),
+                None => raw::new(label, place, OwedBy::Library),
+            })
+        });
+        promise.waits_for(other);
+        promise
+    }
+
+    /// Notes, for reports, that `other` completes the event, which is new.
+    pub fn waits_for(&self, other: &Event) {
+        if !other.is_ready()
+            && let Some(event) = self.0.header()
+        {
+            // SAFETY: our reference keeps it alive, the caller's the other one.
+            debt::note(event, unsafe { debt::to(other.as_raw()) });
+        }
+    }
+
+    /// As [`waits_for`](Self::waits_for), for several events, to which nothing is attached; something is lent until
+    /// this one also while it waits for them. The answer is to be dropped before the event is set.
+    #[must_use]
+    pub fn waits_for_all(&self, others: &[Event]) -> Option<Awaited> {
+        #[cfg_attr(any(loom, shuttle), allow(unused_unsafe, reason = "models note nothing"))]
+        // SAFETY: our reference keeps it alive; it is new, and the caller drops the answer while it is pending.
+        let awaited = self.0.header().and_then(|event| unsafe { Awaited::of(event, others) });
+        if awaited.is_some() {
+            self.lends_throughout();
+        }
+        awaited
+    }
+
+    /// Notes that something is lent until the event, which is new, also while it waits for others: a wait for it lasts.
+    pub fn lends_throughout(&self) {
+        if let Some(event) = self.0.header() {
+            event.flags.store(event.flags.load(Relaxed) | FLAG_LENDS_THROUGHOUT, Relaxed);
+        }
+    }
+
+    /// Takes back what [`waits_for`](Self::waits_for) has noted: the event waits for something else now.
+    pub fn waits_no_more(&self) {
+        if let Some(event) = self.0.header() {
+            debt::note(event, 0);
+        }
+    }
+
+    /// As [`waits_for`](Self::waits_for), for an event that others may wait for already.
+    ///
+    /// # Errors
+    /// Internal, naming the cycle, if `other` waits for this one: it must then fail, with that.
+    pub fn follow(&self, other: &Event) -> Result<(), Status> {
+        // SAFETY: our reference keeps it alive, the caller's the other one.
+        if other.is_ready() { Ok(()) } else { unsafe { debt::follow(self.0.as_raw(), other.as_raw()) } }
+    }
+
+    /// As [`new`](Self::new), for an event that a stream orders.
+    #[must_use]
+    #[track_caller]
+    pub fn with_definition_stream(label: impl Into<Label>, definition: DefinitionStream) -> Self {
+        let place = SourceLocation::caller();
+        // SAFETY: as in new().
+        Self(unsafe {
+            Event::from_raw(raw::new_with_stream(label.into().as_cstr().as_ptr(), place, definition, OwedBy::User))
+        })
+    }
+
+    /// Takes over a promise that C++ made.
+    ///
+    /// # Safety
+    /// `event` is not null, and the reference was the promise's, given away.
+    #[must_use]
+    pub unsafe fn from_raw(event: *mut EventHeader) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { Event::from_raw(event) })
+    }
+
+    /// Another reference to the event.
+    #[inline]
+    #[must_use]
+    pub fn event(&self) -> Event {
+        self.0.clone()
+    }
+
+    /// Makes the event happen and runs its waiters on this thread. False, and nothing changes, if it was set before.
+    #[inline]
+    pub fn set_ready(&self) -> bool {
+        // SAFETY: our reference keeps the event alive.
+        unsafe { raw::set_ready(self.0.as_raw()) }
+    }
+
+    /// Makes the event fail and runs its waiters on this thread. False, and nothing changes, if it was set before. An OK
+    /// `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
+    #[track_caller]
+    pub fn set_error(&self, error: Status) -> bool {
+        let error = if error.ok() { Status::internal("EventPromise::set_error was given an OK status") } else { error };
+        // SAFETY: our reference keeps the event alive.
+        unsafe { raw::set_error(self.0.as_raw(), error) }
+    }
+
+    /// [`set_ready`](Self::set_ready) if `status` is OK, else [`set_error`](Self::set_error).
+    pub fn set(&self, status: Status) -> bool {
+        if status.ok() { self.set_ready() } else { self.set_error(status) }
+    }
+
+    /// Makes the event follow `other`: it happens or fails as that does, on the thread that completes that. An event that
+    /// would follow itself, directly or through forwarded promises, values that are mapped or forwarded, and joins, fails
+    /// with [`Internal`](purlin_base::StatusCode::Internal), naming the cycle, instead of never completing.
+    pub fn forward(self, other: &Event) {
+        if self.0.is_ready() {
+            return;
+        }
+        if let Err(cycle) = self.follow(other) {
+            self.set_error(cycle);
+            return;
+        }
+        other.on_ready(move |status| _ = self.set(status.clone()));
+    }
+}
+
+impl Drop for EventPromise {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: our reference keeps the event alive.
+        unsafe { raw::abandon(self.0.as_raw()) };
+    }
+}
+
+impl fmt::Debug for EventPromise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EventPromise({:?}, {:?})", self.0.label(), self.0.state())
+    }
+}
+
+/// An event in memory of its owner's, or one that waits for such an event, which is still pending although a fork has made this
+/// process since: nobody completes it.
+fn refuse_inherited(cell: &EventCell) -> Result<(), Status> {
+    #[cfg(not(any(loom, shuttle)))]
+    if purlin_base::slab::is_child() {
+        let (name, place) = (describe(cell), cell.location());
+        let forked =
+            "was pending when this process was made by fork(), which copies no threads: nobody completes it here";
+        if purlin_base::slab::is_inherited(cell.born_ms.load(std::sync::atomic::Ordering::Relaxed)) {
+            return Err(Status::failed_precondition(format!("{name} (made at {place}) {forked}")));
+        }
+        if let Some(source) = inherited::source_of(cell) {
+            return Err(Status::failed_precondition(format!(
+                "{name} (made at {place}) waits for {source}, which {forked}"
+            )));
+        }
+    }
+    let _ = cell;
+    Ok(())
+}
+
+/// How reports name an event.
+fn describe(cell: &EventCell) -> String {
+    let label = cell.label();
+    if label == Label::default() { "an event without a label".to_owned() } else { format!("event '{label}'") }
+}
+
+#[cfg(all(test, loom))]
+mod loom_model;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,22 @@
+//! Nobody is remembered: models look at who is woken, not at who they are.
+
+use super::abi::EventHeader;
+use purlin_base::status::Status;
+
+pub(super) struct Sleepers;
+
+impl Sleepers {
+    pub(super) const fn new() -> Self {
+        Self
+    }
+
+    pub(super) fn describe_this_thread(_event: &EventHeader, _may_end: bool, _pool: usize) {}
+
+    pub(super) fn enter(&mut self, _sleeper: ()) {}
+
+    pub(super) fn take_end(&mut self, _key: ()) -> Option<Status> {
+        None
+    }
+
+    pub(super) fn leave(&mut self, _key: ()) {}
+}

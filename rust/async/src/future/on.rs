@@ -1,0 +1,237 @@
+//! Values with an executor in between: closures run there and not on the thread that completes the source.
+//!
+//! The task holds the promise of what it computes. Uncalled, it completes it with an error:
+//! - an executor refuses (`execute` fails): the error is the executor's answer;
+//! - it takes the task and drops it later: [`Cancelled`](purlin_base::StatusCode::Cancelled), naming the task.
+//!
+//! Which of the two it is, the submitter and the dropped task settle by two flags of the promise's cell: the task says
+//! that it was dropped, the submitter that it has looked. Both are read-modify-writes of one word, so one of them is last
+//! and completes.
+
+#![allow(unsafe_code, reason = "a task's address is noted in what it completes")]
+
+use std::sync::Arc;
+
+use crate::event::{AsyncValue, guarded};
+use crate::future::{Future, Promise};
+use crate::task::{Executor, Task};
+use purlin_base::label::Label;
+use purlin_base::status::Status;
+
+/// A future of what `f` returns on `executor`; `label` names the task. A panic of `f` and a refusal of the executor are its
+/// errors.
+#[track_caller]
+pub fn future_on<E: Executor + ?Sized, T: Send + Sync + 'static>(
+    executor: &E,
+    label: impl Into<Label>,
+    f: impl FnOnce() -> Result<T, Status> + Send + 'static,
+) -> Future<T> {
+    let label = label.into();
+    let promise = Promise::derived(label);
+    let future = promise.future();
+    // Nobody else sets it.
+    submit(executor, label, promise, move |promise| _ = promise.set(guarded("future_on", f)));
+    future
+}
+
+/// Runs `work` with `promise` on `executor`, or completes the promise with what prevented it.
+pub(super) fn submit<E: Executor + ?Sized, T: Send + Sync + 'static>(
+    executor: &E,
+    label: Label,
+    promise: Promise<T>,
+    work: impl FnOnce(Promise<T>) + Send + 'static,
+) {
+    let value = promise.0.clone();
+    value.begin_submission();
+    let mut lease = Lease { label, owed: Some((promise, work)) };
+    let task = Task::new(label, move || lease.call()).into_raw();
+    value.owes_to_task(task);
+    // SAFETY: the node that was given away above.
+    let task = unsafe { Task::from_raw(task) };
+    let answer = guarded("Executor::execute", || executor.execute(task));
+    let uncalled = value.end_submission();
+    match answer {
+        // The first set wins, so an executor that runs the task and refuses it all the same does no harm.
+        Err(refusal) => _ = value.set_error(refusal),
+        Ok(()) if uncalled => _ = value.set_error(dropped(label)),
+        Ok(()) => {}
+    }
+}
+
+fn dropped(label: Label) -> Status {
+    Status::cancelled(format!("the task '{label}' was dropped uncalled by its executor"))
+}
+
+/// What a task owes. Its destructor is the task's.
+struct Lease<T: Send + Sync + 'static, F> {
+    label: Label,
+    owed: Option<(Promise<T>, F)>,
+}
+
+impl<T: Send + Sync + 'static, F: FnOnce(Promise<T>)> Lease<T, F> {
+    fn call(&mut self) {
+        if let Some((promise, work)) = self.owed.take() {
+            work(promise);
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static, F> Drop for Lease<T, F> {
+    fn drop(&mut self) {
+        let Some((promise, _work)) = self.owed.take() else { return };
+        let value = promise.released();
+        if !value.note_uncalled() {
+            value.set_error(dropped(self.label));
+        }
+    }
+}
+
+/// A closure that is called on an executor with a value that is complete; in its destructor, with an error, if the
+/// executor does not.
+struct Call<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Status>)> {
+    owed: Option<(AsyncValue<T>, F)>,
+}
+
+impl<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Status>)> Call<T, F> {
+    fn call(&mut self) {
+        if let Some((value, f)) = self.owed.take() {
+            match value.wait() {
+                Ok(value) => f(Ok(value)),
+                Err(error) => f(Err(&error)),
+            }
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Status>)> Drop for Call<T, F> {
+    fn drop(&mut self) {
+        if let Some((_, f)) = self.owed.take() {
+            f(Err(&dropped(Label::new(c"AndThen"))));
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> AsyncValue<T> {
+    /// Calls `f` once with the value or the error, on `executor`, even if the value is complete already. If the executor
+    /// refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), where that happens.
+    pub fn and_then_on<E: Executor + ?Sized + 'static>(
+        &self,
+        executor: &Arc<E>,
+        f: impl FnOnce(Result<&T, &Status>) + Send + 'static,
+    ) {
+        let executor = Arc::clone(executor);
+        self.and_then_owned(move |value| {
+            let mut call = Call { owed: Some((value, f)) };
+            // A refusal has dropped the task, which has called `f`.
+            let _ = executor.execute(Task::new(c"AndThen", move || call.call()));
+        });
+    }
+
+    /// The value of `f`, which runs on `executor`, even if this is complete already. An error of this one, a panic of `f`
+    /// and a refusal of the executor are errors of the result; errors do not pass through the executor.
+    #[must_use]
+    #[track_caller]
+    pub fn map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(
+        &self,
+        executor: &Arc<E>,
+        f: impl FnOnce(&T) -> U + Send + 'static,
+    ) -> AsyncValue<U> {
+        self.try_map_on(executor, move |value| Ok(f(value)))
+    }
+
+    /// As [`map_on`](Self::map_on), for an `f` that may fail.
+    #[must_use]
+    #[track_caller]
+    pub fn try_map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(
+        &self,
+        executor: &Arc<E>,
+        f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
+    ) -> AsyncValue<U> {
+        computed_on(self, executor, false, f).0
+    }
+}
+
+/// `f` of a value, computed on an executor; not at all if nobody looks at it and it is `skippable`.
+#[track_caller]
+fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send + Sync + 'static>(
+    source: &AsyncValue<T>,
+    executor: &Arc<E>,
+    skippable: bool,
+    f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
+) -> Future<U> {
+    let promise = Promise::derived(c"MapOn");
+    promise.0.owes_to(source.as_event());
+    let (future, executor) = (promise.future(), Arc::clone(executor));
+    source.and_then_owned(move |value| {
+        if skippable && !promise.is_observed() {
+            return;
+        }
+        let error = value.error();
+        if !error.ok() {
+            // Nobody else sets it.
+            let _ = promise.set(Err(error));
+            return;
+        }
+        submit(&*executor, Label::new(c"MapOn"), promise, move |promise| {
+            // It was ready, so this does not block.
+            let _ = promise.set(value.wait().and_then(|value| guarded("map_on", || f(value))));
+        });
+    });
+    future
+}
+
+impl<T: Send + Sync + 'static> Future<T> {
+    /// Calls `f` once with the value or the error, on `executor`, even if the future is complete already. If the executor
+    /// refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), where that happens.
+    pub fn on_ready_on<E: Executor + ?Sized + 'static>(
+        &self,
+        executor: &Arc<E>,
+        f: impl FnOnce(Result<&T, &Status>) + Send + 'static,
+    ) {
+        self.0.and_then_on(executor, f);
+    }
+
+    /// The value of `f`, which runs on `executor`, even if this is complete already. An error of this one, a panic of `f`
+    /// and a refusal of the executor are errors of the result; errors do not pass through the executor. `f` is **not
+    /// called**, and the executor not asked, if by then nobody holds the new future or waits for it.
+    #[must_use = "a map that is not used may not be computed"]
+    #[track_caller]
+    pub fn map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(
+        &self,
+        executor: &Arc<E>,
+        f: impl FnOnce(&T) -> U + Send + 'static,
+    ) -> Future<U> {
+        self.try_map_on(executor, move |value| Ok(f(value)))
+    }
+
+    /// As [`map_on`](Self::map_on), for an `f` that may fail.
+    #[must_use = "a map that is not used may not be computed"]
+    #[track_caller]
+    pub fn try_map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(
+        &self,
+        executor: &Arc<E>,
+        f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
+    ) -> Future<U> {
+        computed_on(&self.0, executor, true, f)
+    }
+
+    /// The same value or error, completed by a task of `executor`, so that what waits for the new future runs there and not
+    /// on the thread that completes this one. This future itself if it is complete. If nobody looks at the new future by
+    /// the time that this one completes, the executor is not asked.
+    #[must_use]
+    #[track_caller]
+    pub fn detach<E: Executor + ?Sized + 'static>(&self, executor: &Arc<E>) -> Self {
+        if self.is_ready() {
+            return self.clone();
+        }
+        let promise = Promise::derived_linked(c"Detach");
+        promise.0.owes_to(self.0.as_event());
+        let (detached, executor) = (promise.future(), Arc::clone(executor));
+        self.on_ready_owned(move |source| {
+            if promise.is_observed() {
+                submit(&*executor, Label::new(c"Detach"), promise, move |promise| promise.forward(&source));
+            }
+        });
+        detached
+    }
+}

@@ -1,0 +1,51 @@
+//! Things that happen once, and what makes them happen: events, values, futures, executors, pools, and reports of what does not
+//! happen.
+//!
+//! Nothing in here knows memory of devices. Users of Rust see of it what the crate `purlin` re-exports. Bottom up; a module may
+//! only use those above it in this list:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`user_context`] | [`UserContext`]: on whose behalf something is done |
+//! | [`trace`] | recording of spans, export to Chrome's JSON |
+//! | [`event`] | [`Event`], [`EventPromise`], [`when_all`]: something that happens once; [`AsyncValue`]: with a value |
+//! | [`task`] | [`Task`], [`Executor`], [`AsyncWorkRunner`], [`TaskOptions`], [`CancelToken`]: work on its way to a thread |
+//! | [`services`] | [`Timers`], [`Semaphore`]: when, and how much at a time |
+//! | [`pool`] | [`ThreadPool`]: a fixed number of threads that never stands still |
+//! | [`executors`] | [`InlineExecutor`], [`SerialQueue`], [`ElasticPool`] |
+//! | [`future`] | [`Future`], [`Promise`]: values that tasks compute; Rust's `async` on an [`Executor`] |
+//! | [`stall`] | [`dump_stalls`], [`Watchdog`]: why nothing happens |
+
+#![deny(unsafe_code)]
+
+pub mod event;
+pub mod executors;
+pub mod future;
+pub mod pool;
+pub mod services;
+#[cfg(not(any(loom, shuttle)))]
+pub mod stall;
+pub mod task;
+// A recording is one per process, which models, that begin anew thousands of times, cannot have.
+#[cfg(not(any(loom, shuttle)))]
+pub mod trace;
+pub mod user_context;
+
+pub use event::{
+    AsyncValue, AsyncValueRef, CountDown, DefinitionStream, ErrorPolicy, Event, EventPromise, EventState, JoinOptions,
+    StreamEventMap, after_all, run_when_ready, when_all, when_all_with,
+};
+#[cfg(not(any(loom, shuttle)))]
+pub use executors::elastic_pool::{ElasticPool, ElasticPoolOptions, Shutdown};
+pub use executors::inline::InlineExecutor;
+pub use executors::serial_queue::SerialQueue;
+pub use future::{AlreadySet, Future, Joined, Promise, SharedPromise, future_on, join_futures, spawn, try_spawn};
+pub use pool::{ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
+pub use services::semaphore::{PendingPermit, Permit, Semaphore};
+#[cfg(not(any(loom, shuttle)))]
+pub use services::timer::{Clock, ManualClock, SystemClock, Timer, Timers};
+#[cfg(not(any(loom, shuttle)))]
+pub use stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, dump_stalls, stalls};
+pub use task::cancel::{CancelRegistration, CancelSource, CancelToken};
+pub use task::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions};
+pub use user_context::{UserContext, UserContextScope, with_user_context};

@@ -1,0 +1,170 @@
+//! A worker's tasks: a ring that its owner fills and empties at one end, newest first, while others steal from the other
+//! end, oldest first (Chase and Lev, "Dynamic circular work-stealing deque", 2005). The ring does not grow; what
+//! does not fit goes to the injector. An owner that steals from itself has a queue: first in, first out.
+//!
+//! `top` counts what was taken from the old end, `bottom` what was put at the new end; the tasks are those in between.
+//! Only the owner moves `bottom`. `top` only grows, by compare-and-swap, so whoever moves it past a task has it alone.
+//!
+//! Memory order. Three steps are argued in the total order of sequentially consistent accesses:
+//! 1. The owner takes back the last task: it lowers `bottom`, then reads `top`. A thief reads `top`, then `bottom`. One of
+//!    the two sees the other, or both meet at the compare-and-swap. (Pairs: `pop` with `steal`.)
+//! 2. After a push, the owner reads who sleeps; who goes to sleep says so, then looks at `bottom` (`idle.rs`).
+//! 3. A slot is overwritten only after `top` was seen beyond it (acquire), which its thief wrote (release).
+//!
+//! A thief reads its slot before it knows whether it has won; slots are atomics so that this is no race.
+
+use crate::task::node::TaskNode;
+use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use purlin_base::sync::atomic::{AtomicPtr, AtomicUsize};
+use purlin_base::sync::{mutation, total_order};
+
+/// On lines of its own: two, because processors fetch them in pairs.
+#[repr(align(128))]
+pub(super) struct Padded<T>(pub(super) T);
+
+pub(super) struct Deque {
+    top: Padded<AtomicUsize>,
+    bottom: Padded<AtomicUsize>,
+    slots: Box<[AtomicPtr<TaskNode>]>,
+}
+
+/// What a thief comes home with.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Steal {
+    Empty,
+    /// Somebody else was faster; there may be more.
+    Retry,
+    Taken(*mut TaskNode),
+}
+
+impl Deque {
+    /// `capacity` is a power of two.
+    pub(super) fn new(capacity: usize) -> Self {
+        assert!(capacity.is_power_of_two(), "slots are found by a mask");
+        let slots = (0..capacity).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
+        Self { top: Padded(AtomicUsize::new(0)), bottom: Padded(AtomicUsize::new(0)), slots }
+    }
+
+    fn slot(&self, index: usize) -> &AtomicPtr<TaskNode> {
+        &self.slots[index & (self.slots.len() - 1)]
+    }
+
+    /// Where the next push goes. For the owner, as a mark: what it pops while `bottom` is above the mark was pushed later.
+    pub(super) fn bottom(&self) -> usize {
+        self.bottom.0.load(Relaxed)
+    }
+
+    /// Puts a task at the new end; false if the ring is full.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    #[inline]
+    pub(super) unsafe fn push(&self, task: *mut TaskNode) -> bool {
+        let bottom = self.bottom.0.load(Relaxed);
+        if bottom.wrapping_sub(self.top.0.load(Acquire)) >= self.slots.len() {
+            return false;
+        }
+        self.slot(bottom).store(task, Relaxed);
+        // Publishes the slot and the task to thieves; SeqCst for step 2.
+        let order = if mutation("deque-push-relaxed") { Relaxed } else { SeqCst };
+        self.bottom.0.store(bottom.wrapping_add(1), order);
+        total_order();
+        true
+    }
+
+    /// The numbers of the tasks, as they were a moment ago, for reports.
+    pub(super) fn numbers(&self) -> Vec<usize> {
+        let (top, bottom) = self.ends();
+        let count = bottom.wrapping_sub(top).min(self.slots.len());
+        (0..count).map(|index| self.slot(top.wrapping_add(index)).load(Relaxed).addr()).collect()
+    }
+
+    /// How many tasks [`push`](Self::push) would take now, at least. For the owner.
+    pub(super) fn room(&self) -> usize {
+        self.slots.len() - self.bottom.0.load(Relaxed).wrapping_sub(self.top.0.load(Acquire))
+    }
+
+    /// Puts tasks at the new end, visible to thieves all at once. What this publishes is not ordered against sleepers:
+    /// that is the caller's business.
+    ///
+    /// # Safety
+    /// The caller is the owner, and there is [`room`](Self::room) for all of them.
+    pub(super) unsafe fn push_all(&self, tasks: impl Iterator<Item = *mut TaskNode>) {
+        let mut bottom = self.bottom.0.load(Relaxed);
+        for task in tasks {
+            self.slot(bottom).store(task, Relaxed);
+            bottom = bottom.wrapping_add(1);
+        }
+        self.bottom.0.store(bottom, Release);
+    }
+
+    /// Takes the newest task.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    #[inline]
+    pub(super) unsafe fn pop(&self) -> Option<*mut TaskNode> {
+        let bottom = self.bottom.0.load(Relaxed);
+        // Old values of `top` are smaller: this never takes a task for granted, it only saves the exchange below.
+        if bottom == self.top.0.load(Relaxed) {
+            return None;
+        }
+        let newest = bottom.wrapping_sub(1);
+        self.bottom.0.store(newest, if mutation("deque-pop-relaxed") { Relaxed } else { SeqCst });
+        if !mutation("deque-pop-relaxed") {
+            total_order();
+        }
+        let top = self.top.0.load(SeqCst);
+        if newest.wrapping_sub(top).cast_signed() > 0 {
+            return Some(self.slot(newest).load(Relaxed));
+        }
+        let mut taken = None;
+        if newest == top {
+            // The last one: thieves may be at it too.
+            let won = self.top.0.compare_exchange(top, bottom, SeqCst, Relaxed).is_ok();
+            if won || mutation("deque-last-for-granted") {
+                taken = Some(self.slot(newest).load(Relaxed));
+            }
+        }
+        // Release: a thief that reads this value reads slots that earlier pushes published.
+        self.bottom.0.store(bottom, Release);
+        taken
+    }
+
+    /// Takes the oldest task. Any thread.
+    pub(super) fn steal(&self) -> Steal {
+        let top = self.top.0.load(SeqCst);
+        total_order();
+        let bottom = self.bottom.0.load(SeqCst);
+        if bottom.wrapping_sub(top).cast_signed() <= 0 {
+            return Steal::Empty;
+        }
+        let task = self.slot(top).load(Relaxed);
+        match self.top.0.compare_exchange(top, top.wrapping_add(1), SeqCst, Relaxed) {
+            Ok(_) => Steal::Taken(task),
+            Err(_) => Steal::Retry,
+        }
+    }
+
+    /// [`steal`](Self::steal) until it is decided.
+    pub(super) fn steal_one(&self) -> Option<*mut TaskNode> {
+        loop {
+            match self.steal() {
+                Steal::Empty => return None,
+                Steal::Taken(task) => return Some(task),
+                Steal::Retry => {}
+            }
+        }
+    }
+
+    /// Both ends, which move when a task is put in or taken out. Any thread; a hint.
+    pub(super) fn ends(&self) -> (usize, usize) {
+        (self.top.0.load(Relaxed), self.bottom.0.load(Relaxed))
+    }
+
+    /// True also while the owner is deciding about the last task. Any thread.
+    pub(super) fn is_empty(&self) -> bool {
+        let top = self.top.0.load(SeqCst);
+        self.bottom.0.load(SeqCst).wrapping_sub(top).cast_signed() <= 0
+    }
+}

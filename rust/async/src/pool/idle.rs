@@ -1,0 +1,210 @@
+//! How workers sleep and are woken without losing a task, and without waking anybody for nothing.
+//!
+//! A worker is busy, searching (it has found nothing of its own and looks everywhere) or asleep. One word counts who
+//! searches and who sleeps. Whoever pushes a task reads it afterwards: while somebody searches, or nobody sleeps, there
+//! is nothing to do; else one sleeper is woken and counts as searching from that moment, so that the next push wakes
+//! nobody.
+//!
+//! Why no task is forgotten. The push and the reading of the word, the change of the word and the look at the queues are
+//! sequentially consistent, so for each pair of them one comes first:
+//! 1. Who falls asleep counts itself as a sleeper first and then looks at all queues once more. Either it sees the task or
+//!    the pusher sees the sleeper.
+//! 2. Who stops to search because it found something leaves the count first and then looks at all queues once more, if
+//!    it was the last one; if there is more, it wakes the next. Either it sees the task or the pusher sees that nobody
+//!    searches.
+//!
+//! Beside the sleepers, the lower half says if nobody watches the pool (`relief.rs`). A thread that pushes while all
+//! are busy and that is so begins to watch; that costs a push nothing otherwise, because it is the same look. The
+//! thread that ends the watch says so first and then looks at all queues once more: either it sees the task, or the
+//! pusher sees that nobody watches.
+//!
+//! The sleepers' list is behind a lock, which a sleeper holds from its entry until it waits; so a wake-up cannot come in
+//! between. The last to fall asleep is the first to be woken: its cache is the warmest.
+
+use super::seats::Seats;
+use purlin_base::sync::atomic::AtomicUsize;
+use purlin_base::sync::atomic::Ordering::SeqCst;
+use purlin_base::sync::{Condvar, Mutex, mutation, total_order};
+
+pub(super) struct Idle {
+    /// Sleepers, and [`UNWATCHED`], in the lower half, searching workers in the upper.
+    word: AtomicUsize,
+    beds: Mutex<Beds>,
+    /// One per worker, for the lock above.
+    woken: Seats<Condvar>,
+}
+
+/// By worker.
+struct Beds {
+    /// Those counted in the word, in the order in which they fell asleep.
+    asleep: Vec<usize>,
+    states: Vec<Sleep>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sleep {
+    Awake,
+    /// In the list: any task will do.
+    Listed,
+    /// Not in the list: waits to be woken by name.
+    Alone,
+}
+
+const SLEEPER: usize = 1;
+const UNWATCHED: usize = 1 << 31;
+const SEARCHER: usize = 1 << 32;
+
+fn sleepers(word: usize) -> usize {
+    word % UNWATCHED
+}
+
+/// True if there is something to be done for a task when nobody searches: somebody sleeps, or nobody watches.
+fn concerned(word: usize) -> bool {
+    !word.is_multiple_of(SEARCHER)
+}
+
+fn searchers(word: usize) -> usize {
+    word / SEARCHER
+}
+
+impl Idle {
+    /// Room for `workers`, and for `most` after [`make_room`](Self::make_room). No thread watches, but in models, where that would be
+    /// one more step everywhere.
+    pub(super) fn new(workers: usize, most: usize) -> Self {
+        Self {
+            word: AtomicUsize::new(if cfg!(any(loom, shuttle)) { 0 } else { UNWATCHED }),
+            beds: Mutex::new(Beds { asleep: Vec::with_capacity(workers), states: vec![Sleep::Awake; workers] }),
+            woken: Seats::new(workers, most, Condvar::new),
+        }
+    }
+
+    /// Before `worker` sleeps for the first time.
+    pub(super) fn make_room(&self, worker: usize) {
+        self.woken.make_room(worker);
+        let mut beds = self.beds.lock();
+        if beds.states.len() <= worker {
+            beds.states.resize(worker + 1, Sleep::Awake);
+        }
+    }
+
+    /// A busy worker begins to search; how many others do.
+    pub(super) fn begin_search(&self) -> usize {
+        searchers(self.word.fetch_add(SEARCHER, SeqCst))
+    }
+
+    /// A worker stops to search. True if it must look at the queues again, and wake the next if there is more.
+    #[must_use]
+    pub(super) fn end_search(&self) -> bool {
+        let before = self.word.fetch_sub(SEARCHER, SeqCst);
+        total_order();
+        searchers(before) == 1 && concerned(before) && !mutation("idle-last-searcher-silent")
+    }
+
+    /// Sleeps until somebody wakes `worker`, unless `stay_awake`, which reads the queues, says that there is no need to.
+    /// The worker was searching, and is so again on return.
+    pub(super) fn sleep(&self, worker: usize, stay_awake: impl FnOnce() -> bool) {
+        let mut beds = self.beds.lock();
+        self.word.fetch_add(SLEEPER.wrapping_sub(SEARCHER), SeqCst);
+        total_order();
+        if !mutation("idle-no-second-look") && stay_awake() {
+            self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
+            return;
+        }
+        beds.asleep.push(worker);
+        beds.states[worker] = Sleep::Listed;
+        while beds.states[worker] != Sleep::Awake {
+            beds = self.woken.get(worker).wait(beds);
+        }
+    }
+
+    /// Sleeps until [`wake`](Self::wake) names `worker`, unless `stay_awake`. The worker was busy, and is so again.
+    pub(super) fn sleep_alone(&self, worker: usize, stay_awake: impl FnOnce() -> bool) {
+        let mut beds = self.beds.lock();
+        if stay_awake() {
+            return;
+        }
+        beds.states[worker] = Sleep::Alone;
+        while beds.states[worker] != Sleep::Awake {
+            beds = self.woken.get(worker).wait(beds);
+        }
+    }
+
+    /// After a task was pushed: true if [`wake_one`](Self::wake_one) must be called for it.
+    #[inline]
+    pub(super) fn must_wake(&self) -> bool {
+        let word = self.word.load(SeqCst);
+        concerned(word) && searchers(word) == 0 && !mutation("idle-forget-wake")
+    }
+
+    /// Wakes a sleeper, unless somebody searches. True if there is none and nobody watches.
+    #[cold]
+    #[must_use]
+    pub(super) fn wake_one(&self) -> bool {
+        let worker = {
+            let mut beds = self.beds.lock();
+            let word = self.word.load(SeqCst);
+            // Somebody may have woken one meanwhile, who will find our task.
+            if searchers(word) > 0 {
+                return false;
+            }
+            let Some(worker) = beds.asleep.pop() else { return word & UNWATCHED != 0 };
+            beds.states[worker] = Sleep::Awake;
+            self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
+            worker
+        };
+        self.woken.get(worker).notify_one();
+        false
+    }
+
+    /// True: the caller watches from now on; false: another thread does.
+    pub(super) fn begin_watch(&self) -> bool {
+        self.word.fetch_and(!UNWATCHED, SeqCst) & UNWATCHED != 0
+    }
+
+    /// Ends the caller's watch; false if it must go on after all, because `tasks_wait`, which reads the queues, and nobody else has
+    /// begun to watch.
+    pub(super) fn end_watch(&self, tasks_wait: impl FnOnce() -> bool) -> bool {
+        self.word.fetch_or(UNWATCHED, SeqCst);
+        total_order();
+        mutation("watch-no-second-look") || !tasks_wait() || !self.begin_watch()
+    }
+
+    /// Wakes `worker` if it sleeps.
+    #[cold]
+    pub(super) fn wake(&self, worker: usize) {
+        {
+            let mut beds = self.beds.lock();
+            match std::mem::replace(&mut beds.states[worker], Sleep::Awake) {
+                Sleep::Awake => return,
+                Sleep::Alone => {}
+                Sleep::Listed => {
+                    beds.asleep.retain(|&other| other != worker);
+                    self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
+                }
+            }
+        }
+        self.woken.get(worker).notify_one();
+    }
+
+    /// Wakes all sleepers of the list, after something changed that they look for.
+    pub(super) fn wake_all(&self) {
+        let mut beds = self.beds.lock();
+        while let Some(worker) = beds.asleep.pop() {
+            beds.states[worker] = Sleep::Awake;
+            self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
+            self.woken.get(worker).notify_one();
+        }
+    }
+
+    /// True if nobody sleeps or searches; a hint.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) fn all_busy(&self) -> bool {
+        let word = self.word.load(SeqCst);
+        sleepers(word) == 0 && searchers(word) == 0
+    }
+
+    /// True if nobody sleeps; a hint.
+    pub(super) fn all_awake(&self) -> bool {
+        sleepers(self.word.load(SeqCst)) == 0
+    }
+}

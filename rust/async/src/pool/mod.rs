@@ -1,0 +1,39 @@
+//! A fixed number of threads, and what they do.
+//!
+//! Files: `deque.rs`, `injector.rs` and `idle.rs` are the protocols under the pool; `worker.rs` says what a thread does,
+//! `blocking.rs` what it does when a task waits, `relief.rs` when a task waits unseen, `roles.rs` which thread stands in for
+//! which, `seats.rs` where they sit; `fork_join.rs` and `parallel_for.rs` are work that is shared and waited for; `threads.rs` and
+//! `thread_pool.rs` say how a pool begins and ends; `parallelism` how many threads this machine grants. Models: `loom_model.rs`
+//! and, the whole pool, `shuttle_model.rs`.
+
+#![allow(unsafe_code, reason = "tasks are intrusive; loops lend their body to other threads")]
+
+mod blocking;
+mod deque;
+mod fork_join;
+mod idle;
+mod injector;
+mod parallel_for;
+pub mod parallelism;
+#[cfg_attr(any(loom, shuttle), path = "relief_model.rs")]
+pub(crate) mod relief;
+mod roles;
+mod seats;
+pub(crate) mod thread_pool;
+mod threads;
+pub(crate) mod waits;
+mod worker;
+
+pub use thread_pool::{MAX_SPARES, MAX_THREADS, ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
+
+/// The field's name for [`ThreadPool`], as C++ has it.
+pub type ThreadPoolAsyncWorkRunner = ThreadPool;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod blocking_tests;
+#[cfg(all(test, loom))]
+mod loom_model;
+#[cfg(all(test, shuttle))]
+mod shuttle_model;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

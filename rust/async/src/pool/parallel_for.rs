@@ -1,0 +1,132 @@
+//! Loops over ranges, shared among the calling thread and idle workers.
+//!
+//! The range is cut into chunks of `grain`. The caller schedules at most one helper per worker and then takes chunks like
+//! everybody else, until none is left; then it waits for chunks that helpers have begun. It never waits for a helper to
+//! start: one that comes late finds no chunk and leaves. So a loop inside a loop inside a fully busy pool just runs on its
+//! caller.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::worker::Shared;
+use crate::event::EventPromise;
+use crate::task::{Priority, Task, fork};
+use purlin_base::fault;
+use purlin_base::panics::caught;
+use purlin_base::status::Status;
+use purlin_base::sync::atomic::AtomicUsize;
+use purlin_base::sync::atomic::Ordering::{AcqRel, Relaxed};
+use purlin_base::sync::{Mutex, Process};
+
+type Body<'a> = dyn Fn(Range<usize>) -> Result<(), Status> + Sync + 'a;
+
+/// Chunks per thread when the caller leaves the grain to us: enough to even out unequal ones.
+const CHUNKS_PER_THREAD: usize = 4;
+
+struct Loop {
+    /// The caller's, lent without its lifetime; see `take_chunks`.
+    body: *const Body<'static>,
+    count: usize,
+    grain: usize,
+    chunks: usize,
+    next_chunk: AtomicUsize,
+    chunks_left: AtomicUsize,
+    /// Where the caller and the helpers are.
+    process: Process,
+    done: EventPromise,
+    /// The lowest failed chunk and its error.
+    failure: Mutex<Option<(usize, Status)>>,
+}
+
+// SAFETY: `body` is Sync, and `take_chunks` uses it only while the caller waits for it.
+unsafe impl Send for Loop {}
+// SAFETY: as above; everything else is Sync.
+unsafe impl Sync for Loop {}
+
+/// See [`AsyncWorkRunner::parallel_for`](crate::task::AsyncWorkRunner::parallel_for).
+pub(super) fn run(shared: &Arc<Shared>, count: usize, grain: usize, body: &Body<'_>) -> Result<(), Status> {
+    let threads = shared.thread_count();
+    let grain = if grain == 0 { count.div_ceil(threads * CHUNKS_PER_THREAD).max(1) } else { grain };
+    let chunks = count.div_ceil(grain);
+    if chunks < 2 {
+        return alone(count, grain, body);
+    }
+    // SAFETY: only the lifetime changes; `take_chunks` says why nobody uses the body after this function returns.
+    let body = unsafe { std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body) };
+    let this = Arc::new(Loop {
+        body,
+        count,
+        grain,
+        chunks,
+        next_chunk: AtomicUsize::new(0),
+        chunks_left: AtomicUsize::new(chunks),
+        process: Process::this(),
+        done: EventPromise::guarding(c"ParallelFor"),
+        failure: Mutex::new(None),
+    });
+    let helpers = threads.min(chunks - 1);
+    for _ in 0..helpers {
+        let this = Arc::clone(&this);
+        if shared.submit(Task::new(c"ParallelFor", move || this.take_chunks()), Priority::Normal).is_err() {
+            break; // Shutting down: the caller does it all.
+        }
+    }
+    this.take_chunks();
+    // The body is on this stack. The promise cannot be dropped before it is set: we hold it.
+    let _ = this.done.event().wait_uninterruptible();
+    if !this.process.is_this() {
+        return Err(fork::refusal("the rest of a ParallelFor, in whose body it was made,"));
+    }
+    let failure = this.failure.lock().take();
+    failure.map_or(Ok(()), |(_chunk, error)| Err(error))
+}
+
+/// The whole loop on this thread.
+pub(super) fn alone(count: usize, grain: usize, body: &Body<'_>) -> Result<(), Status> {
+    let (grain, mut begin, mut result) = (if grain == 0 { count } else { grain }, 0, Ok(()));
+    while begin < count {
+        let end = count.min(begin.saturating_add(grain));
+        result = result.and(call(body, begin..end));
+        begin = end;
+    }
+    result
+}
+
+/// A panic is an error.
+fn call(body: &Body<'_>, range: Range<usize>) -> Result<(), Status> {
+    let called = caught(|| {
+        fault::callback("body of ParallelFor");
+        body(range)
+    });
+    called.unwrap_or_else(|panic| Err(Status::internal(format!("a call of ParallelFor panicked: {panic}"))))
+}
+
+impl Loop {
+    /// Runs chunks until none is left to begin.
+    fn take_chunks(&self) {
+        let mut mine = 0;
+        // A body that forks ends the loop in the child, where the others are not.
+        while self.process.is_this() {
+            // Relaxed: who gets a chunk needs only that nobody else does. Helpers are few, so this cannot wrap around.
+            let chunk = self.next_chunk.fetch_add(1, Relaxed);
+            if chunk >= self.chunks {
+                break;
+            }
+            mine += 1;
+            let begin = chunk * self.grain;
+            let range = begin..self.count.min(begin.saturating_add(self.grain));
+            // SAFETY: this chunk is not counted as done, so the caller is still in run(), where the body lives.
+            let body = unsafe { &*self.body };
+            if let Err(error) = call(body, range) {
+                let mut failure = self.failure.lock();
+                if failure.as_ref().is_none_or(|(lowest, _)| chunk < *lowest) {
+                    *failure = Some((chunk, error));
+                }
+            }
+        }
+        // AcqRel: the last one has seen what all others did, and passes it on by the event.
+        if mine > 0 && self.chunks_left.fetch_sub(mine, AcqRel) == mine {
+            self.done.set_ready();
+        }
+    }
+}

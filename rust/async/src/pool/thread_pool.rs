@@ -1,0 +1,383 @@
+//! A fixed number of named threads. A task scheduled by a worker goes to that worker, which runs the newest first; one from
+//! outside goes to a queue for all, which workers empty in order, in small batches; idle workers steal. With one worker,
+//! tasks from outside start in exactly the order in which they were scheduled.
+//!
+//! # Shutdown
+//! 1. The queue for all is closed, then the pool: from here on each new task, also of a running task, is refused with
+//!    `Cancelled` and dropped.
+//! 2. All workers and resting spares are woken. They run what is queued, or, if it is to be cancelled, drop it, and end
+//!    when nothing is left. What a dropped task owed completes with an error.
+//! 3. The thread that shuts down waits until all have ended, at most until the deadline. If that passes, what has not begun
+//!    is cancelled, and whatever still runs a moment later ([`GRACE`]) is reported by label and left to end on its own.
+//! 4. It joins the threads and checks that no task is left.
+//!
+//! Tasks that still wait for events belong to those events; they are refused when their events complete. The last handle
+//! shuts the pool down, without a deadline. If it goes on a worker of this pool (a task held it), or after a shutdown that
+//! passed its deadline, the threads end on their own after step 2.
+//!
+//! In a child made by `fork` the threads are not there: tasks are refused, nothing is waited for, and a thread that comes back
+//! from the task in which it forked ends.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::parallelism::Parallelism;
+use super::relief::Relief;
+use super::threads;
+use super::threads::Starter;
+use super::worker::{Shared, Spares};
+use super::{fork_join, parallel_for};
+use crate::event::{Event, refusal, when_all};
+use crate::task::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions, census, fork};
+use purlin_base::fault::{self, Site};
+use purlin_base::label::Label;
+use purlin_base::status::{Status, StatusCode, StatusOr};
+use purlin_base::sync::atomic::AtomicBool;
+use purlin_base::sync::atomic::Ordering::Relaxed;
+
+/// The most threads that one pool may have.
+pub const MAX_THREADS: usize = 4096;
+/// The most spare threads that a pool may start for workers whose tasks wait. The system refuses at 30 000 or so, because of
+/// the stacks; what is left is for the rest of the process.
+pub const MAX_SPARES: usize = 16384;
+/// The fewest and the most spare threads that rest when they are not needed any more; in between, as many as the pool has
+/// threads.
+const AT_REST: (usize, usize) = (8, 64);
+/// How long threads may take to notice that they are to end.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// How to make a pool.
+#[derive(Clone, Debug)]
+pub struct ThreadPoolOptions {
+    /// Threads; 0 takes what [`Parallelism::detect`] grants. At most [`MAX_THREADS`].
+    pub thread_count: usize,
+    /// Threads are named `name/0`, `name/1`, ...; the kernel keeps 15 bytes.
+    pub name: String,
+}
+
+impl Default for ThreadPoolOptions {
+    fn default() -> Self {
+        Self { thread_count: 0, name: "purlin".to_owned() }
+    }
+}
+
+/// What happens to tasks that have not begun when a pool shuts down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum ShutdownMode {
+    /// They run.
+    #[default]
+    Drain = 0,
+    /// They are dropped; what they owed completes with an error.
+    CancelPending = 1,
+}
+
+/// How to shut a pool down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShutdownOptions {
+    /// What happens to tasks that have not begun.
+    pub mode: ShutdownMode,
+    /// How long to wait for the pool's end; then what has not begun is dropped, whatever the mode. `None`: for ever.
+    pub deadline: Option<Duration>,
+}
+
+/// A handle to a pool; clones share it, and the last one to go shuts it down.
+#[derive(Clone, Debug)]
+pub struct ThreadPool(Arc<Handle>);
+
+/// What the handles share. The workers hold `shared` only, so that this goes with the last handle.
+#[derive(Debug)]
+struct Handle {
+    shared: Arc<Shared>,
+    /// A shutdown has passed its deadline.
+    gave_up: AtomicBool,
+    name: String,
+    reason: String,
+}
+
+impl ThreadPool {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument): more than [`MAX_THREADS`], or a name that is empty or has a
+    /// NUL. [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted): the system refused a thread; none is left running.
+    pub fn new(options: &ThreadPoolOptions) -> StatusOr<Self> {
+        Self::with_starter(options, threads::of_the_system())
+    }
+
+    pub(super) fn with_starter(options: &ThreadPoolOptions, starter: Starter) -> StatusOr<Self> {
+        Self::with_parts(options, starter, Relief::of_the_system())
+    }
+
+    pub(super) fn with_parts(options: &ThreadPoolOptions, starter: Starter, relief: Relief) -> StatusOr<Self> {
+        let ThreadPoolOptions { thread_count, ref name } = *options;
+        if thread_count > MAX_THREADS {
+            return Err(Status::invalid_argument(format!(
+                "thread_count is {thread_count}; a pool has at most {MAX_THREADS} threads"
+            )));
+        }
+        if name.is_empty() || name.contains('\0') {
+            return Err(Status::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
+        }
+        let (thread_count, reason) = match thread_count {
+            0 => {
+                let granted = Parallelism::detect();
+                (granted.threads.clamp(1, MAX_THREADS), granted.reason)
+            }
+            _ => (thread_count, format!("{thread_count} threads: chosen by the caller")),
+        };
+        let spares = Spares { most: MAX_SPARES, at_rest: thread_count.clamp(AT_REST.0, AT_REST.1) };
+        let shared = Shared::new(name, thread_count, spares, starter, relief);
+        let pool = Self(Arc::new(Handle { shared, gave_up: AtomicBool::new(false), name: name.clone(), reason }));
+        let shared = &pool.0.shared;
+        census::enlist(Arc::downgrade(&(Arc::clone(shared) as Arc<dyn census::Occupied>)));
+        // On an error the pool is dropped, which stops and joins the threads that did start.
+        let started = (0..thread_count).try_for_each(|index| {
+            fault::spawn(Site::SpawnWorker).and_then(|()| shared.start(index)).map_err(|error| {
+                Status::resource_exhausted(format!(
+                    "could not start thread {index} of the {thread_count} of pool '{name}': {error}"
+                ))
+            })
+        });
+        shared.left();
+        started.map(|()| pool)
+    }
+
+    /// Number of threads.
+    #[must_use]
+    pub fn num_threads(&self) -> usize {
+        self.0.shared.thread_count()
+    }
+
+    /// Which of this pool's threads this is, from 0; spare threads (see the module of pools) are numbered from
+    /// [`num_threads`](Self::num_threads). `None` on every other thread. While a task runs, its thread does not change.
+    #[must_use]
+    pub fn current_thread(&self) -> Option<usize> {
+        self.0.shared.current_seat()
+    }
+
+    /// One line: how many threads, and which limit decided that.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        format!("pool '{}': {}", self.0.name, self.0.reason)
+    }
+
+    /// [`Executor::execute`], with a closure and its label.
+    ///
+    /// # Errors
+    /// As [`Executor::execute`].
+    pub fn schedule(&self, label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Result<(), Status> {
+        self.execute(Task::new(label, closure))
+    }
+
+    /// Which threads work, wait and rest, in words.
+    #[cfg(test)]
+    pub(super) fn describe_roles(&self) -> String {
+        self.0.shared.roles.describe()
+    }
+
+    fn submit(&self, task: Task, priority: Priority) -> Result<(), Status> {
+        if !self.0.shared.is_here() {
+            return Err(refused(task, self.0.refusal_of_child()));
+        }
+        if let Err(error) = fault::point(Site::Submit) {
+            return Err(refused(task, error));
+        }
+        self.0.shared.submit(task, priority).map_err(|task| late(&self.0.name, task))
+    }
+
+    /// Calls `a` and `b`, perhaps at the same time, and returns when both have returned. A task of this pool calls `a`
+    /// itself and lends `b` to whoever is idle; it works for others while it waits. On another thread, the pool does both
+    /// and this blocks. After shutdown both are called here. Allocates nothing on a thread of the pool.
+    ///
+    /// # Panics
+    /// If `a` or `b` does, with what `a`, or else `b`, panicked with, after both have ended; `b` may then not have begun. With a
+    /// [`Status`], past the panic hook, where [`try_join`](Self::try_join) is an error.
+    #[inline]
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.try_join(a, b).unwrap_or_else(|lost| std::panic::resume_unwind(Box::new(lost)))
+    }
+
+    /// As [`join`](Self::join).
+    ///
+    /// # Errors
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), in a child that `a` made by `fork` after another thread had
+    /// begun `b`: that thread is the parent's. What `a` gave is dropped, what `b` held stays where it is.
+    ///
+    /// # Panics
+    /// If `a` or `b` does, as `join`.
+    #[inline]
+    pub fn try_join<A, B, RA, RB>(&self, a: A, b: B) -> StatusOr<(RA, RB)>
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        if !self.0.shared.is_here() {
+            return Ok((a(), b()));
+        }
+        fork_join::join(&self.0.shared, a, b).ok_or_else(|| self.0.refusal_of_child())
+    }
+
+    /// [`shutdown_with`](Self::shutdown_with), which drains and has no deadline.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn shutdown(&self) -> Result<(), Status> {
+        self.shutdown_with(ShutdownOptions::default())
+    }
+
+    /// Shuts the pool down as the module says, and blocks until that is done; a second call waits for the first.
+    ///
+    /// # Errors
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens: on a thread of this pool, or in
+    /// a child made by `fork`. [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): tasks still run, named in the
+    /// message; their threads end after them.
+    pub fn shutdown_with(&self, options: ShutdownOptions) -> Result<(), Status> {
+        self.check_shutdown()?;
+        self.0.stop(options)
+    }
+
+    /// Whether this thread may shut the pool down.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: as [`shutdown_with`](Self::shutdown_with).
+    pub fn check_shutdown(&self) -> Result<(), Status> {
+        if !self.0.shared.is_here() {
+            return Err(self.0.refusal_of_child());
+        }
+        if self.0.shared.is_current() {
+            let name = &self.0.name;
+            return Err(Status::failed_precondition(format!("pool '{name}' cannot be shut down by a task of its own")));
+        }
+        Ok(())
+    }
+}
+
+impl Handle {
+    fn refusal_of_child(&self) -> Status {
+        fork::refusal(format_args!("pool '{}'", self.name))
+    }
+
+    /// Steps 1 to 4, on a thread that is not the pool's.
+    fn stop(&self, ShutdownOptions { mode, deadline }: ShutdownOptions) -> Result<(), Status> {
+        let shared = &self.shared;
+        let began = Instant::now();
+        shared.close();
+        if mode == ShutdownMode::CancelPending {
+            shared.cancel();
+        }
+        let ended = shared.ended();
+        let Some(deadline) = deadline else {
+            ended.wait_uninterruptible()?;
+            return self.finish();
+        };
+        if !is_late(&ended.wait_uninterruptible_for(deadline)) {
+            return self.finish();
+        }
+        shared.cancel();
+        if !is_late(&ended.wait_uninterruptible_for(GRACE)) {
+            return self.finish();
+        }
+        self.gave_up.store(true, Relaxed);
+        let running: Vec<_> = shared.running().iter().map(|label| format!("'{label}'")).collect();
+        let (name, running) = (&self.name, running.join(", "));
+        Err(Status::deadline_exceeded(format!(
+            "pool '{name}' was still running {running} {:?} after its shutdown began, with a deadline of {deadline:?}",
+            began.elapsed()
+        )))
+    }
+
+    /// Step 4.
+    fn finish(&self) -> Result<(), Status> {
+        self.shared.threads.join();
+        debug_assert!(!self.shared.has_work(), "workers end only when no task is left");
+        Ok(())
+    }
+}
+
+fn is_late(waited: &Result<(), Status>) -> bool {
+    waited.as_ref().is_err_and(|error| error.code() == StatusCode::DeadlineExceeded)
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !self.shared.is_here() {
+            // Its tasks are the parent's, and so are the records of its threads.
+            return std::mem::forget(Arc::clone(&self.shared));
+        }
+        if self.gave_up.load(Relaxed) || self.shared.is_current() {
+            self.shared.close();
+            return self.shared.threads.let_go();
+        }
+        // Without a deadline, nothing can fail.
+        let _ = self.stop(ShutdownOptions::default());
+    }
+}
+
+impl Executor for ThreadPool {
+    fn execute(&self, task: Task) -> Result<(), Status> {
+        self.submit(task, Priority::Normal)
+    }
+
+    /// Tasks of high priority go before everything that has not begun; those of low priority when there is nothing else,
+    /// but are not starved. A task that may block needs no hint here: a worker that waits is stood in for.
+    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
+        self.submit(options.apply(task)?, options.priority)
+    }
+}
+
+/// Drops a task that came too late, which tells those to whom it owed something, and says so to the caller.
+fn late(name: &str, task: Task) -> Status {
+    let label = task.label();
+    refused(task, Status::cancelled(format!("pool '{name}' has shut down and refused task '{label}'")))
+}
+
+/// Drops a task, whose debts are told why.
+fn refused(task: Task, why: Status) -> Status {
+    refusal::dropping(&why, || drop(task));
+    why
+}
+
+impl AsyncWorkRunner for ThreadPool {
+    fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Status> {
+        let gate = when_all(events);
+        if gate.is_ready() {
+            return self.execute(task);
+        }
+        // Not the handle: an event that never comes must not keep the pool.
+        let shared = Arc::clone(&self.0.shared);
+        gate.on_ready(move |_either_way| {
+            if !shared.is_here() {
+                return drop(refused(task, fork::refusal(format_args!("pool '{}'", shared.threads.name()))));
+            }
+            let answer = match fault::point(Site::SubmitLate) {
+                Ok(()) => shared.submit(task, Priority::Normal).map_err(|task| late(shared.threads.name(), task)),
+                Err(error) => Err(refused(task, error)),
+            };
+            if let Err(error) = answer {
+                tracing::debug!(target: "purlin", %error, "a task could not be scheduled when its events had happened");
+            }
+        });
+        Ok(())
+    }
+
+    fn parallel_for(
+        &self,
+        count: usize,
+        grain: usize,
+        body: &(dyn Fn(std::ops::Range<usize>) -> Result<(), Status> + Sync),
+    ) -> Result<(), Status> {
+        if !self.0.shared.is_here() {
+            return parallel_for::alone(count, grain, body);
+        }
+        parallel_for::run(&self.0.shared, count, grain, body)
+    }
+}

@@ -1,0 +1,355 @@
+//! Asking work to stop: a [`CancelSource`] asks, any number of [`CancelToken`]s hear.
+//!
+//! States: live, then cancelled (somebody asked, for a reason) or retired (the last source went away, so that nobody can
+//! ask any more); neither changes again. A child is cancelled with its parent, not the other way round, and is retired once
+//! its own sources and its parent are. Retiring drops callbacks uncalled and fails [`CancelToken::event`], so nobody waits
+//! for what cannot come.
+//!
+//! Whoever cancels runs, on its own thread and under no lock: the event's waiters, then the callbacks in the order in which
+//! they were registered, then the same for each child. Chains of children need no stack. A callback that panics is reported
+//! and the others run.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use crate::event::{Event, EventPromise, EventState};
+use purlin_base::label::Label;
+use purlin_base::panics::contained;
+use purlin_base::status::{SourceLocation, Status};
+use purlin_base::sync::{Mutex, MutexGuard, Process};
+
+/// The side that asks. Clones share it; dropping one cancels nothing.
+pub struct CancelSource(Arc<Shared>);
+
+/// The side that listens: one word, cheap to clone. The default token is never cancelled.
+#[derive(Clone, Default)]
+pub struct CancelToken(Option<Arc<Shared>>);
+
+/// A callback's place in the list of a token; dropping it takes the callback out.
+#[derive(Default)]
+#[must_use = "the callback is taken out when this is dropped"]
+pub struct CancelRegistration(Option<(Arc<Shared>, u64)>);
+
+struct Shared {
+    label: Label,
+    /// Happens on cancel, fails on retirement.
+    asked: EventPromise,
+    /// The event of `asked`, to look at without counting.
+    happened: Event,
+    state: Mutex<State>,
+    /// Set while a child is made, taken when it goes.
+    parent: Mutex<CancelRegistration>,
+}
+
+struct State {
+    end: Option<End>,
+    sources: usize,
+    /// A parent that may still be cancelled.
+    has_parent: bool,
+    next_id: u64,
+    entries: BTreeMap<u64, Entry>,
+    /// Where the holders are.
+    process: Process,
+}
+
+/// How a token ends.
+#[derive(Clone)]
+enum End {
+    Cancelled(Status),
+    Retired,
+}
+
+enum Entry {
+    Call(Box<dyn FnOnce(&Status) + Send>),
+    /// Weak: the child holds us.
+    Child(Weak<Shared>),
+}
+
+impl CancelSource {
+    /// A source that nobody cancels but its holders.
+    #[must_use]
+    #[track_caller]
+    pub fn new(label: impl Into<Label>) -> Self {
+        Self(Shared::new(label.into(), false))
+    }
+
+    /// A source that is also cancelled when `parent` is, with the same reason; at once if that has happened.
+    #[must_use]
+    #[track_caller]
+    pub fn child_of(parent: &CancelToken, label: impl Into<Label>) -> Self {
+        let child = Shared::new(label.into(), parent.0.is_some());
+        if let Some(parent) = &parent.0 {
+            match parent.register(Entry::Child(Arc::downgrade(&child))) {
+                Ok(registration) => *child.parent.lock() = registration,
+                Err((end, _)) => {
+                    child.state().has_parent = false;
+                    end_all(&child, &end);
+                }
+            }
+        }
+        Self(child)
+    }
+
+    /// Another token of this source.
+    #[must_use]
+    pub fn token(&self) -> CancelToken {
+        CancelToken(Some(Arc::clone(&self.0)))
+    }
+
+    /// Cancels the tokens and their children, for `reason` (OK counts as a [`Cancelled`](purlin_base::StatusCode::Cancelled) that
+    /// names the source), and returns when the callbacks have. False, and nothing changes, if that was done before.
+    #[track_caller]
+    pub fn cancel(&self, reason: Status) -> bool {
+        let reason = if reason.ok() { Status::cancelled(format!("'{}' was cancelled", self.0.label)) } else { reason };
+        end_all(&self.0, &End::Cancelled(reason))
+    }
+
+    /// See [`CancelToken::is_cancelled`].
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}
+
+impl Clone for CancelSource {
+    fn clone(&self) -> Self {
+        self.0.state().sources += 1;
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for CancelSource {
+    fn drop(&mut self) {
+        let last = {
+            let mut state = self.0.state();
+            state.sources -= 1;
+            state.sources == 0
+        };
+        if last {
+            end_all(&self.0, &End::Retired);
+        }
+    }
+}
+
+impl CancelToken {
+    /// True once a source of this token, or of one of its parents, has cancelled. One load; never blocks.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.as_ref().is_some_and(|shared| shared.is_cancelled())
+    }
+
+    /// The reason if this is cancelled, else OK.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        match self.0.as_ref().and_then(|shared| shared.state().end.clone()) {
+            Some(End::Cancelled(reason)) => reason,
+            Some(End::Retired) | None => Status::OK,
+        }
+    }
+
+    /// `Ok` while this is not cancelled: for loops that give up between two steps.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn check(&self) -> Result<(), Status> {
+        if self.is_cancelled() { Err(self.status()) } else { Ok(()) }
+    }
+
+    /// True if it can never be cancelled: the default token, or one whose sources are gone. Then nobody need listen.
+    #[must_use]
+    pub fn is_retired(&self) -> bool {
+        self.0.as_ref().is_none_or(|shared| matches!(shared.state().end, Some(End::Retired)))
+    }
+
+    /// Happens when the token is cancelled; fails with [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) when
+    /// nobody is left who could cancel it.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        match &self.0 {
+            Some(shared) => shared.happened.clone(),
+            None => Event::from_error(retired(Label::default())),
+        }
+    }
+
+    /// Calls `callback` with the reason when the token is cancelled: on the thread that cancels, or here and now if that
+    /// has happened. It is dropped uncalled with the registration, or when nobody is left who could cancel. Dropping the
+    /// registration does not wait for a callback that another thread is in; it may be dropped inside the callback.
+    pub fn on_cancel(&self, callback: impl FnOnce(&Status) + Send + 'static) -> CancelRegistration {
+        let Some(shared) = &self.0 else { return CancelRegistration::default() };
+        match shared.register(Entry::Call(Box::new(callback))) {
+            Ok(registration) => registration,
+            Err((end, entry)) => {
+                if let Entry::Call(callback) = entry {
+                    shared.call(callback, &end);
+                }
+                CancelRegistration::default()
+            }
+        }
+    }
+}
+
+impl CancelRegistration {
+    /// Takes the callback out and drops it; false if it was called, is being called, or was dropped before.
+    pub fn unregister(mut self) -> bool {
+        self.take().is_some()
+    }
+
+    fn take(&mut self) -> Option<Entry> {
+        let (shared, id) = self.0.take()?;
+        shared.state().entries.remove(&id)
+    }
+}
+
+impl Drop for CancelRegistration {
+    fn drop(&mut self) {
+        // Dropped here, under no lock; it is a stranger's closure.
+        drop(self.take());
+    }
+}
+
+impl Shared {
+    #[track_caller]
+    fn new(label: Label, has_parent: bool) -> Arc<Self> {
+        let state =
+            State { end: None, sources: 1, has_parent, next_id: 0, entries: BTreeMap::new(), process: Process::this() };
+        let asked = EventPromise::lending_nothing(label, SourceLocation::caller());
+        Arc::new(Self {
+            label,
+            happened: asked.event(),
+            asked,
+            state: Mutex::new(state),
+            parent: Mutex::new(CancelRegistration::default()),
+        })
+    }
+
+    /// In a child made by `fork`, what was not cancelled never will be: its event has failed with the others that were pending.
+    /// The entries are the parent's, and stay where they are.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock();
+        if !state.process.is_this() {
+            state.process = Process::this();
+            if state.end.is_none() {
+                state.end = Some(End::Retired);
+                std::mem::forget(std::mem::take(&mut state.entries));
+            }
+        }
+        state
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.happened.state() == EventState::Ready
+    }
+
+    /// Adds an entry, or gives it back with how the token has ended.
+    fn register(self: &Arc<Self>, entry: Entry) -> Result<CancelRegistration, (End, Entry)> {
+        let mut state = self.state();
+        if let Some(end) = &state.end {
+            return Err((end.clone(), entry));
+        }
+        let id = state.next_id;
+        state.next_id += 1;
+        state.entries.insert(id, entry);
+        Ok(CancelRegistration(Some((Arc::clone(self), id))))
+    }
+
+    /// Moves the state and says whom to tell; `None` if it stays.
+    fn close(&self, end: &End) -> Option<BTreeMap<u64, Entry>> {
+        let mut state = self.state();
+        if state.end.is_some() {
+            return None;
+        }
+        if matches!(end, End::Retired) && (state.sources > 0 || state.has_parent) {
+            return None;
+        }
+        state.end = Some(end.clone());
+        Some(std::mem::take(&mut state.entries))
+    }
+
+    /// As a waiter, because it may cancel something, whose callbacks do too, and so on: then they take turns, and the stack stays flat.
+    fn call(&self, callback: Box<dyn FnOnce(&Status) + Send>, end: &End) {
+        let (label, end) = (self.label, end.clone());
+        Event::ready().on_ready(move |_status| {
+            contained(
+                "cancel callback",
+                || label,
+                || match end {
+                    End::Cancelled(reason) => callback(&reason),
+                    End::Retired => drop(callback),
+                },
+            );
+        });
+    }
+}
+
+/// Ends `root` and, as far as it concerns them, its children; false if `root` had ended or lives on.
+fn end_all(root: &Arc<Shared>, end: &End) -> bool {
+    let Some(entries) = root.close(end) else { return false };
+    let mut open = VecDeque::from([(Arc::clone(root), entries)]);
+    while let Some((shared, entries)) = open.pop_front() {
+        match end {
+            End::Cancelled(_) => shared.asked.set_ready(),
+            End::Retired => shared.asked.set_error(retired(shared.label)),
+        };
+        for entry in entries.into_values() {
+            match entry {
+                Entry::Call(callback) => shared.call(callback, end),
+                Entry::Child(child) => {
+                    let Some(child) = child.upgrade() else { continue };
+                    child.state().has_parent = false;
+                    if let Some(entries) = child.close(end) {
+                        open.push_back((child, entries));
+                    }
+                }
+            }
+        }
+    }
+    true
+}
+
+fn retired(label: Label) -> Status {
+    Status::failed_precondition(format!("'{label}' can never be cancelled: no source of it is left"))
+}
+
+impl Drop for Shared {
+    /// Lets go of the parents one by one: a long chain must not need a long stack.
+    fn drop(&mut self) {
+        let mut parent = take_parent(&self.parent);
+        while let Some(shared) = parent {
+            parent = Arc::into_inner(shared).and_then(|last| take_parent(&last.parent));
+        }
+    }
+}
+
+/// Leaves the parent's list, and gives the reference to it.
+fn take_parent(parent: &Mutex<CancelRegistration>) -> Option<Arc<Shared>> {
+    let mut registration = std::mem::take(&mut *parent.lock());
+    let shared = registration.0.as_ref().map(|(shared, _)| Arc::clone(shared));
+    drop(registration.take());
+    shared
+}
+
+impl fmt::Debug for CancelSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CancelSource({:?}, cancelled: {})", self.0.label, self.is_cancelled())
+    }
+}
+
+impl fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(shared) => write!(f, "CancelToken({:?}, cancelled: {})", shared.label, self.is_cancelled()),
+            None => f.write_str("CancelToken(never)"),
+        }
+    }
+}
+
+impl fmt::Debug for CancelRegistration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CancelRegistration(registered: {})", self.0.is_some())
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[path = "cancel_tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! The only door to locks, atomics and threads for this crate and all others of this house. No code of users may run while a lock of
+//! these is held: a fork waits for it.
+//!
+//! Four faces, chosen at compile time, with one shape (locks without poisoning, as parking_lot's):
+//! - std, in every ordinary build, with locks on a futex where there is one (`futex_lock`);
+//! - loom under `--cfg loom`, so that the models in `rust/model` explore every interleaving;
+//! - shuttle under `--cfg shuttle`, for random schedules of what is too large for loom;
+//! - parking_lot under `--cfg purlin_tsan`, because std's locks reach us uninstrumented and ThreadSanitizer would report
+//!   races that are none.
+//!
+//! Outside of models, locks keep clear of `fork` (`fork.rs`): it copies none that is taken. A lock that does not come from here
+//! may hang a child for ever, so there is none (`.ci/check/locks`).
+//!
+//! std's other uninstrumented parts that order what threads do stay out of reach: no `LazyLock`, no `mpsc`, no `park`.
+
+#[cfg(any(loom, shuttle))]
+#[path = "model_locks.rs"]
+mod locks;
+#[cfg(not(any(loom, shuttle)))]
+#[path = "gated_locks.rs"]
+mod locks;
+
+#[cfg(all(purlin_tsan, not(any(loom, shuttle))))]
+#[path = "parking_lot_locks.rs"]
+mod bare;
+#[cfg(all(not(any(loom, shuttle, purlin_tsan)), target_os = "linux", not(miri)))]
+use futex_lock as bare;
+#[cfg(all(not(any(loom, shuttle, purlin_tsan)), any(not(target_os = "linux"), miri)))]
+#[path = "std_locks.rs"]
+mod bare;
+
+#[cfg(not(any(loom, shuttle)))]
+pub mod foreign;
+#[cfg(not(any(loom, shuttle)))]
+mod fork;
+#[cfg(not(any(loom, shuttle)))]
+mod futex;
+#[cfg(any(loom, all(not(any(shuttle, purlin_tsan, miri)), target_os = "linux")))]
+#[cfg_attr(loom, allow(dead_code, reason = "its model uses it"))]
+mod futex_lock;
+#[cfg(any(loom, not(shuttle)))]
+#[cfg_attr(loom, allow(dead_code, reason = "its model uses it"))]
+mod gate;
+
+#[cfg(not(any(loom, shuttle)))]
+pub use fork::Process;
+#[cfg(not(any(loom, shuttle)))]
+pub use fork::{Inside, in_children, without_forks};
+#[cfg(any(loom, shuttle))]
+pub use locks::Process;
+pub use locks::{Condvar, Mutex, MutexGuard, OnceLock};
+
+#[cfg(any(loom, shuttle))]
+mod explore;
+#[cfg(any(loom, shuttle))]
+pub use explore::explore;
+
+#[cfg(not(loom))]
+mod cell;
+#[cfg(not(loom))]
+#[allow(unused_imports, reason = "for whoever shares bare memory")]
+pub use cell::UnsafeCell;
+#[cfg(loom)]
+pub use loom::cell::UnsafeCell;
+
+#[cfg(loom)]
+pub use loom::{hint, sync::atomic};
+#[cfg(shuttle)]
+pub use shuttle::{hint, sync::atomic};
+#[cfg(not(any(loom, shuttle)))]
+pub use std::{hint, sync::atomic};
+
+mod pinned_arc;
+mod set_once;
+pub use pinned_arc::{Inner as PinnedInner, PinnedArc, PinnedWeak, Uncounted};
+pub use set_once::SetOnce;
+
+/// A variable per thread, with an initial value that is computed at compile time where the face allows it.
+#[macro_export]
+macro_rules! per_thread {
+    (static $name:ident: $type:ty = $init:expr) => {
+        #[cfg(loom)]
+        loom::thread_local! { static $name: $type = $init; }
+        #[cfg(shuttle)]
+        shuttle::thread_local! { static $name: $type = $init; }
+        #[cfg(not(any(loom, shuttle)))]
+        std::thread_local! { static $name: $type = const { $init }; }
+    };
+}
+pub use per_thread;
+
+/// Called before a share of std's record of a thread is let go of while that thread may end: which gives up its own share
+/// inside std, where ThreadSanitizer does not look, so that it would take the last share's end for a race. Under it there
+/// is no last one; otherwise this does nothing.
+pub fn keep_record(thread: &std::thread::Thread) {
+    if cfg!(purlin_tsan) {
+        std::mem::forget(thread.clone());
+    }
+}
+
+/// Where the argument needs the one total order of sequentially consistent accesses. loom takes such accesses for acquire
+/// and release only, and knows the total order by fences; ThreadSanitizer knows it by accesses and not by fences. So the
+/// code makes its accesses `SeqCst`, and this is a fence for loom and nothing for everybody else.
+#[inline(always)]
+pub fn total_order() {
+    #[cfg(loom)]
+    loom::sync::atomic::fence(atomic::Ordering::SeqCst);
+}
+
+/// A defect planted on purpose: true in a model that is run with `PURLIN_MUTATION=name`, which must then fail
+/// (`rust/model/mutations.txt`); otherwise a constant false.
+#[cfg(any(loom, shuttle))]
+pub fn mutation(name: &str) -> bool {
+    static PLANTED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    PLANTED.get_or_init(|| std::env::var("PURLIN_MUTATION").ok()).as_deref() == Some(name)
+}
+
+/// See above.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+pub const fn mutation(_name: &str) -> bool {
+    false
+}

@@ -1,0 +1,77 @@
+//! A value that is put in place once, by the one who may, and then read by anybody.
+//!
+//! States: *empty*, then *there*. What was put there is written before the release store that says so, and read after the acquire
+//! load that saw it. Unlike std's cell it makes nobody wait, and costs no locked instruction: who looks too early finds
+//! nothing, and that nobody else sets it is the caller's to know.
+
+#![allow(unsafe_code, reason = "the value is reached through a cell")]
+
+#[cfg(all(test, loom))]
+mod loom_model;
+
+use std::mem::MaybeUninit;
+
+use super::atomic::{AtomicBool, Ordering};
+use super::{UnsafeCell, mutation};
+
+/// See the module.
+pub struct SetOnce<T> {
+    is_there: AtomicBool,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: the value is moved in by one thread, lent to any by shared reference, and dropped by one; `is_there` orders these.
+unsafe impl<T: Send + Sync> Sync for SetOnce<T> {}
+
+impl<T> Default for SetOnce<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> SetOnce<T> {
+    /// Not set.
+    pub fn new() -> Self {
+        Self { is_there: AtomicBool::new(false), value: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    /// Puts `value` there.
+    ///
+    /// # Safety
+    /// Nobody else sets it, before or at the same time.
+    pub unsafe fn set(&self, value: T) {
+        // Relaxed: who sets it looks at what nobody else has written.
+        debug_assert!(!self.is_there.load(Ordering::Relaxed), "the value is set once");
+        // SAFETY: the caller's promise; nobody reads before the store below.
+        self.value.with_mut(|place| unsafe { (*place).write(value) });
+        let order = if mutation("set-once-relaxed") { Ordering::Relaxed } else { Ordering::Release };
+        self.is_there.store(true, order);
+    }
+
+    /// The value, if it is there.
+    pub fn get(&self) -> Option<&T> {
+        // SAFETY: the value was written before the store that this has seen, and stays until the cell is dropped.
+        self.is_there().then(|| self.value.with(|value| unsafe { (*value).assume_init_ref() }))
+    }
+
+    /// Takes the value out, if it is there.
+    pub fn take(&mut self) -> Option<T> {
+        if !self.is_there() {
+            return None;
+        }
+        // Relaxed: nobody else has a reference.
+        self.is_there.store(false, Ordering::Relaxed);
+        // SAFETY: it was there, and nobody else has a reference; it is not read from here again.
+        Some(self.value.with(|value| unsafe { (*value).assume_init_read() }))
+    }
+
+    fn is_there(&self) -> bool {
+        self.is_there.load(Ordering::Acquire)
+    }
+}
+
+impl<T> Drop for SetOnce<T> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}

@@ -1,0 +1,157 @@
+//! A queue that whoever comes by serves: first come, first served, by one thread at a time.
+//!
+//! States: idle, or *being served* by one thread, whose turn it is to look for what the oldest entry waits for. It looks under
+//! no lock, because that may call strangers. Whoever changes meanwhile what a look would find leaves word (`again`), and then
+//! that thread looks again before it gives its turn up; so no change is overlooked.
+//!
+//! Who is taken out is told when the turn has been given up, so who takes long to hear it holds up nobody but those who were
+//! taken out with it.
+
+use std::collections::VecDeque;
+
+use smallvec::SmallVec;
+
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Mutex, mutation};
+
+/// What entries wait for, and who is told. Called under no lock of the queue but for [`see`](Self::see).
+pub trait Source {
+    /// What is queued.
+    type Entry;
+    /// What a look needs to know of an entry.
+    type Seen;
+    /// How an entry's wait ends.
+    type Found;
+
+    /// Notes down what a look needs to know; calls nobody.
+    fn see(entry: &Self::Entry) -> Self::Seen;
+    /// Looks for what the oldest entry waits for.
+    fn look(&self, oldest: Self::Seen) -> Look<Self::Found>;
+    /// The entry has left the queue.
+    fn tell(&self, entry: Self::Entry, found: Self::Found);
+}
+
+/// What comes of looking.
+pub enum Look<F> {
+    /// The entry leaves the queue.
+    Take(F),
+    /// It waits on, until somebody serves the queue.
+    Stay,
+    /// Something has changed during the look; it is not clear what there is now.
+    Again,
+}
+
+/// See the module.
+pub struct Turns<E> {
+    state: Mutex<State<E>>,
+    /// The length of the queue, or more.
+    count: AtomicUsize,
+}
+
+struct State<E> {
+    queue: VecDeque<E>,
+    /// A thread has its turn. Only that one takes entries out.
+    serving: bool,
+    /// Something has changed since it last looked.
+    again: bool,
+}
+
+impl<E> Default for Turns<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E> Turns<E> {
+    /// An empty queue.
+    pub fn new() -> Self {
+        let state = State { queue: VecDeque::new(), serving: false, again: false };
+        Self { state: Mutex::new(state), count: AtomicUsize::new(0) }
+    }
+
+    /// Queues `entry`, and serves the queue: what has changed before it was there, nobody else looks for.
+    pub fn wait<S: Source<Entry = E>>(&self, entry: E, source: &S) {
+        // SeqCst with the load in serve(): whoever changes something either sees the entry, or has done so before it was
+        // queued, and then the look below finds it.
+        self.count.fetch_add(1, Ordering::SeqCst);
+        self.state.lock().queue.push_back(entry);
+        if !mutation("turns-queue-without-look") {
+            self.serve(source);
+        }
+    }
+
+    /// Something has changed: serves the oldest entries, as far as it goes. Costs a load while nobody waits.
+    #[inline]
+    pub fn serve<S: Source<Entry = E>>(&self, source: &S) {
+        // See wait().
+        if self.count.load(Ordering::SeqCst) > 0 {
+            self.serve_who_waits(source);
+        }
+    }
+
+    #[cold]
+    fn serve_who_waits<S: Source<Entry = E>>(&self, source: &S) {
+        let Some(turn) = self.take_turn() else { return };
+        for (entry, found) in turn.serve(source) {
+            source.tell(entry, found);
+        }
+    }
+
+    /// `None`: another thread has it, and looks again.
+    fn take_turn(&self) -> Option<Turn<'_, E>> {
+        let mut state = self.state.lock();
+        if state.serving && !mutation("turns-two-at-once") {
+            state.again = true;
+            return None;
+        }
+        state.serving = true;
+        Some(Turn(self))
+    }
+
+    /// How many wait.
+    pub fn count(&self) -> usize {
+        self.state.lock().queue.len()
+    }
+}
+
+/// The turn of this thread. It ends when this is dropped, also by a panic of a stranger's.
+struct Turn<'a, E>(&'a Turns<E>);
+
+impl<E> Turn<'_, E> {
+    /// Takes entries out, the oldest first, until one has to wait on, or there is none.
+    fn serve<S: Source<Entry = E>>(self, source: &S) -> SmallVec<[(E, S::Found); 1]> {
+        let mut taken = SmallVec::new();
+        loop {
+            let oldest = {
+                let mut state = self.0.state.lock();
+                state.again = false;
+                state.queue.front().map(S::see)
+            };
+            // If this changes something itself, it leaves word.
+            let look = oldest.map_or(Look::Stay, |oldest| source.look(oldest));
+            let mut state = self.0.state.lock();
+            match look {
+                Look::Take(found) => {
+                    let entry = state.queue.pop_front().expect("only whose turn it is takes entries out");
+                    self.0.count.fetch_sub(1, Ordering::SeqCst);
+                    drop(state);
+                    taken.push((entry, found));
+                }
+                Look::Stay if !state.again || mutation("turns-word-unheeded") => {
+                    // In one step with the look at `again`; so the drop has nothing left to do.
+                    state.serving = false;
+                    drop(state);
+                    std::mem::forget(self);
+                    return taken;
+                }
+                Look::Stay | Look::Again => {}
+            }
+        }
+    }
+}
+
+impl<E> Drop for Turn<'_, E> {
+    fn drop(&mut self) {
+        self.0.state.lock().serving = false;
+    }
+}

@@ -1,0 +1,95 @@
+//! How much of a memory space is in use.
+
+use purlin_base::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters of one memory space, under PJRT's names. A snapshot: fields are read one after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// Bytes of live allocations, as asked for.
+    pub bytes_in_use: u64,
+    /// The highest that `bytes_in_use` has been.
+    pub peak_bytes_in_use: u64,
+    /// Allocations made since the client was.
+    pub num_allocs: u64,
+    /// The largest single allocation so far.
+    pub largest_alloc_size: u64,
+    /// The most bytes that the space takes from the system; `None`: no limit.
+    pub bytes_limit: Option<u64>,
+    /// Bytes taken from the system: in use, kept for the next allocation, or lost to rounding.
+    pub pool_bytes: u64,
+    /// The largest allocation that can be had without freeing another; without a limit, and without asking the system.
+    pub largest_free_block_bytes: u64,
+}
+
+/// The books behind [`MemoryStats`]; how many allocations were made, classes and extents count under their locks. All orderings are
+/// relaxed: the numbers publish nothing but themselves.
+#[derive(Debug)]
+pub(super) struct Books {
+    bytes_in_use: AtomicU64,
+    peak_bytes_in_use: AtomicU64,
+    largest_alloc_size: AtomicU64,
+}
+
+impl Books {
+    pub(super) fn new() -> Self {
+        Self {
+            bytes_in_use: AtomicU64::new(0),
+            peak_bytes_in_use: AtomicU64::new(0),
+            largest_alloc_size: AtomicU64::new(0),
+        }
+    }
+
+    /// An allocation was made. The sum cannot overflow: live allocations fit in an address space together.
+    pub(super) fn charge(&self, size_bytes: usize) {
+        let size_bytes = size_bytes as u64;
+        let in_use = self.bytes_in_use.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
+        raise(&self.peak_bytes_in_use, in_use);
+        raise(&self.largest_alloc_size, size_bytes);
+    }
+
+    /// An allocation was given back.
+    pub(super) fn release(&self, size_bytes: usize) {
+        self.bytes_in_use.fetch_sub(size_bytes as u64, Ordering::Relaxed);
+    }
+
+    /// What the arena adds is zero.
+    pub(super) fn read(&self) -> MemoryStats {
+        MemoryStats {
+            bytes_in_use: self.bytes_in_use.load(Ordering::Relaxed),
+            peak_bytes_in_use: self.peak_bytes_in_use.load(Ordering::Relaxed),
+            largest_alloc_size: self.largest_alloc_size.load(Ordering::Relaxed),
+            ..MemoryStats::default()
+        }
+    }
+
+    /// The peak begins anew at what is in use.
+    pub(super) fn clear_peak(&self) {
+        self.peak_bytes_in_use.store(self.bytes_in_use.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// Looks first: the highest so far is rarely passed.
+fn raise(highest: &AtomicU64, value: u64) {
+    if highest.load(Ordering::Relaxed) < value {
+        highest.fetch_max(value, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_outlives_its_allocations_until_it_is_cleared() {
+        let books = Books::new();
+        books.charge(100);
+        books.charge(50);
+        books.release(100);
+        books.charge(0);
+        let expected =
+            MemoryStats { bytes_in_use: 50, peak_bytes_in_use: 150, largest_alloc_size: 100, ..MemoryStats::default() };
+        assert_eq!(books.read(), expected);
+        books.clear_peak();
+        assert_eq!(books.read(), MemoryStats { peak_bytes_in_use: 50, ..expected });
+    }
+}

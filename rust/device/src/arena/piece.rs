@@ -1,0 +1,83 @@
+//! A piece of memory that somebody holds, and who that is.
+
+#![allow(unsafe_code, reason = "pieces know their extents, and extents their holders, without counting them")]
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::backend::Extent;
+use purlin_base::sync::{PinnedArc, Uncounted};
+
+/// Where its bytes are, and where to give it back. The arena keeps the extent mapped until then. How long it is knows who asked
+/// for it.
+pub(crate) struct Piece {
+    /// The extent in which it lies, at the place where the arena has it: one word, because each block has one.
+    memory: NonNull<Shared>,
+    /// Where it begins there.
+    pub(crate) offset_bytes: usize,
+    pub(super) home: Home,
+}
+
+/// An extent. The arena keeps it in a box, so that it stays where it is.
+pub(super) type Shared = Arc<dyn Extent>;
+
+// SAFETY: extents are Send and Sync, and a piece only refers to one.
+unsafe impl Send for Piece {}
+// SAFETY: as above.
+unsafe impl Sync for Piece {}
+
+/// Who takes a piece back.
+#[derive(Clone, Copy)]
+pub(super) enum Home {
+    /// A slot of a run of a class.
+    Slot { class: u8, slot: u16, run: u32 },
+    /// A part of an extent.
+    Part { extent: u32 },
+    /// A whole extent, which goes with it.
+    Own { extent: u32 },
+}
+
+impl Piece {
+    /// `memory` stays where it is until the piece is given back.
+    pub(super) fn new(memory: &Shared, offset_bytes: usize, home: Home) -> Self {
+        Self { memory: NonNull::from(memory), offset_bytes, home }
+    }
+
+    /// What begins at `offset_bytes` of this piece, which is a run, as a piece of its own.
+    pub(super) fn part(&self, offset_bytes: usize, home: Home) -> Self {
+        Self { memory: self.memory, offset_bytes: self.offset_bytes + offset_bytes, home }
+    }
+
+    /// The extent in which it lies.
+    pub(crate) fn memory(&self) -> &dyn Extent {
+        // SAFETY: the arena keeps an extent while a part of it is not given back, and whoever has the piece keeps the arena:
+        // blocks refer to their client's instance.
+        unsafe { &**self.memory.as_ref() }
+    }
+}
+
+/// The holder of a piece, not counted: it gives the piece back in its own drop, and with it this. That its memory is there
+/// until then is [`PinnedArc`]'s promise: nothing moves the holder out of it.
+pub(super) struct Holder<H>(Uncounted<H>);
+
+impl<H> Clone for Holder<H> {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+impl<H> Holder<H> {
+    /// The caller, which allocates for `holder`, promises that the piece is given back in the holder's drop, or before.
+    pub(super) fn of(holder: &PinnedArc<H>) -> Self {
+        Self(PinnedArc::uncounted(holder))
+    }
+
+    /// A reference, if the holder is not about to go.
+    ///
+    /// # Safety
+    /// The piece has not been given back: the lock under which that happens is held.
+    pub(super) unsafe fn upgrade(&self) -> Option<PinnedArc<H>> {
+        // SAFETY: the piece was not given back, so the holder's drop has not ended, and cannot while the lock is held.
+        unsafe { self.0.upgrade() }
+    }
+}

@@ -1,0 +1,106 @@
+use super::*;
+use crate::backend::test_operation::operation;
+use purlin_base::status::StatusCode;
+
+fn why() -> Why {
+    Why(Status::deadline_exceeded("too late"))
+}
+
+#[test]
+fn a_gate_happens_or_fails_with_what_it_waits_for() {
+    let books = InFlight::new();
+    for (outcome, expected) in [(Status::OK, Ok(())), (Status::aborted("x"), Err(Status::aborted("x")))] {
+        let user = EventPromise::new(c"user");
+        let gate = books.gate(&user.event(), &user.event(), What::Named(Label::new(c"work")));
+        assert!(!gate.is_ready());
+        user.set(outcome);
+        assert_eq!(gate.wait(), expected);
+    }
+    assert!(books.end(&why()).is_empty());
+}
+
+#[test]
+fn the_end_fails_the_gates_that_are_there_and_those_that_come() {
+    let books = InFlight::new();
+    let user = EventPromise::new(c"user");
+    let place = format!("{}:{}", file!(), line!() - 1);
+    let make = || books.gate(&user.event(), &user.event(), What::Named(Label::new(c"work")));
+    let before = make();
+    assert_eq!(books.end(&why()), [format!("'work', which waited for 'user' (made at {place})")]);
+    for gate in [before, make()] {
+        let error = gate.wait().unwrap_err();
+        assert_eq!(error.code(), StatusCode::DeadlineExceeded);
+        assert_eq!(error.message(), format!("too late: 'work', which waited for 'user' (made at {place})"));
+    }
+    user.set_ready();
+    assert!(books.end(&why()).is_empty());
+}
+
+#[test]
+fn it_is_idle_when_the_last_operation_is_over() {
+    let books = InFlight::new();
+    assert!(books.idle().is_ready());
+    let (first, second) = (books.begin().unwrap(), books.begin().unwrap());
+    let idle = [books.idle(), books.idle()];
+    drop(first);
+    assert!(!idle[0].is_ready());
+    let third = books.go_on();
+    drop(second);
+    assert!(!idle[0].is_ready());
+    drop(third);
+    assert!(idle.iter().all(Event::is_ready));
+    assert_eq!(books.count(), 0);
+}
+
+#[test]
+fn closed_books_take_nothing_new_but_let_it_go_on() {
+    let books = InFlight::new();
+    let user = EventPromise::new(c"user");
+    let pending = books.begin().unwrap();
+    books.close();
+    assert!(books.refusal().is_some());
+    assert_eq!(books.begin().err().unwrap().code(), StatusCode::FailedPrecondition);
+    assert_eq!(books.until_end(&user.event(), Label::new(c"x")).err().unwrap().code(), StatusCode::FailedPrecondition);
+    assert_eq!(books.until_end(&Event::ready(), Label::new(c"x")).map(|event| event.is_ready()), Ok(true));
+    let gate = books.gate(&user.event(), &user.event(), What::Named(Label::default()));
+    user.set_ready();
+    assert_eq!(gate.wait(), Ok(()));
+    drop(pending);
+    assert!(books.idle().is_ready());
+}
+
+#[test]
+fn an_event_until_the_end_is_an_operation() {
+    let books = InFlight::new();
+    let user = EventPromise::new(c"user");
+    let event = books.until_end(&user.event(), Label::new(c"ready")).unwrap();
+    assert_eq!(books.count(), 1);
+    let idle = books.idle();
+    let seen = idle.clone();
+    event.on_ready(move |_status| assert!(!seen.is_ready(), "it is over after its waiters"));
+    assert_eq!(books.end(&why()).len(), 1);
+    assert!(event.is_ready() && idle.is_ready());
+}
+
+#[test]
+fn a_gate_is_known_as_what_it_waits_for() {
+    let books = InFlight::new();
+    let stream = purlin_async::event::DefinitionStream { stream: 7, sequence_number: 3 };
+    let user = EventPromise::with_definition_stream(c"user", stream);
+    let gate = books.until_end(&user.event(), Label::new(c"ready")).unwrap();
+    assert_eq!((gate.label(), gate.definition_stream()), (Label::new(c"user"), Some(stream)));
+    assert_eq!(gate.location().to_string(), user.event().location().to_string());
+    user.set_ready();
+    assert_eq!(gate.wait(), Ok(()));
+}
+
+#[test]
+fn memory_that_is_gone_is_said_to_be() {
+    let What::Copy { from: Some(block), .. } = operation(8, &Arc::default()).what() else {
+        unreachable!("it has two ends")
+    };
+    let what = What::Copy { size_bytes: 7, from: None, to: Some(block.clone()) };
+    assert_eq!(what.to_string(), "the copy of 7 bytes from host to memory that is gone");
+    let what = What::Memory { size_bytes: 7, block };
+    assert_eq!(what.to_string(), "the allocation of 7 bytes in memory that is gone");
+}

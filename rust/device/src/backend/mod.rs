@@ -1,0 +1,181 @@
+//! What a kind of hardware must do to carry Purlin: hand out memory and copy bytes.
+//!
+//! **Core validates, backends trust.** Ranges lie inside their allocations, both ends of a copy are equally long and not
+//! empty, host pointers are not null, both ends belong to one client, and handles are counted, before a backend is
+//! called. A backend checks only what its driver tells it; what core excludes is `unreachable!("core guarantees ...")`.
+//!
+//! A new backend begins as a copy of [`null`], passes the suites of `tests/conformance`, and lists
+//! each case that it cannot pass together with the reason.
+//!
+//! # Lifetimes
+//! Core calls [`Backend::open_memory`] once per device and kind while the client is made, and drops the [`Memory`] with
+//! the client. Memory is mapped in [`Extent`]s, which core cuts into blocks, keeps warm and counts (`arena`); an extent is
+//! dropped once, on any thread, when no block of it is used by a handle or a copy in flight, and its drop unmaps it.
+//!
+//! # Order
+//! A copy begins after all of its dependencies and completes its event once. Two copies that no event orders may run at
+//! the same time. What a copy wrote is visible to whoever saw its event ready; [`CopySchedule::run`] gives a backend
+//! whose copies are plain calls all of this.
+//!
+//! # Backends with streams
+//! Where the hardware orders work itself (CUDA: a stream), [`Backend::copy`] does not block and does not use
+//! [`CopySchedule::run`]:
+//! 1. Dependencies that the backend itself has enqueued become waits between streams (`cuStreamWaitEvent`); it
+//!    recognises them by keeping its own events' headers. For each of the others it attaches to what
+//!    [`CopySchedule::gate`] puts before it, so that the client can end, and goes on from there; a failed one ends the copy with
+//!    that error.
+//! 2. [`CopySchedule::promise`] gives the event to return and the [`PromisedCopy`] that owes it. The copy is enqueued,
+//!    and behind it a record (`cuEventRecord`) that the backend's completion thread polls or waits for.
+//! 3. When the record is reached, [`PromisedCopy::complete`] lets go of both ends, then completes the event; so the memory
+//!    outlives the hardware's use of it, and a driver's error reaches the event.
+//!
+//! If the stream is torn down first, dropping the [`PromisedCopy`] fails the event: no path loses a completion.
+
+mod copy;
+mod in_flight;
+pub mod null;
+mod range;
+mod schedule;
+#[cfg(test)]
+mod test_operation;
+mod work;
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+pub(crate) use copy::{Block, erased};
+pub use copy::{CopyEnds, CopyOperation, DeviceRange, HostDestination, HostSource, PromisedCopy};
+pub use in_flight::{CopyGate, CopyRunner, InFlight};
+pub(crate) use in_flight::{Pending, What, Why};
+pub use null::NullBackend;
+pub use range::ByteRange;
+pub use schedule::{CopySchedule, INLINE_LIMIT_BYTES};
+
+use purlin_async::event::Event;
+pub use purlin_async::task::driver::{Driver, drive};
+use purlin_base::status::{Status, StatusOr};
+
+/// What a backend did for a range of host memory; dropping it undoes that.
+pub type DmaRegistration = Box<dyn Any + Send + Sync>;
+
+/// A kind of hardware. One value serves one client or several.
+pub trait Backend: Send + Sync {
+    /// The name by which clients ask for it, such as `"host"`.
+    fn platform_name(&self) -> &'static str;
+
+    /// What one of its devices is called, such as `"host"`; devices are written as `host:0`.
+    fn device_kind(&self) -> &'static str {
+        self.platform_name()
+    }
+
+    /// The kinds of memory of every device, the default one first. Never empty, no kind twice.
+    fn memory_kinds(&self) -> &'static [&'static str];
+
+    /// Opens the memory `kind` (one of [`memory_kinds`](Self::memory_kinds)) of device number `device`.
+    ///
+    /// # Errors
+    /// What the driver says; the client is then not made.
+    fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>>;
+
+    /// Makes `size_bytes` bytes of host memory at `address` reachable for the hardware, until the answer is dropped. Neither is
+    /// 0, and core never asks for overlapping ranges.
+    ///
+    /// The default does nothing, for backends whose hardware reaches all host memory.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn dma_map(&self, address: usize, size_bytes: usize) -> StatusOr<DmaRegistration> {
+        let _ = (address, size_bytes);
+        Ok(Box::new(()))
+    }
+
+    /// Copies without blocking on the dependencies; the event tells when it is done or why it will not be. See the
+    /// module for order.
+    ///
+    /// The default fails with `Unimplemented`.
+    fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
+        let _ = schedule;
+        Event::from_error(Status::unimplemented(format!("the backend {} has no {operation:?}", self.platform_name())))
+    }
+}
+
+/// What is to be known of a kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryProperties {
+    /// Every block begins at a multiple of this, a power of two, at least 64.
+    pub alignment_bytes: usize,
+    /// Memory of somebody else's can be imported if it begins at a multiple of this power of two.
+    pub import_alignment_bytes: usize,
+    /// Extents are multiples of this, unless a limit or a block of its own asks for less; smaller parts of them cannot be
+    /// given back. A multiple of `alignment_bytes`.
+    pub granule_bytes: usize,
+    /// Whether blocks are cut from extents that stay mapped, or each block is an extent.
+    pub caching: bool,
+    /// Whether the host reads and writes it by address ([`Extent::host_address`]).
+    pub is_host_visible: bool,
+}
+
+impl Default for MemoryProperties {
+    fn default() -> Self {
+        Self {
+            alignment_bytes: 64,
+            import_alignment_bytes: 16,
+            granule_bytes: 4096,
+            caching: true,
+            is_host_visible: false,
+        }
+    }
+}
+
+/// One kind of memory of one device.
+pub trait Memory: Send + Sync {
+    /// The same at every call.
+    fn properties(&self) -> MemoryProperties {
+        MemoryProperties::default()
+    }
+
+    /// New memory of `size_bytes` (never 0) that begins at a multiple of `alignment_bytes` (a power of two, not less than
+    /// that of the [properties](Self::properties)), contents unspecified. Core asks from one thread at a time where it
+    /// keeps extents mapped, and holds a lock meanwhile.
+    ///
+    /// # Errors
+    /// `ResourceExhausted` with the reason; core adds size, space and use. Never aborts, however large the size.
+    fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>>;
+
+    /// Memory of somebody else's, as an extent: `size_bytes` (never 0) at `address`, which is aligned as the properties
+    /// say. Its owner keeps it for as long as the extent lives. Its drop releases nothing but what this call made. `None`: there is
+    /// nothing to be made; device and host reach it at `address` itself.
+    ///
+    /// # Errors
+    /// Why not; the default has `Unimplemented`.
+    fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
+        Err(Status::unimplemented(format!("this memory cannot import the {size_bytes} bytes at {address:#x}")))
+    }
+}
+
+/// Memory from which blocks are cut. Dropping it unmaps it.
+pub trait Extent: Any + Send + Sync {
+    /// Of the first byte, as the device sees it.
+    fn address(&self) -> usize;
+
+    /// Address of the first byte if the host can reach it. Readable and writable for as many bytes as the extent has, until it
+    /// is dropped.
+    fn host_address(&self) -> Option<NonNull<u8>>;
+
+    /// Somebody begins to use `size_bytes`, as many as were asked for, at `offset_bytes`. For backends that watch who reads what.
+    fn handed_out(&self, offset_bytes: usize, size_bytes: usize) {
+        let _ = (offset_bytes, size_bytes);
+    }
+
+    /// Nobody uses them any more.
+    fn given_back(&self, offset_bytes: usize, size_bytes: usize) {
+        let _ = (offset_bytes, size_bytes);
+    }
+
+    /// Nobody needs the contents of that range, nor will soon: its pages may go back to the system. They are there again,
+    /// with unspecified contents, when they are touched.
+    fn discard(&self, offset_bytes: usize, size_bytes: usize) {
+        let _ = (offset_bytes, size_bytes);
+    }
+}

@@ -1,0 +1,120 @@
+//! The backend that keeps books and holds no bytes. Copy this file to begin a new one.
+//!
+//! Memory has a limit per space, so that running out of it can be met; copies between device memories and from the host
+//! complete, since nothing tells them from real ones; a copy to the host fails with `Unimplemented`, because there are no
+//! bytes to give.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::{Backend, CopyEnds, CopyOperation, CopySchedule, Extent, INLINE_LIMIT_BYTES, Memory};
+use purlin_async::event::Event;
+use purlin_base::status::{Status, StatusOr};
+use purlin_base::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that one memory space hands out at most: a tebibyte.
+const CAPACITY_BYTES: usize = 1 << 40;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct NullBackend;
+
+impl NullBackend {
+    /// A backend; it has no state.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Backend for NullBackend {
+    fn platform_name(&self) -> &'static str {
+        "null"
+    }
+
+    fn memory_kinds(&self) -> &'static [&'static str] {
+        &["device", "pinned_host", "unpinned_host"]
+    }
+
+    fn open_memory(&self, _device: usize, _kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+        Ok(Box::new(NullMemory { used_bytes: Arc::new(AtomicUsize::new(0)) }))
+    }
+
+    fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
+        schedule.run(operation, INLINE_LIMIT_BYTES, execute)
+    }
+}
+
+/// What a copy does here.
+fn execute(operation: &CopyOperation) -> Result<(), Status> {
+    match operation.ends() {
+        CopyEnds::FromHost(..) | CopyEnds::Between(..) => Ok(()),
+        CopyEnds::ToHost(..) => {
+            Err(Status::unimplemented(format!("the null backend holds no bytes: no {operation:?}")))
+        }
+    }
+}
+
+/// Memory without bytes.
+struct NullMemory {
+    used_bytes: Arc<AtomicUsize>,
+}
+
+impl Memory for NullMemory {
+    fn map(&self, size_bytes: usize, _alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
+        // Relaxed: the counter publishes nothing but itself.
+        let taken = self.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used_bytes| {
+            used_bytes.checked_add(size_bytes).filter(|&sum| sum <= CAPACITY_BYTES)
+        });
+        match taken {
+            Ok(_) => Ok(Arc::new(NullExtent { size_bytes, used_bytes: Arc::clone(&self.used_bytes) })),
+            Err(_) => {
+                Err(Status::resource_exhausted(format!("the null backend lends {CAPACITY_BYTES} bytes per space")))
+            }
+        }
+    }
+
+    fn import(&self, _address: usize, _size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
+        Ok(Some(Arc::new(NullExtent { size_bytes: 0, used_bytes: Arc::clone(&self.used_bytes) })))
+    }
+}
+
+/// A line in the books of a [`NullMemory`]; dropping it strikes it out.
+struct NullExtent {
+    size_bytes: usize,
+    used_bytes: Arc<AtomicUsize>,
+}
+
+impl Extent for NullExtent {
+    /// All extents are nowhere.
+    fn address(&self) -> usize {
+        0
+    }
+
+    fn host_address(&self) -> Option<NonNull<u8>> {
+        None
+    }
+}
+
+impl Drop for NullExtent {
+    fn drop(&mut self) {
+        // Relaxed: as in map().
+        self.used_bytes.fetch_sub(self.size_bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use purlin_base::status::StatusCode;
+
+    #[test]
+    fn memory_is_lent_up_to_the_limit_and_taken_back() {
+        let memory = NullBackend::new().open_memory(0, "device").unwrap();
+        let all = memory.map(CAPACITY_BYTES, 64).unwrap();
+        assert_eq!(memory.map(1, 64).err().unwrap().code(), StatusCode::ResourceExhausted);
+        drop(all);
+        assert!(memory.map(1, 64).is_ok());
+        assert!(memory.map(usize::MAX, 64).is_err());
+    }
+}

@@ -1,0 +1,37 @@
+//! An operation for the tests of this folder.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Backend, Block, ByteRange, CopyEnds, CopyOperation, DeviceRange, Extent, NullBackend, erased};
+use purlin_base::sync::PinnedArc;
+
+pub(super) struct Counted {
+    extent: Arc<dyn Extent>,
+    _alive: Arc<()>,
+}
+
+impl Block for Counted {
+    fn place(&self) -> (&dyn Extent, usize) {
+        (&*self.extent, 0)
+    }
+
+    fn count_use(&self, _begins: bool) {}
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("null:0/device")
+    }
+}
+
+/// A copy between two blocks, each of which holds a reference to `alive`.
+pub(super) fn operation(size_bytes: usize, alive: &Arc<()>) -> CopyOperation {
+    let memory = NullBackend::new().open_memory(0, "device").expect("it always opens");
+    let end = || {
+        let extent = memory.map(size_bytes, 64).expect("tests ask for little");
+        let block = PinnedArc::new(Counted { extent, _alive: Arc::clone(alive) });
+        DeviceRange::new(erased(block), ByteRange::all(size_bytes))
+    };
+    CopyOperation::new(CopyEnds::Between(end(), end()))
+}

@@ -1,0 +1,123 @@
+//! Copies of buffers: to other memory spaces, and into memory that another buffer gives.
+
+#![allow(unsafe_code, reason = "copies are ordered by their events")]
+
+use super::{Buffer, UsageHold};
+use crate::device::Device;
+use crate::memory::MemorySpace;
+use crate::raw_buffer::RawBuffer;
+use purlin_async::event::Event;
+use purlin_base::label::Label;
+use purlin_base::status::{SourceLocation, Status, StatusOr};
+
+impl Buffer {
+    /// A new buffer in the default memory space of `device` that becomes ready after this one and the copy, or fails with
+    /// this one's error. Never blocks.
+    ///
+    /// # Errors
+    /// As [`copy_to_memory_space`](Self::copy_to_memory_space).
+    #[track_caller]
+    pub fn copy_to_device(&self, device: &Device) -> StatusOr<Self> {
+        self.copy_to_memory_space(&device.default_memory_space())
+    }
+
+    /// A new buffer in `memory_space`, which may be this one's, that becomes ready after this one and the copy, or fails with this
+    /// one's error. Blocks only while this one is being donated.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: this one is gone, or another client's space. `ResourceExhausted`: no memory there.
+    #[track_caller]
+    pub fn copy_to_memory_space(&self, memory_space: &MemorySpace) -> StatusOr<Self> {
+        self.copy_to_memory_space_at(memory_space, SourceLocation::caller())
+    }
+
+    /// As [`copy_to_memory_space`](Self::copy_to_memory_space), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn copy_to_memory_space_at(&self, memory_space: &MemorySpace, place: SourceLocation) -> StatusOr<Self> {
+        self.check_client(memory_space)?;
+        if !self.0.state.has_memory() && !self.is_deleted() {
+            let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
+            return Ok(Self::new(shape, layout, memory_space.clone(), None, self.0.ready.clone()));
+        }
+        let hold = self.usage_hold()?;
+        let options = crate::AllocOptions { label: Label::new(c"copy"), ..Default::default() };
+        let destination = RawBuffer::allocate_at(memory_space, self.size_bytes(), &options, place)?;
+        let copied = copy(hold, &destination, &[]);
+        let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
+        Ok(Self::new(shape, layout, memory_space.clone(), Some(destination), copied))
+    }
+
+    /// Donates `destination`; the new buffer is a copy of this one in its memory, and becomes ready after both and the copy, or
+    /// fails with this one's error. Everything is checked before `destination` is touched. Blocks for usage holds only.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, and `destination` stays as it is: another shape, layout or client; the same buffer; memory that may not
+    /// be written; either is gone; `destination` has an external reference. This buffer's error, or that of `destination`, if it
+    /// never had memory.
+    #[track_caller]
+    pub fn copy_into(&self, destination: &Self) -> StatusOr<Self> {
+        self.copy_into_at(destination, SourceLocation::caller())
+    }
+
+    /// As [`copy_into`](Self::copy_into), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn copy_into_at(&self, destination: &Self, place: SourceLocation) -> StatusOr<Self> {
+        self.check_client(&destination.0.memory_space)?;
+        if std::sync::Arc::ptr_eq(&self.0, &destination.0) {
+            return Err(Status::invalid_argument(format!("cannot copy {self:?} into itself")));
+        }
+        let (from, to) = (&self.0, &destination.0);
+        if from.shape != to.shape || from.layout != to.layout {
+            return Err(Status::invalid_argument(format!(
+                "cannot copy {} in layout {} into {} in layout {}: shapes and layouts must be equal",
+                from.shape,
+                self.layout(),
+                to.shape,
+                destination.layout()
+            )));
+        }
+        let donate = || destination.donate_at(c"CopyInto", place);
+        // One order for everybody, so that two copies into one another's sources do not wait for each other.
+        let (hold, donation) = if std::sync::Arc::as_ptr(&self.0) < std::sync::Arc::as_ptr(&destination.0) {
+            let hold = self.usage_hold()?;
+            (hold, donate()?)
+        } else {
+            let donation = donate()?;
+            (self.usage_hold()?, donation)
+        };
+        if !donation.memory().is_mutable() {
+            return Err(Status::invalid_argument(format!(
+                "{destination:?} may not be written: it was imported read-only"
+            )));
+        }
+        let free = donation.free();
+        let memory = donation.confirm();
+        let copied = copy(hold, &memory, &[free]);
+        Ok(Self::new(from.shape.clone(), from.layout.clone(), to.memory_space.clone(), Some(memory), copied))
+    }
+
+    fn check_client(&self, memory_space: &MemorySpace) -> Result<(), Status> {
+        if memory_space.same_client(&self.0.memory_space) {
+            return Ok(());
+        }
+        Err(Status::invalid_argument(format!("cannot copy {self:?} to {memory_space} of another client")))
+    }
+}
+
+/// Copies all that is held to `destination`, after the array is ready and `after`.
+fn copy(hold: UsageHold, destination: &RawBuffer, after: &[Event]) -> Event {
+    let ready = hold.ready_event();
+    let copied = match after {
+        // SAFETY: nobody else has the destination, or has used it since `after`; the source does not change once it is ready,
+        // and whoever writes through a raw alias of it has promised (RawBuffer) that nobody reads meanwhile.
+        [] => unsafe { hold.memory().copy_to(destination, std::slice::from_ref(&ready)) },
+        // SAFETY: as above.
+        _ => unsafe { hold.memory().copy_to(destination, &[&[ready], after].concat()) },
+    };
+    hold.release_after_copy(&copied);
+    copied
+}

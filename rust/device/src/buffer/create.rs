@@ -1,0 +1,199 @@
+//! Buffers that do not come from the host: of memory that is there, that will be, or that never will.
+
+use std::fmt;
+
+use super::Buffer;
+use super::donate::checked_layout;
+use super::holds::both;
+use crate::memory::{AllocOptions, MemorySpace};
+use crate::raw_buffer::{RawBuffer, RawBufferPromise};
+use purlin_array::layout::Layout;
+use purlin_array::shape::Shape;
+use purlin_async::event::{Event, EventPromise};
+use purlin_base::label::Label;
+use purlin_base::status::{SourceLocation, Status, StatusOr};
+
+impl Buffer {
+    /// An array whose elements nobody has written, ready when its memory is there.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a layout of another rank. Otherwise as [`RawBuffer::allocate_with`].
+    #[track_caller]
+    pub fn uninitialized(
+        shape: &Shape,
+        layout: Option<&Layout>,
+        memory_space: &MemorySpace,
+        options: &AllocOptions,
+    ) -> StatusOr<Self> {
+        Self::uninitialized_at(shape, layout, memory_space, options, SourceLocation::caller())
+    }
+
+    /// As [`uninitialized`](Self::uninitialized), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn uninitialized_at(
+        shape: &Shape,
+        layout: Option<&Layout>,
+        memory_space: &MemorySpace,
+        options: &AllocOptions,
+        place: SourceLocation,
+    ) -> StatusOr<Self> {
+        let layout = checked_layout(shape, layout)?;
+        let memory = RawBuffer::allocate_at(memory_space, shape.on_device_size_bytes(), options, place)?;
+        let ready = memory.allocation_event();
+        Ok(Self::new(shape.clone(), layout, memory_space.clone(), Some(memory), ready))
+    }
+
+    /// `memory` as an array, ready after `ready` and when the memory is there. It stays at least until `ready`, so whoever
+    /// writes it needs no reference.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `memory.size_bytes() != shape.on_device_size_bytes()`, both named, or a layout of another rank.
+    pub fn from_raw(memory: RawBuffer, shape: &Shape, layout: Option<&Layout>, ready: &Event) -> StatusOr<Self> {
+        let layout = checked_layout(shape, layout)?;
+        if memory.size_bytes() != shape.on_device_size_bytes() {
+            return Err(Status::invalid_argument(format!(
+                "{shape} is {} bytes, and cannot be {memory:?}",
+                shape.on_device_size_bytes()
+            )));
+        }
+        // Until the event itself, whatever becomes of the client: somebody may write until then.
+        memory.retain_until(ready);
+        let defined = memory.space().until_end(ready, Label::new(c"definition of a buffer"))?;
+        let defined = both(&memory.allocation_event(), &defined);
+        if ready.is_ready() {
+            return Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), defined));
+        }
+        // Whoever gets the memory next waits for the event itself, too.
+        Ok(Self::with_uses(shape.clone(), layout, memory, defined, std::iter::once(ready.clone()).collect()))
+    }
+
+    /// An array that has failed with `status`, and fails what is made of it; no memory. OK counts as `Internal`.
+    #[must_use]
+    #[track_caller]
+    pub fn error(status: Status, shape: &Shape, memory_space: &MemorySpace) -> Self {
+        let fallback = || Status::internal(format!("{shape} was to fail, with OK"));
+        let status = if status.ok() { fallback() } else { status };
+        Self::new(shape.clone(), None, memory_space.clone(), None, Event::from_error(status))
+    }
+
+    /// A token: no elements; ready after `ready`.
+    ///
+    /// # Errors
+    /// As [`RawBuffer::allocate`].
+    #[track_caller]
+    pub fn token(memory_space: &MemorySpace, ready: &Event) -> StatusOr<Self> {
+        Self::token_at(memory_space, ready, SourceLocation::caller())
+    }
+
+    /// As [`token`](Self::token), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn token_at(memory_space: &MemorySpace, ready: &Event, place: SourceLocation) -> StatusOr<Self> {
+        let options = AllocOptions { label: Label::new(c"token"), ..Default::default() };
+        Self::from_raw(RawBuffer::allocate_at(memory_space, 0, &options, place)?, &Shape::token(), None, ready)
+    }
+
+    /// An array that somebody provides later, once, and the promise to do so. It can be used at once: copies and reads wait.
+    /// Dropping the promise fails it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a layout of another rank.
+    #[track_caller]
+    pub fn channel(
+        shape: &Shape,
+        layout: Option<&Layout>,
+        memory_space: &MemorySpace,
+    ) -> StatusOr<(Self, BufferPromise)> {
+        Self::channel_at(shape, layout, memory_space, SourceLocation::caller())
+    }
+
+    /// As [`channel`](Self::channel), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn channel_at(
+        shape: &Shape,
+        layout: Option<&Layout>,
+        memory_space: &MemorySpace,
+        place: SourceLocation,
+    ) -> StatusOr<(Self, BufferPromise)> {
+        let layout = checked_layout(shape, layout)?;
+        let options = AllocOptions { label: Label::new(c"channel"), ..Default::default() };
+        let (memory, provides) = RawBuffer::channel_at(memory_space, shape.on_device_size_bytes(), &options, place);
+        let promise = EventPromise::new_at(c"buffer", place);
+        let ready = memory_space.until_end(&promise.event(), Label::new(c"definition of a buffer"))?;
+        // Whoever gets the memory next, even before it is there, waits for the uses that the source will have had.
+        let freed = EventPromise::guarding_at(c"uses of what a channel is fulfilled with", place);
+        let uses = std::iter::once(freed.event()).collect();
+        let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, uses);
+        Ok((buffer, BufferPromise { shape: shape.clone(), layout, provides, freed, promise }))
+    }
+}
+
+/// The right and the duty to provide a buffer from [`Buffer::channel`]. Dropping it fails the buffer.
+#[must_use = "dropping it fails the buffer"]
+pub struct BufferPromise {
+    shape: Shape,
+    layout: Option<Box<Layout>>,
+    provides: RawBufferPromise,
+    freed: EventPromise,
+    promise: EventPromise,
+}
+
+impl BufferPromise {
+    /// Donates `source`, whose memory the buffer gets; it becomes ready, or fails, as `source` does.
+    ///
+    /// # Errors
+    /// With the promise back, and `source` as it was: `InvalidArgument`, another shape, layout or memory space, or the buffer that is to be
+    /// provided; otherwise as
+    /// [`Buffer::donate`].
+    #[track_caller]
+    #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
+    pub fn fulfil(self, source: &Buffer) -> Result<(), (Status, Self)> {
+        self.fulfil_at(source, SourceLocation::caller())
+    }
+
+    /// As [`fulfil`](Self::fulfil), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
+    pub fn fulfil_at(self, source: &Buffer, place: SourceLocation) -> Result<(), (Status, Self)> {
+        if *source.shape() != self.shape || source.0.layout != self.layout {
+            let status =
+                Status::invalid_argument(format!("{source:?} in layout {} cannot be {}", source.layout(), self.shape));
+            return Err((status, self));
+        }
+        let donation = match source.donate_at(c"FulfilBuffer", place) {
+            Ok(donation) => donation,
+            Err(status) => return Err((status, self)),
+        };
+        let ready = donation.ready_event();
+        let Self { shape, layout, provides, freed, promise } = self;
+        if let Err((status, provides)) = provides.fulfil(donation.memory()) {
+            return Err((status, Self { shape, layout, provides, freed, promise }));
+        }
+        freed.forward(&donation.free());
+        drop(donation.confirm());
+        promise.forward(&ready);
+        Ok(())
+    }
+
+    /// The buffer has failed with `status`. OK counts as `Internal`.
+    pub fn fail(self, status: Status) {
+        let fallback = || Status::internal(format!("{} was to fail, with OK", self.shape));
+        let status = if status.ok() { fallback() } else { status };
+        self.provides.fail(status.clone());
+        self.freed.set_ready();
+        self.promise.set(status);
+    }
+}
+
+impl fmt::Debug for BufferPromise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BufferPromise({})", self.shape)
+    }
+}

@@ -1,0 +1,364 @@
+//! Arrays from the memory of the host: copied, or used where they are.
+
+#![allow(unsafe_code, reason = "host memory is read by address")]
+
+use super::Buffer;
+use super::array_source::ArraySource;
+use super::frozen::Frozen;
+use crate::memory::{AllocOptions, MemorySpace, Owner, Tag};
+use crate::raw_buffer::{Mutability, RawBuffer};
+use purlin_array::dtype::{DType, Element};
+use purlin_array::layout::Layout;
+use purlin_array::shape::Shape;
+use purlin_array::strided::HostArray;
+use purlin_async::event::{Event, EventPromise};
+use purlin_base::label::Label;
+use purlin_base::panics::contained;
+use purlin_base::status::{SourceLocation, Status, StatusOr};
+
+/// How long the host memory given to [`Buffer::from_host`] stays readable and unchanged. PJRT's numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(i32)]
+pub enum HostBufferSemantics {
+    /// Only until the call returns: the bytes are copied before that.
+    #[default]
+    ImmutableOnlyDuringCall = 0,
+    /// Until `on_done`, or the buffer's ready event: the copy may run behind.
+    ImmutableUntilTransferCompletes = 1,
+    /// Until `on_done`, which comes when the buffer's memory is no longer used: it may be the host's. Where it cannot be
+    /// (strides, layout, packed types, alignment, the backend), it is copied as with `ImmutableUntilTransferCompletes`.
+    ImmutableZeroCopy = 2,
+    /// As `ImmutableZeroCopy`, and the buffer's users may write the memory.
+    MutableZeroCopy = 3,
+}
+
+/// Whether a buffer uses the memory that it was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aliasing {
+    /// Its memory is the host's.
+    Aliased,
+    /// It has its own.
+    Copied,
+}
+
+/// Called exactly once, when the host memory is no longer read, with how that went: also when the call that got it fails.
+pub type OnDone = Box<dyn FnOnce(Status) + Send + Sync>;
+
+/// How an array comes from the host.
+#[derive(Default)]
+pub struct FromHostOptions {
+    /// How long the host memory stays as it is.
+    pub semantics: HostBufferSemantics,
+    /// In which order the elements stand on the device; `None`: row-major.
+    pub layout: Option<Layout>,
+    /// How the memory on the device is asked for, and what it is for.
+    pub alloc: AllocOptions,
+    /// Called before the buffer is ready if the bytes are copied, or when its memory goes if they are not; on the caller's thread,
+    /// or on that which is the last to use the host memory.
+    pub on_done: Option<OnDone>,
+}
+
+impl Buffer {
+    /// Copies a dense row-major array of `size_bytes` bytes from the host into `memory_space`. Blocks for the copy under
+    /// [`HostBufferSemantics::ImmutableOnlyDuringCall`], never otherwise.
+    ///
+    /// # Errors
+    /// As [`from_host_array`](Self::from_host_array); also `InvalidArgument`, naming the values: a negative dimension, a product
+    /// that overflows, `size_bytes != shape.host_size_bytes()`.
+    ///
+    /// # Safety
+    /// For as long as `semantics` says, any thread may read `size_bytes` bytes at `data` and nobody writes them.
+    #[track_caller]
+    pub unsafe fn from_host(
+        data: *const u8,
+        size_bytes: usize,
+        dtype: DType,
+        dims: &[i64],
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+    ) -> StatusOr<Self> {
+        let place = SourceLocation::caller();
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_host_at(data, size_bytes, dtype, dims, memory_space, semantics, place) }
+    }
+
+    /// As [`from_host`](Self::from_host), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn from_host_at(
+        data: *const u8,
+        size_bytes: usize,
+        dtype: DType,
+        dims: &[i64],
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+        place: SourceLocation,
+    ) -> StatusOr<Self> {
+        let shape = Shape::new(dtype, dims)?;
+        if size_bytes != shape.host_size_bytes() {
+            return Err(Status::invalid_argument(format!(
+                "{shape} is {} bytes, but {size_bytes} were given",
+                shape.host_size_bytes()
+            )));
+        }
+        let (alloc, nobody) = (AllocOptions::default(), None::<OnDone>);
+        // SAFETY: the caller's promise.
+        Ok(unsafe { Self::from_host_dense_at(data, shape, memory_space, semantics, &alloc, nobody, place) }?.0)
+    }
+
+    /// The dense row-major array of `shape` at `data`, as [`from_host_array`](Self::from_host_array) makes it, with less to look at.
+    /// `on_done` is [`FromHostOptions::on_done`], of any type.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn from_host_dense_at<D: FnOnce(Status) + Send + Sync + 'static>(
+        data: *const u8,
+        shape: Shape,
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+        alloc: &AllocOptions,
+        on_done: Option<D>,
+        place: SourceLocation,
+    ) -> StatusOr<(Self, Aliasing)> {
+        let done = Done::new(on_done);
+        let array;
+        let source = if shape.dtype().is_sub_byte() {
+            array = match HostArray::new(&shape, None) {
+                Ok(array) => array,
+                Err(error) => return Err(done.fail(error)),
+            };
+            ArraySource::new(data, &array, None)
+        } else {
+            ArraySource::dense(data, shape)
+        };
+        match source {
+            // SAFETY: the caller's promise.
+            Ok(source) => unsafe { source.into_memory(memory_space, semantics, alloc, done, place) },
+            Err(error) => Err(done.fail(error)),
+        }
+    }
+
+    /// Copies `values` into `memory_space`, as the array of shape `dims`. Blocks for the copy.
+    ///
+    /// # Errors
+    /// As [`from_host`](Self::from_host).
+    #[track_caller]
+    pub fn from_slice<T: Element>(values: &[T], dims: &[i64], memory_space: &MemorySpace) -> StatusOr<Self> {
+        let semantics = HostBufferSemantics::ImmutableOnlyDuringCall;
+        // SAFETY: the slice is borrowed until the call returns, and the semantics ask for no longer.
+        unsafe { Self::from_host(values.as_ptr().cast(), size_of_val(values), T::DTYPE, dims, memory_space, semantics) }
+    }
+
+    /// The array that `array` describes and whose element `[0, 0, ...]` is at `data`, in `memory_space`; and whether its memory is
+    /// the host's. Copies before it returns under [`HostBufferSemantics::ImmutableOnlyDuringCall`], never blocks otherwise.
+    ///
+    /// # Errors
+    /// `on_done` is then called with the same error before this returns. `InvalidArgument`: null `data` with elements, a layout
+    /// of another rank. As [`RawBuffer::allocate_with`]. When it blocks, also what the copy failed with.
+    ///
+    /// # Safety
+    /// Until `options.on_done` is called (without it, for as long as `options.semantics` says), any thread may read the bytes
+    /// of `array.extent()` from `data` that are elements, and nobody writes them; under `MutableZeroCopy`, the buffer's users may
+    /// also write them, and others read them as ordered by events.
+    #[track_caller]
+    pub unsafe fn from_host_array(
+        data: *const u8,
+        array: &HostArray,
+        memory_space: &MemorySpace,
+        options: FromHostOptions,
+    ) -> StatusOr<(Self, Aliasing)> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_host_array_at(data, array, memory_space, options, SourceLocation::caller()) }
+    }
+
+    /// As [`from_host_array`](Self::from_host_array), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn from_host_array_at(
+        data: *const u8,
+        array: &HostArray,
+        memory_space: &MemorySpace,
+        options: FromHostOptions,
+        place: SourceLocation,
+    ) -> StatusOr<(Self, Aliasing)> {
+        let FromHostOptions { semantics, layout, alloc, on_done } = options;
+        let done = Done::new(on_done);
+        let source = match ArraySource::new(data, array, layout.as_ref()) {
+            Ok(source) => source,
+            Err(error) => return Err(done.fail(error)),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { source.into_memory(memory_space, semantics, &alloc, done, place) }
+    }
+}
+
+/// Who is to be told that host memory is no longer read; if this is dropped, nobody has read it and nobody will.
+pub(super) struct Done<D: FnOnce(Status) + Send + Sync + 'static = OnDone>(Option<D>);
+
+impl<D: FnOnce(Status) + Send + Sync + 'static> Done<D> {
+    pub(super) fn new(on_done: Option<D>) -> Self {
+        Self(on_done)
+    }
+
+    pub(super) fn tell(mut self, status: Status) {
+        if let Some(on_done) = self.0.take() {
+            contained("on_done of host memory", Label::default, || on_done(status));
+        }
+    }
+
+    /// `error`, which is told.
+    pub(super) fn fail(self, error: Status) -> Status {
+        self.tell(error.clone());
+        error
+    }
+}
+
+impl<D: FnOnce(Status) + Send + Sync + 'static> Drop for Done<D> {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            Self(self.0.take()).tell(Status::cancelled("the transfer from host memory was given up"));
+        }
+    }
+}
+
+/// The host, whose memory a buffer uses.
+struct Host<D: FnOnce(Status) + Send + Sync + 'static> {
+    done: Done<D>,
+    frozen: Option<Box<Frozen>>,
+}
+
+impl<D: FnOnce(Status) + Send + Sync + 'static> Owner for Host<D> {
+    fn take_back(self) {
+        // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
+        let outcome = self.frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
+        self.done.tell(outcome.err().unwrap_or_default());
+    }
+}
+
+impl ArraySource<'_> {
+    /// Aliases or copies.
+    ///
+    /// # Safety
+    /// As [`Buffer::from_host_array`].
+    unsafe fn into_memory<D: FnOnce(Status) + Send + Sync + 'static>(
+        self,
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+        alloc: &AllocOptions,
+        done: Done<D>,
+        place: SourceLocation,
+    ) -> StatusOr<(Buffer, Aliasing)> {
+        let mutability = match semantics {
+            HostBufferSemantics::ImmutableZeroCopy => Some(Mutability::Immutable),
+            HostBufferSemantics::MutableZeroCopy => Some(Mutability::Mutable),
+            _ => None,
+        };
+        if let Some(mutability) = mutability.filter(|_| self.can_be_aliased(memory_space)) {
+            // SAFETY: the caller's promise, until `done` is told.
+            let buffer = unsafe { self.alias(memory_space, mutability, done, place) }?;
+            return Ok((buffer, Aliasing::Aliased));
+        }
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { self.copy(memory_space, semantics, alloc, done, place) }?;
+        Ok((buffer, Aliasing::Copied))
+    }
+
+    /// # Safety
+    /// Until `done` is told, the memory is as [`Buffer::from_host_array`] says.
+    unsafe fn alias<D: FnOnce(Status) + Send + Sync + 'static>(
+        self,
+        memory_space: &MemorySpace,
+        mutability: Mutability,
+        done: Done<D>,
+        place: SourceLocation,
+    ) -> StatusOr<Buffer> {
+        let frozen = (mutability == Mutability::Immutable).then(|| self.freeze(memory_space, place)).flatten();
+        let (address, size_bytes, host) = (self.data.cast_mut(), self.shape().size_bytes(), Host { done, frozen });
+        let tag = Tag::new(Label::new(c"imported"), place);
+        // SAFETY: the caller's promise: until `on_done`, which the host is told by.
+        match unsafe { RawBuffer::import_from(memory_space, address, size_bytes, mutability, Some(host), tag) } {
+            Ok(memory) => Ok(self.into_buffer(memory, Event::ready())),
+            Err((error, Some(host))) => Err(host.done.fail(error)),
+            Err((error, None)) => Err(error),
+        }
+    }
+
+    /// # Safety
+    /// As [`Buffer::from_host_array`].
+    unsafe fn copy<D: FnOnce(Status) + Send + Sync + 'static>(
+        self,
+        memory_space: &MemorySpace,
+        semantics: HostBufferSemantics,
+        alloc: &AllocOptions,
+        done: Done<D>,
+        place: SourceLocation,
+    ) -> StatusOr<Buffer> {
+        let memory = match RawBuffer::allocate_at(memory_space, self.shape().size_bytes(), alloc, place) {
+            Ok(memory) => memory,
+            Err(error) => return Err(done.fail(error)),
+        };
+        let caller_waits = semantics == HostBufferSemantics::ImmutableOnlyDuringCall;
+        if caller_waits && let Err(error) = memory.allocation_event().check_wait() {
+            return Err(done.fail(error));
+        }
+        let frozen = if caller_waits { None } else { self.freeze(memory_space, place) };
+        // SAFETY: the caller's promise. If it ends with the call, we wait below.
+        let mut copied = unsafe { self.start(&memory, caller_waits) };
+        if caller_waits {
+            if let Err(error) = copied.wait_uninterruptible() {
+                return Err(done.fail(error));
+            }
+            done.tell(Status::OK);
+        } else if done.0.is_some() || frozen.is_some() {
+            copied = finish(&copied, done, frozen);
+        }
+        Ok(self.into_buffer(memory, copied))
+    }
+
+    /// In debug mode, what the memory is now.
+    fn freeze(&self, memory_space: &MemorySpace, place: SourceLocation) -> Option<Box<Frozen>> {
+        let checked = memory_space.checks_frozen_memory() && self.is_dense;
+        // SAFETY: the caller's promise: dense bytes are readable.
+        checked.then(|| Box::new(unsafe { Frozen::new(self.data, self.shape(), place) }))
+    }
+}
+
+/// An event that happens after `copied`, and after everybody was told that the host memory is no longer read.
+fn finish<D: FnOnce(Status) + Send + Sync + 'static>(
+    copied: &Event,
+    done: Done<D>,
+    frozen: Option<Box<Frozen>>,
+) -> Event {
+    let end = move |status: &Status| {
+        // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
+        let outcome = frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
+        let status = if status.ok() { outcome.err().unwrap_or_default() } else { status.clone() };
+        done.tell(status.clone());
+        status
+    };
+    if copied.is_ready() {
+        return match end(&copied.error()).into_result() {
+            Ok(()) => Event::ready(),
+            Err(error) => Event::from_error(error),
+        };
+    }
+    let promise = EventPromise::guarding(c"from host");
+    promise.waits_for(copied);
+    let finished = promise.event();
+    copied.on_ready(move |status| {
+        let status = promise.owed_after(|| end(status));
+        promise.set(status);
+    });
+    finished
+}

@@ -1,0 +1,277 @@
+//! Rights to a buffer's memory, each ended by its drop.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::state::{Ending, Patience, Taken};
+use super::{Array, Buffer};
+use crate::memory::MemoryBlock;
+use crate::raw_buffer::RawBuffer;
+use purlin_array::layout::Layout;
+use purlin_array::strided::HostArray;
+use purlin_async::event::{Event, after_all, when_all};
+use purlin_async::task::fork;
+use purlin_base::label::Label;
+use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::sync::PinnedArc;
+
+/// The right to start work that reads a buffer: while it exists, the buffer is not donated. Short-lived; what it has started is
+/// named by [`release_after`](Self::release_after).
+#[must_use = "dropping it lets the buffer be donated"]
+pub struct UsageHold {
+    array: Arc<Array>,
+    memory: RawBuffer,
+    used_until: Event,
+}
+
+impl UsageHold {
+    /// The memory. Read it only after [`ready_event`](Self::ready_event).
+    #[must_use]
+    pub fn memory(&self) -> &RawBuffer {
+        &self.memory
+    }
+
+    /// Happens when the bytes are there.
+    #[must_use]
+    pub fn ready_event(&self) -> Event {
+        self.array.ready.clone()
+    }
+
+    /// As [`release_after`](Self::release_after), for a copy, which keeps the memory itself: then it is free as soon as the
+    /// event says so.
+    pub(super) fn release_after_copy(mut self, copied: &Event) {
+        self.used_until = copied.clone();
+    }
+
+    /// Whether the array's bytes on the device are those of `array` on the host.
+    pub(super) fn is_stored_as(&self, array: &HostArray) -> bool {
+        let is_dense = match self.array.layout.as_deref() {
+            Some(layout) => array.is_dense(layout),
+            None => array.is_row_major(),
+        };
+        is_dense && !self.array.shape.dtype().is_sub_byte()
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        let array = &self.array;
+        array.layout.as_deref().cloned().unwrap_or_else(|| Layout::row_major(array.shape.rank()))
+    }
+
+    /// Ends the hold. The memory stays until `event` is terminal, and whoever gets it by donation waits for that.
+    pub fn release_after(mut self, event: Event) {
+        self.memory.retain_until(&event);
+        self.used_until = event;
+    }
+}
+
+impl Drop for UsageHold {
+    fn drop(&mut self) {
+        let used_until = std::mem::replace(&mut self.used_until, Event::ready());
+        self.array.state.let_go(used_until);
+    }
+}
+
+/// Somebody outside Purlin uses a buffer's memory: it stays as long as this exists, also when the buffer is deleted, and cannot
+/// be donated.
+#[must_use = "dropping it lets the memory go"]
+pub struct ExternalReference {
+    array: Arc<Array>,
+    memory: RawBuffer,
+}
+
+impl ExternalReference {
+    /// The memory. Use it only after [`ready_event`](Self::ready_event).
+    #[must_use]
+    pub fn memory(&self) -> &RawBuffer {
+        &self.memory
+    }
+
+    /// Happens when the bytes are there.
+    #[must_use]
+    pub fn ready_event(&self) -> Event {
+        self.array.ready.clone()
+    }
+}
+
+impl Drop for ExternalReference {
+    fn drop(&mut self) {
+        self.array.state.dereference();
+    }
+}
+
+/// The right to take a buffer's memory over, and nobody else's meanwhile. Dropping it gives the buffer back as it was.
+#[must_use = "dropping it gives the buffer back"]
+pub struct DonationHold {
+    array: Arc<Array>,
+    /// `None` once confirmed.
+    taken: Option<Taken<RawBuffer>>,
+}
+
+impl DonationHold {
+    /// The memory. Write it only after [`free_event`](Self::free_event).
+    #[must_use]
+    pub fn memory(&self) -> &RawBuffer {
+        &self.taken().memory
+    }
+
+    /// Happens when the buffer's bytes are there; fails with why they never will be.
+    #[must_use]
+    pub fn ready_event(&self) -> Event {
+        self.array.ready.clone()
+    }
+
+    /// Happens when the bytes may be overwritten: the buffer's own producer and all who have used it are done, whether they
+    /// succeeded or failed. Fails only if the client ends first, with its name: then nobody knows of these.
+    #[must_use]
+    pub fn free_event(&self) -> Event {
+        self.array.memory_space.until_end_of_use(&self.free())
+    }
+
+    /// As [`free_event`](Self::free_event), whatever becomes of the client.
+    pub(super) fn free(&self) -> Event {
+        let mut events = self.taken().uses.clone();
+        events.push(self.array.ready.clone());
+        after_all(&events)
+    }
+
+    /// The buffer is gone, for all its references; its memory is the caller's, who waits for
+    /// [`free_event`](Self::free_event) before writing it.
+    #[must_use]
+    pub fn confirm(self) -> RawBuffer {
+        self.into_taken().memory
+    }
+
+    pub(super) fn into_taken(mut self) -> Taken<RawBuffer> {
+        let taken = self.taken.take().expect("confirmed once, because that takes the hold");
+        let rest = self.array.state.end_donation(true);
+        drop(rest);
+        taken
+    }
+
+    fn taken(&self) -> &Taken<RawBuffer> {
+        self.taken.as_ref().expect("confirmed once, because that takes the hold")
+    }
+}
+
+impl Drop for DonationHold {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            drop(taken);
+            let left = self.array.state.end_donation(false);
+            drop(left);
+        }
+    }
+}
+
+impl Buffer {
+    /// A [`UsageHold`]. Waits for a donation that is under way.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, "Buffer has been deleted or donated." and by whom; the buffer's own error if it never had memory.
+    pub fn usage_hold(&self) -> StatusOr<UsageHold> {
+        let memory = self.0.state.hold(Patience::Wait(&|| self.may_wait()))?;
+        self.hold(memory)
+    }
+
+    /// As [`usage_hold`](Self::usage_hold), without waiting.
+    ///
+    /// # Errors
+    /// Also `FailedPrecondition`: it is being donated.
+    pub fn try_usage_hold(&self) -> StatusOr<UsageHold> {
+        let memory = self.0.state.hold(Patience::Fail)?;
+        self.hold(memory)
+    }
+
+    /// Whether somebody may be there who has the holds that are in the way.
+    fn may_wait(&self) -> Result<(), Status> {
+        if self.0.memory_space.is_here() { Ok(()) } else { Err(fork::refusal("a buffer that others use")) }
+    }
+
+    fn hold(&self, memory: Option<PinnedArc<MemoryBlock>>) -> StatusOr<UsageHold> {
+        let Some(memory) = memory else {
+            self.0.state.let_go(Event::ready());
+            return Err(self.0.ready.error());
+        };
+        Ok(UsageHold { array: Arc::clone(&self.0), memory: RawBuffer::whole(memory), used_until: Event::ready() })
+    }
+
+    /// An [`ExternalReference`]. Waits for a donation that is under way.
+    ///
+    /// # Errors
+    /// As [`usage_hold`](Self::usage_hold).
+    pub fn external_reference(&self) -> StatusOr<ExternalReference> {
+        let Some(memory) = self.0.state.reference(Patience::Wait(&|| self.may_wait()))? else {
+            self.0.state.dereference();
+            return Err(self.0.ready.error());
+        };
+        Ok(ExternalReference { array: Arc::clone(&self.0), memory: RawBuffer::whole(memory) })
+    }
+
+    /// A [`DonationHold`] for `by`, whose name later errors show. Waits for usage holds and for another donation; these are
+    /// short, because they last while work is started, not while it runs.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: "Donation requested for invalid buffer." if it is gone, "Donation requested for buffer with external
+    /// reference" if it has one; the buffer's own error if it never had memory.
+    #[track_caller]
+    pub fn donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
+        self.donate_at(by, SourceLocation::caller())
+    }
+
+    /// As [`donate`](Self::donate), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn donate_at(&self, by: impl Into<Label>, place: SourceLocation) -> StatusOr<DonationHold> {
+        self.donation_hold(by.into(), place, Patience::Wait(&|| self.may_wait()))
+    }
+
+    /// As [`donate`](Self::donate), without waiting.
+    ///
+    /// # Errors
+    /// Also `FailedPrecondition`: usage holds or another donation are in the way.
+    #[track_caller]
+    pub fn try_donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
+        self.try_donate_at(by, SourceLocation::caller())
+    }
+
+    /// As [`try_donate`](Self::try_donate), for a caller at `place`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_donate_at(&self, by: impl Into<Label>, place: SourceLocation) -> StatusOr<DonationHold> {
+        self.donation_hold(by.into(), place, Patience::Fail)
+    }
+
+    fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience<'_>) -> StatusOr<DonationHold> {
+        if !self.0.state.has_memory() {
+            return Err(self.0.ready.error());
+        }
+        let taken = self.0.state.donate(Ending::donated(by, place), patience)?;
+        let taken = Taken { memory: RawBuffer::whole(taken.memory), uses: taken.uses };
+        Ok(DonationHold { array: Arc::clone(&self.0), taken: Some(taken) })
+    }
+}
+
+impl fmt::Debug for UsageHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UsageHold({:?})", self.memory)
+    }
+}
+
+impl fmt::Debug for ExternalReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ExternalReference({:?})", self.memory)
+    }
+}
+
+impl fmt::Debug for DonationHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DonationHold({:?})", self.taken.as_ref().map(|taken| &taken.memory))
+    }
+}
+
+/// What must have happened before anything is computed from a buffer and `event`.
+pub(super) fn both(ready: &Event, event: &Event) -> Event {
+    when_all(&[ready.clone(), event.clone()])
+}

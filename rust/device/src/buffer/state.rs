@@ -1,0 +1,421 @@
+//! Who may use a buffer's memory, and how it ends.
+//!
+//! States: *live*, with any number of usage holds and external references; *donating*, while one donation hold exists; and
+//! *gone*: deleted, donated or released, by whom, where and when, once and for all references.
+//!
+//! ```text
+//! live -> donating             by donate(): without usage holds and external references
+//! donating -> live | gone      when the donation hold goes, or is confirmed
+//! live -> gone                 by end(): usage holds keep the memory that they have
+//! ```
+//!
+//! A usage hold is short: it lasts while work is started. What it leaves is an event that says when that work no longer
+//! uses the memory; whoever gets the memory by donation must wait for all of them, and for the buffer's own readiness.
+//! (That the memory stays until then is the matter of whoever uses it: each has a reference.) Holds that stand in
+//! somebody's way are waited for by an event, so that reports name it.
+//!
+//! One lock, a leaf: nothing of strangers' is called under it, and memory and events are let go of outside.
+
+use std::mem;
+
+use smallvec::SmallVec;
+
+use purlin_async::event::{Event, EventPromise, after_all};
+use purlin_base::clock::{now_ms, touch};
+use purlin_base::label::Label;
+use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::sync::{Mutex, mutation};
+
+/// See the module. `M` is a reference to memory.
+pub(super) struct BufferState<M>(Mutex<State<M>>);
+
+struct State<M> {
+    /// `None` once gone, and in a buffer that never had any.
+    memory: Option<M>,
+    /// `None`: all of it is empty.
+    rest: Option<Box<Rest>>,
+    usage_holds: u32,
+    /// Whether it ever had memory.
+    had_memory: bool,
+}
+
+/// What most buffers never need, or need when they end.
+#[derive(Default)]
+struct Rest {
+    external_references: u32,
+    /// Of uses that may still go on.
+    uses: Uses,
+    /// Set when a hold goes for which somebody waits.
+    changed: Option<EventPromise>,
+    /// Who donates it, while it is being donated.
+    donation: Option<Ending>,
+    /// How it ended; while it is being donated, how it is to end if it is given back.
+    ending: Option<Ending>,
+    late: Option<Late>,
+}
+
+/// The events of uses; two stand in place.
+pub(super) type Uses = SmallVec<[Event; 2]>;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Live,
+    Donating,
+    Gone,
+}
+
+/// The usage holds that were there when it was released: what the new owner waits for, and the uses that they have left so far.
+struct Late {
+    over: EventPromise,
+    uses: Uses,
+}
+
+/// How, by whom, where and when a buffer ended.
+#[derive(Clone, Copy)]
+pub(super) struct Ending {
+    how: &'static str,
+    by: Label,
+    place: SourceLocation,
+    at_ms: u32,
+}
+
+const RELEASED: &str = "released";
+
+impl Ending {
+    pub(super) fn deleted(place: SourceLocation) -> Self {
+        Self::new("deleted", Label::default(), place)
+    }
+
+    pub(super) fn donated(by: Label, place: SourceLocation) -> Self {
+        Self::new("donated", by, place)
+    }
+
+    pub(super) fn released(place: SourceLocation) -> Self {
+        Self::new(RELEASED, Label::default(), place)
+    }
+
+    fn new(how: &'static str, by: Label, place: SourceLocation) -> Self {
+        Self { how, by, place, at_ms: now_ms() }
+    }
+
+    /// ` It was donated by 'step' at train.cc:12, 40 ms ago.`
+    fn sentence(&self) -> String {
+        let age_ms = touch().wrapping_sub(self.at_ms);
+        let by = if self.by == Label::default() { String::new() } else { format!(" by '{}'", self.by) };
+        format!(" It was {}{by} at {}, {age_ms} ms ago.", self.how, self.place)
+    }
+}
+
+/// What somebody takes over: memory, and what it may still be used by.
+pub(super) struct Taken<M> {
+    pub(super) memory: M,
+    pub(super) uses: Uses,
+}
+
+/// Whether to wait for holds that are in the way.
+#[derive(Clone, Copy)]
+pub(super) enum Patience<'a> {
+    /// Unless this says why not: in a child made by `fork`, the thread that has the holds may not be there.
+    Wait(&'a dyn Fn() -> Result<(), Status>),
+    Fail,
+}
+
+impl Patience<'_> {
+    fn is_none(self) -> bool {
+        matches!(self, Self::Fail)
+    }
+
+    /// Whatever becomes of `event`, the state is looked at again.
+    fn wait(self, event: &Event) -> Result<(), Status> {
+        if let Self::Wait(may_wait) = self {
+            may_wait()?;
+        }
+        let _ = event.wait_uninterruptible();
+        Ok(())
+    }
+}
+
+impl<M: Clone> BufferState<M> {
+    /// A live buffer; without memory, one that has failed from the beginning.
+    pub(super) fn new(memory: Option<M>) -> Self {
+        let had_memory = memory.is_some();
+        Self(Mutex::new(State { memory, rest: None, usage_holds: 0, had_memory }))
+    }
+
+    /// A live buffer over memory that others may still use.
+    pub(super) fn with_uses(memory: M, uses: Uses) -> Self {
+        let rest = (!uses.is_empty()).then(|| Box::new(Rest { uses, ..Rest::default() }));
+        Self(Mutex::new(State { memory: Some(memory), rest, usage_holds: 0, had_memory: true }))
+    }
+
+    /// Whether it ever had memory.
+    pub(super) fn has_memory(&self) -> bool {
+        self.0.lock().had_memory
+    }
+
+    /// One more usage hold, and the memory.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, in PJRT's words, once gone; `FailedPrecondition` while it is being donated, unless that is waited
+    /// for.
+    pub(super) fn hold(&self, patience: Patience<'_>) -> StatusOr<Option<M>> {
+        loop {
+            let in_the_way = {
+                let mut state = self.0.lock();
+                let phase = state.phase();
+                if phase == Phase::Live || phase == Phase::Donating && mutation("holds-usage-under-donation") {
+                    if mutation("holds-leak-memory") {
+                        mem::forget(state.memory.clone());
+                    }
+                    state.usage_holds += 1;
+                    return Ok(state.memory.clone());
+                }
+                if let Some(ending) = state.ending() {
+                    drop(state);
+                    return Err(gone(&ending));
+                }
+                if let Some(by) = state.donation().filter(|_| patience.is_none()) {
+                    drop(state);
+                    return Err(Status::failed_precondition(format!(
+                        "The buffer is being donated by '{}' at {}.",
+                        by.by, by.place
+                    )));
+                }
+                state.event()
+            };
+            patience.wait(&in_the_way)?;
+        }
+    }
+
+    /// A usage hold goes; `used_until` says when what it has started no longer uses the memory.
+    pub(super) fn let_go(&self, used_until: Event) {
+        let mut state = self.0.lock();
+        state.usage_holds -= 1;
+        let mut over = Uses::new();
+        if !used_until.is_ready() && state.memory.is_some() {
+            // Before the list grows, what is over already leaves it.
+            let uses = &mut state.rest().uses;
+            if uses.len() == uses.capacity() {
+                let (pending, terminal) = mem::take(uses).into_iter().partition(|event| !event.is_ready());
+                (*uses, over) = (pending, terminal);
+            }
+            uses.push(used_until);
+        } else if let Some(Rest { late: Some(late), .. }) = state.rest.as_deref_mut()
+            && !mutation("holds-forget-late-uses")
+        {
+            late.uses.push(used_until);
+        }
+        let last = state.last_usage_hold();
+        drop(state);
+        drop(over);
+        last.tell();
+    }
+
+    /// One more external reference, and the memory.
+    ///
+    /// # Errors
+    /// As [`hold`](Self::hold), which it waits like.
+    pub(super) fn reference(&self, patience: Patience<'_>) -> StatusOr<Option<M>> {
+        let memory = self.hold(patience)?;
+        let mut state = self.0.lock();
+        state.usage_holds -= 1;
+        state.rest().external_references += 1;
+        let last = state.last_usage_hold();
+        drop(state);
+        last.tell();
+        Ok(memory)
+    }
+
+    /// An external reference goes.
+    pub(super) fn dereference(&self) {
+        let mut state = self.0.lock();
+        state.rest().external_references -= 1;
+        let changed = state.take_changed();
+        drop(state);
+        tell(changed);
+    }
+
+    /// The one donation hold, with the memory; `by` is who gets it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, in PJRT's words: gone, or there are external references. `FailedPrecondition`: usage holds or another
+    /// donation are in the way, unless they are waited for.
+    pub(super) fn donate(&self, by: Ending, patience: Patience<'_>) -> StatusOr<Taken<M>> {
+        loop {
+            let in_the_way = {
+                let mut state = self.0.lock();
+                if let Some(ending) = state.ending() {
+                    drop(state);
+                    return Err(Status::invalid_argument(format!(
+                        "Donation requested for invalid buffer.{}",
+                        ending.sentence()
+                    )));
+                }
+                let count = state.external_references();
+                if count > 0 {
+                    drop(state);
+                    return Err(Status::invalid_argument(format!(
+                        "Donation requested for buffer with external reference: there are {count}."
+                    )));
+                }
+                let donated_by = state.donation();
+                let is_free = state.usage_holds == 0 || mutation("holds-donate-over-usage");
+                if donated_by.is_none() && is_free {
+                    let Some(memory) = state.memory.clone() else {
+                        return Err(Status::invalid_argument("Donation requested for a buffer without memory."));
+                    };
+                    let rest = state.rest();
+                    rest.donation = Some(by);
+                    return Ok(Taken { memory, uses: rest.uses.clone() });
+                }
+                if patience.is_none() {
+                    let holds = state.usage_holds;
+                    drop(state);
+                    let why = match donated_by {
+                        Some(by) => format!("it is being donated by '{}' at {}", by.by, by.place),
+                        None => format!("{holds} usage holds are in the way"),
+                    };
+                    return Err(Status::failed_precondition(format!("The buffer cannot be donated now: {why}.")));
+                }
+                state.event()
+            };
+            patience.wait(&in_the_way)?;
+        }
+    }
+
+    /// The donation hold goes. Confirmed, the buffer is gone; otherwise it is as before, or deleted, if it was meanwhile:
+    /// then its memory is answered.
+    pub(super) fn end_donation(&self, confirmed: bool) -> Option<Taken<M>> {
+        let mut state = self.0.lock();
+        let rest = state.rest();
+        let by = rest.donation.take().expect("a donation hold goes once");
+        let deleted = rest.ending.filter(|_| !mutation("holds-forget-delete"));
+        let confirmed_by = (confirmed && !mutation("holds-donate-twice")).then_some(by);
+        rest.ending = confirmed_by.or(deleted);
+        let taken = if state.phase() == Phase::Gone { state.take() } else { None };
+        let changed = state.take_changed();
+        drop(state);
+        tell(changed);
+        // The donee has its own reference, and has been told of the uses.
+        taken.filter(|_| !confirmed)
+    }
+
+    /// The end: the memory, if this was it. Under a donation hold it comes when that goes, unless it was to be given away: then
+    /// nothing happens. If it is given away although there are usage holds, their uses count as uses, too.
+    pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
+        let mut state = self.0.lock();
+        let is_given_away = ending.how == RELEASED;
+        let phase = state.phase();
+        if phase == Phase::Donating && is_given_away {
+            // Who wants the memory, and does not get it, has not asked for its end.
+            return None;
+        }
+        // The first end counts.
+        state.rest().ending.get_or_insert(ending);
+        if phase != Phase::Live {
+            return None;
+        }
+        let mut taken = if mutation("holds-keep-deleted") { None } else { state.take() };
+        if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
+            let over = EventPromise::guarding(c"usage holds of a released buffer");
+            taken.uses.push(over.event());
+            state.rest().late = Some(Late { over, uses: Uses::new() });
+        }
+        let changed = state.take_changed();
+        drop(state);
+        tell(changed);
+        taken
+    }
+
+    /// True once nobody can use it any more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.0.lock().ending().is_some()
+    }
+
+    /// Usage holds and external references.
+    pub(super) fn counts(&self) -> (u32, u32) {
+        let state = self.0.lock();
+        (state.usage_holds, state.external_references())
+    }
+}
+
+impl<M> State<M> {
+    fn take(&mut self) -> Option<Taken<M>> {
+        let uses = self.rest.as_deref_mut().map(|rest| mem::take(&mut rest.uses)).unwrap_or_default();
+        self.memory.take().map(|memory| Taken { memory, uses })
+    }
+
+    /// A usage hold has gone: whom to tell, outside the lock, if it was the last.
+    fn last_usage_hold(&mut self) -> Last {
+        let is_last = self.usage_holds == 0;
+        let Some(rest) = self.rest.as_deref_mut() else { return Last { changed: None, late: None } };
+        let changed = if is_last { rest.changed.take() } else { None };
+        let late = if is_last || mutation("holds-late-told-early") { rest.late.take() } else { None };
+        Last { changed, late }
+    }
+
+    fn rest(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
+    }
+
+    fn external_references(&self) -> u32 {
+        self.rest.as_deref().map_or(0, |rest| rest.external_references)
+    }
+
+    /// How it has ended, or is to end.
+    fn ending(&self) -> Option<Ending> {
+        self.rest.as_deref().and_then(|rest| rest.ending)
+    }
+
+    /// Who donates it, if somebody does.
+    fn donation(&self) -> Option<Ending> {
+        self.rest.as_deref().and_then(|rest| rest.donation)
+    }
+
+    fn phase(&self) -> Phase {
+        match self.rest.as_deref() {
+            Some(Rest { donation: Some(_), .. }) => Phase::Donating,
+            Some(Rest { ending: Some(_), .. }) => Phase::Gone,
+            _ => Phase::Live,
+        }
+    }
+
+    /// Whom to tell of a hold that has gone.
+    fn take_changed(&mut self) -> Option<EventPromise> {
+        self.rest.as_deref_mut().and_then(|rest| rest.changed.take())
+    }
+
+    /// Happens when a hold has gone.
+    fn event(&mut self) -> Event {
+        self.rest().changed.get_or_insert_with(|| EventPromise::guarding(c"holds of a buffer")).event()
+    }
+}
+
+/// Who waits for the last usage hold.
+struct Last {
+    changed: Option<EventPromise>,
+    late: Option<Late>,
+}
+
+impl Last {
+    fn tell(self) {
+        tell(self.changed);
+        if let Some(late) = self.late {
+            let Late { over, uses } = late;
+            over.forward(&after_all(&uses));
+        }
+    }
+}
+
+fn tell(changed: Option<EventPromise>) {
+    if let Some(changed) = changed {
+        if mutation("holds-forget-wake") {
+            return std::mem::forget(changed);
+        }
+        changed.set_ready();
+    }
+}
+
+fn gone(ending: &Ending) -> Status {
+    Status::invalid_argument(format!("Buffer has been deleted or donated.{}", ending.sentence()))
+}

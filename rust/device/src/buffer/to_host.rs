@@ -1,0 +1,288 @@
+//! Arrays to the memory of the host.
+
+#![allow(unsafe_code, reason = "host memory is written by address")]
+
+use std::sync::Arc;
+
+use super::array_source::{no_staging, staging};
+use super::{Buffer, UsageHold};
+use crate::backend::{CopySchedule, INLINE_LIMIT_BYTES};
+use crate::raw_buffer::CopyOrder;
+use purlin_array::dtype::Element;
+use purlin_array::shape::Shape;
+use purlin_array::strided::{HostArray, StridedPlan};
+use purlin_async::event::{Event, EventPromise};
+use purlin_async::future::Future;
+use purlin_base::fault::{self, Site};
+use purlin_base::label::Label;
+use purlin_base::status::{Status, StatusOr};
+
+/// Host memory that a task writes.
+struct Address(*mut u8);
+
+// SAFETY: the caller of the copy promises that any thread may write there until its event.
+unsafe impl Send for Address {}
+
+/// Memory of the host that a copy is to write, as it travels from whoever finds it: a pointer that any thread may use.
+#[derive(Clone, Copy, Debug)]
+pub struct HostAddress(pub *mut u8);
+
+// SAFETY: a number until somebody writes there, which copy_raw_to_host_when's caller promises to be sound on any thread.
+unsafe impl Send for HostAddress {}
+// SAFETY: as above.
+unsafe impl Sync for HostAddress {}
+
+impl Buffer {
+    /// Copies the whole array, dense and row-major, to `destination` once it is ready. Blocks only while the buffer is being
+    /// donated.
+    ///
+    /// The event fails with `InvalidArgument` (`size_bytes != shape().host_size_bytes()`, both named; null `destination` with
+    /// `size_bytes > 0`; the buffer is gone), with the buffer's own error if it never became ready, or as
+    /// [`RawBuffer::copy_to_host`](crate::RawBuffer::copy_to_host).
+    ///
+    /// # Safety
+    /// Until the event is terminal, any thread may write `size_bytes` bytes at `destination` and nobody else touches
+    /// them.
+    pub unsafe fn copy_to_host(&self, destination: *mut u8, size_bytes: usize) -> Event {
+        let shape = &self.0.shape;
+        if size_bytes != shape.host_size_bytes() {
+            return Event::from_error(Status::invalid_argument(format!(
+                "{shape} is {} bytes, but {size_bytes} were given",
+                shape.host_size_bytes()
+            )));
+        }
+        let is_plain = self.0.layout.is_none() && !shape.dtype().is_sub_byte() && !shape.is_dynamic();
+        if is_plain && !(destination.is_null() && size_bytes > 0) {
+            // SAFETY: the caller's promise; the elements stand on the device as they are to stand on the host, first of all.
+            return unsafe { self.copy_raw_to_host(destination, 0, size_bytes) };
+        }
+        match HostArray::new(shape, None) {
+            // SAFETY: the caller's promise; a dense array is `size_bytes` bytes.
+            Ok(array) => unsafe { self.copy_to_host_array(destination, &array) },
+            Err(error) => Event::from_error(error),
+        }
+    }
+
+    /// Copies the array to where `array` says that its elements are, the first at `destination`, once it is ready: any strides
+    /// that do not overlap. Blocks only while the buffer is being donated.
+    ///
+    /// The event fails with `InvalidArgument` (another shape than this one's; strides by which elements overlap; null
+    /// `destination` with elements; the buffer is gone), with the buffer's own error if it never became ready, or as
+    /// [`RawBuffer::copy_to_host`](crate::RawBuffer::copy_to_host).
+    ///
+    /// # Safety
+    /// Until the event is terminal, any thread may write the bytes of `array.extent()` from `destination` that are elements,
+    /// and nobody else touches them.
+    pub unsafe fn copy_to_host_array(&self, destination: *mut u8, array: &HostArray) -> Event {
+        let order = CopyOrder { dependencies: std::slice::from_ref(&self.0.ready), caller_waits: false };
+        // SAFETY: the caller's promise.
+        unsafe { self.read(destination, array, order) }
+    }
+
+    /// Copies `size_bytes` bytes, as they stand on the device, at `offset_bytes` to `destination`, once the array is ready.
+    /// Blocks only while the buffer is being donated.
+    ///
+    /// The event fails with `OutOfRange`, naming the numbers, unless `offset_bytes + size_bytes <= self.size_bytes()`; otherwise
+    /// as [`copy_to_host`](Self::copy_to_host).
+    ///
+    /// # Safety
+    /// As [`copy_to_host`](Self::copy_to_host).
+    pub unsafe fn copy_raw_to_host(&self, destination: *mut u8, offset_bytes: usize, size_bytes: usize) -> Event {
+        let hold = match self.usage_hold() {
+            Ok(hold) => hold,
+            Err(error) => return Event::from_error(error),
+        };
+        let ready = std::slice::from_ref(&self.0.ready);
+        // SAFETY: the caller's promise; the array does not change once it is ready.
+        let copied = unsafe { hold.memory().copy_to_host(destination, offset_bytes, size_bytes, ready) };
+        hold.release_after_copy(&copied);
+        copied
+    }
+
+    /// As [`copy_raw_to_host`](Self::copy_raw_to_host), to an address that comes later; the buffer is in use until the event is
+    /// terminal. If `destination` fails, or the client ends first, nothing is copied and the event fails with that error.
+    ///
+    /// # Safety
+    /// From when `destination` has its address until the event is terminal, any thread may write `size_bytes` bytes there, and
+    /// nobody else touches them.
+    pub unsafe fn copy_raw_to_host_when(
+        &self,
+        destination: &Future<HostAddress>,
+        offset_bytes: usize,
+        size_bytes: usize,
+    ) -> Event {
+        let hold = match self.usage_hold() {
+            Ok(hold) => hold,
+            Err(error) => return Event::from_error(error),
+        };
+        let part = match hold.memory().slice(offset_bytes, size_bytes) {
+            Ok(part) => part,
+            Err(error) => return Event::from_error(error),
+        };
+        let space = &self.0.memory_space;
+        let arrived = match space.until_end(&destination.ready_event(), Label::new(c"read of a buffer")) {
+            Ok(arrived) => arrived,
+            Err(error) => return Event::from_error(error),
+        };
+        let (promise, ready) = (EventPromise::guarding(c"copy"), self.ready_event());
+        promise.waits_for(&arrived);
+        promise.lends_throughout();
+        let copied = promise.event();
+        hold.release_after_copy(&copied);
+        let destination = destination.clone();
+        arrived.on_ready(move |status| {
+            let outcome = match destination.get().filter(|_| status.ok()) {
+                // SAFETY: the caller's promise; the array does not change once it is ready.
+                Some(&HostAddress(to)) => unsafe { part.copy_to_host(to, 0, part.size_bytes(), &[ready]) },
+                None => Event::from_error(status.clone()),
+            };
+            // First, so that the memory is free when the event says so.
+            drop(part);
+            promise.forward(&outcome);
+        });
+        copied
+    }
+
+    /// Waits for the array and returns its elements in row-major order. Blocks.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming both types, unless `T::DTYPE == self.dtype()`; `ResourceExhausted`: no host memory;
+    /// otherwise as [`copy_to_host`](Self::copy_to_host).
+    pub fn to_vec<T: Element>(&self) -> StatusOr<Vec<T>> {
+        let shape = &self.0.shape;
+        if T::DTYPE != self.dtype() {
+            return Err(Status::invalid_argument(format!("the elements of {shape} cannot be read as {}", T::DTYPE)));
+        }
+        let count = shape.element_count();
+        let array = HostArray::new(shape, None)?;
+        fault::point(Site::Collect)?;
+        let mut values = Vec::<T>::new();
+        values.try_reserve_exact(count).map_err(|_| no_staging(shape.host_size_bytes()))?;
+        let hold = self.usage_hold()?;
+        // Waiting here rather than in a task of the runner: this thread has nothing better to do.
+        self.0.ready.wait_unlent()?;
+        let order = CopyOrder { dependencies: &[], caller_waits: true };
+        // SAFETY: the vector has room for `count` elements, which is as many bytes as the array has; it stays here,
+        // untouched, until the wait below has seen the event terminal. The array is ready and does not change any more.
+        let copied = unsafe { read(&hold, shape, &array, values.as_mut_ptr().cast(), order) };
+        copied.wait_uninterruptible()?;
+        // SAFETY: the copy has written all `count` elements, and every bit pattern is a value of an Element.
+        unsafe { values.set_len(count) };
+        Ok(values)
+    }
+
+    /// The actual dimensions: `dims()` of a static shape, else what the array says once it is ready. Blocks until then.
+    ///
+    /// # Errors
+    /// The buffer's own, if it never becomes ready; `InvalidArgument`: it is gone; `DataLoss`, naming them: sizes that are no
+    /// dimensions of this shape.
+    pub fn logical_dims(&self) -> StatusOr<Vec<i64>> {
+        let shape = &self.0.shape;
+        if !shape.is_dynamic() {
+            return Ok(shape.dims().to_vec());
+        }
+        self.0.ready.check_wait()?;
+        let mut sizes = vec![0_i32; shape.rank()];
+        // SAFETY: the vector is as long as the sizes behind the elements, and stays here until the wait.
+        let read = unsafe {
+            self.copy_raw_to_host(sizes.as_mut_ptr().cast(), shape.size_bytes(), size_of_val(sizes.as_slice()))
+        };
+        read.wait_uninterruptible()?;
+        let sizes: Vec<i64> = sizes.into_iter().map(i64::from).collect();
+        let fits = |axis: usize| match shape.dynamic_dimension(axis) {
+            true => (0..=shape.dims()[axis]).contains(&sizes[axis]),
+            false => sizes[axis] == shape.dims()[axis],
+        };
+        if !(0..shape.rank()).all(fits) {
+            return Err(Status::data_loss(format!("an array of shape {shape} says that its dimensions are {sizes:?}")));
+        }
+        Ok(sizes)
+    }
+
+    /// # Safety
+    /// As [`copy_to_host_array`](Self::copy_to_host_array); `order` has the array's readiness, or that has been seen.
+    unsafe fn read(&self, destination: *mut u8, array: &HostArray, order: CopyOrder<'_>) -> Event {
+        let checked = self.check(destination.is_null(), array).and_then(|()| self.usage_hold());
+        let hold = match checked {
+            Ok(hold) => hold,
+            Err(error) => return Event::from_error(error),
+        };
+        // SAFETY: the caller's promise.
+        let copied = unsafe { read(&hold, &self.0.shape, array, destination, order) };
+        hold.release_after_copy(&copied);
+        copied
+    }
+
+    fn check(&self, is_null: bool, array: &HostArray) -> Result<(), Status> {
+        let shape = &self.0.shape;
+        if array.shape() != shape {
+            return Err(Status::invalid_argument(format!("{shape} cannot be read as {}", array.shape())));
+        }
+        if is_null && shape.element_count() > 0 {
+            return Err(Status::invalid_argument(format!(
+                "the host pointer for the {} bytes of {shape} is null",
+                shape.host_size_bytes()
+            )));
+        }
+        array.check_writable()
+    }
+}
+
+/// Starts to copy the array that is held to `destination`.
+///
+/// # Safety
+/// As [`Buffer::copy_to_host_array`], with `array` of that shape and writable; `order` has the array's readiness, or that has
+/// been seen.
+unsafe fn read(
+    hold: &UsageHold,
+    shape: &Shape,
+    array: &HostArray,
+    destination: *mut u8,
+    order: CopyOrder<'_>,
+) -> Event {
+    let (memory, size_bytes) = (hold.memory(), shape.size_bytes());
+    if size_bytes == 0 || hold.is_stored_as(array) {
+        // SAFETY: the caller's promise; dense bytes begin at the first element.
+        return unsafe { memory.copy_to_host_ordered(destination, 0, size_bytes, order) };
+    }
+    let (memory, layout) = (memory.clone(), hold.layout());
+    let plan = match StridedPlan::new(array, &layout) {
+        Ok(plan) => plan,
+        Err(error) => return Event::from_error(error),
+    };
+    let (to, count, label) = (Address(destination), plan.element_count(), Label::new(c"copy"));
+    let is_small = size_bytes <= INLINE_LIMIT_BYTES;
+    let runner = hold.memory().space().instance().runner();
+    if memory.space().properties().is_host_visible {
+        let allocated = memory.allocation_event();
+        let dependencies = [order.dependencies, std::slice::from_ref(&allocated)].concat();
+        let schedule = CopySchedule { dependencies: &dependencies, runner, caller_waits: order.caller_waits };
+        return schedule.run_work(label, is_small, move || {
+            let to = to;
+            let Some(from) = memory.host_pointer() else {
+                return Err(Status::internal("memory that the host reaches has no address"));
+            };
+            // SAFETY: the caller's promise; the memory is as long as the plan's elements.
+            unsafe { plan.scatter(from.as_ptr(), to.0, 0..count) };
+            Ok(())
+        });
+    }
+    let mut staged = match staging(size_bytes) {
+        Ok(staged) => staged,
+        Err(error) => return Event::from_error(error),
+    };
+    let block = staged.as_mut_ptr();
+    // SAFETY: the block lives until the copy is over: the waiter below keeps it, and nobody else touches it before.
+    let copied = unsafe { memory.copy_to_host_ordered(block, 0, size_bytes, order) };
+    let staged = Arc::new(staged);
+    let kept = Arc::clone(&staged);
+    copied.on_ready(move |_status| drop(kept));
+    let after = [copied];
+    let schedule = CopySchedule { dependencies: &after, runner, caller_waits: false };
+    schedule.run_work(label, is_small, move || {
+        let to = to;
+        // SAFETY: the caller's promise; the copy into the block is over.
+        unsafe { plan.scatter(staged.as_ptr(), to.0, 0..count) };
+        Ok(())
+    })
+}

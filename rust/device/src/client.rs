@@ -1,0 +1,410 @@
+//! The root of everything: a backend's devices and the runner that works for them.
+
+mod shutdown;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::backend::Backend;
+use crate::device::Device;
+use crate::instance::{Instance, InstanceOptions, MemoryHook};
+use crate::memory::DmaMapping;
+use purlin_async::pool::{ShutdownOptions, ThreadPool, ThreadPoolOptions};
+use purlin_base::status::{Status, StatusCode, StatusOr};
+use purlin_base::sync::PinnedArc;
+
+/// The most virtual devices that a client may have.
+const MAX_DEVICES: i32 = 1024;
+/// The most threads that its runner may have.
+const MAX_WORKERS: i32 = 4096;
+
+/// How to make a client.
+#[derive(Clone)]
+pub struct ClientOptions {
+    /// Virtual devices, 1..=1024.
+    pub device_count: i32,
+    /// Threads of the client's runner, 1..=4096; 0 takes what the machine allows.
+    pub worker_count: i32,
+    /// Which of the processes that work together this one is, if it is one of several. Nobody guesses: without it,
+    /// [`Client::process_index`] is an error.
+    pub process_index: Option<i32>,
+    /// The most bytes that each memory space takes from the system; 0: no limit. What is kept for later counts, and so does
+    /// rounding (to 64 bytes, more for small allocations), so a space may be full a little earlier.
+    pub memory_limit_bytes: usize,
+    /// Called, under no lock, on the allocating thread, when an allocation with [`OomPolicy::Retry`](crate::OomPolicy) finds no
+    /// memory: frees something and answers true, or answers false.
+    pub on_out_of_memory: Option<MemoryHook>,
+    /// For debugging: host memory that is to stay as it is while it is used (see
+    /// [`HostBufferSemantics`](crate::HostBufferSemantics)) is summed up when it comes and when it goes, and a difference is an
+    /// error that names the array. The environment variable `PURLIN_CHECK_FROZEN_MEMORY=1` says the same for every client.
+    pub check_frozen_memory: bool,
+    /// What becomes of work in flight when the last handle to the client goes. `None`: it goes on behind, and keeps what it needs
+    /// of the client alive, for ever if an event that it waits for never comes. Otherwise that handle's drop is
+    /// [`Client::shutdown`] with these options, blocks as that does, and logs what that fails with; on a thread of the client's
+    /// own runner, or in a waiter of one of its operations, it does not block, and what has not begun fails at once.
+    pub shutdown_at_end: Option<ShutdownOptions>,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            device_count: 1,
+            worker_count: 0,
+            process_index: None,
+            memory_limit_bytes: 0,
+            on_out_of_memory: None,
+            check_frozen_memory: false,
+            shutdown_at_end: None,
+        }
+    }
+}
+
+impl fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            device_count,
+            worker_count,
+            process_index,
+            memory_limit_bytes,
+            on_out_of_memory,
+            check_frozen_memory,
+            shutdown_at_end,
+        } = self;
+        f.debug_struct("ClientOptions")
+            .field("device_count", device_count)
+            .field("worker_count", worker_count)
+            .field("process_index", process_index)
+            .field("memory_limit_bytes", memory_limit_bytes)
+            .field("on_out_of_memory", &on_out_of_memory.is_some())
+            .field("check_frozen_memory", check_frozen_memory)
+            .field("shutdown_at_end", shutdown_at_end)
+            .finish()
+    }
+}
+
+/// A backend's devices and the runner that works for them. Devices, memory spaces, buffers and copies in flight keep what
+/// they need of it alive, also when the client itself is gone; the last of them shuts the runner down, which runs what is
+/// queued there.
+pub struct Client {
+    instance: PinnedArc<Instance>,
+    process_index: Option<i32>,
+    shutdown_at_end: Option<ShutdownOptions>,
+}
+
+impl Client {
+    /// Opens `options.device_count` devices of `backend` and starts the runner.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the value: a device or worker count out of range, a negative process index. `ResourceExhausted`: threads could
+    /// not be started. Or the backend's, if it cannot open a device.
+    pub fn new(options: &ClientOptions, backend: Arc<dyn Backend>) -> StatusOr<Arc<Self>> {
+        let device_count = in_range("device_count", options.device_count, 1, MAX_DEVICES)?;
+        let thread_count = in_range("worker_count", options.worker_count, 0, MAX_WORKERS)?;
+        let runner = ThreadPool::new(&ThreadPoolOptions { thread_count, name: "purlin".to_owned() })?;
+        let process_index = options.process_index;
+        if let Some(index) = process_index.filter(|&index| index < 0) {
+            return Err(Status::invalid_argument(format!("process_index is {index}; it must not be negative")));
+        }
+        let shutdown_at_end = options.shutdown_at_end;
+        let options = InstanceOptions {
+            device_count,
+            memory_limit_bytes: (options.memory_limit_bytes > 0).then_some(options.memory_limit_bytes),
+            out_of_memory: options.on_out_of_memory.clone(),
+            checks_frozen_memory: options.check_frozen_memory
+                || std::env::var_os("PURLIN_CHECK_FROZEN_MEMORY").is_some_and(|value| value == "1"),
+        };
+        Ok(Arc::new(Self { instance: Instance::open(backend, options, runner)?, process_index, shutdown_at_end }))
+    }
+
+    /// The backend's name, such as `"host"`.
+    #[must_use]
+    pub fn platform_name(&self) -> &'static str {
+        self.instance.backend().platform_name()
+    }
+
+    /// All devices; `devices()[i].id() == i`.
+    #[must_use]
+    pub fn devices(&self) -> Vec<Device> {
+        (0..self.instance.device_count()).map(|index| Device::new(self.instance.clone(), index)).collect()
+    }
+
+    /// Device `id`.
+    ///
+    /// # Errors
+    /// `NotFound`, naming the count.
+    pub fn lookup_device(&self, id: i32) -> StatusOr<Device> {
+        let count = self.instance.device_count();
+        let index = usize::try_from(id)
+            .ok()
+            .filter(|&index| index < count)
+            .ok_or_else(|| Status::not_found(format!("there is no device {id}: the client has {count}, from 0")))?;
+        Ok(Device::new(self.instance.clone(), index))
+    }
+
+    /// Which of the processes that work together this one is.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the client was made without one.
+    pub fn process_index(&self) -> StatusOr<i32> {
+        self.process_index.ok_or_else(|| {
+            Status::failed_precondition(
+                "the client was made without a process_index, so nobody knows which process this is",
+            )
+        })
+    }
+
+    /// Which devices run `replica_count` replicas of a program in `partition_count` partitions: by replica, each the ids of its
+    /// partitions' devices, the devices in their order.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the numbers: a count below 1, or more than there are devices.
+    pub fn default_device_assignment(&self, replica_count: i32, partition_count: i32) -> StatusOr<Vec<Vec<i32>>> {
+        let device_count = self.instance.device_count();
+        let needed = i64::from(replica_count) * i64::from(partition_count);
+        let fits = usize::try_from(needed).is_ok_and(|needed| needed <= device_count);
+        if replica_count < 1 || partition_count < 1 || !fits {
+            return Err(Status::invalid_argument(format!(
+                "{replica_count} replicas of {partition_count} partitions cannot be assigned to {device_count} devices"
+            )));
+        }
+        let row = |replica| (0..partition_count).map(|partition| replica * partition_count + partition).collect();
+        Ok((0..replica_count).map(row).collect())
+    }
+
+    /// Makes `size_bytes` bytes of host memory at `address` reachable for the hardware, where that is needed (pinning,
+    /// registering); copies are faster from and to such memory. See [`DmaMapping`] for its end.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it overlaps
+    /// another mapping of this client. The backend's.
+    pub fn dma_map(&self, address: *const u8, size_bytes: usize) -> StatusOr<DmaMapping> {
+        DmaMapping::new(&self.instance, address.expose_provenance(), size_bytes)
+    }
+
+    /// Ends the client's work, and blocks until that is done; a second call waits for the same. From now on, copies, allocations and
+    /// buffers behind events are refused with `FailedPrecondition`. With [`Drain`](purlin_async::ShutdownMode), what is in flight goes on
+    /// until the deadline; without one for as long as it takes, which stall reports show. Then, or at once with
+    /// [`CancelPending`](purlin_async::ShutdownMode), what has not begun fails: copies and allocations behind events that have not
+    /// happened, memory that is waited for or promised ([`RawBuffer::channel`](crate::RawBuffer::channel)), buffers whose definition
+    /// has not come, and events that tell when the last use of a buffer is over
+    /// ([`DonationHold::free_event`](crate::DonationHold::free_event), [`Buffer::release`](crate::Buffer::release); uses that nobody
+    /// has asked about are not in flight). Their errors, `DeadlineExceeded` after a deadline and else `Cancelled`, name them and what
+    /// they waited for; their memory is let go of, and callbacks are told. Then the runner is shut down. Handles stay valid; memory
+    /// lives as long as they do, and what a stranger may use until an event until that.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, in a waiter of one of the client's
+    /// operations (also of one that a shutdown fails), or in a child made by `fork`.
+    /// `DeadlineExceeded`: something was in flight when the deadline passed; what has failed for it, and what still runs, by name.
+    pub fn shutdown(&self, options: ShutdownOptions) -> Result<(), Status> {
+        shutdown::shut_down(&self.instance, &self.name(), options)
+    }
+
+    fn name(&self) -> String {
+        format!("the client of {} {} device(s)", self.instance.device_count(), self.platform_name())
+    }
+
+    /// The pool on which the client's copies run; yours to schedule on.
+    #[must_use]
+    pub fn runner(&self) -> &ThreadPool {
+        self.instance.runner().pool()
+    }
+
+    /// A few lines: platform, devices, memory in use, and why the runner has as many threads as it has.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let devices = self.devices();
+        let memory: Vec<String> = self
+            .instance
+            .backend()
+            .memory_kinds()
+            .iter()
+            .enumerate()
+            .map(|(kind, name)| {
+                let in_use: u64 = devices.iter().map(|device| device.memory_spaces()[kind].stats().bytes_in_use).sum();
+                format!("{in_use} bytes in {name}")
+            })
+            .collect();
+        format!(
+            "platform {}: {} device(s)\nmemory in use: {}\nrunner: {}",
+            self.platform_name(),
+            devices.len(),
+            memory.join(", "),
+            self.runner().describe()
+        )
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let Some(options) = self.shutdown_at_end else { return };
+        match self.shutdown(options) {
+            Ok(()) => {}
+            Err(error) if error.code() == StatusCode::FailedPrecondition => {
+                shutdown::give_up(&self.instance, &self.name())
+            }
+            Err(error) => tracing::warn!(target: "purlin", %error, "a client's end"),
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client({} with {} device(s))", self.platform_name(), self.instance.device_count())
+    }
+}
+
+/// `value`, if it is in `least..=most`; neither is negative.
+fn in_range(name: &str, value: i32, least: i32, most: i32) -> StatusOr<usize> {
+    usize::try_from(value)
+        .ok()
+        .filter(|_| (least..=most).contains(&value))
+        .ok_or_else(|| Status::invalid_argument(format!("{name} is {value}; it must be in {least}..{most}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{Memory, NullBackend};
+
+    fn client(device_count: i32, worker_count: i32) -> StatusOr<Arc<Client>> {
+        Client::new(&ClientOptions { device_count, worker_count, ..Default::default() }, Arc::new(NullBackend::new()))
+    }
+
+    #[test]
+    fn counts_out_of_range_are_named() {
+        for (device_count, worker_count, message) in [
+            (0, 1, "device_count is 0; it must be in 1..1024"),
+            (-1, 1, "device_count is -1; it must be in 1..1024"),
+            (1025, 1, "device_count is 1025; it must be in 1..1024"),
+            (1, -1, "worker_count is -1; it must be in 0..4096"),
+            (1, 4097, "worker_count is 4097; it must be in 0..4096"),
+        ] {
+            let error = client(device_count, worker_count).unwrap_err();
+            assert_eq!((error.code(), error.message()), (StatusCode::InvalidArgument, message));
+        }
+    }
+
+    #[test]
+    fn devices_and_spaces_are_numbered_and_find_their_way_back() {
+        let client = client(3, 1).unwrap();
+        let devices = client.devices();
+        assert_eq!(devices.len(), 3);
+        let mut ids = Vec::new();
+        for (index, device) in devices.iter().enumerate() {
+            assert_eq!(device.id() as usize, index);
+            assert_eq!(client.lookup_device(device.id()).unwrap(), *device);
+            assert_eq!(device.memory_spaces()[0], device.default_memory_space());
+            for space in device.memory_spaces() {
+                assert_eq!(space.device(), *device);
+                assert_eq!(device.memory_space(space.kind()).unwrap(), space);
+                assert_eq!(space.to_string(), format!("null:{index}/{}", space.kind()));
+                ids.push(space.id());
+            }
+        }
+        assert_eq!(ids, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_answered_with_what_does() {
+        let client = client(2, 1).unwrap();
+        for id in [-1, 2, i32::MIN, i32::MAX] {
+            let error = client.lookup_device(id).unwrap_err();
+            assert_eq!(error.code(), StatusCode::NotFound);
+            assert_eq!(error.message(), format!("there is no device {id}: the client has 2, from 0"));
+        }
+        let error = client.devices()[1].memory_space("hbm").unwrap_err();
+        assert_eq!(error.code(), StatusCode::NotFound);
+        assert_eq!(error.message(), "null:1 has no memory space 'hbm'; it has device, pinned_host, unpinned_host");
+    }
+
+    #[test]
+    fn the_process_index_is_what_was_given_or_an_error() {
+        let make = |process_index| {
+            let options = ClientOptions { process_index, worker_count: 1, ..Default::default() };
+            Client::new(&options, Arc::new(NullBackend::new()))
+        };
+        assert_eq!(make(Some(3)).unwrap().process_index(), Ok(3));
+        assert_eq!(make(None).unwrap().process_index().unwrap_err().code(), StatusCode::FailedPrecondition);
+        let error = make(Some(-1)).unwrap_err();
+        assert_eq!(error.message(), "process_index is -1; it must not be negative");
+    }
+
+    #[test]
+    fn replicas_get_devices_in_their_order() {
+        let client = client(6, 1).unwrap();
+        assert_eq!(client.default_device_assignment(2, 3), Ok(vec![vec![0, 1, 2], vec![3, 4, 5]]));
+        assert_eq!(client.default_device_assignment(1, 1), Ok(vec![vec![0]]));
+        assert_eq!(client.default_device_assignment(6, 1).unwrap().concat(), [0, 1, 2, 3, 4, 5]);
+        for (replicas, partitions) in [(0, 1), (1, 0), (-1, 1), (7, 1), (2, 4), (i32::MAX, i32::MAX), (i32::MIN, -1)] {
+            let error = client.default_device_assignment(replicas, partitions).unwrap_err();
+            assert_eq!(error.code(), StatusCode::InvalidArgument);
+            assert!(error.message().contains(&format!("{replicas} replicas of {partitions} partitions")), "{error}");
+        }
+    }
+
+    #[test]
+    fn devices_of_different_clients_differ() {
+        let (a, b) = (client(1, 1).unwrap(), client(1, 1).unwrap());
+        assert_ne!(a.devices()[0], b.devices()[0]);
+        assert_ne!(a.devices()[0].default_memory_space(), b.devices()[0].default_memory_space());
+    }
+
+    #[test]
+    fn a_description_names_platform_memory_and_runner() {
+        let client = client(2, 1).unwrap();
+        let _buffers: Vec<_> = client
+            .devices()
+            .iter()
+            .map(|device| crate::RawBuffer::allocate(&device.default_memory_space(), 100).unwrap())
+            .collect();
+        let description = client.describe();
+        assert!(description.starts_with("platform null: 2 device(s)\n"), "{description}");
+        assert!(
+            description
+                .contains("memory in use: 200 bytes in device, 0 bytes in pinned_host, 0 bytes in unpinned_host\n"),
+            "{description}"
+        );
+        assert!(description.contains(&client.runner().describe()), "{description}");
+    }
+
+    /// A backend whose second device cannot be opened.
+    struct OneDevice;
+
+    impl Backend for OneDevice {
+        fn platform_name(&self) -> &'static str {
+            "one"
+        }
+
+        fn memory_kinds(&self) -> &'static [&'static str] {
+            &["device"]
+        }
+
+        fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+            if device > 0 {
+                return Err(Status::unavailable(format!("device {device} fell off the bus")));
+            }
+            NullBackend::new().open_memory(device, kind)
+        }
+    }
+
+    #[test]
+    fn a_device_that_does_not_open_is_an_error_of_the_client() {
+        let options = ClientOptions { device_count: 2, worker_count: 1, ..Default::default() };
+        let error = Client::new(&options, Arc::new(OneDevice)).unwrap_err();
+        assert_eq!((error.code(), error.message()), (StatusCode::Unavailable, "device 1 fell off the bus"));
+    }
+
+    #[test]
+    fn a_backend_without_copies_says_so() {
+        let client =
+            Client::new(&ClientOptions { device_count: 1, worker_count: 1, ..Default::default() }, Arc::new(OneDevice))
+                .unwrap();
+        let error = crate::Buffer::from_slice(&[1_u8], &[1], &client.devices()[0].default_memory_space()).unwrap_err();
+        assert_eq!(error.code(), StatusCode::Unimplemented);
+        assert!(
+            error.message().contains("the backend one has no copy of 1 bytes from host to one:0/device"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! How a client ends.
+//!
+//! 1. The books are closed: new copies, allocations and definitions behind events are refused with `FailedPrecondition`.
+//! 2. `Drain`: what is in flight goes on, at most until the deadline. `CancelPending`: at once step 3.
+//! 3. What has not begun, because it waits for an event or for memory, fails: with `DeadlineExceeded` after the deadline, else with
+//!    `Cancelled`, and its own name and that of the event. It lets go of its memory and completes its event as after any failed
+//!    dependency, so callbacks are told once.
+//! 4. The runner shuts down in the same mode: it runs what is queued, or drops it, and joins its threads; whatever still runs a
+//!    moment after the deadline is named and left to end by itself.
+//! 5. Whatever a backend still does on its own is waited for, until the deadline.
+//!
+//! Afterwards nothing of the client is in flight, unless the answer says so. Handles stay valid: memory lives as long as somebody
+//! holds it, and memory that somebody else may use until an event (`RawBuffer::retain_until`) until that event. That a stranger uses
+//! memory is no operation of the client's; but who has asked when that is over waits behind a gate, as for anything else.
+
+use std::time::{Duration, Instant};
+
+use crate::backend::{CopyRunner, Why};
+use crate::instance::Instance;
+use purlin_async::event::Event;
+use purlin_async::pool::{ShutdownMode, ShutdownOptions};
+use purlin_base::status::{Status, StatusCode};
+use purlin_base::sync::PinnedArc;
+
+/// How long operations may take to notice that what they wait for has failed. They do at once, where there is a thread for them.
+const GRACE: Duration = Duration::from_secs(1);
+/// How many operations a message names.
+const NAMED: usize = 4;
+
+/// See the module. `name` is the client, for errors.
+///
+/// # Errors
+/// As [`Client::shutdown`](super::Client::shutdown).
+pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: ShutdownOptions) -> Result<(), Status> {
+    let ShutdownOptions { mode, deadline } = options;
+    let (pool, in_flight) = (instance.runner().pool(), instance.runner().in_flight());
+    pool.check_shutdown()?;
+    if in_flight.is_telling_here() {
+        return Err(Status::failed_precondition(format!(
+            "{name} cannot be shut down by a waiter of one of its own operations, which is over when that waiter has returned"
+        )));
+    }
+    let until = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
+    let left = |at_least: Duration| until.map(|until| until.saturating_duration_since(Instant::now()).max(at_least));
+    in_flight.close();
+    let late =
+        |deadline| Why(Status::deadline_exceeded(format!("{name} did not end within {deadline:?} of its shutdown")));
+    let mut failed = Vec::new();
+    let mut is_late = false;
+    match (mode, deadline.filter(|_| until.is_some())) {
+        (ShutdownMode::Drain, None) => in_flight.idle().wait_uninterruptible()?,
+        (ShutdownMode::Drain, Some(deadline)) => {
+            is_late = !is_over(&in_flight.idle(), Some(deadline));
+            if is_late {
+                failed = Instance::end(instance, &late(deadline));
+            }
+        }
+        (ShutdownMode::CancelPending, _) => {}
+    }
+    // From here on nothing waits in vain, whatever comes.
+    Instance::end(instance, &Why(Status::cancelled(format!("{name} was shut down"))));
+    let grace = if is_late { GRACE } else { Duration::ZERO };
+    let stopped = pool.shutdown_with(ShutdownOptions { mode, deadline: left(grace) });
+    let is_over = is_over(&in_flight.idle(), left(GRACE));
+    match deadline {
+        Some(deadline) if is_late || !is_over => {
+            Err(report(&late(deadline).0, &failed, in_flight.count(), stopped.err()))
+        }
+        _ => stopped,
+    }
+}
+
+/// What a client does that ends where it cannot wait: on a thread of its own runner.
+pub(super) fn give_up(instance: &PinnedArc<Instance>, name: &str) {
+    instance.runner().in_flight().close();
+    Instance::end(instance, &Why(Status::cancelled(format!("{name} was shut down"))));
+}
+
+fn is_over(idle: &Event, deadline: Option<Duration>) -> bool {
+    let waited =
+        deadline.map_or_else(|| idle.wait_uninterruptible(), |deadline| idle.wait_uninterruptible_for(deadline));
+    !waited.is_err_and(|error| error.code() == StatusCode::DeadlineExceeded)
+}
+
+fn report(late: &Status, failed: &[String], running: usize, stopped: Option<Status>) -> Status {
+    let mut text = late.message().to_owned();
+    if !failed.is_empty() {
+        text += &format!("; {} operations had not begun and failed: ", failed.len());
+        text += &failed[..failed.len().min(NAMED)].join("; ");
+        if failed.len() > NAMED {
+            text += "; ...";
+        }
+    }
+    if running > 0 {
+        text += &format!("; {running} operations are still in flight");
+    }
+    if let Some(stopped) = stopped {
+        text += &format!("; {}", stopped.message());
+    }
+    Status::deadline_exceeded(text)
+}
+
+#[cfg(test)]
+#[path = "shutdown_tests.rs"]
+mod tests;

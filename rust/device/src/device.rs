@@ -1,0 +1,84 @@
+//! A device of a client. Its handles keep the client alive.
+
+use std::fmt;
+
+use crate::instance::Instance;
+use crate::memory::MemorySpace;
+use purlin_base::status::{Status, StatusOr};
+use purlin_base::sync::PinnedArc;
+
+/// A handle to a device; it keeps its client alive. Equal if it is the same device of the same client.
+#[derive(Clone)]
+pub struct Device {
+    instance: PinnedArc<Instance>,
+    /// In 0..instance.device_count().
+    index: usize,
+}
+
+impl Device {
+    /// `index < instance.device_count()`
+    pub(crate) fn new(instance: PinnedArc<Instance>, index: usize) -> Self {
+        Self { instance, index }
+    }
+
+    /// Its index in `Client::devices()`.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        i32::try_from(self.index).expect("a client has at most 1024 devices")
+    }
+
+    /// The backend's name for it, such as `"host"`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.instance.backend().device_kind()
+    }
+
+    /// All memory spaces, the default one first.
+    #[must_use]
+    pub fn memory_spaces(&self) -> Vec<MemorySpace> {
+        (0..self.instance.kind_count()).map(|kind| self.nth_memory_space(kind)).collect()
+    }
+
+    /// The first of [`memory_spaces`](Self::memory_spaces).
+    #[must_use]
+    pub fn default_memory_space(&self) -> MemorySpace {
+        self.nth_memory_space(0)
+    }
+
+    /// The space of that kind.
+    ///
+    /// # Errors
+    /// `NotFound`, naming the kinds that exist.
+    pub fn memory_space(&self, kind: &str) -> StatusOr<MemorySpace> {
+        let kinds = self.instance.backend().memory_kinds();
+        let index = kinds.iter().position(|known| *known == kind).ok_or_else(|| {
+            Status::not_found(format!("{self} has no memory space '{kind}'; it has {}", kinds.join(", ")))
+        })?;
+        Ok(self.nth_memory_space(index))
+    }
+
+    fn nth_memory_space(&self, kind: usize) -> MemorySpace {
+        MemorySpace::new(self.instance.clone(), self.index * self.instance.kind_count() + kind)
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        PinnedArc::ptr_eq(&self.instance, &other.instance) && self.index == other.index
+    }
+}
+
+impl Eq for Device {}
+
+/// `host:2`
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind(), self.index)
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

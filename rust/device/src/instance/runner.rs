@@ -1,0 +1,53 @@
+//! A client's pool, together with the books of what is in flight.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::backend::{CopyRunner, InFlight};
+use purlin_async::event::Event;
+use purlin_async::pool::ThreadPool;
+use purlin_async::task::{AsyncWorkRunner, Executor, Task, TaskOptions};
+use purlin_base::status::Status;
+
+/// Where copies run. What users schedule goes to the pool itself.
+pub(crate) struct ClientRunner {
+    pub(super) pool: ThreadPool,
+    pub(super) in_flight: Arc<InFlight>,
+}
+
+impl ClientRunner {
+    pub(crate) fn pool(&self) -> &ThreadPool {
+        &self.pool
+    }
+}
+
+impl Executor for ClientRunner {
+    fn execute(&self, task: Task) -> Result<(), Status> {
+        self.pool.execute(task)
+    }
+
+    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
+        self.pool.execute_with(task, options)
+    }
+}
+
+impl AsyncWorkRunner for ClientRunner {
+    fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Status> {
+        self.pool.schedule_when_ready(events, task)
+    }
+
+    fn parallel_for(
+        &self,
+        count: usize,
+        grain: usize,
+        body: &(dyn Fn(Range<usize>) -> Result<(), Status> + Sync),
+    ) -> Result<(), Status> {
+        self.pool.parallel_for(count, grain, body)
+    }
+}
+
+impl CopyRunner for ClientRunner {
+    fn in_flight(&self) -> &Arc<InFlight> {
+        &self.in_flight
+    }
+}

@@ -1,0 +1,43 @@
+//! Devices, their memory, and arrays in it.
+//!
+//! All checks are made here; backends trust what reaches them. Users of Rust see of it what the crate `purlin` re-exports. Bottom up;
+//! a module may only use those above it in this list:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
+//! | `arena` | the allocator's policy: blocks cut from extents, kept warm, limited, given back |
+//! | [`memory`] | [`MemorySpace`], its blocks, and reports of what holds them |
+//! | `instance` | what the handles of one client share |
+//! | [`device`] | [`Device`]: one of a client's |
+//! | [`raw_buffer`] | [`RawBuffer`]: bytes in a memory space |
+//! | [`buffer`] | [`Buffer`]: an array on a device |
+//! | [`transfer`] | [`AsyncHostToDeviceTransferManager`]: buffers that are filled piece by piece |
+//! | [`staging`] | [`StagingPool`], [`StagingCopier`], [`StagingSink`]: bytes between devices and a transport |
+//! | [`client`] | [`Client`]: the root of it all |
+
+#![deny(unsafe_code)]
+
+mod arena;
+pub mod backend;
+pub mod buffer;
+pub mod client;
+pub mod device;
+mod instance;
+pub mod memory;
+pub mod raw_buffer;
+pub mod staging;
+pub mod transfer;
+
+pub use backend::NullBackend;
+pub use buffer::{
+    Aliasing, Buffer, BufferPromise, DonationHold, ExternalReference, FromHostOptions, HostAddress,
+    HostBufferSemantics, HostShard, OnDone, UsageHold,
+};
+pub use client::{Client, ClientOptions};
+pub use device::Device;
+pub use instance::MemoryHook;
+pub use memory::{AllocOptions, DmaMapping, MemoryHolder, MemoryReport, MemorySpace, MemoryStats, OomPolicy};
+pub use raw_buffer::{Mutability, RawBuffer, RawBufferPromise};
+pub use staging::{StagedPiece, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
+pub use transfer::{AsyncHostToDeviceTransferManager, TransferSpec};

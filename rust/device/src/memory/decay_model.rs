@@ -1,0 +1,14 @@
+//! Models have no timers, and their memory goes with them.
+
+use crate::instance::Instance;
+use purlin_base::sync::PinnedArc;
+
+pub(crate) struct Decay;
+
+impl Decay {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn arm(&self, _instance: &PinnedArc<Instance>, _index: usize, _warm_bytes: usize) {}
+}

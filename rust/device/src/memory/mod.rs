@@ -1,0 +1,30 @@
+//! Memory of devices: its spaces, the blocks that are asked for there, and reports of what holds them.
+
+mod alias;
+mod alloc_options;
+mod block;
+#[cfg(not(any(loom, shuttle)))]
+mod decay;
+#[cfg(any(loom, shuttle))]
+#[path = "decay_model.rs"]
+mod decay;
+mod dma;
+mod foreign;
+#[cfg(all(test, loom))]
+mod loom_model;
+pub(crate) mod memory_space;
+mod report;
+mod space;
+mod waiting;
+
+pub use alloc_options::{AllocOptions, OomPolicy};
+pub(crate) use block::{Backing, MemoryBlock, Tag};
+pub use dma::DmaMapping;
+pub(crate) use dma::{DmaUse, Mappings};
+pub use foreign::Release;
+pub(crate) use foreign::{Imported, Owner};
+pub use memory_space::MemorySpace;
+pub use report::{MEMORY_REPORT_TYPE_URL, MemoryHolder, MemoryReport};
+pub(crate) use space::Space;
+
+pub use crate::arena::MemoryStats;

@@ -1,0 +1,135 @@
+//! Allocations that wait until others are freed: first come, first served.
+//!
+//! Every block that is freed serves the queue (`turns.rs`); the oldest entry is served first, so a large request is not passed
+//! by smaller ones behind it in the queue (those that do not wait take what they find). An entry whose block nobody holds any
+//! more leaves it; so does one that cannot be served although nothing is held that could still be freed, with the reason.
+//! Memory may come from an allocator of the user's, so it is looked for, and events are completed, under no lock.
+
+use super::MemorySpace;
+use super::block::MemoryBlock;
+use crate::arena::{MemoryStats, Shortage};
+use crate::backend::Pending;
+use purlin_async::event::EventPromise;
+use purlin_base::status::{Status, StatusCode};
+use purlin_base::sync::{Mutex, PinnedArc, PinnedWeak, mutation};
+use purlin_base::turns::{Look, Source, Turns};
+
+/// An allocation that waits.
+pub(super) struct Entry {
+    pub(super) block: PinnedWeak<MemoryBlock>,
+    pub(super) alignment_bytes: usize,
+    pub(super) promise: EventPromise,
+    /// Let go of last.
+    pub(super) pending: Pending,
+}
+
+/// See the module.
+pub(crate) struct Waiting {
+    turns: Turns<Entry>,
+    /// The client has ended: why nobody waits any more.
+    ended: Mutex<Option<Status>>,
+}
+
+/// What there is for the oldest entry.
+pub(super) enum Found {
+    /// The block has it.
+    Memory,
+    /// Nobody holds the block any more.
+    NobodyWaits,
+    /// The client has ended.
+    Ended(Status),
+    /// No memory, and none can come.
+    Nothing(PinnedArc<MemoryBlock>, Shortage),
+}
+
+impl Waiting {
+    pub(crate) fn new() -> Self {
+        Self { turns: Turns::new(), ended: Mutex::new(None) }
+    }
+
+    /// Queues `entry`, unless there is memory of `space`, whose queue this is, by now.
+    pub(super) fn wait(&self, entry: Entry, space: &MemorySpace) {
+        self.turns.wait(entry, &Memory { space, waiting: self });
+    }
+
+    /// Gives memory of `space`, whose queue this is, to the oldest entries, as far as it goes.
+    pub(super) fn serve(&self, space: &MemorySpace) {
+        // The memory was given back under a lock of the arena before this.
+        self.turns.serve(&Memory { space, waiting: self });
+    }
+
+    /// From now on nobody waits: the entries fail with `why`.
+    pub(super) fn end(&self, space: &MemorySpace, why: Status) {
+        // Under the lock under which looks ask for it: an entry whose look came before is one that serve() sees.
+        self.ended.lock().get_or_insert(why);
+        self.serve(space);
+    }
+
+    /// How many allocations wait.
+    pub(crate) fn len(&self) -> usize {
+        self.turns.count()
+    }
+}
+
+/// What entries wait for.
+struct Memory<'a> {
+    space: &'a MemorySpace,
+    waiting: &'a Waiting,
+}
+
+impl Source for Memory<'_> {
+    type Entry = Entry;
+    type Seen = (PinnedWeak<MemoryBlock>, usize);
+    type Found = Found;
+
+    fn see(entry: &Entry) -> Self::Seen {
+        (entry.block.clone(), entry.alignment_bytes)
+    }
+
+    fn look(&self, (block, alignment_bytes): Self::Seen) -> Look<Found> {
+        let ended = self.waiting.ended.lock().clone();
+        if let Some(why) = ended {
+            return Look::Take(Found::Ended(why));
+        }
+        let Some(block) = block.upgrade() else { return Look::Take(Found::NobodyWaits) };
+        let before = self.space.stats();
+        let Err(shortage) = self.space.try_fill(&block, alignment_bytes) else { return Look::Take(Found::Memory) };
+        if matches!(&shortage, Shortage::Backend(reason) if reason.code() != StatusCode::ResourceExhausted) {
+            return Look::Take(Found::Nothing(block, shortage));
+        }
+        match after_shortage(&before, &self.space.stats()) {
+            Look::Take(()) => Look::Take(Found::Nothing(block, shortage)),
+            Look::Stay => Look::Stay,
+            Look::Again => Look::Again,
+        }
+    }
+
+    fn tell(&self, entry: Entry, found: Found) {
+        entry.pending.telling(|| match found {
+            Found::Memory => _ = entry.promise.set_ready(),
+            Found::NobodyWaits => not_wanted(&entry.promise),
+            Found::Ended(why) => _ = entry.promise.set_error(why),
+            Found::Nothing(block, shortage) => {
+                entry.promise.set_error(self.space.exhausted(block.size_bytes(), shortage));
+            }
+        });
+    }
+}
+
+/// Whether who finds no memory between two looks at the books is to wait on; `Take`: none can come.
+pub(super) fn after_shortage(before: &MemoryStats, after: &MemoryStats) -> Look<()> {
+    if after.pool_bytes > 0 {
+        // Somebody holds memory, or is about to. They serve the queue when they free it, or come away empty-handed.
+        return Look::Stay;
+    }
+    if (before.pool_bytes > 0 || before.num_allocs != after.num_allocs) && !mutation("waiting-gives-up-early") {
+        // Somebody has allocated and freed meanwhile.
+        return Look::Again;
+    }
+    Look::Take(())
+}
+
+/// The buffer of a pending block is gone; somebody may still have its event.
+pub(super) fn not_wanted(promise: &EventPromise) {
+    promise.set_error(Status::cancelled("nobody holds the memory any more that was waited for"));
+}

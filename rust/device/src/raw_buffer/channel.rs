@@ -1,0 +1,124 @@
+//! Buffers whose memory somebody provides later, once: a channel for memory.
+//!
+//! States: open, then there (fulfilled with memory of another buffer, or allocated) or failed, by the one
+//! [`RawBufferPromise`]; dropping that fails the buffer, so who waits for the memory is told in any case.
+
+use std::fmt;
+
+use super::RawBuffer;
+use crate::memory::{AllocOptions, MemoryBlock, MemorySpace, OomPolicy, Tag};
+use purlin_async::event::{Event, EventPromise};
+use purlin_base::label::Label;
+use purlin_base::status::{SourceLocation, Status};
+use purlin_base::sync::PinnedArc;
+
+/// The right and the duty to provide the memory of a buffer from [`RawBuffer::channel`]. Dropping it fails the buffer.
+#[must_use = "dropping it fails the buffer"]
+pub struct RawBufferPromise {
+    block: PinnedArc<MemoryBlock>,
+    promise: EventPromise,
+}
+
+impl RawBuffer {
+    /// A buffer of `size_bytes` in `memory_space` without memory, and the promise to provide it: by another buffer, or by
+    /// allocating it when the time has come, as an execution does for its outputs. `options.label` names it in reports;
+    /// of `options`, nothing else counts here.
+    ///
+    /// Slices may be made and copies asked for at once; they wait for [`allocation_event`](Self::allocation_event). That fails, as
+    /// a copy would, if the client ends before the promise is kept.
+    #[track_caller]
+    pub fn channel(memory_space: &MemorySpace, size_bytes: usize, options: &AllocOptions) -> (Self, RawBufferPromise) {
+        Self::channel_at(memory_space, size_bytes, options, SourceLocation::caller())
+    }
+
+    /// As [`channel`](Self::channel), for a caller at `place`.
+    pub fn channel_at(
+        memory_space: &MemorySpace,
+        size_bytes: usize,
+        options: &AllocOptions,
+        place: SourceLocation,
+    ) -> (Self, RawBufferPromise) {
+        let promise = EventPromise::new_at(c"memory", place);
+        let allocated = memory_space.until_end(&promise.event(), Label::new(c"memory of a channel"));
+        let (tag, allocated) = (Tag::new(options.label, place), allocated.unwrap_or_else(Event::from_error));
+        let block = MemoryBlock::with_event(memory_space.clone(), size_bytes, true, tag, allocated);
+        (Self::whole(block.clone()), RawBufferPromise { block, promise })
+    }
+}
+
+impl RawBufferPromise {
+    /// The buffer gets the memory of `memory`, which it shares and keeps from now on; that may itself be there later.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, with the promise back: `memory` has another size, lies in another memory space, or is what this promise is to
+    /// provide.
+    pub fn fulfil(self, memory: &RawBuffer) -> Result<(), (Status, Self)> {
+        let wanted = (self.block.size_bytes(), self.block.memory_space());
+        if (memory.size_bytes(), memory.space()) != wanted {
+            let status = Status::invalid_argument(format!(
+                "{memory:?} cannot be the memory of a buffer of {} bytes in {}",
+                wanted.0, self.block
+            ));
+            return Err((status, self));
+        }
+        let (target, offset_bytes) = (memory.block.clone(), memory.range.offset_bytes());
+        let error = target.allocated().error();
+        if !error.ok() {
+            self.promise.set(error);
+            return Ok(());
+        }
+        // SAFETY: the promise is ours.
+        let Ok(allocated) = (unsafe { self.block.provide_part_of(target, offset_bytes) }) else {
+            // It would wait for itself.
+            let status = Status::invalid_argument(format!("{memory:?} cannot become its own memory"));
+            return Err((status, self));
+        };
+        let Self { block, promise } = self;
+        if allocated.is_ready() {
+            promise.set(allocated.error());
+            return Ok(());
+        }
+        // Where the blocks make no circle, events may.
+        if let Err(cycle) = promise.follow(&allocated) {
+            promise.set_error(cycle);
+            return Ok(());
+        }
+        // The block stays until then, so that its promise is not kept for nobody.
+        allocated.on_ready(move |status| {
+            block.shorten();
+            promise.set(status.clone());
+            drop(block);
+        });
+        Ok(())
+    }
+
+    /// The buffer gets new memory; with [`OomPolicy::Wait`] perhaps later than this returns.
+    ///
+    /// # Errors
+    /// `ResourceExhausted`: there is not so much. The buffer has failed with that too.
+    pub fn allocate(self, oom: OomPolicy) -> Result<(), Status> {
+        let Self { block, promise } = self;
+        let space = block.memory_space();
+        space.fill_or_wait(&block, 1, oom, promise)
+    }
+
+    /// The buffer has failed with `status`, and so do copies that wait for it. OK counts as `Internal`: a buffer without
+    /// memory is not well.
+    pub fn fail(self, status: Status) {
+        let fallback = || {
+            Status::internal(format!(
+                "the memory of {} bytes in {} failed with OK",
+                self.block.size_bytes(),
+                self.block
+            ))
+        };
+        let status = if status.ok() { fallback() } else { status };
+        self.promise.set(status);
+    }
+}
+
+impl fmt::Debug for RawBufferPromise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RawBufferPromise({} bytes in {})", self.block.size_bytes(), self.block)
+    }
+}

@@ -1,0 +1,255 @@
+//! Copies of raw bytes, checked: between host and device, and between devices.
+
+#![allow(unsafe_code, reason = "copies read and write host memory by address")]
+
+use super::RawBuffer;
+use crate::backend::{
+    ByteRange, CopyEnds, CopyOperation, CopySchedule, DeviceRange, HostDestination, HostSource, erased,
+};
+use crate::memory::DmaUse;
+use purlin_async::event::{Event, EventPromise, EventState, when_all};
+use purlin_base::fault::{self, Site};
+use purlin_base::status::{Status, StatusOr};
+
+/// What a copy waits for, and whether its caller then waits for it.
+#[derive(Clone, Copy)]
+pub(crate) struct CopyOrder<'a> {
+    pub(crate) dependencies: &'a [Event],
+    pub(crate) caller_waits: bool,
+}
+
+impl RawBuffer {
+    /// Copies `size_bytes` from `source` to this buffer at `offset_bytes`.
+    ///
+    /// The event fails with `InvalidArgument` (null source, size > 0; memory that may not be written), `OutOfRange`, a dependency's error, or `Cancelled`
+    /// (the copy needed the client's runner, and that has shut down).
+    ///
+    /// # Safety
+    /// Until the event is terminal, any thread may read `size_bytes` bytes at `source` and nobody writes them; and from
+    /// the moment when the dependencies have happened, nobody else reads or writes the bytes that are copied to.
+    pub unsafe fn copy_from_host(
+        &self,
+        source: *const u8,
+        offset_bytes: usize,
+        size_bytes: usize,
+        dependencies: &[Event],
+    ) -> Event {
+        let order = CopyOrder { dependencies, caller_waits: false };
+        // SAFETY: the caller keeps the same contract.
+        unsafe { self.copy_from_host_ordered(source, offset_bytes, size_bytes, order) }
+    }
+
+    /// Copies `size_bytes` at `offset_bytes` of this buffer to `destination`.
+    ///
+    /// Errors as [`copy_from_host`](Self::copy_from_host); `Unimplemented` where a backend holds no bytes.
+    ///
+    /// # Safety
+    /// Until the event is terminal, any thread may write `size_bytes` bytes at `destination` and nobody else touches them;
+    /// and from the moment when the dependencies have happened, nobody writes the bytes that are copied from.
+    pub unsafe fn copy_to_host(
+        &self,
+        destination: *mut u8,
+        offset_bytes: usize,
+        size_bytes: usize,
+        dependencies: &[Event],
+    ) -> Event {
+        let order = CopyOrder { dependencies, caller_waits: false };
+        // SAFETY: the caller keeps the same contract.
+        unsafe { self.copy_to_host_ordered(destination, offset_bytes, size_bytes, order) }
+    }
+
+    /// Copies all of this buffer to the start of `destination`, in any memory space of the same client. Overlapping
+    /// ranges of one allocation are copied as by memmove.
+    ///
+    /// The event fails with `InvalidArgument` (`self.size_bytes() > destination.size_bytes()`, another client's buffer, or
+    /// a destination that may not be written); other errors as [`copy_from_host`](Self::copy_from_host).
+    ///
+    /// # Safety
+    /// From the moment when the dependencies have happened until the event is terminal, nobody else writes the bytes
+    /// that are copied from, and nobody else reads or writes those that are copied to.
+    pub unsafe fn copy_to(&self, destination: &Self, dependencies: &[Event]) -> Event {
+        if self.size_bytes() > destination.size_bytes() {
+            return Event::from_error(Status::invalid_argument(format!(
+                "cannot copy {} bytes from {self:?} to {destination:?}, which holds {}",
+                self.size_bytes(),
+                destination.size_bytes()
+            )));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_range_to(0, destination, 0, self.size_bytes(), dependencies) }
+    }
+
+    /// Copies `size_bytes` at `offset_bytes` of this buffer to `destination` at `destination_offset_bytes`, in any memory
+    /// space of the same client.
+    ///
+    /// The event fails with `OutOfRange`, naming the numbers, if either range does not lie within its buffer; with
+    /// `InvalidArgument` (another client's buffer, or a destination that may not be written); other errors as
+    /// [`copy_from_host`](Self::copy_from_host).
+    ///
+    /// # Safety
+    /// As [`copy_to`](Self::copy_to).
+    pub unsafe fn copy_range_to(
+        &self,
+        offset_bytes: usize,
+        destination: &Self,
+        destination_offset_bytes: usize,
+        size_bytes: usize,
+        dependencies: &[Event],
+    ) -> Event {
+        let ends = self.ranges(offset_bytes, destination, destination_offset_bytes, size_bytes);
+        let (from, to) = match ends {
+            Ok(ends) => ends,
+            Err(error) => return Event::from_error(error),
+        };
+        if size_bytes == 0 {
+            return when_all(dependencies);
+        }
+        let ends = CopyEnds::Between(self.device_range(from), destination.device_range(to));
+        let order = CopyOrder { dependencies, caller_waits: false };
+        if destination.block.allocated().state() == EventState::Ready {
+            return self.copy(ends, order);
+        }
+        let dependencies = [dependencies, &[destination.writable()]].concat();
+        self.copy(ends, CopyOrder { dependencies: &dependencies, ..order })
+    }
+
+    /// Both ends of a copy, if the arguments make sense.
+    fn ranges(
+        &self,
+        offset_bytes: usize,
+        destination: &Self,
+        destination_offset_bytes: usize,
+        size_bytes: usize,
+    ) -> StatusOr<(ByteRange, ByteRange)> {
+        if !self.space().same_client(destination.space()) {
+            return Err(Status::invalid_argument(format!(
+                "cannot copy from {self:?} to {destination:?} of another client"
+            )));
+        }
+        destination.check_mutable()?;
+        let from = self.range.slice(offset_bytes, size_bytes).map_err(|error| self.named(&error))?;
+        let to = destination.range.slice(destination_offset_bytes, size_bytes);
+        Ok((from, to.map_err(|error| destination.named(&error))?))
+    }
+
+    fn check_mutable(&self) -> Result<(), Status> {
+        if self.is_mutable() {
+            return Ok(());
+        }
+        Err(Status::invalid_argument(format!("{self:?} may not be written: it was imported read-only")))
+    }
+
+    /// Happens when the memory, which is not there yet, is there, and fails if it may not be written then: a channel may be fulfilled with
+    /// read-only memory after it was taken for a destination.
+    fn writable(&self) -> Event {
+        let (destination, promise) = (self.clone(), EventPromise::guarding(c"memory to write to"));
+        promise.waits_for(self.block.allocated());
+        promise.lends_throughout();
+        let writable = promise.event();
+        self.block.allocated().on_ready(move |status| {
+            let outcome = if status.ok() { destination.check_mutable() } else { Err(status.clone()) };
+            // First, so that it is not kept for the waiters.
+            drop(destination);
+            promise.set(outcome.err().unwrap_or_default());
+        });
+        writable
+    }
+
+    /// See [`copy_from_host`](Self::copy_from_host).
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn copy_from_host_ordered(
+        &self,
+        source: *const u8,
+        offset_bytes: usize,
+        size_bytes: usize,
+        order: CopyOrder<'_>,
+    ) -> Event {
+        let range = self.host_copy_range(source.is_null(), offset_bytes, size_bytes);
+        let range = match self.check_mutable().and(range) {
+            Ok(range) => range,
+            Err(error) => return Event::from_error(error),
+        };
+        if size_bytes == 0 {
+            return when_all(order.dependencies);
+        }
+        let mapped = self.space().instance().dma_mappings().use_of(source.addr(), size_bytes);
+        // SAFETY: the caller keeps `size_bytes` bytes readable and unchanged until the event; `range` is as long.
+        let source = unsafe { HostSource::new(source) };
+        used_until(mapped, self.copy(CopyEnds::FromHost(source, self.device_range(range)), order))
+    }
+
+    /// See [`copy_to_host`](Self::copy_to_host).
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn copy_to_host_ordered(
+        &self,
+        destination: *mut u8,
+        offset_bytes: usize,
+        size_bytes: usize,
+        order: CopyOrder<'_>,
+    ) -> Event {
+        let range = match self.host_copy_range(destination.is_null(), offset_bytes, size_bytes) {
+            Ok(range) => range,
+            Err(error) => return Event::from_error(error),
+        };
+        if size_bytes == 0 {
+            return when_all(order.dependencies);
+        }
+        let mapped = self.space().instance().dma_mappings().use_of(destination.addr(), size_bytes);
+        // SAFETY: the caller keeps `size_bytes` bytes writable and untouched until the event; `range` is as long.
+        let destination = unsafe { HostDestination::new(destination) };
+        used_until(mapped, self.copy(CopyEnds::ToHost(self.device_range(range), destination), order))
+    }
+
+    /// The device's end of a copy from or to the host, if the arguments make sense.
+    fn host_copy_range(&self, null: bool, offset_bytes: usize, size_bytes: usize) -> StatusOr<ByteRange> {
+        let range = self.range.slice(offset_bytes, size_bytes).map_err(|error| self.named(&error))?;
+        if null && size_bytes > 0 {
+            return Err(Status::invalid_argument(format!(
+                "the host pointer for a copy of {size_bytes} bytes from or to {self:?} is null"
+            )));
+        }
+        Ok(range)
+    }
+
+    /// Waits for this end's memory too.
+    fn copy(&self, ends: CopyEnds, order: CopyOrder<'_>) -> Event {
+        if self.block.allocated().state() != EventState::Ready {
+            let there = match &ends {
+                CopyEnds::FromHost(..) => self.writable(),
+                CopyEnds::ToHost(..) | CopyEnds::Between(..) => self.block.allocated().clone(),
+            };
+            let dependencies = [order.dependencies, &[there]].concat();
+            return self.start(ends, CopyOrder { dependencies: &dependencies, ..order });
+        }
+        self.start(ends, order)
+    }
+
+    fn start(&self, ends: CopyEnds, order: CopyOrder<'_>) -> Event {
+        if let Err(error) = fault::point(Site::StartCopy) {
+            return Event::from_error(error);
+        }
+        let instance = self.space().instance();
+        let schedule = CopySchedule {
+            dependencies: order.dependencies,
+            runner: instance.runner(),
+            caller_waits: order.caller_waits,
+        };
+        instance.backend().copy(CopyOperation::new(ends), &schedule)
+    }
+
+    pub(super) fn device_range(&self, range: ByteRange) -> DeviceRange {
+        DeviceRange::new(erased(self.block.clone()), range)
+    }
+}
+
+/// `copied`, until which mapped memory is used.
+fn used_until(mapped: Option<DmaUse>, copied: Event) -> Event {
+    if let Some(mapped) = mapped.filter(|_| !copied.is_ready()) {
+        copied.on_ready(move |_status| drop(mapped));
+    }
+    copied
+}

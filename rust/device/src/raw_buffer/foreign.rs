@@ -1,0 +1,93 @@
+//! Memory of somebody else's as a buffer.
+
+#![allow(unsafe_code, reason = "foreign memory is taken by address")]
+
+use std::ptr::NonNull;
+
+use super::RawBuffer;
+use crate::memory::{Backing, Imported, MemoryBlock, MemorySpace, Owner, Release, Tag};
+use purlin_base::fault::{self, Site};
+use purlin_base::label::Label;
+use purlin_base::status::{SourceLocation, Status, StatusOr};
+
+/// Whether memory may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutability {
+    /// Read only.
+    Immutable,
+    /// Read and written.
+    Mutable,
+}
+
+impl RawBuffer {
+    /// A buffer over `size_bytes` bytes at `address` that belong to somebody else: no copy. `on_release` is called once, on
+    /// whatever thread is the last to use the memory (a handle, a slice, a copy in flight); if this fails, it is dropped
+    /// uncalled, and the memory was not touched. Such memory is not in the books of its space.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: null, not aligned as the space needs for imports, or bytes past the end of the address space; the values are
+    /// named. `Unimplemented`: the backend cannot
+    /// use foreign memory in this space.
+    ///
+    /// # Safety
+    /// Until `on_release` is called (or, without it, for ever), the device may read these bytes (and write them if
+    /// `Mutable`) from any thread, and nobody else writes them but as ordered by events.
+    #[track_caller]
+    pub unsafe fn import(
+        memory_space: &MemorySpace,
+        address: *mut u8,
+        size_bytes: usize,
+        mutability: Mutability,
+        on_release: Option<Release>,
+    ) -> StatusOr<Self> {
+        let tag = Tag::new(Label::new(c"imported"), SourceLocation::caller());
+        // SAFETY: the caller's promise.
+        let imported = unsafe { Self::import_from(memory_space, address, size_bytes, mutability, on_release, tag) };
+        imported.map_err(|(error, _uncalled)| error)
+    }
+
+    /// As [`import`](Self::import), of any owner, who comes back with the error.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn import_from<O: Owner>(
+        memory_space: &MemorySpace,
+        address: *mut u8,
+        size_bytes: usize,
+        mutability: Mutability,
+        owner: Option<O>,
+        tag: Tag,
+    ) -> Result<Self, (Status, Option<O>)> {
+        let least = memory_space.properties().import_alignment_bytes;
+        let Some(first) = NonNull::new(address).filter(|_| address.addr().is_multiple_of(least)) else {
+            let error = Status::invalid_argument(format!(
+                "cannot import {size_bytes} bytes at {address:p} into {memory_space}: the address must be a multiple of {least}, \
+                 and not null"
+            ));
+            return Err((error, owner));
+        };
+        // No object is larger than half of an address space, or wraps around its end.
+        if isize::try_from(size_bytes).is_err() || address.addr().checked_add(size_bytes).is_none() {
+            let error = Status::invalid_argument(format!(
+                "cannot import {size_bytes} bytes at {address:p} into {memory_space}: they end past the end of the address space"
+            ));
+            return Err((error, owner));
+        }
+        let import = || {
+            fault::point(Site::Import)?;
+            memory_space.memory().import(address.expose_provenance(), size_bytes)
+        };
+        let extent = match import() {
+            Ok(extent) => extent,
+            Err(error) => return Err((error, owner)),
+        };
+        let block = MemoryBlock::new(memory_space.clone(), size_bytes, mutability == Mutability::Mutable, tag);
+        let imported = Box::new(Imported::new(first, extent, owner));
+        // SAFETY: the block is new.
+        unsafe { block.provide(Backing::Imported(imported)) };
+        Ok(Self::whole(block))
+    }
+}

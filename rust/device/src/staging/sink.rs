@@ -1,0 +1,169 @@
+//! Device memory that is filled piece by piece.
+//!
+//! *Filling*, until every byte has a piece; then it waits for the copies under way, and is *done*. Or *failed*: by
+//! [`poison`](StagingSink::poison), by a copy that failed, or because the sink went away first; then nothing is written any more but
+//! by copies under way, and the event fails when the last of these is over. So whoever sees the event, however it ended, knows
+//! that nobody writes the memory.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::pool::StagingLease;
+use super::ranges::Ranges;
+use crate::raw_buffer::RawBuffer;
+use purlin_async::event::{Awaited, Event, EventPromise};
+use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::sync::Mutex;
+
+/// See the module. Dropping it fails what is not complete; it does not wait.
+pub struct StagingSink(Arc<Shared>);
+
+struct Shared {
+    destination: RawBuffer,
+    state: Mutex<State>,
+}
+
+struct State {
+    begun: Ranges,
+    under_way: usize,
+    /// OK while filling.
+    error: Status,
+    /// Taken by whoever ends it.
+    promise: Option<EventPromise>,
+    /// The destination's memory. Taken before.
+    awaited: Option<Awaited>,
+}
+
+impl StagingSink {
+    /// A sink for all bytes of `destination`, and the event that says that they are there. Of no bytes: they are there. A client
+    /// that shuts down fails the copies, not a sink that waits for pieces: that is its owner's to end.
+    #[track_caller]
+    #[must_use]
+    pub fn new(destination: &RawBuffer) -> (Self, Event) {
+        Self::new_at(destination, SourceLocation::caller())
+    }
+
+    /// As [`new`](Self::new), for a caller at `place`.
+    #[must_use]
+    pub fn new_at(destination: &RawBuffer, place: SourceLocation) -> (Self, Event) {
+        let promise = EventPromise::guarding_at(c"staged bytes", place);
+        let awaited = promise.waits_for_all(&[destination.allocation_event()]);
+        let event = promise.event();
+        let state =
+            State { begun: Ranges::default(), under_way: 0, error: Status::OK, promise: Some(promise), awaited };
+        let shared = Arc::new(Shared { destination: destination.clone(), state: Mutex::new(state) });
+        shared.change(|_state| ());
+        (Self(shared), event)
+    }
+
+    /// Copies the first `size_bytes` bytes of `lease` to `[offset_bytes, offset_bytes + size_bytes)`; the lease goes back when that
+    /// is over, or at once if it is refused. Pieces may come in any order, from any thread. Never blocks.
+    ///
+    /// # Errors
+    /// `OutOfRange`, naming the numbers: more bytes than the lease has, or not within the destination; `InvalidArgument`, naming
+    /// them: bytes that had a piece already. The sink is then as it was. What it has failed with.
+    pub fn put(&self, offset_bytes: usize, size_bytes: usize, lease: StagingLease) -> Result<(), Status> {
+        let shared = &self.0;
+        let (from, to) = shared.begin(offset_bytes, size_bytes, &lease)?;
+        // SAFETY: the ranges of pieces are disjoint, and who made the sink leaves the destination to it; the lease's bytes are
+        // nobody else's, and it is kept until the copy is over.
+        #[allow(unsafe_code, reason = "device memory is written by address")]
+        let copied = unsafe { from.copy_to(&to, &[]) };
+        let shared = Arc::clone(shared);
+        copied.on_ready(move |status| {
+            drop(lease);
+            shared.change(|state| {
+                state.under_way -= 1;
+                state.fail(status);
+            });
+        });
+        Ok(())
+    }
+
+    /// Nothing is written any more, and the event fails with `error`, unless all bytes are on their way; the first error stays.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `error` is OK.
+    pub fn poison(&self, error: &Status) -> Result<(), Status> {
+        if error.ok() {
+            return Err(Status::invalid_argument(format!("the sink for {:?} cannot fail with OK", self.0.destination)));
+        }
+        self.0.poison(error);
+        Ok(())
+    }
+
+    /// Bytes that have a piece, copied or under way.
+    #[must_use]
+    pub fn begun_bytes(&self) -> usize {
+        self.0.state.lock().begun.size_bytes
+    }
+}
+
+impl Shared {
+    /// Counts a piece. Where it comes from and goes to.
+    fn begin(&self, offset_bytes: usize, size_bytes: usize, lease: &StagingLease) -> StatusOr<(RawBuffer, RawBuffer)> {
+        let from = lease.memory().slice(0, size_bytes)?;
+        let to = self.destination.slice(offset_bytes, size_bytes)?;
+        let mut state = self.state.lock();
+        state.error.clone().into_result()?;
+        let added = state.begun.add(offset_bytes, offset_bytes + size_bytes);
+        let Err((first, last)) = added else {
+            state.under_way += 1;
+            return Ok((from, to));
+        };
+        drop(state);
+        Err(Status::invalid_argument(format!(
+            "a piece of [{offset_bytes}, {}) bytes cannot go to {:?}: [{first}, {last}) had one already",
+            offset_bytes + size_bytes,
+            self.destination
+        )))
+    }
+
+    fn poison(&self, error: &Status) {
+        self.change(|state| {
+            if state.begun.size_bytes < self.destination.size_bytes() {
+                state.fail(error);
+            }
+        });
+    }
+
+    /// Changes the state and ends the sink if it is over.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock();
+        change(&mut state);
+        let is_whole = state.begun.size_bytes == self.destination.size_bytes();
+        let is_over = state.under_way == 0 && (is_whole || !state.error.ok());
+        let ended = if is_over { state.promise.take() } else { None };
+        let awaited = if is_over { state.awaited.take() } else { None };
+        let outcome = state.error.clone();
+        drop(state);
+        drop(awaited);
+        if let Some(promise) = ended {
+            promise.set(outcome);
+        }
+    }
+}
+
+impl State {
+    /// The first error stays.
+    fn fail(&mut self, error: &Status) {
+        if self.error.ok() {
+            self.error = error.clone();
+        }
+    }
+}
+
+impl Drop for StagingSink {
+    fn drop(&mut self) {
+        let (begun, all) = (self.begun_bytes(), self.0.destination.size_bytes());
+        self.0.poison(&Status::cancelled(format!("the sink went away with {begun} of {all} bytes")));
+    }
+}
+
+impl fmt::Debug for StagingSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.0.state.lock();
+        let (begun, under_way, error) = (state.begun.size_bytes, state.under_way, &state.error);
+        write!(f, "StagingSink({begun} bytes begun, {under_way} pieces under way, {error}, {:?})", self.0.destination)
+    }
+}
