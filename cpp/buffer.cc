@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "cpp/generated/buffer.rs.h"
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/shape.h"
+#include "purlin-bridge/src/buffer.rs.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -7,13 +7,13 @@
 #include <optional>
 #include <utility>
 
-#include "cpp/generated/client.rs.h"
-#include "cpp/generated/memory_report.rs.h"
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/memory_report.h"
 #include "cpp/internal/pin.h"
+#include "purlin-bridge/src/client.rs.h"
+#include "purlin-bridge/src/memory_report.rs.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "cpp/generated/executor.rs.h"
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/pin.h"
 #include "cpp/internal/task_options.h"
+#include "purlin-bridge/src/executor.rs.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "cpp/generated/raw_buffer.rs.h"
 #include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
 #include "cpp/internal/gone.h"
+#include "purlin-bridge/src/raw_buffer.rs.h"
 
 namespace purlin {
 inline namespace v0 {

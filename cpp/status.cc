@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "cpp/generated/status.rs.h"
 #include "cpp/internal/abi_rust.h"
+#include "purlin-bridge/src/status.rs.h"
 
 namespace purlin {
 inline namespace v0 {

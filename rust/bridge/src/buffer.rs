@@ -28,9 +28,9 @@ pub struct HostAddressRep(Promise<HostAddress>);
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
     unsafe extern "C++" {
-        include!("purlin/buffer.h");
-        include!("cpp/generated/device.rs.h");
-        include!("cpp/generated/raw_buffer.rs.h");
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/raw_buffer.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;

@@ -28,9 +28,9 @@ const SMALLEST_OPTIONS_BYTES: usize = 16;
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
     unsafe extern "C++" {
-        include!("purlin/client.h");
-        include!("cpp/generated/device.rs.h");
-        include!("cpp/generated/executor.rs.h");
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/executor.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;

@@ -31,7 +31,7 @@ pub(crate) mod ffi {
     }
 
     unsafe extern "C++" {
-        include!("purlin/device.h");
+        include!("purlin/internal/abi.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;

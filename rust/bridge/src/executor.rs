@@ -28,7 +28,6 @@ pub struct ThreadPoolRep(pub(crate) ThreadPool);
 pub(crate) mod ffi {
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
-        include!("purlin/internal/task.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;

@@ -3,7 +3,7 @@
 //! One module per public header. What is called often is a plain `extern "C"` function, declared by hand in
 //! `cpp/internal/abi_rust.h` ([`status`], [`slab`], [`event`], [`executor`] and the services over executors,
 //! [`user_context`]), and so is what takes options or closures; everything else is a `#[cxx::bridge]`, whose C++ half
-//! `rust/bridgegen` writes to `cpp/generated/`. `docs/ffi.md` has the rules; in short:
+//! `build.rs` writes and compiles. `docs/ffi.md` has the rules; in short:
 //!
 //! - Handles are pointers from `Arc::into_raw` (`handle`); C++ retains and releases, Rust makes and frees.
 //! - Nothing fallible returns a `Result` to C++ (cxx would throw): an error leaves through a status pointer, null for OK.

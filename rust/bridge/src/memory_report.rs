@@ -42,7 +42,7 @@ pub(crate) mod ffi {
     }
 
     unsafe extern "C++" {
-        include!("cpp/generated/device.rs.h");
+        include!("purlin-bridge/src/device.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type MemorySpaceRep = crate::device::MemorySpaceRep;

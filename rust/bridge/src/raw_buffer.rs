@@ -34,8 +34,8 @@ const _: () = assert!(size_of::<ByteRange>() == 2 * size_of::<usize>());
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
     unsafe extern "C++" {
-        include!("purlin/raw_buffer.h");
-        include!("cpp/generated/device.rs.h");
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/device.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
