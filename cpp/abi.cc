@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 #include "purlin-bridge/src/abi.rs.h"
 
 namespace purlin {

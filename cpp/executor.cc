@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/pin.h"
 #include "cpp/internal/task_options.h"
@@ -55,7 +55,7 @@ Status Pool::Execute(Task task) {
 Status Pool::ExecuteWith(Task task, const TaskOptions& options) {
   if (rep_ == nullptr) return internal::Gone("ThreadPoolAsyncWorkRunner");
 
-  const internal::PurlinTaskOptions raw = internal::ToRust(options);
+  const internal::RawTaskOptions raw = internal::ToRust(options);
   return Status::FromRep(internal::purlin_thread_pool_execute_with(rep_, std::move(task).Release(), &raw));
 }
 

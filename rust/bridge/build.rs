@@ -1,5 +1,6 @@
-//! The C++ half of the bridges: `cxx-build` writes it from the `#[cxx::bridge]` modules and compiles it, and the objects
-//! become part of this crate, and so of `libpurlin_rust.a`. `cpp/*.cc` include the headers.
+//! What C++ sees of this crate. `cxx-build` writes the C++ half of the `#[cxx::bridge]` modules and compiles it; the
+//! objects become part of this crate, and so of `libpurlin_rust.a`. cbindgen declares the plain functions, as
+//! `cbindgen.toml` says. `cpp/*.cc` include the headers of both.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -21,6 +22,9 @@ const BRIDGES: [&str; 10] = [
 /// The one header of ours that generated code includes.
 const ABI: &str = "purlin/internal/abi.h";
 
+/// What declares the plain functions.
+const FUNCTIONS: &str = "purlin-bridge/functions.h";
+
 /// Names the folder that the C++ build wants the generated headers in; without it, nobody wants them.
 const HEADERS: &str = "PURLIN_GENERATED_HEADERS";
 
@@ -36,12 +40,17 @@ fn main() -> io::Result<()> {
     }
     build.compile("purlin_bridge_cxx");
 
+    let generated = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("cxxbridge/include");
+    println!("cargo::rerun-if-changed=cbindgen.toml");
+    println!("cargo::rerun-if-changed=src");
+    let config = cbindgen::Config::from_file("cbindgen.toml").map_err(io::Error::other)?;
+    let functions = cbindgen::Builder::new().with_config(config).with_src("src/lib.rs").generate();
+    functions.map_err(io::Error::other)?.write_to_file(generated.join(FUNCTIONS));
+
     println!("cargo::rerun-if-env-changed={HEADERS}");
     if let Some(folder) = env::var_os(HEADERS) {
-        let generated = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("cxxbridge/include");
-        publish(&generated.join("rust/cxx.h"), &Path::new(&folder).join("rust/cxx.h"))?;
-        for bridge in BRIDGES {
-            let header = format!("purlin-bridge/{bridge}.h");
+        let bridges = BRIDGES.iter().map(|bridge| format!("purlin-bridge/{bridge}.h"));
+        for header in bridges.chain(["rust/cxx.h", FUNCTIONS].map(String::from)) {
             publish(&generated.join(&header), &Path::new(&folder).join(&header))?;
         }
     }

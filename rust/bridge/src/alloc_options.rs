@@ -12,7 +12,7 @@ use crate::struct_size;
 /// The first version of `purlin::AllocOptions`.
 const SMALLEST_OPTIONS_BYTES: usize = 40;
 
-/// A `purlin::AllocOptions`; `cpp/internal/abi_rust.h` has the same struct. Borrowed.
+/// A `purlin::AllocOptions`. Borrowed.
 #[repr(C)]
 pub struct RawAllocOptions {
     /// The caller's, unchecked.

@@ -1,5 +1,6 @@
 //! `purlin/client.h`: clients by the name of their platform. Making one is a plain function, because its options own closures.
 
+use std::ffi::c_char;
 use std::pin::Pin;
 use std::ptr;
 use std::sync::Arc;
@@ -65,13 +66,13 @@ pub(crate) mod ffi {
     }
 }
 
-/// A `purlin::ClientOptions`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, but for what is owned.
+/// A `purlin::ClientOptions`. Borrowed, but for what is owned.
 #[repr(C)]
 pub struct RawClientOptions {
     /// The caller's, unchecked.
     struct_size: usize,
     /// `platform_size_bytes` bytes.
-    platform: *const u8,
+    platform: *const c_char,
     platform_size_bytes: usize,
     memory_limit_bytes: usize,
     device_count: i32,
@@ -101,7 +102,7 @@ pub unsafe extern "C" fn purlin_client_create(
     let made = guard(|| {
         struct_size::check("ClientOptions", options.struct_size, SMALLEST_OPTIONS_BYTES)?;
         // SAFETY: the caller's promise.
-        let platform = unsafe { elements(options.platform, options.platform_size_bytes) };
+        let platform = unsafe { elements::<u8>(options.platform.cast(), options.platform_size_bytes) };
         let backend = backend(platform, options.host_memory_allocator.exists())?;
         let RawClientOptions { device_count, worker_count, memory_limit_bytes, check_frozen_memory, .. } = options;
         let on_out_of_memory = options.on_out_of_memory.into_hook();

@@ -2,6 +2,7 @@
 //!
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
+use std::ffi::c_char;
 use std::str;
 
 use purlin::exec::task::TaskNode;
@@ -25,13 +26,13 @@ pub unsafe extern "C" fn purlin_elastic_pool_new(
     max_threads: usize,
     idle_timeout_ns: i64,
     stack_size_bytes: usize,
-    name: *const u8,
+    name: *const c_char,
     name_size_bytes: usize,
     error: &mut *const StatusRep,
 ) -> *const ElasticPoolRep {
     let made = guard(|| {
         // SAFETY: the caller's promise.
-        let name = unsafe { elements(name, name_size_bytes) };
+        let name = unsafe { elements::<u8>(name.cast(), name_size_bytes) };
         let name = str::from_utf8(name).map_err(|why| {
             Status::invalid_argument(format!("an elastic pool's name is not UTF-8: {:?}: {why}", name.escape_ascii()))
         })?;

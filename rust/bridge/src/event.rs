@@ -2,7 +2,7 @@
 //!
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::ptr;
 
 use purlin::event::abi::{EventHeader, Waiter};
@@ -125,10 +125,10 @@ pub unsafe extern "C" fn purlin_event_owes_several(
     event: *mut EventHeader,
     sources: *const *mut EventHeader,
     count: usize,
-) -> *mut Creditors {
+) -> *mut c_void {
     // SAFETY: the caller's promises.
     let noted = guard(|| Ok(unsafe { Creditors::of(event, borrowed(sources, count)) }));
-    noted.unwrap_or(None).map_or(ptr::null_mut(), Box::into_raw)
+    noted.unwrap_or(None).map_or(ptr::null_mut(), |several| Box::into_raw(several).cast())
 }
 
 /// One of the sources has arrived.
@@ -136,10 +136,10 @@ pub unsafe extern "C" fn purlin_event_owes_several(
 /// # Safety
 /// `several` came from [`purlin_event_owes_several`]; this is called in a waiter of that source.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_event_arrived(several: *const Creditors, index: usize) {
+pub unsafe extern "C" fn purlin_event_arrived(several: *mut c_void, index: usize) {
     contain("purlin_event_arrived", (), || {
         // SAFETY: alive.
-        unsafe { (*several).arrived(index) };
+        unsafe { (*several.cast::<Creditors>()).arrived(index) };
     });
 }
 
@@ -148,11 +148,11 @@ pub unsafe extern "C" fn purlin_event_arrived(several: *const Creditors, index: 
 /// # Safety
 /// `several` is null or came from [`purlin_event_owes_several`], and the caller gives it up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_events_arrived(several: *mut Creditors) {
+pub unsafe extern "C" fn purlin_events_arrived(several: *mut c_void) {
     if !several.is_null() {
         contain("purlin_events_arrived", (), || {
             // SAFETY: the caller's promise.
-            drop(unsafe { Box::from_raw(several) });
+            drop(unsafe { Box::from_raw(several.cast::<Creditors>()) });
         });
     }
 }

@@ -15,7 +15,7 @@ use crate::panic::guard;
 use crate::shape::dtype;
 use crate::status::Location;
 
-/// An array in the memory of the host; `cpp/internal/abi_rust.h` has the same struct. Borrowed, and unchecked.
+/// An array in the memory of the host. Borrowed, and unchecked.
 #[repr(C)]
 pub struct RawHostArray {
     data: *const u8,

@@ -13,7 +13,7 @@ use crate::layout::RawLayout;
 use crate::panic::guard;
 use crate::status::Location;
 
-/// A `purlin::HostShard`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, but for what is owned.
+/// A `purlin::HostShard`. Borrowed, but for what is owned.
 #[repr(C)]
 pub struct RawHostShard {
     array: RawHostArray,

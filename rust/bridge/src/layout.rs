@@ -4,7 +4,7 @@ use purlin::{Layout, StatusOr};
 
 use crate::handle::elements;
 
-/// A `purlin::Layout`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, and unchecked.
+/// A `purlin::Layout`. Borrowed, and unchecked.
 #[repr(C)]
 pub struct RawLayout {
     minor_to_major: *const i64,

@@ -1,7 +1,7 @@
 //! Purlin for C++: converts, calls, converts. No logic, no threads, no state of its own.
 //!
-//! One module per public header. What is called often is a plain `extern "C"` function, declared by hand in
-//! `cpp/internal/abi_rust.h` ([`status`], [`slab`], [`event`], [`executor`] and the services over executors,
+//! One module per public header. What is called often is a plain `extern "C"` function, which cbindgen
+//! declares for C++ ([`status`], [`slab`], [`event`], [`executor`] and the services over executors,
 //! [`user_context`]), and so is what takes options or closures; everything else is a `#[cxx::bridge]`, whose C++ half
 //! `build.rs` writes and compiles. `docs/ffi.md` has the rules; in short:
 //!

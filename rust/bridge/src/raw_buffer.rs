@@ -3,6 +3,8 @@
 //! In the safety sections, "`dependencies`" stands for: `count` words, each null or an event that C++ keeps alive, unchanged
 //! for the length of the call.
 
+use std::ffi::c_void;
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
 use purlin::device::Release;
@@ -21,7 +23,7 @@ use crate::status::Location;
 /// What a `purlin::RawBuffer` points to.
 pub struct RawBufferRep(pub(crate) RawBuffer);
 
-/// A `purlin::ByteRange`, the same struct.
+/// A `purlin::ByteRange`, as `purlin/raw_buffer.h` declares it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ByteRange {
@@ -29,7 +31,8 @@ pub struct ByteRange {
     size_bytes: usize,
 }
 
-const _: () = assert!(size_of::<ByteRange>() == 2 * size_of::<usize>());
+const _: () = assert!(size_of::<ByteRange>() == 16);
+const _: () = assert!(offset_of!(ByteRange, offset_bytes) == 0 && offset_of!(ByteRange, size_bytes) == 8);
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -133,7 +136,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_allocate(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_raw_buffer_import(
     space: &MemorySpaceRep,
-    address: *mut u8,
+    address: *mut c_void,
     size_bytes: usize,
     mutability: i32,
     on_release: *const Callback,
@@ -146,7 +149,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_import(
         let mutability = known("Mutability", mutability, &values)?;
         let release = on_release.map(|callback| Box::new(move || callback.call(Status::OK, ptr::null())) as Release);
         // SAFETY: the caller's promise.
-        unsafe { RawBuffer::import(&space.0, address, size_bytes, mutability, release) }
+        unsafe { RawBuffer::import(&space.0, address.cast(), size_bytes, mutability, release) }
     });
     give_handle(made.map(RawBufferRep), error)
 }

@@ -6,7 +6,7 @@ use purlin::{DType, Shape, Status, StatusOr};
 use crate::handle::elements;
 use crate::panic::guard;
 
-/// A `purlin::Shape`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, and unchecked.
+/// A `purlin::Shape`. Borrowed, and unchecked.
 #[repr(C)]
 pub struct RawShape {
     dims: *const i64,

@@ -8,8 +8,8 @@ use purlin::slab::{self, Class, ThreadState};
 
 /// This thread's state, valid on this thread until it ends.
 #[unsafe(no_mangle)]
-pub extern "C" fn purlin_thread_state() -> *const ThreadState {
-    slab::thread_state()
+pub extern "C" fn purlin_thread_state() -> *mut ThreadState {
+    slab::thread_state().cast_mut()
 }
 
 /// A block when the thread's list is empty; the caller's. Null: there is no such class.

@@ -35,7 +35,7 @@ pub struct StagingSinkRep(StagingSink);
 /// The first version of `purlin::StagingOptions`.
 const SMALLEST_OPTIONS_BYTES: usize = 32;
 
-/// A `purlin::StagingOptions`; `cpp/internal/abi_rust.h` has the same struct. Borrowed.
+/// A `purlin::StagingOptions`. Borrowed.
 #[repr(C)]
 pub struct RawStagingOptions {
     /// The caller's, unchecked.

@@ -3,13 +3,15 @@
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call, and "owned" that it gives
 //! its reference up.
 
-use std::ffi::c_char;
+use std::ffi::{OsStr, c_char};
 use std::mem::ManuallyDrop;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::pin::Pin;
 use std::ptr;
 
 use cxx::CxxString;
-use purlin::{SourceLocation, Status, StatusCode, status};
+use purlin::{SourceLocation, Status, StatusCode, StatusOr, status};
 
 use crate::handle::elements;
 use crate::panic::contain;
@@ -29,22 +31,49 @@ pub(crate) mod ffi {
     }
 }
 
-/// Bytes that belong to a record; `cpp/internal/abi_rust.h` has the same struct.
+/// Bytes that belong to a record or to C++; borrowed.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Bytes {
-    /// First byte; not null.
-    pub data: *const u8,
+    /// First byte; null if there are none.
+    pub(crate) data: *const c_char,
     /// Number of bytes.
-    pub size_bytes: usize,
+    pub(crate) size_bytes: usize,
 }
 
 impl Bytes {
-    fn of(bytes: &[u8]) -> Self {
-        Self { data: bytes.as_ptr(), size_bytes: bytes.len() }
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self { data: bytes.as_ptr().cast(), size_bytes: bytes.len() }
+    }
+
+    /// # Safety
+    /// `data` points to `size_bytes` bytes that stay for `'a`.
+    pub(crate) unsafe fn get<'a>(self) -> &'a [u8] {
+        // SAFETY: the caller's promise.
+        unsafe { elements(self.data.cast(), self.size_bytes) }
+    }
+
+    /// # Safety
+    /// As [`get`](Self::get).
+    pub(crate) unsafe fn path<'a>(self) -> &'a Path {
+        // SAFETY: the caller's promise.
+        Path::new(OsStr::from_bytes(unsafe { self.get() }))
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: not UTF-8.
+    ///
+    /// # Safety
+    /// As [`get`](Self::get).
+    pub(crate) unsafe fn text<'a>(self) -> StatusOr<&'a str> {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { self.get() };
+        std::str::from_utf8(bytes)
+            .map_err(|_| Status::invalid_argument(format!("{:?} is not UTF-8", String::from_utf8_lossy(bytes))))
     }
 }
 
-/// A `purlin::SourceLocation`; `cpp/internal/abi_rust.h` has the same struct.
+/// A `purlin::SourceLocation`.
 #[repr(C)]
 pub struct Location {
     /// Static, ends with a NUL, not null.
@@ -78,12 +107,12 @@ unsafe fn borrowed(rep: *const status::StatusRep) -> ManuallyDrop<Status> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_new(
     code: i32,
-    message: *const u8,
+    message: *const c_char,
     size_bytes: usize,
     location: Location,
 ) -> *const status::StatusRep {
     // SAFETY: the caller's promises.
-    let (message, location) = unsafe { (elements(message, size_bytes), location.get()) };
+    let (message, location) = unsafe { (elements::<u8>(message.cast(), size_bytes), location.get()) };
     Status::with_location(StatusCode::from_raw(code), String::from_utf8_lossy(message), location).into_raw()
 }
 
@@ -167,11 +196,11 @@ pub unsafe extern "C" fn purlin_status_payload_at(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_payload(
     rep: *const status::StatusRep,
-    type_url: *const u8,
+    type_url: *const c_char,
     type_url_size_bytes: usize,
 ) -> Bytes {
     // SAFETY: alive, and the caller's promise.
-    let (status, type_url) = unsafe { (borrowed(rep), elements(type_url, type_url_size_bytes)) };
+    let (status, type_url) = unsafe { (borrowed(rep), elements::<u8>(type_url.cast(), type_url_size_bytes)) };
     let payload = status.payload(&String::from_utf8_lossy(type_url));
     payload.map_or(Bytes { data: ptr::null(), size_bytes: 0 }, Bytes::of)
 }
@@ -183,16 +212,17 @@ pub unsafe extern "C" fn purlin_status_payload(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_set_payload(
     rep: *const status::StatusRep,
-    type_url: *const u8,
+    type_url: *const c_char,
     type_url_size_bytes: usize,
-    payload: *const u8,
+    payload: *const c_char,
     payload_size_bytes: usize,
 ) -> *const status::StatusRep {
     // SAFETY: owned.
     let mut status = unsafe { Status::from_raw(rep) };
     // SAFETY: the caller's promises.
-    let (type_url, payload) =
-        unsafe { (elements(type_url, type_url_size_bytes), elements(payload, payload_size_bytes)) };
+    let (type_url, payload) = unsafe {
+        (elements::<u8>(type_url.cast(), type_url_size_bytes), elements::<u8>(payload.cast(), payload_size_bytes))
+    };
     status.set_payload(&String::from_utf8_lossy(type_url), payload);
     status.into_raw()
 }
@@ -204,11 +234,12 @@ pub unsafe extern "C" fn purlin_status_set_payload(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_erase_payload(
     rep: *mut *const status::StatusRep,
-    type_url: *const u8,
+    type_url: *const c_char,
     type_url_size_bytes: usize,
 ) -> bool {
     // SAFETY: the caller's promises.
-    let (mut status, type_url) = unsafe { (Status::from_raw(*rep), elements(type_url, type_url_size_bytes)) };
+    let (mut status, type_url) =
+        unsafe { (Status::from_raw(*rep), elements::<u8>(type_url.cast(), type_url_size_bytes)) };
     let erased = status.erase_payload(&String::from_utf8_lossy(type_url));
     // SAFETY: writable, and the reference that was read above has been taken over.
     unsafe { *rep = status.into_raw() };

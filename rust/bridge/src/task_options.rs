@@ -19,7 +19,7 @@ use crate::timer::duration;
 const PRIORITIES: &[(&str, Priority)] =
     &[("kLow", Priority::Low), ("kNormal", Priority::Normal), ("kHigh", Priority::High)];
 
-/// A `purlin::TaskOptions`; `cpp/internal/abi_rust.h` has the same struct.
+/// A `purlin::TaskOptions`.
 #[repr(C)]
 pub struct RawTaskOptions {
     /// Nanoseconds from now; counts if `has_deadline`.
