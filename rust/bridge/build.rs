@@ -22,6 +22,9 @@ const BRIDGES: [&str; 10] = [
 /// The one header of ours that generated code includes.
 const ABI: &str = "purlin/internal/abi.h";
 
+/// What has plain functions, or structs that these take.
+const DECLARED: [&str; 3] = ["src/lib.rs", "../ffi/src/words.rs", "../pjrt/src/lib.rs"];
+
 /// What declares the plain functions.
 const FUNCTIONS: &str = "purlin-bridge/functions.h";
 
@@ -42,10 +45,14 @@ fn main() -> io::Result<()> {
 
     let generated = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("cxxbridge/include");
     println!("cargo::rerun-if-changed=cbindgen.toml");
-    println!("cargo::rerun-if-changed=src");
     let config = cbindgen::Config::from_file("cbindgen.toml").map_err(io::Error::other)?;
-    let functions = cbindgen::Builder::new().with_config(config).with_src("src/lib.rs").generate();
-    functions.map_err(io::Error::other)?.write_to_file(generated.join(FUNCTIONS));
+    let mut functions = cbindgen::Builder::new().with_config(config);
+    println!("cargo::rerun-if-changed=src");
+    for source in DECLARED {
+        println!("cargo::rerun-if-changed={source}");
+        functions = functions.with_src(source);
+    }
+    functions.generate().map_err(io::Error::other)?.write_to_file(generated.join(FUNCTIONS));
 
     println!("cargo::rerun-if-env-changed={HEADERS}");
     if let Some(folder) = env::var_os(HEADERS) {

@@ -7,8 +7,7 @@ use std::pin::Pin;
 use cxx::CxxString;
 use purlin::event::abi::EventVTable;
 use purlin::slab::ThreadState;
-
-use crate::panic::contain;
+use purlin_ffi::panic::contain;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {

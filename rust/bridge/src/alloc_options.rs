@@ -4,10 +4,10 @@ use std::ffi::c_char;
 
 use purlin::event::abi::EventHeader;
 use purlin::{AllocOptions, Event, OomPolicy, StatusOr};
+use purlin_ffi::number::known;
+use purlin_ffi::struct_size;
 
 use crate::cancel::label;
-use crate::number::known;
-use crate::struct_size;
 
 /// The first version of `purlin::AllocOptions`.
 const SMALLEST_OPTIONS_BYTES: usize = 40;

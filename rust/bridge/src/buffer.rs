@@ -11,16 +11,16 @@ use purlin::buffer::HostAddress;
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
 use purlin::{Buffer, Event, HostArray, Promise, Status};
+use purlin_ffi::handle::{elements, give, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::Location;
 
 use crate::buffer_create::give_buffer;
 pub(crate) use crate::buffer_rep::BufferRep;
 use crate::device::{DeviceRep, MemorySpaceRep};
-use crate::handle::{elements, give, give_handle, give_or, share};
 use crate::layout::RawLayout;
-use crate::panic::{contain, guard};
 use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::shape::RawShape;
-use crate::status::Location;
 
 /// Whom `purlin::Buffer::CopyRawToHostWhen` tells the address: a box.
 pub struct HostAddressRep(Promise<HostAddress>);

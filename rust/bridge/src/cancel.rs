@@ -8,11 +8,11 @@ use std::ptr;
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
 use purlin::{CancelRegistration, CancelSource, CancelToken, Label, Status};
+use purlin_ffi::handle::{release, retain, share};
+use purlin_ffi::panic::contain;
+use purlin_ffi::words::give_event;
 
 use crate::callback::Callback;
-use crate::event::give_event;
-use crate::handle::{release, retain, share};
-use crate::panic::contain;
 
 /// What a `purlin::CancelSource` points to.
 pub struct CancelSourceRep(CancelSource);

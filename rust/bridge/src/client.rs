@@ -9,16 +9,16 @@ use cxx::CxxString;
 use purlin::backend::{Backend, NullBackend};
 use purlin::status::StatusRep;
 use purlin::{Client, ClientOptions, Status};
+use purlin_ffi::handle::{self, elements, give, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::struct_size;
 use purlin_host::HostBackend;
 use purlin_sim::{SimBackend, SimOptions};
 
 use crate::device::DeviceRep;
 use crate::executor::{ThreadPoolRep, shutdown_options};
-use crate::handle::{self, elements, give, give_handle, give_or, share};
 use crate::host_memory_allocator::ForeignAllocator;
 use crate::memory_hook::ForeignMemoryHook;
-use crate::panic::{contain, guard};
-use crate::struct_size;
 
 /// What a `purlin::Client` points to.
 pub struct ClientRep(pub(crate) Arc<Client>);

@@ -5,9 +5,8 @@ use std::ptr;
 
 use cxx::CxxString;
 use purlin::{Device, MemorySpace};
-
-use crate::handle::{self, give_handle, share};
-use crate::panic::{contain, guard};
+use purlin_ffi::handle::{self, give_handle, share};
+use purlin_ffi::panic::{contain, guard};
 
 /// What a `purlin::Device` points to.
 pub struct DeviceRep(pub(crate) Device);

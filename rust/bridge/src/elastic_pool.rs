@@ -8,10 +8,10 @@ use std::str;
 use purlin::exec::task::TaskNode;
 use purlin::status::StatusRep;
 use purlin::{ElasticPool, ElasticPoolOptions, Executor, Shutdown, Status, Timers};
+use purlin_ffi::handle::{elements, give, give_handle, release, retain};
+use purlin_ffi::panic::{contain, guard};
 
 use crate::executor::take;
-use crate::handle::{elements, give, give_handle, release, retain};
-use crate::panic::{contain, guard};
 use crate::timer::duration;
 
 /// What a `purlin::ElasticPool` points to.

@@ -10,25 +10,10 @@ use purlin::event::raw::{Creditors, OwedBy};
 use purlin::event::{after_all_at, raw, when_all_at};
 use purlin::status::StatusRep;
 use purlin::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions, Status};
-
-use crate::handle::{elements, give};
-use crate::number::known;
-use crate::panic::{contain, guard};
-use crate::status::Location;
-
-/// The events that a C++ `Span<const Event>` points to.
-///
-/// # Safety
-/// `count == 0`, or `events` points to `count` words, each null or an alive event, unchanged for `'a`.
-pub(crate) unsafe fn borrowed<'a>(events: *const *mut EventHeader, count: usize) -> &'a [Event] {
-    // SAFETY: the caller's promise; an Event is its pointer (repr(transparent)), and a shared slice drops none.
-    unsafe { elements(events.cast::<Event>(), count) }
-}
-
-/// Hands an event to C++, with one reference. A panic becomes an event that has failed.
-pub(crate) fn give_event(make: impl FnOnce() -> Result<Event, Status>) -> *mut EventHeader {
-    guard(make).unwrap_or_else(Event::from_error).into_raw()
-}
+use purlin_ffi::handle::give;
+use purlin_ffi::number::known;
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::{Location, borrowed};
 
 /// An event that has failed, with one reference, C++'s.
 ///

@@ -14,11 +14,11 @@ use purlin::status::StatusRep;
 use purlin::{
     AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Status, StatusOr, Task, ThreadPool, ThreadPoolOptions,
 };
+use purlin_ffi::handle::{give, give_handle, release, retain};
+use purlin_ffi::number::known;
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words;
 
-use crate::event;
-use crate::handle::{give, give_handle, release, retain};
-use crate::number::known;
-use crate::panic::{contain, guard};
 use crate::task_options::RawTaskOptions;
 
 /// What a `purlin::ThreadPoolAsyncWorkRunner` points to.
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn purlin_thread_pool_execute_when_ready(
     task: *mut TaskNode,
 ) -> *const StatusRep {
     // SAFETY: alive, and the caller's promises.
-    give(guard(|| unsafe { (*pool).0.schedule_when_ready(event::borrowed(events, count), take(task)?) }))
+    give(guard(|| unsafe { (*pool).0.schedule_when_ready(words::borrowed(events, count), take(task)?) }))
 }
 
 /// # Safety

@@ -2,16 +2,16 @@
 
 use purlin::status::StatusRep;
 use purlin::{Buffer, HostArray, HostShard, Layout, Status, StatusOr};
+use purlin_ffi::handle::{elements, give};
+use purlin_ffi::panic::guard;
+use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::callback::{Callback, Told};
 use crate::device::MemorySpaceRep;
-use crate::handle::{elements, give};
 use crate::host_buffer::{RawHostArray, semantics};
 use crate::layout::RawLayout;
-use crate::panic::guard;
-use crate::status::Location;
 
 /// A `purlin::HostShard`. Borrowed, but for what is owned.
 #[repr(C)]

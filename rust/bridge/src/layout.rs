@@ -1,8 +1,7 @@
 //! `purlin/layout.h`.
 
 use purlin::{Layout, StatusOr};
-
-use crate::handle::elements;
+use purlin_ffi::handle::elements;
 
 /// A `purlin::Layout`. Borrowed, and unchecked.
 #[repr(C)]

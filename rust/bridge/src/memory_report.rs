@@ -4,9 +4,9 @@ use std::pin::Pin;
 
 use cxx::CxxString;
 use purlin::{MemoryHolder, MemoryReport};
+use purlin_ffi::panic::contain;
 
 use crate::device::MemorySpaceRep;
-use crate::panic::contain;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {

@@ -4,14 +4,14 @@ use std::ptr;
 
 use purlin::status::StatusRep;
 use purlin::{Aliasing, Buffer, StatusOr};
+use purlin_ffi::number::known;
+use purlin_ffi::panic::guard;
+use purlin_ffi::words::Bytes;
 use purlin_interchange::{FileAccess, NpyReadOptions, WriteOptions, read_npy, write_npy};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::number::known;
-use crate::panic::guard;
 use crate::shape::dtype;
-use crate::status::Bytes;
 
 /// A `purlin::FileAccess`.
 pub(crate) fn file_access(number: u8) -> StatusOr<FileAccess> {

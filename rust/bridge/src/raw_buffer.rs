@@ -10,15 +10,14 @@ use std::ptr::{self, NonNull};
 use purlin::device::Release;
 use purlin::status::StatusRep;
 use purlin::{Event, Mutability, RawBuffer, Status};
+use purlin_ffi::handle::{self, elements, give_handle, give_or, share};
+use purlin_ffi::number::known;
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::{self, Location, borrowed};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::callback::Callback;
 use crate::device::MemorySpaceRep;
-use crate::event::borrowed;
-use crate::handle::{self, elements, give_handle, give_or, share};
-use crate::number::known;
-use crate::panic::{contain, guard};
-use crate::status::Location;
 
 /// What a `purlin::RawBuffer` points to.
 pub struct RawBufferRep(pub(crate) RawBuffer);
@@ -107,7 +106,7 @@ pub(crate) mod ffi {
 
 /// Hands an event to C++. A panic becomes an event that has failed.
 pub(crate) fn give_event(make: impl FnOnce() -> Result<Event, Status>) -> *mut ffi::EventHeader {
-    guard(make).unwrap_or_else(Event::from_error).into_raw().cast()
+    words::give_event(make).cast()
 }
 
 /// New memory, C++'s, or null and an error.

@@ -3,14 +3,14 @@
 use std::ptr;
 
 use purlin::status::StatusRep;
+use purlin_ffi::handle::{elements, release, retain, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::Bytes;
 use purlin_interchange::{SafetensorsFile, WriteOptions, write_safetensors};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::handle::{elements, release, retain, share};
 use crate::npy::{file_access, give_array};
-use crate::panic::{contain, guard};
-use crate::status::Bytes;
 
 /// What a `purlin::SafetensorsFile` points to.
 pub struct SafetensorsFileRep(SafetensorsFile);

@@ -7,11 +7,11 @@ use std::ptr;
 
 use purlin::status::StatusRep;
 use purlin::{Permit, Semaphore, Status};
+use purlin_ffi::handle::{give_box, release, retain, share};
+use purlin_ffi::panic::{contain, guard};
 
 use crate::callback::Callback;
 use crate::cancel::{CancelTokenRep, label, token};
-use crate::handle::{give_box, release, retain, share};
-use crate::panic::{contain, guard};
 use crate::timer::duration;
 
 /// What a `purlin::Semaphore` points to.

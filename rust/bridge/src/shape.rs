@@ -2,9 +2,8 @@
 
 use purlin::status::StatusRep;
 use purlin::{DType, Shape, Status, StatusOr};
-
-use crate::handle::elements;
-use crate::panic::guard;
+use purlin_ffi::handle::elements;
+use purlin_ffi::panic::guard;
 
 /// A `purlin::Shape`. Borrowed, and unchecked.
 #[repr(C)]

@@ -10,18 +10,17 @@ use std::sync::Arc;
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
 use purlin::{Event, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink, Status, StatusOr};
+use purlin_ffi::handle::{self, give, give_box, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::struct_size;
+use purlin_ffi::words::{Location, borrowed};
 
 use crate::buffer::BufferRep;
 use crate::callback::Callback;
 use crate::cancel::{CancelTokenRep, label, token};
 use crate::device::MemorySpaceRep;
-use crate::event::borrowed;
-use crate::handle::{self, give, give_box, give_handle, give_or, share};
-use crate::panic::{contain, guard};
 use crate::piece_callback::PieceCallback;
 use crate::raw_buffer::{RawBufferRep, give_event};
-use crate::status::Location;
-use crate::struct_size;
 
 /// What a `purlin::StagingPool` points to.
 pub struct StagingPoolRep(StagingPool);

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use purlin::stall::{Watchdog, WatchdogAction, WatchdogOptions, dump_stalls};
 use purlin::status::StatusRep;
-
-use crate::handle::give_box;
-use crate::number::known;
-use crate::panic::{contain, guard};
+use purlin_ffi::handle::give_box;
+use purlin_ffi::number::known;
+use purlin_ffi::panic::{contain, guard};
 
 /// Takes `size_bytes` bytes of text, UTF-8. Does not unwind.
 type TakeText = unsafe extern "C" fn(data: *mut c_void, text: *const c_char, size_bytes: usize);

@@ -3,18 +3,16 @@
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call, and "owned" that it gives
 //! its reference up.
 
-use std::ffi::{OsStr, c_char};
+use std::ffi::c_char;
 use std::mem::ManuallyDrop;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::pin::Pin;
 use std::ptr;
 
 use cxx::CxxString;
-use purlin::{SourceLocation, Status, StatusCode, StatusOr, status};
-
-use crate::handle::elements;
-use crate::panic::contain;
+use purlin::{SourceLocation, Status, StatusCode, status};
+use purlin_ffi::handle::{Record, elements};
+use purlin_ffi::panic::contain;
+use purlin_ffi::words::{Bytes, Location};
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -31,65 +29,8 @@ pub(crate) mod ffi {
     }
 }
 
-/// Bytes that belong to a record or to C++; borrowed.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Bytes {
-    /// First byte; null if there are none.
-    pub(crate) data: *const c_char,
-    /// Number of bytes.
-    pub(crate) size_bytes: usize,
-}
-
-impl Bytes {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self { data: bytes.as_ptr().cast(), size_bytes: bytes.len() }
-    }
-
-    /// # Safety
-    /// `data` points to `size_bytes` bytes that stay for `'a`.
-    pub(crate) unsafe fn get<'a>(self) -> &'a [u8] {
-        // SAFETY: the caller's promise.
-        unsafe { elements(self.data.cast(), self.size_bytes) }
-    }
-
-    /// # Safety
-    /// As [`get`](Self::get).
-    pub(crate) unsafe fn path<'a>(self) -> &'a Path {
-        // SAFETY: the caller's promise.
-        Path::new(OsStr::from_bytes(unsafe { self.get() }))
-    }
-
-    /// # Errors
-    /// `InvalidArgument`: not UTF-8.
-    ///
-    /// # Safety
-    /// As [`get`](Self::get).
-    pub(crate) unsafe fn text<'a>(self) -> StatusOr<&'a str> {
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { self.get() };
-        std::str::from_utf8(bytes)
-            .map_err(|_| Status::invalid_argument(format!("{:?} is not UTF-8", String::from_utf8_lossy(bytes))))
-    }
-}
-
-/// A `purlin::SourceLocation`.
-#[repr(C)]
-pub struct Location {
-    /// Static, ends with a NUL, not null.
-    pub file: *const c_char,
-    /// Line from 1; 0 when unknown.
-    pub line: u32,
-}
-
-impl Location {
-    /// # Safety
-    /// `file` is what the struct says.
-    pub(crate) unsafe fn get(&self) -> SourceLocation {
-        // SAFETY: the caller's promise.
-        unsafe { SourceLocation::from_ptr(self.file, self.line) }
-    }
-}
+// SAFETY: cxx's name for the same record.
+unsafe impl Record for ffi::StatusRep {}
 
 /// Reads a status that C++ keeps.
 ///

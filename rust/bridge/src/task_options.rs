@@ -8,12 +8,12 @@ use purlin::exec::options::dropped_tasks;
 use purlin::exec::task::TaskNode;
 use purlin::status::StatusRep;
 use purlin::{Priority, StatusOr, Task, TaskOptions, Timers};
+use purlin_ffi::handle::give_or;
+use purlin_ffi::number::known;
+use purlin_ffi::panic::guard;
 
 use crate::cancel::{CancelTokenRep, label, token};
 use crate::executor::take;
-use crate::handle::give_or;
-use crate::number::known;
-use crate::panic::guard;
 use crate::timer::duration;
 
 const PRIORITIES: &[(&str, Priority)] =

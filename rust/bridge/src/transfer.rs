@@ -11,19 +11,18 @@ use purlin::buffer::OnDone;
 use purlin::event::abi::EventHeader;
 use purlin::status::StatusRep;
 use purlin::{AsyncHostToDeviceTransferManager, Status, StatusOr, TransferSpec};
+use purlin_ffi::handle::{self, elements, give, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::{Location, give_event};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::buffer_create::give_buffer;
 use crate::callback::{Callback, Told};
 use crate::device::MemorySpaceRep;
-use crate::event::give_event;
-use crate::handle::{self, elements, give, give_handle, give_or, share};
 use crate::host_buffer::RawHostArray;
 use crate::layout::RawLayout;
-use crate::panic::{contain, guard};
 use crate::shape::RawShape;
-use crate::status::Location;
 
 /// What a `purlin::AsyncHostToDeviceTransferManager` points to.
 pub struct TransferRep(AsyncHostToDeviceTransferManager);

@@ -9,9 +9,8 @@ use std::ptr;
 use purlin::status::StatusRep;
 use purlin::user_context::{self, Origin};
 use purlin::{Status, UserContext};
-
-use crate::handle::{elements, give_or};
-use crate::panic::{contain, guard};
+use purlin_ffi::handle::{elements, give_or};
+use purlin_ffi::panic::{contain, guard};
 
 /// # Safety
 /// `context` is null or owned.

@@ -10,7 +10,7 @@ use purlin::{Status, StatusOr};
 /// # Errors
 /// `InvalidArgument`: there is none of that number.
 #[inline]
-pub(crate) fn known<E: Copy>(enumeration: &str, number: impl Into<i64>, values: &[(&str, E)]) -> StatusOr<E> {
+pub fn known<E: Copy>(enumeration: &str, number: impl Into<i64>, values: &[(&str, E)]) -> StatusOr<E> {
     let number = number.into();
     let found = usize::try_from(number).ok().and_then(|index| values.get(index));
     found.map(|(_, value)| *value).ok_or_else(|| unknown(enumeration, number, values))

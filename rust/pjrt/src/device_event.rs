@@ -9,10 +9,10 @@ use std::ptr;
 
 use purlin::event::abi::EventHeader;
 use purlin::{DefinitionStream, Event, EventPromise, EventState, Status};
+use purlin_ffi::panic::contain;
 
 use super::abi::{AndThen, DeviceEvent, DeviceEventTable, read, slot};
 use super::{error, label};
-use crate::panic::contain;
 
 static OURS: DeviceEventTable = DeviceEventTable {
     struct_size: size_of::<DeviceEventTable>(),

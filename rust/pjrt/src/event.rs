@@ -11,10 +11,10 @@ use std::ptr;
 use std::sync::Arc;
 
 use purlin::{Event, EventPromise, Status, StatusCode};
+use purlin_ffi::panic::contain;
 
 use super::abi::{Api, Args, Fallible, ForEachPayload, Message, OnReady, slot};
 use super::{error, label};
-use crate::panic::contain;
 
 /// The functions of a plugin without which its events are of no use.
 struct Plugin {

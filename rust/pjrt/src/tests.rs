@@ -10,9 +10,11 @@ use std::thread;
 
 use purlin::{Event, EventPromise, EventState, RawBuffer as Bytes, Status, StatusCode};
 
+use purlin::backend::{Backend, CopyOperation, CopySchedule, Memory, NullBackend};
+use purlin::{Client, ClientOptions, MemorySpace, StatusOr};
+
 use super::abi::{AndThen, DeviceEvent, DeviceEventTable, EventVector, slot};
 use super::{device_event, error, label, promise, raw_buffer, vector};
-use crate::raw_buffer::tests::memory_of_device;
 
 /// A device event of somebody else's, which has failed; counts its references.
 struct Foreign {
@@ -284,7 +286,7 @@ fn a_vector_is_taken_once() {
 
 #[test]
 fn a_panicking_copy_is_an_error() {
-    let given = raw_buffer::give(Bytes::allocate(&memory_of_device(1), 8).unwrap(), ptr::null_mut());
+    let given = raw_buffer::give(Bytes::allocate(&memory_that_cannot_copy(), 8).unwrap(), ptr::null_mut());
     let (bytes, mut event) = ([0_u8; 8], DeviceEvent { table: ptr::null(), event: ptr::null_mut() });
     // SAFETY: the bytes live long enough; the reference is the only one.
     let status = unsafe {
@@ -301,4 +303,30 @@ fn a_panicking_copy_is_an_error() {
 fn states_have_pjrt_numbers() {
     let numbers = [EventState::Unavailable, EventState::Ready, EventState::Error].map(|state| state as c_int);
     assert_eq!(numbers, [0, 1, 2]);
+}
+
+/// A backend of which every copy panics.
+struct CannotCopy;
+
+impl Backend for CannotCopy {
+    fn platform_name(&self) -> &'static str {
+        "cannot copy"
+    }
+
+    fn memory_kinds(&self) -> &'static [&'static str] {
+        &["device"]
+    }
+
+    fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+        NullBackend::new().open_memory(device, kind)
+    }
+
+    fn copy(&self, operation: CopyOperation, _schedule: &CopySchedule<'_>) -> Event {
+        panic!("cannot do the {operation:?}")
+    }
+}
+
+fn memory_that_cannot_copy() -> MemorySpace {
+    let options = ClientOptions { device_count: 1, worker_count: 1, ..Default::default() };
+    Client::new(&options, Arc::new(CannotCopy)).unwrap().lookup_device(0).unwrap().default_memory_space()
 }

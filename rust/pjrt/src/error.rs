@@ -8,10 +8,10 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
 use purlin::{Status, StatusCode};
+use purlin_ffi::handle::elements;
+use purlin_ffi::panic::contain;
 
 use super::abi::{Error, ErrorTable, PayloadVisitor, slot};
-use crate::handle::elements;
-use crate::panic::contain;
 
 pub(super) static TABLE: ErrorTable = ErrorTable {
     struct_size: size_of::<ErrorTable>(),

@@ -9,10 +9,8 @@ use std::sync::Arc;
 use purlin::Status;
 use purlin::status::StatusRep;
 
-use crate::status::ffi;
-
 /// A new handle with one reference, the caller's to release.
-pub(crate) fn share<T>(value: T) -> *const T {
+pub fn share<T>(value: T) -> *const T {
     Arc::into_raw(Arc::new(value))
 }
 
@@ -20,7 +18,7 @@ pub(crate) fn share<T>(value: T) -> *const T {
 ///
 /// # Safety
 /// `handle` came from [`share`] and has a reference that outlives this call.
-pub(crate) unsafe fn retain<T>(handle: *const T) {
+pub unsafe fn retain<T>(handle: *const T) {
     // SAFETY: the caller's promise.
     unsafe { Arc::increment_strong_count(handle) };
 }
@@ -29,7 +27,7 @@ pub(crate) unsafe fn retain<T>(handle: *const T) {
 ///
 /// # Safety
 /// `handle` came from [`share`] and is alive now.
-pub(crate) unsafe fn kept<T>(handle: *const T) -> Arc<T> {
+pub unsafe fn kept<T>(handle: *const T) -> Arc<T> {
     // SAFETY: the caller's promise; the new reference is the one that is taken.
     unsafe {
         Arc::increment_strong_count(handle);
@@ -41,50 +39,40 @@ pub(crate) unsafe fn kept<T>(handle: *const T) -> Arc<T> {
 ///
 /// # Safety
 /// `handle` came from [`share`], and the caller owns the reference that it gives up.
-pub(crate) unsafe fn release<T>(handle: *const T) {
+pub unsafe fn release<T>(handle: *const T) {
     // SAFETY: the caller's promise.
     drop(unsafe { Arc::from_raw(handle) });
 }
 
-/// An error as C++ takes it over: a pointer to its record, which the two roads of the bridge know by types of their own; null
-/// for OK.
-pub(crate) trait RawStatus {
-    /// The pointer of `status`, with the reference that it had.
-    fn of(status: Status) -> Self;
-}
+/// The record of an error, by whatever name a caller's declarations know it.
+///
+/// # Safety
+/// A pointer to it is a pointer to a [`StatusRep`].
+pub unsafe trait Record {}
 
-impl RawStatus for *const StatusRep {
-    fn of(status: Status) -> Self {
-        status.into_raw()
-    }
-}
-
-impl RawStatus for *const ffi::StatusRep {
-    fn of(status: Status) -> Self {
-        status.into_raw().cast()
-    }
-}
+// SAFETY: it is one.
+unsafe impl Record for StatusRep {}
 
 /// Hands an error to C++, which owns it; null for OK.
-pub(crate) fn give<E: RawStatus>(result: Result<(), Status>) -> E {
-    E::of(result.err().unwrap_or_default())
+pub fn give<R: Record>(result: Result<(), Status>) -> *const R {
+    result.err().unwrap_or_default().into_raw().cast()
 }
 
 /// Hands a value to C++, or `nothing` and the reason in `error`.
-pub(crate) fn give_or<T, E: RawStatus>(result: Result<T, Status>, nothing: T, error: &mut E) -> T {
+pub fn give_or<T, R: Record>(result: Result<T, Status>, nothing: T, error: &mut *const R) -> T {
     result.unwrap_or_else(|status| {
-        *error = E::of(status);
+        *error = status.into_raw().cast();
         nothing
     })
 }
 
 /// Hands a new object to C++: its handle, or null and the reason in `error`.
-pub(crate) fn give_handle<T, E: RawStatus>(result: Result<T, Status>, error: &mut E) -> *const T {
+pub fn give_handle<T, R: Record>(result: Result<T, Status>, error: &mut *const R) -> *const T {
     give_or(result.map(share), ptr::null(), error)
 }
 
 /// Hands a new object to C++ that has one owner: a box, or null and the reason in `error`.
-pub(crate) fn give_box<T, E: RawStatus>(result: Result<T, Status>, error: &mut E) -> *mut T {
+pub fn give_box<T, R: Record>(result: Result<T, Status>, error: &mut *const R) -> *mut T {
     give_or(result.map(|value| Box::into_raw(Box::new(value))), ptr::null_mut(), error)
 }
 
@@ -92,7 +80,7 @@ pub(crate) fn give_box<T, E: RawStatus>(result: Result<T, Status>, error: &mut E
 ///
 /// # Safety
 /// `count == 0`, or `data` points to `count` elements that stay readable and unchanged for `'a`.
-pub(crate) unsafe fn elements<'a, T>(data: *const T, count: usize) -> &'a [T] {
+pub unsafe fn elements<'a, T>(data: *const T, count: usize) -> &'a [T] {
     if count == 0 {
         return &[];
     }

@@ -9,11 +9,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
 
 use purlin::{Event, EventPromise, Status};
+use purlin_ffi::handle::{release, retain, share};
+use purlin_ffi::panic::contain;
 
 use super::abi::{DeviceEvent, DeviceEventTable, Error, Promise, PromiseTable, slot};
 use super::{device_event, error};
-use crate::handle::{release, retain, share};
-use crate::panic::contain;
 
 pub(super) static TABLE: PromiseTable = PromiseTable {
     struct_size: size_of::<PromiseTable>(),

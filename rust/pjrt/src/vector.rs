@@ -7,11 +7,11 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr;
 
 use purlin::{Event, Status};
+use purlin_ffi::handle::elements;
+use purlin_ffi::panic::contain;
 
 use super::abi::{DeviceEvent, EventVector};
 use super::device_event;
-use crate::handle::elements;
-use crate::panic::contain;
 
 /// What is in front of the elements, and keeps them aligned.
 const PREFIX_BYTES: usize = 16;

@@ -1,5 +1,5 @@
 //! `purlin/adapters/pjrt_tables.h`: events, promises, errors and raw buffers as the tables of C functions by which XLA's
-//! plugins pass them to each other, and theirs as ours.
+//! plugins pass them to each other, and theirs as ours. Here the plugin will live.
 //!
 //! Every table of ours is static, whole and never changes; its slots are plain functions, and each takes null for what has
 //! already happened or for nothing at all. A table of somebody else's is read no further than its `struct_size` goes.
@@ -27,13 +27,11 @@ use purlin::Event;
 use purlin::event::abi::EventHeader;
 use purlin::label::Label;
 use purlin::status::StatusRep;
+use purlin_ffi::handle::give;
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::{Location, borrowed, give_event};
 
-use crate::event::borrowed;
-use crate::event::give_event;
-use crate::handle::give;
-use crate::panic::{contain, guard};
-use crate::raw_buffer::RawBufferRep;
-use crate::status::Location;
+pub use abi::RawBuffer;
 
 /// A device event of ours with one reference, C's.
 ///
@@ -169,16 +167,10 @@ pub unsafe extern "C" fn purlin_pjrt_forward(promise: *mut abi::Promise, event: 
     give(guard(|| unsafe { promise::forward(promise, &Event::from_borrowed_raw(event)) }))
 }
 
-/// A raw buffer of ours with one reference, C's, which answers `memory` when it is asked where it is.
-///
-/// # Safety
-/// `buffer` is alive; `memory` is whatever the user knows it to be, and is not looked into.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_pjrt_give_raw_buffer(
-    buffer: &RawBufferRep,
-    memory: *mut c_void,
-) -> *mut abi::RawBuffer {
-    contain("purlin_pjrt_give_raw_buffer", ptr::null_mut(), || raw_buffer::give(buffer.0.clone(), memory))
+/// A raw buffer of ours with one reference, C's, which answers `memory` when it is asked where it is. Null: a panic, which was
+/// reported.
+pub fn give_raw_buffer(buffer: purlin::RawBuffer, memory: *mut c_void) -> *mut RawBuffer {
+    contain("give_raw_buffer", ptr::null_mut(), || raw_buffer::give(buffer, memory))
 }
 
 /// The event that follows an event of a plugin, which is destroyed when it has completed if `is_ours`; C++'s.

@@ -9,7 +9,7 @@ const LARGEST_BYTES: usize = 4096;
 
 /// # Errors
 /// `InvalidArgument`: a size that no version of `name`, the first of which had `smallest_bytes`, has.
-pub(crate) fn check(name: &str, struct_size: usize, smallest_bytes: usize) -> Result<(), Status> {
+pub fn check(name: &str, struct_size: usize, smallest_bytes: usize) -> Result<(), Status> {
     let known: RangeInclusive<usize> = smallest_bytes..=LARGEST_BYTES;
     if known.contains(&struct_size) {
         return Ok(());

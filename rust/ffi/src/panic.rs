@@ -14,7 +14,7 @@ thread_local! {
 
 /// Calls `f`; a panic inside becomes [`Internal`](purlin::StatusCode::Internal) "panic: MESSAGE at FILE:LINE". The report
 /// that Rust prints is printed as well: a panic is a bug.
-pub(crate) fn guard<T>(f: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
+pub fn guard<T>(f: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
     remember_places();
     caught(f).unwrap_or_else(|message| Err(error_of(&message)))
 }
@@ -28,7 +28,7 @@ fn error_of(message: &str) -> Status {
 
 /// Calls `f`, the whole of the function named `entry`, which has no error to give: a panic inside is reported, on stderr and
 /// through `tracing`, and the answer is `nothing`.
-pub(crate) fn contain<T>(entry: &'static str, nothing: T, f: impl FnOnce() -> T) -> T {
+pub fn contain<T>(entry: &'static str, nothing: T, f: impl FnOnce() -> T) -> T {
     caught(f).unwrap_or_else(|message| {
         report(entry, &message);
         nothing

@@ -7,13 +7,13 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
 /// Who knows more than a first version did says how much, in the first field of each table.
-pub trait Table {}
+pub(crate) trait Table {}
 
 /// A field of a table of somebody else's: `None` where the table is too small to have it.
 ///
 /// # Safety
 /// `table` points to at least as many bytes as its first field, a `usize`, says; `offset` is that of the field.
-pub unsafe fn read<T: Table, F: Copy>(table: *const T, offset: usize, _type_of_field: fn(&T) -> F) -> Option<F> {
+pub(crate) unsafe fn read<T: Table, F: Copy>(table: *const T, offset: usize, _type_of_field: fn(&T) -> F) -> Option<F> {
     // SAFETY: the first field is always there.
     let size = unsafe { table.cast::<usize>().read() };
     // SAFETY: the field lies within what is there; tables are aligned as their fields are.
@@ -23,8 +23,7 @@ pub unsafe fn read<T: Table, F: Copy>(table: *const T, offset: usize, _type_of_f
 /// A function of a table of somebody else's, if the table has it. Expands to an unsafe call of [`read`].
 macro_rules! slot {
     ($table:expr, $type:ty, $field:ident) => {
-        $crate::pjrt_tables::abi::read($table, std::mem::offset_of!($type, $field), |table: &$type| table.$field)
-            .flatten()
+        $crate::abi::read($table, std::mem::offset_of!($type, $field), |table: &$type| table.$field).flatten()
     };
 }
 pub(super) use slot;
@@ -38,7 +37,7 @@ pub struct DeviceEvent {
 }
 
 /// Called once.
-pub type AndThen = Option<unsafe extern "C" fn(user_arg: *mut c_void)>;
+pub(crate) type AndThen = Option<unsafe extern "C" fn(user_arg: *mut c_void)>;
 
 /// What can be done with a [`DeviceEvent`].
 #[repr(C)]
@@ -97,7 +96,7 @@ pub struct Error {
 }
 
 /// Called for each payload.
-pub type PayloadVisitor = Option<
+pub(crate) type PayloadVisitor = Option<
     unsafe extern "C" fn(
         key: *const c_char,
         key_size: usize,
@@ -123,11 +122,12 @@ pub struct ErrorTable {
 /// The visible part of a raw buffer.
 #[repr(C)]
 pub struct RawBuffer {
+    /// What can be done with it.
     pub table: *const RawBufferTable,
 }
 
 /// Told once how the allocation went, with an error that it owns or null.
-pub type OnAllocated = Option<unsafe extern "C" fn(error: *mut Error, user_data: *mut c_void)>;
+pub(crate) type OnAllocated = Option<unsafe extern "C" fn(error: *mut Error, user_data: *mut c_void)>;
 
 /// What can be done with a [`RawBuffer`].
 #[repr(C)]
@@ -217,7 +217,7 @@ pub struct OnReady {
 }
 
 /// A function of a plugin that can fail: an error, the caller's, or null.
-pub type Fallible<T> = Option<unsafe extern "C" fn(args: *mut Args<T>) -> *mut c_void>;
+pub(crate) type Fallible<T> = Option<unsafe extern "C" fn(args: *mut Args<T>) -> *mut c_void>;
 
 /// The functions of a plugin, `PJRT_Api`, as far as they are called here.
 #[repr(C)]

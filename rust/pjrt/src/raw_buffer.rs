@@ -9,12 +9,12 @@ use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 use purlin::{Event, RawBuffer as Bytes, Status, when_all};
+use purlin_ffi::handle::{kept, release, retain, share};
+use purlin_ffi::panic::{contain, guard};
 
 use super::abi::{DeviceEvent, Error, EventVector, OnAllocated, Promise, RawBuffer, RawBufferTable, slot};
 use super::promise::Taken;
 use super::{device_event, error, vector};
-use crate::handle::{kept, release, retain, share};
-use crate::panic::{contain, guard};
 
 pub(super) static TABLE: RawBufferTable = RawBufferTable {
     struct_size: size_of::<RawBufferTable>(),
