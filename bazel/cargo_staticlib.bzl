@@ -1,7 +1,8 @@
-"""A Rust static archive, made by the machine's own cargo out of a Cargo workspace. See cargo_staticlib.sh."""
+"""A Rust static archive and its C++ headers, made by the machine's own cargo out of a workspace. See cargo_staticlib.sh."""
 
 def _cargo_staticlib_impl(ctx):
     archive = ctx.actions.declare_file(ctx.attr.archive)
+    headers = ctx.actions.declare_directory(ctx.attr.headers)
     ctx.actions.run(
         executable = ctx.file._script,
         arguments = [
@@ -12,20 +13,25 @@ def _cargo_staticlib_impl(ctx):
             # Unoptimised Rust only for those who debug: in fastbuild the library is as fast as in opt.
             "dev" if ctx.var["COMPILATION_MODE"] == "dbg" else "release",
             archive.path,
+            headers.path,
         ],
         inputs = ctx.files.srcs + [ctx.file.manifest, ctx.file.lockfile, ctx.file._crates, ctx.file._host],
-        outputs = [archive],
+        outputs = [archive, headers],
         # Tools by absolute paths: right on this machine only.
         execution_requirements = {"no-remote": "1"},
         mnemonic = "CargoStaticlib",
         progress_message = "Building %s with cargo" % ctx.attr.package,
     )
-    return [DefaultInfo(files = depset([archive]))]
+    return [
+        DefaultInfo(files = depset([archive])),
+        OutputGroupInfo(headers = depset([headers])),
+    ]
 
 cargo_staticlib = rule(
     implementation = _cargo_staticlib_impl,
     attrs = {
         "archive": attr.string(mandatory = True, doc = "The file that cargo makes, such as libname.a."),
+        "headers": attr.string(mandatory = True, doc = "The folder for the headers; the output group `headers`."),
         "lockfile": attr.label(mandatory = True, allow_single_file = True, doc = "Cargo.lock, beside the manifest."),
         "manifest": attr.label(mandatory = True, allow_single_file = True, doc = "Cargo.toml of the workspace."),
         "package": attr.string(mandatory = True, doc = "The Cargo package with the staticlib."),

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The action of cargo_staticlib.bzl: builds one package's static archive, without the network and without a HOME.
+# The action of cargo_staticlib.bzl: builds one package's static archive and the headers of its bridge, without the network
+# and without a HOME.
 #
-#   cargo_staticlib.sh HOST_SH CRATES_TAR MANIFEST PACKAGE PROFILE ARCHIVE       PROFILE: dev or release
+#   cargo_staticlib.sh HOST_SH CRATES_TAR MANIFEST PACKAGE PROFILE ARCHIVE HEADERS       PROFILE: dev or release
 set -euo pipefail
-host=$1 crates=$2 manifest=$3 package=$4 profile=$5 archive=$6
+host=$1 crates=$2 manifest=$3 package=$4 profile=$5 archive=$6 headers=$7
 # shellcheck source=/dev/null  # written by rust_host.bzl
 . "$host"
 workspace=$PWD/$(dirname "$manifest")
@@ -32,7 +33,7 @@ if [[ $profile == release ]]; then
   rustflags=("--remap-path-prefix=$workspace=purlin" "--remap-path-prefix=$work=cargo")
   cxxflags+=" -ffile-prefix-map=$work=cargo"
 fi
-export CARGO_HOME=$work/home CARGO_TARGET_DIR=$work/target CXXFLAGS=$cxxflags
+export CARGO_HOME=$work/home CARGO_TARGET_DIR=$work/target CXXFLAGS=$cxxflags PURLIN_GENERATED_HEADERS=$PWD/$headers
 export RUSTC_WRAPPER="" RUSTC_WORKSPACE_WRAPPER=""
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf %s "${rustflags[*]-}")
 export CARGO_ENCODED_RUSTFLAGS

@@ -1,5 +1,5 @@
 # The installed prefix: headers, libraries, CMake package, pkg-config file. No path in it is absolute, so it may be moved.
-# Nothing of Rust, cxx or cpp/generated goes there.
+# Nothing of Rust or cxx goes there, and nothing generated.
 include(CMakePackageConfigHelpers)
 
 if(NOT PURLIN_PRELINK AND PURLIN_BUILD_STATIC)

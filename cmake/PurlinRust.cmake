@@ -1,6 +1,7 @@
-# The Rust half: one static archive, libpurlin_rust.a, made by cargo in the build tree.
+# The Rust half: one static archive, libpurlin_rust.a, made by cargo in the build tree, and the headers of the bridge.
 #
-# Gives: target purlin_rust (imported archive; what links it waits for cargo) and purlin_rust_archive (its path).
+# Gives: target purlin_rust (imported archive; what links it waits for cargo), purlin_rust_archive (its path), target
+# purlin_cargo (what includes the headers waits for it) and purlin_generated_headers (their folder).
 # Cargo is asked on every build and decides itself what is out of date; an unchanged archive rebuilds nothing further.
 
 find_program(PURLIN_CARGO cargo HINTS $ENV{CARGO_HOME}/bin $ENV{HOME}/.cargo/bin DOC "Rust's cargo")
@@ -28,11 +29,25 @@ else()
 endif()
 set(purlin_rust_archive ${PURLIN_CARGO_TARGET_DIR}/${PURLIN_RUST_TARGET}/${cargo_folder}/libpurlin_rust.a)
 
+# Named one by one, so that what includes a header is compiled again in the same run in which cargo writes it anew.
+set(purlin_generated_headers ${PURLIN_CARGO_TARGET_DIR}/headers)
+set(bridge_script ${PROJECT_SOURCE_DIR}/rust/bridge/build.rs)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${bridge_script})
+file(STRINGS ${bridge_script} bridges REGEX "^    \"src/[a-z_]+\\.rs\",$")
+set(bridge_headers ${purlin_generated_headers}/rust/cxx.h ${purlin_generated_headers}/purlin-bridge/functions.h)
+foreach(bridge ${bridges})
+  string(REGEX REPLACE "^ *\"(.*)\",$" "${purlin_generated_headers}/purlin-bridge/\\1.h" header "${bridge}")
+  list(APPEND bridge_headers ${header})
+endforeach()
+
 separate_arguments(rustflags UNIX_COMMAND "${PURLIN_RUSTFLAGS}")
 list(APPEND rustflags ${purlin_sanitize_rustflags})
-# For cxx.cc, which cargo compiles: the same compiler and flags as for our own C++, but its warnings are not ours.
+# For cxx.cc and the C++ half of the bridge, which cargo compiles: the same compiler and flags as for our own C++, but its warnings are not ours.
 list(JOIN purlin_sanitize_flags " " sanitize_flags)
 set(cargo_cxxflags "${CMAKE_CXX_FLAGS} ${sanitize_flags} -fvisibility=hidden -fno-exceptions -w")
+if(CMAKE_SYSROOT)
+  string(APPEND cargo_cxxflags " --sysroot=${CMAKE_SYSROOT}")
+endif()
 if(cargo_profile STREQUAL "release")
   # Panic messages name source files; the builder's folders are nobody's business.
   if(DEFINED ENV{CARGO_HOME})
@@ -53,11 +68,12 @@ separate_arguments(cargo_flags UNIX_COMMAND "${PURLIN_CARGO_FLAGS}")
 add_custom_target(purlin_cargo
   COMMAND ${CMAKE_COMMAND} -E env ${purlin_sanitize_environment}
           "CARGO_TARGET_DIR=${PURLIN_CARGO_TARGET_DIR}" "CARGO_ENCODED_RUSTFLAGS=${encoded_rustflags}"
-          "RUSTC=${PURLIN_RUSTC}" "CXX=${CMAKE_CXX_COMPILER}" "CXXFLAGS=${cargo_cxxflags}"
+          "PURLIN_GENERATED_HEADERS=${purlin_generated_headers}"
+          "RUSTC=${PURLIN_RUSTC}" "AR=${CMAKE_AR}" "CXX=${CMAKE_CXX_COMPILER}" "CXXFLAGS=${cargo_cxxflags}"
           ${PURLIN_CARGO} build --locked --package purlin-lib --profile ${cargo_profile} --target ${PURLIN_RUST_TARGET}
           ${cargo_flags}
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-  BYPRODUCTS ${purlin_rust_archive}
+  BYPRODUCTS ${purlin_rust_archive} ${bridge_headers}
   COMMENT "cargo build --package purlin-lib --profile ${cargo_profile}"
   USES_TERMINAL VERBATIM)
 

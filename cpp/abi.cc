@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "cpp/generated/abi.rs.h"
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
+#include "purlin-bridge/src/abi.rs.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "cpp/generated/buffer.rs.h"
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/shape.h"
+#include "purlin-bridge/src/buffer.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -42,8 +42,8 @@ StatusOr<Buffer> Buffer::CreateUninitialized(const Shape& shape, const MemorySpa
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::PurlinShape raw_shape = internal::ToRust(shape);
-  const internal::PurlinAllocOptions raw_options = internal::ToRust(options);
+  const internal::RawShape raw_shape = internal::ToRust(shape);
+  const internal::RawAllocOptions raw_options = internal::ToRust(options);
   const internal::BufferRep* rep = internal::purlin_buffer_create_uninitialized(
       &raw_shape, internal::OptionalLayout(layout).get(), memory_space.rep(), &raw_options, internal::ToRust(location),
       &error);
@@ -54,7 +54,7 @@ StatusOr<Buffer> Buffer::CreateError(Status error, const Shape& shape, const Mem
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* refused = nullptr;
-  const internal::PurlinShape raw = internal::ToRust(shape);
+  const internal::RawShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep =
       internal::purlin_buffer_create_error(std::move(error).ReleaseRep(), &raw, memory_space.rep(), &refused);
   return internal::ToStatusOr<Buffer>(rep, refused);
@@ -74,7 +74,7 @@ StatusOr<Buffer> Buffer::FromRaw(const RawBuffer& memory, const Shape& shape, co
   if (memory.rep() == nullptr) return internal::Gone("RawBuffer");
 
   const internal::StatusRep* error = nullptr;
-  const internal::PurlinShape raw = internal::ToRust(shape);
+  const internal::RawShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep = internal::purlin_buffer_from_raw(
       memory.rep(), &raw, internal::OptionalLayout(layout).get(), ready.header(), &error);
   return internal::ToStatusOr<Buffer>(rep, error);
@@ -86,7 +86,7 @@ StatusOr<std::pair<Buffer, BufferPromise>> Buffer::CreateChannel(const Shape& sh
 
   const internal::BufferRep* buffer = nullptr;
   internal::BufferPromiseRep* promise = nullptr;
-  const internal::PurlinShape raw = internal::ToRust(shape);
+  const internal::RawShape raw = internal::ToRust(shape);
   const internal::StatusRep* error = internal::purlin_buffer_create_channel(
       &raw, internal::OptionalLayout(layout).get(), memory_space.rep(), internal::ToRust(location), &buffer, &promise);
   if (error != nullptr) return Status::FromRep(error);
@@ -292,7 +292,7 @@ StatusOr<Buffer> Buffer::Bitcast(const Shape& shape, const Layout* layout, Sourc
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  const internal::PurlinShape raw = internal::ToRust(shape);
+  const internal::RawShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep = internal::purlin_buffer_bitcast(rep_, &raw, internal::OptionalLayout(layout).get(),
                                                                    internal::ToRust(location), &error);
   return internal::ToStatusOr<Buffer>(rep, error);

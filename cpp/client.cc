@@ -7,13 +7,13 @@
 #include <optional>
 #include <utility>
 
-#include "cpp/generated/client.rs.h"
-#include "cpp/generated/memory_report.rs.h"
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/memory_report.h"
 #include "cpp/internal/pin.h"
+#include "purlin-bridge/src/client.rs.h"
+#include "purlin-bridge/src/memory_report.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -34,7 +34,7 @@ struct OwnedHook {
   internal::MemoryCalls calls;
 };
 
-internal::PurlinMemoryHook ToRust(Hook hook, const internal::MemoryCalls& calls) {
+internal::ForeignMemoryHook ToRust(Hook hook, const internal::MemoryCalls& calls) {
   return {hook ? new OwnedHook{std::move(hook), calls} : nullptr,
           [](void* data, const void* report) noexcept {
             const auto* self = static_cast<OwnedHook*>(data);
@@ -48,8 +48,7 @@ struct OwnedAllocator {
   internal::MemoryCalls calls;
 };
 
-internal::PurlinHostMemoryAllocator ToRust(std::shared_ptr<HostMemoryAllocator> allocator,
-                                           const internal::MemoryCalls& calls) {
+internal::ForeignAllocator ToRust(std::shared_ptr<HostMemoryAllocator> allocator, const internal::MemoryCalls& calls) {
   return {allocator != nullptr ? new OwnedAllocator{std::move(allocator), calls} : nullptr,
           [](void* data, std::size_t size_bytes, std::size_t alignment_bytes) noexcept {
             const auto* self = static_cast<OwnedAllocator*>(data);
@@ -71,7 +70,7 @@ StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const inter
   const std::optional<ShutdownOptions> at_end =
       Known(options, options.shutdown_at_end, std::optional<ShutdownOptions>());
   const ShutdownOptions end = at_end.value_or(ShutdownOptions());
-  const internal::PurlinClientOptions raw = {
+  const internal::RawClientOptions raw = {
       options.struct_size,
       platform.data(),
       platform.size(),

@@ -1,10 +1,10 @@
 #include "purlin/device.h"
 
-#include "cpp/generated/device.rs.h"
-#include "cpp/generated/memory_report.rs.h"
 #include "cpp/internal/convert.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/memory_report.h"
+#include "purlin-bridge/src/device.rs.h"
+#include "purlin-bridge/src/memory_report.rs.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 #include "purlin/dlpack.h"
 
-#include "cpp/internal/abi_interchange.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/read_result.h"
 
 namespace purlin {
 inline namespace v0 {

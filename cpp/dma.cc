@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "purlin/client.h"
 

@@ -1,7 +1,7 @@
 #include "purlin/dtype.h"
 
-#include "cpp/generated/dtype.rs.h"
 #include "cpp/internal/convert.h"
+#include "purlin-bridge/src/dtype.rs.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -1,6 +1,6 @@
 #include "purlin/event.h"
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -8,9 +8,13 @@ namespace internal {
 
 ThreadState* ThreadStateAddress() noexcept { return purlin_thread_state(); }
 
-void* AllocateBlockSlowly(BlockClass block_class) noexcept { return purlin_block_allocate(block_class); }
+void* AllocateBlockSlowly(BlockClass block_class) noexcept {
+  return purlin_block_allocate(static_cast<std::uint32_t>(block_class));
+}
 
-void FreeBlockSlowly(BlockClass block_class, void* block) noexcept { purlin_block_free(block_class, block); }
+void FreeBlockSlowly(BlockClass block_class, void* block) noexcept {
+  purlin_block_free(static_cast<std::uint32_t>(block_class), block);
+}
 
 void* AllocateLargeCell(std::size_t size_bytes, std::size_t align_bytes) noexcept {
   return purlin_large_cell_allocate(size_bytes, align_bytes);

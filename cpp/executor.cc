@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "cpp/generated/executor.rs.h"
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/pin.h"
 #include "cpp/internal/task_options.h"
+#include "purlin-bridge/src/executor.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -55,7 +55,7 @@ Status Pool::Execute(Task task) {
 Status Pool::ExecuteWith(Task task, const TaskOptions& options) {
   if (rep_ == nullptr) return internal::Gone("ThreadPoolAsyncWorkRunner");
 
-  const internal::PurlinTaskOptions raw = internal::ToRust(options);
+  const internal::RawTaskOptions raw = internal::ToRust(options);
   return Status::FromRep(internal::purlin_thread_pool_execute_with(rep_, std::move(task).Release(), &raw));
 }
 

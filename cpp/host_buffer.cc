@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/shape.h"
 #include "purlin/buffer.h"
@@ -19,8 +19,8 @@ StatusOr<FromHostResult> Buffer::FromHostRaw(const void* data, DType dtype, Span
                                              const internal::Callback* on_done, SourceLocation location) {
   if (memory_space.rep() == nullptr) return internal::GoneAndTold("MemorySpace", on_done);
 
-  const internal::PurlinHostArray array = internal::ToRust(data, dtype, dims, byte_strides);
-  const internal::PurlinAllocOptions options = internal::ToRust(alloc);
+  const internal::RawHostArray array = internal::ToRust(data, dtype, dims, byte_strides);
+  const internal::RawAllocOptions options = internal::ToRust(alloc);
   const internal::OptionalLayout layout(device_layout);
   bool is_aliased = false;
   const internal::StatusRep* error = nullptr;

@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/shape.h"
 #include "purlin/buffer.h"
@@ -23,10 +23,10 @@ StatusOr<std::vector<Buffer>> Buffer::FromHostShardsRaw(Span<const HostShard> sh
     return internal::Gone("MemorySpace");
   }
 
-  std::vector<internal::PurlinHostShard> raw;
+  std::vector<internal::RawHostShard> raw;
   raw.reserve(shards.size());
   for (const HostShard& shard : shards) {
-    internal::PurlinHostShard& entry = raw.emplace_back();
+    internal::RawHostShard& entry = raw.emplace_back();
     entry.array = internal::ToRust(shard.data, shard.dtype, shard.dims, shard.byte_strides);
     entry.has_layout = shard.device_layout.has_value();
     if (shard.device_layout) {
@@ -35,7 +35,7 @@ StatusOr<std::vector<Buffer>> Buffer::FromHostShardsRaw(Span<const HostShard> sh
     entry.space = shard.memory_space.rep();
     entry.on_done = on_done[raw.size() - 1];
   }
-  const internal::PurlinAllocOptions options = internal::ToRust(alloc);
+  const internal::RawAllocOptions options = internal::ToRust(alloc);
   std::vector<const internal::BufferRep*> made(raw.size());
   const internal::StatusRep* error = internal::purlin_buffer_from_host_shards(
       raw.data(), raw.size(), static_cast<std::int32_t>(semantics), &options, internal::ToRust(location), made.data());

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "cpp/generated/memory_report.rs.h"
 #include "cpp/internal/memory_report.h"
+#include "purlin-bridge/src/memory_report.rs.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "cpp/internal/abi_interchange.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/read_result.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include "cpp/internal/abi_pjrt.h"
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "cpp/generated/raw_buffer.rs.h"
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "purlin-bridge/src/raw_buffer.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -20,7 +20,7 @@ StatusOr<RawBuffer> RawBuffer::Allocate(const MemorySpace& memory_space, std::si
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::PurlinAllocOptions raw = internal::ToRust(options);
+  const internal::RawAllocOptions raw = internal::ToRust(options);
   const internal::RawBufferRep* rep =
       internal::purlin_raw_buffer_allocate(memory_space.rep(), size_bytes, &raw, internal::ToRust(location), &error);
   return internal::ToStatusOr<RawBuffer>(rep, error);
@@ -47,7 +47,7 @@ StatusOr<std::pair<RawBuffer, RawBufferPromise>> RawBuffer::CreateChannel(const 
 
   const internal::RawBufferRep* buffer = nullptr;
   internal::RawBufferPromiseRep* promise = nullptr;
-  const internal::PurlinAllocOptions raw = internal::ToRust(options);
+  const internal::RawAllocOptions raw = internal::ToRust(options);
   const internal::StatusRep* error = internal::purlin_raw_buffer_create_channel(
       memory_space.rep(), size_bytes, &raw, internal::ToRust(location), &buffer, &promise);
   if (error != nullptr) return Status::FromRep(error);

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "cpp/internal/abi_interchange.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/read_result.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -28,7 +28,7 @@ std::vector<SafetensorsEntry> SafetensorsFile::entries() const {
   if (rep_ == nullptr) return {};
 
   std::vector<SafetensorsEntry> entries;
-  internal::PurlinSafetensorsEntry entry{};
+  internal::RawEntry entry{};
   while (internal::purlin_safetensors_entry(rep_, entries.size(), &entry)) {
     entries.push_back({internal::FromRust(entry.name),
                        internal::FromRust(entry.dtype_name),
@@ -44,7 +44,7 @@ std::vector<std::pair<std::string_view, std::string_view>> SafetensorsFile::meta
   if (rep_ == nullptr) return {};
 
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
-  internal::PurlinTextPair pair{};
+  internal::RawTextPair pair{};
   while (internal::purlin_safetensors_metadata(rep_, pairs.size(), &pair)) {
     pairs.emplace_back(internal::FromRust(pair.key), internal::FromRust(pair.text));
   }
@@ -65,13 +65,13 @@ StatusOr<FromHostResult> SafetensorsFile::Read(std::string_view name, const Memo
 Status WriteSafetensors(std::string_view path, Span<const NamedBuffer> buffers,
                         Span<const std::pair<std::string_view, std::string_view>> metadata,
                         const WriteFileOptions& options) {
-  std::vector<internal::PurlinNamedBuffer> named;
+  std::vector<internal::RawNamedBuffer> named;
   named.reserve(buffers.size());
   for (const NamedBuffer& each : buffers) {
     if (each.buffer.rep() == nullptr) return internal::Gone("Buffer");
   }
   for (const NamedBuffer& each : buffers) named.push_back({internal::ToRustBytes(each.name), each.buffer.rep()});
-  std::vector<internal::PurlinTextPair> pairs;
+  std::vector<internal::RawTextPair> pairs;
   pairs.reserve(metadata.size());
   for (const auto& [key, text] : metadata) pairs.push_back({internal::ToRustBytes(key), internal::ToRustBytes(text)});
   return Status::FromRep(internal::purlin_safetensors_write(internal::ToRustBytes(path), named.data(), named.size(),

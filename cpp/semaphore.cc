@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 
 namespace purlin {

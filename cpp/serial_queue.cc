@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 
 namespace purlin {

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <string>
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/shape.h"
 
 namespace purlin {
 inline namespace v0 {
 namespace {
 
-StatusOr<std::size_t> Size(const Shape& shape, std::size_t internal::PurlinShapeSizes::* size) {
-  internal::PurlinShapeSizes sizes{};
-  const internal::PurlinShape raw = internal::ToRust(shape);
+StatusOr<std::size_t> Size(const Shape& shape, std::size_t internal::ShapeSizes::* size) {
+  internal::ShapeSizes sizes{};
+  const internal::RawShape raw = internal::ToRust(shape);
   const internal::StatusRep* error = internal::purlin_shape_sizes(&raw, &sizes);
   if (error != nullptr) return Status::FromRep(error);
   return sizes.*size;
@@ -29,15 +29,13 @@ Shape::Shape(DType dtype, Span<const std::int64_t> dims, Span<const bool> dynami
   if (is_static && dynamic.size() == dims.size()) dynamic_.clear();
 }
 
-StatusOr<std::size_t> Shape::element_count() const { return Size(*this, &internal::PurlinShapeSizes::element_count); }
+StatusOr<std::size_t> Shape::element_count() const { return Size(*this, &internal::ShapeSizes::element_count); }
 
 StatusOr<std::size_t> Shape::on_device_size_bytes() const {
-  return Size(*this, &internal::PurlinShapeSizes::on_device_size_bytes);
+  return Size(*this, &internal::ShapeSizes::on_device_size_bytes);
 }
 
-StatusOr<std::size_t> Shape::host_size_bytes() const {
-  return Size(*this, &internal::PurlinShapeSizes::host_size_bytes);
-}
+StatusOr<std::size_t> Shape::host_size_bytes() const { return Size(*this, &internal::ShapeSizes::host_size_bytes); }
 
 std::string Shape::ToString() const {
   std::string text(DTypeName(dtype_));

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 
 namespace purlin {
@@ -12,7 +12,7 @@ inline namespace v0 {
 namespace {
 
 /// Rust knows the first version's size, so that no field of that one needs a look at struct_size before it is read.
-internal::PurlinStagingOptions ToRust(const StagingOptions& options) noexcept {
+internal::RawStagingOptions ToRust(const StagingOptions& options) noexcept {
   static_assert(sizeof(StagingOptions) == 32, "a field was added: read it only if struct_size reaches past it");
   return {options.struct_size, options.lease_bytes, options.lease_count, options.label.c_str()};
 }
@@ -41,7 +41,7 @@ StatusOr<StagingPool> StagingPool::Create(const MemorySpace& memory_space, const
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::PurlinStagingOptions raw = ToRust(options);
+  const internal::RawStagingOptions raw = ToRust(options);
   const internal::StagingPoolRep* rep =
       internal::purlin_staging_pool_create(memory_space.rep(), &raw, internal::ToRust(location), &error);
   return internal::ToStatusOr<StagingPool>(rep, error);

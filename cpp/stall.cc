@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/pin.h"
 
 namespace purlin {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "cpp/generated/status.rs.h"
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
+#include "purlin-bridge/src/status.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 17> kCodeNames = {
     "DATA_LOSS", "UNAUTHENTICATED",
 };
 
-std::string_view View(internal::PurlinBytes bytes) noexcept { return {bytes.data, bytes.size_bytes}; }
+std::string_view View(internal::Bytes bytes) noexcept { return {bytes.data, bytes.size_bytes}; }
 
 }  // namespace
 
@@ -38,7 +38,7 @@ std::string Status::ToString() const {
 }
 
 std::optional<std::string> Status::GetPayload(std::string_view type_url) const {
-  const internal::PurlinBytes payload = internal::purlin_status_payload(rep_, type_url.data(), type_url.size());
+  const internal::Bytes payload = internal::purlin_status_payload(rep_, type_url.data(), type_url.size());
   if (payload.data == nullptr) return std::nullopt;
   return std::string(View(payload));
 }
@@ -69,14 +69,14 @@ std::string_view Status::MessageOf(const internal::StatusRep* rep) noexcept {
 }
 
 SourceLocation Status::LocationOf(const internal::StatusRep* rep) noexcept {
-  const internal::PurlinLocation location = internal::purlin_status_location(rep);
+  const internal::Location location = internal::purlin_status_location(rep);
   return SourceLocation(location.file, location.line);
 }
 
 bool Status::PayloadAt(const internal::StatusRep* rep, std::size_t index, std::string_view* type_url,
                        std::string_view* payload) noexcept {
-  internal::PurlinBytes key{};
-  internal::PurlinBytes value{};
+  internal::Bytes key{};
+  internal::Bytes value{};
   if (!internal::purlin_status_payload_at(rep, index, &key, &value)) return false;
   *type_url = View(key);
   *payload = View(value);

@@ -1,6 +1,6 @@
 #include "purlin/task_options.h"
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/task_options.h"
 
 namespace purlin {
@@ -15,7 +15,7 @@ DroppedTasks CountDroppedTasks() noexcept {
 namespace internal {
 
 TaskNode* ApplyTaskOptions(TaskNode* task, const TaskOptions& options, const StatusRep** error) noexcept {
-  const PurlinTaskOptions raw = ToRust(options);
+  const RawTaskOptions raw = ToRust(options);
   return purlin_task_apply_options(task, &raw, error);
 }
 

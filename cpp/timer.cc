@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/deadline.h"
+#include "cpp/internal/functions.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 #include "purlin/trace.h"
 
-#include "cpp/generated/trace.rs.h"
 #include "cpp/internal/convert.h"
+#include "purlin-bridge/src/trace.rs.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/alloc_options.h"
 #include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/shape.h"
 
@@ -23,15 +23,15 @@ StatusOr<AsyncHostToDeviceTransferManager> AsyncHostToDeviceTransferManager::Cre
                                                                                     SourceLocation location) {
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
-  std::vector<internal::PurlinTransferSpec> raw;
+  std::vector<internal::RawTransferSpec> raw;
   raw.reserve(specs.size());
   for (const TransferSpec& spec : specs) {
-    internal::PurlinTransferSpec& entry = raw.emplace_back();
+    internal::RawTransferSpec& entry = raw.emplace_back();
     entry.shape = internal::ToRust(spec.shape);
     entry.has_layout = spec.layout.has_value();
     if (spec.layout) entry.layout = {spec.layout->minor_to_major().data(), spec.layout->rank()};
   }
-  const internal::PurlinAllocOptions raw_options = internal::ToRust(options);
+  const internal::RawAllocOptions raw_options = internal::ToRust(options);
   const internal::StatusRep* error = nullptr;
   const internal::TransferRep* rep = internal::purlin_transfer_create(raw.data(), raw.size(), memory_space.rep(),
                                                                       &raw_options, internal::ToRust(location), &error);
@@ -79,7 +79,7 @@ Status AsyncHostToDeviceTransferManager::TransferArray(std::size_t index, const 
                                                        const internal::Callback* on_done) {
   if (rep_ == nullptr) return internal::GoneAndTold("AsyncHostToDeviceTransferManager", on_done);
 
-  const internal::PurlinHostArray array = internal::ToRust(data, dtype, dims, byte_strides);
+  const internal::RawHostArray array = internal::ToRust(data, dtype, dims, byte_strides);
   return Status::FromRep(internal::purlin_transfer_array(rep_, index, &array, on_done));
 }
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 
 namespace purlin {
 inline namespace v0 {

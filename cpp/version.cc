@@ -1,6 +1,6 @@
 #include "purlin/version.h"
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 
 namespace purlin {
 inline namespace v0 {

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
-#include "cpp/generated/cxx.h"
 #include "purlin/event.h"
 #include "purlin/span.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
+#include "rust/cxx.h"
 
 namespace purlin {
 inline namespace v0 {

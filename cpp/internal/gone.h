@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 #include "purlin/event.h"
 #include "purlin/internal/callback.h"
 #include "purlin/source_location.h"

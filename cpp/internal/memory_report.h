@@ -2,7 +2,7 @@
 #ifndef PURLIN_CPP_INTERNAL_MEMORY_REPORT_H_
 #define PURLIN_CPP_INTERNAL_MEMORY_REPORT_H_
 
-#include "cpp/generated/memory_report.rs.h"
+#include "purlin-bridge/src/memory_report.rs.h"
 #include "purlin/memory_report.h"
 #include "purlin/version.h"
 

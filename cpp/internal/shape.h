@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "cpp/internal/abi_rust.h"
+#include "cpp/internal/functions.h"
 #include "purlin/dtype.h"
 #include "purlin/layout.h"
 #include "purlin/shape.h"
@@ -20,14 +20,14 @@ inline namespace v0 {
 namespace internal {
 
 /// Borrows from `shape`.
-inline PurlinShape ToRust(const Shape& shape) noexcept {
+inline RawShape ToRust(const Shape& shape) noexcept {
   return {shape.dims().data(), shape.rank(), shape.dynamic_flags().data(), shape.dynamic_flags().size(),
           static_cast<std::uint8_t>(shape.dtype())};
 }
 
 /// Borrows what the spans do.
-inline PurlinHostArray ToRust(const void* data, DType dtype, Span<const std::int64_t> dims,
-                              const std::optional<Span<const std::int64_t>>& byte_strides) noexcept {
+inline RawHostArray ToRust(const void* data, DType dtype, Span<const std::int64_t> dims,
+                           const std::optional<Span<const std::int64_t>>& byte_strides) noexcept {
   const Span<const std::int64_t> strides = byte_strides.value_or(Span<const std::int64_t>());
   return {static_cast<const std::uint8_t*>(data),
           dims.data(),
@@ -53,10 +53,10 @@ class OptionalLayout {
     is_there_ = layout != nullptr;
   }
   /// Lives as long as this; null for none.
-  const PurlinLayout* get() const noexcept { return is_there_ ? &layout_ : nullptr; }
+  const RawLayout* get() const noexcept { return is_there_ ? &layout_ : nullptr; }
 
  private:
-  PurlinLayout layout_{};
+  RawLayout layout_{};
   bool is_there_;
 };
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "cpp/internal/abi_rust.h"
 #include "cpp/internal/deadline.h"
+#include "cpp/internal/functions.h"
 #include "purlin/task_options.h"
 #include "purlin/version.h"
 
@@ -14,7 +14,7 @@ inline namespace v0 {
 namespace internal {
 
 /// Borrows from `options`.
-inline PurlinTaskOptions ToRust(const TaskOptions& options) noexcept {
+inline RawTaskOptions ToRust(const TaskOptions& options) noexcept {
   const std::int64_t deadline_ns = options.deadline.has_value() ? NanosecondsUntil(*options.deadline) : 0;
   return {deadline_ns,
           options.cancel.rep(),

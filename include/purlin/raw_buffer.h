@@ -50,6 +50,9 @@ struct ByteRange {
   std::size_t size_bytes = 0;
 };
 
+static_assert(sizeof(ByteRange) == 16 && offsetof(ByteRange, offset_bytes) == 0 && offsetof(ByteRange, size_bytes) == 8,
+              "ByteRange ABI");
+
 /// Whether memory may be written.
 enum class Mutability : std::int32_t {
   /// Read only.

@@ -159,8 +159,15 @@ static_assert(sizeof(EventCell) == 64 && alignof(EventCell) == 8 && offsetof(Eve
                   offsetof(EventCell, file) == 40 && offsetof(EventCell, line) == 48 &&
                   offsetof(EventCell, born_ms) == 52 && offsetof(EventCell, context) == 56,
               "EventCell ABI");
-static_assert(sizeof(FreeList) == 16 && sizeof(ThreadState) == 96 && offsetof(ThreadState, context) == 8 &&
-                  offsetof(ThreadState, now_ms) == 16 && offsetof(ThreadState, lists) == 24,
+static_assert(sizeof(EventVTable) == 24 && offsetof(EventVTable, abi_size) == 0 && offsetof(EventVTable, free) == 8 &&
+                  offsetof(EventVTable, payload_type) == 16,
+              "EventVTable ABI");
+static_assert(sizeof(FreeList) == 16 && offsetof(FreeList, head) == 0 && offsetof(FreeList, count) == 8 &&
+                  offsetof(FreeList, limit) == 12,
+              "FreeList ABI");
+static_assert(sizeof(ThreadState) == 96 && offsetof(ThreadState, depth) == 0 && offsetof(ThreadState, deferred) == 4 &&
+                  offsetof(ThreadState, context) == 8 && offsetof(ThreadState, now_ms) == 16 &&
+                  offsetof(ThreadState, lists) == 24 && offsetof(ThreadState, running) == 88,
               "ThreadState ABI");
 static_assert(sizeof(Waiter) == 16 && offsetof(Waiter, next) == 0 && offsetof(Waiter, invoke) == 8, "Waiter ABI");
 static_assert(sizeof(TaskNode) == 64 && offsetof(TaskNode, next) == 0 && offsetof(TaskNode, invoke) == 8 &&

@@ -2,6 +2,7 @@
 #ifndef PURLIN_INTERNAL_CALLBACK_H_
 #define PURLIN_INTERNAL_CALLBACK_H_
 
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -21,6 +22,9 @@ struct Callback {
   void* data;
   void (*invoke)(void* data, bool run, const StatusRep* error, const void* value) noexcept;
 };
+
+static_assert(sizeof(Callback) == 16 && offsetof(Callback, data) == 0 && offsetof(Callback, invoke) == 8,
+              "Callback ABI");
 
 /// Wraps `closure`, called as `closure(error, value)`, which takes both over.
 template <typename F>

@@ -2,6 +2,7 @@
 #ifndef PURLIN_INTERNAL_EXECUTOR_REF_H_
 #define PURLIN_INTERNAL_EXECUTOR_REF_H_
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -22,6 +23,10 @@ struct ExecutorRef {
   const StatusRep* (*execute)(void* data, TaskNode* task) noexcept;
   void (*release)(void* data) noexcept;
 };
+
+static_assert(sizeof(ExecutorRef) == 24 && offsetof(ExecutorRef, data) == 0 && offsetof(ExecutorRef, execute) == 8 &&
+                  offsetof(ExecutorRef, release) == 16,
+              "ExecutorRef ABI");
 
 /// Runs on the executor; an exception is an error. The parameter keeps translation units with and without
 /// exceptions apart, as in guard.h.

@@ -23,6 +23,10 @@ struct PieceCallback {
   void (*destroy)(void* data) noexcept;
 };
 
+static_assert(sizeof(PieceCallback) == 24 && offsetof(PieceCallback, data) == 0 && offsetof(PieceCallback, call) == 8 &&
+                  offsetof(PieceCallback, destroy) == 16,
+              "PieceCallback ABI");
+
 }  // namespace internal
 }  // namespace v0
 }  // namespace purlin

@@ -1,10 +1,13 @@
 //! `purlin/internal/abi.h`: what belongs to no public header.
 
 use std::ffi::{CStr, c_char};
+use std::mem::offset_of;
 use std::pin::Pin;
 
-use crate::panic::contain;
 use cxx::CxxString;
+use purlin_async::event::abi::EventVTable;
+use purlin_base::thread_state::ThreadState;
+use purlin_ffi::panic::contain;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -21,6 +24,13 @@ fn abi_layout(text: Pin<&mut CxxString>) {
         );
     })
 }
+
+// Beside what the core asserts of its structs. The fields of ThreadState are its own: tests/cpp/layout_test.cc compares them.
+const _: () = {
+    assert!(size_of::<EventVTable>() == 24 && offset_of!(EventVTable, abi_size) == 0);
+    assert!(offset_of!(EventVTable, free) == 8 && offset_of!(EventVTable, payload_type) == 16);
+    assert!(size_of::<ThreadState>() == 96);
+};
 
 /// The version of this crate; static, ends with a NUL.
 #[unsafe(no_mangle)]

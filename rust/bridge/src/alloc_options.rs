@@ -6,15 +6,15 @@ use purlin_async::Event;
 use purlin_async::event::abi::EventHeader;
 use purlin_base::StatusOr;
 use purlin_device::{AllocOptions, OomPolicy};
+use purlin_ffi::number::known;
+use purlin_ffi::struct_size;
 
 use crate::cancel::label;
-use crate::number::known;
-use crate::struct_size;
 
 /// The first version of `purlin::AllocOptions`.
 const SMALLEST_OPTIONS_BYTES: usize = 40;
 
-/// A `purlin::AllocOptions`; `cpp/internal/abi_rust.h` has the same struct. Borrowed.
+/// A `purlin::AllocOptions`. Borrowed.
 #[repr(C)]
 pub struct RawAllocOptions {
     /// The caller's, unchecked.

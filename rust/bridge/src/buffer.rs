@@ -14,16 +14,16 @@ use purlin_base::Status;
 use purlin_base::status::StatusRep;
 use purlin_device::Buffer;
 use purlin_device::buffer::HostAddress;
+use purlin_ffi::handle::{elements, give, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::Location;
 
 use crate::buffer_create::give_buffer;
 pub(crate) use crate::buffer_rep::BufferRep;
 use crate::device::{DeviceRep, MemorySpaceRep};
-use crate::handle::{elements, give, give_handle, give_or, share};
 use crate::layout::RawLayout;
-use crate::panic::{contain, guard};
 use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::shape::RawShape;
-use crate::status::Location;
 
 /// Whom `purlin::Buffer::CopyRawToHostWhen` tells the address: a box.
 pub struct HostAddressRep(Promise<HostAddress>);
@@ -31,9 +31,9 @@ pub struct HostAddressRep(Promise<HostAddress>);
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
     unsafe extern "C++" {
-        include!("purlin/buffer.h");
-        include!("cpp/generated/device.rs.h");
-        include!("cpp/generated/raw_buffer.rs.h");
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/raw_buffer.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;

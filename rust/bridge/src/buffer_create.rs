@@ -10,17 +10,17 @@ use purlin_async::event::abi::EventHeader;
 use purlin_base::status::StatusRep;
 use purlin_base::{Status, StatusOr};
 use purlin_device::Buffer;
+use purlin_ffi::handle::{elements, give_or};
+use purlin_ffi::panic::guard;
+use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::handle::{elements, give_or};
 use crate::host_buffer::semantics;
 use crate::layout::RawLayout;
-use crate::panic::guard;
 use crate::raw_buffer::RawBufferRep;
 use crate::shape::{RawShape, dtype};
-use crate::status::Location;
 
 /// Hands a new buffer to C++, or null and an error.
 pub(crate) fn give_buffer(made: StatusOr<Buffer>, error: &mut *const StatusRep) -> *const BufferRep {

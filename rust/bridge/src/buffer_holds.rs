@@ -9,14 +9,13 @@ use purlin_async::Event;
 use purlin_async::event::abi::EventHeader;
 use purlin_base::status::StatusRep;
 use purlin_device::{DonationHold, ExternalReference, RawBuffer, UsageHold};
+use purlin_ffi::handle::{give_box, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::{Location, give_event};
 
 use crate::buffer::BufferRep;
 use crate::cancel::label;
-use crate::event::give_event;
-use crate::handle::{give_box, share};
-use crate::panic::{contain, guard};
 use crate::raw_buffer::RawBufferRep;
-use crate::status::Location;
 
 /// What a `purlin::UsageHold` points to.
 pub struct UsageHoldRep(UsageHold);

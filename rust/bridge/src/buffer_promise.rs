@@ -6,14 +6,14 @@
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
 use purlin_device::{Buffer, BufferPromise};
+use purlin_ffi::handle::give;
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::Location;
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::handle::give;
 use crate::layout::RawLayout;
-use crate::panic::{contain, guard};
 use crate::shape::RawShape;
-use crate::status::Location;
 
 /// What a `purlin::BufferPromise` points to: a box. Empty once the promise has been kept.
 pub struct BufferPromiseRep(Option<BufferPromise>);

@@ -1,7 +1,7 @@
 //! A C++ closure that is told how something ended (`purlin/internal/callback.h`): called once or destroyed uncalled.
 
 use std::ffi::c_void;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, offset_of};
 use std::ptr;
 
 use purlin_base::Status;
@@ -12,12 +12,15 @@ use purlin_device::buffer::OnDone;
 /// destroys it; else destroys it. Does not unwind.
 type Invoke = unsafe extern "C" fn(data: *mut c_void, run: bool, error: *const StatusRep, value: *const c_void);
 
-/// `cpp/internal/abi_rust.h` has the same struct.
+/// The closure, as `purlin/internal/callback.h` declares it.
 #[repr(C)]
 pub struct Callback {
     data: *mut c_void,
     invoke: Invoke,
 }
+
+const _: () =
+    assert!(size_of::<Callback>() == 16 && offset_of!(Callback, data) == 0 && offset_of!(Callback, invoke) == 8);
 
 // SAFETY: the contracts of the headers: callbacks are called on any thread.
 unsafe impl Send for Callback {}

@@ -9,11 +9,11 @@ use purlin_async::event::abi::EventHeader;
 use purlin_async::{CancelRegistration, CancelSource, CancelToken};
 use purlin_base::status::StatusRep;
 use purlin_base::{Label, Status};
+use purlin_ffi::handle::{release, retain, share};
+use purlin_ffi::panic::contain;
+use purlin_ffi::words::give_event;
 
 use crate::callback::Callback;
-use crate::event::give_event;
-use crate::handle::{release, retain, share};
-use crate::panic::contain;
 
 /// What a `purlin::CancelSource` points to.
 pub struct CancelSourceRep(CancelSource);

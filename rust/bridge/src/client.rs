@@ -1,5 +1,6 @@
 //! `purlin/client.h`: clients by the name of their platform. Making one is a plain function, because its options own closures.
 
+use std::ffi::c_char;
 use std::pin::Pin;
 use std::ptr;
 use std::sync::Arc;
@@ -9,16 +10,16 @@ use purlin_base::Status;
 use purlin_base::status::StatusRep;
 use purlin_device::backend::{Backend, NullBackend};
 use purlin_device::{Client, ClientOptions};
+use purlin_ffi::handle::{self, elements, give, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::struct_size;
 use purlin_host::HostBackend;
 use purlin_sim::{SimBackend, SimOptions};
 
 use crate::device::DeviceRep;
 use crate::executor::{ThreadPoolRep, shutdown_options};
-use crate::handle::{self, elements, give, give_handle, give_or, share};
 use crate::host_memory_allocator::ForeignAllocator;
 use crate::memory_hook::ForeignMemoryHook;
-use crate::panic::{contain, guard};
-use crate::struct_size;
 
 /// What a `purlin::Client` points to.
 pub struct ClientRep(pub(crate) Arc<Client>);
@@ -29,9 +30,9 @@ const SMALLEST_OPTIONS_BYTES: usize = 16;
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
     unsafe extern "C++" {
-        include!("purlin/client.h");
-        include!("cpp/generated/device.rs.h");
-        include!("cpp/generated/executor.rs.h");
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/executor.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
@@ -66,13 +67,13 @@ pub(crate) mod ffi {
     }
 }
 
-/// A `purlin::ClientOptions`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, but for what is owned.
+/// A `purlin::ClientOptions`. Borrowed, but for what is owned.
 #[repr(C)]
 pub struct RawClientOptions {
     /// The caller's, unchecked.
     struct_size: usize,
     /// `platform_size_bytes` bytes.
-    platform: *const u8,
+    platform: *const c_char,
     platform_size_bytes: usize,
     memory_limit_bytes: usize,
     device_count: i32,
@@ -102,7 +103,7 @@ pub unsafe extern "C" fn purlin_client_create(
     let made = guard(|| {
         struct_size::check("ClientOptions", options.struct_size, SMALLEST_OPTIONS_BYTES)?;
         // SAFETY: the caller's promise.
-        let platform = unsafe { elements(options.platform, options.platform_size_bytes) };
+        let platform = unsafe { elements::<u8>(options.platform.cast(), options.platform_size_bytes) };
         let backend = backend(platform, options.host_memory_allocator.exists())?;
         let RawClientOptions { device_count, worker_count, memory_limit_bytes, check_frozen_memory, .. } = options;
         let on_out_of_memory = options.on_out_of_memory.into_hook();

@@ -5,9 +5,8 @@ use std::ptr;
 
 use cxx::CxxString;
 use purlin_device::{Device, MemorySpace};
-
-use crate::handle::{self, give_handle, share};
-use crate::panic::{contain, guard};
+use purlin_ffi::handle::{self, give_handle, share};
+use purlin_ffi::panic::{contain, guard};
 
 /// What a `purlin::Device` points to.
 pub struct DeviceRep(pub(crate) Device);
@@ -31,7 +30,7 @@ pub(crate) mod ffi {
     }
 
     unsafe extern "C++" {
-        include!("purlin/device.h");
+        include!("purlin/internal/abi.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;

@@ -3,13 +3,13 @@
 use std::ptr;
 
 use purlin_base::status::StatusRep;
+use purlin_ffi::panic::guard;
 use purlin_interchange::dlpack::abi::DLManagedTensorVersioned;
 use purlin_interchange::{DlpackTensor, import_dlpack};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
 use crate::npy::give_array;
-use crate::panic::guard;
 
 /// A struct, the caller's, or null and an error.
 #[unsafe(no_mangle)]

@@ -5,10 +5,10 @@ use std::ptr;
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
 use purlin_device::DmaMapping;
+use purlin_ffi::handle::{give, give_box};
+use purlin_ffi::panic::{contain, guard};
 
 use crate::client::ClientRep;
-use crate::handle::{give, give_box};
-use crate::panic::{contain, guard};
 
 /// What a `purlin::DmaMapping` points to: a box. Empty once the memory has been unmapped.
 pub struct DmaMappingRep(Option<DmaMapping>);

@@ -2,16 +2,17 @@
 //!
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
+use std::ffi::c_char;
 use std::str;
 
 use purlin_async::task::node::TaskNode;
 use purlin_async::{ElasticPool, ElasticPoolOptions, Executor, Shutdown, Timers};
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
+use purlin_ffi::handle::{elements, give, give_handle, release, retain};
+use purlin_ffi::panic::{contain, guard};
 
 use crate::executor::take;
-use crate::handle::{elements, give, give_handle, release, retain};
-use crate::panic::{contain, guard};
 use crate::timer::duration;
 
 /// What a `purlin::ElasticPool` points to.
@@ -26,13 +27,13 @@ pub unsafe extern "C" fn purlin_elastic_pool_new(
     max_threads: usize,
     idle_timeout_ns: i64,
     stack_size_bytes: usize,
-    name: *const u8,
+    name: *const c_char,
     name_size_bytes: usize,
     error: &mut *const StatusRep,
 ) -> *const ElasticPoolRep {
     let made = guard(|| {
         // SAFETY: the caller's promise.
-        let name = unsafe { elements(name, name_size_bytes) };
+        let name = unsafe { elements::<u8>(name.cast(), name_size_bytes) };
         let name = str::from_utf8(name).map_err(|why| {
             Status::invalid_argument(format!("an elastic pool's name is not UTF-8: {:?}: {why}", name.escape_ascii()))
         })?;

@@ -1,8 +1,8 @@
-//! `purlin/event.h`: what it does not do inline. Plain functions; the events themselves are in `purlin_async::event`.
+//! `purlin/event.h`: what it does not do inline. Plain functions; the events themselves are in `purlin::event`.
 //!
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::ptr;
 
 use purlin_async::event::abi::{EventHeader, Waiter};
@@ -11,25 +11,10 @@ use purlin_async::event::{after_all_at, raw, when_all_at};
 use purlin_async::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions};
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
-
-use crate::handle::{elements, give};
-use crate::number::known;
-use crate::panic::{contain, guard};
-use crate::status::Location;
-
-/// The events that a C++ `Span<const Event>` points to.
-///
-/// # Safety
-/// `count == 0`, or `events` points to `count` words, each null or an alive event, unchanged for `'a`.
-pub(crate) unsafe fn borrowed<'a>(events: *const *mut EventHeader, count: usize) -> &'a [Event] {
-    // SAFETY: the caller's promise; an Event is its pointer (repr(transparent)), and a shared slice drops none.
-    unsafe { elements(events.cast::<Event>(), count) }
-}
-
-/// Hands an event to C++, with one reference. A panic becomes an event that has failed.
-pub(crate) fn give_event(make: impl FnOnce() -> Result<Event, Status>) -> *mut EventHeader {
-    guard(make).unwrap_or_else(Event::from_error).into_raw()
-}
+use purlin_ffi::handle::give;
+use purlin_ffi::number::known;
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::{Location, borrowed};
 
 /// An event that has failed, with one reference, C++'s.
 ///
@@ -126,10 +111,10 @@ pub unsafe extern "C" fn purlin_event_owes_several(
     event: *mut EventHeader,
     sources: *const *mut EventHeader,
     count: usize,
-) -> *mut Creditors {
+) -> *mut c_void {
     // SAFETY: the caller's promises.
     let noted = guard(|| Ok(unsafe { Creditors::of(event, borrowed(sources, count)) }));
-    noted.unwrap_or(None).map_or(ptr::null_mut(), Box::into_raw)
+    noted.unwrap_or(None).map_or(ptr::null_mut(), |several| Box::into_raw(several).cast())
 }
 
 /// One of the sources has arrived.
@@ -137,10 +122,10 @@ pub unsafe extern "C" fn purlin_event_owes_several(
 /// # Safety
 /// `several` came from [`purlin_event_owes_several`]; this is called in a waiter of that source.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_event_arrived(several: *const Creditors, index: usize) {
+pub unsafe extern "C" fn purlin_event_arrived(several: *mut c_void, index: usize) {
     contain("purlin_event_arrived", (), || {
         // SAFETY: alive.
-        unsafe { (*several).arrived(index) };
+        unsafe { (*several.cast::<Creditors>()).arrived(index) };
     });
 }
 
@@ -149,11 +134,11 @@ pub unsafe extern "C" fn purlin_event_arrived(several: *const Creditors, index: 
 /// # Safety
 /// `several` is null or came from [`purlin_event_owes_several`], and the caller gives it up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_events_arrived(several: *mut Creditors) {
+pub unsafe extern "C" fn purlin_events_arrived(several: *mut c_void) {
     if !several.is_null() {
         contain("purlin_events_arrived", (), || {
             // SAFETY: the caller's promise.
-            drop(unsafe { Box::from_raw(several) });
+            drop(unsafe { Box::from_raw(several.cast::<Creditors>()) });
         });
     }
 }

@@ -13,11 +13,11 @@ use purlin_async::task::node::TaskNode;
 use purlin_async::{AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Task, ThreadPool, ThreadPoolOptions};
 use purlin_base::status::StatusRep;
 use purlin_base::{Status, StatusOr};
+use purlin_ffi::handle::{give, give_handle, release, retain};
+use purlin_ffi::number::known;
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words;
 
-use crate::event;
-use crate::handle::{give, give_handle, release, retain};
-use crate::number::known;
-use crate::panic::{contain, guard};
 use crate::task_options::RawTaskOptions;
 
 /// What a `purlin::ThreadPoolAsyncWorkRunner` points to.
@@ -27,7 +27,6 @@ pub struct ThreadPoolRep(pub(crate) ThreadPool);
 pub(crate) mod ffi {
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
-        include!("purlin/internal/task.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
@@ -126,7 +125,7 @@ pub unsafe extern "C" fn purlin_thread_pool_execute_when_ready(
     task: *mut TaskNode,
 ) -> *const StatusRep {
     // SAFETY: alive, and the caller's promises.
-    give(guard(|| unsafe { (*pool).0.schedule_when_ready(event::borrowed(events, count), take(task)?) }))
+    give(guard(|| unsafe { (*pool).0.schedule_when_ready(words::borrowed(events, count), take(task)?) }))
 }
 
 /// # Safety

@@ -1,13 +1,14 @@
 //! An executor that C++ implements (`purlin/internal/executor_ref.h`), as one of ours.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 
 use purlin_async::task::node::TaskNode;
 use purlin_async::{Executor, Task};
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
 
-/// `cpp/internal/abi_rust.h` has the same struct. Owned: `release` is called once, when nobody uses it any more.
+/// The executor, as `purlin/internal/executor_ref.h` declares it. Owned: `release` is called once, when nobody uses it any more.
 #[repr(C)]
 pub struct ForeignExecutor {
     data: *mut c_void,
@@ -16,6 +17,9 @@ pub struct ForeignExecutor {
     /// Does not unwind.
     release: unsafe extern "C" fn(data: *mut c_void),
 }
+
+const _: () = assert!(size_of::<ForeignExecutor>() == 24 && offset_of!(ForeignExecutor, data) == 0);
+const _: () = assert!(offset_of!(ForeignExecutor, execute) == 8 && offset_of!(ForeignExecutor, release) == 16);
 
 // SAFETY: an Executor may be used and destroyed on any thread, says its contract in purlin/executor.h.
 unsafe impl Send for ForeignExecutor {}

@@ -4,20 +4,20 @@ use purlin_array::{HostArray, Shape};
 use purlin_base::status::StatusRep;
 use purlin_base::{Status, StatusOr};
 use purlin_device::{Aliasing, Buffer, FromHostOptions, HostBufferSemantics};
+use purlin_ffi::handle::elements;
+use purlin_ffi::number::known;
+use purlin_ffi::panic::guard;
+use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::buffer_create::give_buffer;
 use crate::callback::{Callback, Told};
 use crate::device::MemorySpaceRep;
-use crate::handle::elements;
 use crate::layout::RawLayout;
-use crate::number::known;
-use crate::panic::guard;
 use crate::shape::dtype;
-use crate::status::Location;
 
-/// An array in the memory of the host; `cpp/internal/abi_rust.h` has the same struct. Borrowed, and unchecked.
+/// An array in the memory of the host. Borrowed, and unchecked.
 #[repr(C)]
 pub struct RawHostArray {
     data: *const u8,

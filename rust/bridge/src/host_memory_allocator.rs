@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use purlin_host::ByteSource;
 
-/// `cpp/internal/abi_rust.h` has the same struct. Owned: `release` is called once, when all of its memory is back.
+/// Owned: `release` is called once, when all of its memory is back.
 #[repr(C)]
 pub struct ForeignAllocator {
     /// What the functions take; null: there is no allocator.

@@ -4,18 +4,18 @@ use purlin_array::{HostArray, Layout};
 use purlin_base::status::StatusRep;
 use purlin_base::{Status, StatusOr};
 use purlin_device::{Buffer, HostShard};
+use purlin_ffi::handle::{elements, give};
+use purlin_ffi::panic::guard;
+use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::callback::{Callback, Told};
 use crate::device::MemorySpaceRep;
-use crate::handle::{elements, give};
 use crate::host_buffer::{RawHostArray, semantics};
 use crate::layout::RawLayout;
-use crate::panic::guard;
-use crate::status::Location;
 
-/// A `purlin::HostShard`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, but for what is owned.
+/// A `purlin::HostShard`. Borrowed, but for what is owned.
 #[repr(C)]
 pub struct RawHostShard {
     array: RawHostArray,

@@ -2,10 +2,9 @@
 
 use purlin_array::Layout;
 use purlin_base::StatusOr;
+use purlin_ffi::handle::elements;
 
-use crate::handle::elements;
-
-/// A `purlin::Layout`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, and unchecked.
+/// A `purlin::Layout`. Borrowed, and unchecked.
 #[repr(C)]
 pub struct RawLayout {
     minor_to_major: *const i64,

@@ -1,14 +1,14 @@
 //! Purlin for C++: converts, calls, converts. No logic, no threads, no state of its own.
 //!
-//! One module per public header. What is called often is a plain `extern "C"` function, declared by hand in
-//! `cpp/internal/abi_rust.h` ([`status`], [`slab`], [`event`], [`executor`] and the services over executors,
+//! One module per public header. What is called often is a plain `extern "C"` function, which cbindgen
+//! declares for C++ ([`status`], [`slab`], [`event`], [`executor`] and the services over executors,
 //! [`user_context`]), and so is what takes options or closures; everything else is a `#[cxx::bridge]`, whose C++ half
-//! `rust/bridgegen` writes to `cpp/generated/`. `docs/ffi.md` has the rules; in short:
+//! `build.rs` writes and compiles. `docs/ffi.md` has the rules; in short:
 //!
-//! - Handles are pointers from `Arc::into_raw` (`handle`); C++ retains and releases, Rust makes and frees.
+//! - Handles are pointers from `Arc::into_raw` (`purlin_ffi::handle`); C++ retains and releases, Rust makes and frees.
 //! - Nothing fallible returns a `Result` to C++ (cxx would throw): an error leaves through a status pointer, null for OK.
-//! - Nothing unwinds into C++: every function runs inside `panic::guard`, and a panic is a status like any other, or, where
-//!   there is no status to give, inside `panic::contain`: it is reported, and the answer is nothing. `.ci/check/guards` looks
+//! - Nothing unwinds into C++: every function runs inside `purlin_ffi::panic::guard`, and a panic is a status like any other, or, where
+//!   there is no status to give, inside `purlin_ffi::panic::contain`: it is reported, and the answer is nothing. `.ci/check/guards` looks
 //!   that it is so, and names those that cannot panic, with the reasons.
 //! - Text comes in as bytes and is checked here, because `rust::Str` throws on what is not UTF-8.
 
@@ -32,7 +32,6 @@ pub mod elastic_pool;
 pub mod event;
 pub mod executor;
 pub mod foreign_executor;
-mod handle;
 pub mod host_buffer;
 pub mod host_memory_allocator;
 pub mod host_shards;
@@ -40,10 +39,8 @@ pub mod layout;
 pub mod memory_hook;
 pub mod memory_report;
 pub mod npy;
-mod number;
-mod panic;
 pub mod piece_callback;
-pub mod pjrt_tables;
+pub mod pjrt;
 pub mod raw_buffer;
 pub mod raw_buffer_promise;
 pub mod safetensors;
@@ -54,7 +51,6 @@ pub mod slab;
 pub mod staging;
 pub mod stall;
 pub mod status;
-mod struct_size;
 pub mod task_options;
 pub mod timer;
 pub mod trace;

@@ -6,7 +6,7 @@ use purlin_device::MemoryReport;
 
 use crate::memory_report::ffi;
 
-/// `cpp/internal/abi_rust.h` has the same struct. Owned: `destroy` is called once, when nobody uses it any more.
+/// Owned: `destroy` is called once, when nobody uses it any more.
 #[repr(C)]
 pub struct ForeignMemoryHook {
     /// What the functions take; null: there is no hook.

@@ -4,9 +4,9 @@ use std::pin::Pin;
 
 use cxx::CxxString;
 use purlin_device::{MemoryHolder, MemoryReport};
+use purlin_ffi::panic::contain;
 
 use crate::device::MemorySpaceRep;
-use crate::panic::contain;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -42,7 +42,7 @@ pub(crate) mod ffi {
     }
 
     unsafe extern "C++" {
-        include!("cpp/generated/device.rs.h");
+        include!("purlin-bridge/src/device.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type MemorySpaceRep = crate::device::MemorySpaceRep;

@@ -1,54 +1,18 @@
 //! `purlin/npy.h`, and what it shares with the other files of arrays (`purlin/file_options.h`).
 
-use std::ffi::{OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::ptr;
 
+use purlin_base::StatusOr;
 use purlin_base::status::StatusRep;
-use purlin_base::{Status, StatusOr};
 use purlin_device::{Aliasing, Buffer};
+use purlin_ffi::number::known;
+use purlin_ffi::panic::guard;
+use purlin_ffi::words::Bytes;
 use purlin_interchange::{FileAccess, NpyReadOptions, WriteOptions, read_npy, write_npy};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::handle::elements;
-use crate::number::known;
-use crate::panic::guard;
 use crate::shape::dtype;
-
-/// Text of C++'s, borrowed; `cpp/internal/abi_rust.h` has the same struct as `PurlinBytes`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct RawText {
-    pub(crate) data: *const c_char,
-    pub(crate) size_bytes: usize,
-}
-
-impl RawText {
-    pub(crate) fn of(text: &str) -> Self {
-        Self { data: text.as_ptr().cast(), size_bytes: text.len() }
-    }
-
-    /// # Safety
-    /// `data` points to `size_bytes` bytes that stay for `'a`.
-    pub(crate) unsafe fn path<'a>(self) -> &'a Path {
-        // SAFETY: the caller's promise.
-        Path::new(OsStr::from_bytes(unsafe { elements(self.data.cast(), self.size_bytes) }))
-    }
-
-    /// # Errors
-    /// `InvalidArgument`: not UTF-8.
-    ///
-    /// # Safety
-    /// As [`path`](Self::path).
-    pub(crate) unsafe fn text<'a>(self) -> StatusOr<&'a str> {
-        // SAFETY: the caller's promise.
-        let bytes: &[u8] = unsafe { elements(self.data.cast(), self.size_bytes) };
-        std::str::from_utf8(bytes)
-            .map_err(|_| Status::invalid_argument(format!("{:?} is not UTF-8", String::from_utf8_lossy(bytes))))
-    }
-}
 
 /// A `purlin::FileAccess`.
 pub(crate) fn file_access(number: u8) -> StatusOr<FileAccess> {
@@ -80,7 +44,7 @@ pub(crate) fn give_array(
 /// `path` is what its struct says; for `access` 1, the file is as [`FileAccess::mapped`] asks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_npy_read(
-    path: RawText,
+    path: Bytes,
     number: u8,
     access: u8,
     space: &MemorySpaceRep,
@@ -101,7 +65,7 @@ pub unsafe extern "C" fn purlin_npy_read(
 /// # Safety
 /// `path` is what its struct says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_npy_write(path: RawText, buffer: &BufferRep, is_durable: bool) -> *const StatusRep {
+pub unsafe extern "C" fn purlin_npy_write(path: Bytes, buffer: &BufferRep, is_durable: bool) -> *const StatusRep {
     // SAFETY: the caller's promise.
     let written = guard(|| write_npy(unsafe { path.path() }, &buffer.get(), WriteOptions { is_durable }));
     written.err().unwrap_or_default().into_raw()

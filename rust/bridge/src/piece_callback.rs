@@ -1,6 +1,7 @@
 //! A C++ closure that is told of the pieces of a staged read (`purlin/internal/piece_callback.h`): called again and again.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::ptr;
 
 use purlin_base::status::StatusRep;
@@ -9,7 +10,7 @@ use purlin_device::StagedPiece;
 
 use crate::staging::{StagingLeaseRep, give_lease};
 
-/// `purlin/internal/piece_callback.h` has the same struct. Owned: `destroy` is called once, when nobody calls it any more.
+/// The closure, as `purlin/internal/piece_callback.h` declares it. Owned: `destroy` is called once, when nobody calls it any more.
 #[repr(C)]
 pub struct PieceCallback {
     /// What the functions take; null: there is no closure.
@@ -28,6 +29,9 @@ pub struct PieceCallback {
     /// Does not unwind.
     destroy: Option<unsafe extern "C" fn(data: *mut c_void)>,
 }
+
+const _: () = assert!(size_of::<PieceCallback>() == 24 && offset_of!(PieceCallback, data) == 0);
+const _: () = assert!(offset_of!(PieceCallback, call) == 8 && offset_of!(PieceCallback, destroy) == 16);
 
 // SAFETY: purlin/staging.h's contract: the closure is called, one call at a time, and destroyed, on any thread.
 unsafe impl Send for PieceCallback {}

@@ -3,6 +3,8 @@
 //! In the safety sections, "`dependencies`" stands for: `count` words, each null or an event that C++ keeps alive, unchanged
 //! for the length of the call.
 
+use std::ffi::c_void;
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
 use purlin_async::Event;
@@ -10,20 +12,19 @@ use purlin_base::Status;
 use purlin_base::status::StatusRep;
 use purlin_device::memory::Release;
 use purlin_device::{Mutability, RawBuffer};
+use purlin_ffi::handle::{self, elements, give_handle, give_or, share};
+use purlin_ffi::number::known;
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::{self, Location, borrowed};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::callback::Callback;
 use crate::device::MemorySpaceRep;
-use crate::event::borrowed;
-use crate::handle::{self, elements, give_handle, give_or, share};
-use crate::number::known;
-use crate::panic::{contain, guard};
-use crate::status::Location;
 
 /// What a `purlin::RawBuffer` points to.
 pub struct RawBufferRep(pub(crate) RawBuffer);
 
-/// A `purlin::ByteRange`, the same struct.
+/// A `purlin::ByteRange`, as `purlin/raw_buffer.h` declares it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ByteRange {
@@ -31,13 +32,14 @@ pub struct ByteRange {
     size_bytes: usize,
 }
 
-const _: () = assert!(size_of::<ByteRange>() == 2 * size_of::<usize>());
+const _: () = assert!(size_of::<ByteRange>() == 16);
+const _: () = assert!(offset_of!(ByteRange, offset_bytes) == 0 && offset_of!(ByteRange, size_bytes) == 8);
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
     unsafe extern "C++" {
-        include!("purlin/raw_buffer.h");
-        include!("cpp/generated/device.rs.h");
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/device.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
@@ -106,7 +108,7 @@ pub(crate) mod ffi {
 
 /// Hands an event to C++. A panic becomes an event that has failed.
 pub(crate) fn give_event(make: impl FnOnce() -> Result<Event, Status>) -> *mut ffi::EventHeader {
-    guard(make).unwrap_or_else(Event::from_error).into_raw().cast()
+    words::give_event(make).cast()
 }
 
 /// New memory, C++'s, or null and an error.
@@ -135,7 +137,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_allocate(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_raw_buffer_import(
     space: &MemorySpaceRep,
-    address: *mut u8,
+    address: *mut c_void,
     size_bytes: usize,
     mutability: i32,
     on_release: *const Callback,
@@ -148,7 +150,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_import(
         let mutability = known("Mutability", mutability, &values)?;
         let release = on_release.map(|callback| Box::new(move || callback.call(Status::OK, ptr::null())) as Release);
         // SAFETY: the caller's promise.
-        unsafe { RawBuffer::import(&space.0, address, size_bytes, mutability, release) }
+        unsafe { RawBuffer::import(&space.0, address.cast(), size_bytes, mutability, release) }
     });
     give_handle(made.map(RawBufferRep), error)
 }

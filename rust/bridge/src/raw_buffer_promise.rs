@@ -6,13 +6,13 @@
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
 use purlin_device::{RawBuffer, RawBufferPromise};
+use purlin_ffi::handle::{give, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::Location;
 
 use crate::alloc_options::{RawAllocOptions, oom_policy};
 use crate::device::MemorySpaceRep;
-use crate::handle::{give, share};
-use crate::panic::{contain, guard};
 use crate::raw_buffer::RawBufferRep;
-use crate::status::Location;
 
 /// What a `purlin::RawBufferPromise` points to: a box. Empty once the promise has been kept.
 pub struct RawBufferPromiseRep(Option<RawBufferPromise>);

@@ -3,22 +3,23 @@
 use std::ptr;
 
 use purlin_base::status::StatusRep;
+use purlin_ffi::handle::{elements, release, retain, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::Bytes;
 use purlin_interchange::{SafetensorsFile, WriteOptions, write_safetensors};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
-use crate::handle::{elements, release, retain, share};
-use crate::npy::{RawText, file_access, give_array};
-use crate::panic::{contain, guard};
+use crate::npy::{file_access, give_array};
 
 /// What a `purlin::SafetensorsFile` points to.
 pub struct SafetensorsFileRep(SafetensorsFile);
 
-/// An array in a file, borrowed from it; `cpp/internal/abi_interchange.h` has the same struct.
+/// An array in a file, borrowed from it.
 #[repr(C)]
 pub struct RawEntry {
-    name: RawText,
-    dtype_name: RawText,
+    name: Bytes,
+    dtype_name: Bytes,
     dims: *const i64,
     rank: usize,
     offset_bytes: usize,
@@ -30,15 +31,15 @@ pub struct RawEntry {
 /// An array to be written, borrowed.
 #[repr(C)]
 pub struct RawNamedBuffer {
-    name: RawText,
+    name: Bytes,
     buffer: *const BufferRep,
 }
 
 /// A key and its text, borrowed.
 #[repr(C)]
 pub struct RawTextPair {
-    key: RawText,
-    text: RawText,
+    key: Bytes,
+    text: Bytes,
 }
 
 /// A file, C++'s, or null and an error.
@@ -47,7 +48,7 @@ pub struct RawTextPair {
 /// `path` is what its struct says; for `number` 1, the file is as `FileAccess::mapped` asks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_safetensors_open(
-    path: RawText,
+    path: Bytes,
     number: u8,
     error: &mut *const StatusRep,
 ) -> *const SafetensorsFileRep {
@@ -89,8 +90,8 @@ pub extern "C" fn purlin_safetensors_entry(file: &SafetensorsFileRep, index: usi
     contain("purlin_safetensors_entry", false, || {
         let Some(tensor) = file.0.tensors().get(index) else { return false };
         *entry = RawEntry {
-            name: RawText::of(tensor.name()),
-            dtype_name: RawText::of(tensor.dtype_name()),
+            name: Bytes::of(tensor.name().as_bytes()),
+            dtype_name: Bytes::of(tensor.dtype_name().as_bytes()),
             dims: tensor.dims().as_ptr(),
             rank: tensor.dims().len(),
             offset_bytes: tensor.range().start,
@@ -106,7 +107,7 @@ pub extern "C" fn purlin_safetensors_entry(file: &SafetensorsFileRep, index: usi
 pub extern "C" fn purlin_safetensors_metadata(file: &SafetensorsFileRep, index: usize, pair: &mut RawTextPair) -> bool {
     contain("purlin_safetensors_metadata", false, || {
         let Some((key, text)) = file.0.metadata().get(index) else { return false };
-        *pair = RawTextPair { key: RawText::of(key), text: RawText::of(text) };
+        *pair = RawTextPair { key: Bytes::of(key.as_bytes()), text: Bytes::of(text.as_bytes()) };
         true
     })
 }
@@ -118,7 +119,7 @@ pub extern "C" fn purlin_safetensors_metadata(file: &SafetensorsFileRep, index: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_safetensors_read(
     file: &SafetensorsFileRep,
-    name: RawText,
+    name: Bytes,
     space: &MemorySpaceRep,
     is_aliased: &mut bool,
     error: &mut *const StatusRep,
@@ -135,7 +136,7 @@ pub unsafe extern "C" fn purlin_safetensors_read(
 /// are alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_safetensors_write(
-    path: RawText,
+    path: Bytes,
     buffers: *const RawNamedBuffer,
     buffer_count: usize,
     metadata: *const RawTextPair,

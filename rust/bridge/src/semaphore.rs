@@ -8,11 +8,11 @@ use std::ptr;
 use purlin_async::{Permit, Semaphore};
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
+use purlin_ffi::handle::{give_box, release, retain, share};
+use purlin_ffi::panic::{contain, guard};
 
 use crate::callback::Callback;
 use crate::cancel::{CancelTokenRep, label, token};
-use crate::handle::{give_box, release, retain, share};
-use crate::panic::{contain, guard};
 use crate::timer::duration;
 
 /// What a `purlin::Semaphore` points to.

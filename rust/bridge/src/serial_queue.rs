@@ -10,13 +10,13 @@ use purlin_async::event::abi::EventHeader;
 use purlin_async::task::node::TaskNode;
 use purlin_async::{Executor, InlineExecutor, SerialQueue};
 use purlin_base::status::StatusRep;
+use purlin_ffi::handle::{give, release, retain, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::give_event;
 
 use crate::cancel::label;
-use crate::event::give_event;
 use crate::executor::{ThreadPoolRep, take};
 use crate::foreign_executor::ForeignExecutor;
-use crate::handle::{give, release, retain, share};
-use crate::panic::{contain, guard};
 
 /// What a `purlin::SerialQueue` points to.
 pub struct SerialQueueRep(SerialQueue);

@@ -3,11 +3,10 @@
 use purlin_array::{DType, Shape};
 use purlin_base::status::StatusRep;
 use purlin_base::{Status, StatusOr};
+use purlin_ffi::handle::elements;
+use purlin_ffi::panic::guard;
 
-use crate::handle::elements;
-use crate::panic::guard;
-
-/// A `purlin::Shape`; `cpp/internal/abi_rust.h` has the same struct. Borrowed, and unchecked.
+/// A `purlin::Shape`. Borrowed, and unchecked.
 #[repr(C)]
 pub struct RawShape {
     dims: *const i64,

@@ -9,8 +9,8 @@ use purlin_base::thread_state::ThreadState;
 
 /// This thread's state, valid on this thread until it ends.
 #[unsafe(no_mangle)]
-pub extern "C" fn purlin_thread_state() -> *const ThreadState {
-    slab::thread_state()
+pub extern "C" fn purlin_thread_state() -> *mut ThreadState {
+    slab::thread_state().cast_mut()
 }
 
 /// A block when the thread's list is empty; the caller's. Null: there is no such class.

@@ -12,18 +12,17 @@ use purlin_async::event::abi::EventHeader;
 use purlin_base::status::StatusRep;
 use purlin_base::{Status, StatusOr};
 use purlin_device::{StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
+use purlin_ffi::handle::{self, give, give_box, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::struct_size;
+use purlin_ffi::words::{Location, borrowed};
 
 use crate::buffer::BufferRep;
 use crate::callback::Callback;
 use crate::cancel::{CancelTokenRep, label, token};
 use crate::device::MemorySpaceRep;
-use crate::event::borrowed;
-use crate::handle::{self, give, give_box, give_handle, give_or, share};
-use crate::panic::{contain, guard};
 use crate::piece_callback::PieceCallback;
 use crate::raw_buffer::{RawBufferRep, give_event};
-use crate::status::Location;
-use crate::struct_size;
 
 /// What a `purlin::StagingPool` points to.
 pub struct StagingPoolRep(StagingPool);
@@ -37,7 +36,7 @@ pub struct StagingSinkRep(StagingSink);
 /// The first version of `purlin::StagingOptions`.
 const SMALLEST_OPTIONS_BYTES: usize = 32;
 
-/// A `purlin::StagingOptions`; `cpp/internal/abi_rust.h` has the same struct. Borrowed.
+/// A `purlin::StagingOptions`. Borrowed.
 #[repr(C)]
 pub struct RawStagingOptions {
     /// The caller's, unchecked.

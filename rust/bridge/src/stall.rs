@@ -1,19 +1,18 @@
 //! `purlin/stall.h`: reports of what is stuck, and the watchdog.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
 use purlin_async::stall::{Watchdog, WatchdogAction, WatchdogOptions, dump_stalls};
 use purlin_base::status::StatusRep;
-
-use crate::handle::give_box;
-use crate::number::known;
-use crate::panic::{contain, guard};
+use purlin_ffi::handle::give_box;
+use purlin_ffi::number::known;
+use purlin_ffi::panic::{contain, guard};
 
 /// Takes `size_bytes` bytes of text, UTF-8. Does not unwind.
-type TakeText = unsafe extern "C" fn(data: *mut c_void, text: *const u8, size_bytes: usize);
+type TakeText = unsafe extern "C" fn(data: *mut c_void, text: *const c_char, size_bytes: usize);
 
-/// A C++ function that is told of stalls; `cpp/internal/abi_rust.h` has the same struct.
+/// A C++ function that is told of stalls.
 #[repr(C)]
 pub struct StallSink {
     /// What `call` and `destroy` take; null: there is no function, and reports go to stderr.
@@ -30,7 +29,7 @@ unsafe impl Sync for StallSink {}
 impl StallSink {
     fn tell(&self, text: &str) {
         // SAFETY: C++ gave the function together with the data that it takes, which lives until drop().
-        unsafe { (self.call)(self.data, text.as_ptr(), text.len()) };
+        unsafe { (self.call)(self.data, text.as_ptr().cast(), text.len()) };
     }
 }
 
@@ -55,8 +54,11 @@ fn duration(ns: i64) -> Duration {
 pub unsafe extern "C" fn purlin_dump_stalls(older_than_ns: i64, take: TakeText, data: *mut c_void) {
     let text = guard(|| Ok(dump_stalls(duration(older_than_ns)))).unwrap_or_else(|error| error.to_string());
     // SAFETY: the caller's promise.
-    unsafe { take(data, text.as_ptr(), text.len()) };
+    unsafe { take(data, text.as_ptr().cast(), text.len()) };
 }
+
+/// What a `purlin::Watchdog` points to: a box, whose end stops it.
+pub struct WatchdogRep(#[expect(dead_code, reason = "it is kept to be dropped")] Watchdog);
 
 /// A watchdog, C++'s, or null and an error. Takes over `sink` either way.
 #[unsafe(no_mangle)]
@@ -65,7 +67,7 @@ pub extern "C" fn purlin_watchdog_start(
     action: i32,
     sink: StallSink,
     error: &mut *const StatusRep,
-) -> *mut Watchdog {
+) -> *mut WatchdogRep {
     let started = guard(|| {
         let actions = [
             ("kReport", WatchdogAction::Report),
@@ -79,7 +81,7 @@ pub extern "C" fn purlin_watchdog_start(
         }
         Watchdog::start(options)
     });
-    give_box(started, error)
+    give_box(started.map(WatchdogRep), error)
 }
 
 /// Stops a watchdog: blocks until its thread has ended.
@@ -87,7 +89,7 @@ pub extern "C" fn purlin_watchdog_start(
 /// # Safety
 /// `watchdog` came from [`purlin_watchdog_start`], and the caller gives it up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_watchdog_stop(watchdog: *mut Watchdog) {
+pub unsafe extern "C" fn purlin_watchdog_stop(watchdog: *mut WatchdogRep) {
     contain("purlin_watchdog_stop", (), || {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(watchdog) });

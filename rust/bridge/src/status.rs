@@ -10,9 +10,9 @@ use std::ptr;
 
 use cxx::CxxString;
 use purlin_base::{SourceLocation, Status, StatusCode, status};
-
-use crate::handle::elements;
-use crate::panic::contain;
+use purlin_ffi::handle::{Record, elements};
+use purlin_ffi::panic::contain;
+use purlin_ffi::words::{Bytes, Location};
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -29,38 +29,8 @@ pub(crate) mod ffi {
     }
 }
 
-/// Bytes that belong to a record; `cpp/internal/abi_rust.h` has the same struct.
-#[repr(C)]
-pub struct Bytes {
-    /// First byte; not null.
-    pub data: *const u8,
-    /// Number of bytes.
-    pub size_bytes: usize,
-}
-
-impl Bytes {
-    fn of(bytes: &[u8]) -> Self {
-        Self { data: bytes.as_ptr(), size_bytes: bytes.len() }
-    }
-}
-
-/// A `purlin::SourceLocation`; `cpp/internal/abi_rust.h` has the same struct.
-#[repr(C)]
-pub struct Location {
-    /// Static, ends with a NUL, not null.
-    pub file: *const c_char,
-    /// Line from 1; 0 when unknown.
-    pub line: u32,
-}
-
-impl Location {
-    /// # Safety
-    /// `file` is what the struct says.
-    pub(crate) unsafe fn get(&self) -> SourceLocation {
-        // SAFETY: the caller's promise.
-        unsafe { SourceLocation::from_ptr(self.file, self.line) }
-    }
-}
+// SAFETY: cxx's name for the same record.
+unsafe impl Record for ffi::StatusRep {}
 
 /// Reads a status that C++ keeps.
 ///
@@ -78,12 +48,12 @@ unsafe fn borrowed(rep: *const status::StatusRep) -> ManuallyDrop<Status> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_new(
     code: i32,
-    message: *const u8,
+    message: *const c_char,
     size_bytes: usize,
     location: Location,
 ) -> *const status::StatusRep {
     // SAFETY: the caller's promises.
-    let (message, location) = unsafe { (elements(message, size_bytes), location.get()) };
+    let (message, location) = unsafe { (elements::<u8>(message.cast(), size_bytes), location.get()) };
     Status::with_location(StatusCode::from_raw(code), String::from_utf8_lossy(message), location).into_raw()
 }
 
@@ -167,11 +137,11 @@ pub unsafe extern "C" fn purlin_status_payload_at(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_payload(
     rep: *const status::StatusRep,
-    type_url: *const u8,
+    type_url: *const c_char,
     type_url_size_bytes: usize,
 ) -> Bytes {
     // SAFETY: alive, and the caller's promise.
-    let (status, type_url) = unsafe { (borrowed(rep), elements(type_url, type_url_size_bytes)) };
+    let (status, type_url) = unsafe { (borrowed(rep), elements::<u8>(type_url.cast(), type_url_size_bytes)) };
     let payload = status.payload(&String::from_utf8_lossy(type_url));
     payload.map_or(Bytes { data: ptr::null(), size_bytes: 0 }, Bytes::of)
 }
@@ -183,16 +153,17 @@ pub unsafe extern "C" fn purlin_status_payload(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_set_payload(
     rep: *const status::StatusRep,
-    type_url: *const u8,
+    type_url: *const c_char,
     type_url_size_bytes: usize,
-    payload: *const u8,
+    payload: *const c_char,
     payload_size_bytes: usize,
 ) -> *const status::StatusRep {
     // SAFETY: owned.
     let mut status = unsafe { Status::from_raw(rep) };
     // SAFETY: the caller's promises.
-    let (type_url, payload) =
-        unsafe { (elements(type_url, type_url_size_bytes), elements(payload, payload_size_bytes)) };
+    let (type_url, payload) = unsafe {
+        (elements::<u8>(type_url.cast(), type_url_size_bytes), elements::<u8>(payload.cast(), payload_size_bytes))
+    };
     status.set_payload(&String::from_utf8_lossy(type_url), payload);
     status.into_raw()
 }
@@ -204,11 +175,12 @@ pub unsafe extern "C" fn purlin_status_set_payload(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_erase_payload(
     rep: *mut *const status::StatusRep,
-    type_url: *const u8,
+    type_url: *const c_char,
     type_url_size_bytes: usize,
 ) -> bool {
     // SAFETY: the caller's promises.
-    let (mut status, type_url) = unsafe { (Status::from_raw(*rep), elements(type_url, type_url_size_bytes)) };
+    let (mut status, type_url) =
+        unsafe { (Status::from_raw(*rep), elements::<u8>(type_url.cast(), type_url_size_bytes)) };
     let erased = status.erase_payload(&String::from_utf8_lossy(type_url));
     // SAFETY: writable, and the reference that was read above has been taken over.
     unsafe { *rep = status.into_raw() };

@@ -9,18 +9,18 @@ use purlin_async::task::options::dropped_tasks;
 use purlin_async::{Priority, Task, TaskOptions, Timers};
 use purlin_base::StatusOr;
 use purlin_base::status::StatusRep;
+use purlin_ffi::handle::give_or;
+use purlin_ffi::number::known;
+use purlin_ffi::panic::guard;
 
 use crate::cancel::{CancelTokenRep, label, token};
 use crate::executor::take;
-use crate::handle::give_or;
-use crate::number::known;
-use crate::panic::guard;
 use crate::timer::duration;
 
 const PRIORITIES: &[(&str, Priority)] =
     &[("kLow", Priority::Low), ("kNormal", Priority::Normal), ("kHigh", Priority::High)];
 
-/// A `purlin::TaskOptions`; `cpp/internal/abi_rust.h` has the same struct.
+/// A `purlin::TaskOptions`.
 #[repr(C)]
 pub struct RawTaskOptions {
     /// Nanoseconds from now; counts if `has_deadline`.

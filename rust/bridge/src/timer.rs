@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use purlin_async::event::abi::EventHeader;
 use purlin_async::{Event, Timer, Timers};
+use purlin_ffi::panic::contain;
+use purlin_ffi::words::give_event;
 
 use crate::cancel::label;
-use crate::event::give_event;
-use crate::panic::contain;
 
 /// What a `purlin::Timer` points to: a box.
 pub struct TimerRep(Timer);

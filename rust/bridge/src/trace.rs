@@ -5,9 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use purlin_async::trace;
-
-use crate::handle::give;
-use crate::panic::{contain, guard};
+use purlin_ffi::handle::give;
+use purlin_ffi::panic::{contain, guard};
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {

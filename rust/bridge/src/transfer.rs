@@ -4,7 +4,7 @@
 //! meanwhile, so every call keeps a reference of its own. `on_done` is null or a callback that the caller gives up: it is told
 //! once, of errors before the call returns.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::ptr;
 
 use purlin_async::event::abi::EventHeader;
@@ -12,24 +12,23 @@ use purlin_base::status::StatusRep;
 use purlin_base::{Status, StatusOr};
 use purlin_device::buffer::OnDone;
 use purlin_device::{AsyncHostToDeviceTransferManager, TransferSpec};
+use purlin_ffi::handle::{self, elements, give, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::{Location, give_event};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::buffer_create::give_buffer;
 use crate::callback::{Callback, Told};
 use crate::device::MemorySpaceRep;
-use crate::event::give_event;
-use crate::handle::{self, elements, give, give_handle, give_or, share};
 use crate::host_buffer::RawHostArray;
 use crate::layout::RawLayout;
-use crate::panic::{contain, guard};
 use crate::shape::RawShape;
-use crate::status::Location;
 
 /// What a `purlin::AsyncHostToDeviceTransferManager` points to.
 pub struct TransferRep(AsyncHostToDeviceTransferManager);
 
-/// A `purlin::TransferSpec`; `cpp/internal/abi_rust.h` has the same struct. Borrowed.
+/// A `purlin::TransferSpec`. Borrowed.
 #[repr(C)]
 pub struct RawTransferSpec {
     shape: RawShape,
@@ -167,14 +166,14 @@ pub unsafe extern "C" fn purlin_transfer_array(
 pub unsafe extern "C" fn purlin_transfer_whole(
     transfer: *const TransferRep,
     index: usize,
-    data: *const u8,
+    data: *const c_void,
     size_bytes: usize,
     on_done: *const Callback,
 ) -> *const StatusRep {
     // SAFETY: the caller's promises.
     unsafe {
         transferring(transfer, on_done, |transfer, on_done| {
-            transfer.transfer_raw_data_to_buffer(index, data, size_bytes, on_done)
+            transfer.transfer_raw_data_to_buffer(index, data.cast(), size_bytes, on_done)
         })
     }
 }
@@ -188,7 +187,7 @@ pub unsafe extern "C" fn purlin_transfer_whole(
 pub unsafe extern "C" fn purlin_transfer_piece(
     transfer: *const TransferRep,
     index: usize,
-    data: *const u8,
+    data: *const c_void,
     offset_bytes: usize,
     size_bytes: usize,
     is_last: bool,
@@ -197,7 +196,7 @@ pub unsafe extern "C" fn purlin_transfer_piece(
     // SAFETY: the caller's promises.
     unsafe {
         transferring(transfer, on_done, |transfer, on_done| {
-            transfer.transfer_raw_data_to_sub_buffer(index, data, offset_bytes, size_bytes, is_last, on_done)
+            transfer.transfer_raw_data_to_sub_buffer(index, data.cast(), offset_bytes, size_bytes, is_last, on_done)
         })
     }
 }
@@ -224,21 +223,27 @@ pub unsafe extern "C" fn purlin_transfer_set_error(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_transfer_add_metadata(
     transfer: &TransferRep,
-    key: *const u8,
+    key: *const c_char,
     key_size_bytes: usize,
-    value: *const u8,
+    value: *const c_char,
     value_size_bytes: usize,
 ) {
     contain("purlin_transfer_add_metadata", (), || {
         // SAFETY: the caller's promises.
-        let (key, value) = unsafe { (elements(key, key_size_bytes), elements(value, value_size_bytes)) };
+        let (key, value) =
+            unsafe { (elements::<u8>(key.cast(), key_size_bytes), elements::<u8>(value.cast(), value_size_bytes)) };
         transfer.0.add_transfer_metadata(String::from_utf8_lossy(key), String::from_utf8_lossy(value));
     })
 }
 
 /// Takes a pair of texts, UTF-8. Does not unwind.
-type TakePair =
-    unsafe extern "C" fn(data: *mut c_void, key: *const u8, key_size: usize, value: *const u8, value_size: usize);
+type TakePair = unsafe extern "C" fn(
+    data: *mut c_void,
+    key: *const c_char,
+    key_size: usize,
+    value: *const c_char,
+    value_size: usize,
+);
 
 /// Gives each pair to `take(data, ...)`.
 ///
@@ -249,7 +254,7 @@ pub unsafe extern "C" fn purlin_transfer_metadata(transfer: &TransferRep, take: 
     contain("purlin_transfer_metadata", (), || {
         for (key, value) in transfer.0.transfer_metadata() {
             // SAFETY: the caller's promise.
-            unsafe { take(data, key.as_ptr(), key.len(), value.as_ptr(), value.len()) };
+            unsafe { take(data, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len()) };
         }
     })
 }
@@ -282,7 +287,7 @@ mod tests {
         // SAFETY: the handle is alive, the bytes outlive it, the callback is given up, and the error is ours.
         let status = unsafe {
             let given = &raw const *on_done;
-            Status::from_raw(purlin_transfer_piece(transfer, 0, bytes.as_ptr(), 0, 8, true, given))
+            Status::from_raw(purlin_transfer_piece(transfer, 0, bytes.as_ptr().cast(), 0, 8, true, given))
         };
         assert!(status.message().starts_with("panic: cannot do the copy "), "{status}");
         assert_eq!(told.lock().unwrap().len(), 1);

@@ -3,16 +3,15 @@
 //! A context crosses as the address of its number, null for none. In the safety sections, "alive" means that C++ holds a
 //! reference for the length of the call, and "owned" that it gives its reference up. What is returned is C++'s.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::ptr;
 
 use purlin_async::UserContext;
 use purlin_async::user_context::{self, Origin};
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
-
-use crate::handle::{elements, give_or};
-use crate::panic::{contain, guard};
+use purlin_ffi::handle::{elements, give_or};
+use purlin_ffi::panic::{contain, guard};
 
 /// # Safety
 /// `context` is null or owned.
@@ -41,9 +40,9 @@ fn make(parent: Option<UserContext>, origin: Origin) -> *const u64 {
 
 /// # Safety
 /// `text` points to `size_bytes` bytes.
-unsafe fn text(text: *const u8, size_bytes: usize) -> String {
+unsafe fn text(text: *const c_char, size_bytes: usize) -> String {
     // SAFETY: the caller's promise.
-    String::from_utf8_lossy(unsafe { elements(text, size_bytes) }).into_owned()
+    String::from_utf8_lossy(unsafe { elements(text.cast(), size_bytes) }).into_owned()
 }
 
 /// One more reference.
@@ -75,7 +74,7 @@ pub unsafe extern "C" fn purlin_user_context_release(context: *const u64) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_new(
     parent: *const u64,
-    origin: *const u8,
+    origin: *const c_char,
     size_bytes: usize,
 ) -> *const u64 {
     contain("purlin_user_context_new", ptr::null(), || {
@@ -137,10 +136,10 @@ pub unsafe extern "C" fn purlin_user_context_new_lazy(
 /// # Safety
 /// `text` is what the renderer was called with, during that call; `data` points to `size_bytes` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_rendered(text: *mut c_void, data: *const u8, size_bytes: usize) {
+pub unsafe extern "C" fn purlin_user_context_rendered(text: *mut c_void, data: *const c_char, size_bytes: usize) {
     contain("purlin_user_context_rendered", (), || {
         // SAFETY: Renderer::text() lent its String for the call.
-        unsafe { (*text.cast::<String>()).push_str(&String::from_utf8_lossy(elements(data, size_bytes))) };
+        unsafe { (*text.cast::<String>()).push_str(&String::from_utf8_lossy(elements(data.cast(), size_bytes))) };
     })
 }
 
@@ -180,7 +179,7 @@ pub unsafe extern "C" fn purlin_user_context_fused(contexts: *const *const u64, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_with_id(
     id: u64,
-    origin: *const u8,
+    origin: *const c_char,
     size_bytes: usize,
     error: &mut *const StatusRep,
 ) -> *const u64 {
@@ -219,14 +218,14 @@ pub unsafe extern "C" fn purlin_user_context_lookup_all(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_debug_string(
     context: *const u64,
-    append: unsafe extern "C" fn(text: *mut c_void, data: *const u8, size_bytes: usize),
+    append: unsafe extern "C" fn(text: *mut c_void, data: *const c_char, size_bytes: usize),
     text: *mut c_void,
 ) {
     contain("purlin_user_context_debug_string", (), || {
         // SAFETY: alive.
         let rendered = unsafe { UserContext::from_borrowed_raw(context) }.debug_string();
         // SAFETY: the caller's promise.
-        unsafe { append(text, rendered.as_ptr(), rendered.len()) };
+        unsafe { append(text, rendered.as_ptr().cast(), rendered.len()) };
     })
 }
 

@@ -1,0 +1,23 @@
+// Purlin: the plain functions of rust/bridge, as cbindgen declares them, and what all that call them convert.
+#ifndef PURLIN_CPP_INTERNAL_FUNCTIONS_H_
+#define PURLIN_CPP_INTERNAL_FUNCTIONS_H_
+
+#include <string_view>
+
+#include "purlin-bridge/functions.h"
+#include "purlin/source_location.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace internal {
+
+inline Location ToRust(SourceLocation location) noexcept { return {location.file(), location.line()}; }
+
+inline Bytes ToRustBytes(std::string_view text) noexcept { return {text.data(), text.size()}; }
+inline std::string_view FromRust(Bytes bytes) noexcept { return {bytes.data, bytes.size_bytes}; }
+
+}  // namespace internal
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_CPP_INTERNAL_FUNCTIONS_H_

@@ -1,0 +1,89 @@
+//! Handles: one word in C++, the pointer of an `Arc` here. One reference count, one allocation.
+//!
+//! C++ copies a handle by retaining and destroys it by releasing; reading goes through a plain reference, which C++ keeps
+//! valid for the call by holding the handle.
+
+use std::ptr;
+use std::sync::Arc;
+
+use purlin_base::Status;
+use purlin_base::status::StatusRep;
+
+/// A new handle with one reference, the caller's to release.
+pub fn share<T>(value: T) -> *const T {
+    Arc::into_raw(Arc::new(value))
+}
+
+/// One more reference.
+///
+/// # Safety
+/// `handle` came from [`share`] and has a reference that outlives this call.
+pub unsafe fn retain<T>(handle: *const T) {
+    // SAFETY: the caller's promise.
+    unsafe { Arc::increment_strong_count(handle) };
+}
+
+/// A reference of Rust's own, beside C++'s, which a call may give up.
+///
+/// # Safety
+/// `handle` came from [`share`] and is alive now.
+pub unsafe fn kept<T>(handle: *const T) -> Arc<T> {
+    // SAFETY: the caller's promise; the new reference is the one that is taken.
+    unsafe {
+        Arc::increment_strong_count(handle);
+        Arc::from_raw(handle)
+    }
+}
+
+/// One reference less; the last drops the value.
+///
+/// # Safety
+/// `handle` came from [`share`], and the caller owns the reference that it gives up.
+pub unsafe fn release<T>(handle: *const T) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Arc::from_raw(handle) });
+}
+
+/// The record of an error, by whatever name a caller's declarations know it.
+///
+/// # Safety
+/// A pointer to it is a pointer to a [`StatusRep`].
+pub unsafe trait Record {}
+
+// SAFETY: it is one.
+unsafe impl Record for StatusRep {}
+
+/// Hands an error to C++, which owns it; null for OK.
+pub fn give<R: Record>(result: Result<(), Status>) -> *const R {
+    result.err().unwrap_or_default().into_raw().cast()
+}
+
+/// Hands a value to C++, or `nothing` and the reason in `error`.
+pub fn give_or<T, R: Record>(result: Result<T, Status>, nothing: T, error: &mut *const R) -> T {
+    result.unwrap_or_else(|status| {
+        *error = status.into_raw().cast();
+        nothing
+    })
+}
+
+/// Hands a new object to C++: its handle, or null and the reason in `error`.
+pub fn give_handle<T, R: Record>(result: Result<T, Status>, error: &mut *const R) -> *const T {
+    give_or(result.map(share), ptr::null(), error)
+}
+
+/// Hands a new object to C++ that has one owner: a box, or null and the reason in `error`.
+pub fn give_box<T, R: Record>(result: Result<T, Status>, error: &mut *const R) -> *mut T {
+    give_or(result.map(|value| Box::into_raw(Box::new(value))), ptr::null_mut(), error)
+}
+
+/// The elements that C++ points to; its empty spans may be null.
+///
+/// # Safety
+/// `count == 0`, or `data` points to `count` elements that stay readable and unchanged for `'a`.
+pub unsafe fn elements<'a, T>(data: *const T, count: usize) -> &'a [T] {
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(data, count) }
+}

@@ -1,0 +1,111 @@
+//! A panic is a value: it leaves the bridge as a status that says what and where.
+
+use std::cell::Cell;
+use std::panic::{set_hook, take_hook};
+
+use purlin_base::Status;
+use purlin_base::panics::caught;
+use purlin_base::sync::OnceLock;
+
+thread_local! {
+    /// Where this thread last panicked. The payload that catch_unwind gives back does not know.
+    static PLACE: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// Calls `f`; a panic inside becomes [`Internal`](purlin_base::StatusCode::Internal) "panic: MESSAGE at FILE:LINE". The report
+/// that Rust prints is printed as well: a panic is a bug.
+pub fn guard<T>(f: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
+    remember_places();
+    caught(f).unwrap_or_else(|message| Err(error_of(&message)))
+}
+
+#[cold]
+#[inline(never)]
+fn error_of(message: &str) -> Status {
+    let place = PLACE.take().unwrap_or_else(|| "an unknown place".to_owned());
+    Status::internal(format!("panic: {message} at {place}"))
+}
+
+/// Calls `f`, the whole of the function named `entry`, which has no error to give: a panic inside is reported, on stderr and
+/// through `tracing`, and the answer is `nothing`.
+pub fn contain<T>(entry: &'static str, nothing: T, f: impl FnOnce() -> T) -> T {
+    caught(f).unwrap_or_else(|message| {
+        report(entry, &message);
+        nothing
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn report(entry: &str, message: &str) {
+    tracing::error!(target: "purlin", entry, message, "a panic was contained");
+    purlin_base::stderr::tell(&format!("purlin: panic in {entry}, which goes on: {message}\n"));
+}
+
+/// Puts a hook that notes the place in front of the one that was there, once.
+fn remember_places() {
+    static INSTALLED: OnceLock<()> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        let previous = take_hook();
+        set_hook(Box::new(move |panic| {
+            PLACE.set(panic.location().map(|place| format!("{}:{}", place.file(), place.line())));
+            previous(panic);
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use purlin_base::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn values_and_errors_pass() {
+        assert_eq!(guard(|| Ok(7)), Ok(7));
+        assert_eq!(guard(|| Err::<(), _>(Status::aborted("x"))), Err(Status::aborted("x")));
+    }
+
+    #[test]
+    fn a_panic_says_what_and_where() {
+        let line = line!() + 1;
+        let text = guard(|| -> Result<(), Status> { panic!("plain") }).unwrap_err();
+        assert_eq!(text.code(), StatusCode::Internal);
+        assert_eq!(text.message(), format!("panic: plain at {}:{line}", file!()));
+        let formatted = guard(|| -> Result<(), Status> { panic!("number {}", 7) }).unwrap_err();
+        assert!(formatted.message().starts_with("panic: number 7 at "), "{formatted}");
+    }
+
+    #[test]
+    fn a_value_without_text_is_a_panic_too() {
+        let thrown = guard(|| -> Result<(), Status> { std::panic::panic_any(7) }).unwrap_err();
+        assert!(thrown.message().starts_with("panic: a value that is not text at "), "{thrown}");
+    }
+
+    #[test]
+    fn a_payload_whose_destructor_panics_goes_no_further() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                std::panic::panic_any(Self);
+            }
+        }
+        let thrown = guard(|| -> Result<(), Status> { std::panic::panic_any(Bomb) }).unwrap_err();
+        assert!(thrown.message().starts_with("panic: a value that is not text at "), "{thrown}");
+        assert_eq!(contain("a test", 7, || std::panic::panic_any(Bomb)), 7);
+    }
+
+    #[test]
+    fn what_has_no_error_to_give_answers_nothing() {
+        assert_eq!(contain("a test", 0, || 7), 7);
+        assert_eq!(contain("a test", 0, || panic!("expected by a test")), 0);
+    }
+
+    #[test]
+    fn a_place_belongs_to_one_panic_only() {
+        let _ = guard(|| -> Result<(), Status> { panic!("first") });
+        // resume_unwind passes the hook by, so nobody knows the place.
+        let resumed = guard(|| -> Result<(), Status> { std::panic::resume_unwind(Box::new("resumed")) }).unwrap_err();
+        assert_eq!(resumed.message(), "panic: resumed at an unknown place");
+    }
+}
