@@ -1,9 +1,10 @@
 // Purlin: how memory is asked for.
 //
-//   purlin::AllocOptions options;
-//   options.label = "activations";
-//   options.oom = purlin::OomPolicy::kWait;
-//   auto buffer = purlin::RawBuffer::Allocate(space, size_bytes, options);
+// ```cpp
+// purlin::AllocOptions options;
+// options.label = "activations";
+// options.oom = purlin::OomPolicy::kWait;  // RawBuffer::Allocate may return before the memory is there
+// ```
 #ifndef PURLIN_ALLOC_OPTIONS_H_
 #define PURLIN_ALLOC_OPTIONS_H_
 

@@ -1,8 +1,12 @@
 // Purlin: a value that comes later, and everybody who shares it.
 //
-//   purlin::AsyncValueRef<Tensor> loaded = purlin::MakeUnconstructedAsyncValueRef<Tensor>("weights");
-//   purlin::AsyncValueRef<float> norm = loaded.Map([](Tensor& tensor) { return Norm(tensor); });
-//   pool.Schedule([loaded] { loaded.emplace(Read("weights.bin")); });      // norm follows, on that thread
+// ```cpp
+// purlin::AsyncValueRef<int> count = purlin::MakeUnconstructedAsyncValueRef<int>("count");
+// purlin::AsyncValueRef<float> share = count.Map([](int n) { return 1.0F / static_cast<float>(n); });
+// count.emplace(4);  // `share` follows, on this thread
+// if (purlin::Status status = share.Wait(); !status.ok()) return status;
+// const float quarter = *share;
+// ```
 //
 // States: unconstructed -> constructed -> concrete, or error; concrete and error are final. Whoever completes the value
 // first wins, and later ones are told by `false`: nothing is aborted, leaked or destroyed twice. The cell is an event

@@ -1,5 +1,16 @@
 // Purlin: which type of value a reference shows, asked at run time.
 //
+// ```cpp
+// struct Figure {
+//   virtual ~Figure() = default;
+// };
+// struct Circle final : Figure {
+//   float radius = 1;
+// };
+// purlin::AsyncValueRef<Figure> figure = purlin::MakeAvailableAsyncValueRef<Circle>();
+// if (purlin::AsyncValueRef<Circle> circle = purlin::DynCastOrNull<Circle>(figure)) circle->radius = 2;
+// ```
+//
 // The answer knows the type with which the value was made, and, of an available indirect value, the type of what it
 // shows. It does not know the classes between that type and the reference's: a `B : A` made as a B, seen through a
 // reference to A, is an A and a B; a `C : B` seen through A is an A and a C, and not found to be a B. Errors are values

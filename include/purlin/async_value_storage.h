@@ -1,8 +1,12 @@
 // Purlin: asynchronous values in memory of the caller's: on the stack, in a member, in static storage.
 //
-//   purlin::AsyncValueStorage<int> storage;
-//   purlin::AsyncValueOwningRef<int> owner = purlin::MakeConstructedAsyncValueRef<int>(storage, 42);
-//   purlin::AsyncValuePtr<int> value = owner.AsPtr();
+// ```cpp
+// purlin::AsyncValueStorage<int> storage;  // nothing is allocated
+// purlin::AsyncValueOwningRef<int> owner = purlin::MakeUnconstructedAsyncValueRef<int>(storage, "count");
+// purlin::AsyncValuePtr<int> value = owner.AsPtr();
+// value.emplace(42);
+// const int answer = value.get();
+// ```
 //
 // Nothing is allocated and nothing is counted: references to such a value (AsRef, AsEvent) do not keep it alive, and
 // everybody is done with it before its owner goes. The owner destroys the payload; if the value is pending then, its

@@ -1,6 +1,17 @@
 // Purlin: what can be asked of an asynchronous value, and done with it. AsyncValueRef and AsyncValuePtr have these
 // members; see async_value.h for the rules that hold for all of them.
 //
+// ```cpp
+// #include "purlin/async_value.h"
+//
+// purlin::AsyncValueRef<float> Reciprocal(purlin::Executor& pool, const purlin::AsyncValueRef<float>& value) {
+//   return value.TryMap(pool, [](float x) -> purlin::StatusOr<float> {
+//     if (x == 0) return purlin::OutOfRangeError("the reciprocal of 0");
+//     return 1 / x;
+//   });
+// }
+// ```
+//
 // A null reference counts as a value that failed with kFailedPrecondition: waiters run at once with that error, mapped
 // values fail with it, and setters answer false. Only get(), operator* and operator-> need a value.
 #ifndef PURLIN_ASYNC_VALUE_VERBS_H_

@@ -1,5 +1,16 @@
 // Purlin: an array on a device: element type, shape, bytes, and an event that says when they are there.
 //
+// ```cpp
+// purlin::Status RoundTrip(const purlin::MemorySpace& memory) {
+//   const float matrix[] = {1, 2, 3, 4};
+//   purlin::StatusOr<purlin::Buffer> buffer =
+//       purlin::Buffer::FromHost(matrix, sizeof(matrix), purlin::DType::kF32, {2, 2}, memory);
+//   if (!buffer.ok()) return buffer.status();
+//   float back[4];
+//   return buffer->CopyToHost(back, sizeof(back)).Wait();
+// }
+// ```
+//
 // The shape never changes, and the bytes do not once the buffer is ready. Deleting, donating or releasing a buffer ends
 // it for all its references; from then on, calls that need the memory answer kInvalidArgument, "Buffer has been deleted
 // or donated.", and by whom, where (the caller's SourceLocation) and how long ago. "Gone" below stands for that. A

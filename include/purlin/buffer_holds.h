@@ -1,5 +1,18 @@
 // Purlin: rights to a buffer's memory, each ended by its destructor.
 //
+// ```cpp
+// #include "purlin/buffer.h"
+//
+// purlin::Status Read(const purlin::Buffer& buffer, void* destination) {
+//   purlin::StatusOr<purlin::UsageHold> hold = buffer.AcquireUsageHold();  // no donation begins while it is held
+//   if (!hold.ok()) return hold.status();
+//   const purlin::RawBuffer memory = hold->memory();
+//   const purlin::Event read = memory.CopyToHost(destination, 0, memory.on_device_size_bytes(), {hold->ready_event()});
+//   hold->ReleaseAfter(read);  // a later owner of the memory waits for `read` before it writes
+//   return read.Wait();
+// }
+// ```
+//
 //   usage hold          I start work that reads it: until I have, it is not donated.   many at a time
 //   external reference  somebody outside Purlin uses it: it stays, undonated.          many at a time
 //   donation hold       I take it over: nobody else may use it meanwhile.              one, and nothing beside it

@@ -1,9 +1,18 @@
 // Purlin: the right and the duty to provide an array later.
 //
-//   auto channel = purlin::Buffer::CreateChannel(shape, space);
+// ```cpp
+// #include "purlin/buffer.h"
+//
+// purlin::Status Provide(const purlin::Buffer& result, float* destination, std::size_t size_bytes) {
+//   auto channel = purlin::Buffer::CreateChannel(result.shape(), result.memory_space());
+//   if (!channel.ok()) return channel.status();
 //   auto& [buffer, promise] = *channel;
-//   consumer.Take(buffer);                           // copies may be asked for at once; they wait
-//   purlin::Status status = promise.Fulfil(result);  // `result` is donated
+//   const purlin::Event copied = buffer.CopyToHost(destination, size_bytes);  // waits until the array is provided
+//   purlin::Status status = promise.Fulfil(result);                           // donates `result`
+//   if (!status.ok()) status.Update(promise.Fail(status));
+//   return copied.Wait();
+// }
+// ```
 #ifndef PURLIN_BUFFER_PROMISE_H_
 #define PURLIN_BUFFER_PROMISE_H_
 

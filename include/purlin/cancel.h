@@ -1,10 +1,12 @@
 // Purlin: asking work to stop.
 //
-//   purlin::CancelSource stop("request 7");
-//   purlin::TaskOptions options;
-//   options.cancel = stop.token();
-//   purlin::Status status = runner.ExecuteWith([] { Multiply(); }, options);
-//   stop.Cancel(purlin::AbortedError("the client went away"));
+// ```cpp
+// purlin::CancelSource stop("request 7");
+// const purlin::CancelToken token = stop.token();
+// const purlin::CancelRegistration registration = token.OnCancel([](const purlin::Status&) { /* wake a reader */ });
+// stop.Cancel(purlin::AbortedError("the client has disconnected"));  // the callback runs here
+// if (token.IsCancelled()) return token.status();
+// ```
 //
 // States of a token: live, then cancelled (somebody asked, for a reason) or retired (the last source went away, so that
 // nobody can ask any more); neither changes again. A child is cancelled with its parent, not the other way round. In a

@@ -1,8 +1,13 @@
 // Purlin: the root of everything: a backend's devices and the runner that works for them.
 //
-//   purlin::ClientOptions options;
-//   options.device_count = 4;
-//   purlin::StatusOr<purlin::Client> client = purlin::Client::Create(options);
+// ```cpp
+// purlin::ClientOptions options;
+// options.device_count = 4;
+// purlin::StatusOr<purlin::Client> client = purlin::Client::Create(options);
+// if (!client.ok()) return client.status();
+// const purlin::MemorySpace memory = client->devices()[0].default_memory_space();
+// return client->Shutdown();  // waits for work in flight
+// ```
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_CLIENT_H_

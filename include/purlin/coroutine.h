@@ -1,12 +1,18 @@
 // Purlin: coroutines that await events, values, futures and one another. C++20.
 //
-//   purlin::CoTask<float> Norm(purlin::Executor& pool, purlin::AsyncValueRef<Tensor> weights) {
-//     purlin::StatusOr<purlin::AsyncValueRef<Tensor>> tensor = co_await std::move(weights);
-//     if (!tensor.ok()) co_return tensor.status();
-//     if (purlin::Status hop = co_await purlin::ResumeOn(pool); !hop.ok()) co_return hop;
-//     co_return NormOf(**tensor);
-//   }
-//   purlin::AsyncValueRef<float> norm = Norm(pool, weights).Start(pool, "norm");
+// ```cpp
+// purlin::CoTask<float> Sum(purlin::Executor& pool, purlin::AsyncValueRef<std::vector<float>> weights) {
+//   purlin::StatusOr<purlin::AsyncValueRef<std::vector<float>>> values = co_await std::move(weights);
+//   if (!values.ok()) co_return values.status();
+//   if (purlin::Status hop = co_await purlin::ResumeOn(pool); !hop.ok()) co_return hop;
+//   float sum = 0;
+//   for (const float value : **values) sum += value;
+//   co_return sum;
+// }
+// purlin::AsyncValueRef<float> StartSum(purlin::Executor& pool, purlin::AsyncValueRef<std::vector<float>> weights) {
+//   return Sum(pool, std::move(weights)).Start(pool, "sum");
+// }
+// ```
 //
 // Where the compiler has no coroutines this header is empty: ask `__cpp_impl_coroutine` (the compiler) and
 // `__cpp_lib_coroutine` (<version>), which are both defined exactly where it is not.

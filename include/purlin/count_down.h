@@ -1,8 +1,15 @@
 // Purlin: a value that becomes available when so many things have been counted down.
 //
-//   purlin::CountDownAsyncValueRef<purlin::Chain> all(4);
-//   purlin::AsyncValueRef<purlin::Chain> done = all.AsRef();
-//   for (Shard& shard : shards) pool.Schedule([all, &shard]() mutable { all.CountDown(shard.Run()); });
+// ```cpp
+// purlin::AsyncValueRef<purlin::Chain> RunShards(purlin::AsyncWorkRunner& pool, std::size_t shards) {
+//   purlin::CountDownAsyncValueRef<purlin::Chain> all(shards);
+//   for (std::size_t shard = 0; shard < shards; ++shard) {
+//     purlin::Status refused = pool.Schedule([all]() mutable { all.CountDown(); });
+//     if (!refused.ok()) all.CountDown(refused);
+//   }
+//   return all.AsRef();
+// }
+// ```
 //
 // States: counting, then complete; the count never goes below zero. Copies share the counter. Errors are kept in a
 // lock-free list in the order in which they came, and whoever completes chooses by the policy; the default is the first

@@ -1,4 +1,11 @@
 // Purlin: devices and their memory spaces. Both belong to a Client; their handles keep it alive.
+//
+// ```cpp
+// purlin::MemorySpace StagingMemory(const purlin::Device& device) {
+//   const purlin::StatusOr<purlin::MemorySpace> pinned = device.memory_space("pinned_host");
+//   return pinned.ok() ? *pinned : device.default_memory_space();
+// }
+// ```
 #ifndef PURLIN_DEVICE_H_
 #define PURLIN_DEVICE_H_
 

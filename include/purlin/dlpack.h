@@ -1,5 +1,14 @@
 // Purlin: DLPack, arrays in the memory of this process that libraries pass to each other.
 //
+// ```cpp
+// // An array of another library, such as the content of a Python capsule "dltensor_versioned".
+// purlin::StatusOr<purlin::Buffer> Import(DLManagedTensorVersioned* tensor, const purlin::MemorySpace& memory) {
+//   purlin::StatusOr<purlin::FromHostResult> array = purlin::FromDLPack(tensor, memory);
+//   if (!array.ok()) return array.status();  // `tensor` is still the caller's, which calls its deleter
+//   return array->buffer;
+// }
+// ```
+//
 // Spoken is the versioned struct of DLPack 1 (DLManagedTensorVersioned, in Python's capsules "dltensor_versioned"), for
 // memory that the host reaches. This header only names it; <dlpack/dlpack.h> defines it, for those who look inside, and
 // may be included before or after. A struct has one owner, who calls its deleter once, from any thread.

@@ -1,5 +1,16 @@
 // Purlin: host memory that a backend was told of (Client::DmaMap), so that its hardware may reach it.
 //
+// ```cpp
+// #include "purlin/client.h"
+//
+// purlin::Status WithMapping(const purlin::Client& client, const void* data, std::size_t size_bytes) {
+//   purlin::StatusOr<purlin::DmaMapping> mapping = client.DmaMap(data, size_bytes);
+//   if (!mapping.ok()) return mapping.status();
+//   // Copies from `data` that begin here use the mapping.
+//   return mapping->Unmap();  // kFailedPrecondition while one of them is in flight
+// }
+// ```
+//
 // Copies from and to the host that touch mapped memory use the mapping while they are in flight. So no transfer loses
 // its memory's mapping: Unmap() refuses while there are any, and a mapping that is destroyed ends with the last of
 // them.

@@ -1,4 +1,10 @@
 // Purlin: element types of typed buffers.
+//
+// ```cpp
+// static_assert(purlin::kDTypeOf<float> == purlin::DType::kF32);
+// static_assert(purlin::ByteWidth(purlin::DType::kBF16) == 2);
+// static_assert(purlin::BitWidth(purlin::DType::kS4) == 4 && purlin::HostByteWidth(purlin::DType::kS4) == 1);
+// ```
 #ifndef PURLIN_DTYPE_H_
 #define PURLIN_DTYPE_H_
 

@@ -1,5 +1,15 @@
 // Purlin: threads for work that blocks: as many as there are tasks at a time, up to a cap; they go when they are idle.
 //
+// ```cpp
+// purlin::ElasticPoolOptions options;
+// options.max_threads = 64;
+// purlin::StatusOr<purlin::ElasticPool> pool = purlin::ElasticPool::Create(options);
+// if (!pool.ok()) return pool.status();
+// purlin::Status status = pool->Schedule([] { /* read a file, wait for a socket */ }, "read");
+// if (!status.ok()) return status;
+// return pool->Shutdown();  // runs what is queued, then joins the threads
+// ```
+//
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_ELASTIC_POOL_H_
 #define PURLIN_ELASTIC_POOL_H_

@@ -1,4 +1,10 @@
 // Purlin: which error wins when several things that were joined fail.
+//
+// ```cpp
+// purlin::JoinOptions options;  // for WhenAll (join_events.h) and JoinFutures (join_futures.h)
+// options.policy = purlin::ErrorPolicy::kFirstInTime;
+// options.fail_fast = true;
+// ```
 #ifndef PURLIN_ERROR_POLICY_H_
 #define PURLIN_ERROR_POLICY_H_
 

@@ -1,9 +1,13 @@
 // Purlin: something that happens once, and who waits for it.
 //
-//   purlin::EventPromise promise("weights copied");
-//   purlin::Event event = promise.event();
-//   event.OnReady([](const purlin::Status& status) { ... });   // on the thread that calls SetReady
-//   promise.SetReady();
+// ```cpp
+// purlin::EventPromise promise("weights copied");
+// purlin::Event event = promise.event();
+// event.OnReady([](const purlin::Status& status) {  // on the thread that completes the event
+//   if (!status.ok()) std::abort();
+// });
+// promise.SetReady();
+// ```
 //
 // States: pending -> ready, or pending -> error; a terminal state never changes. The first set wins and the second is
 // told so. A promise that goes away unset completes its event with kInternal, naming it: no waiter is ever forgotten.

@@ -1,7 +1,17 @@
 // Purlin: who runs asynchronous work.
 //
-//   purlin::StatusOr<purlin::ThreadPoolAsyncWorkRunner> runner = purlin::ThreadPoolAsyncWorkRunner::Create({});
-//   purlin::Status status = runner->ScheduleWhenReady({copied}, [] { Multiply(); });
+// ```cpp
+// purlin::ThreadPoolOptions options;
+// options.name = "loader";
+// purlin::StatusOr<purlin::ThreadPoolAsyncWorkRunner> pool = purlin::ThreadPoolAsyncWorkRunner::Create(options);
+// if (!pool.ok()) return pool.status();
+// purlin::EventPromise promise("copied");
+// const auto use = [](const purlin::Status& copied) { /* in a task, after the event; `copied` has its error */ };
+// purlin::Status status = pool->ScheduleWhenReady({promise.event()}, use, "use");
+// if (!status.ok()) return status;
+// promise.SetReady();
+// return pool->Shutdown();  // runs what is queued, then joins the threads
+// ```
 //
 // A task is a move-only closure that is called once or destroyed uncalled, never both and never neither. When a runner
 // refuses a task it destroys the closure before it returns: promises inside complete with an error, so no completion is

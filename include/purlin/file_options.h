@@ -1,5 +1,11 @@
 // Purlin: how files of arrays are read and written (npy.h, safetensors.h).
 //
+// ```cpp
+// purlin::WriteFileOptions options;  // for WriteNpy (npy.h) and WriteSafetensors (safetensors.h)
+// options.is_durable = true;
+// const purlin::FileAccess access = purlin::FileAccess::kMapped;  // for ReadNpy and SafetensorsFile::Open
+// ```
+//
 // A path is a sequence of bytes, as the system takes it. Links are followed. What is no regular file (a directory, a
 // pipe, a socket, a device) is refused, by name of its kind, also if it takes the file's place meanwhile: nothing here
 // waits for another program.

@@ -1,7 +1,13 @@
 // Purlin: the result of work that goes on elsewhere.
 //
-//   purlin::Future<float> norm = Load("weights.bin").Map([](const Tensor& tensor) { return Norm(tensor); });
-//   purlin::StatusOr<float> result = norm.Await();
+// ```cpp
+// purlin::Status Run(purlin::Executor& pool) {
+//   const purlin::Future<int> count = purlin::MakeFutureOn(pool, [] { return 4; });
+//   const purlin::Future<float> share = count.Map([](int n) { return 1.0F / static_cast<float>(n); });
+//   const purlin::StatusOr<float> result = share.Await();  // blocks; the value, or the error of either step
+//   return result.status();
+// }
+// ```
 //
 // A Future<T> ends in a T or in an error; a Future<> ends in OK or in an error. It is a reference to an asynchronous
 // value (async_value.h), so all that is said there of threads, order, nesting, memory order and the last reference

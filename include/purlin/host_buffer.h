@@ -1,5 +1,21 @@
 // Purlin: how arrays come from the memory of the host (Buffer::FromHost, Buffer::FromHostShards).
 //
+// ```cpp
+// #include "purlin/buffer.h"
+//
+// // The columns 0 and 2 of a row-major 2x4 matrix, which is copied later.
+// purlin::StatusOr<purlin::Buffer> EvenColumns(std::shared_ptr<float> matrix, const purlin::MemorySpace& memory) {
+//   const std::int64_t byte_strides[] = {4 * sizeof(float), 2 * sizeof(float)};
+//   purlin::FromHostOptions options;
+//   options.semantics = purlin::HostBufferSemantics::kImmutableUntilTransferCompletes;
+//   options.byte_strides = byte_strides;
+//   const auto on_done = [matrix](const purlin::Status&) {};  // keeps the matrix until it has been copied
+//   auto array = purlin::Buffer::FromHost(matrix.get(), purlin::DType::kF32, {2, 2}, memory, options, on_done);
+//   if (!array.ok()) return array.status();
+//   return array->buffer;
+// }
+// ```
+//
 // Element [i0, i1, ...] stands at the bytes [sum(i_d * byte_strides[d]), ... + HostByteWidth(dtype)) from `data`, the
 // address of element [0, 0, ...]. Strides are any: negative, zero, no multiple of the element's size; those of
 // dimensions with one entry mean nothing. Types narrower than a byte have a byte each on the host, and are packed on

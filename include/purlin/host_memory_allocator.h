@@ -1,8 +1,22 @@
 // Purlin: an allocator of yours for the memory of the host.
 //
-//   class Arena final : public purlin::HostMemoryAllocator { ... };
-//   purlin::ClientOptions options;
-//   options.host_memory_allocator = std::make_shared<Arena>();
+// ```cpp
+// #include <new>
+//
+// #include "purlin/client.h"
+//
+// class NewDelete final : public purlin::HostMemoryAllocator {
+//  public:
+//   void* Allocate(std::size_t size_bytes, std::size_t alignment_bytes) override {
+//     return ::operator new(size_bytes, std::align_val_t(alignment_bytes), std::nothrow);
+//   }
+//   void Deallocate(void* address, std::size_t /*size_bytes*/, std::size_t alignment_bytes) override {
+//     ::operator delete(address, std::align_val_t(alignment_bytes));
+//   }
+// };
+// purlin::ClientOptions options;
+// options.host_memory_allocator = std::make_shared<NewDelete>();
+// ```
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_HOST_MEMORY_ALLOCATOR_H_

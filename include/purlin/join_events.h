@@ -1,7 +1,14 @@
 // Purlin: one event after several, whatever becomes of them.
 //
-//   purlin::Event copied = purlin::WhenAll(copies, {purlin::ErrorPolicy::kFirstInTime, /*fail_fast=*/true});
-//   purlin::AfterAll(uses).OnReady([memory = std::move(memory)] { ... });   // happens even if some of them fail
+// ```cpp
+// #include <memory>
+// #include <vector>
+//
+// purlin::Status Finish(const std::vector<purlin::Event>& copies, std::unique_ptr<float[]> memory) {
+//   purlin::DeleteWhenReady(purlin::AfterAll(copies), std::move(memory));  // also if some of them fail
+//   return purlin::WhenAll(copies, {purlin::ErrorPolicy::kFirstInTime, /*fail_fast=*/true}).Wait();
+// }
+// ```
 //
 // Event and WhenAll with the default policy are in event.h, joins of values in run_when_ready.h, of futures in
 // join_futures.h. Waiters of a join run on the thread that completes it, under no lock. A join does not keep its events

@@ -1,7 +1,13 @@
 // Purlin: one future out of several.
 //
-//   purlin::Future<std::vector<float>> all = purlin::JoinFutures<float>({a, b, c});
-//   purlin::Future<std::tuple<float, int>> both = purlin::JoinFutures(norm, count);
+// ```cpp
+// const purlin::Future<float> norm(1.5F);
+// const purlin::Future<int> count(3);
+// const purlin::Future<std::tuple<float, int>> both = purlin::JoinFutures(norm, count);
+// const purlin::Future<std::vector<float>> all = purlin::JoinFutures(std::vector<purlin::Future<float>>{norm, norm});
+// const purlin::StatusOr<std::tuple<float, int>> values = both.Await();
+// if (!values.ok()) return values.status();
+// ```
 //
 // A join is ready after all of its members are, or, with JoinOptions::fail_fast, with the first error. Which error it
 // gets is JoinOptions::policy's to say. No lock is held while anybody's code runs. If all members are ready, nothing is

@@ -1,4 +1,8 @@
 // Purlin: the name of an event or a task, as it appears in errors, reports and traces.
+//
+// ```cpp
+// constexpr purlin::Label kLabel("weights copied");  // a literal: the text is not copied
+// ```
 #ifndef PURLIN_LABEL_H_
 #define PURLIN_LABEL_H_
 

@@ -1,5 +1,10 @@
 // Purlin: in which order the elements of an array stand in the memory of a device.
 //
+// ```cpp
+// const purlin::Layout row_major = purlin::Layout::RowMajor(2);  // {1,0}
+// const purlin::Layout column_major({0, 1});
+// ```
+//
 // A permutation of the dimensions, the fastest first, as XLA writes it: {1,0} of f32[2,3] is row-major (neighbours
 // along dimension 1 are neighbours in memory), {0,1} column-major. Arrays on a device are dense, and types narrower
 // than a byte share bytes along that order. There are no tiles.

@@ -1,6 +1,17 @@
 // Purlin: who holds the memory of a space: the autopsy of an allocation that failed, and a picture at any other time.
 //
-//   std::cerr << device.default_memory_space().Report().DebugString();
+// ```cpp
+// #include <iostream>
+//
+// #include "purlin/device.h"
+//
+// void PrintHolders(const purlin::Device& device) {
+//   const purlin::MemoryReport report = device.default_memory_space().Report();
+//   for (const purlin::MemoryHolder& holder : report.holders) {
+//     std::cerr << holder.size_bytes << " bytes for '" << holder.label << "', allocated at " << holder.place << "\n";
+//   }
+// }
+// ```
 //
 // The error of an allocation that failed has the report as its message, and as JSON in its payload
 // kMemoryReportTypeUrl.

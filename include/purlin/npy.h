@@ -1,5 +1,15 @@
 // Purlin: `.npy` files, one array each, as numpy.save writes them and numpy.load reads them.
 //
+// ```cpp
+// purlin::Status Copy(const purlin::MemorySpace& memory) {
+//   purlin::ReadNpyOptions options;
+//   options.dtype = purlin::DType::kF32;  // other elements are kInvalidArgument
+//   purlin::StatusOr<purlin::FromHostResult> weights = purlin::ReadNpy("weights.npy", memory, options);
+//   if (!weights.ok()) return weights.status();
+//   return purlin::WriteNpy("copy.npy", weights->buffer);
+// }
+// ```
+//
 // Versions 1.0, 2.0 and 3.0 are read, 1.0 is written, row-major, with the elements at a multiple of 64 bytes.
 //
 //   elements                                in the file                       read back by

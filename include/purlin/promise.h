@@ -1,7 +1,13 @@
 // Purlin: the side that makes a future ready.
 //
+// ```cpp
+// purlin::Future<float> Norm(purlin::AsyncWorkRunner& pool) {
 //   auto [promise, future] = purlin::MakePromise<float>("norm");
-//   pool.Schedule([promise = std::move(promise)]() mutable { promise.Set(Norm()); });
+//   purlin::Status status = pool.Schedule([promise = std::move(promise)]() mutable { promise.Set(1.5F); });
+//   if (!status.ok()) return status;  // the task, and the promise in it, have been destroyed
+//   return future;
+// }
+// ```
 //
 // The first set wins; later ones answer false and change nothing. A promise that goes away unset (destroyed, or
 // assigned over) completes its future with kInternal, naming label and place: no completion is lost.

@@ -1,5 +1,15 @@
 // Purlin: everything at once. Smaller headers compile faster.
 //
+// ```cpp
+// purlin::StatusOr<purlin::Client> client = purlin::Client::Create();
+// if (!client.ok()) return client.status();
+// const purlin::MemorySpace memory = client->devices()[0].default_memory_space();
+// const float values[] = {1, 2, 3, 4};
+// auto buffer = purlin::Buffer::FromHost(values, sizeof(values), purlin::DType::kF32, {4}, memory);
+// if (!buffer.ok()) return buffer.status();
+// return buffer->ready_event().Wait();
+// ```
+//
 // One rule for handles. One that was moved from, released or given away is empty, and so is one that was
 // default-constructed. An empty handle may be assigned to and destroyed, and every function of it may be called: what
 // can fail answers kFailedPrecondition, and says which class was empty; an event that it answers has failed with that;

@@ -1,5 +1,16 @@
 // Purlin: untyped bytes in a memory space.
 //
+// ```cpp
+// purlin::Status RoundTrip(const purlin::MemorySpace& memory) {
+//   const float values[] = {1, 2, 3, 4};
+//   float back[4];
+//   purlin::StatusOr<purlin::RawBuffer> buffer = purlin::RawBuffer::Allocate(memory, sizeof(values));
+//   if (!buffer.ok()) return buffer.status();
+//   const purlin::Event written = buffer->CopyFromHost(values, 0, sizeof(values));
+//   return buffer->CopyToHost(back, 0, sizeof(back), {written}).Wait();  // the dependency orders the two copies
+// }
+// ```
+//
 // Copies are asynchronous and return an Event. Ranges are formulas: a copy of `size_bytes` at `offset_bytes` is valid
 // when offset_bytes + size_bytes <= on_device_size_bytes(), without overflow; size_bytes == 0 is valid and copies
 // nothing. A copy starts after all of `dependencies`; if one fails, nothing is copied and the copy's event has that

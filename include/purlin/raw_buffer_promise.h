@@ -1,9 +1,17 @@
 // Purlin: the right and the duty to provide the memory of a buffer later.
 //
-//   auto channel = purlin::RawBuffer::CreateChannel(space, size_bytes);
+// ```cpp
+// #include "purlin/raw_buffer.h"
+//
+// purlin::Status Later(const purlin::MemorySpace& memory, const void* source, std::size_t size_bytes) {
+//   auto channel = purlin::RawBuffer::CreateChannel(memory, size_bytes);
+//   if (!channel.ok()) return channel.status();
 //   auto& [buffer, promise] = *channel;
-//   consumer.Take(buffer);                        // copies may be asked for at once; they wait
-//   purlin::Status status = promise.Allocate();   // the time has come
+//   const purlin::Event copied = buffer.CopyFromHost(source, 0, size_bytes);  // waits for the memory
+//   purlin::Status status = promise.Allocate();
+//   return status.ok() ? copied.Wait() : status;
+// }
+// ```
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_RAW_BUFFER_PROMISE_H_

@@ -1,5 +1,16 @@
 // Purlin: one closure after several asynchronous values.
 //
+// ```cpp
+// const purlin::AsyncValueRef<int> width = purlin::MakeUnconstructedAsyncValueRef<int>("width");
+// const purlin::AsyncValueRef<int> height = purlin::MakeUnconstructedAsyncValueRef<int>("height");
+// int area = 0;
+// purlin::RunWhenReady({width, height}, [&](const purlin::Status& status) {
+//   if (status.ok()) area = *width * *height;
+// });
+// width.emplace(3);
+// height.emplace(4);  // the closure runs here
+// ```
+//
 // `f()` runs exactly once, when all are available, whatever the errors; `f(Status)` gets OK or the error of the failed
 // value with the lowest index, so that it does not depend on timing. If all are available, it runs here and now, and
 // nothing is allocated; else on the thread that completes the last one, or, with an executor, always in a task. The

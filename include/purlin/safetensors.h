@@ -1,5 +1,15 @@
 // Purlin: safetensors files: many named arrays, each dense and row-major, back to back.
 //
+// ```cpp
+// purlin::StatusOr<purlin::Buffer> Load(std::string_view path, const purlin::MemorySpace& memory) {
+//   purlin::StatusOr<purlin::SafetensorsFile> file = purlin::SafetensorsFile::Open(path);
+//   if (!file.ok()) return file.status();
+//   purlin::StatusOr<purlin::FromHostResult> weights = file->Read("encoder.weights", memory);
+//   if (!weights.ok()) return weights.status();
+//   return weights->buffer;
+// }
+// ```
+//
 // A file is opened once and checked whole: the header's length and JSON, names that are unique, arrays that are in the
 // file, as long as their shapes say, and follow each other without gaps and overlaps to the file's end. Then arrays are
 // read by name, in any order, by any thread.

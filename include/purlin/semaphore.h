@@ -1,7 +1,11 @@
 // Purlin: a number of units, taken and given back: how many launches may be in flight, how many bytes on their way.
 //
-//   purlin::Semaphore launches("launches", 32);
-//   purlin::StatusOr<purlin::Permit> permit = launches.Acquire(1);   // given back when `permit` goes
+// ```cpp
+// purlin::Semaphore launches("launches", 32);
+// purlin::StatusOr<purlin::Permit> permit = launches.Acquire(1);  // blocks until a unit is free
+// if (!permit.ok()) return permit.status();
+// permit->Release();  // the permit's destructor would do so, too
+// ```
 //
 // First come, first served: an acquisition that could be granted still waits behind an earlier, larger one, so large
 // ones do not starve. Units return only by destroying their Permit, so there are never more than the capacity.

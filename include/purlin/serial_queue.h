@@ -1,7 +1,13 @@
 // Purlin: tasks one at a time, in the order in which they were scheduled, on threads of any executor.
 //
-//   purlin::StatusOr<purlin::SerialQueue> queue = purlin::SerialQueue::Create(std::make_shared<MyExecutor>());
-//   purlin::Status status = queue->Schedule([] { Append(); });
+// ```cpp
+// purlin::Status Log(const purlin::ThreadPoolAsyncWorkRunner& pool) {
+//   purlin::SerialQueue queue(pool, "log");
+//   purlin::Status status = queue.Schedule([] { /* append a line */ });
+//   if (!status.ok()) return status;
+//   return queue.Drain();
+// }
+// ```
 //
 // Closing: 1. New tasks are refused with kCancelled and destroyed. 2. What is queued still runs, in order, on the
 // executor's threads. The last handle closes and does not wait: Drain() first if you must know the end. If the executor

@@ -1,6 +1,10 @@
 // Purlin: an element type and dimensions.
 //
-//   purlin::Shape weights(purlin::DType::kF32, {1024, 256});
+// ```cpp
+// const purlin::Shape weights(purlin::DType::kF32, {1024, 256});
+// const purlin::StatusOr<std::size_t> size_bytes = weights.on_device_size_bytes();
+// if (!size_bytes.ok()) return size_bytes.status();  // kInvalidArgument: an unsound shape
+// ```
 //
 // [dim0, dim1, ...]: no dimensions is a scalar (one element), a dimension of 0 an empty array (no bytes). A dynamic
 // dimension is known when the program runs; the shape has the most that it can be, and memory is for that.

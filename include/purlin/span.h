@@ -1,4 +1,16 @@
 // Purlin: a view of contiguous elements. `std::span` for C++17, with the conversions that absl::Span users expect.
+//
+// ```cpp
+// #include <vector>
+//
+// int Sum(purlin::Span<const int> numbers) {
+//   int sum = 0;
+//   for (const int number : numbers) sum += number;
+//   return sum;
+// }
+// const std::vector<int> numbers = {1, 2};
+// const int ten = Sum(numbers) + Sum({3, 4});
+// ```
 #ifndef PURLIN_SPAN_H_
 #define PURLIN_SPAN_H_
 

@@ -1,10 +1,18 @@
 // Purlin: bytes on their way between devices and a transport, through host memory that is lent piece by piece.
 //
-//   purlin::StagingPool pool = purlin::StagingPool::Create(pinned_space).value();
-//   purlin::StagingCopier copier(pool);
-//   purlin::Event sent = copier.Read(source, [&](purlin::StatusOr<purlin::StagedPiece> piece) {
-//     if (piece.ok()) socket.Send(piece->offset_bytes(), piece->data(), piece->size_bytes());
-//   });
+// ```cpp
+// purlin::Status Collect(const purlin::RawBuffer& source, const purlin::MemorySpace& pinned, std::string& bytes) {
+//   purlin::StatusOr<purlin::StagingPool> pool = purlin::StagingPool::Create(pinned);
+//   if (!pool.ok()) return pool.status();
+//   purlin::StagingCopier copier(*pool);
+//   const auto on_piece = [&bytes](const purlin::StatusOr<purlin::StagedPiece>& piece) {
+//     if (!piece.ok()) return;  // the event has the error, too
+//     const char* data = static_cast<const char*>(piece->data());
+//     bytes.append(data, piece->size_bytes());
+//   };
+//   return copier.Read(source, on_piece).Wait();
+// }
+// ```
 //
 // A StagingPool is a block of host memory, cut into leases of one size. A StagingCopier reads device memory into
 // leases, several at a time, and tells of them in order. A StagingSink takes leases in any order and completes when

@@ -1,7 +1,14 @@
 // Purlin: why nothing happens.
 //
-//   std::cerr << purlin::DumpStalls();                                    // now, from anywhere, a debugger too
-//   purlin::StatusOr<purlin::Watchdog> watchdog = purlin::Watchdog::Start({std::chrono::seconds(30)});
+// ```cpp
+// #include <iostream>
+//
+// purlin::WatchdogOptions options;
+// options.older_than = std::chrono::seconds(30);
+// purlin::StatusOr<purlin::Watchdog> watchdog = purlin::Watchdog::Start(options);  // reports to stderr
+// if (!watchdog.ok()) return watchdog.status();
+// std::cerr << purlin::DumpStalls();  // a report now, on any thread, also called by a debugger
+// ```
 //
 // A report names each pending event with its label, place, age and user context, who owes it, and who waits for it;
 // each thread that sleeps on an event, with the tasks it runs; what each pool and queue is doing; and each cycle of

@@ -1,4 +1,14 @@
 // Purlin: a value, or the error that explains why there is none. Names and habits of absl::StatusOr.
+//
+// ```cpp
+// purlin::StatusOr<int> Half(int number) {
+//   if (number % 2 != 0) return purlin::InvalidArgumentError("the number is odd");
+//   return number / 2;
+// }
+// const purlin::StatusOr<int> half = Half(6);
+// if (!half.ok()) return half.status();
+// const int three = *half;
+// ```
 #ifndef PURLIN_STATUS_OR_H_
 #define PURLIN_STATUS_OR_H_
 

@@ -1,6 +1,12 @@
 // Purlin: the last event of each stream, which new work on the stream comes after.
 //
-//   purlin::Event before = map.Exchange(stream, copied);     // and now `copied` is the last
+// ```cpp
+// purlin::StreamEventMap streams;
+// purlin::EventPromise copied("copied");
+// const purlin::Event before = streams.Exchange(/*stream=*/1, copied.event());  // the copy waits for `before`
+// copied.SetReady();
+// const purlin::Event all = streams.All();
+// ```
 #ifndef PURLIN_STREAM_EVENT_MAP_H_
 #define PURLIN_STREAM_EVENT_MAP_H_
 

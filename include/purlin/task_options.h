@@ -1,4 +1,12 @@
 // Purlin: what a caller may say about a task beside what it does.
+//
+// ```cpp
+// purlin::CancelSource stop("request 7");
+// purlin::TaskOptions options;  // for Executor::ExecuteWith
+// options.priority = purlin::Priority::kHigh;
+// options.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+// options.cancel = stop.token();
+// ```
 #ifndef PURLIN_TASK_OPTIONS_H_
 #define PURLIN_TASK_OPTIONS_H_
 

@@ -1,6 +1,15 @@
 // Purlin: events that happen at a time, and deadlines on events.
 //
-//   purlin::Event copied = purlin::WithTimeout(buffer.CopyToHost(out), std::chrono::seconds(5));
+// ```cpp
+// purlin::EventPromise promise("answer");
+// const purlin::Event answer = purlin::WithTimeout(promise.event(), std::chrono::seconds(5));
+// purlin::Timer reminder = purlin::Timer::After(std::chrono::seconds(1), "reminder");
+// reminder.event().OnReady([](const purlin::Status& status) {
+//   if (status.ok()) { /* a second has passed; kCancelled if the timer was destroyed before */ }
+// });
+// promise.SetReady();
+// return answer.Wait();
+// ```
 //
 // The clock is monotonic (std::chrono::steady_clock). One thread serves all timers of the process: it starts with the
 // first, sleeps until the next one is due, and ends when there has been none for a while. Waiters of these events run

@@ -1,5 +1,14 @@
 // Purlin: what ran when, as a file for chrome://tracing or ui.perfetto.dev.
 //
+// ```cpp
+// purlin::Status status = purlin::StartTrace("trace.json");
+// if (!status.ok()) return status;
+// {
+//   const purlin::TraceSpan span("load");  // until the end of this block
+// }
+// return purlin::StopTrace();
+// ```
+//
 // Purlin opens spans for schedule, run, copy and wait. They cost one relaxed load each while no trace is recorded.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".

@@ -1,10 +1,19 @@
 // Purlin: buffers that are filled piece by piece from the host, while others already use them.
 //
-//   purlin::StatusOr<purlin::AsyncHostToDeviceTransferManager> transfer =
-//       purlin::AsyncHostToDeviceTransferManager::Create({{shape}}, memory_space);
-//   purlin::StatusOr<purlin::Buffer> buffer = transfer->RetrieveBuffer(0);  // Usable at once; what reads it waits.
-//   transfer->TransferRawDataToSubBuffer(0, first, 0, first_size_bytes, /*is_last=*/false, on_done);
-//   transfer->TransferRawDataToSubBuffer(0, rest, first_size_bytes, rest_size_bytes, /*is_last=*/true, on_done);
+// ```cpp
+// purlin::Status Fill(const purlin::Shape& shape, const purlin::MemorySpace& memory, const void* first,
+//                     const void* rest, std::size_t half_bytes) {
+//   using Transfer = purlin::AsyncHostToDeviceTransferManager;
+//   purlin::StatusOr<Transfer> transfer = Transfer::Create({{shape}}, memory);
+//   if (!transfer.ok()) return transfer.status();
+//   purlin::StatusOr<purlin::Buffer> buffer = transfer->RetrieveBuffer(0);  // its uses wait for the bytes
+//   if (!buffer.ok()) return buffer.status();
+//   purlin::Status status = transfer->TransferRawDataToSubBuffer(0, first, 0, half_bytes, /*is_last=*/false);
+//   if (!status.ok()) return status;
+//   status = transfer->TransferRawDataToSubBuffer(0, rest, half_bytes, half_bytes, /*is_last=*/true);
+//   return status.ok() ? buffer->ready_event().Wait() : status;
+// }
+// ```
 //
 // Each buffer has states of its own: filling, until the piece that says it is the last; sealed, until no piece is on
 // its way; then done; or failed, by SetBufferError, by a piece that could not be copied, or because the manager was

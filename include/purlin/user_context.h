@@ -1,9 +1,11 @@
 // Purlin: on whose behalf something is done.
 //
-//   purlin::UserContextScope scope(purlin::UserContext::Create("train.py:42"));
-//   runner.Schedule([] { Step(); });              // Step, and all that it starts, is known to come from train.py:42
-//   ...
-//   purlin::Status shown = purlin::ExpandUserContexts(status);   // "...\n  in user context 7: train.py:42"
+// ```cpp
+// const purlin::UserContextScope scope(purlin::UserContext::Create("train.py:42"));
+// const purlin::Status error =
+//     purlin::AnnotateWithUserContext(purlin::InternalError("no answer"), purlin::CurrentUserContext());
+// const purlin::Status shown = purlin::ExpandUserContexts(error);  // "no answer\n  in user context 7: train.py:42"
+// ```
 //
 // A context is a number and a text that is rendered only when somebody asks. It is carried: a waiter that is attached
 // and a task that is made while a context is current run with that context current, on whichever thread; where none is

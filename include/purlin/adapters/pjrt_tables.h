@@ -1,9 +1,16 @@
 // Purlin's adapter for the tables of C functions by which XLA's plugins pass events, promises and raw buffers to each
 // other.
 //
-//   PJRT_DeviceEvent theirs = purlin::adapters::PjrtCast<PJRT_DeviceEvent>(purlin::adapters::ToPjrt(event));
-//   purlin::Event done = purlin::adapters::FromPjrt(api, completion_event);           // a PJRT_Event of any plugin
-//   purlin::adapters::ToPjrt(copied, PjrtCast<PurlinPjrtDeviceEventPromise*>(promise));  // fills XLA's promise
+// ```cpp
+// purlin::Event ThereAndBack(const purlin::Event& event) {
+//   const PurlinPjrtDeviceEvent theirs = purlin::adapters::ToPjrt(event);  // PjrtCast: to XLA's type
+//   return purlin::adapters::FromPjrt(theirs);
+// }
+// // `api` and `completion_event` are those of any plugin: a PJRT_Api and a PJRT_Event.
+// purlin::Event Completed(const PurlinPjrtApi* api, void* completion_event) {
+//   return purlin::adapters::FromPjrt(api, completion_event);
+// }
+// ```
 //
 // No header of XLA is needed: pjrt_abi.h has the layouts, and says what every slot does; PjrtCast goes between its
 // types and theirs. The tables are in the library, so this adapter, unlike the others, calls functions of its own

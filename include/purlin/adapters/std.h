@@ -1,7 +1,11 @@
 // Purlin's adapter for std::future, both ways.
 //
-//   purlin::Future<Weights> weights = purlin::adapters::FromStd(std::async(Load), elastic_pool);
-//   std::future<purlin::Status> copied = purlin::adapters::ToStd(buffer.CopyToHost(...));
+// ```cpp
+// purlin::Future<int> Count(purlin::Executor& elastic_pool) {
+//   return purlin::adapters::FromStd(std::async([] { return 4; }), elastic_pool);
+// }
+// std::future<purlin::Status> Copied(const purlin::Event& copied) { return purlin::adapters::ToStd(copied); }
+// ```
 //
 // Towards std, nothing blocks: the std::future becomes ready on the thread that completes ours. From std, a thread must
 // wait, because a std::future tells nobody: a task of an executor does, so give one whose threads may block

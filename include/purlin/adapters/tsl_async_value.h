@@ -1,7 +1,8 @@
 // Purlin's adapter for tsl::AsyncValue and tsl::Future: each side completes the other, with errors and their payloads.
 //
-//   purlin::Event loaded = purlin::adapters::FromTsl(definition_event);           // tsl::AsyncValueRef<T>,
-//   tsl::Future<T> tsl::AsyncValueRef<CpuEvent> copied = purlin::adapters::ToTsl<CpuEvent>(buffer.CopyToHost(...));
+//   purlin::Event loaded = purlin::adapters::FromTsl(definition_event);   // a tsl::AsyncValueRef<T>
+//   purlin::Future<T> result = purlin::adapters::FromTsl(tsl_future);     // a tsl::Future<T>
+//   tsl::AsyncValueRef<CpuEvent> copied = purlin::adapters::ToTsl<CpuEvent>(buffer.CopyToHost(...));
 //
 // What has happened already crosses at once; what is pending crosses on the thread that completes it, before the call
 // that does so returns. A chain that goes to and fro needs no more stack than one of events alone. Nothing here blocks.
