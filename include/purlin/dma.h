@@ -1,4 +1,4 @@
-// Purlin: host memory that a backend was told of (Client::DmaMap), so that its hardware may reach it.
+// Purlin: host memory that is registered with a backend (Client::DmaMap), so that its hardware can reach it.
 //
 // ```cpp
 // #include "purlin/client.h"
@@ -11,9 +11,8 @@
 // }
 // ```
 //
-// Copies from and to the host that touch mapped memory use the mapping while they are in flight. So no transfer loses
-// its memory's mapping: Unmap() refuses while there are any, and a mapping that is destroyed ends with the last of
-// them.
+// Copies from and to the host that touch mapped memory use the mapping while they are in flight. No transfer loses its
+// mapping: Unmap() fails while one is in flight, and a destroyed mapping ends with the last of them.
 #ifndef PURLIN_DMA_H_
 #define PURLIN_DMA_H_
 
@@ -30,8 +29,8 @@ namespace internal {
 struct DmaMappingRep;
 }  // namespace internal
 
-/// Mapped memory, until it is unmapped; it keeps the client's books. Move-only, one word. One thread at a time. Nothing
-/// here blocks.
+/// Mapped memory, until it is unmapped; it keeps the client's accounting alive. Move-only, one word. One thread at a
+/// time. Nothing here blocks.
 class [[nodiscard]] DmaMapping final {
  public:
   DmaMapping(const DmaMapping&) = delete;
@@ -44,8 +43,8 @@ class [[nodiscard]] DmaMapping final {
     std::swap(rep_, taken.rep_);
     return *this;
   }
-  /// Unmaps the memory when no copy uses it any more: at once, or with the last of them. The memory itself must stay
-  /// until those are done.
+  /// Unmaps the memory when no copy uses it any more: at once, or with the last copy in flight. The memory itself must
+  /// stay until these copies have ended.
   PURLIN_API ~DmaMapping();
 
   /// The first byte; null once it is unmapped or moved from.
@@ -55,8 +54,8 @@ class [[nodiscard]] DmaMapping final {
   /// Copies in flight that use the memory; 0 once it is unmapped or moved from.
   [[nodiscard]] PURLIN_API std::size_t in_flight() const noexcept;
 
-  /// Unmaps the memory, at once. kFailedPrecondition: copies in flight use it, and how many, and it stays mapped; or it
-  /// has been unmapped already, or moved from.
+  /// Unmaps the memory, at once. kFailedPrecondition: copies in flight use it, naming their number, and it stays
+  /// mapped; or it has been unmapped already, or moved from.
   PURLIN_API Status Unmap();
 
   /// For Purlin's own files.

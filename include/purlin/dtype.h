@@ -46,8 +46,7 @@ enum class DType : std::uint8_t {
   kC64 = 14,
   kC128 = 15,
   /// 8-bit floats, named by their bits of exponent (E) and mantissa (M) and their bias (B). FN: finite values and NaN,
-  /// no
-  /// infinities. UZ: no negative zero.
+  /// no infinities. UZ: no negative zero.
   kF8E5M2 = 16,
   kF8E4M3FN = 17,
   kF8E4M3B11FNUZ = 18,
@@ -56,7 +55,7 @@ enum class DType : std::uint8_t {
   /// 4-bit integers.
   kS4 = 21,
   kU4 = 22,
-  /// No value: what is passed on to say that something came before.
+  /// No value: a token is passed on to order operations.
   kToken = 23,
   /// 2-bit integers.
   kS2 = 24,

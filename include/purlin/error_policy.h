@@ -23,9 +23,9 @@ inline namespace v0 {
 enum class ErrorPolicy : int {
   /// That of the member with the lowest index: does not depend on timing.
   kFirstByIndex = 0,
-  /// The one that came first.
+  /// The first in time.
   kFirstInTime = 1,
-  /// The one that came last.
+  /// The last in time.
   kLastInTime = 2,
   /// The code and payloads of the first in time, and the messages of all.
   kAll = 3,

@@ -1,4 +1,4 @@
-// Purlin: one event after several, whatever becomes of them.
+// Purlin: joins: one event after several, with a choice of what their errors do.
 //
 // ```cpp
 // #include <memory>
@@ -12,7 +12,7 @@
 //
 // Event and WhenAll with the default policy are in event.h, joins of values in run_when_ready.h, of futures in
 // join_futures.h. Waiters of a join run on the thread that completes it, under no lock. A join does not keep its events
-// alive: one that is given up unset fails, and so does the join.
+// alive: an event whose promise is dropped unset fails, and so does the join.
 #ifndef PURLIN_JOIN_EVENTS_H_
 #define PURLIN_JOIN_EVENTS_H_
 
@@ -32,8 +32,8 @@ namespace purlin {
 inline namespace v0 {
 
 /// As WhenAll(events), with the error that `options` chooses. With `fail_fast`, the event fails as soon as one of
-/// `events` does, with its error, whatever the policy. kAll has the code and payloads of the lowest index,
-/// and names each error with its index. One event alone: itself. None has failed and all are ready: nothing is
+/// `events` does, with its error, whatever the policy. kAll has the code and payloads of the lowest index, and names
+/// each error with its index. One event alone: that event itself. If all are ready and none has failed, nothing is
 /// allocated.
 inline Event WhenAll(Span<const Event> events, const JoinOptions& options,
                      SourceLocation location = SourceLocation::Current()) noexcept {
@@ -43,8 +43,8 @@ inline Event WhenAll(Span<const Event> events, const JoinOptions& options,
                                           location));
 }
 
-/// An event that happens once all of `events` are terminal, whether they happened or failed. None, or all are: Ready(),
-/// without allocation.
+/// An event that happens once all of `events` are terminal, whether they happened or failed. Ready(), without
+/// allocation, if there are none or all are terminal.
 inline Event AfterAll(Span<const Event> events, SourceLocation location = SourceLocation::Current()) noexcept {
   return Event::Adopt(internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),
                                           0, internal::JoinRule::kIgnore, location));

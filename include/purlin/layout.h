@@ -9,8 +9,8 @@
 // along dimension 1 are neighbours in memory), {0,1} column-major. Arrays on a device are dense, and types narrower
 // than a byte share bytes along that order. There are no tiles.
 //
-// A Layout is what somebody wrote down. The calls that take it answer kInvalidArgument, naming the entry, if it is no
-// permutation of the shape's dimensions. "An unsound layout" stands for that.
+// A Layout is not checked when it is made. The calls that take it fail with kInvalidArgument, naming the entry, if it
+// is no permutation of the shape's dimensions. "An unsound layout" stands for that.
 #ifndef PURLIN_LAYOUT_H_
 #define PURLIN_LAYOUT_H_
 

@@ -9,8 +9,8 @@
 // }
 // ```
 //
-// The first set wins; later ones answer false and change nothing. A promise that goes away unset (destroyed, or
-// assigned over) completes its future with kInternal, naming label and place: no completion is lost.
+// The first set wins; later ones return false and change nothing. A promise that is destroyed or assigned over unset
+// completes its future with kInternal, naming label and place, so every future completes.
 #ifndef PURLIN_PROMISE_H_
 #define PURLIN_PROMISE_H_
 
@@ -46,7 +46,7 @@ class [[nodiscard]] Promise final {
   /// StatusOr<T>, or Status for nothing.
   using Result = typename internal::FutureResult<T>::Type;
 
-  /// Empty: owes nothing, and its setters answer false.
+  /// Empty: has no future, and its setters return false.
   Promise() noexcept = default;
   /// A new pending value, known by `label` and by the place of the caller.
   explicit Promise(Label label, SourceLocation location = SourceLocation::Current()) noexcept
@@ -114,7 +114,8 @@ class [[nodiscard]] Promise final {
     static_assert(Future<T>::kCopyable, "a move-only value has one future; see MakePromise");
     return Future<T>(value_);
   }
-  /// True if nobody else holds the value or waits for it. Others may change that at any time, if there are others.
+  /// True if there is no other reference to the value and no waiter. If there are others, they may change that at any
+  /// time.
   [[nodiscard]] bool IsUniqueReference() const noexcept {
     return value_ && value_.NumRef() == 1 && !value_.HasWaiter();
   }
@@ -131,7 +132,7 @@ class [[nodiscard]] Promise final {
 };
 
 /// A promise that can be copied: the first set of all copies wins, without a lock, also from inside what a set runs.
-/// When the last copy goes away unset, the future completes with kInternal.
+/// When the last copy is destroyed unset, the future completes with kInternal.
 template <typename T>
 class [[nodiscard]] SharedPromise final {
  public:
@@ -140,7 +141,7 @@ class [[nodiscard]] SharedPromise final {
 
   /// Empty.
   SharedPromise() noexcept = default;
-  /// Takes over what `promise` owes.
+  /// Takes `promise` over.
   explicit SharedPromise(Promise<T> promise) : promise_(std::make_shared<Promise<T>>(std::move(promise))) {}
 
   /// See Promise::Set.
@@ -172,8 +173,8 @@ std::pair<Promise<T>, Future<T>> MakePromise(Label label = Label("promise"),
   Future<T> future(promise.value_);
   return {std::move(promise), std::move(future)};
 }
-/// As above, for a future behind which something ends that others may still use: memory, a stack, a thread. No watchdog
-/// poisons it (stall.h).
+/// As above, for a guarding future: one until which other threads may use memory, a stack or a thread that ends after
+/// it. No watchdog poisons it (stall.h).
 template <typename T = void>
 std::pair<Promise<T>, Future<T>> MakeGuardingPromise(Label label = Label("promise"),
                                                      SourceLocation location = SourceLocation::Current()) noexcept {

@@ -24,8 +24,8 @@
 namespace purlin {
 inline namespace v0 {
 
-/// `size()` elements at `data()`, owned by somebody else, who must keep them alive while the span is used.
-/// As a parameter it takes a vector, an array, a `{a, b}` list (const elements only) or a pointer and a count.
+/// `size()` elements at `data()`, not owned: their owner must keep them alive while the span is used. As a parameter it
+/// takes a vector, an array, a `{a, b}` list (const elements only) or a pointer and a count.
 template <typename T>
 class Span {
  public:

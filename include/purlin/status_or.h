@@ -35,7 +35,7 @@ class [[nodiscard]] StatusOr final {
   /// The type of the value.
   using value_type = T;
 
-  /// kUnknown: nobody gave a value.
+  /// kUnknown: no value was given.
   StatusOr() : status_(StatusCode::kUnknown, "StatusOr was default-constructed") {}
   /// An error. An OK status is a bug of the caller and becomes kInternal.
   StatusOr(Status status, SourceLocation location = SourceLocation::Current())  // NOLINT(google-explicit-constructor)
