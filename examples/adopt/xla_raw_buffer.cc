@@ -1,4 +1,4 @@
-// Code over xla::PjRtClient adopts Purlin's buffers: who keeps the memory of a computation's argument and result.
+// Code over xla::PjRtClient adopts Purlin's buffers, which keep the memory of a computation's argument and result.
 //
 // `before` hands the numbers to XLA and takes the result from it. `after` has arrays of Purlin's on both sides: XLA
 // reads the argument where it is, what becomes of it is read where XLA wrote it, neither is copied in between, and

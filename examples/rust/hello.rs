@@ -26,7 +26,7 @@ fn main() -> StatusOr<()> {
     });
     client.runner().schedule_when_ready(&[copy.ready_event()], task)?;
 
-    // What the task did is visible to whoever saw its event.
+    // The task's writes are visible to the thread that saw its event.
     converted.wait()?;
     let fahrenheit = result.get().expect("the task put it there");
     println!("{fahrenheit:?} holds {:?}", fahrenheit.to_vec::<f32>()?);
