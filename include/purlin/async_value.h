@@ -14,7 +14,7 @@
 // read it. Each reference is one word. One cell carries the payload; up to 64 bytes of it cost no heap allocation.
 //
 // If the last reference is dropped while waiters are attached, they run with kInternal, naming the value by label and
-// place. So every waiter runs, and a chain of a million values unwinds without deep recursion.
+// place. So no waiter is lost, and a chain of a million values unwinds without deep recursion.
 #ifndef PURLIN_ASYNC_VALUE_H_
 #define PURLIN_ASYNC_VALUE_H_
 
@@ -277,7 +277,7 @@ AsyncValueRef<T> MakeAvailableAsyncValueRef(U&& first, V&& second, Args&&... arg
                                        std::forward<V>(second), std::forward<Args>(args)...);
 }
 
-/// A value that has failed with `error`, of whatever type is asked for.
+/// A value that has failed with `error`, of any type.
 inline ErrorAsyncValueRef MakeErrorAsyncValueRef(Status error,
                                                  SourceLocation location = SourceLocation::Current()) noexcept {
   return ErrorAsyncValueRef(std::move(error), location);

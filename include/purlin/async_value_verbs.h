@@ -183,10 +183,10 @@ class AsyncValueVerbs {
     return Event::Adopt(internal::EventRetain(header_));
   }
 
-  /// Calls `f()`, `f(Status)` or `f(StatusOr<T*>)` exactly once when the value is available: here and now if it is,
-  /// else on the thread that completes it, in the order of attaching. The pointer is good during the call; hold a
-  /// reference to use it longer. `f` may be move-only, may attach again, may drop the last reference. It must not block
-  /// for long. An empty std::function or a null pointer is ignored.
+  /// Calls `f()`, `f(Status)` or `f(StatusOr<T*>)` exactly once when the value is available: at once, on this thread,
+  /// if it is, else on the thread that completes it, in the order of attaching. The pointer is good during the call;
+  /// hold a reference to use it longer. `f` may be move-only, may attach again, may drop the last reference. It must
+  /// not block for long. An empty std::function or a null pointer is ignored.
   template <typename F>
   void AndThen(F&& f) const {
     using Closure = std::decay_t<F>;
@@ -209,7 +209,7 @@ class AsyncValueVerbs {
 
   // Mapping: a new value out of this one. ---------------------------------------------------------------------------
   //
-  // `f` is called once, with `T&` or, if it asks for that, with an AsyncValuePtr<T>: at once if the value is available,
+  // `f` is called once, with `T&` or, if it takes that, with an AsyncValuePtr<T>: at once if the value is available,
   // else on the thread that completes it; with an executor always in a task. An error skips `f` and the executor. If
   // `f` throws, the result fails with kInternal. A result that was completed first (SetError, to cancel) stays as it
   // is, and `f` is not called. If the executor refuses or drops the task, the result fails with the executor's error,

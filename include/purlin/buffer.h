@@ -13,8 +13,8 @@
 //
 // The shape never changes, and the bytes do not once the buffer is ready. Deleting, donating or releasing a buffer ends
 // it for all its references; from then on, calls that need the memory fail with kInvalidArgument, "Buffer has been
-// deleted or donated.", naming the call that ended it, its place (the caller's SourceLocation) and its age. "Gone"
-// below stands for that. A buffer that failed before it had memory fails these calls with its own error.
+// deleted or donated.", naming what ended it, its place (the caller's SourceLocation) and its age. "Gone" below stands
+// for that. A buffer that failed before it had memory fails these calls with its own error.
 //
 // Every function may be called from every thread. A function that needs the memory blocks while the buffer is being
 // donated, which is short (buffer_holds.h); a function that blocks for longer says so. Events' waiters run on the
@@ -106,7 +106,7 @@ class Buffer final {
                                            const FromHostOptions& options = FromHostOptions(),
                                            SourceLocation location = SourceLocation::Current());
 
-  /// A buffer per shard, in that order; all or nothing. All shards are checked, and all memory is asked for, before the
+  /// A buffer per shard, in that order; all or nothing. All shards are checked, and all memory is requested, before the
   /// first byte is copied. Blocks for the copies under kImmutableOnlyDuringCall, never otherwise; nothing is aliased.
   ///
   /// Each shard's `on_done` is called exactly once: if this fails, with the same error before it returns; otherwise
@@ -296,7 +296,7 @@ class Buffer final {
   const internal::BufferRep* rep_;
 };
 
-/// What Buffer::FromHost answers.
+/// The result of Buffer::FromHost.
 struct FromHostResult {
   /// The array.
   Buffer buffer;
@@ -304,7 +304,7 @@ struct FromHostResult {
   Aliasing aliasing;
 };
 
-/// What Buffer::Release answers.
+/// The result of Buffer::Release.
 struct ReleasedBuffer {
   /// The memory. Write it only after free_event.
   RawBuffer memory;

@@ -40,7 +40,7 @@ struct ExternalReferenceRep;
 struct UsageHoldRep;
 }  // namespace internal
 
-/// Usage holds and external references of a buffer, as Buffer::hold_counts answers them.
+/// Usage holds and external references of a buffer, as Buffer::hold_counts returns them.
 struct HoldCounts {
   /// Usage holds.
   std::uint32_t usage = 0;
@@ -141,7 +141,7 @@ class [[nodiscard]] DonationHold final {
   [[nodiscard]] PURLIN_API Event free_event() const;
 
   /// Ends the buffer for all its references and hands its memory to the caller, which writes it only after
-  /// free_event(), asked for before this call. kFailedPrecondition: confirmed, given back or moved from already.
+  /// free_event(), which must be called before this. kFailedPrecondition: confirmed, given back or moved from already.
   [[nodiscard]] PURLIN_API StatusOr<RawBuffer> Confirm();
   /// Gives the buffer back as it was, or deleted if it was deleted meanwhile. Does nothing once confirmed.
   PURLIN_API void Release() noexcept;

@@ -32,7 +32,7 @@ struct BufferPromiseRep;
 class Buffer;
 
 /// Made by Buffer::CreateChannel. States: open, then spent, by the first of Fulfil and Fail that takes effect. A spent
-/// or moved-from promise answers kFailedPrecondition. Move-only, one word; one thread at a time. Waiters of the buffer
+/// or moved-from promise returns kFailedPrecondition. Move-only, one word; one thread at a time. Waiters of the buffer
 /// run on the calling thread.
 class [[nodiscard]] BufferPromise final {
  public:

@@ -30,7 +30,7 @@
 // the coroutine, as a waiter (event.h has order, nesting, user contexts), so hop before long work. The stack does not
 // grow with the number of awaits nor with how deeply tasks await one another.
 //
-// Every await ends: a dropped promise, a dropped last reference to an unset value, and an executor that refuses or
+// No await is lost: a dropped promise, a dropped last reference to an unset value, and an executor that refuses or
 // drops a task all resume the coroutine with their error. A suspended awaiter holds no reference to what it waits for:
 // awaiting an rvalue drops that reference. An lvalue belongs to the coroutine: a coroutine that holds the last
 // reference to an unset value, and awaits it, waits for itself for ever. So does a coroutine that awaits what was

@@ -139,9 +139,9 @@ class CountDownAsyncValueRef final {
     }
   }
 
-  /// Counts `n` things, which failed if `status` is not OK. `index` is theirs for ErrorPolicy::kFirstByIndex. True if
-  /// this call completed the value, whose waiters have then run on this thread. False also if fewer than `n` were left:
-  /// then nothing is counted, and `status` is not used.
+  /// Counts `n` things, which failed if `status` is not OK. `index` is their index for ErrorPolicy::kFirstByIndex. True
+  /// if this call completed the value, whose waiters have then run on this thread. False also if fewer than `n` were
+  /// left: then nothing is counted, and `status` is not used.
   bool CountDown(std::size_t n = 1, Status status = Status(),
                  std::size_t index = std::numeric_limits<std::size_t>::max()) {
     if (!state_ || n == 0) return false;
@@ -183,7 +183,7 @@ class CountDownAsyncValueRef final {
     return state->value.SetError(std::move(error));
   }
   bool Complete(Status error) {
-    // Completing may run a waiter that drops this object, and with it the last reference of ours.
+    // Completing may run a waiter that drops this object, and with it the last reference that it holds.
     const AsyncValueRef<T> value = state_->value;
     if (!error.ok()) return value.SetError(std::move(error));
     if (value.SetStateConcrete()) return true;

@@ -10,7 +10,7 @@
 // ```
 //
 // States: pending -> ready, or pending -> error; a terminal state never changes. The first set wins; a later one
-// returns false. A promise that is destroyed unset completes its event with kInternal, naming it, so every waiter runs.
+// returns false. A promise that is destroyed unset completes its event with kInternal, naming it, so no waiter is lost.
 //
 // Waiters run in the order in which they were attached (FIFO), each exactly once, under no lock, on the thread that
 // completes the event; a waiter attached to a terminal event runs at once on the attaching thread. Waiters that

@@ -170,7 +170,7 @@ class AsyncWorkRunner : public Executor {
 
   /// What ScheduleWhenReady calls: runs `task` once all of `events` are terminal. See there.
   virtual Status ExecuteWhenReady(Span<const Event> events, Task task) = 0;
-  /// What ParallelFor calls: `call(data, begin, end)` answers false to report a failure. See there.
+  /// What ParallelFor calls: `call(data, begin, end)` returns false to report a failure. See there.
   virtual Status ParallelForRanges(std::size_t count, std::size_t grain,
                                    bool (*call)(void* data, std::size_t begin, std::size_t end), void* data) = 0;
 };
@@ -220,7 +220,7 @@ struct ShutdownOptions {
 ///
 /// Each thread that Purlin starts has a stack of 2 MiB (elastic_pool.h lets you choose), whatever RUST_MIN_STACK says.
 ///
-/// In a child made by fork() there are no threads: calls answer kFailedPrecondition (event.h has the rule). A pool that
+/// In a child made by fork() there are no threads: calls return kFailedPrecondition (event.h has the rule). A pool that
 /// is made in the child works there. A thread of the pool that returns from the task in which it forked ends; if it is
 /// the last thread of the child, the child ends.
 class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
@@ -271,7 +271,7 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
     return JoinCalls(&CallHalf<std::remove_reference_t<A>>, const_cast<void*>(static_cast<const void*>(&a)),
                      &CallHalf<std::remove_reference_t<B>>, const_cast<void*>(static_cast<const void*>(&b)));
   }
-  /// What Join calls: `a(a_data)` and `b(b_data)` answer false to report a failure. See there.
+  /// What Join calls: `a(a_data)` and `b(b_data)` return false to report a failure. See there.
   PURLIN_API Status JoinCalls(bool (*a)(void* data), void* a_data, bool (*b)(void* data), void* b_data);
 
   /// 1. Refuses new tasks (kCancelled). 2. Runs, or destroys uncalled, everything that is queued. 3. Waits for running

@@ -131,9 +131,9 @@ class [[nodiscard]] Future final {
     return StatusOr<const U*>(&rep_.value.get());
   }
 
-  /// Calls `f` exactly once when the future is ready: here and now if it is, else on the thread that completes it. For
-  /// a T that can be copied `f(StatusOr<T>)`; without a copy `f(StatusOr<const T*>)`; for a Future<> `f(Status)`. It
-  /// must not block for long. An empty std::function or a null pointer is ignored.
+  /// Calls `f` exactly once when the future is ready: at once, on this thread, if it is, else on the thread that
+  /// completes it. For a T that can be copied `f(StatusOr<T>)`; without a copy `f(StatusOr<const T*>)`; for a Future<>
+  /// `f(Status)`. It must not block for long. An empty std::function or a null pointer is ignored.
   template <typename F>
   void OnReady(F&& f) const& {
     AttachOnReady<false>(std::forward<F>(f));
@@ -160,14 +160,15 @@ class [[nodiscard]] Future final {
   // Mapping: a new future out of this one. ---------------------------------------------------------------------------
   //
   // `f` is called with `const T&` (a Future<>: with nothing; the && forms of a move-only T: with `T&&`): at once if the
-  // future is ready, else on the thread that completes it; with an executor always in a task. What it returns makes the
-  // new future: nothing or a Status a Future<>, a StatusOr<U> or a U a Future<U>, a Future<U> that future itself. With
-  // an explicit R, a Future<R>, made of what `f` returns, in place; of an `f` that returns a future, R may be the type
-  // of that. An error skips `f`, but not the executor: what is attached to the new future while it is pending never
-  // runs on the thread that completes this one. If no reference to the new future is left when this one completes, `f`
-  // is not called (MapAlways calls it all the same) and an error makes no task. If `f` throws, the future fails with
-  // kInternal; if the executor refuses or drops the task, with the executor's error, or with kCancelled; if `f` is an
-  // empty std::function or a null pointer, at once with kInvalidArgument.
+  // future is ready, else on the thread that completes it; with an executor always in a task. Its result decides the
+  // new future: nothing or a Status gives a Future<>, a StatusOr<U> or a U gives a Future<U>, a Future<U> is the new
+  // future itself. An explicit R gives a Future<R>, whose value is made in place of the result of `f`; for an `f` that
+  // returns a future, R may only be the type of that future. An error skips `f`, but not the executor: a waiter that is
+  // attached to the new future while it is pending never runs on the thread that completes this one. If no reference to
+  // the new future is left when this one completes, `f` is not called (MapAlways calls it all the same) and an error
+  // makes no task. If `f` throws, the future fails with kInternal; if the executor refuses or drops the task, with the
+  // executor's error, or with kCancelled; if `f` is an empty std::function or a null pointer, at once with
+  // kInvalidArgument.
 
   /// See above.
   template <typename R = void, typename F>
@@ -236,9 +237,9 @@ class [[nodiscard]] Future final {
     }
   }
 
-  /// A future of the same value that becomes ready in a task of `executor`, so that what is attached to it while it is
-  /// pending runs there and not on the thread that completes this one. If this is ready, this. If no reference to it is
-  /// left when this one completes, no task is made.
+  /// A future of the same value that becomes ready in a task of `executor`, so that waiters that are attached to it
+  /// while it is pending run there and not on the thread that completes this one. If this is ready, this. If no
+  /// reference to it is left when this one completes, no task is made.
   Future Detach(Executor& executor, SourceLocation location = SourceLocation::Current()) const& {
     static_assert(kCopyable, "std::move a future of a move-only value");
     return Detached(executor, location);

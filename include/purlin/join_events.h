@@ -60,7 +60,7 @@ inline Status FirstErrorOf(Span<const Event> events) noexcept {
 }
 
 /// Keeps `object` (a reference, a buffer, a lock) until `event` is terminal, then destroys it: on the thread that
-/// completes the event, or here and now if it is.
+/// completes the event, or at once, on this thread, if it is terminal.
 template <typename T>
 void DeleteWhenReady(const Event& event, T object) {
   static_assert(!std::is_reference_v<T> && !std::is_pointer_v<T>, "a pointer keeps nothing");

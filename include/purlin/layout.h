@@ -32,7 +32,7 @@ class Layout final {
   /// Dimensions from minor (contiguous) to major, each once. Nothing is checked.
   explicit Layout(Span<const std::int64_t> minor_to_major)
       : minor_to_major_(minor_to_major.begin(), minor_to_major.end()) {}
-  /// The last dimension contiguous, the first outermost: {rank-1,...,1,0}. What calls without a layout mean.
+  /// The last dimension contiguous, the first outermost: {rank-1,...,1,0}. The layout of calls that are given none.
   PURLIN_API static Layout RowMajor(std::size_t rank);
 
   /// As given. The span lives as long as the layout, unchanged.

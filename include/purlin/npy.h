@@ -52,7 +52,7 @@ struct ReadNpyOptions {
 /// The array in the .npy file at `path`, in `memory_space`, and whether it uses the file's mapping. Blocks for reading.
 /// kDataLoss and kUnimplemented: see above. kInvalidArgument: the element type is not `options.dtype`, or it is opaque
 /// and no type was given; no DType, no FileAccess. kAborted: the file became shorter or longer meanwhile. kNotFound,
-/// kPermissionDenied, kFailedPrecondition (no regular file), kUnknown: the system's answer. kResourceExhausted: no
+/// kPermissionDenied, kFailedPrecondition (no regular file), kUnknown: the system's error. kResourceExhausted: no
 /// memory, or no file descriptor. Any thread may call it.
 [[nodiscard]] PURLIN_API StatusOr<FromHostResult> ReadNpy(std::string_view path, const MemorySpace& memory_space,
                                                           const ReadNpyOptions& options = {});

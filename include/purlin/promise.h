@@ -10,7 +10,7 @@
 // ```
 //
 // The first set wins; later ones return false and change nothing. A promise that is destroyed or assigned over unset
-// completes its future with kInternal, naming label and place, so every future completes.
+// completes its future with kInternal, naming label and place, so no completion is lost.
 #ifndef PURLIN_PROMISE_H_
 #define PURLIN_PROMISE_H_
 
@@ -62,7 +62,7 @@ class [[nodiscard]] Promise final {
     std::swap(value_, taken.value_);
     return *this;
   }
-  /// Completes an unset future with kInternal, naming it; what is attached runs here.
+  /// Completes an unset future with kInternal, naming it; waiters of the future run on this thread.
   ~Promise() {
     if (value_ && value_.IsUnavailable()) internal::EventAbandon(value_.header());
   }
@@ -70,7 +70,7 @@ class [[nodiscard]] Promise final {
   /// False once moved from.
   explicit operator bool() const noexcept { return static_cast<bool>(value_); }
 
-  /// Makes the future ready with a value or an error; what is attached runs here, before this returns. False, and
+  /// Makes the future ready with a value or an error; its waiters run on this thread before this returns. False, and
   /// nothing changes, if it was set before.
   bool Set(Result result) noexcept {
     if constexpr (std::is_void_v<T>) {
@@ -184,7 +184,7 @@ std::pair<Promise<T>, Future<T>> MakeGuardingPromise(Label label = Label("promis
   Future<T> future(promise.value_);
   return {std::move(promise), std::move(future)};
 }
-/// As MakePromise; what is attached to the future runs in tasks of `executor`, see Future::Detach.
+/// As MakePromise; waiters of the future run in tasks of `executor`, see Future::Detach.
 template <typename T = void>
 std::pair<Promise<T>, Future<T>> MakePromise(Executor& executor, Label label = Label("promise"),
                                              SourceLocation location = SourceLocation::Current()) noexcept {

@@ -33,7 +33,7 @@ struct RawBufferPromiseRep;
 class RawBuffer;
 
 /// Made by RawBuffer::CreateChannel. States: open, then spent, by the first of Fulfil, Allocate and Fail that takes
-/// effect. A spent or moved-from promise answers kFailedPrecondition. Move-only, one word; one thread at a time. None
+/// effect. A spent or moved-from promise returns kFailedPrecondition. Move-only, one word; one thread at a time. None
 /// of its functions blocks; waiters of the buffer run on the calling thread. When the client has ended
 /// (Client::Shutdown), the buffer has failed, and these functions do not change that.
 class [[nodiscard]] RawBufferPromise final {

@@ -65,7 +65,7 @@ class SafetensorsFile final {
  public:
   /// Opens the file at `path` and checks all that its header says. Blocks for reading. kDataLoss, naming the byte: it
   /// is damaged. kInvalidArgument: no FileAccess. kAborted: it became shorter or longer meanwhile. kNotFound,
-  /// kPermissionDenied, kFailedPrecondition (no regular file), kUnknown: the system's answer. kResourceExhausted: no
+  /// kPermissionDenied, kFailedPrecondition (no regular file), kUnknown: the system's error. kResourceExhausted: no
   /// memory to read it into. Any thread may call it.
   [[nodiscard]] PURLIN_API static StatusOr<SafetensorsFile> Open(std::string_view path,
                                                                  FileAccess access = FileAccess::kRead);

@@ -46,7 +46,7 @@ enum class StatusCode : int {
   kInvalidArgument = 3,
   /// A time limit passed first; the operation may still finish.
   kDeadlineExceeded = 4,
-  /// What was asked for does not exist.
+  /// The requested object does not exist.
   kNotFound = 5,
   /// What was to be made exists already.
   kAlreadyExists = 6,

@@ -63,8 +63,8 @@ class [[nodiscard]] Timer final {
 
   /// Happens when the time comes.
   PURLIN_API Event event() const noexcept;
-  /// The event fails with kCancelled, and its waiters run, here and now. False if it was too late. The timer is empty
-  /// afterwards.
+  /// The event fails with kCancelled, and its waiters run on this thread before this returns. False if it was too late.
+  /// The timer is empty afterwards.
   PURLIN_API bool Cancel() noexcept;
   /// Lets the timer run without an owner. The timer is empty afterwards.
   PURLIN_API void Detach() noexcept;

@@ -26,7 +26,7 @@
 namespace purlin {
 inline namespace v0 {
 
-/// Begins to record, in memory, what the whole process does; StopTrace() writes it to `path` in Chrome's JSON format.
+/// Begins to record the spans of the whole process in memory; StopTrace() writes it to `path` in Chrome's JSON format.
 /// This call checks that the file can be written: kInvalidArgument (an empty or overlong path), kNotFound,
 /// kPermissionDenied, kResourceExhausted, kFailedPrecondition (a directory, a pipe, a socket, a device, ...) or
 /// kUnknown, naming the path and the system's reason. A relative path is resolved in the current working folder now.

@@ -93,7 +93,7 @@ class [[nodiscard]] UserContext final {
   explicit operator bool() const noexcept { return ref_.get() != nullptr; }
   /// The number: no other context of this process has it, and most probably none of another process. 0 for none.
   [[nodiscard]] std::uint64_t id() const noexcept { return ref_.get() == nullptr ? 0 : *ref_.get(); }
-  /// The text, rendered here and now; "" for none. It calls closures that were given as origins: do not call it under a
+  /// The text, rendered in this call; "" for none. It calls closures that were given as origins: do not call it under a
   /// lock that they take.
   [[nodiscard]] PURLIN_API std::string DebugString() const;
 
