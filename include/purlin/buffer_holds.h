@@ -12,9 +12,10 @@
 //   return read.Wait();
 // }
 // ```
-// usage hold its owner starts work that reads it: no donation meanwhile many at a time external reference code outside
-// Purlin uses it: it stays, undonated many at a time donation hold its owner takes it over: no other use meanwhile one,
-// and no other hold
+//
+//   usage hold          its owner starts work that reads it: no donation meanwhile   many at a time
+//   external reference  code outside Purlin uses it: it stays, undonated             many at a time
+//   donation hold       its owner takes it over: no other use meanwhile              one, and no other hold
 //
 // Usage holds are short, and so is waiting for them: a hold lasts while work is started, not while it runs;
 // ReleaseAfter names the event at which the work ends. All holds are move-only, one word, used by one thread at a time,

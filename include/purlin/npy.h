@@ -13,8 +13,8 @@
 // Versions 1.0, 2.0 and 3.0 are read, 1.0 is written, row-major, with the elements at a multiple of 64 bytes.
 //
 //   elements                                in the file                       read back by
-// pred, integers, f16 to f64, c64, c128 NumPy's own: |b1, <i4, <c8 ... any reader bf16, 8-bit floats, types narrower
-// opaque: <V2, |V1, as ml_dtypes a reader that is given the type: here
+//   pred, integers, f16 to f64, c64, c128   NumPy's own: |b1, <i4, <c8 ...    any reader
+//   bf16, 8-bit floats, types narrower      opaque: <V2, |V1, as ml_dtypes    a reader that is given the type: here
 //   than a byte (a byte each)               writes them                       ReadNpyOptions::dtype,
 //                                                                             .view(ml_dtypes.bfloat16) there
 //

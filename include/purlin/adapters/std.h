@@ -6,6 +6,7 @@
 // }
 // std::future<purlin::Status> Copied(const purlin::Event& copied) { return purlin::adapters::ToStd(copied); }
 // ```
+//
 // Towards std, nothing blocks: the std::future becomes ready on the thread that completes Purlin's. From std, a thread
 // must wait, because a std::future has no callbacks: a task of an executor waits, so pass an executor whose threads may
 // block (ElasticPool).

@@ -165,11 +165,12 @@ inline absl::StatusOr<tsl::RCReference<xla::CommonPjRtRawBuffer>> ToXla(const Ra
 /// An array of XLA's in the memory of `buffer`, in its layout, to be read: where a computation would write into an
 /// argument, XLA copies it first. Becomes ready, or fails, with `buffer`. Holds an external reference of it until XLA
 /// has released the memory, so that it cannot be donated and its memory outlives Buffer::Delete. With a client that
-/// only has the public interface (TensorFlow's, or one behind the C API), it must be ready already. The errors of
-/// Buffer::AcquireExternalReference. kUnimplemented: a dynamic shape or a token; a device of XLA's that is not the
-/// host's processor; memory that the host cannot reach; XLA has another size for that type. kFailedPrecondition: the
-/// memory is not there yet, or `buffer` is not ready for such a client. kInvalidArgument, of XLA: the memory is not
-/// aligned as XLA wants it.
+/// only has the public interface (TensorFlow's, or one behind the C API), it must be ready already.
+///
+/// The errors of Buffer::AcquireExternalReference. kUnimplemented: a dynamic shape or a token; a device of XLA's that
+/// is not the host's processor; memory that the host cannot reach; XLA has another size for that type.
+/// kFailedPrecondition: the memory is not there yet, or `buffer` is not ready for such a client. kInvalidArgument, of
+/// XLA: the memory is not aligned as XLA wants it.
 inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> ToXla(const Buffer& buffer, xla::PjRtClient& client,
                                                               xla::PjRtMemorySpace* memory_space) {
   StatusOr<ExternalReference> reference = buffer.AcquireExternalReference();
@@ -202,8 +203,10 @@ inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> ToXla(const Buffer& buff
 /// As ToXla, but XLA owns the array from now on and may write it: a computation that says so puts its result into
 /// Purlin's memory. `buffer` is gone for all its references, as after any donation. Becomes ready when `buffer` is
 /// ready and no longer used. Purlin still accounts for the memory, and gets it back when XLA has released it. If this
-/// fails, `buffer` is as before. The errors of Buffer::Donate; kInvalidArgument: the memory may not be written;
-/// otherwise as ToXla. kUnimplemented: `client` is no xla::CommonPjRtClient.
+/// fails, `buffer` is as before.
+///
+/// The errors of Buffer::Donate; kInvalidArgument: the memory may not be written; otherwise as ToXla. kUnimplemented:
+/// `client` is no xla::CommonPjRtClient.
 inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> DonateToXla(
     const Buffer& buffer, xla::PjRtClient& client, xla::PjRtMemorySpace* memory_space,
     SourceLocation location = SourceLocation::Current()) {

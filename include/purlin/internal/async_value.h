@@ -1,16 +1,17 @@
 // Purlin: event cells that carry a value. Not for users; see async_value.h.
 //
-// Three kinds, told apart by `flags` and `vtable`; all begin with an EventCell, so each is an event: inline the payload
-// lies behind the cell, constructed there by its maker or by the thread that completes it;
+// Three kinds, distinguished by `flags` and `vtable`; all begin with an EventCell, so each is an event:
+//   inline    the payload lies behind the cell, constructed there by its maker or by the thread that completes it;
 //   indirect  the payload is an IndirectPayload: a pointer to a value, and a reference to the cell that keeps it alive.
-// A forward claims the cell first, and writes the payload once, before the terminal state: so a
-//             reader that saw the terminal state (acquire) may follow the pointer without a race. Chains collapse: the
-//             reference is to the cell at the end;
+//             A forward claims the cell first, and writes the payload once, before the terminal state: so a reader that
+//             saw the terminal state (acquire) may follow the pointer without a race. Chains collapse: the reference is
+//             to the cell at the end;
 //   shared    as indirect, kept alive by a std::shared_ptr beside the pointer.
-// An error made from a Status alone is a plain event without payload and stands for every type. kPayloadConstructed
-// says that the payload's destructor must run. Only the maker (before the cell is shared), the winner of CLAIMED, and
-// the code that frees the cell change it. When the last reference to a pending cell is dropped, its waiters run with an
-// error.
+// An error made from a Status alone is a plain event without payload and stands for every type.
+//
+// kPayloadConstructed says that the payload's destructor must run. Only the maker (before the cell is shared), the
+// winner of CLAIMED, and the code that frees the cell change it. When the last reference to a pending cell is dropped,
+// its waiters run with an error.
 #ifndef PURLIN_INTERNAL_ASYNC_VALUE_H_
 #define PURLIN_INTERNAL_ASYNC_VALUE_H_
 

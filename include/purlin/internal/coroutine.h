@@ -3,12 +3,13 @@
 // Transfer. A coroutine hands its thread over to another one by leaving a note to the loop that resumed it, and
 // suspending; the loop then resumes the other. This is symmetric transfer without the compiler's tail calls, which it
 // makes only when it optimises (GCC) and not under sanitizers. A coroutine that other code resumed starts a loop of its
-// own. So the stack does not grow with the number of awaits, nor with how deeply tasks await one another. Waits. The
-// waiter of an event that resumes a coroutine and the awaiter in its frame share a CoroutineWait:
+// own. So the stack does not grow with the number of awaits, nor with how deeply tasks await one another.
+//
+// Waits. The waiter of an event that resumes a coroutine and the awaiter in its frame share a CoroutineWait:
 //   waiting -> fired        the waiter has won: it may touch the coroutine, and does so once;
-// waiting -> cancelled the frame is being destroyed: the waiter does not touch it. A waiter that fires inside
-// await_suspend, on the same thread, leaves a note instead of resuming, and the coroutine goes on without having been
-// suspended: no nesting in a loop of waits that end at once.
+//   waiting -> cancelled    the frame is being destroyed: the waiter does not touch it.
+// A waiter that fires inside await_suspend, on the same thread, leaves a note instead of resuming, and the coroutine
+// goes on without having been suspended: no nesting in a loop of waits that end at once.
 //
 // Memory order: what the waiter wrote is seen by the coroutine because the one calls the other; `state` decides only
 // between firing and cancelling.
