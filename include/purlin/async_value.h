@@ -167,8 +167,7 @@ class [[nodiscard]] AsyncValueRef final : public AsyncValueVerbs<T> {
 static_assert(sizeof(AsyncValueRef<int>) == sizeof(void*) && sizeof(AsyncValuePtr<int>) == sizeof(void*),
               "references are one word");
 
-// Making values
-// --------------------------------------------------------------------------------------------------------
+// Making values -------------------------------------------------------------------------------------------------------
 
 template <typename T>
 class AsyncValueStorage;

@@ -48,8 +48,8 @@ inline namespace v0 {
 
 /// How the bytes of a file are brought into memory.
 enum class FileAccess : std::uint8_t {
-  /// All bytes are read, and then copied into the memory of buffers. Other processes may change the file at any time.
-  /// This is the default everywhere.
+  /// All bytes are read, and then copied into the memory of buffers. The caller guarantees nothing about other
+  /// processes. This is the default everywhere.
   kRead = 0,
   /// The file is mapped, and only bytes that are used are read. Where alignment and order allow, buffers use the
   /// mapping itself, which ends with the last of them. The caller guarantees that until then no process writes or
