@@ -1,6 +1,6 @@
 // Code that speaks abseil adopts Purlin: a function keeps its signature, and a queue of closures becomes a pool.
 //
-// `before` is what stands in such code; `after` has the same signatures over Purlin. main runs both and compares.
+// `before` is the existing code; `after` has the same signatures over Purlin. main runs both and compares.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -43,7 +43,7 @@ class Worker {
 
 namespace after {
 
-// The new body answers a purlin::StatusOr; one call at the border keeps every caller as it is.
+// The new body returns a purlin::StatusOr; one call at the border keeps every caller as it is.
 purlin::StatusOr<int> SumWithPurlin(purlin::Span<const int> numbers) {
   if (numbers.empty()) return purlin::InvalidArgumentError("nothing to sum");
   int sum = 0;
@@ -52,7 +52,7 @@ purlin::StatusOr<int> SumWithPurlin(purlin::Span<const int> numbers) {
 }
 absl::StatusOr<int> Sum(absl::Span<const int> numbers) { return purlin::adapters::ToAbsl(SumWithPurlin(numbers)); }
 
-// The closures go to a pool as they come.
+// Each closure is scheduled on a pool as it is.
 class Worker {
  public:
   absl::Status Schedule(absl::AnyInvocable<void() &&> work) {

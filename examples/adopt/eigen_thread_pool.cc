@@ -1,4 +1,4 @@
-// Code over Eigen's thread pool adopts Purlin's: the pool is another, everything that takes one stays.
+// Code over Eigen's thread pool adopts Purlin's: the pool is replaced, all code that takes one stays.
 //
 // `before` multiplies matrices on a pool of Eigen's. `after` does so on the pool that the rest of the program has for
 // its asynchronous work, so that there are not two pools for the same cores. main runs both and compares.
@@ -13,7 +13,7 @@
 
 using Matrix = Eigen::Tensor<float, 2>;
 
-// What stands in such code, and does not change.
+// The part of the code that does not change.
 Matrix Multiply(Eigen::ThreadPoolInterface& pool, const Matrix& a, const Matrix& b) {
   const Eigen::ThreadPoolDevice device(&pool, pool.NumThreads());
   Matrix product(a.dimension(0), b.dimension(1));

@@ -1,5 +1,5 @@
-// Adopting purlin/adapters/pjrt_tables.h: what follows a transfer of a PJRT plugin is told when it is done, where a
-// thread stood and waited before. The plugin is a stock one; nothing of it changes.
+// Adopting purlin/adapters/pjrt_tables.h: a callback runs when a transfer of a PJRT plugin has ended, where a thread
+// waited before. The plugin is a stock one and does not change.
 #include "purlin/adapters/pjrt_tables.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // A custom op of TensorFlow adopts Purlin: the op stays, its kernel becomes asynchronous over the same tensors.
 //
-// `before` is a kernel as they are written: it holds a thread of TensorFlow's while it computes. `after` hands the same
-// tensors to Purlin and returns an event. tensorflow_op.py, beside this file, loads both into TensorFlow and compares.
+// `before` is a usual kernel: it holds a thread of TensorFlow's while it computes. `after` hands the same tensors to
+// Purlin and returns an event. tensorflow_op.py, beside this file, loads both into TensorFlow and compares.
 #include <cmath>
 #include <cstddef>
 #include <utility>

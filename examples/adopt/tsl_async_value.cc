@@ -1,8 +1,8 @@
 // Code over tsl::AsyncValue adopts Purlin's events: a step in the middle of a chain is replaced, its neighbours stay.
 //
 // `before` copies in a closure that waits for a definition event, as XLA's CPU client does. `after` hands the same work
-// to Purlin: the event crosses in, the copy is a task that waits for it, and what it completes crosses out. main runs
-// both, with an event that happens and one that fails, and compares.
+// to Purlin: the event crosses in, the copy is a task that waits for it, and its event crosses out. main runs both,
+// with an event that happens and one that fails, and compares.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -43,7 +43,7 @@ tsl::AsyncValueRef<tsl::Chain> Copy(const tsl::AsyncValueRef<tsl::Chain>& define
     if (status.ok()) std::memcpy(to.data(), from.data(), to.size());
     promise.Set(status);
   };
-  // A pool that refuses drops the promise, and `copied` fails with that: nothing to do about it here.
+  // A pool that refuses drops the promise, and `copied` fails with that error, so it is not handled here.
   pool.ScheduleWhenReady({purlin::adapters::FromTsl(defined)}, std::move(copy), "copy").IgnoreError();
   return purlin::adapters::ToTsl(copied);
 }

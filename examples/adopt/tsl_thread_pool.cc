@@ -1,4 +1,4 @@
-// Code that runs TensorFlow sessions adopts Purlin: TensorFlow's work goes to Purlin's threads, the session stays.
+// Code that runs TensorFlow sessions adopts Purlin: TensorFlow's work runs on Purlin's threads, the session stays.
 //
 // `before` runs a graph on TensorFlow's own pools. `after` hands two of Purlin's pools to the same call: one for the
 // operations, one for the loops inside them, since an operation blocks its thread until its loops are done. main runs

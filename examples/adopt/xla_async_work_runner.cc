@@ -1,7 +1,7 @@
-// Code over xla::AsyncWorkRunner adopts Purlin's pool: the runner is another, everything that is given one stays.
+// Code over xla::AsyncWorkRunner adopts Purlin's pool: the runner is replaced, all code that takes one stays.
 //
 // `before` makes XLA's runner over TSL's threads. `after` puts the pool that the rest of the program has behind the
-// same interface. main runs both, with a value that comes and one that fails, and compares.
+// same interface. main runs both, with a value that becomes available and one that fails, and compares.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -36,7 +36,7 @@ std::unique_ptr<xla::AsyncWorkRunner> MakeRunner() {
 
 }  // namespace after
 
-// What stands in such code, and does not change: work that waits for a value, and tells whether it came.
+// The part of the code that does not change: work that waits for a value, and reports whether it became available.
 tsl::AsyncValueRef<std::string> Report(xla::AsyncWorkRunner& runner, const tsl::AsyncValueRef<int>& value) {
   auto report = tsl::MakeUnconstructedAsyncValueRef<std::string>();
   const std::vector<tsl::RCReference<tsl::AsyncValue>> values = {value.CopyRCRef()};

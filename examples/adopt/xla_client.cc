@@ -1,5 +1,5 @@
-// Code over xla::PjRtClient that only keeps and moves arrays adopts Purlin's client: staging, sharding, caches. What
-// compiles computations stays with XLA, as xla_raw_buffer.cc shows.
+// Code over xla::PjRtClient that only keeps and moves arrays adopts Purlin's client: staging, sharding, caches. Code
+// that compiles computations stays with XLA, as xla_raw_buffer.cc shows.
 //
 // Both send an array to one device, copy it to another, and read it back; main runs both, also with a device that is
 // not there, and compares.

@@ -1,7 +1,7 @@
 // An XLA FFI handler adopts Purlin: its signature stays, its body moves to a pool, and XLA does not wait for it.
 //
-// `before` is a handler as they are written: it computes on the thread that XLA calls it on. `after` hands the same
-// operands to Purlin and returns an event. xla_ffi.py, beside this file, calls both from jax.jit and compares.
+// `before` is a usual handler: it computes on the thread that XLA calls it on. `after` hands the same operands to
+// Purlin and returns an event. xla_ffi.py, beside this file, calls both from jax.jit and compares.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +57,7 @@ purlin::Event Run(float epsilon, ffi::Buffer<ffi::F32> x, ffi::ResultBuffer<ffi:
 
 }  // namespace after
 
-// What both are bound to is the same.
+// Both are bound to the same target.
 template <typename Handler>
 auto Bind(Handler handler) {
   return ffi::Ffi::Bind()

@@ -1,8 +1,8 @@
-// Code over xla::PjRtClient adopts Purlin's buffers: who keeps the memory of a computation's argument and result.
+// Code over xla::PjRtClient adopts Purlin's buffers, which keep the memory of a computation's argument and result.
 //
 // `before` hands the numbers to XLA and takes the result from it. `after` has arrays of Purlin's on both sides: XLA
-// reads the argument where it is, what becomes of it is read where XLA wrote it, neither is copied in between, and
-// nobody waits until the end. main runs both with XLA's own CPU client, once with too many numbers, and compares.
+// reads the argument in place, the result is read where XLA wrote it, neither is copied in between, and no thread waits
+// until the end. main runs both with XLA's own CPU client, once with too many numbers, and compares.
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -54,7 +54,8 @@ purlin::MemorySpace Device() {
   return client.devices().front().default_memory_space();
 }
 
-// The part that adopts: Purlin's array in, Purlin's array out; it becomes ready when `argument` is and XLA is done.
+// The part that adopts: Purlin's array in, Purlin's array out; it becomes ready when `argument` is ready and XLA has
+// computed it.
 absl::StatusOr<purlin::Buffer> Apply(const xla::PjRtLoadedExecutable& executable, const purlin::Buffer& argument) {
   xla::PjRtDevice* const device = executable.addressable_devices().front();
   absl::StatusOr<xla::PjRtMemorySpace*> space = device->default_memory_space();

@@ -12,7 +12,7 @@ purlin::Status Run() {
   const purlin::MemorySpace memory0 = client->devices()[0].default_memory_space();
   const purlin::MemorySpace memory1 = client->devices()[1].default_memory_space();
 
-  // An array on device 0, a copy of it on device 1 that is made while we go on, and room there for a result.
+  // An array on device 0, a copy of it on device 1 that is made while this thread goes on, and room there for a result.
   const float celsius[] = {-40, 0, 37, 100};
   auto array = purlin::Buffer::FromHost(celsius, sizeof(celsius), purlin::DType::kF32, {2, 2}, memory0);
   if (!array.ok()) return array.status();
@@ -23,7 +23,7 @@ purlin::Status Run() {
   auto output = purlin::RawBuffer::Allocate(memory1, sizeof(celsius));
   if (!output.ok()) return output.status();
 
-  // A task that begins when the copy is there, and an event that tells how it went.
+  // A task that begins when the copy is there, and an event with its outcome.
   purlin::EventPromise promise("converted");
   purlin::Event converted = promise.event();
   auto convert = [from = *input, to = *output, promise = std::move(promise)](const purlin::Status& copied) mutable {
@@ -35,7 +35,7 @@ purlin::Status Run() {
   purlin::Status status = client->runner().ScheduleWhenReady({copy->ready_event()}, std::move(convert), "convert");
   if (!status.ok()) return status;
 
-  // The way back waits for the task, and this thread for the way back.
+  // The copy to the host waits for the task, and this thread for that copy.
   float fahrenheit[4];
   status = output->CopyToHost(fahrenheit, 0, sizeof(fahrenheit), {converted}).Wait();
   if (status.ok()) std::printf("%g %g %g %g\n", fahrenheit[0], fahrenheit[1], fahrenheit[2], fahrenheit[3]);

@@ -10,12 +10,12 @@ fn main() -> StatusOr<()> {
     let client = Client::new(&options, Arc::new(HostBackend::new()))?;
     println!("{}", client.describe());
 
-    // An array on device 0, and a copy of it on device 1 that is made while we go on.
+    // An array on device 0, and a copy of it on device 1 that is made while this thread goes on.
     let devices = client.devices();
     let celsius = Buffer::from_slice(&[-40.0_f32, 0.0, 37.0, 100.0], &[2, 2], &devices[0].default_memory_space())?;
     let copy = celsius.copy_to_device(&devices[1])?;
 
-    // A task that begins when the copy is there, and an event that tells how it went.
+    // A task that begins when the copy is there, and an event with its outcome.
     let result = Arc::new(OnceLock::new());
     let done = EventPromise::new(c"converted");
     let converted = done.event();
@@ -26,7 +26,7 @@ fn main() -> StatusOr<()> {
     });
     client.runner().schedule_when_ready(&[copy.ready_event()], task)?;
 
-    // What the task did is visible to whoever saw its event.
+    // The task's writes are visible to the thread that saw its event.
     converted.wait()?;
     let fahrenheit = result.get().expect("the task put it there");
     println!("{fahrenheit:?} holds {:?}", fahrenheit.to_vec::<f32>()?);

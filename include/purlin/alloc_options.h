@@ -1,9 +1,10 @@
-// Purlin: how memory is asked for.
+// Purlin: options of an allocation.
 //
-//   purlin::AllocOptions options;
-//   options.label = "activations";
-//   options.oom = purlin::OomPolicy::kWait;
-//   auto buffer = purlin::RawBuffer::Allocate(space, size_bytes, options);
+// ```cpp
+// purlin::AllocOptions options;
+// options.label = "activations";
+// options.oom = purlin::OomPolicy::kWait;  // RawBuffer::Allocate may return before the memory is there
+// ```
 #ifndef PURLIN_ALLOC_OPTIONS_H_
 #define PURLIN_ALLOC_OPTIONS_H_
 
@@ -17,32 +18,32 @@
 namespace purlin {
 inline namespace v0 {
 
-/// What to do when a space has no room.
+/// What an allocation does when its space has no room.
 enum class OomPolicy : std::int32_t {
-  /// Fail at once. What is only kept for later has been given back before that.
+  /// Fail at once, after freed memory that was kept for later allocations has been given back.
   kFail = 0,
-  /// Ask the client's hook (ClientOptions::on_out_of_memory) to free something, and try again for as long as it says
-  /// that it may have, 1000 times at most; then fail. Where nothing that is freed could make room, because the space's
-  /// limit is smaller than that, the hook is not asked; nor for what the hook itself allocates. Without a hook, as
+  /// Call the client's hook (ClientOptions::on_out_of_memory), which may free memory, and try again as long as it
+  /// returns true, 1000 times at most; then fail. The hook is not called if no freed memory could make room, because
+  /// the space's limit is smaller than the allocation; nor for allocations of the hook itself. Without a hook, as
   /// kFail.
   kRetry = 1,
-  /// Answer with memory that is not there yet: it comes when enough has been freed, first come, first served. Fails at
-  /// once if nothing is in use that could be freed, or if the space could never hold so much.
+  /// Succeed with memory that is not there yet. It is provided when enough has been freed, in the order of the calls.
+  /// Fails at once if no memory is in use that could be freed, or if the space could never hold so much.
   kWait = 2,
 };
 
-/// How memory is asked for; the default says nothing.
+/// Options of an allocation.
 struct AllocOptions {
   /// For versioning: leave it alone.
   std::size_t struct_size = sizeof(AllocOptions);
-  /// What it is for, as reports show it.
+  /// What the memory is for, as reports show it.
   Label label;
-  /// It begins at a multiple of this power of two, at most 1 GiB; 0: what the space has anyway
+  /// The memory begins at a multiple of this power of two, at most 1 GiB; 0: the alignment of the space
   /// (MemorySpace::alignment_bytes).
   std::size_t alignment_bytes = 0;
-  /// It is not asked for before this has happened. If it fails, the memory fails with its error.
+  /// The allocation begins after this event. If the event fails, the memory fails with its error.
   Event after;
-  /// When there is no room.
+  /// What to do when there is no room.
   OomPolicy oom = OomPolicy::kFail;
 };
 

@@ -1,17 +1,20 @@
-// Purlin: a value that comes later, and everybody who shares it.
+// Purlin: a value that is completed later, and references that share it.
 //
-//   purlin::AsyncValueRef<Tensor> loaded = purlin::MakeUnconstructedAsyncValueRef<Tensor>("weights");
-//   purlin::AsyncValueRef<float> norm = loaded.Map([](Tensor& tensor) { return Norm(tensor); });
-//   pool.Schedule([loaded] { loaded.emplace(Read("weights.bin")); });      // norm follows, on that thread
+// ```cpp
+// purlin::AsyncValueRef<int> count = purlin::MakeUnconstructedAsyncValueRef<int>("count");
+// purlin::AsyncValueRef<float> share = count.Map([](int n) { return 1.0F / static_cast<float>(n); });
+// count.emplace(4);  // `share` follows, on this thread
+// if (purlin::Status status = share.Wait(); !status.ok()) return status;
+// const float quarter = *share;
+// ```
 //
-// States: unconstructed -> constructed -> concrete, or error; concrete and error are final. Whoever completes the value
-// first wins, and later ones are told by `false`: nothing is aborted, leaked or destroyed twice. The cell is an event
-// (AsEvent), so all that event.h says of waiters, order, nesting and memory order holds here: a value that was seen
-// available may be read by any thread. Each reference is one word. One cell carries the payload; up to 64 bytes of it
-// cost no heap allocation.
+// States: unconstructed -> constructed -> concrete, or error; concrete and error are final. The first completion wins,
+// and later ones return false: nothing is aborted, leaked or destroyed twice. The cell is an event (AsEvent), so all
+// that event.h says of waiters, order, nesting and memory order holds here: a thread that saw the value available may
+// read it. Each reference is one word. One cell carries the payload; up to 64 bytes of it cost no heap allocation.
 //
-// If the last reference goes while waiters are attached, they run with kInternal, naming the value by label and place:
-// no completion is lost, and a chain of a million values unwinds without deep recursion.
+// If the last reference is dropped while waiters are attached, they run with kInternal, naming the value by label and
+// place. So no waiter is lost, and a chain of a million values unwinds without deep recursion.
 #ifndef PURLIN_ASYNC_VALUE_H_
 #define PURLIN_ASYNC_VALUE_H_
 
@@ -58,7 +61,7 @@ struct Named {
   SourceLocation location;
 };
 
-/// A borrowed pointer to a value that somebody else keeps alive. One word; copying it costs nothing.
+/// A borrowed pointer to a value that a reference elsewhere keeps alive. One word; copying it costs nothing.
 template <typename T>
 class AsyncValuePtr final : public AsyncValueVerbs<T> {
  public:
@@ -135,14 +138,14 @@ class [[nodiscard]] AsyncValueRef final : public AsyncValueVerbs<T> {
     std::swap(this->header_, taken.header_);
     return *this;
   }
-  /// See the top of this file for what the last reference owes.
+  /// The top of this file says what the last reference does.
   ~AsyncValueRef() { internal::EventRelease(this->header_); }
 
   /// Another reference; says so at the call.
   [[nodiscard]] AsyncValueRef CopyRef() const noexcept { return *this; }
   /// Borrowed.
   [[nodiscard]] AsyncValuePtr<T> AsPtr() const noexcept { return AsyncValuePtr<T>(this->header_); }
-  /// Lets go; null afterwards.
+  /// Drops the reference; null afterwards.
   void reset() noexcept { internal::EventRelease(std::exchange(this->header_, nullptr)); }
   /// Gives the reference away as a pointer; give it back to Adopt(header()). Null afterwards.
   [[nodiscard]] AsyncValuePtr<T> release() noexcept { return AsyncValuePtr<T>(std::exchange(this->header_, nullptr)); }
@@ -164,8 +167,7 @@ class [[nodiscard]] AsyncValueRef final : public AsyncValueVerbs<T> {
 static_assert(sizeof(AsyncValueRef<int>) == sizeof(void*) && sizeof(AsyncValuePtr<int>) == sizeof(void*),
               "references are one word");
 
-// Making values
-// --------------------------------------------------------------------------------------------------------
+// Making values -------------------------------------------------------------------------------------------------------
 
 template <typename T>
 class AsyncValueStorage;
@@ -274,7 +276,7 @@ AsyncValueRef<T> MakeAvailableAsyncValueRef(U&& first, V&& second, Args&&... arg
                                        std::forward<V>(second), std::forward<Args>(args)...);
 }
 
-/// A value that has failed with `error`, of whatever type is asked for.
+/// A value that has failed with `error`, of any type.
 inline ErrorAsyncValueRef MakeErrorAsyncValueRef(Status error,
                                                  SourceLocation location = SourceLocation::Current()) noexcept {
   return ErrorAsyncValueRef(std::move(error), location);
@@ -302,7 +304,7 @@ AsyncValueRef<T> MakeAsyncValueRefFromSharedPtr(std::shared_ptr<T> value, Label 
 }
 
 /// What `f()` returns (or a `T` made of it), called in a task of `executor`. If the executor refuses or drops the task,
-/// the value fails with what the executor said, or with kCancelled; if `f` throws, with kInternal; if it is an empty
+/// the value fails with the executor's error, or with kCancelled; if `f` throws, with kInternal; if it is an empty
 /// std::function or a null pointer, with kInvalidArgument.
 template <typename T = void, typename F>
 auto MakeAsyncValueRef(Executor& executor, F&& f, Label label = Label(),

@@ -1,9 +1,20 @@
 // Purlin: which type of value a reference shows, asked at run time.
 //
-// The answer knows the type with which the value was made, and, of an available indirect value, the type of what it
-// shows. It does not know the classes between that type and the reference's: a `B : A` made as a B, seen through a
-// reference to A, is an A and a B; a `C : B` seen through A is an A and a C, and not found to be a B. Errors are values
-// of every type. Types are told apart by an address; hidden in two shared libraries, one type may count as two.
+// ```cpp
+// struct Figure {
+//   virtual ~Figure() = default;
+// };
+// struct Circle final : Figure {
+//   float radius = 1;
+// };
+// purlin::AsyncValueRef<Figure> figure = purlin::MakeAvailableAsyncValueRef<Circle>();
+// if (purlin::AsyncValueRef<Circle> circle = purlin::DynCastOrNull<Circle>(figure)) circle->radius = 2;
+// ```
+//
+// Known are the type with which the value was made and, of an available indirect value, the type of the value that it
+// shows. The classes between that type and the reference's are not known: a `B : A` made as a B, seen through a
+// reference to A, is an A and a B; a `C : B` seen through A is an A and a C, but is not found to be a B. Errors are
+// values of every type. Types are told apart by an address; hidden in two shared libraries, one type may count as two.
 #ifndef PURLIN_ASYNC_VALUE_CAST_H_
 #define PURLIN_ASYNC_VALUE_CAST_H_
 

@@ -1,12 +1,16 @@
-// Purlin: asynchronous values in memory of the caller's: on the stack, in a member, in static storage.
+// Purlin: asynchronous values in memory that the caller provides: on the stack, in a member, in static storage.
 //
-//   purlin::AsyncValueStorage<int> storage;
-//   purlin::AsyncValueOwningRef<int> owner = purlin::MakeConstructedAsyncValueRef<int>(storage, 42);
-//   purlin::AsyncValuePtr<int> value = owner.AsPtr();
+// ```cpp
+// purlin::AsyncValueStorage<int> storage;  // nothing is allocated
+// purlin::AsyncValueOwningRef<int> owner = purlin::MakeUnconstructedAsyncValueRef<int>(storage, "count");
+// purlin::AsyncValuePtr<int> value = owner.AsPtr();
+// value.emplace(42);
+// const int answer = value.get();
+// ```
 //
 // Nothing is allocated and nothing is counted: references to such a value (AsRef, AsEvent) do not keep it alive, and
-// everybody is done with it before its owner goes. The owner destroys the payload; if the value is pending then, its
-// waiters run first, with kInternal. Stall reports do not know such values.
+// none of them may be used after its owner is destroyed. The owner destroys the payload; if the value is pending then,
+// its waiters run first, with kInternal. Stall reports do not show such values.
 #ifndef PURLIN_ASYNC_VALUE_STORAGE_H_
 #define PURLIN_ASYNC_VALUE_STORAGE_H_
 
@@ -27,7 +31,7 @@
 namespace purlin {
 inline namespace v0 {
 
-/// Room for one value of type T. Neither copied nor moved; may be used again after its owner went.
+/// Room for one value of type T. Neither copied nor moved; may be used again after its owner was destroyed.
 template <typename T>
 class AsyncValueStorage final {
  public:
@@ -49,7 +53,7 @@ class AsyncValueStorage final {
   alignas(Cell::kAlignBytes) unsigned char memory_[Cell::kSizeBytes];
 };
 
-/// The one who destroys a value in an AsyncValueStorage. Move-only, one word.
+/// The owner of a value in an AsyncValueStorage, which it destroys. Move-only, one word.
 template <typename T>
 class [[nodiscard]] AsyncValueOwningRef final {
  public:
@@ -75,7 +79,7 @@ class [[nodiscard]] AsyncValueOwningRef final {
 
   /// The value, borrowed; null if nothing is owned.
   [[nodiscard]] AsyncValuePtr<T> AsPtr() const noexcept { return AsyncValuePtr<T>(header_); }
-  /// As AsPtr(), for those who take a reference. It does not keep the value alive.
+  /// As AsPtr(), for functions that take a reference. It does not keep the value alive.
   [[nodiscard]] AsyncValueRef<T> AsRef() const noexcept { return AsPtr().CopyRef(); }
   /// The payload; see AsyncValueVerbs::get.
   T& get() const noexcept { return AsPtr().get(); }
@@ -116,8 +120,8 @@ AsyncValueOwningRef<T> MakeAvailableAsyncValueRef(AsyncValueStorage<T>& storage,
   return owner;
 }
 
-/// A value with its storage: a local, a member, a static. Neither copied nor moved. The top of this file says who must
-/// be done before it goes.
+/// A value with its storage: a local, a member, a static. Neither copied nor moved. The top of this file says which
+/// references may not outlive it.
 template <typename T>
 class ScopedAsyncValue final {
  public:
@@ -149,12 +153,12 @@ class ScopedAsyncValue final {
 
   /// The value, borrowed.
   [[nodiscard]] AsyncValuePtr<T> AsPtr() const noexcept { return owner_.AsPtr(); }
-  /// As AsPtr(), for those who take a reference. It does not keep the value alive.
+  /// As AsPtr(), for functions that take a reference. It does not keep the value alive.
   [[nodiscard]] AsyncValueRef<T> AsRef() const noexcept { return owner_.AsRef(); }
 
  private:
   AsyncValueStorage<T> storage_;
-  AsyncValueOwningRef<T> owner_;  // After the storage, so that it goes first.
+  AsyncValueOwningRef<T> owner_;  // After the storage, so that it is destroyed first.
 };
 
 }  // namespace v0

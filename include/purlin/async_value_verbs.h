@@ -1,8 +1,19 @@
-// Purlin: what can be asked of an asynchronous value, and done with it. AsyncValueRef and AsyncValuePtr have these
-// members; see async_value.h for the rules that hold for all of them.
+// Purlin: the members of references to asynchronous values. AsyncValueRef and AsyncValuePtr have these members; see
+// async_value.h for the rules that hold for all of them.
+//
+// ```cpp
+// #include "purlin/async_value.h"
+//
+// purlin::AsyncValueRef<float> Reciprocal(purlin::Executor& pool, const purlin::AsyncValueRef<float>& value) {
+//   return value.TryMap(pool, [](float x) -> purlin::StatusOr<float> {
+//     if (x == 0) return purlin::OutOfRangeError("the reciprocal of 0");
+//     return 1 / x;
+//   });
+// }
+// ```
 //
 // A null reference counts as a value that failed with kFailedPrecondition: waiters run at once with that error, mapped
-// values fail with it, and setters answer false. Only get(), operator* and operator-> need a value.
+// values fail with it, and setters return false. Only get(), operator* and operator-> need a value.
 #ifndef PURLIN_ASYNC_VALUE_VERBS_H_
 #define PURLIN_ASYNC_VALUE_VERBS_H_
 
@@ -34,9 +45,9 @@ inline namespace v0 {
 enum class AsyncValueState : int {
   /// There is no payload yet; an indirect value that is not resolved, too.
   kUnconstructed = 0,
-  /// The payload is there, for whoever completes the value to work on.
+  /// The payload is constructed, and only the thread that completes the value may use it.
   kConstructed = 1,
-  /// The value is there for everybody.
+  /// The value is there for every thread.
   kConcrete = 2,
   /// There is an error instead.
   kError = 3,
@@ -70,8 +81,9 @@ class AsyncValueVerbs {
     return constructed ? AsyncValueState::kConstructed : AsyncValueState::kUnconstructed;
   }
 
-  /// The value. Precondition: IsConcrete(), or IsConstructed() for whoever completes the value, or an error with a type
-  /// that keeps its payload. Asserted where NDEBUG is not defined; see GetIfConcrete() where it is not known to hold.
+  /// The value. Precondition: IsConcrete(), or IsConstructed() on the thread that completes the value, or an error with
+  /// a type that keeps its payload. Asserted where NDEBUG is not defined; see GetIfConcrete() where it is not known to
+  /// hold.
   T& get() const noexcept {
     assert(GetIfConstructed() != nullptr && "an AsyncValueRef was read before it had a value");
     return *static_cast<T*>(internal::ValueAddress(header_));
@@ -98,12 +110,13 @@ class AsyncValueVerbs {
     return GetError();
   }
 
-  /// How many references there are; 0 for null; a large number for a value in the caller's storage. Others may change
-  /// that at any time.
+  /// How many references there are; 0 for null; a large number for a value in the caller's storage. Other threads may
+  /// change that at any time.
   [[nodiscard]] std::uint32_t NumRef() const noexcept {
     return header_ == nullptr ? 0 : header_->refs.load(std::memory_order_acquire);
   }
-  /// True if this is the only reference, also to what an indirect value shows. False while that is not resolved.
+  /// True if this is the only reference to the value, and to the value that it shows if it is indirect. False while an
+  /// indirect value is not resolved.
   [[nodiscard]] bool IsUnique() const noexcept {
     if (NumRef() != 1) return false;
     if ((internal::FlagsOf(header_) & internal::kPayloadIndirect) == 0) return true;
@@ -147,10 +160,10 @@ class AsyncValueVerbs {
     if (error.ok()) error = InternalError("SetError of an asynchronous value was given an OK status", location);
     return internal::FailValue(header_, std::move(error));
   }
-  /// Lets an indirect value show what `other` shows, now or once that is available, and keep it alive. From this call
-  /// on the value counts as completed by it: later setters answer false. False if it was completed or forwarded before,
-  /// or is not indirect. A null `other`, or this value itself, completes it with an error, and so does one that waits
-  /// for this value: kInternal, naming the cycle.
+  /// Makes an indirect value show what `other` shows, now or once `other` is available, and keep it alive. From this
+  /// call on the value counts as completed: later setters return false. False if it was completed or forwarded before,
+  /// or is not indirect. A null `other`, or this value itself, completes it with an error; so does an `other` that
+  /// waits for this value: kInternal, naming the cycle.
   bool ForwardTo(AsyncValueRef<T> other) const noexcept {
     return header_ != nullptr && internal::ForwardValue(header_, other.header());
   }
@@ -170,10 +183,10 @@ class AsyncValueVerbs {
     return Event::Adopt(internal::EventRetain(header_));
   }
 
-  /// Calls `f()`, `f(Status)` or `f(StatusOr<T*>)` exactly once when the value is available: here and now if it is,
-  /// else on the thread that completes it, in the order of attaching. The pointer is good during the call; hold a
-  /// reference to use it longer. `f` may be move-only, may attach again, may drop the last reference. It must not block
-  /// for long. An empty std::function or a null pointer is nothing to do.
+  /// Calls `f()`, `f(Status)` or `f(StatusOr<T*>)` exactly once when the value is available: at once, on this thread,
+  /// if it is, else on the thread that completes it, in the order of attaching. The pointer is good during the call;
+  /// hold a reference to use it longer. `f` may be move-only, may attach again, may drop the last reference. It must
+  /// not block for long. An empty std::function or a null pointer is ignored.
   template <typename F>
   void AndThen(F&& f) const {
     using Closure = std::decay_t<F>;
@@ -196,11 +209,11 @@ class AsyncValueVerbs {
 
   // Mapping: a new value out of this one. ---------------------------------------------------------------------------
   //
-  // `f` is called once, with `T&` or, if it asks for that, with an AsyncValuePtr<T>: at once if the value is here, else
-  // on the thread that completes it; with an executor always in a task. Errors pass by `f` and by the executor. If `f`
-  // throws, the result fails with kInternal. A result that somebody completed first (SetError, to cancel) is left
-  // alone, and `f` is not called. If the executor refuses or drops the task, the result fails with what the executor
-  // said, or with kCancelled. An empty std::function or a null pointer fails the result with kInvalidArgument, at once.
+  // `f` is called once, with `T&` or, if it takes that, with an AsyncValuePtr<T>: at once if the value is available,
+  // else on the thread that completes it; with an executor always in a task. An error skips `f` and the executor. If
+  // `f` throws, the result fails with kInternal. A result that was completed first (SetError, to cancel) stays as it
+  // is, and `f` is not called. If the executor refuses or drops the task, the result fails with the executor's error,
+  // or with kCancelled. An empty std::function or a null pointer fails the result with kInvalidArgument, at once.
   // `executor` outlives the completion of this value. A pending value costs one cell and one waiter.
 
   /// A value of what `f` returns (Chain for nothing; a Status or a StatusOr is a value like others), or of an `R` made
@@ -252,8 +265,8 @@ class AsyncValueVerbs {
                                                         &executor, label, location);
   }
 
-  /// For `f` that returns an `AsyncValueRef<U>`: that value. At once if this value is here, else an indirect value that
-  /// is forwarded to it.
+  /// For `f` that returns an `AsyncValueRef<U>`: that value, if this value is available; else an indirect value that is
+  /// forwarded to it.
   template <typename F>
   auto FlatMap(F&& f, Label label = Label(), SourceLocation location = SourceLocation::Current()) const {
     using Closure = std::decay_t<F>;

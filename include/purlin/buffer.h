@@ -1,13 +1,24 @@
 // Purlin: an array on a device: element type, shape, bytes, and an event that says when they are there.
 //
-// The shape never changes, and the bytes do not once the buffer is ready. Deleting, donating or releasing a buffer ends
-// it for all its references; from then on, calls that need the memory answer kInvalidArgument, "Buffer has been deleted
-// or donated.", and by whom, where (the caller's SourceLocation) and how long ago. "Gone" below stands for that. A
-// buffer that failed before it had memory answers them with its own error.
+// ```cpp
+// purlin::Status RoundTrip(const purlin::MemorySpace& memory) {
+//   const float matrix[] = {1, 2, 3, 4};
+//   purlin::StatusOr<purlin::Buffer> buffer =
+//       purlin::Buffer::FromHost(matrix, sizeof(matrix), purlin::DType::kF32, {2, 2}, memory);
+//   if (!buffer.ok()) return buffer.status();
+//   float back[4];
+//   return buffer->CopyToHost(back, sizeof(back)).Wait();
+// }
+// ```
 //
-// Every function may be called from every thread. Those that need the memory block while the buffer is being donated,
-// which is short (buffer_holds.h); what blocks for longer says so. Events' waiters run on the thread that completes
-// them. Unsound shapes and layouts: see shape.h and layout.h.
+// The shape never changes, and the bytes do not once the buffer is ready. Deleting, donating or releasing a buffer ends
+// it for all its references; from then on, calls that need the memory fail with kInvalidArgument, "Buffer has been
+// deleted or donated.", naming what ended it, its place (the caller's SourceLocation) and its age. "Gone" below stands
+// for that. A buffer that failed before it had memory fails these calls with its own error.
+//
+// Every function may be called from every thread. A function that needs the memory blocks while the buffer is being
+// donated, which is short (buffer_holds.h); a function that blocks for longer says so. Events' waiters run on the
+// thread that completes them. Unsound shapes and layouts: see shape.h and layout.h.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_BUFFER_H_
@@ -65,73 +76,74 @@ class Buffer final {
       const MemorySpace& memory_space, HostBufferSemantics semantics = HostBufferSemantics::kImmutableOnlyDuringCall,
       SourceLocation location = SourceLocation::Current());
 
-  /// The array of `dims` whose element [0, 0, ...] is at `data` (host_buffer.h), in `memory_space`, and whether its
-  /// memory is the host's. Blocks for the copy under kImmutableOnlyDuringCall, never otherwise.
+  /// The array of `dims` whose element [0, 0, ...] is at `data` (host_buffer.h), in `memory_space`, and whether it uses
+  /// the host's memory. Blocks for the copy under kImmutableOnlyDuringCall, never otherwise.
   ///
   /// `on_done(purlin::Status)` is called exactly once, when the host memory is no longer read: if the bytes are copied,
-  /// before the buffer is ready, with how that went; if they are not, when the last user of the memory is done; if this
-  /// fails, with the same error before this returns. It runs here, or on the thread that is the last to use the host
-  /// memory; where it lets go of further memory, whose on_done does too, more than 32 deep, when those have returned,
-  /// so any number of them needs a small stack. (Calls of FromHost inside on_done nest on the caller's stack.) It need
-  /// not be copyable. A wait in it for the buffer that it comes before answers kFailedPrecondition (Event::Wait). What
-  /// it throws is reported and swallowed. An empty std::function or a null function pointer
-  /// counts as none.
+  /// before the buffer is ready, with the copy's status; if they are aliased, when the last use of the memory has
+  /// ended; if this call fails, with the same error before it returns. It runs on this thread, or on the one that ends
+  /// the last use of the host memory. If on_done releases further memory whose on_done does the same, calls beyond 32
+  /// deep run when the outer ones have returned, so any number of them needs a small stack. (Calls of FromHost inside
+  /// on_done nest on the caller's stack.) It need not be copyable. If it waits for the buffer that becomes ready after
+  /// it, the wait returns kFailedPrecondition (Event::Wait). An exception from it is reported and swallowed. An empty
+  /// std::function or a null function pointer counts as none.
   ///
   /// Until it is called (without it, for as long as the semantics say), any thread may read the bytes that are
-  /// elements, and nobody writes them; under kMutableZeroCopy, the buffer's users may also write them, and others read
-  /// them as ordered by events.
+  /// elements, and no thread may write them. Under kMutableZeroCopy the buffer's users may also write them, and then
+  /// reads must be ordered by events.
   ///
   /// `location` names the memory in reports. kInvalidArgument, naming the values: an unsound shape or layout, another
   /// number of strides than of dimensions, elements further apart than any memory reaches, null `data` with elements,
-  /// an unknown dtype or semantics, unsound AllocOptions. kResourceExhausted: no memory. When it blocks, also what the
-  /// copy failed with. `Mode` keeps translation units with and without exceptions apart: leave it alone.
+  /// an unknown dtype or semantics, unsound AllocOptions. kResourceExhausted: no memory. When it blocks, also the
+  /// copy's error. `Mode` keeps translation units with and without exceptions apart: leave it alone.
   template <typename F, typename Mode = internal::WithExceptions>
   static StatusOr<FromHostResult> FromHost(const void* data, DType dtype, Span<const std::int64_t> dims,
                                            const MemorySpace& memory_space, const FromHostOptions& options, F&& on_done,
                                            SourceLocation location = SourceLocation::Current());
-  /// As above, for those who look at ready_event() instead, or for whom the memory lives for ever.
+  /// As above, without on_done: for callers that wait for ready_event() instead, or whose memory lives for ever.
   static StatusOr<FromHostResult> FromHost(const void* data, DType dtype, Span<const std::int64_t> dims,
                                            const MemorySpace& memory_space,
                                            const FromHostOptions& options = FromHostOptions(),
                                            SourceLocation location = SourceLocation::Current());
 
-  /// A buffer per shard, in that order; all or nothing. All shards are checked, and all memory is asked for, before the
+  /// A buffer per shard, in that order; all or nothing. All shards are checked, and all memory is requested, before the
   /// first byte is copied. Blocks for the copies under kImmutableOnlyDuringCall, never otherwise; nothing is aliased.
   ///
   /// Each shard's `on_done` is called exactly once: if this fails, with the same error before it returns; otherwise
-  /// when the shard's memory is no longer read, as its buffer becomes ready, before others' waiters, with how that
-  /// went; here or on the thread that copied. What it throws is reported and swallowed. Until then (without it, until
-  /// the buffer's ready_event(), or as `semantics` say), the memory of the shard is as FromHost wants it.
+  /// when the shard's memory is no longer read, as its buffer becomes ready, before the waiters of other calls, with
+  /// the copy's status; on this thread or on the one that copied. An exception from it is reported and swallowed. Until
+  /// then (without it, until the buffer's ready_event(), or as `semantics` say), the memory of the shard must stay as
+  /// FromHost requires.
   ///
   /// `location` names the memory in reports. kInvalidArgument, naming the shard: as FromHost; or a memory space of
-  /// another client or kind than the first shard's. kResourceExhausted: no memory. When it blocks, also what a copy
-  /// failed with. `Mode` keeps translation units with and without exceptions apart: leave it alone.
+  /// another client or kind than the first shard's. kResourceExhausted: no memory. When it blocks, also a copy's error.
+  /// `Mode` keeps translation units with and without exceptions apart: leave it alone.
   template <typename Mode = internal::WithExceptions>
   static StatusOr<std::vector<Buffer>> FromHostShards(
       Span<const HostShard> shards, HostBufferSemantics semantics = HostBufferSemantics::kImmutableOnlyDuringCall,
       const AllocOptions& alloc = AllocOptions(), SourceLocation location = SourceLocation::Current());
 
-  /// An array whose elements nobody has written, ready when its memory is there (`options` may let it wait). Never
-  /// blocks, but for the client's hook (kRetry). `layout` null: row-major. `location` names the memory in reports.
+  /// An array whose elements are not written yet, ready when its memory is there (`options` may let it wait). Never
+  /// blocks, except in the client's hook (kRetry). `layout` null: row-major. `location` names the memory in reports.
   /// kInvalidArgument: an unsound shape, layout or options. kResourceExhausted: no memory, and it is not waited for.
   PURLIN_API static StatusOr<Buffer> CreateUninitialized(const Shape& shape, const MemorySpace& memory_space,
                                                          const Layout* layout = nullptr,
                                                          const AllocOptions& options = AllocOptions(),
                                                          SourceLocation location = SourceLocation::Current());
-  /// An array that has failed with `error`, and fails what is made of it; no memory. OK counts as kInternal. Never
+  /// An array that has failed with `error`, and so has everything made of it; no memory. OK counts as kInternal. Never
   /// blocks. kInvalidArgument: an unsound shape.
   PURLIN_API static StatusOr<Buffer> CreateError(Status error, const Shape& shape, const MemorySpace& memory_space);
   /// A token: no elements; ready after `ready`, or failed with its error. Never blocks.
   PURLIN_API static StatusOr<Buffer> CreateToken(const MemorySpace& memory_space, const Event& ready = Event(),
                                                  SourceLocation location = SourceLocation::Current());
   /// `memory` as an array, ready after `ready` and when the memory is there, or failed with the error of either. Shares
-  /// the memory, and keeps it at least until `ready`, so whoever writes it needs no reference. Never blocks. `layout`
-  /// null: row-major. kInvalidArgument: memory.on_device_size_bytes() != shape.on_device_size_bytes(), both named; an
-  /// unsound shape or layout.
+  /// the memory, and keeps it at least until `ready`, so the thread that writes it needs no reference. Never blocks.
+  /// `layout` null: row-major. kInvalidArgument: memory.on_device_size_bytes() != shape.on_device_size_bytes(), both
+  /// named; an unsound shape or layout.
   PURLIN_API static StatusOr<Buffer> FromRaw(const RawBuffer& memory, const Shape& shape,
                                              const Layout* layout = nullptr, const Event& ready = Event());
-  /// An array that somebody provides later, once, and the promise to do so. It can be used at once: copies and reads
-  /// wait. Never blocks. `layout` null: row-major. kInvalidArgument: an unsound shape or layout.
+  /// An array whose content is provided later, once, and the promise that provides it. The array can be used at once:
+  /// copies and reads wait. Never blocks. `layout` null: row-major. kInvalidArgument: an unsound shape or layout.
   PURLIN_API static StatusOr<std::pair<Buffer, BufferPromise>> CreateChannel(
       const Shape& shape, const MemorySpace& memory_space, const Layout* layout = nullptr,
       SourceLocation location = SourceLocation::Current());
@@ -161,9 +173,9 @@ class Buffer final {
   [[nodiscard]] PURLIN_API MemorySpace memory_space() const noexcept;
   /// The device of memory_space().
   [[nodiscard]] PURLIN_API Device device() const noexcept;
-  /// The actual dimensions: dims() of a static shape, else what the array says once it is ready; blocks until then.
-  /// The buffer's own error, if it never becomes ready. kInvalidArgument: gone. kDataLoss, naming them: sizes that are
-  /// no dimensions of this shape.
+  /// The actual dimensions: dims() of a static shape; of a dynamic one, those that the array stores behind its
+  /// elements, after blocking until it is ready. The buffer's own error, if it never becomes ready. kInvalidArgument:
+  /// gone. kDataLoss, naming them: sizes that are no dimensions of this shape.
   [[nodiscard]] PURLIN_API StatusOr<std::vector<std::int64_t>> logical_dims() const;
 
   /// Happens when the bytes are there; fails with why they will never be. Stays valid when the buffer ends.
@@ -183,10 +195,10 @@ class Buffer final {
   /// otherwise as CopyToHost.
   [[nodiscard]] PURLIN_API Event CopyRawToHost(void* destination, std::size_t offset_bytes,
                                                std::size_t size_bytes) const;
-  /// As CopyRawToHost, to an address that comes later; PJRT's CopyRawToHostFuture. The range is checked at once. The
-  /// memory is in use until the event, and whoever the buffer is donated to waits for it. From when `destination` has a
-  /// value until the event, any thread may write there. If `destination` fails, nothing is copied, and the event fails
-  /// with its error; with kFailedPrecondition, if it is invalid.
+  /// As CopyRawToHost, to an address that is known later; PJRT's CopyRawToHostFuture. The range is checked at once. The
+  /// memory is in use until the event, and a new owner after a donation waits for it. Once `destination` has a value,
+  /// any thread may write there until the event. If `destination` fails, nothing is copied, and the event fails with
+  /// its error; with kFailedPrecondition, if it is invalid.
   [[nodiscard]] Event CopyRawToHostWhen(const Future<void*>& destination, std::size_t offset_bytes,
                                         std::size_t size_bytes) const;
 
@@ -199,36 +211,37 @@ class Buffer final {
   PURLIN_API StatusOr<Buffer> CopyToMemorySpace(const MemorySpace& memory_space,
                                                 SourceLocation location = SourceLocation::Current()) const;
   /// Donates `destination`; the new buffer is a copy of this one in its memory, and becomes ready after both and the
-  /// copy, or fails with this one's error. Blocks only for usage holds of `destination`, which is told `location`.
-  /// Everything is checked before `destination` is touched; with an error it stays as it was. kInvalidArgument: another
-  /// shape, layout or client; the same buffer; memory that may not be written; either is gone; `destination` has an
-  /// external reference.
+  /// copy, or fails with this one's error. Blocks only for usage holds of `destination`, whose later errors name
+  /// `location`. Everything is checked before `destination` is touched; after an error it is as it was.
+  /// kInvalidArgument: another shape, layout or client; the same buffer; memory that may not be written; either is
+  /// gone; `destination` has an external reference.
   PURLIN_API StatusOr<Buffer> CopyInto(const Buffer& destination,
                                        SourceLocation location = SourceLocation::Current()) const;
 
-  /// The bytes themselves, for those who compute on them: read them only after ready_event(). Nothing keeps the buffer
-  /// from being donated meanwhile, unlike a usage hold. kInvalidArgument: gone.
+  /// The bytes themselves, for computations on them: read them only after ready_event(). Unlike a usage hold, this does
+  /// not keep the buffer from being donated meanwhile. kInvalidArgument: gone.
   PURLIN_API StatusOr<RawBuffer> RawAlias() const;
 
   /// The right to start work that reads it. Blocks while it is being donated. kInvalidArgument: gone.
   PURLIN_API StatusOr<UsageHold> AcquireUsageHold() const;
-  /// As AcquireUsageHold, never blocks: kFailedPrecondition, naming by whom and where, while it is being donated.
+  /// As AcquireUsageHold, never blocks: kFailedPrecondition, naming the donation and its place, while it is being
+  /// donated.
   PURLIN_API StatusOr<UsageHold> TryAcquireUsageHold() const;
   /// Keeps the memory, and the buffer from being donated. Blocks while it is being donated. kInvalidArgument: gone.
   PURLIN_API StatusOr<ExternalReference> AcquireExternalReference() const;
-  /// The right to take the memory over, for `by`, whose name, with `location`, later errors show. Blocks until usage
-  /// holds and another donation have gone, which are short; work that runs is not waited for (see
+  /// The right to take the memory over. `by` names the new owner; later errors show it and `location`. Blocks until
+  /// usage holds and another donation have ended, which are short; running work is not waited for (see
   /// DonationHold::free_event). kInvalidArgument: "Donation requested for invalid buffer." if it is gone, "Donation
   /// requested for buffer with external reference" if it has one.
   PURLIN_API StatusOr<DonationHold> Donate(Label by, SourceLocation location = SourceLocation::Current()) const;
   /// As Donate, never blocks: kFailedPrecondition if usage holds or another donation are in the way.
   PURLIN_API StatusOr<DonationHold> TryDonate(Label by, SourceLocation location = SourceLocation::Current()) const;
-  /// Usage holds and external references that exist now; others may come and go meanwhile.
+  /// Usage holds and external references that exist now; other threads may change that at any time.
   [[nodiscard]] PURLIN_API HoldCounts hold_counts() const noexcept;
 
   /// Donates this buffer; the new one has its memory and becomes ready after this one and `event`, or fails with the
   /// error of either. PJRT's DonateWithControlDependency. A buffer that failed before it had memory gives another one
-  /// that failed like it. Blocks and fails as Donate. kFailedPrecondition, and this buffer stays as it is: the client
+  /// with the same error. Blocks and fails as Donate. kFailedPrecondition, and this buffer stays as it is: the client
   /// has been shut down, and `event` has not happened.
   PURLIN_API StatusOr<Buffer> DonateAfter(const Event& event,
                                           SourceLocation location = SourceLocation::Current()) const;
@@ -238,17 +251,17 @@ class Buffer final {
   PURLIN_API StatusOr<Buffer> Bitcast(const Shape& shape, const Layout* layout = nullptr,
                                       SourceLocation location = SourceLocation::Current()) const;
 
-  /// Gives the memory up, through every reference; work in flight keeps what it needs, and so do holds. Idempotent;
-  /// never blocks. Under a donation hold it takes effect when that is given back.
+  /// Ends the buffer for all its references and gives its memory back; work in flight and holds keep the memory that
+  /// they need. Idempotent; never blocks. Under a donation hold it takes effect when that hold is given back.
   PURLIN_API void Delete(SourceLocation location = SourceLocation::Current()) const noexcept;
-  /// The memory becomes the caller's, and the buffer is gone for all its references. Never blocks. None if it is gone
-  /// already; if it never had memory, and then it is gone; and if it is being donated, and then nothing has happened:
-  /// given back, it is as before.
+  /// Hands the memory to the caller and ends the buffer for all its references. Never blocks. Returns none if the
+  /// buffer is gone already; if it never had memory, and then it is gone; or if it is being donated, and then nothing
+  /// has changed: once given back, it is as before.
   std::optional<ReleasedBuffer> Release(SourceLocation location = SourceLocation::Current()) const;
-  /// PJRT's form of Release. With `wait_for_operations_to_complete`, blocks until nobody uses or holds the memory; if
-  /// the buffer has failed, its error with "Error Execute: " before the message, and the memory is freed, and so if the
-  /// client ends first (Client::Shutdown), with its error. Without it, never blocks, and those who use the memory may
-  /// still do so.
+  /// PJRT's form of Release. With `wait_for_operations_to_complete`, blocks until no operation uses and nothing holds
+  /// the memory. If the buffer has failed, returns its error with "Error Execute: " before the message, and frees the
+  /// memory; the same with the client's error if the client ends first (Client::Shutdown). Without it, never blocks,
+  /// and operations may still use the memory.
   PURLIN_API StatusOr<std::optional<RawBuffer>> ReleaseDeviceMemoryOwnership(
       bool wait_for_operations_to_complete, SourceLocation location = SourceLocation::Current()) const;
   /// True after it was deleted, donated or released.
@@ -263,7 +276,7 @@ class Buffer final {
   /// The memory, the caller's, or null; then `free_event` is the caller's too.
   PURLIN_API const internal::RawBufferRep* ReleaseRaw(SourceLocation location,
                                                       internal::EventHeader** free_event) const;
-  /// The event, the caller's; writes whom to tell the address, once, or null if that is of no use any more.
+  /// The event, the caller's; writes the object that takes the address, once, or null if none is needed any more.
   PURLIN_API internal::EventHeader* CopyRawToHostWhenRaw(std::size_t offset_bytes, std::size_t size_bytes,
                                                          internal::HostAddressRep** address) const;
   /// Takes over what is given.
@@ -283,7 +296,7 @@ class Buffer final {
   const internal::BufferRep* rep_;
 };
 
-/// What Buffer::FromHost answers.
+/// The result of Buffer::FromHost.
 struct FromHostResult {
   /// The array.
   Buffer buffer;
@@ -291,17 +304,18 @@ struct FromHostResult {
   Aliasing aliasing;
 };
 
-/// What Buffer::Release answers.
+/// The result of Buffer::Release.
 struct ReleasedBuffer {
   /// The memory. Write it only after free_event.
   RawBuffer memory;
-  /// Happens when nobody uses the memory any more: the buffer's own producer, all who have used it, and usage holds
-  /// that existed, with what they have started, are done, whether they succeeded or failed. Fails only if the client
-  /// ends first (Client::Shutdown), with its name: then nobody knows.
+  /// Happens when the memory is no longer in use: the buffer's producer, all operations that have used it, and all
+  /// usage holds that existed, with the work that they have started, have ended, whether they succeeded or failed.
+  /// Fails only if the client ends first (Client::Shutdown), naming the client: then it is not known when the uses end.
   Event free_event;
 };
 
-// Here, so that the library has no code that destroys events: it would define what users' code defines inline.
+// Inline, so that the library has no code that destroys events: it would define symbols that users' code defines
+// inline.
 inline std::optional<ReleasedBuffer> Buffer::Release(SourceLocation location) const {
   internal::EventHeader* free_event = nullptr;
   const internal::RawBufferRep* memory = ReleaseRaw(location, &free_event);

@@ -1,13 +1,26 @@
 // Purlin: rights to a buffer's memory, each ended by its destructor.
 //
-//   usage hold          I start work that reads it: until I have, it is not donated.   many at a time
-//   external reference  somebody outside Purlin uses it: it stays, undonated.          many at a time
-//   donation hold       I take it over: nobody else may use it meanwhile.              one, and nothing beside it
+// ```cpp
+// #include "purlin/buffer.h"
 //
-// Usage holds are short: they last while work is started, not while it runs; ReleaseAfter says when it is over. So
-// waiting for them is short, too. All of them are move-only, one word, used by one thread at a time, and may outlive
-// every reference to the buffer. A moved-from or released hold is empty, see purlin.h. No function here blocks; giving
-// memory back may run others' callbacks here.
+// purlin::Status Read(const purlin::Buffer& buffer, void* destination) {
+//   purlin::StatusOr<purlin::UsageHold> hold = buffer.AcquireUsageHold();  // no donation begins while it is held
+//   if (!hold.ok()) return hold.status();
+//   const purlin::RawBuffer memory = hold->memory();
+//   const purlin::Event read = memory.CopyToHost(destination, 0, memory.on_device_size_bytes(), {hold->ready_event()});
+//   hold->ReleaseAfter(read);  // a later owner of the memory waits for `read` before it writes
+//   return read.Wait();
+// }
+// ```
+//
+//   usage hold          its owner starts work that reads it: no donation meanwhile   many at a time
+//   external reference  code outside Purlin uses it: it stays, undonated             many at a time
+//   donation hold       its owner takes it over: no other use meanwhile              one, and no other hold
+//
+// Usage holds are short, and so is waiting for them: a hold lasts while work is started, not while it runs;
+// ReleaseAfter names the event at which the work ends. All holds are move-only, one word, used by one thread at a time,
+// and may outlive every reference to the buffer. A moved-from or released hold is empty, see purlin.h. No function here
+// blocks; giving memory back may run callbacks of other users on this thread.
 #ifndef PURLIN_BUFFER_HOLDS_H_
 #define PURLIN_BUFFER_HOLDS_H_
 
@@ -28,7 +41,7 @@ struct ExternalReferenceRep;
 struct UsageHoldRep;
 }  // namespace internal
 
-/// Usage holds and external references of a buffer, as Buffer::hold_counts answers them.
+/// Usage holds and external references of a buffer, as Buffer::hold_counts returns them.
 struct HoldCounts {
   /// Usage holds.
   std::uint32_t usage = 0;
@@ -57,10 +70,10 @@ class [[nodiscard]] UsageHold final {
   /// Happens when the bytes are there; fails with why they will never be.
   [[nodiscard]] PURLIN_API Event ready_event() const noexcept;
 
-  /// Ends the hold: nothing was started, or it is over. Again: nothing happens.
+  /// Ends the hold: no work was started, or it has ended. A second call does nothing.
   PURLIN_API void Release() noexcept;
-  /// Ends the hold. The memory stays until `event` is terminal, with whatever outcome, and whoever gets it by donation
-  /// is told to wait for that (DonationHold::free_event). Once released: nothing happens.
+  /// Ends the hold. The memory stays until `event` is terminal, with whatever outcome, and a new owner after a donation
+  /// waits for that (DonationHold::free_event). Does nothing once released.
   PURLIN_API void ReleaseAfter(const Event& event);
 
   /// For Purlin's own files.
@@ -71,8 +84,8 @@ class [[nodiscard]] UsageHold final {
   internal::UsageHoldRep* rep_;
 };
 
-/// Somebody outside Purlin uses a buffer's memory: it stays as long as this exists, also when the buffer is deleted or
-/// its last reference goes, and cannot be donated. Made by Buffer::AcquireExternalReference.
+/// Keeps a buffer's memory for code outside Purlin: it stays as long as this exists, also when the buffer is deleted or
+/// its last reference is dropped, and cannot be donated. Made by Buffer::AcquireExternalReference.
 class [[nodiscard]] ExternalReference final {
  public:
   ExternalReference(const ExternalReference&) = delete;
@@ -92,7 +105,7 @@ class [[nodiscard]] ExternalReference final {
   [[nodiscard]] PURLIN_API RawBuffer memory() const;
   /// Happens when the bytes are there; fails with why they will never be.
   [[nodiscard]] PURLIN_API Event ready_event() const noexcept;
-  /// Lets the memory go. Again: nothing happens.
+  /// Drops the memory. A second call does nothing.
   PURLIN_API void Release() noexcept;
 
   /// For Purlin's own files.
@@ -123,15 +136,15 @@ class [[nodiscard]] DonationHold final {
   [[nodiscard]] PURLIN_API RawBuffer memory() const;
   /// Happens when the buffer's bytes are there; fails with why they never will be.
   [[nodiscard]] PURLIN_API Event ready_event() const noexcept;
-  /// Happens when the bytes may be overwritten: the buffer's own producer and all who have used it are done, whether
-  /// they succeeded or failed. Fails only if the client ends first (Client::Shutdown), with its name: then nobody
-  /// knows.
+  /// Happens when the bytes may be overwritten: the buffer's producer and all operations that have used it have ended,
+  /// whether they succeeded or failed. Fails only if the client ends first (Client::Shutdown), naming the client: then
+  /// it is not known when the uses end.
   [[nodiscard]] PURLIN_API Event free_event() const;
 
-  /// The buffer is gone, for all its references; its memory is the caller's, who waits for free_event(), asked for
-  /// before, until writing it. kFailedPrecondition: confirmed, given back or moved from already.
+  /// Ends the buffer for all its references and hands its memory to the caller, which writes it only after
+  /// free_event(), which must be called before this. kFailedPrecondition: confirmed, given back or moved from already.
   [[nodiscard]] PURLIN_API StatusOr<RawBuffer> Confirm();
-  /// Gives the buffer back as it was, or deleted if somebody has deleted it meanwhile. Once confirmed: nothing happens.
+  /// Gives the buffer back as it was, or deleted if it was deleted meanwhile. Does nothing once confirmed.
   PURLIN_API void Release() noexcept;
 
   /// For Purlin's own files.

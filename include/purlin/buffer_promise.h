@@ -1,9 +1,18 @@
-// Purlin: the right and the duty to provide an array later.
+// Purlin: a promise that provides the content of an array later.
 //
-//   auto channel = purlin::Buffer::CreateChannel(shape, space);
+// ```cpp
+// #include "purlin/buffer.h"
+//
+// purlin::Status Provide(const purlin::Buffer& result, float* destination, std::size_t size_bytes) {
+//   auto channel = purlin::Buffer::CreateChannel(result.shape(), result.memory_space());
+//   if (!channel.ok()) return channel.status();
 //   auto& [buffer, promise] = *channel;
-//   consumer.Take(buffer);                           // copies may be asked for at once; they wait
-//   purlin::Status status = promise.Fulfil(result);  // `result` is donated
+//   const purlin::Event copied = buffer.CopyToHost(destination, size_bytes);  // waits until the array is provided
+//   purlin::Status status = promise.Fulfil(result);                           // donates `result`
+//   if (!status.ok()) status.Update(promise.Fail(status));
+//   return copied.Wait();
+// }
+// ```
 #ifndef PURLIN_BUFFER_PROMISE_H_
 #define PURLIN_BUFFER_PROMISE_H_
 
@@ -22,9 +31,9 @@ struct BufferPromiseRep;
 
 class Buffer;
 
-/// Made by Buffer::CreateChannel. States: open, then spent, by the first of Fulfil and Fail that is taken. A spent or
-/// moved-from promise answers kFailedPrecondition. Move-only, one word; one thread at a time. Waiters of the buffer run
-/// here.
+/// Made by Buffer::CreateChannel. States: open, then spent, by the first of Fulfil and Fail that takes effect. A spent
+/// or moved-from promise returns kFailedPrecondition. Move-only, one word; one thread at a time. Waiters of the buffer
+/// run on the calling thread.
 class [[nodiscard]] BufferPromise final {
  public:
   BufferPromise(const BufferPromise&) = delete;
@@ -37,13 +46,13 @@ class [[nodiscard]] BufferPromise final {
     std::swap(rep_, taken.rep_);
     return *this;
   }
-  /// If it is open, the buffer fails, saying so.
+  /// If it is open, the buffer fails, naming the unfulfilled promise.
   PURLIN_API ~BufferPromise();
 
   /// Donates `source`, whose memory the buffer gets; it becomes ready, or fails, as `source` does. Blocks only for
-  /// usage holds of `source`. `location` is what later errors of `source` name. Errors leave the promise open and
-  /// `source` as it was. kInvalidArgument: another shape, layout or memory space;
-  /// the memory that this promise is to provide; or as Buffer::Donate. kFailedPrecondition: spent.
+  /// usage holds of `source`. Later errors of `source` name `location`. Errors leave the promise open and `source` as
+  /// it was. kInvalidArgument: another shape, layout or memory space; the memory that this promise is to provide; or as
+  /// Buffer::Donate. kFailedPrecondition: spent.
   PURLIN_API Status Fulfil(const Buffer& source, SourceLocation location = SourceLocation::Current());
   /// The buffer has failed with `error`, and so do copies that wait for it. OK counts as kInternal. Never blocks.
   /// kFailedPrecondition: spent.

@@ -1,17 +1,19 @@
-// Purlin: asking work to stop.
+// Purlin: cancellation of work by a token.
 //
-//   purlin::CancelSource stop("request 7");
-//   purlin::TaskOptions options;
-//   options.cancel = stop.token();
-//   purlin::Status status = runner.ExecuteWith([] { Multiply(); }, options);
-//   stop.Cancel(purlin::AbortedError("the client went away"));
+// ```cpp
+// purlin::CancelSource stop("request 7");
+// const purlin::CancelToken token = stop.token();
+// const purlin::CancelRegistration registration = token.OnCancel([](const purlin::Status&) { /* wake a reader */ });
+// stop.Cancel(purlin::AbortedError("the client has disconnected"));  // the callback runs here
+// if (token.IsCancelled()) return token.status();
+// ```
 //
-// States of a token: live, then cancelled (somebody asked, for a reason) or retired (the last source went away, so that
-// nobody can ask any more); neither changes again. A child is cancelled with its parent, not the other way round. In a
-// process that was made by fork(), what was live is retired.
+// States of a token: live, then cancelled (a source cancelled it, with a reason) or retired (the last source was
+// destroyed, so that it can never be cancelled); neither changes again. A child is cancelled with its parent, not the
+// other way round. In a process that was made by fork(), live tokens are retired.
 //
-// Whoever cancels runs, on its own thread and under no lock: the waiters of the token's event, then its callbacks in
-// the order in which they were registered, then the same for each child. Chains of children need no stack.
+// The thread that cancels runs, under no lock: the waiters of the token's event, then its callbacks in the order in
+// which they were registered, then the same for each child. Chains of children need no stack.
 #ifndef PURLIN_CANCEL_H_
 #define PURLIN_CANCEL_H_
 
@@ -35,26 +37,26 @@ struct CancelTokenRep;
 struct CancelRegistrationRep;
 }  // namespace internal
 
-/// A callback's place in the list of a token; destroying it takes the callback out. Move-only, one word.
+/// A callback's registration with a token; destroying it removes the callback. Move-only, one word.
 class [[nodiscard]] CancelRegistration final {
  public:
-  /// Holds no place.
+  /// No registration.
   CancelRegistration() noexcept = default;
   CancelRegistration(const CancelRegistration&) = delete;
   CancelRegistration& operator=(const CancelRegistration&) = delete;
-  /// Leaves `other` without a place.
+  /// Leaves `other` empty.
   CancelRegistration(CancelRegistration&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
-  /// Takes out the callback that was here.
+  /// Removes the callback that was registered here.
   CancelRegistration& operator=(CancelRegistration&& other) noexcept {
     CancelRegistration taken(std::move(other));
     std::swap(rep_, taken.rep_);
     return *this;
   }
-  /// Takes the callback out and destroys it, if it was not called. Does not wait for a callback that another thread is
-  /// in; may be destroyed inside the callback.
+  /// Removes the callback and destroys it, if it was not called. Does not wait for a callback that runs on another
+  /// thread; may be destroyed inside the callback.
   ~CancelRegistration() { static_cast<void>(Unregister()); }
 
-  /// Takes the callback out and destroys it now. False if it was called, is being called, or was destroyed before. Does
+  /// Removes the callback and destroys it now. False if it was called, is being called, or was destroyed before. Does
   /// not block.
   PURLIN_API bool Unregister() noexcept;
 
@@ -69,7 +71,7 @@ class [[nodiscard]] CancelRegistration final {
   internal::CancelRegistrationRep* rep_ = nullptr;
 };
 
-/// The side that listens: one word, cheap to copy, any thread. The default token is never cancelled.
+/// The side that sees cancellation: one word, cheap to copy, any thread. The default token is never cancelled.
 class CancelToken final {
  public:
   /// Never cancelled; allocates nothing.
@@ -98,14 +100,14 @@ class CancelToken final {
   [[nodiscard]] PURLIN_API bool IsRetired() const noexcept;
   /// The reason if this is cancelled, else OK. Never blocks.
   [[nodiscard]] PURLIN_API Status status() const noexcept;
-  /// Happens when the token is cancelled; fails with kFailedPrecondition when nobody is left who could cancel it.
+  /// Happens when the token is cancelled; fails with kFailedPrecondition when it is retired.
   PURLIN_API Event event() const noexcept;
 
-  /// Calls `callback(reason)` or `callback()` when the token is cancelled: on the thread that cancels, or here and now
-  /// if that has happened; where callbacks cancel in turn, more than 32 deep, when those have returned, so any number
-  /// of them needs a small stack. It is destroyed uncalled with the registration, or when nobody is left who could
-  /// cancel. An exception is reported and the other callbacks run. An empty std::function or a null function pointer is
-  /// nothing to do, and has no place.
+  /// Calls `callback(reason)` or `callback()` when the token is cancelled: on the thread that cancels, or on this
+  /// thread at once if the token is cancelled already. If callbacks cancel further tokens, calls beyond 32 deep run
+  /// when the outer ones have returned, so any number of them needs a small stack. The callback is destroyed uncalled
+  /// with the registration, or when the token is retired. An exception is reported and the other callbacks run. An
+  /// empty std::function or a null function pointer is ignored, and the registration is empty.
   template <typename F>
   CancelRegistration OnCancel(F&& callback) const {
     using Closure = std::decay_t<F>;
@@ -137,17 +139,18 @@ class CancelToken final {
   const internal::CancelTokenRep* rep_ = nullptr;
 };
 
-/// The side that asks. Copies share it; destroying one cancels nothing, and destroying the last one retires its tokens.
+/// The side that cancels. Copies share it; destroying one cancels nothing, and destroying the last one retires its
+/// tokens.
 class CancelSource final {
  public:
-  /// A source that nobody cancels but its holders. `label` (static storage) names it in errors.
+  /// A source without a parent: only its holders cancel it. `label` (static storage) names it in errors.
   explicit CancelSource(Label label = Label("cancellation")) noexcept : CancelSource(CancelToken(), label) {}
   /// A source that is also cancelled when `parent` is, with the same reason; at once if that has happened.
   PURLIN_API explicit CancelSource(const CancelToken& parent, Label label = Label("cancellation")) noexcept;
 
   /// Another handle to the same source.
   PURLIN_API CancelSource(const CancelSource& other) noexcept;
-  /// Leaves `other` empty: its token() is the default one and its Cancel() answers false.
+  /// Leaves `other` empty: its token() is the default one and its Cancel() returns false.
   CancelSource(CancelSource&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// See the constructors.
   CancelSource& operator=(const CancelSource& other) noexcept {
@@ -166,8 +169,8 @@ class CancelSource final {
   /// Another token of this source.
   [[nodiscard]] PURLIN_API CancelToken token() const noexcept;
   /// Cancels the tokens and their children for `reason` (OK counts as a kCancelled that names the source), and returns
-  /// when the callbacks have; called by callbacks that are more than 32 deep, these run when those have returned.
-  /// False, and nothing changes, if that was done before.
+  /// when the callbacks have returned. Called by a callback that is more than 32 deep, it returns at once, and its
+  /// callbacks run when the outer ones have returned. False, and nothing changes, if it was cancelled before.
   PURLIN_API bool Cancel(Status reason = OkStatus()) const noexcept;
 
  private:

@@ -1,12 +1,18 @@
 // Purlin: coroutines that await events, values, futures and one another. C++20.
 //
-//   purlin::CoTask<float> Norm(purlin::Executor& pool, purlin::AsyncValueRef<Tensor> weights) {
-//     purlin::StatusOr<purlin::AsyncValueRef<Tensor>> tensor = co_await std::move(weights);
-//     if (!tensor.ok()) co_return tensor.status();
-//     if (purlin::Status hop = co_await purlin::ResumeOn(pool); !hop.ok()) co_return hop;
-//     co_return NormOf(**tensor);
-//   }
-//   purlin::AsyncValueRef<float> norm = Norm(pool, weights).Start(pool, "norm");
+// ```cpp
+// purlin::CoTask<float> Sum(purlin::Executor& pool, purlin::AsyncValueRef<std::vector<float>> weights) {
+//   purlin::StatusOr<purlin::AsyncValueRef<std::vector<float>>> values = co_await std::move(weights);
+//   if (!values.ok()) co_return values.status();
+//   if (purlin::Status hop = co_await purlin::ResumeOn(pool); !hop.ok()) co_return hop;
+//   float sum = 0;
+//   for (const float value : **values) sum += value;
+//   co_return sum;
+// }
+// purlin::AsyncValueRef<float> StartSum(purlin::Executor& pool, purlin::AsyncValueRef<std::vector<float>> weights) {
+//   return Sum(pool, std::move(weights)).Start(pool, "sum");
+// }
+// ```
 //
 // Where the compiler has no coroutines this header is empty: ask `__cpp_impl_coroutine` (the compiler) and
 // `__cpp_lib_coroutine` (<version>), which are both defined exactly where it is not.
@@ -20,18 +26,18 @@
 //   ResumeOn(executor)          Status
 //   a CoTask<T>&&               StatusOr<T>; for a CoTask<> and a CoTask<Status> Status
 //
-// Threads: who awaits what is there already goes on at once. Else the coroutine is resumed by the thread that completes
-// it, as a waiter (event.h has order, nesting, user contexts), so hop before long work. The stack does not grow with
-// the number of awaits nor with how deeply tasks await one another.
+// Threads: a coroutine that awaits what is complete already goes on at once. Else the thread that completes it resumes
+// the coroutine, as a waiter (event.h has order, nesting, user contexts), so hop before long work. The stack does not
+// grow with the number of awaits nor with how deeply tasks await one another.
 //
-// No await is forgotten: a dropped promise, the last reference to an unset value, an executor that refuses or drops a
-// task all resume the coroutine with their error. While it is suspended an awaiter holds no reference to what it waits
-// for: awaiting an rvalue gives that reference up. An lvalue is the coroutine's own: one that holds the last reference
-// to an unset value, and awaits it, waits for itself. So does one that awaits what was forwarded to its own result:
-// what a coroutine awaits is not among the cycles that are seen.
+// No await is lost: a dropped promise, a dropped last reference to an unset value, and an executor that refuses or
+// drops a task all resume the coroutine with their error. A suspended awaiter holds no reference to what it waits for:
+// awaiting an rvalue drops that reference. An lvalue belongs to the coroutine: a coroutine that holds the last
+// reference to an unset value, and awaits it, waits for itself for ever. So does a coroutine that awaits what was
+// forwarded to its own result: awaits are not among the cycles that are detected.
 //
-// A suspended coroutine may be destroyed: it is not resumed afterwards. Who destroys it sees to it that nobody is
-// completing what it awaits on another thread at that moment.
+// A suspended coroutine may be destroyed: it is not resumed afterwards. The caller that destroys it ensures that no
+// other thread completes what it awaits at that moment.
 //
 // An exception that leaves the body of a CoTask is the task's error, kInternal, with its text.
 #ifndef PURLIN_COROUTINE_H_
@@ -66,7 +72,7 @@ inline namespace v0 {
 
 namespace internal {
 
-/// `co_await value`, where somebody else keeps the value.
+/// `co_await value`, where a reference elsewhere keeps the value.
 template <typename T>
 class ValuePointerAwaiter final : public CellAwaiter {
  public:
@@ -169,8 +175,8 @@ internal::FutureAwaiter<T, !Future<T>::kCopyable> operator co_await(Future<T>&& 
 }
 
 /// Awaited: the coroutine goes on in a task of `executor`, which outlives that; OK. If the executor refuses the task,
-/// the coroutine goes on here, with what the executor said; if it drops the task later, on that thread, with
-/// kCancelled.
+/// the coroutine goes on on this thread, with the executor's error; if the executor drops the task later, on the thread
+/// that drops it, with kCancelled.
 [[nodiscard]] inline internal::HopAwaiter ResumeOn(Executor& executor, Label label = Label("ResumeOn"),
                                                    SourceLocation location = SourceLocation::Current()) noexcept {
   return internal::HopAwaiter(executor, label, location);
@@ -182,8 +188,8 @@ internal::FutureAwaiter<T, !Future<T>::kCopyable> operator co_await(Future<T>&& 
 /// A CoTask<T> returns a T, a StatusOr<T> or a Status that is not OK; a CoTask<> returns nothing and fails only by an
 /// exception; a CoTask<Status> returns a Status.
 ///
-/// Parameters are kept in the frame as they are declared: what is passed by reference must outlive the task. A lambda's
-/// captures are not parameters: they must outlive the task too.
+/// Parameters are kept in the frame as they are declared: an argument that is passed by reference must outlive the
+/// task. A lambda's captures are not parameters: they must outlive the task too.
 template <typename T = void>
 class [[nodiscard]] CoTask final {
  public:
@@ -207,9 +213,9 @@ class [[nodiscard]] CoTask final {
   /// False once moved from, awaited or started.
   explicit operator bool() const noexcept { return static_cast<bool>(frame_.handle); }
 
-  /// Runs the task on this thread until it first suspends; who waits for the result, and whether, does not matter to
-  /// it. A result that somebody completed first (SetError, to cancel) is left alone. `label` and the place of the
-  /// caller name the result.
+  /// Runs the task on this thread until it first suspends. It runs to its end whether its result is awaited or not. A
+  /// result that was completed first (SetError, to cancel) stays as it is. `label` and the place of the caller name the
+  /// result.
   Started Start(Label label = Label("CoTask"), SourceLocation location = SourceLocation::Current()) && {
     if (!frame_.handle) return Failed(location);
     Started started = NewStarted(label, location);
@@ -217,7 +223,7 @@ class [[nodiscard]] CoTask final {
     return started;
   }
   /// As above, beginning in a task of `executor`, which outlives that. If the executor refuses or drops the task, the
-  /// coroutine is destroyed without having run, and the result fails with what the executor said, or with kCancelled.
+  /// coroutine is destroyed without having run, and the result fails with the executor's error, or with kCancelled.
   Started Start(Executor& executor, Label label = Label("CoTask"),
                 SourceLocation location = SourceLocation::Current()) && {
     if (!frame_.handle) return Failed(location);
@@ -228,7 +234,7 @@ class [[nodiscard]] CoTask final {
     return started;
   }
 
-  /// The result, when the task has ended. The task belongs to the awaiter and goes with it.
+  /// The result, when the task has ended. The awaiter owns the task and destroys it.
   internal::TaskAwaiter<T> operator co_await() && noexcept { return internal::TaskAwaiter<T>(std::move(frame_)); }
 
  private:

@@ -1,13 +1,20 @@
-// Purlin: a value that becomes available when so many things have been counted down.
+// Purlin: a value that becomes available when a count has reached zero.
 //
-//   purlin::CountDownAsyncValueRef<purlin::Chain> all(4);
-//   purlin::AsyncValueRef<purlin::Chain> done = all.AsRef();
-//   for (Shard& shard : shards) pool.Schedule([all, &shard]() mutable { all.CountDown(shard.Run()); });
+// ```cpp
+// purlin::AsyncValueRef<purlin::Chain> RunShards(purlin::AsyncWorkRunner& pool, std::size_t shards) {
+//   purlin::CountDownAsyncValueRef<purlin::Chain> all(shards);
+//   for (std::size_t shard = 0; shard < shards; ++shard) {
+//     purlin::Status refused = pool.Schedule([all]() mutable { all.CountDown(); });
+//     if (!refused.ok()) all.CountDown(refused);
+//   }
+//   return all.AsRef();
+// }
+// ```
 //
 // States: counting, then complete; the count never goes below zero. Copies share the counter. Errors are kept in a
-// lock-free list in the order in which they came, and whoever completes chooses by the policy; the default is the first
-// in time. The value completes when all have been counted, or, with fail_fast, with the first error. If the last copy
-// goes before that, the value fails with kInternal.
+// lock-free list in their order in time, and the call that completes the value chooses one by the policy; the default
+// is the first in time. The value completes when the count is zero, or, with fail_fast, with the first error. If the
+// last copy is dropped before that, the value fails with kInternal.
 #ifndef PURLIN_COUNT_DOWN_H_
 #define PURLIN_COUNT_DOWN_H_
 
@@ -32,7 +39,7 @@ inline namespace v0 {
 
 /// How errors are counted.
 struct CountDownOptions {
-  /// Which error the value fails with. Here the default is the first in time: those who count need not know an index.
+  /// Which error the value fails with. Here the default is the first in time, because callers that count need no index.
   /// With a number that is no policy, the value has failed from the beginning.
   ErrorPolicy policy = ErrorPolicy::kFirstInTime;
   /// The first error completes the value; the others are still counted, and change nothing.
@@ -114,7 +121,7 @@ struct CountDownState {
 template <typename T>
 class CountDownAsyncValueRef final {
  public:
-  /// Null: counts nothing, CountDown answers false.
+  /// Null: counts nothing, CountDown returns false.
   CountDownAsyncValueRef() noexcept = default;
   /// Shows a default-constructed T after `count` calls of CountDown; at once if `count` is 0.
   explicit CountDownAsyncValueRef(std::size_t count, CountDownOptions options = {}, Label label = Label(),
@@ -132,9 +139,9 @@ class CountDownAsyncValueRef final {
     }
   }
 
-  /// Counts `n` things, which failed if `status` is not OK. `index` is theirs for ErrorPolicy::kFirstByIndex. True if
-  /// this call completed the value, whose waiters have then run on this thread. False also if fewer than `n` were left:
-  /// then nothing is counted, and `status` is not used.
+  /// Counts `n` things, which failed if `status` is not OK. `index` is their index for ErrorPolicy::kFirstByIndex. True
+  /// if this call completed the value, whose waiters have then run on this thread. False also if fewer than `n` were
+  /// left: then nothing is counted, and `status` is not used.
   bool CountDown(std::size_t n = 1, Status status = Status(),
                  std::size_t index = std::numeric_limits<std::size_t>::max()) {
     if (!state_ || n == 0) return false;
@@ -142,11 +149,11 @@ class CountDownAsyncValueRef final {
     std::size_t left = state.left.load(std::memory_order_relaxed);
     if (left < n) return false;
     if (!status.ok()) {
-      // Before counting, so that whoever reaches zero meanwhile finds it.
+      // Before counting, so that a thread that reaches zero meanwhile finds it.
       state.errors.Push(status, index);
       if (state.options.fail_fast) return CountFailFast(n, std::move(status));
     }
-    // Acquire and release: whoever reaches zero sees what all the others did before they counted.
+    // Acquire and release: the thread that reaches zero sees what all other threads did before they counted.
     while (!state.left.compare_exchange_weak(left, left - n, std::memory_order_acq_rel, std::memory_order_relaxed)) {
       if (left < n) return false;
     }
@@ -156,7 +163,7 @@ class CountDownAsyncValueRef final {
   /// Counts one thing, which failed if `status` is not OK.
   bool CountDown(Status status) { return CountDown(1, std::move(status)); }
 
-  /// How many are left to count. Others may change that at any time.
+  /// How many are left to count. Other threads may change that at any time.
   [[nodiscard]] std::size_t left() const noexcept { return state_ ? state_->left.load(std::memory_order_acquire) : 0; }
   /// The value.
   [[nodiscard]] AsyncValueRef<T> AsRef() const noexcept { return state_ ? state_->value : AsyncValueRef<T>(); }
@@ -176,7 +183,7 @@ class CountDownAsyncValueRef final {
     return state->value.SetError(std::move(error));
   }
   bool Complete(Status error) {
-    // Completing may run a waiter that drops this object, and with it the last reference of ours.
+    // Completing may run a waiter that drops this object, and with it the last reference that it holds.
     const AsyncValueRef<T> value = state_->value;
     if (!error.ok()) return value.SetError(std::move(error));
     if (value.SetStateConcrete()) return true;

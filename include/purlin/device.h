@@ -1,4 +1,11 @@
 // Purlin: devices and their memory spaces. Both belong to a Client; their handles keep it alive.
+//
+// ```cpp
+// purlin::MemorySpace StagingMemory(const purlin::Device& device) {
+//   const purlin::StatusOr<purlin::MemorySpace> pinned = device.memory_space("pinned_host");
+//   return pinned.ok() ? *pinned : device.default_memory_space();
+// }
+// ```
 #ifndef PURLIN_DEVICE_H_
 #define PURLIN_DEVICE_H_
 
@@ -25,7 +32,7 @@ class Device;
 
 /// Counters of one memory space, under PJRT's names. A snapshot: fields are read one after the other.
 struct MemoryStats {
-  /// Bytes of live allocations, as asked for.
+  /// Bytes of live allocations, as requested.
   std::uint64_t bytes_in_use = 0;
   /// The highest that bytes_in_use has been.
   std::uint64_t peak_bytes_in_use = 0;
@@ -65,11 +72,11 @@ class MemorySpace final {
   [[nodiscard]] PURLIN_API std::size_t alignment_bytes() const noexcept;
   /// What is allocated here now, and was at most.
   [[nodiscard]] PURLIN_API MemoryStats Stats() const noexcept;
-  /// Who holds the memory of this space now. Takes locks of Purlin for moments.
+  /// All holders of this space's memory now. Takes locks of Purlin for moments.
   [[nodiscard]] PURLIN_API MemoryReport Report() const;
-  /// Gives back to the system what is kept for later allocations, at once; without this, it goes after ten seconds.
+  /// Gives the memory that is kept for later allocations back to the system at once, instead of after ten seconds.
   PURLIN_API void Trim() const noexcept;
-  /// MemoryStats::peak_bytes_in_use begins anew at what is in use now.
+  /// Sets MemoryStats::peak_bytes_in_use to bytes_in_use.
   PURLIN_API void ClearPeakMemoryUsage() const noexcept;
   /// Such as "host:2/pinned_host".
   [[nodiscard]] PURLIN_API std::string DebugString() const;

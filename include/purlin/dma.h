@@ -1,8 +1,18 @@
-// Purlin: host memory that a backend was told of (Client::DmaMap), so that its hardware may reach it.
+// Purlin: host memory that is registered with a backend (Client::DmaMap), so that its hardware can reach it.
 //
-// Copies from and to the host that touch mapped memory use the mapping while they are in flight. So no transfer loses
-// its memory's mapping: Unmap() refuses while there are any, and a mapping that is destroyed ends with the last of
-// them.
+// ```cpp
+// #include "purlin/client.h"
+//
+// purlin::Status WithMapping(const purlin::Client& client, const void* data, std::size_t size_bytes) {
+//   purlin::StatusOr<purlin::DmaMapping> mapping = client.DmaMap(data, size_bytes);
+//   if (!mapping.ok()) return mapping.status();
+//   // Copies from `data` that begin here use the mapping.
+//   return mapping->Unmap();  // kFailedPrecondition while one of them is in flight
+// }
+// ```
+//
+// Copies from and to the host that touch mapped memory use the mapping while they are in flight. No transfer loses its
+// mapping: Unmap() fails while one is in flight, and a destroyed mapping ends with the last of them.
 #ifndef PURLIN_DMA_H_
 #define PURLIN_DMA_H_
 
@@ -19,8 +29,8 @@ namespace internal {
 struct DmaMappingRep;
 }  // namespace internal
 
-/// Mapped memory, until it is unmapped; it keeps the client's books. Move-only, one word. One thread at a time. Nothing
-/// here blocks.
+/// Mapped memory, until it is unmapped; it keeps the client's accounting alive. Move-only, one word. One thread at a
+/// time. Nothing here blocks.
 class [[nodiscard]] DmaMapping final {
  public:
   DmaMapping(const DmaMapping&) = delete;
@@ -33,8 +43,8 @@ class [[nodiscard]] DmaMapping final {
     std::swap(rep_, taken.rep_);
     return *this;
   }
-  /// Unmaps the memory when no copy uses it any more: at once, or with the last of them. The memory itself must stay
-  /// until those are done.
+  /// Unmaps the memory when no copy uses it any more: at once, or with the last copy in flight. The memory itself must
+  /// stay until these copies have ended.
   PURLIN_API ~DmaMapping();
 
   /// The first byte; null once it is unmapped or moved from.
@@ -44,8 +54,8 @@ class [[nodiscard]] DmaMapping final {
   /// Copies in flight that use the memory; 0 once it is unmapped or moved from.
   [[nodiscard]] PURLIN_API std::size_t in_flight() const noexcept;
 
-  /// Unmaps the memory, at once. kFailedPrecondition: copies in flight use it, and how many, and it stays mapped; or it
-  /// has been unmapped already, or moved from.
+  /// Unmaps the memory, at once. kFailedPrecondition: copies in flight use it, naming their number, and it stays
+  /// mapped; or it has been unmapped already, or moved from.
   PURLIN_API Status Unmap();
 
   /// For Purlin's own files.

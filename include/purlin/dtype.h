@@ -1,4 +1,10 @@
 // Purlin: element types of typed buffers.
+//
+// ```cpp
+// static_assert(purlin::kDTypeOf<float> == purlin::DType::kF32);
+// static_assert(purlin::ByteWidth(purlin::DType::kBF16) == 2);
+// static_assert(purlin::BitWidth(purlin::DType::kS4) == 4 && purlin::HostByteWidth(purlin::DType::kS4) == 1);
+// ```
 #ifndef PURLIN_DTYPE_H_
 #define PURLIN_DTYPE_H_
 
@@ -40,8 +46,7 @@ enum class DType : std::uint8_t {
   kC64 = 14,
   kC128 = 15,
   /// 8-bit floats, named by their bits of exponent (E) and mantissa (M) and their bias (B). FN: finite values and NaN,
-  /// no
-  /// infinities. UZ: no negative zero.
+  /// no infinities. UZ: no negative zero.
   kF8E5M2 = 16,
   kF8E4M3FN = 17,
   kF8E4M3B11FNUZ = 18,
@@ -50,7 +55,7 @@ enum class DType : std::uint8_t {
   /// 4-bit integers.
   kS4 = 21,
   kU4 = 22,
-  /// No value: what is passed on to say that something came before.
+  /// No value: a token is passed on to order operations.
   kToken = 23,
   /// 2-bit integers.
   kS2 = 24,

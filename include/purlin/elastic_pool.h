@@ -1,4 +1,14 @@
-// Purlin: threads for work that blocks: as many as there are tasks at a time, up to a cap; they go when they are idle.
+// Purlin: a pool for tasks that block: it has as many threads as tasks, up to a cap; idle threads end.
+//
+// ```cpp
+// purlin::ElasticPoolOptions options;
+// options.max_threads = 64;
+// purlin::StatusOr<purlin::ElasticPool> pool = purlin::ElasticPool::Create(options);
+// if (!pool.ok()) return pool.status();
+// purlin::Status status = pool->Schedule([] { /* read a file, wait for a socket */ }, "read");
+// if (!status.ok()) return status;
+// return pool->Shutdown();  // runs what is queued, then joins the threads
+// ```
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_ELASTIC_POOL_H_
@@ -28,24 +38,24 @@ struct ElasticPoolRep;
 struct ElasticPoolOptions {
   /// The most threads at a time, 1 to 4096; see ElasticPool for tasks that wait.
   std::size_t max_threads = 256;
-  /// How long a thread without work stays; negative counts as zero.
+  /// How long a thread without work lives; negative counts as zero.
   std::chrono::nanoseconds idle_timeout = std::chrono::seconds(10);
-  /// Bytes of stack per thread, at most 1 TiB; 0 takes 2 MiB, as every thread of Purlin's has.
+  /// Bytes of stack per thread, at most 1 TiB; 0 takes 2 MiB, the stack of every other thread of Purlin.
   std::size_t stack_size_bytes = 0;
   /// Threads are named `name/0`, `name/1`, ... and cut to the kernel's 15 bytes.
   std::string_view name = "purlin-elastic";
 };
 
-/// A handle; copies share the pool, and the last one drains it and joins its threads (none in a child made by fork(),
-/// where its calls answer kFailedPrecondition). Any thread. A task goes to an idle thread if there is one; otherwise a
-/// thread is started for it, or, at the cap, it waits, first in, first out.
+/// A handle; copies share the pool, and destroying the last one drains it and joins its threads. (In a child made by
+/// fork() it has no threads, and its calls return kFailedPrecondition.) Any thread. An idle thread takes a new task if
+/// there is one; otherwise a thread is started for it, or, at the cap, it waits, first in, first out.
 ///
 /// Tasks may wait for tasks of the same pool. When for a second all max_threads threads have waited for events
-/// (Event::Wait and its like) while tasks were queued, and none of these waits ended, one thread more is started, and
-/// in each twentieth of a second in which that goes on another, 16384 at most; they end when they are not needed any
-/// more. If the system refuses one for a second, a wait ends with kResourceExhausted, unless memory may be lent until
-/// its end (event.h). What blocks elsewhere (a lock, a read) keeps its place in the cap. Semaphore limits what runs at
-/// a time, whatever it waits for (semaphore.h).
+/// (Event::Wait and its like) while tasks were queued, and none of these waits ended, a further thread is started, and
+/// another one in each twentieth of a second in which that goes on, 16384 at most; they end when they are not needed
+/// any more. If the system refuses one for a second, a wait ends with kResourceExhausted, unless its event is guarding
+/// (event.h). A task that blocks elsewhere (a lock, a read) keeps its place under the cap. Semaphore limits the tasks
+/// that run at a time, whatever they wait for (semaphore.h).
 class PURLIN_API ElasticPool final : public Executor {
  public:
   /// A pool without threads; the first task starts one. kInvalidArgument: no threads or more than 4096, a stack of more
@@ -80,13 +90,13 @@ class PURLIN_API ElasticPool final : public Executor {
   /// Threads that wait for work at this moment.
   [[nodiscard]] PURLIN_API std::size_t NumIdle() const noexcept;
 
-  /// 1. Refuses new tasks (kCancelled). 2. Runs what is queued. 3. Joins the threads. Blocks until done; a second call
+  /// 1. Refuses new tasks (kCancelled). 2. Runs queued tasks. 3. Joins the threads. Blocks until done; a second call
   /// waits too. kFailedPrecondition, and nothing happens, on a thread of this pool.
   PURLIN_API Status Shutdown();
-  /// As Shutdown(), but step 2 destroys what is queued, uncalled.
+  /// As Shutdown(), but step 2 destroys queued tasks, uncalled.
   PURLIN_API Status ShutdownCancelPending();
-  /// As Shutdown(), until `deadline`: then what is left in the queue is destroyed uncalled, tasks that run are left to
-  /// themselves, and the answer is kDeadlineExceeded, with their numbers.
+  /// As Shutdown(), until `deadline`: then tasks left in the queue are destroyed uncalled, running tasks are no longer
+  /// waited for, and it returns kDeadlineExceeded, with their numbers.
   PURLIN_API Status ShutdownBy(std::chrono::steady_clock::time_point deadline);
 
  private:

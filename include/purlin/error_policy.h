@@ -1,4 +1,10 @@
 // Purlin: which error wins when several things that were joined fail.
+//
+// ```cpp
+// purlin::JoinOptions options;  // for WhenAll (join_events.h) and JoinFutures (join_futures.h)
+// options.policy = purlin::ErrorPolicy::kFirstInTime;
+// options.fail_fast = true;
+// ```
 #ifndef PURLIN_ERROR_POLICY_H_
 #define PURLIN_ERROR_POLICY_H_
 
@@ -17,9 +23,9 @@ inline namespace v0 {
 enum class ErrorPolicy : int {
   /// That of the member with the lowest index: does not depend on timing.
   kFirstByIndex = 0,
-  /// The one that came first.
+  /// The first in time.
   kFirstInTime = 1,
-  /// The one that came last.
+  /// The last in time.
   kLastInTime = 2,
   /// The code and payloads of the first in time, and the messages of all.
   kAll = 3,

@@ -1,12 +1,16 @@
-// Purlin: something that happens once, and who waits for it.
+// Purlin: something that happens once, and what waits for it.
 //
-//   purlin::EventPromise promise("weights copied");
-//   purlin::Event event = promise.event();
-//   event.OnReady([](const purlin::Status& status) { ... });   // on the thread that calls SetReady
-//   promise.SetReady();
+// ```cpp
+// purlin::EventPromise promise("weights copied");
+// purlin::Event event = promise.event();
+// event.OnReady([](const purlin::Status& status) {  // on the thread that completes the event
+//   if (!status.ok()) std::abort();
+// });
+// promise.SetReady();
+// ```
 //
-// States: pending -> ready, or pending -> error; a terminal state never changes. The first set wins and the second is
-// told so. A promise that goes away unset completes its event with kInternal, naming it: no waiter is ever forgotten.
+// States: pending -> ready, or pending -> error; a terminal state never changes. The first set wins; a later one
+// returns false. A promise that is destroyed unset completes its event with kInternal, naming it, so no waiter is lost.
 //
 // Waiters run in the order in which they were attached (FIFO), each exactly once, under no lock, on the thread that
 // completes the event; a waiter attached to a terminal event runs at once on the attaching thread. Waiters that
@@ -14,16 +18,17 @@
 // chain of a million links needs no more stack than one of ten.
 //
 // Memory ordering: what a thread did before it set the event is visible to every waiter, to every Wait() that returned,
-// and to whoever saw IsReady() return true.
+// and to every thread that saw IsReady() return true.
 //
-// fork(): the child has one thread, so nobody completes there what was pending. In the child every such event has
-// failed with kFailedPrecondition, which says so; its waiters are the parent's, and are neither called nor destroyed.
-// (An event in memory of its owner's, async_value_storage.h, stays pending; a Wait() for it, or for a join or a value
-// that the child makes of it, fails, and the child may complete it.) Events that are made in the child work there. This
-// is the rule for everything of Purlin's: in the child a call on what the parent made answers at once, with a value or
-// kFailedPrecondition; destructors and exit() end; and what the child makes works. A fork() waits until no other thread
-// holds a lock of Purlin's, for 5 seconds at most, and threads that want one wait for the fork(). vfork(),
-// posix_spawn() and a bare system call are followed by exec() only, and a fork() in a signal handler, too.
+// fork(): the child has one thread, so no thread of the parent completes its pending events there. In the child each of
+// them has failed with kFailedPrecondition, whose message names the fork. Their waiters belong to the parent: the child
+// neither calls nor destroys them. (An event in memory that its owner provides, async_value_storage.h, stays pending.
+// The child may complete it, but a Wait() for it fails, and so does one for a join or a value that the child makes of
+// it.) Events that are made in the child work there. The same rule holds for every object of Purlin: in the child, a
+// call on an object of the parent returns at once, with a value or kFailedPrecondition; destructors and exit() return;
+// objects that the child makes work. A fork() waits until no other thread holds a lock of Purlin, for 5 seconds at
+// most, and threads that take such a lock wait for the fork(). After vfork(), posix_spawn() or a bare system call, and
+// after a fork() in a signal handler, only exec() may follow.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_EVENT_H_
@@ -63,7 +68,7 @@ enum class EventState : int {
 
 /// Where work is ordered: the producer's stream and the position in it.
 struct DefinitionStream {
-  /// Names the stream to those who know it: a platform's handle. Not 0.
+  /// The platform's handle of the stream. Not 0.
   std::uintptr_t stream = 0;
   /// Grows along the stream; from 1.
   std::uint64_t sequence_number = 0;
@@ -120,33 +125,36 @@ class [[nodiscard]] Event final {
     if (header_ == nullptr) return SourceLocation();
     return SourceLocation(Cell()->file.load(std::memory_order_relaxed), Cell()->line.load(std::memory_order_relaxed));
   }
-  /// The stream that the event belongs to, if its maker said so.
+  /// The stream that the event belongs to, if its promise was made with one.
   [[nodiscard]] std::optional<DefinitionStream> definition_stream() const noexcept {
     DefinitionStream definition;
     if (!internal::EventDefinitionStream(header_, &definition.stream, &definition.sequence_number)) return std::nullopt;
     return definition;
   }
-  /// True while a waiter is attached or a thread sleeps. Others may change that at any time.
+  /// True while a waiter is attached or a thread sleeps. Other threads may change that at any time.
   [[nodiscard]] bool HasWaiters() const noexcept { return header_ != nullptr && internal::HasWaiters(header_); }
-  /// How many references there are; 0 for Ready(), which is not counted. Others may change that at any time.
+  /// How many references there are; 0 for Ready(), which is not counted. Other threads may change that at any time.
   [[nodiscard]] std::uint32_t NumRef() const noexcept {
     return header_ == nullptr ? 0 : header_->refs.load(std::memory_order_acquire);
   }
 
   /// Blocks this thread until the event is terminal; OK or its error. In a task of a pool, tasks that this one has
-  /// scheduled may run here meanwhile, and a spare thread may take this one's place: waiting for tasks of the same pool
-  /// is fine. A task must not wait for what one further out on its own stack does later. In a task of a pool,
-  /// kResourceExhausted, naming the pool and the event, which stays pending: for a second, all threads of the pool have
-  /// waited while tasks were queued, and the system refused a further one (or there are 16384 spares already). That is
-  /// no end of the event. A wait until which memory or a stack may be lent never ends so: one for a copy, for what
-  /// EventPromise::Guarding() made, or for what follows such an event. It returns when that is terminal, and meanwhile
-  /// runs what is queued, 32 tasks deep; reports (stall.h) name a pool that stands still so. A copy is completed by its
-  /// backend, whatever the pool does.
-  /// kFailedPrecondition, at once, naming the event, which stays pending: it waits for what this thread completes once
-  /// the callback has returned that calls this: a copy whose memory is being released, a buffer whose on_done runs, a
-  /// read of the copier whose on_piece runs; or for the result of a task that this thread runs, itself or further out,
-  /// and no memory is lent until the event. The caller must not take that for its end. Calls of the library that block
-  /// until a buffer is ready, or until its memory is there, answer so, too.
+  /// scheduled may run on this thread meanwhile, and a spare thread may take this one's place, so waiting for tasks of
+  /// the same pool is fine. A task must not wait for what a task further out on the same stack does later. Two errors
+  /// leave the event pending, and must not be taken for its end.
+  ///
+  /// kResourceExhausted, naming the pool and the event, in a task of a pool: for a second, all threads of the pool have
+  /// waited while tasks were queued, and the system refused a further thread (or there are 16384 spares already). A
+  /// wait for a guarding event never ends so. A guarding event is one until which memory, a stack or a thread is in
+  /// use: that of a copy, of EventPromise::Guarding(), or one that follows such an event. A wait for it returns when it
+  /// is terminal, and runs queued tasks meanwhile, 32 deep; a report (stall.h) names a pool that makes no progress so.
+  /// A copy is completed by its backend, whatever the pool does.
+  ///
+  /// kFailedPrecondition, at once, naming the event: this thread itself completes what the event waits for, once the
+  /// callback that calls Wait() has returned: a copy whose memory is being released, a buffer whose on_done runs, a
+  /// read of the copier whose on_piece runs. The same for the result of a task that this thread runs, itself or further
+  /// out on its stack, unless the event is guarding. Calls of the library that block until a buffer is ready, or until
+  /// its memory is there, return this error, too.
   Status Wait() const noexcept { return IsReady() ? error() : Status::FromRep(internal::EventWait(header_, -1)); }
   /// As Wait(), for at most `timeout` (negative counts as zero); then kDeadlineExceeded, naming the event, which stays
   /// pending. The clock is monotonic.
@@ -157,8 +165,8 @@ class [[nodiscard]] Event final {
 
   /// Calls `waiter(status)` or `waiter()` exactly once when the event is terminal; see the top of this file for thread
   /// and order. `waiter` may be move-only, may attach to this event again and may drop the last reference to it. It
-  /// must not block for long: it borrows the thread of whoever completed the event. It runs in the user context that is
-  /// current here (user_context.h). An empty std::function or a null function pointer is nothing to do.
+  /// must not block for long, because it runs on the thread that completed the event. It runs in the user context that
+  /// is current here (user_context.h). An empty std::function or a null function pointer is ignored.
   template <typename F>
   void OnReady(F&& waiter) const {
     internal::Attach(header_, std::forward<F>(waiter));
@@ -179,7 +187,7 @@ class [[nodiscard]] Event final {
   internal::EventHeader* header() const noexcept { return header_; }
 
  private:
-  // Acquire pairs with the release of the word by whoever completed the event (rust/async/src/event/state.rs).
+  // Acquire pairs with the release of the word by the thread that completed the event (rust/async/src/event/state.rs).
   std::uintptr_t Word() const noexcept { return header_->word.load(std::memory_order_acquire); }
   // Every header is the first member of a cell.
   const internal::EventCell* Cell() const noexcept { return reinterpret_cast<const internal::EventCell*>(header_); }
@@ -200,8 +208,8 @@ class EventPromise final {
   EventPromise(DefinitionStream definition, Label label, SourceLocation location = SourceLocation::Current()) noexcept
       : header_(internal::EventNewWithStream(label.c_str(), location, definition.stream, definition.sequence_number)) {}
 
-  /// As the first, for an event behind which something ends that others may still use: memory, a stack, a thread. No
-  /// watchdog poisons it (stall.h).
+  /// As the first, for a guarding event: one until which other threads may use memory, a stack or a thread that ends
+  /// after it. No watchdog poisons it (stall.h).
   static EventPromise Guarding(Label label = Label(), SourceLocation location = SourceLocation::Current()) noexcept {
     return EventPromise(
         internal::NewCell(sizeof(internal::EventCell), alignof(internal::EventCell), nullptr, 0, 0, label, location));
@@ -209,7 +217,7 @@ class EventPromise final {
 
   EventPromise(const EventPromise&) = delete;
   EventPromise& operator=(const EventPromise&) = delete;
-  /// Leaves `other` empty: it owes nothing and its Set calls answer false.
+  /// Leaves `other` empty: its Set calls return false and its destructor completes nothing.
   EventPromise(EventPromise&& other) noexcept : header_(std::exchange(other.header_, nullptr)) {}
   /// As if this promise were destroyed first: an unset event completes with kInternal.
   EventPromise& operator=(EventPromise&& other) noexcept {
@@ -244,7 +252,7 @@ class EventPromise final {
   void Forward(const Event& other) && noexcept {
     if (header_ != nullptr) internal::EventForward(std::exchange(header_, nullptr), other.header());
   }
-  /// Attaches to the event, as Event::OnReady, without a reference of one's own.
+  /// Attaches to the event, as Event::OnReady, without another reference.
   template <typename F>
   void OnReady(F&& waiter) const {
     internal::Attach(header_, std::forward<F>(waiter));
@@ -256,8 +264,8 @@ class EventPromise final {
 };
 
 /// An event that completes when all of `events` have. If any failed, it fails with the error of the one with the lowest
-/// index, after all have completed; so the result does not depend on who came first. None or all ready: Ready(),
-/// without allocation.
+/// index, after all have completed, so the result does not depend on their order in time. Ready(), without allocation,
+/// if there are no events or all of them have happened.
 inline Event WhenAll(Span<const Event> events, SourceLocation location = SourceLocation::Current()) noexcept {
   static_assert(std::is_standard_layout<Event>::value, "an Event is read as its pointer");
   return Event::Adopt(internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),

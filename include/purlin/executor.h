@@ -1,17 +1,27 @@
-// Purlin: who runs asynchronous work.
+// Purlin: executors, which run asynchronous work.
 //
-//   purlin::StatusOr<purlin::ThreadPoolAsyncWorkRunner> runner = purlin::ThreadPoolAsyncWorkRunner::Create({});
-//   purlin::Status status = runner->ScheduleWhenReady({copied}, [] { Multiply(); });
+// ```cpp
+// purlin::ThreadPoolOptions options;
+// options.name = "loader";
+// purlin::StatusOr<purlin::ThreadPoolAsyncWorkRunner> pool = purlin::ThreadPoolAsyncWorkRunner::Create(options);
+// if (!pool.ok()) return pool.status();
+// purlin::EventPromise promise("copied");
+// const auto use = [](const purlin::Status& copied) { /* in a task, after the event; `copied` has its error */ };
+// purlin::Status status = pool->ScheduleWhenReady({promise.event()}, use, "use");
+// if (!status.ok()) return status;
+// promise.SetReady();
+// return pool->Shutdown();  // runs what is queued, then joins the threads
+// ```
 //
-// A task is a move-only closure that is called once or destroyed uncalled, never both and never neither. When a runner
-// refuses a task it destroys the closure before it returns: promises inside complete with an error, so no completion is
-// lost. An empty std::function, a null function pointer, or a null pointer to a member is no closure: here, and
-// wherever Purlin takes one, the call that is given it answers kInvalidArgument, or does nothing, as it says. An
-// exception that escapes from a task is reported and swallowed; the pool lives. What a closure or a value throws when
-// it is copied or moved comes out of the call that does so, or is the error of what the closure owed (kInternal);
-// destructors must not throw, as everywhere in C++: that ends the process. A task, a waiter or a callback must not end
-// its thread: pthread_exit and a cancelled thread end the process, by glibc's "FATAL: exception not rethrown". exit()
-// in a task ends the process as everywhere, while other tasks go on.
+// A task is a move-only closure that is called once or destroyed uncalled, never both and never neither. A runner that
+// refuses a task destroys the closure before it returns, so promises inside complete with an error. An empty
+// std::function, a null function pointer, or a null pointer to a member is no closure: here, and wherever Purlin takes
+// one, the call returns kInvalidArgument or does nothing, as its contract says. An exception that escapes from a task
+// is reported and swallowed; the pool goes on. An exception from copying or moving a closure or a value leaves the call
+// that copies or moves, or becomes the error of the closure's result (kInternal). A destructor must not throw: that
+// ends the process, as everywhere in C++. A task, a waiter or a callback must not end its thread: pthread_exit and a
+// cancelled thread end the process, by glibc's "FATAL: exception not rethrown". exit() in a task ends the process as
+// everywhere; other tasks run meanwhile.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_EXECUTOR_H_
@@ -71,7 +81,7 @@ class [[nodiscard]] Task final {
   void Run() && noexcept {
     if (internal::TaskNode* node = std::exchange(node_, nullptr)) internal::RunTask(node);
   }
-  /// False once moved from or run, or if it was made of nothing.
+  /// False once moved from or run, or if it was made of an empty closure.
   explicit operator bool() const noexcept { return node_ != nullptr; }
 
   /// For Purlin's own files: takes a node over; null is empty.
@@ -84,18 +94,18 @@ class [[nodiscard]] Task final {
   internal::TaskNode* node_;
 };
 
-/// Something that runs tasks: a pool of ours, or one of yours.
+/// Something that runs tasks: a pool of Purlin, or an implementation of the user's.
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Takes `task` to be run once, on a thread of the executor's choosing, in general after this returns. Does not block
+  /// Takes `task` to be run once, on a thread that the executor chooses, in general after this returns. Does not block
   /// on other tasks. On an error the task has been destroyed uncalled: kCancelled after shutdown; kInvalidArgument: it
   /// is empty.
   virtual Status Execute(Task task) = 0;
-  /// As Execute, unless the task's token is cancelled or its deadline has passed, now or when its turn comes: then it
-  /// is destroyed uncalled, so that what it owed is told, and counted (CountDroppedTasks). An executor that knows what
-  /// to do with the hints overrides this. Errors as Execute; the token's reason; kDeadlineExceeded; kInvalidArgument:
-  /// no such Priority. On an error the task has been destroyed uncalled.
+  /// As Execute, unless the task's token is cancelled or its deadline has passed, now or when it would start. Then the
+  /// task is destroyed uncalled, so its promises complete with an error, and it is counted (CountDroppedTasks). An
+  /// executor that uses the hints overrides this. Errors as Execute; the token's reason; kDeadlineExceeded;
+  /// kInvalidArgument: no such Priority. On an error the task has been destroyed uncalled.
   virtual Status ExecuteWith(Task task, const TaskOptions& options) {
     const internal::StatusRep* error = nullptr;
     internal::TaskNode* node = internal::ApplyTaskOptions(std::move(task).Release(), options, &error);
@@ -125,9 +135,9 @@ class AsyncWorkRunner : public Executor {
     return Execute(Task(std::forward<F>(closure), label));
   }
 
-  /// Runs the closure after all of `events` are terminal, whether they happened or failed. `closure()` does not learn
-  /// which; `closure(status)` gets OK or the error of the failed event with the lowest index. Never blocks. If the
-  /// runner has shut down by then, the closure is destroyed uncalled. kInvalidArgument: there is no closure.
+  /// Runs the closure after all of `events` are terminal, whether they happened or failed. `closure()` gets no status;
+  /// `closure(status)` gets OK or the error of the failed event with the lowest index. Never blocks. If the runner has
+  /// shut down by then, the closure is destroyed uncalled. kInvalidArgument: there is no closure.
   template <typename F>
   Status ScheduleWhenReady(Span<const Event> events, F&& closure, Label label = Label("task")) {
     if (internal::IsEmptyCallable(closure)) return internal::EmptyCallableError("ScheduleWhenReady");
@@ -160,7 +170,7 @@ class AsyncWorkRunner : public Executor {
 
   /// What ScheduleWhenReady calls: runs `task` once all of `events` are terminal. See there.
   virtual Status ExecuteWhenReady(Span<const Event> events, Task task) = 0;
-  /// What ParallelFor calls: `call(data, begin, end)` answers false to report a failure. See there.
+  /// What ParallelFor calls: `call(data, begin, end)` returns false to report a failure. See there.
   virtual Status ParallelForRanges(std::size_t count, std::size_t grain,
                                    bool (*call)(void* data, std::size_t begin, std::size_t end), void* data) = 0;
 };
@@ -173,11 +183,11 @@ struct ThreadPoolOptions {
   std::string_view name = "purlin";
 };
 
-/// What happens to tasks that have not begun when a pool shuts down.
+/// What a pool that shuts down does with tasks that have not begun.
 enum class ShutdownMode : std::uint32_t {
   /// They run.
   kDrain = 0,
-  /// They are destroyed uncalled; what they owed completes with an error.
+  /// They are destroyed uncalled; their promises and results complete with an error.
   kCancelPending = 1,
 };
 
@@ -185,34 +195,38 @@ enum class ShutdownMode : std::uint32_t {
 struct ShutdownOptions {
   /// What happens to tasks that have not begun.
   ShutdownMode mode = ShutdownMode::kDrain;
-  /// How long to wait for the pool's end; then what has not begun is destroyed, whatever the mode. Negative: for ever.
+  /// How long to wait for the pool's end, in nanoseconds; then tasks that have not begun are destroyed, whatever the
+  /// mode. Negative: for ever.
   std::int64_t deadline_ns = -1;
 };
 
-/// A fixed number of named threads; idle ones steal. A handle: copies share the pool, and the last one to go shuts it
-/// down (see Shutdown).
+/// A fixed number of named threads; idle ones steal. A handle: copies share the pool, and destroying the last one shuts
+/// it down (see Shutdown).
 ///
 /// Tasks scheduled from outside are taken in the order in which they were scheduled, by each worker in small batches;
-/// with one thread they start in exactly that order. Tasks that a task schedules may run newest first. A task may wait
-/// for tasks of its own pool: meanwhile those that it scheduled may run on its thread, and a spare thread takes its
-/// place. There are as many spares as the process may have, at most 16384; if the system refuses one, tasks run on top
-/// of those that wait, 16 deep, and if that is not enough, a wait ends with kResourceExhausted, unless memory may be
-/// lent until its end (Event::Wait). Spares that are not needed any more end, but for 8 to 64, by the number of
-/// threads. A pool whose threads block where it cannot see it (a std::future, a lock, a read) gets a spare after a
-/// tenth of a second in which all of them slept while tasks were queued, and another one in each twentieth in which
-/// that goes on; threads that compute get none. So the number of threads is no limit on how many tasks block at a time:
-/// Semaphore is (semaphore.h). A task that was scheduled by a waiting task must not itself wait for what that one does
-/// later. An idle worker looks for tasks for about 10 microseconds, then sleeps.
+/// with one thread they start in exactly that order. Tasks that a task schedules may run newest first.
+///
+/// A task may wait for tasks of its own pool: meanwhile tasks that it scheduled may run on its thread, and a spare
+/// thread takes its place. There are as many spares as the process may have, at most 16384. If the system refuses one,
+/// tasks run on top of waiting ones, 16 deep; if that is not enough, a wait ends with kResourceExhausted, unless its
+/// event is guarding (Event::Wait). Spares that are not needed any more end, except for 8 to 64 of them, by the number
+/// of threads.
+///
+/// The pool does not see waits for anything else (a std::future, a lock, a read). If all its threads sleep so for a
+/// tenth of a second while tasks are queued, it starts a spare, and another one in each twentieth of a second in which
+/// that goes on; threads that compute get none. So the number of threads does not limit how many tasks block at a time;
+/// Semaphore does (semaphore.h). A task that a waiting task has scheduled must not wait for what that one does later.
+/// An idle worker looks for tasks for about 10 microseconds, then sleeps.
 ///
 /// Each thread that Purlin starts has a stack of 2 MiB (elastic_pool.h lets you choose), whatever RUST_MIN_STACK says.
 ///
-/// In a child made by fork() there are no threads: calls answer kFailedPrecondition (event.h has the rule). A pool that
-/// is made in the child works there. A thread of the pool that comes back from the task in which it forked ends, and so
-/// does the child, if it is its last.
+/// In a child made by fork() there are no threads: calls return kFailedPrecondition (event.h has the rule). A pool that
+/// is made in the child works there. A thread of the pool that returns from the task in which it forked ends; if it is
+/// the last thread of the child, the child ends.
 class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
  public:
   /// Starts the threads. kInvalidArgument: more than 4096 threads, an empty name, or one with a NUL or bytes that are
-  /// not UTF-8. kResourceExhausted: the system refused a thread, whose number is said; none is left running.
+  /// not UTF-8. kResourceExhausted, naming the thread's number: the system refused a thread; none is left running.
   PURLIN_API static StatusOr<ThreadPoolAsyncWorkRunner> Create(const ThreadPoolOptions& options);
 
   /// Another handle to the same pool.
@@ -247,7 +261,7 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   [[nodiscard]] PURLIN_API std::string Describe() const;
 
   /// Calls `a()` and `b()`, perhaps at the same time, and returns when both have returned. On a thread of this pool, it
-  /// calls `a` itself, lends `b` to whoever is idle, and works for others while it waits; no allocation. On another
+  /// calls `a` itself, offers `b` to idle threads, and runs other tasks while it waits; no allocation. On another
   /// thread, the pool calls both and this blocks. After Shutdown it calls both. kInternal if one threw (Rust:
   /// panicked). kFailedPrecondition in a child that `a` made by fork() after another thread had begun `b`.
   /// kInvalidArgument, and nothing is called: `a` or `b` is empty.
@@ -257,15 +271,16 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
     return JoinCalls(&CallHalf<std::remove_reference_t<A>>, const_cast<void*>(static_cast<const void*>(&a)),
                      &CallHalf<std::remove_reference_t<B>>, const_cast<void*>(static_cast<const void*>(&b)));
   }
-  /// What Join calls: `a(a_data)` and `b(b_data)` answer false to report a failure. See there.
+  /// What Join calls: `a(a_data)` and `b(b_data)` return false to report a failure. See there.
   PURLIN_API Status JoinCalls(bool (*a)(void* data), void* a_data, bool (*b)(void* data), void* b_data);
 
-  /// 1. Refuses new tasks (kCancelled). 2. Runs, or destroys uncalled, everything that is queued. 3. Waits for what
-  /// runs, at most until the deadline. 4. Joins the threads. Tasks that still wait for events are destroyed uncalled
+  /// 1. Refuses new tasks (kCancelled). 2. Runs, or destroys uncalled, everything that is queued. 3. Waits for running
+  /// tasks, at most until the deadline. 4. Joins the threads. Tasks that still wait for events are destroyed uncalled
   /// when their events complete. Blocks until done; a second call waits too. kFailedPrecondition, and nothing happens,
   /// on a thread of this pool. kInvalidArgument, and nothing happens: no such ShutdownMode. kDeadlineExceeded: tasks
-  /// still run, named in the message; their threads end after them. A task that shuts another pool down waits for that
-  /// one's tasks: two pools whose tasks shut each other down, or end each other's last handle, need a deadline.
+  /// still run, named in the message; their threads end after them. A task that shuts another pool down waits for the
+  /// tasks of that pool: two pools whose tasks shut each other down, or destroy each other's last handle, need a
+  /// deadline.
   PURLIN_API Status Shutdown(const ShutdownOptions& options = {});
 
  private:

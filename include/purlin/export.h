@@ -1,4 +1,8 @@
 // Purlin: symbol visibility.
+//
+// ```cpp
+// class PURLIN_API Tracer {};  // exported by the shared library
+// ```
 #ifndef PURLIN_EXPORT_H_
 #define PURLIN_EXPORT_H_
 

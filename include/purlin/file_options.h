@@ -1,27 +1,33 @@
 // Purlin: how files of arrays are read and written (npy.h, safetensors.h).
 //
-// A path is a sequence of bytes, as the system takes it. Links are followed. What is no regular file (a directory, a
-// pipe, a socket, a device) is refused, by name of its kind, also if it takes the file's place meanwhile: nothing here
-// waits for another program.
+// ```cpp
+// purlin::WriteFileOptions options;  // for WriteNpy (npy.h) and WriteSafetensors (safetensors.h)
+// options.is_durable = true;
+// const purlin::FileAccess access = purlin::FileAccess::kMapped;  // for ReadNpy and SafetensorsFile::Open
+// ```
 //
-// Reading: a file is a stranger's, so nothing in it is believed before it is checked. Its first bytes are looked at
-// before its header is read, and its header before the rest. Errors name the file, and those of its content the byte:
-// kDataLoss, it is not what the format says; kUnimplemented, it is, but no buffer can hold it. kAborted: the file
-// became shorter or longer while it was read. kResourceExhausted: the host has no memory for its bytes; where the
-// system promises memory that it does not have (vm.overcommit_memory = 1), or a control group has less, it may end the
-// process instead.
+// A path is a sequence of bytes, as the system takes it. Links are followed. A path to anything but a regular file (a
+// directory, a pipe, a socket, a device) is refused, naming its kind, also if it takes the file's place meanwhile:
+// nothing here waits for another program.
+//
+// Reading: a file is untrusted, so its content is checked before it is used. Its first bytes are checked before its
+// header is read, and its header before the rest. Errors name the file, and errors of its content the byte: kDataLoss,
+// the content violates the format; kUnimplemented, it does not, but no buffer can hold it. kAborted: the file became
+// shorter or longer while it was read. kResourceExhausted: the host has no memory for its bytes; where the system
+// promises memory that it does not have (vm.overcommit_memory = 1), or a control group has less, it may end the process
+// instead.
 //
 // Writing: the bytes go to a temporary file in the same folder, `.purlin-` with two numbers, which only its user can
-// open, and which is then renamed. So the file is there when all of it is, and what was there before stays if that
-// fails; of two writers at once the later one wins. Therefore:
-// - A user that may not write the file may not replace it, although the folder might allow that, nor may a user that
+// open, and which is then renamed. So the file appears as a whole, and after a failure the old file is still there; of
+// two writers at once the later one wins. Therefore:
+// - A user that may not write the file may not replace it, although the folder might allow that. Nor may a user that
 //   cannot make files in the folder (kPermissionDenied). A path that ends in the name of a temporary file is
 //   kInvalidArgument.
-// - A link stays a link; what it leads to is replaced, or made if nothing is there.
+// - A link stays a link; its target is replaced, or made if there is none.
 // - The new file has the permissions of the old one (without set-user-ID), and its user, group and POSIX access control
 //   list. Where the writer may not give a file away, the file is the writer's; where the group or the list cannot be
-//   kept, the group may do no more than everybody. Other extended attributes and security labels are those of any new
-//   file.
+//   kept, the group gets no more rights than all users. Other extended attributes and security labels are those of any
+//   new file.
 // - Other hard links to the old file, and processes that have it open or mapped, keep the old content.
 // - A file that cannot be renamed over, such as one that is mounted by itself into a container, is not written
 //   (kFailedPrecondition).
@@ -40,25 +46,24 @@
 namespace purlin {
 inline namespace v0 {
 
-/// How the bytes of a file come into memory.
+/// How the bytes of a file are brought into memory.
 enum class FileAccess : std::uint8_t {
-  /// They are read, all of them, and then copied to where buffers have their memory. No process promises anything.
-  /// This is the default everywhere.
+  /// All bytes are read, and then copied into the memory of buffers. The caller guarantees nothing about other
+  /// processes. This is the default everywhere.
   kRead = 0,
-  /// They stay in the file, which is mapped: what is not used is not read. Where alignment and order allow, buffers use
-  /// the mapping itself, which ends with the last of them. The caller promises that until then nobody writes or
-  /// truncates the file, in this process or another one: if its bytes are written, arrays change that are said not to;
-  /// if it is truncated, or its disk or server fails, a thread that touches an array gets a SIGBUS, which ends the
-  /// process.
-  /// Renaming, removing, and replacing it by a rename, as writing does here, are fine.
+  /// The file is mapped, and only bytes that are used are read. Where alignment and order allow, buffers use the
+  /// mapping itself, which ends with the last of them. The caller guarantees that until then no process writes or
+  /// truncates the file: if its bytes are written, arrays that must not change do change; if it is truncated, or its
+  /// disk or server fails, a thread that touches an array gets a SIGBUS, which ends the process. Renaming, removing,
+  /// and replacing it by a rename, as writing does here, are fine.
   kMapped = 1,
 };
 
 /// How a file is written.
 struct WriteFileOptions {
   /// Whether the bytes, and then the name, are on the disk when the call returns (fsync); otherwise the system writes
-  /// them when it likes, and a loss of power may leave an empty file. Where the folder cannot be opened for that, the
-  /// call fails with a message that says that the file is written whole and in its place.
+  /// them later, and a loss of power may leave an empty file. If the folder cannot be opened for that, the call fails
+  /// with a message that says that the file is written whole and in its place.
   bool is_durable = false;
 };
 

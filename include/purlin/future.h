@@ -1,11 +1,17 @@
 // Purlin: the result of work that goes on elsewhere.
 //
-//   purlin::Future<float> norm = Load("weights.bin").Map([](const Tensor& tensor) { return Norm(tensor); });
-//   purlin::StatusOr<float> result = norm.Await();
+// ```cpp
+// purlin::Status Run(purlin::Executor& pool) {
+//   const purlin::Future<int> count = purlin::MakeFutureOn(pool, [] { return 4; });
+//   const purlin::Future<float> share = count.Map([](int n) { return 1.0F / static_cast<float>(n); });
+//   const purlin::StatusOr<float> result = share.Await();  // blocks; the value, or the error of either step
+//   return result.status();
+// }
+// ```
 //
 // A Future<T> ends in a T or in an error; a Future<> ends in OK or in an error. It is a reference to an asynchronous
 // value (async_value.h), so all that is said there of threads, order, nesting, memory order and the last reference
-// holds here. A future can be copied if T can; a future of a move-only T has one owner, who may take the value out
+// holds here. A future can be copied if T can; a future of a move-only T has one owner, which may take the value out
 // (&& members). Promises are in promise.h, joins in join_futures.h.
 //
 // A default-constructed or moved-from future is invalid: it counts as one that failed with kFailedPrecondition.
@@ -93,7 +99,7 @@ class [[nodiscard]] Future final {
   [[nodiscard]] bool IsValid() const noexcept { return static_cast<bool>(rep_.value); }
   /// True once there is a value or an error. One load; never blocks.
   [[nodiscard]] bool IsReady() const noexcept { return rep_.value.IsAvailable(); }
-  /// IsReady(): here both are known without asking anybody.
+  /// As IsReady().
   [[nodiscard]] bool IsKnownReady() const noexcept { return IsReady(); }
   /// The same cell as an event.
   [[nodiscard]] Event AsEvent() const noexcept { return rep_.value.AsEvent(); }
@@ -125,9 +131,9 @@ class [[nodiscard]] Future final {
     return StatusOr<const U*>(&rep_.value.get());
   }
 
-  /// Calls `f` exactly once when the future is ready: here and now if it is, else on the thread that completes it. For
-  /// a T that can be copied `f(StatusOr<T>)`; without a copy `f(StatusOr<const T*>)`; for a Future<> `f(Status)`. It
-  /// must not block for long. An empty std::function or a null pointer is nothing to do.
+  /// Calls `f` exactly once when the future is ready: at once, on this thread, if it is, else on the thread that
+  /// completes it. For a T that can be copied `f(StatusOr<T>)`; without a copy `f(StatusOr<const T*>)`; for a Future<>
+  /// `f(Status)`. It must not block for long. An empty std::function or a null pointer is ignored.
   template <typename F>
   void OnReady(F&& f) const& {
     AttachOnReady<false>(std::forward<F>(f));
@@ -154,14 +160,15 @@ class [[nodiscard]] Future final {
   // Mapping: a new future out of this one. ---------------------------------------------------------------------------
   //
   // `f` is called with `const T&` (a Future<>: with nothing; the && forms of a move-only T: with `T&&`): at once if the
-  // future is ready, else on the thread that completes it; with an executor always in a task. What it returns makes the
-  // new future: nothing or a Status a Future<>, a StatusOr<U> or a U a Future<U>, a Future<U> that future itself. With
-  // an explicit R, a Future<R>, made of what `f` returns, in place; of an `f` that returns a future, R may be the type
-  // of that. Errors pass by `f`, but not by the executor: what is attached to the new future while it is pending never
-  // runs on the thread that completes this one. If nobody holds the new future when its turn comes, `f` is not called
-  // (MapAlways calls it all the same) and an error makes no task.
-  // If `f` throws, the future fails with kInternal; if the executor refuses or drops the task, with what it said, or
-  // with kCancelled; if `f` is an empty std::function or a null pointer, at once with kInvalidArgument.
+  // future is ready, else on the thread that completes it; with an executor always in a task. Its result decides the
+  // new future: nothing or a Status gives a Future<>, a StatusOr<U> or a U gives a Future<U>, a Future<U> is the new
+  // future itself. An explicit R gives a Future<R>, whose value is made in place of the result of `f`; for an `f` that
+  // returns a future, R may only be the type of that future. An error skips `f`, but not the executor: a waiter that is
+  // attached to the new future while it is pending never runs on the thread that completes this one. If no reference to
+  // the new future is left when this one completes, `f` is not called (MapAlways calls it all the same) and an error
+  // makes no task. If `f` throws, the future fails with kInternal; if the executor refuses or drops the task, with the
+  // executor's error, or with kCancelled; if `f` is an empty std::function or a null pointer, at once with
+  // kInvalidArgument.
 
   /// See above.
   template <typename R = void, typename F>
@@ -187,7 +194,7 @@ class [[nodiscard]] Future final {
     Future taken = std::move(*this);
     return taken.template Derive<!kCopyable, false, R>(&executor, std::forward<F>(f), label, location);
   }
-  /// As Map, for an `f` whose effects count even if nobody holds the result.
+  /// As Map, for an `f` whose effects are needed even if no reference to the result is left.
   template <typename R = void, typename F>
   auto MapAlways(F&& f, Label label = Label("Map"), SourceLocation location = SourceLocation::Current()) const& {
     return Derive<false, true, R>(nullptr, std::forward<F>(f), label, location);
@@ -230,9 +237,9 @@ class [[nodiscard]] Future final {
     }
   }
 
-  /// A future of the same value that becomes ready in a task of `executor`, so that what is attached to it while it is
-  /// pending runs there and not on the thread that completes this one. If this is ready, this. If nobody holds it when
-  /// its turn comes, no task is made.
+  /// A future of the same value that becomes ready in a task of `executor`, so that waiters that are attached to it
+  /// while it is pending run there and not on the thread that completes this one. If this is ready, this. If no
+  /// reference to it is left when this one completes, no task is made.
   Future Detach(Executor& executor, SourceLocation location = SourceLocation::Current()) const& {
     static_assert(kCopyable, "std::move a future of a move-only value");
     return Detached(executor, location);
@@ -336,8 +343,8 @@ class [[nodiscard]] Future final {
 static_assert(sizeof(Future<>) == sizeof(void*) && sizeof(Future<int>) == sizeof(void*), "a future is one word");
 
 /// A future of what `f()` returns, called in a task of `executor`; see Future::Map for what it may return. If the
-/// executor refuses or drops the task, the future fails with what the executor said, or with kCancelled; if there is no
-/// function in `f`, with kInvalidArgument.
+/// executor refuses or drops the task, the future fails with the executor's error, or with kCancelled; if `f` is empty,
+/// with kInvalidArgument.
 template <typename R = void, typename F>
 auto MakeFutureOn(Executor& executor, F&& f, Label label = Label("MakeFutureOn"),
                   SourceLocation location = SourceLocation::Current()) {

@@ -1,4 +1,20 @@
-// Purlin: how arrays come from the memory of the host (Buffer::FromHost, Buffer::FromHostShards).
+// Purlin: how arrays are made from the memory of the host (Buffer::FromHost, Buffer::FromHostShards).
+//
+// ```cpp
+// #include "purlin/buffer.h"
+//
+// // The columns 0 and 2 of a row-major 2x4 matrix, which is copied later.
+// purlin::StatusOr<purlin::Buffer> EvenColumns(std::shared_ptr<float> matrix, const purlin::MemorySpace& memory) {
+//   const std::int64_t byte_strides[] = {4 * sizeof(float), 2 * sizeof(float)};
+//   purlin::FromHostOptions options;
+//   options.semantics = purlin::HostBufferSemantics::kImmutableUntilTransferCompletes;
+//   options.byte_strides = byte_strides;
+//   const auto on_done = [matrix](const purlin::Status&) {};  // keeps the matrix until it has been copied
+//   auto array = purlin::Buffer::FromHost(matrix.get(), purlin::DType::kF32, {2, 2}, memory, options, on_done);
+//   if (!array.ok()) return array.status();
+//   return array->buffer;
+// }
+// ```
 //
 // Element [i0, i1, ...] stands at the bytes [sum(i_d * byte_strides[d]), ... + HostByteWidth(dtype)) from `data`, the
 // address of element [0, 0, ...]. Strides are any: negative, zero, no multiple of the element's size; those of
@@ -27,26 +43,26 @@ inline namespace v0 {
 enum class HostBufferSemantics : int {
   /// Only until the call returns: the bytes are copied before that.
   kImmutableOnlyDuringCall = 0,
-  /// Until on_done, or the buffer's ready_event(): the copy may run behind.
+  /// Until on_done, or the buffer's ready_event(): the copy may run after the call has returned.
   kImmutableUntilTransferCompletes = 1,
-  /// Until on_done, which comes when the buffer's memory is no longer used: it may be the host's. Where it cannot be
-  /// (strides, layout, packed types, alignment, the backend), it is copied as with kImmutableUntilTransferCompletes;
-  /// FromHostResult::aliasing says which.
+  /// Until on_done, which is called when the buffer's memory is no longer used: the buffer may use the host's memory.
+  /// Where it cannot (strides, layout, packed types, alignment, the backend), it is copied as with
+  /// kImmutableUntilTransferCompletes; FromHostResult::aliasing says which.
   kImmutableZeroCopy = 2,
   /// As kImmutableZeroCopy, and the buffer's users may write the memory.
   kMutableZeroCopy = 3,
 };
 
-/// Whether a buffer uses the memory that it was made from.
+/// Whether a buffer uses the host memory that it was made from.
 enum class Aliasing : std::uint8_t {
-  /// It has its own.
+  /// It has memory of its own.
   kCopied = 0,
   /// Its memory is the host's.
   kAliased = 1,
 };
 
-/// How an array comes from the host; the default is a dense, row-major one that is copied before the call returns.
-/// What spans and pointers name is read during the call only.
+/// How an array is made from host memory; the default is a dense, row-major one that is copied before the call returns.
+/// Spans and pointers are read during the call only.
 struct FromHostOptions {
   /// How long the host memory stays as it is.
   HostBufferSemantics semantics = HostBufferSemantics::kImmutableOnlyDuringCall;
@@ -54,7 +70,7 @@ struct FromHostOptions {
   std::optional<Span<const std::int64_t>> byte_strides;
   /// In which order the elements stand on the device; null: row-major.
   const Layout* device_layout = nullptr;
-  /// How the memory on the device is asked for, and what it is for. Not used if nothing is allocated.
+  /// Options of the allocation on the device. Not used if nothing is allocated.
   AllocOptions alloc;
 };
 
@@ -66,7 +82,7 @@ struct HostShard {
   DType dtype;
   /// Dimensions, outermost first.
   std::vector<std::int64_t> dims;
-  /// Where it goes.
+  /// The memory space of its buffer.
   MemorySpace memory_space;
   /// Bytes from one entry of each dimension to the next, outermost first, one for each; none: dense, row-major.
   std::optional<std::vector<std::int64_t>> byte_strides = std::nullopt;

@@ -1,4 +1,10 @@
 // Purlin: an executor without threads.
+//
+// ```cpp
+// purlin::InlineExecutor executor;
+// int answer = 0;
+// purlin::Status status = executor.Execute(purlin::Task([&answer] { answer = 42; }));  // has run when this returns
+// ```
 #ifndef PURLIN_INLINE_EXECUTOR_H_
 #define PURLIN_INLINE_EXECUTOR_H_
 

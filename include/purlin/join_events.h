@@ -1,11 +1,18 @@
-// Purlin: one event after several, whatever becomes of them.
+// Purlin: joins: one event after several, with a choice of what their errors do.
 //
-//   purlin::Event copied = purlin::WhenAll(copies, {purlin::ErrorPolicy::kFirstInTime, /*fail_fast=*/true});
-//   purlin::AfterAll(uses).OnReady([memory = std::move(memory)] { ... });   // happens even if some of them fail
+// ```cpp
+// #include <memory>
+// #include <vector>
+//
+// purlin::Status Finish(const std::vector<purlin::Event>& copies, std::unique_ptr<float[]> memory) {
+//   purlin::DeleteWhenReady(purlin::AfterAll(copies), std::move(memory));  // also if some of them fail
+//   return purlin::WhenAll(copies, {purlin::ErrorPolicy::kFirstInTime, /*fail_fast=*/true}).Wait();
+// }
+// ```
 //
 // Event and WhenAll with the default policy are in event.h, joins of values in run_when_ready.h, of futures in
 // join_futures.h. Waiters of a join run on the thread that completes it, under no lock. A join does not keep its events
-// alive: one that is given up unset fails, and so does the join.
+// alive: an event whose promise is dropped unset fails, and so does the join.
 #ifndef PURLIN_JOIN_EVENTS_H_
 #define PURLIN_JOIN_EVENTS_H_
 
@@ -25,8 +32,8 @@ namespace purlin {
 inline namespace v0 {
 
 /// As WhenAll(events), with the error that `options` chooses. With `fail_fast`, the event fails as soon as one of
-/// `events` does, with its error, whatever the policy. kAll has the code and payloads of the lowest index,
-/// and names each error with its index. One event alone: itself. None has failed and all are ready: nothing is
+/// `events` does, with its error, whatever the policy. kAll has the code and payloads of the lowest index, and names
+/// each error with its index. One event alone: that event itself. If all are ready and none has failed, nothing is
 /// allocated.
 inline Event WhenAll(Span<const Event> events, const JoinOptions& options,
                      SourceLocation location = SourceLocation::Current()) noexcept {
@@ -36,8 +43,8 @@ inline Event WhenAll(Span<const Event> events, const JoinOptions& options,
                                           location));
 }
 
-/// An event that happens once all of `events` are terminal, whether they happened or failed. None, or all are: Ready(),
-/// without allocation.
+/// An event that happens once all of `events` are terminal, whether they happened or failed. Ready(), without
+/// allocation, if there are none or all are terminal.
 inline Event AfterAll(Span<const Event> events, SourceLocation location = SourceLocation::Current()) noexcept {
   return Event::Adopt(internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),
                                           0, internal::JoinRule::kIgnore, location));
@@ -53,7 +60,7 @@ inline Status FirstErrorOf(Span<const Event> events) noexcept {
 }
 
 /// Keeps `object` (a reference, a buffer, a lock) until `event` is terminal, then destroys it: on the thread that
-/// completes the event, or here and now if it is.
+/// completes the event, or at once, on this thread, if it is terminal.
 template <typename T>
 void DeleteWhenReady(const Event& event, T object) {
   static_assert(!std::is_reference_v<T> && !std::is_pointer_v<T>, "a pointer keeps nothing");

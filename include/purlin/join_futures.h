@@ -1,12 +1,18 @@
 // Purlin: one future out of several.
 //
-//   purlin::Future<std::vector<float>> all = purlin::JoinFutures<float>({a, b, c});
-//   purlin::Future<std::tuple<float, int>> both = purlin::JoinFutures(norm, count);
+// ```cpp
+// const purlin::Future<float> norm(1.5F);
+// const purlin::Future<int> count(3);
+// const purlin::Future<std::tuple<float, int>> both = purlin::JoinFutures(norm, count);
+// const purlin::Future<std::vector<float>> all = purlin::JoinFutures(std::vector<purlin::Future<float>>{norm, norm});
+// const purlin::StatusOr<std::tuple<float, int>> values = both.Await();
+// if (!values.ok()) return values.status();
+// ```
 //
-// A join is ready after all of its members are, or, with JoinOptions::fail_fast, with the first error. Which error it
-// gets is JoinOptions::policy's to say. No lock is held while anybody's code runs. If all members are ready, nothing is
-// allocated for the join itself. Of no members: ready. With an invalid member: invalid. While it waits a join keeps no
-// member alive: one that is dropped unset fails it.
+// A join is ready after all of its members are, or, with JoinOptions::fail_fast, with the first error.
+// JoinOptions::policy chooses its error. No lock is held while other code runs. If all members are ready, nothing is
+// allocated for the join itself. A join of no members is ready; a join with an invalid member is invalid. A waiting
+// join keeps no member alive: a member whose promise is dropped unset fails it.
 #ifndef PURLIN_JOIN_FUTURES_H_
 #define PURLIN_JOIN_FUTURES_H_
 
@@ -38,8 +44,8 @@ inline namespace v0 {
 
 namespace internal {
 
-/// The error of a join whose members are all ready; OK if none failed. `first` and `last` are the indices of the errors
-/// that came first and last.
+/// The error of a join whose members are all ready; OK if none failed. `first` and `last` are the indices of the first
+/// and last errors in time.
 inline Status JoinError(Span<const Event> members, ErrorPolicy policy, std::size_t first, std::size_t last) {
   if (first == std::numeric_limits<std::size_t>::max()) return Status();
   switch (policy) {
@@ -67,8 +73,8 @@ inline Status JoinError(Span<const Event> members, ErrorPolicy policy, std::size
 
 /// A join that waits. `Make` makes the result when all members have a value; it has a reference to each.
 ///
-/// While a member is pending the join gives its own references up, and takes them again when the member arrives: a join
-/// that kept its members would keep itself, and a value that nobody is left to set would never tell anybody.
+/// While a member is pending the join drops its own references to it, and takes them again when the member completes: a
+/// join that kept its members would keep itself, and a value whose last setter is gone would never fail.
 template <typename R, typename Make>
 class JoinState final {
  public:
@@ -86,7 +92,7 @@ class JoinState final {
     for (std::size_t i = 0; i < state->members_.size(); ++i) {
       state->members_[i].OnReady([state, i](const Status& status) { state->Arrive(i, status); });
     }
-    // Those that have arrived meanwhile have one reference more for each that goes here.
+    // Members that have completed meanwhile have one more reference for each that is dropped here.
     for (const Event& member : state->members_) {
       for (std::size_t i = 0; i < kReferences; ++i) EventRelease(member.header());
     }
@@ -100,7 +106,7 @@ class JoinState final {
 
   void Arrive(std::size_t index, const Status& status) {
     if (owed_ != nullptr) EventArrived(owed_, index);
-    // Whoever runs the waiters keeps the member until they have run.
+    // The thread that runs the waiters keeps the member until they have run.
     for (std::size_t i = 0; i < kReferences; ++i) EventRetain(members_[index].header());
     if (!status.ok()) {
       std::size_t none = kNone;
@@ -111,7 +117,7 @@ class JoinState final {
     Leave();
   }
   void Leave() {
-    // Release: what an arrival wrote is seen by the last, who acquires.
+    // Release: what an arrival wrote is seen by the last one, which acquires.
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     EventsArrived(owed_);
     Status error = JoinError(members_, options_.policy, first_.load(std::memory_order_relaxed),

@@ -1,4 +1,8 @@
 // Purlin: the name of an event or a task, as it appears in errors, reports and traces.
+//
+// ```cpp
+// constexpr purlin::Label kLabel("weights copied");  // a literal: the text is not copied
+// ```
 #ifndef PURLIN_LABEL_H_
 #define PURLIN_LABEL_H_
 
@@ -9,8 +13,8 @@ inline namespace v0 {
 
 /// A string that outlives the program's events: write a literal. One word; not copied, never freed.
 ///
-/// "Static storage", here and wherever a header says it, is that of code that is never unloaded: events, tasks and
-/// reports keep the addresses of labels, of places (source_location.h) and of the code of closures, and read them after
+/// "Static storage", here and in all headers, means storage in code that is never unloaded: events, tasks and reports
+/// keep the addresses of labels, of places (source_location.h) and of the code of closures, and read them after
 /// dlclose(). So a shared library that uses Purlin is never unloaded. Link it with `-Wl,-z,nodelete`, as the CMake
 /// targets, the Bazel target and pkg-config say, whichever libpurlin it has; code that makes a client, a pool or a
 /// watchdog is pinned besides, by the library. dlclose() then returns at once, and statics are destroyed when the

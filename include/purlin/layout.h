@@ -1,11 +1,16 @@
 // Purlin: in which order the elements of an array stand in the memory of a device.
 //
+// ```cpp
+// const purlin::Layout row_major = purlin::Layout::RowMajor(2);  // {1,0}
+// const purlin::Layout column_major({0, 1});
+// ```
+//
 // A permutation of the dimensions, the fastest first, as XLA writes it: {1,0} of f32[2,3] is row-major (neighbours
 // along dimension 1 are neighbours in memory), {0,1} column-major. Arrays on a device are dense, and types narrower
 // than a byte share bytes along that order. There are no tiles.
 //
-// A Layout is what somebody wrote down. The calls that take it answer kInvalidArgument, naming the entry, if it is no
-// permutation of the shape's dimensions. "An unsound layout" stands for that.
+// A Layout is not checked when it is made. The calls that take it fail with kInvalidArgument, naming the entry, if it
+// is no permutation of the shape's dimensions. "An unsound layout" stands for that.
 #ifndef PURLIN_LAYOUT_H_
 #define PURLIN_LAYOUT_H_
 
@@ -27,7 +32,7 @@ class Layout final {
   /// Dimensions from minor (contiguous) to major, each once. Nothing is checked.
   explicit Layout(Span<const std::int64_t> minor_to_major)
       : minor_to_major_(minor_to_major.begin(), minor_to_major.end()) {}
-  /// The last dimension contiguous, the first outermost: {rank-1,...,1,0}. What calls without a layout mean.
+  /// The last dimension contiguous, the first outermost: {rank-1,...,1,0}. The layout of calls that are given none.
   PURLIN_API static Layout RowMajor(std::size_t rank);
 
   /// As given. The span lives as long as the layout, unchanged.

@@ -1,6 +1,17 @@
-// Purlin: who holds the memory of a space: the autopsy of an allocation that failed, and a picture at any other time.
+// Purlin: a report of all holders of a space's memory, for an allocation that failed or at any other time.
 //
-//   std::cerr << device.default_memory_space().Report().DebugString();
+// ```cpp
+// #include <iostream>
+//
+// #include "purlin/device.h"
+//
+// void PrintHolders(const purlin::Device& device) {
+//   const purlin::MemoryReport report = device.default_memory_space().Report();
+//   for (const purlin::MemoryHolder& holder : report.holders) {
+//     std::cerr << holder.size_bytes << " bytes for '" << holder.label << "', allocated at " << holder.place << "\n";
+//   }
+// }
+// ```
 //
 // The error of an allocation that failed has the report as its message, and as JSON in its payload
 // kMemoryReportTypeUrl.
@@ -20,16 +31,16 @@
 namespace purlin {
 inline namespace v0 {
 
-/// The payload of an error that says that there is no memory: the report as JSON (MemoryReport::ToJson).
+/// The payload of an error of an allocation that found no room: the report as JSON (MemoryReport::ToJson).
 inline constexpr std::string_view kMemoryReportTypeUrl = "purlin.dev/memory-report";
 
 /// A live allocation.
 struct MemoryHolder {
-  /// As asked for.
+  /// As requested.
   std::uint64_t size_bytes = 0;
   /// What it is for (AllocOptions::label).
   std::string label;
-  /// Where it was asked for: "file:line".
+  /// Where it was requested: "file:line".
   std::string place;
   /// How long ago; an upper bound, exact to the second or so.
   std::uint32_t age_ms = 0;
@@ -41,11 +52,11 @@ struct MemoryHolder {
 struct MemoryReport {
   /// The space, such as "host:0/device".
   std::string memory_space;
-  /// What could not be had, if this is about an allocation that failed.
+  /// The size of the allocation that failed, if the report is about one.
   std::optional<std::uint64_t> requested_bytes;
-  /// Why not.
+  /// Why it failed.
   std::string reason;
-  /// Bytes of live allocations, as asked for.
+  /// Bytes of live allocations, as requested.
   std::uint64_t bytes_in_use = 0;
   /// The most bytes that the space takes from the system; nothing: no limit.
   std::optional<std::uint64_t> bytes_limit;
@@ -57,7 +68,7 @@ struct MemoryReport {
   std::uint64_t largest_free_block_bytes = 0;
   /// Which part of the free bytes is not in the largest free block, in percent, 0..100.
   std::uint8_t fragmentation_percent = 0;
-  /// Bytes that only copies in flight and pending events still hold: they are freed when those are over.
+  /// Bytes that only copies in flight and pending events still hold: they are freed when these have ended.
   std::uint64_t pending_free_bytes = 0;
   /// How many allocations are live.
   std::size_t holder_count = 0;
@@ -68,7 +79,7 @@ struct MemoryReport {
 
   /// A few lines, the first of which says what failed. Bytes that are not UTF-8 are replaced. Never blocks.
   [[nodiscard]] PURLIN_API std::string DebugString() const;
-  /// One JSON object, whose members are named as the fields; what is not there is null. Bytes that are not UTF-8 are
+  /// One JSON object, whose members are named as the fields; an absent one is null. Bytes that are not UTF-8 are
   /// replaced. Never blocks.
   [[nodiscard]] PURLIN_API std::string ToJson() const;
 };

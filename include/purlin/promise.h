@@ -1,10 +1,16 @@
 // Purlin: the side that makes a future ready.
 //
+// ```cpp
+// purlin::Future<float> Norm(purlin::AsyncWorkRunner& pool) {
 //   auto [promise, future] = purlin::MakePromise<float>("norm");
-//   pool.Schedule([promise = std::move(promise)]() mutable { promise.Set(Norm()); });
+//   purlin::Status status = pool.Schedule([promise = std::move(promise)]() mutable { promise.Set(1.5F); });
+//   if (!status.ok()) return status;  // the task, and the promise in it, have been destroyed
+//   return future;
+// }
+// ```
 //
-// The first set wins; later ones answer false and change nothing. A promise that goes away unset (destroyed, or
-// assigned over) completes its future with kInternal, naming label and place: no completion is lost.
+// The first set wins; later ones return false and change nothing. A promise that is destroyed or assigned over unset
+// completes its future with kInternal, naming label and place, so no completion is lost.
 #ifndef PURLIN_PROMISE_H_
 #define PURLIN_PROMISE_H_
 
@@ -40,7 +46,7 @@ class [[nodiscard]] Promise final {
   /// StatusOr<T>, or Status for nothing.
   using Result = typename internal::FutureResult<T>::Type;
 
-  /// Empty: owes nothing, and its setters answer false.
+  /// Empty: has no future, and its setters return false.
   Promise() noexcept = default;
   /// A new pending value, known by `label` and by the place of the caller.
   explicit Promise(Label label, SourceLocation location = SourceLocation::Current()) noexcept
@@ -56,7 +62,7 @@ class [[nodiscard]] Promise final {
     std::swap(value_, taken.value_);
     return *this;
   }
-  /// Completes an unset future with kInternal, naming it; what is attached runs here.
+  /// Completes an unset future with kInternal, naming it; waiters of the future run on this thread.
   ~Promise() {
     if (value_ && value_.IsUnavailable()) internal::EventAbandon(value_.header());
   }
@@ -64,7 +70,7 @@ class [[nodiscard]] Promise final {
   /// False once moved from.
   explicit operator bool() const noexcept { return static_cast<bool>(value_); }
 
-  /// Makes the future ready with a value or an error; what is attached runs here, before this returns. False, and
+  /// Makes the future ready with a value or an error; its waiters run on this thread before this returns. False, and
   /// nothing changes, if it was set before.
   bool Set(Result result) noexcept {
     if constexpr (std::is_void_v<T>) {
@@ -108,7 +114,8 @@ class [[nodiscard]] Promise final {
     static_assert(Future<T>::kCopyable, "a move-only value has one future; see MakePromise");
     return Future<T>(value_);
   }
-  /// True if nobody else holds the value or waits for it. Others may change that at any time, if there are others.
+  /// True if there is no other reference to the value and no waiter. If there are others, they may change that at any
+  /// time.
   [[nodiscard]] bool IsUniqueReference() const noexcept {
     return value_ && value_.NumRef() == 1 && !value_.HasWaiter();
   }
@@ -125,7 +132,7 @@ class [[nodiscard]] Promise final {
 };
 
 /// A promise that can be copied: the first set of all copies wins, without a lock, also from inside what a set runs.
-/// When the last copy goes away unset, the future completes with kInternal.
+/// When the last copy is destroyed unset, the future completes with kInternal.
 template <typename T>
 class [[nodiscard]] SharedPromise final {
  public:
@@ -134,7 +141,7 @@ class [[nodiscard]] SharedPromise final {
 
   /// Empty.
   SharedPromise() noexcept = default;
-  /// Takes over what `promise` owes.
+  /// Takes `promise` over.
   explicit SharedPromise(Promise<T> promise) : promise_(std::make_shared<Promise<T>>(std::move(promise))) {}
 
   /// See Promise::Set.
@@ -166,8 +173,8 @@ std::pair<Promise<T>, Future<T>> MakePromise(Label label = Label("promise"),
   Future<T> future(promise.value_);
   return {std::move(promise), std::move(future)};
 }
-/// As above, for a future behind which something ends that others may still use: memory, a stack, a thread. No watchdog
-/// poisons it (stall.h).
+/// As above, for a guarding future: one until which other threads may use memory, a stack or a thread that ends after
+/// it. No watchdog poisons it (stall.h).
 template <typename T = void>
 std::pair<Promise<T>, Future<T>> MakeGuardingPromise(Label label = Label("promise"),
                                                      SourceLocation location = SourceLocation::Current()) noexcept {
@@ -177,7 +184,7 @@ std::pair<Promise<T>, Future<T>> MakeGuardingPromise(Label label = Label("promis
   Future<T> future(promise.value_);
   return {std::move(promise), std::move(future)};
 }
-/// As MakePromise; what is attached to the future runs in tasks of `executor`, see Future::Detach.
+/// As MakePromise; waiters of the future run in tasks of `executor`, see Future::Detach.
 template <typename T = void>
 std::pair<Promise<T>, Future<T>> MakePromise(Executor& executor, Label label = Label("promise"),
                                              SourceLocation location = SourceLocation::Current()) noexcept {

@@ -1,14 +1,24 @@
 // Purlin: everything at once. Smaller headers compile faster.
 //
-// One rule for handles. One that was moved from, released or given away is empty, and so is one that was
-// default-constructed. An empty handle may be assigned to and destroyed, and every function of it may be called: what
-// can fail answers kFailedPrecondition, and says which class was empty; an event that it answers has failed with that;
-// a value is the empty one (0, false, "", none, null, -1 for an id, another empty handle); what answers nothing does
-// nothing. A callback that is handed in is told that error, or destroyed uncalled where it is not told of errors; a
-// task is destroyed uncalled. An empty handle as an argument is answered in the same way. Where empty means something,
-// it does so: an empty Status is OK, an empty Event has happened, an empty CancelToken is never cancelled, an empty
-// UserContext is none, an empty Promise answers false. Only what reads a value in place (get(), operator*, operator->,
-// StatusOr::value()) asks for one.
+// ```cpp
+// purlin::StatusOr<purlin::Client> client = purlin::Client::Create();
+// if (!client.ok()) return client.status();
+// const purlin::MemorySpace memory = client->devices()[0].default_memory_space();
+// const float values[] = {1, 2, 3, 4};
+// auto buffer = purlin::Buffer::FromHost(values, sizeof(values), purlin::DType::kF32, {4}, memory);
+// if (!buffer.ok()) return buffer.status();
+// return buffer->ready_event().Wait();
+// ```
+//
+// One rule for handles. A handle that was moved from, released, given away or default-constructed is empty. An empty
+// handle may be assigned to and destroyed, and every function of it may be called. A function that can fail returns
+// kFailedPrecondition, naming the class that was empty; an event that it returns has failed with that error; a value
+// that it returns is the empty one (0, false, "", none, null, -1 for an id, another empty handle); a function without a
+// result does nothing. A callback argument is called with that error, or destroyed uncalled if it takes no error; a
+// task is destroyed uncalled. The same holds for an empty handle as an argument. Some empty handles have a meaning: an
+// empty Status is OK, an empty Event has happened, an empty CancelToken is never cancelled, an empty UserContext is
+// none, the setters of an empty Promise return false. Only functions that read a value in place (get(), operator*,
+// operator->, StatusOr::value()) must not be called without one.
 #ifndef PURLIN_PURLIN_H_
 #define PURLIN_PURLIN_H_
 

@@ -1,9 +1,17 @@
-// Purlin: the right and the duty to provide the memory of a buffer later.
+// Purlin: a promise that provides the memory of a buffer later.
 //
-//   auto channel = purlin::RawBuffer::CreateChannel(space, size_bytes);
+// ```cpp
+// #include "purlin/raw_buffer.h"
+//
+// purlin::Status Later(const purlin::MemorySpace& memory, const void* source, std::size_t size_bytes) {
+//   auto channel = purlin::RawBuffer::CreateChannel(memory, size_bytes);
+//   if (!channel.ok()) return channel.status();
 //   auto& [buffer, promise] = *channel;
-//   consumer.Take(buffer);                        // copies may be asked for at once; they wait
-//   purlin::Status status = promise.Allocate();   // the time has come
+//   const purlin::Event copied = buffer.CopyFromHost(source, 0, size_bytes);  // waits for the memory
+//   purlin::Status status = promise.Allocate();
+//   return status.ok() ? copied.Wait() : status;
+// }
+// ```
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_RAW_BUFFER_PROMISE_H_
@@ -24,10 +32,10 @@ struct RawBufferPromiseRep;
 
 class RawBuffer;
 
-/// Made by RawBuffer::CreateChannel. States: open, then spent, by the first of Fulfil, Allocate and Fail that is taken.
-/// A spent or moved-from promise answers kFailedPrecondition. Move-only, one word; one thread at a time. None of its
-/// functions blocks; waiters of the buffer run here. When the client has ended (Client::Shutdown), the buffer has
-/// failed, and they change nothing about that.
+/// Made by RawBuffer::CreateChannel. States: open, then spent, by the first of Fulfil, Allocate and Fail that takes
+/// effect. A spent or moved-from promise returns kFailedPrecondition. Move-only, one word; one thread at a time. None
+/// of its functions blocks; waiters of the buffer run on the calling thread. When the client has ended
+/// (Client::Shutdown), the buffer has failed, and these functions do not change that.
 class [[nodiscard]] RawBufferPromise final {
  public:
   RawBufferPromise(const RawBufferPromise&) = delete;
@@ -40,19 +48,19 @@ class [[nodiscard]] RawBufferPromise final {
     std::swap(rep_, taken.rep_);
     return *this;
   }
-  /// If it is open, the buffer fails with kInternal, which says so.
+  /// If it is open, the buffer fails with kInternal, naming the unfulfilled promise.
   PURLIN_API ~RawBufferPromise();
 
   /// The buffer gets the memory of `memory`, which it shares and keeps from now on; that may itself be there later, and
   /// if it fails, so does the buffer. kInvalidArgument, and the promise stays open: `memory` has another size, or lies
   /// in another memory space. kFailedPrecondition: spent.
   PURLIN_API Status Fulfil(const RawBuffer& memory);
-  /// The buffer gets new memory; with kWait perhaps later than this returns. kResourceExhausted, and the buffer has
-  /// failed with that too: there is not so much. kInvalidArgument, and the promise stays open: no such policy.
+  /// The buffer gets new memory; with kWait perhaps later than this returns. kResourceExhausted: there is no room, and
+  /// the buffer has failed with this error, too. kInvalidArgument, and the promise stays open: no such policy.
   /// kFailedPrecondition: spent.
   PURLIN_API Status Allocate(OomPolicy oom = OomPolicy::kFail);
-  /// The buffer has failed with `error`, and so do copies that wait for it. OK counts as kInternal: a buffer without
-  /// memory is not well. kFailedPrecondition: spent.
+  /// The buffer has failed with `error`, and so do copies that wait for it. OK counts as kInternal, because a buffer
+  /// without memory has not succeeded. kFailedPrecondition: spent.
   PURLIN_API Status Fail(Status error);
 
   /// For Purlin's own files.

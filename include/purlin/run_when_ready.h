@@ -1,10 +1,21 @@
 // Purlin: one closure after several asynchronous values.
 //
+// ```cpp
+// const purlin::AsyncValueRef<int> width = purlin::MakeUnconstructedAsyncValueRef<int>("width");
+// const purlin::AsyncValueRef<int> height = purlin::MakeUnconstructedAsyncValueRef<int>("height");
+// int area = 0;
+// purlin::RunWhenReady({width, height}, [&](const purlin::Status& status) {
+//   if (status.ok()) area = *width * *height;
+// });
+// width.emplace(3);
+// height.emplace(4);  // the closure runs here
+// ```
+//
 // `f()` runs exactly once, when all are available, whatever the errors; `f(Status)` gets OK or the error of the failed
-// value with the lowest index, so that it does not depend on timing. If all are available, it runs here and now, and
-// nothing is allocated; else on the thread that completes the last one, or, with an executor, always in a task. The
-// caller keeps values that it gives as AsyncValuePtr alive until then. If the executor refuses, `f` is destroyed
-// uncalled. What `f` throws is reported. An empty std::function or a null function pointer is nothing to do.
+// value with the lowest index, so that it does not depend on timing. If all are available, it runs at once on this
+// thread, and nothing is allocated; else on the thread that completes the last one, or, with an executor, always in a
+// task. The caller keeps values that it passes as AsyncValuePtr alive until then. If the executor refuses, `f` is
+// destroyed uncalled. An exception from `f` is reported. An empty std::function or a null function pointer is ignored.
 #ifndef PURLIN_RUN_WHEN_READY_H_
 #define PURLIN_RUN_WHEN_READY_H_
 
@@ -30,7 +41,7 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 
-/// What the waiters of several values share: who is last runs `f`.
+/// What the waiters of several values share: the last one runs `f`.
 template <typename F>
 struct LastOne {
   std::atomic<std::size_t> left;
@@ -52,7 +63,7 @@ void RunAfterAll(const Values& values, std::size_t pending, F f) {
     }
     return Guarded("waiter", [&] { std::invoke(std::move(f)); });  // It became available meanwhile.
   }
-  std::size_t total = 1;  // For this loop, so that nobody is last before it ends.
+  std::size_t total = 1;  // For this loop, so that no waiter is last before it ends.
   for (const auto& value : values) {
     static_cast<void>(value);
     ++total;

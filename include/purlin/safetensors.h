@@ -1,7 +1,17 @@
 // Purlin: safetensors files: many named arrays, each dense and row-major, back to back.
 //
-// A file is opened once and checked whole: the header's length and JSON, names that are unique, arrays that are in the
-// file, as long as their shapes say, and follow each other without gaps and overlaps to the file's end. Then arrays are
+// ```cpp
+// purlin::StatusOr<purlin::Buffer> Load(std::string_view path, const purlin::MemorySpace& memory) {
+//   purlin::StatusOr<purlin::SafetensorsFile> file = purlin::SafetensorsFile::Open(path);
+//   if (!file.ok()) return file.status();
+//   purlin::StatusOr<purlin::FromHostResult> weights = file->Read("encoder.weights", memory);
+//   if (!weights.ok()) return weights.status();
+//   return weights->buffer;
+// }
+// ```
+//
+// Opening a file checks all of it: the header's length and JSON; that names are unique; that arrays lie in the file,
+// are as long as their shapes say, and follow each other without gaps and overlaps to the file's end. Then arrays are
 // read by name, in any order, by any thread.
 //
 // All types of the format but F6_E2M3 and F6_E3M2 can be read; arrays of these are listed, and their reading is
@@ -33,13 +43,13 @@ namespace internal {
 struct SafetensorsFileRep;
 }  // namespace internal
 
-/// An array in a safetensors file. What it names is the file's, and lives as long as a SafetensorsFile of it.
+/// An array in a safetensors file. Views in it point into the file, and live as long as a SafetensorsFile of it.
 struct SafetensorsEntry {
   /// What it is called.
   std::string_view name;
   /// The format's name for its elements, such as "BF16".
   std::string_view dtype_name;
-  /// Its elements; kInvalid: no buffer holds such.
+  /// Its element type; kInvalid: no buffer can hold such elements.
   DType dtype = DType::kInvalid;
   /// Its dimensions, outermost first.
   Span<const std::int64_t> dims;
@@ -53,9 +63,9 @@ struct SafetensorsEntry {
 /// moved-from one is empty, see purlin.h.
 class SafetensorsFile final {
  public:
-  /// Opens the file at `path` and checks all that its header says. Blocks for reading. kDataLoss, with the byte: it is
-  /// damaged. kInvalidArgument: no FileAccess. kAborted: it became shorter or longer meanwhile. kNotFound,
-  /// kPermissionDenied, kFailedPrecondition (no regular file), kUnknown: the system's answer. kResourceExhausted: no
+  /// Opens the file at `path` and checks all that its header says. Blocks for reading. kDataLoss, naming the byte: it
+  /// is damaged. kInvalidArgument: no FileAccess. kAborted: it became shorter or longer meanwhile. kNotFound,
+  /// kPermissionDenied, kFailedPrecondition (no regular file), kUnknown: the system's error. kResourceExhausted: no
   /// memory to read it into. Any thread may call it.
   [[nodiscard]] PURLIN_API static StatusOr<SafetensorsFile> Open(std::string_view path,
                                                                  FileAccess access = FileAccess::kRead);
@@ -64,7 +74,7 @@ class SafetensorsFile final {
   PURLIN_API SafetensorsFile(const SafetensorsFile& other);
   /// Leaves `other` empty, see purlin.h.
   SafetensorsFile(SafetensorsFile&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
-  /// Lets go of what was here.
+  /// Drops the reference that was here.
   SafetensorsFile& operator=(SafetensorsFile other) noexcept {
     std::swap(rep_, other.rep_);
     return *this;
@@ -73,13 +83,12 @@ class SafetensorsFile final {
 
   /// All arrays, in the order of their bytes.
   [[nodiscard]] PURLIN_API std::vector<SafetensorsEntry> entries() const;
-  /// What the file says about itself (`__metadata__`): keys and texts, in the file's order; they are the file's, as in
-  /// SafetensorsEntry.
+  /// The file's `__metadata__`: keys and texts, in the file's order; the views live as those of SafetensorsEntry.
   [[nodiscard]] PURLIN_API std::vector<std::pair<std::string_view, std::string_view>> metadata() const;
 
-  /// The array of that name, in `memory_space`, and whether its memory is the file's mapping. Blocks only for copying
-  /// packed elements (F4). kNotFound: there is none. kInvalidArgument: `name` is not UTF-8. kUnimplemented, with the
-  /// byte: no buffer can hold such elements. kResourceExhausted: no memory.
+  /// The array of that name, in `memory_space`, and whether it uses the file's mapping. Blocks only for copying packed
+  /// elements (F4). kNotFound: there is none. kInvalidArgument: `name` is not UTF-8. kUnimplemented, naming the byte:
+  /// no buffer can hold such elements. kResourceExhausted: no memory.
   [[nodiscard]] PURLIN_API StatusOr<FromHostResult> Read(std::string_view name, const MemorySpace& memory_space) const;
 
   /// For Purlin's own files.
@@ -100,7 +109,8 @@ struct NamedBuffer {
 
 /// Writes `buffers`, and texts about them, to the file at `path`: the widest elements first, so that each array begins
 /// at a multiple of its elements' size, and the first at one of 64 bytes. Blocks until all buffers are ready and the
-/// file is written; meanwhile a donation of a buffer that is being written waits with its free_event, and nobody else.
+/// file is written; meanwhile a new owner after a donation of one of them waits with its free_event, and no other use
+/// waits.
 ///
 /// kInvalidArgument, and nothing is written: two equal names or keys, text that is not UTF-8, an array that the format
 /// cannot hold (its type, a dynamic shape, an odd number of 4-bit elements, more than 64 dimensions), a header of more

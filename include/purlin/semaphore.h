@@ -1,9 +1,13 @@
-// Purlin: a number of units, taken and given back: how many launches may be in flight, how many bytes on their way.
+// Purlin: a semaphore of units that are acquired and given back: it limits launches or bytes in flight.
 //
-//   purlin::Semaphore launches("launches", 32);
-//   purlin::StatusOr<purlin::Permit> permit = launches.Acquire(1);   // given back when `permit` goes
+// ```cpp
+// purlin::Semaphore launches("launches", 32);
+// purlin::StatusOr<purlin::Permit> permit = launches.Acquire(1);  // blocks until a unit is free
+// if (!permit.ok()) return permit.status();
+// permit->Release();  // the permit's destructor would do so, too
+// ```
 //
-// First come, first served: an acquisition that could be granted still waits behind an earlier, larger one, so large
+// Acquisitions are served in their order: one that could be granted still waits behind an earlier, larger one, so large
 // ones do not starve. Units return only by destroying their Permit, so there are never more than the capacity.
 #ifndef PURLIN_SEMAPHORE_H_
 #define PURLIN_SEMAPHORE_H_
@@ -48,7 +52,8 @@ class [[nodiscard]] Permit final {
 
   /// How many units it stands for; 0 once moved from or released.
   [[nodiscard]] PURLIN_API std::size_t amount() const noexcept;
-  /// Gives the units back, which may grant others theirs: their callbacks run here. Again: nothing happens.
+  /// Gives the units back, which may grant waiting acquisitions: their callbacks run on this thread. A second call does
+  /// nothing.
   PURLIN_API void Release() noexcept;
 
   /// For Purlin's own files.
@@ -59,8 +64,8 @@ class [[nodiscard]] Permit final {
   internal::PermitRep* rep_;
 };
 
-/// A handle; copies share the units. Any thread. In a child made by fork(), where holders and waiters may not be there,
-/// an acquisition that would have to wait fails with kFailedPrecondition.
+/// A handle; copies share the units. Any thread. In a child made by fork(), which may lack the threads of holders and
+/// waiters, an acquisition that would have to wait fails with kFailedPrecondition.
 class Semaphore final {
  public:
   /// `capacity` units, all free. `label` (static storage) names it in errors.
@@ -85,12 +90,12 @@ class Semaphore final {
 
   /// All units, taken or not.
   [[nodiscard]] PURLIN_API std::size_t capacity() const noexcept;
-  /// Units that nobody holds now; another thread may take them before you.
+  /// Units that are free now; another thread may take them first.
   [[nodiscard]] PURLIN_API std::size_t available() const noexcept;
   /// Acquisitions in the queue now.
   [[nodiscard]] PURLIN_API std::size_t waiting() const noexcept;
 
-  /// Takes `amount` units now, never blocks. kUnavailable: too few are free, or somebody waits already;
+  /// Takes `amount` units now, never blocks. kUnavailable: too few are free, or another acquisition waits already;
   /// kInvalidArgument: amount > capacity(); kCancelled: closed.
   PURLIN_API StatusOr<Permit> TryAcquire(std::size_t amount) const;
   /// Takes `amount` units and blocks until it has them. kInvalidArgument: amount > capacity(); kCancelled: closed, or
@@ -101,9 +106,9 @@ class Semaphore final {
                                          const CancelToken& cancel = CancelToken()) const;
 
   /// Joins the queue and calls `callback(purlin::StatusOr<purlin::Permit>)` exactly once, with what Acquire would
-  /// answer: on the thread that gave the units back, closed or cancelled, or here and now. Never blocks. Nesting is
-  /// bounded as for waiters of events. If the callback throws, that is reported and the units go back. An empty
-  /// std::function or a null function pointer counts as none: nothing happens.
+  /// return: on the thread that gave the units back, closed or cancelled, or on this thread before it returns. Never
+  /// blocks. Nesting is bounded as for waiters of events. If the callback throws, that is reported and the units
+  /// return. An empty std::function or a null function pointer is ignored.
   template <typename F>
   void AcquireAsync(std::size_t amount, F&& callback, const CancelToken& cancel = CancelToken()) const {
     using Closure = std::decay_t<F>;
@@ -118,7 +123,8 @@ class Semaphore final {
                     }));
   }
 
-  /// Fails what waits and what comes, with kCancelled; callbacks run here. Permits stay valid. Again: nothing happens.
+  /// Fails waiting and later acquisitions with kCancelled; callbacks run on this thread. Permits stay valid. A second
+  /// call does nothing.
   PURLIN_API void Close() const noexcept;
 
  private:

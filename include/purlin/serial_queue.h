@@ -1,11 +1,18 @@
 // Purlin: tasks one at a time, in the order in which they were scheduled, on threads of any executor.
 //
-//   purlin::StatusOr<purlin::SerialQueue> queue = purlin::SerialQueue::Create(std::make_shared<MyExecutor>());
-//   purlin::Status status = queue->Schedule([] { Append(); });
+// ```cpp
+// purlin::Status Log(const purlin::ThreadPoolAsyncWorkRunner& pool) {
+//   purlin::SerialQueue queue(pool, "log");
+//   purlin::Status status = queue.Schedule([] { /* append a line */ });
+//   if (!status.ok()) return status;
+//   return queue.Drain();
+// }
+// ```
 //
-// Closing: 1. New tasks are refused with kCancelled and destroyed. 2. What is queued still runs, in order, on the
-// executor's threads. The last handle closes and does not wait: Drain() first if you must know the end. If the executor
-// refuses or drops the queue, its tasks are destroyed uncalled, so what they owed is told.
+// Closing: 1. New tasks are refused with kCancelled and destroyed. 2. Queued tasks still run, in order, on the
+// executor's threads. Destroying the last handle closes the queue and does not wait; call Drain() first to wait for the
+// end. If the executor refuses or drops the queue, its tasks are destroyed uncalled, so their promises complete with an
+// error.
 //
 // Memory order: what a task did is visible to the next one, whatever threads they run on.
 #ifndef PURLIN_SERIAL_QUEUE_H_
@@ -32,18 +39,19 @@ namespace internal {
 struct SerialQueueRep;
 }  // namespace internal
 
-/// A handle; copies share the queue. Any thread. A queue runs at most 64 tasks before it lets others of its executor
-/// have the thread. A task that throws is reported and the next one runs. An executor
-/// that throws has the queue's work or has dropped it: then what was queued is told, and Execute answers kInternal.
+/// A handle; copies share the queue. Any thread. A queue runs at most 64 tasks before it gives the thread back to its
+/// executor. A task that throws is reported and the next one runs. If the executor throws, it has either taken the
+/// queue's work or dropped it; in the second case the queued tasks are destroyed uncalled, and Execute returns
+/// kInternal.
 class PURLIN_API SerialQueue final : public Executor {
  public:
-  /// An empty queue over an executor of yours, which it keeps while it has work or handles: the last reference may go
-  /// on a thread of the executor. kInvalidArgument: null.
+  /// An empty queue over an executor of the user's, which it keeps alive while it has work or handles: the last
+  /// reference may be dropped on a thread of the executor. kInvalidArgument: null.
   static StatusOr<SerialQueue> Create(std::shared_ptr<Executor> executor, Label label = Label("SerialQueue")) {
     if (executor == nullptr) return InvalidArgumentError("SerialQueue::Create was given no executor");
     return SerialQueue(New(internal::MakeExecutorRef<>(std::move(executor)), label));
   }
-  /// An empty queue over a pool of ours, which it keeps.
+  /// An empty queue over a pool of Purlin, which it keeps alive.
   PURLIN_API explicit SerialQueue(const ThreadPoolAsyncWorkRunner& pool, Label label = Label("SerialQueue")) noexcept;
 
   /// Another handle to the same queue.
@@ -54,11 +62,11 @@ class PURLIN_API SerialQueue final : public Executor {
   PURLIN_API SerialQueue& operator=(const SerialQueue& other) noexcept;
   /// See the constructors.
   PURLIN_API SerialQueue& operator=(SerialQueue&& other) noexcept;
-  /// The last handle closes the queue; what is queued still runs. Does not block.
+  /// The last handle closes the queue; queued tasks still run. Does not block.
   PURLIN_API ~SerialQueue() override;
 
-  /// Queues `task` behind all others. kCancelled after Close; the executor's error if it refuses to work for the queue.
-  /// Then the task has been destroyed uncalled.
+  /// Queues `task` behind all others. kCancelled after Close; the executor's error if it refuses the queue's work.
+  /// After an error the task has been destroyed uncalled.
   PURLIN_API Status Execute(Task task) override;
   /// Execute, with a closure and a label. kInvalidArgument: there is no closure.
   template <typename F>
@@ -68,17 +76,17 @@ class PURLIN_API SerialQueue final : public Executor {
   }
 
   /// Happens when everything that was scheduled before this call has run; fails with kCancelled if the executor dropped
-  /// it. Never blocks; a task of the queue may ask too. Its waiters run between two tasks of the queue.
+  /// it. Never blocks; a task of the queue may call it, too. The event's waiters run between two tasks of the queue.
   PURLIN_API Event Drained() const noexcept;
   /// Blocks until everything that was scheduled before this call has run. kFailedPrecondition inside a task of this
-  /// queue, which would wait for itself (a task that waits for another thread that drains is not noticed); kCancelled
-  /// if the executor dropped what was queued.
+  /// queue, which would wait for itself (a task that waits for another thread that drains is not detected); kCancelled
+  /// if the executor dropped the queued tasks.
   PURLIN_API Status Drain() const noexcept;
-  /// True while a task is queued or runs: false as soon as Drained() happens, unless there are others.
+  /// True while a task is queued or runs; false as soon as Drained() happens, unless there are further tasks.
   [[nodiscard]] PURLIN_API bool HasBacklog() const noexcept;
-  /// Refuses new tasks; what is queued still runs. Again: nothing happens.
+  /// Refuses new tasks; queued tasks still run. A second call does nothing.
   PURLIN_API void Close() const noexcept;
-  /// Destroys the tasks that have not started, uncalled, here; the queue goes on. How many there were.
+  /// Destroys the tasks that have not started, uncalled, on this thread; the queue goes on. Returns their number.
   PURLIN_API std::size_t CancelPending() const noexcept;
 
  private:

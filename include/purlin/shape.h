@@ -1,14 +1,18 @@
 // Purlin: an element type and dimensions.
 //
-//   purlin::Shape weights(purlin::DType::kF32, {1024, 256});
+// ```cpp
+// const purlin::Shape weights(purlin::DType::kF32, {1024, 256});
+// const purlin::StatusOr<std::size_t> size_bytes = weights.on_device_size_bytes();
+// if (!size_bytes.ok()) return size_bytes.status();  // kInvalidArgument: an unsound shape
+// ```
 //
 // [dim0, dim1, ...]: no dimensions is a scalar (one element), a dimension of 0 an empty array (no bytes). A dynamic
 // dimension is known when the program runs; the shape has the most that it can be, and memory is for that.
 //
-// A Shape is what somebody wrote down. Whether it makes sense is checked by the calls that take it, which answer
-// kInvalidArgument, naming the shape: a negative dimension; more bytes than an address can count (an empty array is
-// sound however large its other dimensions are); a token with dimensions; no DType; flags for another number of
-// dimensions than there are. "An unsound shape" below stands for all of these.
+// A Shape is not checked when it is made. The calls that take it check it, and fail with kInvalidArgument, naming the
+// shape: a negative dimension; more bytes than an address can count (an empty array is sound however large its other
+// dimensions are); a token with dimensions; no DType; flags for another number of dimensions than there are. "An
+// unsound shape" below stands for all of these.
 #ifndef PURLIN_SHAPE_H_
 #define PURLIN_SHAPE_H_
 

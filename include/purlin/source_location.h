@@ -1,4 +1,12 @@
 // Purlin: the place in the source where something was made. `std::source_location` for C++17.
+//
+// ```cpp
+// #include <cstdio>
+//
+// void Trace(const char* text, purlin::SourceLocation caller = purlin::SourceLocation::Current()) {
+//   std::printf("%s:%u: %s\n", caller.file(), caller.line(), text);
+// }
+// ```
 #ifndef PURLIN_SOURCE_LOCATION_H_
 #define PURLIN_SOURCE_LOCATION_H_
 

@@ -1,4 +1,16 @@
 // Purlin: a view of contiguous elements. `std::span` for C++17, with the conversions that absl::Span users expect.
+//
+// ```cpp
+// #include <vector>
+//
+// int Sum(purlin::Span<const int> numbers) {
+//   int sum = 0;
+//   for (const int number : numbers) sum += number;
+//   return sum;
+// }
+// const std::vector<int> numbers = {1, 2};
+// const int ten = Sum(numbers) + Sum({3, 4});
+// ```
 #ifndef PURLIN_SPAN_H_
 #define PURLIN_SPAN_H_
 
@@ -12,8 +24,8 @@
 namespace purlin {
 inline namespace v0 {
 
-/// `size()` elements at `data()`, owned by somebody else, who must keep them alive while the span is used.
-/// As a parameter it takes a vector, an array, a `{a, b}` list (const elements only) or a pointer and a count.
+/// `size()` elements at `data()`, not owned: their owner must keep them alive while the span is used. As a parameter it
+/// takes a vector, an array, a `{a, b}` list (const elements only) or a pointer and a count.
 template <typename T>
 class Span {
  public:

@@ -1,19 +1,27 @@
-// Purlin: bytes on their way between devices and a transport, through host memory that is lent piece by piece.
+// Purlin: transfers between devices and a transport, piece by piece through a pool of host memory.
 //
-//   purlin::StagingPool pool = purlin::StagingPool::Create(pinned_space).value();
-//   purlin::StagingCopier copier(pool);
-//   purlin::Event sent = copier.Read(source, [&](purlin::StatusOr<purlin::StagedPiece> piece) {
-//     if (piece.ok()) socket.Send(piece->offset_bytes(), piece->data(), piece->size_bytes());
-//   });
+// ```cpp
+// purlin::Status Collect(const purlin::RawBuffer& source, const purlin::MemorySpace& pinned, std::string& bytes) {
+//   purlin::StatusOr<purlin::StagingPool> pool = purlin::StagingPool::Create(pinned);
+//   if (!pool.ok()) return pool.status();
+//   purlin::StagingCopier copier(*pool);
+//   const auto on_piece = [&bytes](const purlin::StatusOr<purlin::StagedPiece>& piece) {
+//     if (!piece.ok()) return;  // the event has the error, too
+//     const char* data = static_cast<const char*>(piece->data());
+//     bytes.append(data, piece->size_bytes());
+//   };
+//   return copier.Read(source, on_piece).Wait();
+// }
+// ```
 //
 // A StagingPool is a block of host memory, cut into leases of one size. A StagingCopier reads device memory into
-// leases, several at a time, and tells of them in order. A StagingSink takes leases in any order and completes when
-// device memory has all their bytes. How many bytes are on their way is what the pool has: who keeps leases slows the
-// others down, and nothing else.
+// leases, several at a time, and delivers them in order. A StagingSink takes leases in any order and completes when
+// device memory has all their bytes. The size of the pool limits the bytes in flight: code that keeps leases slows
+// other transfers of the pool down, and has no other effect.
 //
-// A lease goes back when it is destroyed, on every path: told, refused, failed, cancelled, thrown. That may hand it to
-// whoever waits, whose callbacks and small copies run there. Everything keeps what it needs: a lease its pool, the pool
-// its client, copies under way their leases.
+// A lease returns to the pool when it is destroyed, on every path: delivered, refused, failed, cancelled, thrown. If an
+// acquisition waits, its callback and small copies then run on the same thread. Each object keeps what it needs alive:
+// a lease its pool, the pool its client, a copy in flight its lease.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_STAGING_H_
@@ -60,8 +68,8 @@ struct StagingOptions {
   Label label = Label("staging");
 };
 
-/// StagingPool::lease_bytes() bytes of host memory that nobody else has. Move-only, one word; one thread at a time. May
-/// outlive every handle to its pool.
+/// StagingPool::lease_bytes() bytes of host memory for one owner at a time. Move-only, one word; one thread at a time.
+/// May outlive every handle to its pool.
 class [[nodiscard]] StagingLease final {
  public:
   StagingLease(const StagingLease&) = delete;
@@ -77,8 +85,8 @@ class [[nodiscard]] StagingLease final {
   /// As Release().
   ~StagingLease() { Release(); }
 
-  /// The bytes, to be read and written: [data(), data() + size_bytes()). Those that nobody wrote since they were lent
-  /// are what an earlier lease left. Null once released or moved from.
+  /// The bytes, to be read and written: [data(), data() + size_bytes()). Bytes that were not written since they were
+  /// leased are what an earlier lease left. Null once released or moved from.
   [[nodiscard]] void* data() noexcept { return const_cast<void*>(Range(nullptr)); }
   /// As above, to be read.
   [[nodiscard]] const void* data() const noexcept { return Range(nullptr); }
@@ -88,10 +96,11 @@ class [[nodiscard]] StagingLease final {
     Range(&size_bytes);
     return size_bytes;
   }
-  /// The same bytes, for copies. They are this lease's only while it exists, so keep it until these are done. Once
-  /// released or moved from: an empty RawBuffer.
+  /// The same bytes, for copies. They belong to this lease only while it exists, so keep it until the copies have
+  /// ended. Once released or moved from: an empty RawBuffer.
   [[nodiscard]] PURLIN_API RawBuffer memory() const noexcept;
-  /// Gives the memory back, which may hand it to others: see the top of this file. Again: nothing happens.
+  /// Gives the memory back, which may run callbacks of waiting acquisitions: see the top of this file. A second call
+  /// does nothing.
   PURLIN_API void Release() noexcept;
 
   /// For Purlin's own files.
@@ -106,14 +115,14 @@ class [[nodiscard]] StagingLease final {
   internal::StagingLeaseRep* rep_;
 };
 
-/// A handle; copies share the memory, which goes with the last of them and the last lease. Any thread.
+/// A handle; copies share the memory, which is freed with the last of them and the last lease. Any thread.
 class StagingPool final {
  public:
   /// A pool in `memory_space`, all of whose memory is taken now and kept. A lease's bytes are touched, by writing
-  /// zeros, when it is lent for the first time; an idle lease is lent before one that never was, so pages that were
-  /// never needed at the same time are never taken from the system. `location` names the memory in reports.
-  /// kInvalidArgument, naming the values: no leases, leases of no bytes, more bytes than can be counted, memory that
-  /// the host does not reach, or a struct_size that no version has. kResourceExhausted: there is not so much.
+  /// zeros, when it is leased for the first time. A lease that was used before is preferred to one that never was, so
+  /// pages that were never needed at the same time are never taken from the system. `location` names the memory in
+  /// reports. kInvalidArgument, naming the values: no leases, leases of no bytes, more bytes than can be counted,
+  /// memory that the host does not reach, or a struct_size that no version has. kResourceExhausted: no memory.
   PURLIN_API static StatusOr<StagingPool> Create(const MemorySpace& memory_space,
                                                  const StagingOptions& options = StagingOptions(),
                                                  SourceLocation location = SourceLocation::Current());
@@ -131,23 +140,23 @@ class StagingPool final {
 
   /// Bytes of each lease.
   [[nodiscard]] PURLIN_API std::size_t lease_bytes() const noexcept;
-  /// All leases, lent or not.
+  /// All leases, in use or not.
   [[nodiscard]] PURLIN_API std::size_t lease_count() const noexcept;
-  /// Leases that nobody has now; another thread may take them before you.
+  /// Leases that are free now; another thread may take them first.
   [[nodiscard]] PURLIN_API std::size_t free_count() const noexcept;
   /// Where the memory is.
   [[nodiscard]] PURLIN_API MemorySpace memory_space() const noexcept;
 
-  /// A lease, now; never blocks. kUnavailable: all are lent, or somebody waits already.
+  /// A lease, now; never blocks. kUnavailable: all are in use, or another acquisition waits already.
   PURLIN_API StatusOr<StagingLease> TryAcquire() const;
-  /// A lease; blocks until there is one. First come, first served. kCancelled, with the reason of `cancel`: that was
-  /// cancelled, before or while this waited.
+  /// A lease; blocks until one is free. Acquisitions are served in their order. kCancelled, with the reason of
+  /// `cancel`: it was cancelled, before or while this waited.
   PURLIN_API StatusOr<StagingLease> Acquire(const CancelToken& cancel = CancelToken()) const;
   /// As Acquire, without blocking: calls `callback(purlin::StatusOr<purlin::StagingLease>)` exactly once, with what
-  /// Acquire would answer, on the thread that gave a lease back or cancelled, or here and now. Nesting is bounded as
-  /// for waiters of events. If the callback throws, that is reported and the lease goes back. An empty std::function or
-  /// a null function pointer counts as none: nothing happens. `Mode` keeps translation units with and without
-  /// exceptions apart: leave it alone.
+  /// Acquire would return, on the thread that gave a lease back or cancelled, or on this thread before it returns.
+  /// Nesting is bounded as for waiters of events. If the callback throws, that is reported and the lease returns to the
+  /// pool. An empty std::function or a null function pointer is ignored. `Mode` keeps translation units with and
+  /// without exceptions apart: leave it alone.
   template <typename F, typename Mode = internal::WithExceptions>
   void AcquireAsync(F&& callback, const CancelToken& cancel = CancelToken()) const {
     using Closure = std::decay_t<F>;
@@ -201,15 +210,15 @@ class [[nodiscard]] StagedPiece final {
   }
   ~StagedPiece() = default;
 
-  /// Of its first byte, in what is read.
+  /// The offset of its first byte in what is read.
   [[nodiscard]] std::size_t offset_bytes() const noexcept { return offset_bytes_; }
   /// How many bytes it has, <= StagingPool::lease_bytes(); 0 once moved from.
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
-  /// No piece of the read comes after it.
+  /// Whether it is the last piece of the read.
   [[nodiscard]] bool is_last() const noexcept { return is_last_; }
   /// The first byte; null once moved from.
   [[nodiscard]] const void* data() const noexcept { return lease_.data(); }
-  /// The memory alone, whose first bytes are the piece's. Leaves this without bytes.
+  /// The lease, whose first bytes are the piece's. Leaves this without bytes.
   [[nodiscard]] StagingLease TakeLease() && noexcept {
     size_bytes_ = 0;
     return std::move(lease_);
@@ -226,21 +235,22 @@ class [[nodiscard]] StagedPiece final {
   bool is_last_;
 };
 
-/// Reads device memory into the leases of a pool, as many at a time as it can get. Reads begin in the order in which
-/// they were asked for, and are told of in that order; their copies end in any. Move-only, one word. Every function but
-/// a move may be called from every thread, also several at once. None blocks, unless it says so; small copies run
-/// inside a call that asks for a read or gives a lease back.
+/// Reads device memory into the leases of a pool, as many at a time as it can get. Reads begin in the order of the
+/// calls, and their pieces are delivered in that order; their copies end in any. Move-only, one word. Every function
+/// but a move may be called from every thread, also several at once. None blocks, unless it says so; small copies run
+/// inside a call that starts a read or gives a lease back.
 ///
-/// `on_piece(purlin::StatusOr<purlin::StagedPiece>)` of a read is told of each piece in order, and then destroyed; the
-/// event happens after that, and when no copy reads the source any more. An error is the last that it is told, in the
-/// place of the piece that failed, and is the event's. It is called on any thread, in the user context in which the
-/// read was asked for, under no lock, one call at a time for all reads of a copier; it need not be copyable. It may
-/// read again, and destroy the copier. Its wait for the copier's events, or for what follows them, answers
-/// kFailedPrecondition: they happen after it. What it throws is reported, and ends the read with kInternal. A reader
-/// that keeps pieces keeps their leases: that is how a slow reader slows the copier down.
+/// `on_piece(purlin::StatusOr<purlin::StagedPiece>)` of a read is called with each piece in order, and then destroyed;
+/// the read's event completes after that, when no copy reads the source any more. An error is the argument of the last
+/// call, in place of the piece that failed, and is the event's error. on_piece is called on any thread, in the user
+/// context in which the read was started, under no lock, one call at a time for all reads of a copier; it need not be
+/// copyable. It may start further reads, and destroy the copier. If it waits for the copier's events, or for what
+/// follows them, the wait returns kFailedPrecondition, because they complete after it has returned. An exception from
+/// it is reported, and ends the read with kInternal. An on_piece that keeps pieces keeps their leases; so a slow reader
+/// slows the copier down.
 class [[nodiscard]] StagingCopier final {
  public:
-  /// A copier that shares the leases of `pool` with whoever else acquires them.
+  /// A copier that shares the leases of `pool` with all other acquisitions of the pool.
   PURLIN_API explicit StagingCopier(const StagingPool& pool) noexcept;
 
   StagingCopier(const StagingCopier&) = delete;
@@ -253,25 +263,26 @@ class [[nodiscard]] StagingCopier final {
     std::swap(rep_, taken.rep_);
     return *this;
   }
-  /// Pieces that wait for a lease are cancelled; those whose copies have begun are still told of. Does not wait for
-  /// them: each read is told of its end, here or later.
+  /// Pieces that wait for a lease are cancelled; those whose copies have begun are still delivered. Does not wait for
+  /// them: each read completes, here or later.
   PURLIN_API ~StagingCopier();
 
-  /// Reads all bytes of `source`, after `dependencies`. From then until the event is terminal, nobody writes them.
-  /// `location` is where the event says that it was made. A read of no bytes is told of by the event only. The event
-  /// fails, and on_piece is told, with what a dependency or a copy has failed with; kInvalidArgument: `source` is of
-  /// another client than the pool; kCancelled: the copier was destroyed first, or the client has shut down; kInternal:
-  /// on_piece threw; kFailedPrecondition: the copier was moved from. kInvalidArgument, of the event alone: on_piece is
-  /// an empty std::function or a null function pointer. `Mode` keeps translation units with and without exceptions
-  /// apart: leave it alone.
+  /// Reads all bytes of `source`, after `dependencies`. From then until the event is terminal, they must not be
+  /// written. `location` is the event's place. A read of no bytes completes the event without a call of on_piece. The
+  /// event fails, and on_piece is called with the same error: that of a dependency or a copy; kInvalidArgument:
+  /// `source` is of another client than the pool; kCancelled: the copier was destroyed first, or the client has shut
+  /// down; kInternal: on_piece threw; kFailedPrecondition: the copier was moved from. kInvalidArgument, of the event
+  /// alone: on_piece is an empty std::function or a null function pointer. `Mode` keeps translation units with and
+  /// without exceptions apart: leave it alone.
   template <typename F, typename Mode = internal::WithExceptions>
   [[nodiscard]] Event Read(const RawBuffer& source, F&& on_piece, Span<const Event> dependencies = {},
                            SourceLocation location = SourceLocation::Current()) {
     return Event::Adopt(ReadRaw(source, dependencies, ToCallback<Mode>(std::forward<F>(on_piece)), location));
   }
   /// As Read, the bytes of `buffer` as they stand on the device, once it is ready; a usage hold keeps it from being
-  /// donated until the event. Blocks while it is being donated. After an error on_piece is destroyed uncalled: those of
-  /// Buffer::AcquireUsageHold; kFailedPrecondition: the copier was moved from; kInvalidArgument: on_piece is empty.
+  /// donated until the event. Blocks while it is being donated. After an error on_piece is destroyed uncalled. The
+  /// errors of Buffer::AcquireUsageHold; kFailedPrecondition: the copier was moved from; kInvalidArgument: on_piece is
+  /// empty.
   template <typename F, typename Mode = internal::WithExceptions>
   StatusOr<Event> ReadBuffer(const Buffer& buffer, F&& on_piece, SourceLocation location = SourceLocation::Current()) {
     const internal::StatusRep* error = nullptr;
@@ -316,14 +327,14 @@ class [[nodiscard]] StagingCopier final {
 };
 
 /// Device memory that is filled by leases. States: filling, until every byte has a piece; then it waits for the copies
-/// under way, and is done. Or failed: by Poison, by a copy that failed, or because it was destroyed first; then nothing
-/// is written any more but by copies under way. Its event happens, or fails, when the last of these is over: whoever
-/// sees it knows that the sink writes no more. Move-only, one word. Every function but a move may be called from every
-/// thread, also several at once. None blocks; waiters of the event may run here.
+/// in flight, and is done. Or failed: by Poison, by a copy that failed, or because it was destroyed first; then only
+/// copies in flight still write. Its event completes when the last of these has ended: from then on the sink writes no
+/// more. Move-only, one word. Every function but a move may be called from every thread, also several at once. None
+/// blocks; waiters of the event may run here.
 class [[nodiscard]] StagingSink final {
  public:
-  /// A sink for all bytes of `destination`, and the event that says that they are there: at once, if there are none.
-  /// Until that is terminal, nobody else touches them. `location` is where the event says that it was made.
+  /// A sink for all bytes of `destination`, and the event that happens when they are there: at once, if there are none.
+  /// Until the event is terminal, no other code may touch them. `location` is the event's place.
   static std::pair<StagingSink, Event> Create(const RawBuffer& destination,
                                               SourceLocation location = SourceLocation::Current()) {
     internal::EventHeader* event = nullptr;
@@ -341,21 +352,21 @@ class [[nodiscard]] StagingSink final {
     std::swap(rep_, taken.rep_);
     return *this;
   }
-  /// If bytes have no piece, the event fails with kCancelled, naming how many have one. Copies under way are not waited
-  /// for.
+  /// If some bytes have no piece, the event fails with kCancelled, naming the number of those that have one. Does not
+  /// wait for copies in flight.
   PURLIN_API ~StagingSink();
 
   /// Copies the first `size_bytes` bytes of `lease` to [offset_bytes, offset_bytes + size_bytes) of the destination.
-  /// The lease goes back when that is over; if it is refused, before this returns. Pieces may come in any order; after
-  /// an error the sink is as it was. kOutOfRange, naming the numbers, unless size_bytes <= lease.size_bytes() and
-  /// offset_bytes + size_bytes <= destination.on_device_size_bytes(). kInvalidArgument, naming them: bytes that had a
-  /// piece already; or a lease without memory. kFailedPrecondition: the sink was moved from. Or what it has failed
-  /// with.
+  /// The lease returns to its pool when the copy has ended; if the piece is refused, before this returns. Pieces may be
+  /// given in any order; after an error the sink is as it was. kOutOfRange, naming the numbers, unless size_bytes <=
+  /// lease.size_bytes() and offset_bytes + size_bytes <= destination.on_device_size_bytes(). kInvalidArgument, naming
+  /// them: bytes that had a piece already; or a lease without memory. kFailedPrecondition: the sink was moved from. Or
+  /// the sink's error.
   PURLIN_API Status Put(std::size_t offset_bytes, std::size_t size_bytes, StagingLease lease);
-  /// Nothing is written any more, and the event fails with `error`, unless all bytes are on their way; the first error
+  /// Accepts no further piece, and fails the event with `error`, unless every byte has a piece already; the first error
   /// stays. kInvalidArgument: `error` is OK. kFailedPrecondition: the sink was moved from.
   PURLIN_API Status Poison(Status error);
-  /// Bytes that have a piece, copied or under way; 0 once moved from.
+  /// Bytes that have a piece, copied or in flight; 0 once moved from.
   [[nodiscard]] PURLIN_API std::size_t begun_bytes() const noexcept;
 
  private:

@@ -1,7 +1,15 @@
 // Purlin: how calls fail. The 17 canonical codes, names and habits of absl::Status, in one word, without abseil.
 //
-//   purlin::Status status = runner.Schedule([] { Work(); });
-//   if (!status.ok()) std::cerr << status << "\n";
+// ```cpp
+// #include <iostream>
+//
+// purlin::Status CheckSize(std::size_t size_bytes) {
+//   if (size_bytes == 0) return purlin::InvalidArgumentError("size_bytes is 0");
+//   return purlin::OkStatus();
+// }
+// const purlin::Status status = CheckSize(0);
+// if (!status.ok()) std::cerr << status << "\n";
+// ```
 //
 // An OK status is a null pointer. An error is a shared, immutable record of code, message, payloads and the place where
 // it was made, so that one error can reach a thousand waiters for the price of a reference count. Copying, moving,
@@ -38,7 +46,7 @@ enum class StatusCode : int {
   kInvalidArgument = 3,
   /// A time limit passed first; the operation may still finish.
   kDeadlineExceeded = 4,
-  /// What was asked for does not exist.
+  /// The requested object does not exist.
   kNotFound = 5,
   /// What was to be made exists already.
   kAlreadyExists = 6,

@@ -1,4 +1,14 @@
 // Purlin: a value, or the error that explains why there is none. Names and habits of absl::StatusOr.
+//
+// ```cpp
+// purlin::StatusOr<int> Half(int number) {
+//   if (number % 2 != 0) return purlin::InvalidArgumentError("the number is odd");
+//   return number / 2;
+// }
+// const purlin::StatusOr<int> half = Half(6);
+// if (!half.ok()) return half.status();
+// const int three = *half;
+// ```
 #ifndef PURLIN_STATUS_OR_H_
 #define PURLIN_STATUS_OR_H_
 
@@ -25,7 +35,7 @@ class [[nodiscard]] StatusOr final {
   /// The type of the value.
   using value_type = T;
 
-  /// kUnknown: nobody gave a value.
+  /// kUnknown: no value was given.
   StatusOr() : status_(StatusCode::kUnknown, "StatusOr was default-constructed") {}
   /// An error. An OK status is a bug of the caller and becomes kInternal.
   StatusOr(Status status, SourceLocation location = SourceLocation::Current())  // NOLINT(google-explicit-constructor)

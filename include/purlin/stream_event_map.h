@@ -1,6 +1,12 @@
-// Purlin: the last event of each stream, which new work on the stream comes after.
+// Purlin: the last event of each stream, after which new work on the stream begins.
 //
-//   purlin::Event before = map.Exchange(stream, copied);     // and now `copied` is the last
+// ```cpp
+// purlin::StreamEventMap streams;
+// purlin::EventPromise copied("copied");
+// const purlin::Event before = streams.Exchange(/*stream=*/1, copied.event());  // the copy waits for `before`
+// copied.SetReady();
+// const purlin::Event all = streams.All();
+// ```
 #ifndef PURLIN_STREAM_EVENT_MAP_H_
 #define PURLIN_STREAM_EVENT_MAP_H_
 
@@ -18,9 +24,9 @@
 namespace purlin {
 inline namespace v0 {
 
-/// The last event that was recorded for each stream. Any thread; never blocks for long, and no code of yours runs under
-/// its lock. Streams are known by their handles, as in DefinitionStream. An event stays until another takes its place
-/// or its stream is forgotten. Neither copied nor moved.
+/// The last event that was recorded for each stream. Any thread; never blocks for long, and no code of the user's runs
+/// under its lock. Streams are known by their handles, as in DefinitionStream. An event stays until another takes its
+/// place or its stream is forgotten. Neither copied nor moved.
 class StreamEventMap final {
  public:
   /// No stream.
@@ -30,7 +36,7 @@ class StreamEventMap final {
 
   /// `event` is the last of `stream` from now on.
   void Record(std::uintptr_t stream, Event event) { static_cast<void>(Exchange(stream, std::move(event))); }
-  /// As Record(). The one that was the last before; Ready() if none was.
+  /// As Record(). Returns the event that was the last before; Ready() if there was none.
   [[nodiscard]] Event Exchange(std::uintptr_t stream, Event event) {
     const std::lock_guard<internal::Mutex> lock(mutex_);
     std::swap(last_[stream], event);
@@ -42,7 +48,7 @@ class StreamEventMap final {
     const auto found = last_.find(stream);
     return found == last_.end() ? Event() : found->second;
   }
-  /// Nothing is known of `stream` any more: for streams that go away.
+  /// Removes `stream`: for streams that end.
   void Forget(std::uintptr_t stream) {
     Event gone;  // Destroyed after the lock, as in Clear().
     const std::lock_guard<internal::Mutex> lock(mutex_);
@@ -69,7 +75,7 @@ class StreamEventMap final {
   }
   /// Forgets all streams.
   void Clear() {
-    std::map<std::uintptr_t, Event> gone;  // Destroyed after the lock: an event that goes may run waiters.
+    std::map<std::uintptr_t, Event> gone;  // Destroyed after the lock: destroying an event may run waiters.
     const std::lock_guard<internal::Mutex> lock(mutex_);
     std::swap(last_, gone);
   }

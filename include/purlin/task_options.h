@@ -1,4 +1,12 @@
-// Purlin: what a caller may say about a task beside what it does.
+// Purlin: options of a task: priority, deadline, cancellation, label.
+//
+// ```cpp
+// purlin::CancelSource stop("request 7");
+// purlin::TaskOptions options;  // for Executor::ExecuteWith
+// options.priority = purlin::Priority::kHigh;
+// options.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+// options.cancel = stop.token();
+// ```
 #ifndef PURLIN_TASK_OPTIONS_H_
 #define PURLIN_TASK_OPTIONS_H_
 
@@ -15,8 +23,8 @@
 namespace purlin {
 inline namespace v0 {
 
-/// Which of the tasks that wait for a thread goes first. A hint: an executor without such a choice ignores it. A number
-/// that is none of these is kInvalidArgument where Purlin reads it.
+/// Which of the tasks that wait for a thread starts first. A hint: an executor without such a choice ignores it. A
+/// number that is none of these is kInvalidArgument where Purlin reads it.
 enum class Priority : std::uint32_t {
   /// After the others.
   kLow = 0,
@@ -26,7 +34,7 @@ enum class Priority : std::uint32_t {
   kHigh = 2,
 };
 
-/// How to run a task; the default says nothing. See Executor::ExecuteWith.
+/// How to run a task. See Executor::ExecuteWith.
 struct TaskOptions {
   /// A hint, see Priority.
   Priority priority = Priority::kNormal;

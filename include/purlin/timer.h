@@ -1,13 +1,23 @@
 // Purlin: events that happen at a time, and deadlines on events.
 //
-//   purlin::Event copied = purlin::WithTimeout(buffer.CopyToHost(out), std::chrono::seconds(5));
+// ```cpp
+// purlin::EventPromise promise("answer");
+// const purlin::Event answer = purlin::WithTimeout(promise.event(), std::chrono::seconds(5));
+// purlin::Timer reminder = purlin::Timer::After(std::chrono::seconds(1), "reminder");
+// reminder.event().OnReady([](const purlin::Status& status) {
+//   if (status.ok()) { /* a second has passed; kCancelled if the timer was destroyed before */ }
+// });
+// promise.SetReady();
+// return answer.Wait();
+// ```
 //
 // The clock is monotonic (std::chrono::steady_clock). One thread serves all timers of the process: it starts with the
 // first, sleeps until the next one is due, and ends when there has been none for a while. Waiters of these events run
-// on it and delay other timers if they take long. One that waits for an event there delays nobody: another thread takes
-// over; if the system refuses one, timers go on happening inside that wait, at most 16 deep. Then Event::Wait answers
-// kResourceExhausted, unless memory may be lent until its event: such a wait goes on, to 256 deep. In a child made by
-// fork() the timers of the parent do not happen, and their events have failed (event.h); new ones happen.
+// on it and delay other timers if they take long. A waiter that waits for an event there delays no timer: another
+// thread takes over. If the system refuses that thread, timers go on inside the wait, at most 16 deep; beyond that
+// Event::Wait returns kResourceExhausted, unless its event is guarding (event.h): such a wait goes on, to 256 deep. In
+// a child made by fork() the timers of the parent do not happen, and their events have failed (event.h); new ones
+// happen.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_TIMER_H_
@@ -28,7 +38,7 @@ namespace internal {
 struct TimerRep;
 }  // namespace internal
 
-/// The right to an event that happens at a time. Destroying it cancels. Move-only, one word.
+/// Owns an event that happens at a time. Destroying it cancels the event. Move-only, one word.
 class [[nodiscard]] Timer final {
  public:
   /// A timer whose event happens at `time`, or soon if that has passed. Never blocks. `label` (static storage) is the
@@ -40,7 +50,7 @@ class [[nodiscard]] Timer final {
 
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
-  /// Leaves `other` empty: its event() is Ready() and its Cancel() answers false.
+  /// Leaves `other` empty: its event() is Ready() and its Cancel() returns false.
   Timer(Timer&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
   /// Cancels the timer that was here.
   Timer& operator=(Timer&& other) noexcept {
@@ -53,8 +63,8 @@ class [[nodiscard]] Timer final {
 
   /// Happens when the time comes.
   PURLIN_API Event event() const noexcept;
-  /// The event fails with kCancelled, and its waiters run, here and now. False if it was too late. The timer is empty
-  /// afterwards.
+  /// The event fails with kCancelled, and its waiters run on this thread before this returns. False if it was too late.
+  /// The timer is empty afterwards.
   PURLIN_API bool Cancel() noexcept;
   /// Lets the timer run without an owner. The timer is empty afterwards.
   PURLIN_API void Detach() noexcept;

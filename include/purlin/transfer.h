@@ -1,13 +1,22 @@
-// Purlin: buffers that are filled piece by piece from the host, while others already use them.
+// Purlin: buffers that are filled piece by piece from the host and can be used before they are full.
 //
-//   purlin::StatusOr<purlin::AsyncHostToDeviceTransferManager> transfer =
-//       purlin::AsyncHostToDeviceTransferManager::Create({{shape}}, memory_space);
-//   purlin::StatusOr<purlin::Buffer> buffer = transfer->RetrieveBuffer(0);  // Usable at once; what reads it waits.
-//   transfer->TransferRawDataToSubBuffer(0, first, 0, first_size_bytes, /*is_last=*/false, on_done);
-//   transfer->TransferRawDataToSubBuffer(0, rest, first_size_bytes, rest_size_bytes, /*is_last=*/true, on_done);
+// ```cpp
+// purlin::Status Fill(const purlin::Shape& shape, const purlin::MemorySpace& memory, const void* first,
+//                     const void* rest, std::size_t half_bytes) {
+//   using Transfer = purlin::AsyncHostToDeviceTransferManager;
+//   purlin::StatusOr<Transfer> transfer = Transfer::Create({{shape}}, memory);
+//   if (!transfer.ok()) return transfer.status();
+//   purlin::StatusOr<purlin::Buffer> buffer = transfer->RetrieveBuffer(0);  // its uses wait for the bytes
+//   if (!buffer.ok()) return buffer.status();
+//   purlin::Status status = transfer->TransferRawDataToSubBuffer(0, first, 0, half_bytes, /*is_last=*/false);
+//   if (!status.ok()) return status;
+//   status = transfer->TransferRawDataToSubBuffer(0, rest, half_bytes, half_bytes, /*is_last=*/true);
+//   return status.ok() ? buffer->ready_event().Wait() : status;
+// }
+// ```
 //
-// Each buffer has states of its own: filling, until the piece that says it is the last; sealed, until no piece is on
-// its way; then done; or failed, by SetBufferError, by a piece that could not be copied, or because the manager was
+// Each buffer has its own state: filling, until the piece that is marked as the last; sealed, until no piece is in
+// flight; then done. Or failed: by SetBufferError, by a piece that could not be copied, or because the manager was
 // destroyed before the last piece. An illegal step is an error and changes nothing.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
@@ -58,17 +67,17 @@ struct TransferSpec {
 /// thread, also several at once. None blocks.
 ///
 /// `on_done(purlin::Status)` of a piece is called exactly once, under no lock: if the call fails, with the same error
-/// before it returns; otherwise when the host memory is no longer read, with how the copy went, before the buffer is
-/// ready; here or on the thread that copied. It need not be copyable; an empty std::function or a null function pointer
-/// counts as none. What it throws is reported and swallowed. It may destroy the manager; a wait in it for the buffer
-/// answers kFailedPrecondition, as the buffer is not ready before it returns. Until it is called (without it, until the
-/// buffer is ready), any thread may read the host memory, and nobody writes it.
+/// before it returns; otherwise when the host memory is no longer read, with the copy's status, before the buffer is
+/// ready; on the calling thread or on the one that copied. It need not be copyable; an empty std::function or a null
+/// function pointer counts as none. An exception from it is reported and swallowed. It may destroy the manager. A wait
+/// in it for the buffer returns kFailedPrecondition, because the buffer is not ready before it returns. Until it is
+/// called (without it, until the buffer is ready), any thread may read the host memory, and no thread may write it.
 class [[nodiscard]] AsyncHostToDeviceTransferManager final {
  public:
-  /// A manager for one buffer per entry of `specs`, in that order, all in `memory_space`. All memory is asked for here;
-  /// `options` are those of each allocation, so it may come later. `location` names it in reports. Errors allocate
-  /// nothing: kInvalidArgument: an unsound shape, layout or options, a layout of another rank. kResourceExhausted: no
-  /// memory, and it is not waited for.
+  /// A manager for one buffer per entry of `specs`, in that order, all in `memory_space`. All memory is requested here;
+  /// `options` are those of each allocation, so with kWait it may be there later. `location` names it in reports.
+  /// Errors allocate nothing: kInvalidArgument: an unsound shape, layout or options, a layout of another rank.
+  /// kResourceExhausted: no memory, and it is not waited for.
   PURLIN_API static StatusOr<AsyncHostToDeviceTransferManager> Create(
       Span<const TransferSpec> specs, const MemorySpace& memory_space, const AllocOptions& options = AllocOptions(),
       SourceLocation location = SourceLocation::Current());
@@ -84,8 +93,8 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
     std::swap(rep_, taken.rep_);
     return *this;
   }
-  /// Buffers whose last piece has not been handed in fail with kInternal, "Async transfer object was deleted before
-  /// transfers completed."; pieces on their way are still copied. Does not wait for them, unlike PJRT's.
+  /// Buffers whose last piece has not been given fail with kInternal, "Async transfer object was deleted before
+  /// transfers completed."; pieces in flight are still copied. Does not wait for them, unlike PJRT's destructor.
   PURLIN_API ~AsyncHostToDeviceTransferManager();
 
   /// How many buffers there are.
@@ -97,15 +106,15 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
   /// Bytes of that buffer on the device. kInvalidArgument, naming both: index >= buffer_count().
   [[nodiscard]] PURLIN_API StatusOr<std::size_t> buffer_size(std::size_t index) const;
 
-  /// That buffer, whether its bytes are there or not; once: it is then the caller's. kInvalidArgument:
-  /// index >= buffer_count(). kFailedPrecondition: it was retrieved before.
+  /// That buffer, whether its bytes are there or not. It can be retrieved once. kInvalidArgument: index >=
+  /// buffer_count(). kFailedPrecondition: it was retrieved before.
   [[nodiscard]] PURLIN_API StatusOr<Buffer> RetrieveBuffer(std::size_t index) const;
 
   /// Copies the whole array whose element [0, 0, ...] is at `data` (host_buffer.h), packed and in the buffer's layout;
   /// no `byte_strides`: dense, row-major. The buffer then has all its bytes. What PJRT's TransferLiteralToBuffer does.
   /// `dims` and `byte_strides` are read during the call only. After an error the buffer is as it was. kInvalidArgument:
   /// index >= buffer_count(), no array, another shape, null `data` with elements, or "already been fully transferred".
-  /// kFailedPrecondition: pieces were transferred before. Or what the buffer has failed with.
+  /// kFailedPrecondition: pieces were transferred before. Or the buffer's error.
   template <typename F>
   Status TransferArrayToBuffer(std::size_t index, const void* data, DType dtype, Span<const std::int64_t> dims,
                                std::optional<Span<const std::int64_t>> byte_strides, F&& on_done) {
@@ -113,7 +122,7 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
       return TransferArray(index, data, dtype, dims, byte_strides, callback);
     });
   }
-  /// As above, for those who look at the buffer's ready_event() instead.
+  /// As above, without on_done: for callers that wait for the buffer's ready_event() instead.
   Status TransferArrayToBuffer(std::size_t index, const void* data, DType dtype, Span<const std::int64_t> dims,
                                std::optional<Span<const std::int64_t>> byte_strides = std::nullopt) {
     return TransferArray(index, data, dtype, dims, byte_strides, nullptr);
@@ -127,17 +136,17 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
       return TransferWhole(index, data, size_bytes, callback);
     });
   }
-  /// As above, for those who look at the buffer's ready_event() instead.
+  /// As above, without on_done: for callers that wait for the buffer's ready_event() instead.
   Status TransferRawDataToBuffer(std::size_t index, const void* data, std::size_t size_bytes) {
     return TransferWhole(index, data, size_bytes, nullptr);
   }
 
-  /// Copies `size_bytes` bytes, as they are to stand on the device, to that buffer at `offset_bytes`. Pieces may come
-  /// in any order and be copied in any; no two may touch the same bytes. After the one with `is_last` there is no
-  /// other, and the buffer becomes ready when all have been copied. If one cannot be copied, the buffer fails with its
-  /// error, at once. After an error of the call the buffer is as it was. kInvalidArgument: index >= buffer_count(),
+  /// Copies `size_bytes` bytes, as they are to stand on the device, to that buffer at `offset_bytes`. Pieces may be
+  /// given in any order and are copied in any; no two may touch the same bytes. No piece may follow the one with
+  /// `is_last`, and the buffer becomes ready when all have been copied. If one cannot be copied, the buffer fails with
+  /// its error, at once. After an error of the call the buffer is as it was. kInvalidArgument: index >= buffer_count(),
   /// null `data` with size_bytes > 0, or "already been fully transferred". kOutOfRange, naming the numbers, unless
-  /// offset_bytes + size_bytes <= buffer_size(index). Or what the buffer has failed with.
+  /// offset_bytes + size_bytes <= buffer_size(index). Or the buffer's error.
   template <typename F>
   Status TransferRawDataToSubBuffer(std::size_t index, const void* data, std::size_t offset_bytes,
                                     std::size_t size_bytes, bool is_last, F&& on_done) {
@@ -145,22 +154,23 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
       return TransferPiece(index, data, offset_bytes, size_bytes, is_last, callback);
     });
   }
-  /// As above, for those who look at the buffer's ready_event() instead.
+  /// As above, without on_done: for callers that wait for the buffer's ready_event() instead.
   Status TransferRawDataToSubBuffer(std::size_t index, const void* data, std::size_t offset_bytes,
                                     std::size_t size_bytes, bool is_last) {
     return TransferPiece(index, data, offset_bytes, size_bytes, is_last, nullptr);
   }
 
-  /// That buffer fails with `error`; pieces on their way are still copied, and their on_done called. Waiters of the
-  /// buffer run here. kInvalidArgument: index >= buffer_count(), an `error` that is OK, or "already been fully
-  /// transferred". Or what the buffer has failed with before.
+  /// That buffer fails with `error`; pieces in flight are still copied, and their on_done called. Waiters of the buffer
+  /// run on this thread. kInvalidArgument: index >= buffer_count(), an `error` that is OK, or "already been fully
+  /// transferred". Or the error with which the buffer failed before.
   PURLIN_API Status SetBufferError(std::size_t index, Status error);
 
-  /// Notes something for whoever debugs; the same key again replaces it. What is not UTF-8 is replaced.
+  /// Stores a text for debugging; the same key again replaces it. Bytes that are not UTF-8 are replaced.
   PURLIN_API void AddTransferMetadata(std::string_view key, std::string_view value);
-  /// What was noted, by key.
+  /// The stored texts, by key.
   [[nodiscard]] PURLIN_API std::vector<std::pair<std::string, std::string>> transfer_metadata() const;
-  /// Happens when all buffers are over: ready, or failed; then it fails with the error of the first of those by index.
+  /// Happens when all buffers are ready or failed; if any failed, it fails with the error of the one with the lowest
+  /// index.
   [[nodiscard]] PURLIN_API Event ready_event() const;
 
   /// For Purlin's own files.

@@ -1,17 +1,19 @@
-// Purlin: on whose behalf something is done.
+// Purlin: user contexts, which name the code on whose behalf work is done.
 //
-//   purlin::UserContextScope scope(purlin::UserContext::Create("train.py:42"));
-//   runner.Schedule([] { Step(); });              // Step, and all that it starts, is known to come from train.py:42
-//   ...
-//   purlin::Status shown = purlin::ExpandUserContexts(status);   // "...\n  in user context 7: train.py:42"
+// ```cpp
+// const purlin::UserContextScope scope(purlin::UserContext::Create("train.py:42"));
+// const purlin::Status error =
+//     purlin::AnnotateWithUserContext(purlin::InternalError("no answer"), purlin::CurrentUserContext());
+// const purlin::Status shown = purlin::ExpandUserContexts(error);  // "no answer\n  in user context 7: train.py:42"
+// ```
 //
-// A context is a number and a text that is rendered only when somebody asks. It is carried: a waiter that is attached
+// A context is a number and a text that is rendered only when it is requested. It is carried: a waiter that is attached
 // and a task that is made while a context is current run with that context current, on whichever thread; where none is
 // current, they run with none. An event remembers the number of the context in which it was made, and when it fails its
 // error gets that number (or else that of the context current there) as the payload kUserContextPayload. Copies of the
 // error keep it. Where no context is current, all this costs a load and a branch.
 //
-// Everything here may be called on any thread and never blocks, unless an origin of yours does.
+// Everything here may be called on any thread and never blocks, unless an origin of the user's does.
 #ifndef PURLIN_USER_CONTEXT_H_
 #define PURLIN_USER_CONTEXT_H_
 
@@ -46,16 +48,17 @@ class [[nodiscard]] UserContext final {
   /// None.
   UserContext() noexcept : ref_(nullptr) {}
 
-  /// A basic context. `origin` is text (copied; bytes that are not UTF-8 are replaced), or a closure
-  /// `std::string-like origin()`, copyable, that is called each time the text is asked for: on the thread that asks (so
-  /// on several at once), under no lock of Purlin's, so it may take locks of its own. It is destroyed with the context,
-  /// on any thread. If it throws, that is reported and the text says so; and if it is an empty std::function or a null
-  /// function pointer.
+  /// A basic context. `origin` is text (copied; bytes that are not UTF-8 are replaced), or a closure `std::string-like
+  /// origin()`, copyable, that is called each time the text is requested: on the requesting thread (so on several at
+  /// once), under no lock of Purlin, so it may take locks of its own. It is destroyed with the context, on any thread.
+  /// If it throws, that is reported, and the text says so; the text also says so if it is an empty std::function or a
+  /// null function pointer.
   template <typename Origin>
   static UserContext Create(Origin&& origin) {
     return Annotated(UserContext(), std::forward<Origin>(origin));
   }
-  /// `parent`, and what is done in it; reads "origin (in PARENT)". A `parent` of none gives a basic context.
+  /// A context for work that is done within `parent`; reads "origin (in PARENT)". A `parent` of none gives a basic
+  /// context.
   template <typename Origin>
   static UserContext Annotated(const UserContext& parent, Origin&& origin) {
     if constexpr (std::is_convertible_v<Origin&&, std::string_view>) {
@@ -71,13 +74,14 @@ class [[nodiscard]] UserContext final {
       });
     }
   }
-  /// `outer` asked for `inner`, another system's context; reads "OUTER -> INNER". If one is none, the other one itself.
+  /// A context for `outer`, which requested `inner`, another system's context; reads "OUTER -> INNER". If one is none,
+  /// the other one itself.
   PURLIN_API static UserContext Chained(const UserContext& outer, const UserContext& inner);
   /// All of `contexts` at once, for work that was merged; reads "fused(A | B)". Nones are left out; of none, none; of
   /// one, that one itself.
   PURLIN_API static UserContext Fused(Span<const UserContext> contexts);
-  /// A context that has its number from elsewhere, another process, say: the living one of that number if there is one,
-  /// else a new basic one with that text. kInvalidArgument: `id` is 0.
+  /// A context whose number was made elsewhere, for instance by another process: the living one of that number if there
+  /// is one, else a new basic one with that text. kInvalidArgument: `id` is 0.
   PURLIN_API static StatusOr<UserContext> WithId(std::uint64_t id, std::string_view origin);
 
   /// The living context of that number, or none.
@@ -89,8 +93,8 @@ class [[nodiscard]] UserContext final {
   explicit operator bool() const noexcept { return ref_.get() != nullptr; }
   /// The number: no other context of this process has it, and most probably none of another process. 0 for none.
   [[nodiscard]] std::uint64_t id() const noexcept { return ref_.get() == nullptr ? 0 : *ref_.get(); }
-  /// The text, rendered here and now; "" for none. It calls closures that were given as origins: do not call it under a
-  /// lock that those take.
+  /// The text, rendered in this call; "" for none. It calls closures that were given as origins: do not call it under a
+  /// lock that they take.
   [[nodiscard]] PURLIN_API std::string DebugString() const;
 
   /// The same context, or both none.
@@ -132,8 +136,9 @@ class [[nodiscard]] UserContextScope final {
   internal::ContextScope scope_;
 };
 
-/// `closure`, to be called as before but with `context` current, for threads of your own. Waiters and tasks do this by
-/// themselves. The result is copyable if `closure` is; if that is empty, so is the result for whatever takes closures.
+/// `closure`, to be called as before but with `context` current, for the user's own threads. Waiters and tasks do this
+/// by themselves. The result is copyable if `closure` is; if `closure` is empty, every function that takes closures
+/// sees the result as empty.
 template <typename F>
 auto WithUserContext(UserContext context, F&& closure) {
   return internal::ContextClosure<std::decay_t<F>>(std::move(context).ReleaseRef(), std::forward<F>(closure));
@@ -143,8 +148,8 @@ auto WithUserContext(UserContext context, F&& closure) {
 /// that payload. OK, and an error given none, stay as they are. Events that fail do this by themselves.
 PURLIN_API Status AnnotateWithUserContext(Status error, const UserContext& context);
 
-/// `error` with the texts of its contexts in the message, in place of the payload, for those who show it to people:
-/// "MESSAGE\n  in user context NUMBER: TEXT", or "..., which has expired" for a context that has ended. Renders, so see
+/// `error` with the texts of its contexts in the message, in place of the payload, for messages to people: "MESSAGE\n
+/// in user context NUMBER: TEXT", or "..., which has expired" for a context that has ended. Renders, so see
 /// UserContext::DebugString. An error without contexts, and OK, stay as they are.
 PURLIN_API Status ExpandUserContexts(const Status& error);
 

@@ -1,4 +1,9 @@
 // Purlin: version numbers, of the headers (macros, constants) and of the library that was linked (functions).
+//
+// ```cpp
+// static_assert(PURLIN_VERSION_MAJOR == 0);
+// const bool is_sound = purlin::AbiVersion() == purlin::kAbiVersion;  // the library fits these headers
+// ```
 #ifndef PURLIN_VERSION_H_
 #define PURLIN_VERSION_H_
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs this build and uses the prefix as strangers do. ctest runs one step each, with the environment that
+# Installs this build and uses the prefix as users do. ctest runs one step each, with the environment that
 # tests/CMakeLists.txt gives; `install` comes first and the others share its prefix.
 #
 #   tests/consumer/run.sh install | static | shared | moved | no_exceptions | package | pkg_config_shared |

@@ -4,7 +4,8 @@
 #   tests/digits/run.sh PATH_OF_THE_PROGRAM
 #
 # One line a check; then "N passed, N failed", and exit code 1 if any failed. DIGITS_TEST_STEPS (20) is the number of
-# steps where accuracy does not matter. What needs python3 (reading the trace, a terminal) is skipped, and says so, without it.
+# steps where accuracy does not matter. Checks that need python3 (reading the trace, a terminal) are skipped without it,
+# with the reason.
 set -uo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 [[ -f ${1-} ]] || usage "no such file: '${1-}'"

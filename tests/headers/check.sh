@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compiles every header under include/ alone, and twice in a row, with all warnings as errors. Not the adapters, which need
-# their other sides (tests/interop), but for those that need the standard library alone, and layouts of ours.
+# Compiles every header under include/ alone, and twice in a row, with all warnings as errors. Adapters are left out,
+# because they need their other sides (tests/interop), except those that need the standard library alone, and the
+# layouts.
 #
 #   tests/headers/check.sh COMPILER STANDARD      such as: tests/headers/check.sh g++ c++17
 #

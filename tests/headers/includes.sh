@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the public headers may include: headers of the C++ standard library, and each other. Not absl, not rust/cxx.h, not
-# what cxx generates, nothing of cpp/, and none of the adapters, which may include all but the last three. Exit code 1 if
-# one does otherwise.
+# The public headers include only headers of the C++ standard library, and each other: not absl, not rust/cxx.h, not
+# what cxx generates, nothing of cpp/, and none of the adapters, which may include all but the last three. Exit code 1
+# otherwise.
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 no_arguments "$@"

@@ -4,7 +4,7 @@
 #   tests/interchange/run.sh [PATH_OF_libpurlin_interchange.so]       default: that of build/release
 #
 # The packages are pinned, and go into .tools/interchange. Exit code 77, with the reason on the last line: there is no
-# python3 with venv, or PyPI is out of reach. What is checked is in check.py.
+# python3 with venv, or PyPI is out of reach. check.py has the checks.
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 [[ $# == 0 || -f $1 ]] || usage "no such file: '$1'"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks that shared libraries say of themselves that they are never unloaded, and that those behind `--` do not: these are
-# there to show that the library itself pins its users.
+# Checks that shared libraries are marked as never unloaded, and that those behind `--` are not: the latter show that
+# the library itself pins its users.
 #
 #   tests/plugin/nodelete.sh LIBRARY... [-- LIBRARY...]
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the documentation quotes stands in the file that it names.
+# Text that the documentation quotes is in the file that it names.
 #
 #   tests/readme/quotes.sh SOURCE_DIR
 #

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What a shared library that has Purlin's archive inside shows to the process that loads it.
+# Checks which names a shared library that has Purlin's archive inside shows to the process that loads it.
 #
 #   tests/symbols/module.sh [--only] MODULE [NAME...]
 #
-# Its own functions are NAMEs, all of them. Besides, it may define what every C++ library defines from headers: instances
-# of std's templates and their virtual tables; and the tags of types in futures (PayloadTag), which have one address in a
-# process, so that libraries that share libpurlin.so understand each other's futures. With --only, not even those. It must
-# not ask the process for names of Purlin, of Rust, or of Debian's abseil: those are inside. Exit code 1 otherwise.
+# Its own functions are NAMEs, all of them. Besides, it may define what every C++ library defines from headers:
+# instances of std's templates and their virtual tables; and the tags of types in futures (PayloadTag), which have one
+# address in a process, so that libraries that share libpurlin.so understand each other's futures. With --only, not even
+# those. It must not import names of Purlin, of Rust, or of Debian's abseil: those are inside. Exit code 1 otherwise.
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 only=false

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The C++ examples under valgrind's memcheck: no invalid access, nothing lost. What is still reachable at the end is allowed: blocks of
-# the slab and tables of the process stay by design (docs/architecture.md).
+# The C++ examples under valgrind's memcheck: no invalid access, nothing lost. Memory that is still reachable at the end
+# is allowed: blocks of the slab and tables of the process stay by design (docs/architecture.md).
 #
 #   tests/valgrind/check.sh EXAMPLES_DIR     the folder of hello and digits; hello is also what the README shows (tests/readme)
 #

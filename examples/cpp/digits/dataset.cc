@@ -41,7 +41,7 @@ purlin::StatusOr<std::string> ReadFile(const std::string& path) {
   return purlin::NotFoundError(Format("cannot read %s: %s", Quoted(path).c_str(), std::strerror(error)));
 }
 
-// Takes what stands before the next `separator` off the front of `text`, and the separator.
+// Removes the text before the next `separator`, and the separator, from the front of `text`.
 std::string_view TakeUntil(char separator, std::string_view& text) {
   const std::size_t size = std::min(text.find(separator), text.size());
   const std::string_view taken = text.substr(0, size);
@@ -49,7 +49,7 @@ std::string_view TakeUntil(char separator, std::string_view& text) {
   return taken;
 }
 
-// Puts one line into `example`; says what is wrong with it, if anything is.
+// Parses one line into `example`; returns what is wrong with it, if anything is.
 std::optional<std::string> ParseLine(std::string_view line, Example& example) {
   const auto fields = static_cast<std::size_t>(std::count(line.begin(), line.end(), ',')) + (line.empty() ? 0U : 1U);
   if (fields != kFields) return Format("%zu field%s instead of %zu", fields, fields == 1 ? "" : "s", kFields);
@@ -57,7 +57,7 @@ std::optional<std::string> ParseLine(std::string_view line, Example& example) {
     const std::string_view field = TakeUntil(',', line);
     const bool is_label = i == kPixels;
     const std::uint64_t limit = is_label ? kClasses - 1 : kBrightest;
-    // A minus is let through to the range, where it is explained better.
+    // A minus is passed on to the check of the range, whose message is better.
     const bool negative = field.size() > 1 && field[0] == '-';
     const std::optional<std::uint64_t> number = ParseNumber(negative ? field.substr(1) : field);
     if (!number) {

@@ -25,7 +25,7 @@ purlin::StatusOr<std::size_t> CountCorrect(const purlin::Client& client, const p
                                {static_cast<std::int64_t>(count), static_cast<std::int64_t>(kPixels)}, memory,
                                purlin::HostBufferSemantics::kImmutableUntilTransferCompletes);
   if (!images.ok()) return images.status();
-  // From here on nobody returns before the images have been transferred: `pixels` must stay.
+  // From here on no path returns before the images have been transferred: `pixels` must stay.
   const purlin::Event uploaded = images->ready_event();
 
   std::vector<std::int32_t> predictions(count);

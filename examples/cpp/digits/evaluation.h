@@ -1,4 +1,4 @@
-// Digits: how good the weights are, on images that they were not made from.
+// Digits: the accuracy of the weights on images that were not used for training.
 #ifndef DIGITS_EVALUATION_H_
 #define DIGITS_EVALUATION_H_
 

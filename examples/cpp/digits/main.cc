@@ -56,7 +56,7 @@ purlin::StatusOr<std::string> Run(const Options& options) {
   const purlin::StatusOr<Dataset> dataset = ReadDataset(options.data, options.seed);
   if (!dataset.ok()) return dataset.status();
 
-  std::error_code none_there;  // A trace that does not exist yet is nobody's data.
+  std::error_code none_there;  // A trace that does not exist yet is no data to lose.
   if (!options.trace.empty() && std::filesystem::equivalent(options.trace, options.data, none_there)) {
     return purlin::InvalidArgumentError(
         Format("--trace %s would overwrite the images of --data", Quoted(options.trace).c_str()));

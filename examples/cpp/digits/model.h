@@ -1,7 +1,7 @@
 // Digits: the arithmetic, on plain memory: softmax regression, that is one linear map from features to a score per
 // class.
 //
-// The features of an image are its pixels and the products of neighbouring pixels, which tell the direction of a
+// The features of an image are its pixels and the products of neighbouring pixels, which show the direction of a
 // stroke: with pixels alone, some seeds miss 95 %. All sums run in the order of the loops, so equal input gives equal
 // bits.
 #ifndef DIGITS_MODEL_H_
@@ -21,7 +21,7 @@ constexpr std::size_t kFeatures = kPixels + 2 * kSide * (kSide - 1) + 2 * (kSide
 constexpr std::size_t kWeights = kFeatures * kClasses;
 constexpr std::size_t kWeightBytes = kWeights * sizeof(float);
 
-/// An image and what it shows, as it travels to the devices.
+/// An image and its digit, as it is copied to the devices.
 struct Example {
   float pixels[kPixels];  // [kSide, kSide], row-major; 0..1
   std::int32_t label;     // 0..9

@@ -22,7 +22,7 @@ struct Options {
   bool help = false;
 };
 
-/// What follows the program's name. kInvalidArgument, naming flag and value.
+/// The arguments after the program's name. kInvalidArgument, naming flag and value.
 purlin::StatusOr<Options> ParseOptions(purlin::Span<const char* const> arguments);
 
 /// What --help prints.

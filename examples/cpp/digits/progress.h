@@ -11,7 +11,7 @@ class Progress {
   explicit Progress(int total);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  /// Wipes the bar out, so that what is printed next begins on an empty line.
+  /// Erases the bar, so that the next output begins on an empty line.
   ~Progress();
 
   /// `finished` of `total` are done. Draws at most twenty times a second.

@@ -1,4 +1,4 @@
-// Digits: what is printed at the end.
+// Digits: the report that is printed at the end.
 #ifndef DIGITS_REPORT_H_
 #define DIGITS_REPORT_H_
 

@@ -12,7 +12,7 @@ namespace digits {
 /// The whole of `text` as a decimal number without sign, or nothing.
 std::optional<std::uint64_t> ParseNumber(std::string_view text);
 
-/// `text` in quotes, fit for one line of a message: what cannot be printed becomes '?', what is long is cut.
+/// `text` in quotes, fit for one line of a message: a byte that cannot be printed becomes '?', a long text is cut.
 std::string Quoted(std::string_view text);
 
 /// As printf, into a string.

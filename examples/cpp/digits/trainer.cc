@@ -14,7 +14,7 @@ constexpr std::size_t kStepsInFlight = 3;
 // Over all devices, as long as each gets one; so the noise of a step does not depend on how many share it.
 constexpr std::size_t kImagesPerStep = 256;
 
-// The host backend's memory is this machine's, so kernels reach it through a pointer; events order who does when.
+// The host backend's memory is this machine's, so kernels reach it through a pointer; events order its accesses.
 const float* Floats(const purlin::RawBuffer& buffer) { return static_cast<const float*>(buffer.host_pointer()); }
 float* MutableFloats(const purlin::RawBuffer& buffer) { return static_cast<float*>(buffer.host_pointer()); }
 

@@ -16,8 +16,8 @@
 // weights, gradient and collected, so what waits for that update, directly or not, may write them again; batches, which
 // are copied without waiting for an update, have `batch_free`.
 //
-// The order of additions never depends on who was faster: the result is the same whatever the number of threads.
-// An event that fails takes all later ones with it, and Train() returns its error.
+// The order of additions never depends on which thread was faster: the result is the same whatever the number of
+// threads. An event that fails takes all later ones with it, and Train() returns its error.
 #ifndef DIGITS_TRAINER_H_
 #define DIGITS_TRAINER_H_
 

@@ -4,8 +4,8 @@
 //   runner.Schedule(purlin::adapters::FromAbsl(std::move(any_invocable)));
 //
 // An error crosses with its code, its message and every payload, so also with the numbers of its user contexts, which
-// are one (user_context.h): there and back it is equal to what it was. Where it was made does not cross; ToString()
-// tells that before. Nothing here blocks or keeps a reference to what it was given.
+// are a payload (user_context.h): an error that crosses and returns is equal to the original. The place where it was
+// made does not cross; ToString() shows it before. Nothing here blocks or keeps a reference to what it was given.
 //
 // For abseil from 20220623 on, C++17 as its own. What has no type of abseil in its parameters is a template over one,
 // so that two abseils in one program, each with its version in its names, do not meet in one function of this file.
@@ -145,7 +145,7 @@ class Closure<Invocable, void(A...)> {
 
 /// A task, a waiter of an event or a callback of a future, out of abseil's closure: `void()`, `void(absl::Status)`, or
 /// `void(absl::StatusOr<T>)`, whatever its qualifiers. What Purlin hands to it is converted as above. An empty one does
-/// nothing when its turn comes. It is called once or destroyed uncalled. AnyInvocable is aligned to 16 bytes, so a task
+/// nothing when it is called. It is called once or destroyed uncalled. AnyInvocable is aligned to 16 bytes, so a task
 /// or a waiter of it costs one heap allocation.
 template <typename Signature>
 auto FromAbsl(absl::AnyInvocable<Signature> invocable) {

@@ -4,15 +4,15 @@
 //   Eigen::ThreadPoolDevice device(&pool, pool.NumThreads());
 //   auto executor = purlin::adapters::FromEigen(eigen_pool);           // Eigen's pool as a purlin::Executor
 //
-// Eigen's interface can neither refuse a closure nor tell that it was dropped, and Eigen waits for closures without a
-// deadline. So here each runs exactly once; if the pool was shut down, on the thread that gives it (owed_work.h).
+// Eigen's interface can neither refuse a closure nor report that it was dropped, and Eigen waits for closures without a
+// deadline. So here each runs exactly once; if the pool was shut down, on the thread that schedules it (owed_work.h).
 //
 // Eigen waits by condition variables, which Purlin's pool does not see: a contraction over this pool, on a thread of
-// this pool, blocks that thread. Once all threads are blocked so, Eigen's own pool stops for ever; ours gets a spare
-// after a tenth of a second (ThreadPoolAsyncWorkRunner), and goes on. DumpStalls names it meanwhile, with what runs on
-// it and that tasks are queued. Spares have no number below NumThreads(): see CurrentThreadId.
+// this pool, blocks that thread. Once all threads are blocked so, Eigen's own pool stops for ever; Purlin's gets a
+// spare after a tenth of a second (ThreadPoolAsyncWorkRunner), and goes on. DumpStalls names it meanwhile, with what
+// runs on it and that tasks are queued. Spares have no number below NumThreads(): see CurrentThreadId.
 //
-// What does not cross: Cancel() does nothing, as Eigen allows; hints are not taken, since idle threads steal;
+// What does not cross: Cancel() does nothing, as Eigen allows; hints are ignored, because idle threads steal;
 // std::function allocates closures of more than 16 bytes by itself, which a purlin::Task does up to 104 bytes without.
 //
 // For Eigen from 3.4 on. Eigen gives no version in its names: one Eigen per program, as everywhere.
@@ -40,9 +40,9 @@ namespace adapters {
 /// A pool of Purlin's as an `Interface`, which is Eigen::ThreadPoolInterface or a class that adds nothing to it. Holds
 /// a handle to the pool. Scheduling is for any thread, also for closures that run.
 ///
-/// The destructor waits until every closure that came through here has run, also those that they scheduled, as that of
-/// Eigen's own pool does; tasks that came another way go on. On a thread of the pool, and in a child made by fork(), it
-/// does not wait. If this holds the last handle, it shuts the pool down.
+/// The destructor waits until every closure that was scheduled here has run, also those that they scheduled, as that of
+/// Eigen's own pool does; tasks that were scheduled otherwise go on. On a thread of the pool, and in a child made by
+/// fork(), it does not wait. If this holds the last handle, it shuts the pool down.
 template <typename Interface>
 class EigenThreadPoolAs final : public Interface {
  public:
@@ -52,7 +52,7 @@ class EigenThreadPoolAs final : public Interface {
   EigenThreadPoolAs& operator=(const EigenThreadPoolAs&) = delete;
 
   /// Runs `closure` once, in general on a thread of the pool; on this one before this returns, if the pool was shut
-  /// down or this is a child made by fork(). What it throws is reported and swallowed. An empty one does nothing.
+  /// down or this is a child made by fork(). An exception from it is reported and swallowed. An empty one is ignored.
   void Schedule(std::function<void()> closure) override {
     if (closure) work_.Schedule(std::move(closure), Label("Eigen"));
   }
@@ -86,15 +86,15 @@ EigenThreadPoolAs<Interface> ToEigen(const ThreadPoolAsyncWorkRunner& pool) {
   return EigenThreadPoolAs<Interface>(pool);
 }
 
-/// An existing pool of Eigen's as an executor: for futures, serial queues, and whatever takes an Executor. Any thread.
-/// `pool` outlives this and is not owned. A task that it drops, as it does after Cancel(), is destroyed uncalled, so
-/// that what it owed is told.
+/// An existing pool of Eigen's as an executor: for futures, serial queues, and every function that takes an Executor.
+/// Any thread. `pool` outlives this and is not owned. A task that it drops, as it does after Cancel(), is destroyed
+/// uncalled, so its promises complete with an error.
 class EigenExecutor final : public Executor {
  public:
   /// Tasks go to `pool`.
   explicit EigenExecutor(Eigen::ThreadPoolInterface& pool) noexcept : pool_(&pool) {}
 
-  /// Never refuses; Eigen runs a task here and now when its queue of 1024 is full. Two allocations, because a
+  /// Never refuses; Eigen runs a task inside this call when its queue of 1024 is full. Two allocations, because a
   /// std::function must be copyable. kInvalidArgument: `task` is empty.
   Status Execute(Task task) override {
     if (!task) return InvalidArgumentError("an empty task was given to a pool of Eigen's");

@@ -1,5 +1,5 @@
-// Purlin's adapters for what is lent to others and must come back: closures given to a pool (owed_work.h), memory of an
-// FFI call (xla_ffi.h). It has no other side; it is for the adapters beside it.
+// Purlin's count of what other code uses for a time: closures given to a pool (owed_work.h), memory of an FFI call
+// (xla_ffi.h). It has no other side; it is for the adapters beside it.
 #ifndef PURLIN_ADAPTERS_OWED_COUNT_H_
 #define PURLIN_ADAPTERS_OWED_COUNT_H_
 
@@ -18,8 +18,8 @@ inline namespace v0 {
 namespace adapters {
 namespace internal {
 
-/// Counts shares: one of the owner, one of each thing that is lent. Shares are taken by who has one. The last one to go
-/// tells who waits, and deletes this.
+/// Counts shares: one of the owner, one of each object in use. A holder of a share can take another one. Dropping the
+/// last one completes the event of Close(), and deletes this.
 class OwedCount final {
  public:
   OwedCount() = default;
@@ -27,12 +27,12 @@ class OwedCount final {
   OwedCount& operator=(const OwedCount&) = delete;
 
   void Take() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
-  /// Acquire and release: who waits sees what all the others did.
+  /// Acquire and release: the waiting thread sees what all holders did.
   void Leave() noexcept {
     if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  /// The owner leaves; the event happens when all others have left. It is one that is ready, and costs nothing, if none
-  /// is there: with the owner goes the last who could take a share.
+  /// Drops the owner's share; the event happens when all other shares have been dropped. If there are none, it is ready
+  /// already and costs nothing, because no holder is left that could take a share.
   Event Close(Label label, SourceLocation location = SourceLocation::Current()) {
     Event all_gone = Event::Ready();
     if (shares_.load(std::memory_order_acquire) != 1) {
@@ -52,7 +52,8 @@ class OwedCount final {
   std::optional<EventPromise> all_gone_;
 };
 
-/// Blocks until the event of Close() has happened, whatever ends other waits: what follows frees what others used.
+/// Blocks until the event of Close() has happened, even where other waits would end with an error: the caller then
+/// frees memory that was in use.
 inline void AwaitAllGone(const Event& all_gone) noexcept {
   while (!all_gone.IsReady()) all_gone.Wait().IgnoreError();
 }

@@ -1,14 +1,13 @@
-// Purlin's adapters for pools that cannot refuse: work that runs, whatever becomes of the pool.
+// Purlin's adapters for pools that cannot refuse: work that runs in any case.
 //
-// Eigen's and XLA's interfaces take a closure and answer nothing, and who gave it waits for what it does, often without
-// a deadline. A pool of Purlin's may refuse a task, or drop it when it is shut down. So every closure that comes
-// through here runs exactly once: on a thread of the pool, or, where the pool refuses or drops it, on the thread that
-// does so. There, closures that give further closures nest at most 32 deep (inline_executor.h); so a chain needs no
-// stack.
+// Eigen's and XLA's interfaces take a closure and return nothing, and their caller waits for its effects, often without
+// a deadline. A pool of Purlin may refuse a task, or drop it when it is shut down. So every closure that is given here
+// runs exactly once: on a thread of the pool, or, where the pool refuses or drops it, on the thread that does so.
+// There, closures that give further closures nest at most 32 deep (inline_executor.h); so a chain needs a small stack.
 //
-// The destructor waits until what Schedule was given has run and is destroyed, since such code gives closures that
-// refer to what goes after their pool. It does not wait on a thread of the pool, which may be in such a closure, nor in
-// a child made by fork(), where nobody runs it. It has no other side; it is for the adapters beside it.
+// The destructor waits until all closures of Schedule have run and are destroyed, because such closures refer to
+// objects that are destroyed after their pool. It does not wait on a thread of the pool, which may run such a closure,
+// nor in a child made by fork(), where no thread runs it. It has no other side; it is for the adapters beside it.
 #ifndef PURLIN_ADAPTERS_OWED_WORK_H_
 #define PURLIN_ADAPTERS_OWED_WORK_H_
 
@@ -55,13 +54,13 @@ class OwedClosure final {
  private:
   static_assert(std::is_nothrow_move_constructible_v<F>, "a closure on its way to a thread is moved");
 
-  OwedShare share_;  // Goes after the closure.
+  OwedShare share_;  // Destroyed after the closure.
   F closure_;
   Label label_;
   bool owed_ = true;
 };
 
-/// See the top of this file. Schedules from any thread; destroyed once nobody else does.
+/// See the top of this file. Any thread may schedule; destroyed once no other thread does.
 class OwedWork final {
  public:
   /// Keeps a handle to `pool`.

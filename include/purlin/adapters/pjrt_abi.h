@@ -2,10 +2,10 @@
  *
  * Facts about XLA's headers xla/pjrt/c/pjrt_c_api.h, pjrt_c_api_device_event.h and pjrt_c_api_raw_buffer_extension.h as
  * of August 2026 (PJRT 0.114 and 0.115). The names are ours, so that a file may include both; sizes and offsets are the
- * same. XLA calls the last two experimental and may change them. What each slot of Purlin's tables does, and who owns
- * what, is said here; purlin/adapters/pjrt_tables.h makes and takes such objects.
+ * same. XLA calls the last two experimental and may change them. What each slot of Purlin's tables does, and
+ * which side owns what, is said here; purlin/adapters/pjrt_tables.h makes and takes such objects.
  *
- * Every table begins with its size in bytes. Purlin's own are whole: no slot is null. Of somebody else's, Purlin reads
+ * Every table begins with its size in bytes. Purlin's own are whole: no slot is null. Of a foreign one, Purlin reads
  * no more than that size, and needs only the slots that are marked "needed". Functions may be called from every thread.
  *
  * Words: "owned" means that the receiver has a reference, or the object, to give up; "lent" that it has not. */
@@ -86,7 +86,7 @@ struct PurlinPjrtDeviceEventTable {
   intptr_t (*get_definition_stream)(void* event, uint64_t* sequence_number);
 };
 
-/** PJRT_DeviceEventVector: who is given one moves the owned elements out and leaves it zeroed. */
+/** PJRT_DeviceEventVector: the receiver moves the owned elements out and leaves it zeroed. */
 typedef struct PurlinPjrtDeviceEventVector {
   PurlinPjrtDeviceEvent* data; /**< The elements. */
   size_t size;                 /**< How many there are. */
@@ -112,7 +112,7 @@ struct PurlinPjrtDeviceEventPromiseTable {
   void* extension_start; /**< Extensions; null in Purlin's. */
   /** One more owned reference. */
   void (*inc_ref)(PurlinPjrtDeviceEventPromise* promise);
-  /** Ends an owned reference. The last fails Purlin's event with kInternal, if nobody has set it. Needed. */
+  /** Ends an owned reference. The last fails Purlin's event with kInternal, if it is not set. Needed. */
   void (*dec_ref)(PurlinPjrtDeviceEventPromise* promise);
   /** The event, lent for the life of the promise. */
   PurlinPjrtDeviceEvent (*event)(PurlinPjrtDeviceEventPromise* promise);
@@ -173,7 +173,7 @@ struct PurlinPjrtRawBufferTable {
   /** Copies all of `source` to the beginning of `destination` when the dependencies have happened. Both buffers are
    * lent for the call. `on_allocated` is called once, before the destination is touched, with an owned error or null.
    * Both promises are owned, and set when all is done, by set_ready or set_error; either may be null. If a dependency
-   * fails, nothing is copied, and all three are told its error. A destination may be of another table than the source.
+   * fails, nothing is copied, and all three get its error. A destination may be of another table than the source.
    */
   void (*schedule_copy_to)(PurlinPjrtRawBuffer* source, PurlinPjrtDeviceEventVector* dependencies,
                            PurlinPjrtRawBuffer* destination, PurlinPjrtDeviceEventPromise* definition_event_promise,

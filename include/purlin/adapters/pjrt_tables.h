@@ -1,19 +1,27 @@
 // Purlin's adapter for the tables of C functions by which XLA's plugins pass events, promises and raw buffers to each
 // other.
 //
-//   PJRT_DeviceEvent theirs = purlin::adapters::PjrtCast<PJRT_DeviceEvent>(purlin::adapters::ToPjrt(event));
-//   purlin::Event done = purlin::adapters::FromPjrt(api, completion_event);           // a PJRT_Event of any plugin
-//   purlin::adapters::ToPjrt(copied, PjrtCast<PurlinPjrtDeviceEventPromise*>(promise));  // fills XLA's promise
+// ```cpp
+// purlin::Event ThereAndBack(const purlin::Event& event) {
+//   const PurlinPjrtDeviceEvent theirs = purlin::adapters::ToPjrt(event);  // PjrtCast: to XLA's type
+//   return purlin::adapters::FromPjrt(theirs);
+// }
+// // `api` and `completion_event` are those of any plugin: a PJRT_Api and a PJRT_Event.
+// purlin::Event Completed(const PurlinPjrtApi* api, void* completion_event) {
+//   return purlin::adapters::FromPjrt(api, completion_event);
+// }
+// ```
 //
 // No header of XLA is needed: pjrt_abi.h has the layouts, and says what every slot does; PjrtCast goes between its
 // types and theirs. The tables are in the library, so this adapter, unlike the others, calls functions of its own
 // there.
 //
-// ToPjrt gives an owned reference; FromPjrt takes one over, whatever it answers. What is imported completes as theirs
-// does, with code, message and payloads where theirs tells them (device events have no payloads, errors and PJRT_Events
-// have), and waiters run on their thread. Null is an event that has happened, or an OK status. kInvalidArgument: what
-// was given has no table, or one that is too small or has null where a function is needed; it is named, and what can be
-// given back is. An event that theirs never completes stays pending; DumpStalls() calls it "PJRT event".
+// ToPjrt returns an owned reference; FromPjrt takes one over, whatever it returns. An imported event completes as the
+// foreign one does, with code, message and payloads where the foreign object has them (device events have no payloads,
+// errors and PJRT_Events have), and its waiters run on the foreign thread. Null is an event that has happened, or an OK
+// status. kInvalidArgument: the object has no table, or one that is too small or has null where a function is needed;
+// the error names it, and the reference is released if the table allows. An event that the other side never completes
+// stays pending; DumpStalls() calls it "PJRT event".
 //
 // Which of XLA's paths accept a foreign table is XLA's choice: docs/adapters.md lists them. Nothing here blocks.
 #ifndef PURLIN_ADAPTERS_PJRT_TABLES_H_
@@ -74,7 +82,7 @@ PURLIN_API Event FromPjrt(PurlinPjrtDeviceEvent event) noexcept;
 
 /// An owned error; null for OK. Its user context and payloads are payloads.
 PURLIN_API PurlinPjrtError* ToPjrt(Status status) noexcept;
-/// What `error` says; it is destroyed. A code that absl has not becomes kUnknown, OK kInternal.
+/// The status of `error`, which is destroyed. A code that absl has not becomes kUnknown, OK kInternal.
 PURLIN_API Status FromPjrt(PurlinPjrtError* error) noexcept;
 
 /// A vector with an owned reference to each of `events`.
@@ -86,13 +94,13 @@ inline std::vector<Event> FromPjrt(PurlinPjrtDeviceEventVector* events) {
   return taken;
 }
 
-/// An owned promise for somebody else to set; its event is known by `label` (static storage) and by the place of the
+/// An owned promise for the other side to set; its event is known by `label` (static storage) and by the place of the
 /// caller.
 PURLIN_API PurlinPjrtDeviceEventPromise* MakePjrtPromise(Label label = Label(),
                                                          SourceLocation location = SourceLocation::Current()) noexcept;
 /// The event of `promise`, one of Purlin's or of theirs, which stays the caller's. kInvalidArgument as above.
 PURLIN_API Event EventOf(PurlinPjrtDeviceEventPromise* promise) noexcept;
-/// An owned promise by which somebody else completes `promise`.
+/// An owned promise by which the other side completes `promise`.
 inline PurlinPjrtDeviceEventPromise* ToPjrt(EventPromise promise,
                                             SourceLocation location = SourceLocation::Current()) noexcept {
   PurlinPjrtDeviceEventPromise* const theirs = MakePjrtPromise(Label("PJRT promise"), location);
@@ -103,13 +111,13 @@ inline PurlinPjrtDeviceEventPromise* ToPjrt(EventPromise promise,
 /// also promises of XLA's own take it, whose `set` accepts only events of their own kind. kInvalidArgument as above.
 PURLIN_API Status ToPjrt(const Event& event, PurlinPjrtDeviceEventPromise* promise) noexcept;
 
-/// An owned reference to `buffer`, which answers `memory` (a PJRT_Memory*, which outlives it, or null) when it is asked
-/// where it is. Whoever copies by it is bound as by RawBuffer's own calls: dependencies alone order copies.
+/// An owned reference to `buffer`, which reports `memory` (a PJRT_Memory*, which outlives it, or null) as its place.
+/// Copies by it follow the rules of RawBuffer's own calls: only dependencies order copies.
 PURLIN_API PurlinPjrtRawBuffer* ToPjrt(const RawBuffer& buffer, void* memory) noexcept;
 
 /// An event that completes as `event` does, a PJRT_Event* of the plugin of `api` (a PJRT_Api*), which is taken over and
-/// destroyed when it has completed. The plugin stays loaded until then. If the plugin refuses to call back, what it
-/// says. Does not call PJRT_Event_Await.
+/// destroyed when it has completed. The plugin stays loaded until then. If the plugin refuses to call back, its error.
+/// Does not call PJRT_Event_Await.
 PURLIN_API Event FromPjrt(const PurlinPjrtApi* api, void* event) noexcept;
 /// As above, for XLA's own types.
 template <typename Api, typename PjrtEvent>
@@ -117,8 +125,8 @@ Event FromPjrt(const Api* api, PjrtEvent* event) noexcept {
   return FromPjrt(PjrtCast<const PurlinPjrtApi*>(api), static_cast<void*>(event));
 }
 
-/// As FromPjrt, of an event that stays the caller's, who keeps it until it has completed. For events that are completed
-/// by PJRT_Event_Set: they must not be destroyed inside that, where FromPjrt would.
+/// As FromPjrt, of an event that the caller owns and keeps until it has completed. For events that are completed by
+/// PJRT_Event_Set: they must not be destroyed inside that, where FromPjrt would.
 PURLIN_API Event EventOf(const PurlinPjrtApi* api, void* event) noexcept;
 /// As above, for XLA's own types.
 template <typename Api, typename PjrtEvent>

@@ -1,11 +1,15 @@
 // Purlin's adapter for std::future, both ways.
 //
-//   purlin::Future<Weights> weights = purlin::adapters::FromStd(std::async(Load), elastic_pool);
-//   std::future<purlin::Status> copied = purlin::adapters::ToStd(buffer.CopyToHost(...));
+// ```cpp
+// purlin::Future<int> Count(purlin::Executor& elastic_pool) {
+//   return purlin::adapters::FromStd(std::async([] { return 4; }), elastic_pool);
+// }
+// std::future<purlin::Status> Copied(const purlin::Event& copied) { return purlin::adapters::ToStd(copied); }
+// ```
 //
-// Towards std, nothing blocks: the std::future becomes ready on the thread that completes ours. From std, a thread must
-// wait, because a std::future tells nobody: a task of an executor does, so give one whose threads may block
-// (ElasticPool).
+// Towards std, nothing blocks: the std::future becomes ready on the thread that completes Purlin's. From std, a thread
+// must wait, because a std::future has no callbacks: a task of an executor waits, so pass an executor whose threads may
+// block (ElasticPool).
 //
 // Errors are values on Purlin's side and in what ToStd gives. An exception in a std::future, that of a std::promise
 // which was dropped unset among them, becomes kInternal with its text. That needs code that is compiled with
@@ -55,7 +59,7 @@ struct WaitingWithoutExceptions {
       }
 #if defined(__cpp_exceptions)
     } catch (const std::exception& e) {
-      const char* const what = e.what();  // Some answer null.
+      const char* const what = e.what();  // Some return null.
       return InternalError(std::string("a std::future holds an exception: ").append(what == nullptr ? "" : what),
                            location);
     } catch (...) {
@@ -107,7 +111,7 @@ auto FromStd(StdFuture future, Executor& executor, SourceLocation location) {
 
 /// A future of what `future` gets: of T, or of nothing for void. A StatusOr<T> or a Status in it is the result itself.
 /// A task of `executor`, which outlives it, waits; a deferred std::async runs there. kFailedPrecondition: `future` has
-/// no state. kInternal: it holds an exception. If the executor refuses or drops the task, what it said, or kCancelled.
+/// no state. kInternal: it holds an exception. If the executor refuses or drops the task, its error, or kCancelled.
 template <typename T, typename Mode = internal::Waiting>
 auto FromStd(std::future<T> future, Executor& executor, SourceLocation location = SourceLocation::Current()) {
   return internal::FromStd<Mode, std::future<T>, T>(std::move(future), executor, location);
@@ -126,7 +130,7 @@ inline std::future<Status> ToStd(const Event& event) {
   return future;
 }
 /// A std::future of the value or the error: of a StatusOr<T>, or of a Status for nothing. A value that can be copied
-/// is; a move-only one is moved out of a future that is given away. Its destructor does not block.
+/// is; a move-only one is moved out of an rvalue future. Its destructor does not block.
 template <typename T>
 std::future<typename Future<T>::Result> ToStd(Future<T> future) {
   using Result = typename Future<T>::Result;

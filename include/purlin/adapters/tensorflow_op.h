@@ -12,7 +12,7 @@
 //   };
 //   REGISTER_KERNEL_BUILDER(Name("Scale").Device(tensorflow::DEVICE_CPU), Scale);
 //
-// A tensor is wrapped, not copied, and is kept alive by whatever of Purlin's uses it, also after the op. A shared
+// A tensor is wrapped, not copied, and the objects of Purlin that use it keep it alive, also after the op. A shared
 // library with the op, made with the flags of tf.sysconfig and with Purlin's archive inside, is loaded by
 // tf.load_op_library; it needs libtensorflow_framework.so.2 only, which is in the process. For kernels of DEVICE_CPU.
 //
@@ -115,11 +115,10 @@ AbslStatus ToTensorFlow(const Status& status) {
   return ToAbsl(ExpandUserContexts(status));
 }
 
-/// `tensor` as an array, which keeps it alive, and reads it where it is: `memory_space` is of a client that can use
-/// memory of the host. Nobody may write the tensor meanwhile. It is copied if it cannot be used where it is: an address
-/// that is no multiple of 16 (a slice of another tensor), elements narrower than a byte, which TensorFlow does not
-/// pack. Then it is ready later. Never blocks. kUnimplemented: elements without a DType. Or what Buffer::FromHost
-/// answers.
+/// `tensor` as an array, which keeps it alive, and reads it in place: `memory_space` is of a client that can use memory
+/// of the host. The tensor must not be written meanwhile. It is copied if it cannot be used in place: an address that
+/// is no multiple of 16 (a slice of another tensor), elements narrower than a byte, which TensorFlow does not pack.
+/// Then it is ready later. Never blocks. kUnimplemented: elements without a DType. Or the errors of Buffer::FromHost.
 inline StatusOr<Buffer> FromTensorFlow(const tensorflow::Tensor& tensor, const MemorySpace& memory_space,
                                        SourceLocation location = SourceLocation::Current()) {
   const DType dtype = FromTensorFlow(tensor.dtype());
@@ -182,9 +181,9 @@ class TensorFlowCall final {
     }
     return FromTensorFlow(tensor, memory_space_, location);
   }
-  /// Cancelled (kCancelled) when TensorFlow gives the step up: another op has failed, or a time limit has passed. An op
-  /// that waits for others must heed it, and must be registered as stateful (SetIsStateful): TensorFlow runs others
-  /// also where nobody can give up, when it folds constants. The first call of it costs two allocations.
+  /// Cancelled (kCancelled) when TensorFlow cancels the step: another op has failed, or a time limit has passed. An op
+  /// that waits for others must check it, and must be registered as stateful (SetIsStateful): TensorFlow also runs
+  /// stateless ops when it folds constants, where no step can be cancelled. The first call of it costs two allocations.
   CancelToken Cancelled() {
     tensorflow::CancellationManager* const manager = context_->cancellation_manager();
     if (manager == nullptr) return CancelToken();
@@ -212,8 +211,8 @@ class TensorFlowCall final {
 /// A kernel whose body is Purlin code. Derive, and define Start.
 class TensorFlowOp : public tensorflow::AsyncOpKernel {
  public:
-  /// Wraps tensors as memory of `memory_space`, which is kept. A kernel lives as long as TensorFlow likes, so let the
-  /// client of it live as long as the process.
+  /// Wraps tensors as memory of `memory_space`, which is kept. TensorFlow decides how long a kernel lives, so its
+  /// client should live as long as the process.
   TensorFlowOp(tensorflow::OpKernelConstruction* construction, MemorySpace memory_space)
       : AsyncOpKernel(construction), memory_space_(std::move(memory_space)) {}
 

@@ -1,15 +1,16 @@
 // Purlin's adapter for tsl::AsyncValue and tsl::Future: each side completes the other, with errors and their payloads.
 //
-//   purlin::Event loaded = purlin::adapters::FromTsl(definition_event);           // tsl::AsyncValueRef<T>,
-//   tsl::Future<T> tsl::AsyncValueRef<CpuEvent> copied = purlin::adapters::ToTsl<CpuEvent>(buffer.CopyToHost(...));
+//   purlin::Event loaded = purlin::adapters::FromTsl(definition_event);   // a tsl::AsyncValueRef<T>
+//   purlin::Future<T> result = purlin::adapters::FromTsl(tsl_future);     // a tsl::Future<T>
+//   tsl::AsyncValueRef<CpuEvent> copied = purlin::adapters::ToTsl<CpuEvent>(buffer.CopyToHost(...));
 //
-// What has happened already crosses at once; what is pending crosses on the thread that completes it, before the call
-// that does so returns. A chain that goes to and fro needs no more stack than one of events alone. Nothing here blocks.
+// A completed event crosses at once; a pending one crosses on the thread that completes it, before the completing call
+// returns. A chain that crosses back and forth needs no more stack than one of events alone. Nothing here blocks.
 //
 // What is dropped unset: an EventPromise, a purlin::Promise and a tsl::Promise complete with kInternal, and that
-// crosses like any error. A tsl::AsyncValue does not: when its last reference goes, tsl forgets its waiters, ours too,
-// and the event stays pending (DumpStalls names it, "tsl::AsyncValue"). As with tsl's own waiters, whoever is to set
-// the value holds a reference; hold it as an AsyncValueOwner, and a value that is dropped unset fails.
+// crosses like any error. A tsl::AsyncValue does not: when its last reference is dropped, tsl drops its waiters,
+// Purlin's too, and the event stays pending (DumpStalls names it, "tsl::AsyncValue"). As with tsl's own waiters, the
+// code that sets the value must hold a reference; if it holds an AsyncValueOwner, a value that is dropped unset fails.
 //
 // For the tsl of the wheel tensorflow-cpu 2.21. NDEBUG must be defined as it was for the library that has tsl inside
 // (it is for every wheel): it is part of AsyncValue's ABI.
@@ -39,16 +40,16 @@ namespace purlin {
 inline namespace v0 {
 namespace adapters {
 
-/// The one who is to set a tsl value: holds a reference, and fails the value with kInternal if it is still unset when
-/// this goes. Move-only. As everywhere in tsl, nobody else may complete the value.
+/// Held by the code that sets a tsl value: a reference that fails the value with kInternal if it is still unset when
+/// this is destroyed. Move-only. As everywhere in tsl, no other code may complete the value.
 template <typename T>
 class [[nodiscard]] AsyncValueOwner final {
  public:
-  /// Owes `value`. A null one owes nothing.
+  /// Owns `value`. A null one has no effect.
   explicit AsyncValueOwner(tsl::AsyncValueRef<T> value) noexcept : value_(std::move(value)) {}
   AsyncValueOwner(const AsyncValueOwner&) = delete;
   AsyncValueOwner& operator=(const AsyncValueOwner&) = delete;
-  /// Leaves `other` owing nothing.
+  /// Leaves `other` empty.
   AsyncValueOwner(AsyncValueOwner&& other) noexcept = default;
   /// As if this were destroyed first.
   AsyncValueOwner& operator=(AsyncValueOwner&& other) noexcept {
@@ -56,12 +57,12 @@ class [[nodiscard]] AsyncValueOwner final {
     std::swap(value_, taken.value_);
     return *this;
   }
-  /// Fails an unset value; its waiters run here.
+  /// Fails an unset value; its waiters run on this thread.
   ~AsyncValueOwner() {
     if (value_ && value_.IsUnavailable()) value_.SetError(absl::InternalError("a tsl::AsyncValue was dropped unset"));
   }
 
-  /// The value, to be set, or copied for those who wait.
+  /// The value, to be set, or copied for waiters.
   [[nodiscard]] const tsl::AsyncValueRef<T>& value() const noexcept { return value_; }
 
  private:
@@ -106,8 +107,8 @@ Event FromTsl(const tsl::AsyncValueRef<T>& value, SourceLocation location = Sour
   }
 }
 
-/// A future of the same value or error. A value that can be copied is; a move-only one is moved out of a future that is
-/// given away. An invalid `future` gives kFailedPrecondition.
+/// A future of the same value or error. A value that can be copied is; a move-only one is moved out of an rvalue
+/// future. An invalid `future` gives kFailedPrecondition.
 template <typename T>
 Future<T> FromTsl(tsl::Future<T> future, SourceLocation location = SourceLocation::Current()) {
   using Result = typename Future<T>::Result;
@@ -132,8 +133,8 @@ Future<T> FromTsl(tsl::Future<T> future, SourceLocation location = SourceLocatio
   return std::move(ours);
 }
 
-/// Completes `value` as `event` completes: its payload, if constructed, is published, else a `T()` is; or it fails.
-/// Nobody else may complete it. Holds a reference until then. A null or available `value` is left alone.
+/// Completes `value` as `event` completes: its payload, if constructed, is published, else a `T()` is; or it fails. No
+/// other code may complete it. Holds a reference until then. A null or available `value` is ignored.
 template <typename T>
 void ForwardToTsl(const Event& event, tsl::AsyncValueRef<T> value) {
   event.OnReady([value = std::move(value)](const Status& status) {
@@ -151,7 +152,7 @@ void ForwardToTsl(const Event& event, tsl::AsyncValueRef<T> value) {
 }
 
 /// A tsl value whose payload is made of `args` now, and published when `event` happens; or it fails as `event` does.
-/// XLA asks some values for their exact type, so give the one that it expects: CpuEvent, BufferSequencingEvent.
+/// XLA checks the exact type of some values, so pass the one that it expects: CpuEvent, BufferSequencingEvent.
 template <typename T = tsl::Chain, typename... Args>
 tsl::AsyncValueRef<T> ToTsl(const Event& event, Args&&... args) {
   if (event.IsReady()) {
@@ -164,8 +165,8 @@ tsl::AsyncValueRef<T> ToTsl(const Event& event, Args&&... args) {
   return value;
 }
 
-/// A tsl future of the same value or error. A value that can be copied is; a move-only one is moved out of a future
-/// that is given away. An invalid future gives kFailedPrecondition.
+/// A tsl future of the same value or error. A value that can be copied is; a move-only one is moved out of an rvalue
+/// future. An invalid future gives kFailedPrecondition.
 template <typename T>
 tsl::Future<T> ToTsl(Future<T> future) {
   auto [promise, theirs] = tsl::MakePromise<T>();

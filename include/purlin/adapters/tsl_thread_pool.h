@@ -8,9 +8,9 @@
 //
 // All that eigen_thread_pool.h says holds here, because TSL's interface is Eigen's. TensorFlow's kernels may block a
 // thread for each other (queues, barriers, nested functions), in ways that Purlin's pool does not see. So does a kernel
-// on an inter-op thread that waits for what it gave to the intra-op pool: one pool of TSL's for both roles stops for
-// ever once all its threads wait. Ours starts spares after a tenth of a second without progress, so one pool can serve
-// both roles; two are faster, and needed where kernels index memory by the number of their thread
+// on an inter-op thread that waits for its closures in the intra-op pool: one pool of TSL's for both roles stops for
+// ever once all its threads wait. Purlin's starts spares after a tenth of a second without progress, so one pool can
+// serve both roles; two are faster, and needed where kernels index memory by the number of their thread
 // (ParallelForWithWorkerId), because all spares have the number -1. DumpStalls names the pool, what runs on it, and
 // that tasks are queued.
 //
@@ -30,8 +30,8 @@ namespace purlin {
 inline namespace v0 {
 namespace adapters {
 
-/// A pool of Purlin's where TSL or TensorFlow asks for one: see EigenThreadPoolAs. It outlives every
-/// tsl::thread::ThreadPool over it, whose end waits for nothing, and every Session::Run that was given it.
+/// A pool of Purlin where TSL or TensorFlow takes one: see EigenThreadPoolAs. It outlives every tsl::thread::ThreadPool
+/// over it, whose destructor does not wait, and every Session::Run that uses it.
 using TslThreadPool = EigenThreadPoolAs<tsl::thread::ThreadPoolInterface>;
 
 /// See TslThreadPool: `auto pool = ToTsl(runner);`.

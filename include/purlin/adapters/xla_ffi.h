@@ -15,12 +15,12 @@
 //
 // XLA's operands, results and attributes are there until the call is over: until the handler returns, or the future
 // that it returned completes. An attribute (Span, std::string_view) that a task needs is copied. Memory that a task
-// needs comes from an FfiCall, which sees to it that the call is not over before the memory is let go of.
+// needs comes from an FfiCall, which ensures that the call does not end before the memory is released.
 //
 // An error of XLA's FFI is a code and a text. Texts of user contexts go into the text; other payloads do not cross.
 //
 // For the FFI of jaxlib 0.10 (version 0.3) and of the wheel tensorflow-cpu 2.21 (0.2), on the platform "cpu": an
-// accelerator's memory is not the host's, and nothing here can tell. XLA's headers are enough, no library; with
+// accelerator's memory is not the host's, and nothing here detects that. XLA's headers are enough, no library; with
 // -Wpedantic g++ rejects them.
 #ifndef PURLIN_ADAPTERS_XLA_FFI_H_
 #define PURLIN_ADAPTERS_XLA_FFI_H_
@@ -77,7 +77,7 @@ xla::ffi::ErrorOr<T> ToFfi(StatusOr<T> result) {
   return xla::ffi::ErrorOr<T>(*std::move(result));
 }
 
-/// The value, moved or copied, or the error as above: what remaining arguments and dictionaries answer.
+/// The value, moved or copied, or the error as above: the results of remaining arguments and dictionaries.
 template <typename T>
 StatusOr<T> FromFfi(xla::ffi::ErrorOr<T> result, SourceLocation location = SourceLocation::Current()) {
   if (result.has_error()) return FromFfi(result.error(), location);
@@ -172,7 +172,8 @@ inline xla::ffi::Future ToFfi(const Event& event) {
 }
 
 /// An event that happens or fails as `future` does, on the thread that completes that. An ffi::Promise that is dropped
-/// unset tells nobody: then the event stays pending (DumpStalls names it, "xla::ffi::Future"), and XLA's part leaks.
+/// unset completes nothing: then the event stays pending (DumpStalls names it, "xla::ffi::Future"), and XLA's part
+/// leaks.
 inline Event FromFfi(xla::ffi::Future future, SourceLocation location = SourceLocation::Current()) {
   const auto promise = std::make_shared<EventPromise>(Label("xla::ffi::Future"), location);
   Event event = promise->event();
@@ -206,7 +207,7 @@ class FfiThreadPool final : public Executor {
 };
 
 /// The memory of one call of a handler, for Purlin, without a copy. A local variable of the handler, used by its
-/// thread. A call is over when nobody uses its memory any more: the handler that returns without Finish waits for that.
+/// thread. A call ends when its memory is no longer used: a handler that returns without Finish waits for that.
 class [[nodiscard]] FfiCall final {
  public:
   /// Arrays of this call are in `memory_space`, of a client that can import memory of the host. `location` names the
@@ -215,15 +216,15 @@ class [[nodiscard]] FfiCall final {
       : memory_space_(std::move(memory_space)), location_(location) {}
   FfiCall(const FfiCall&) = delete;
   FfiCall& operator=(const FfiCall&) = delete;
-  /// Unless finished: blocks until nobody uses the memory, so buffers of it are declared below the call, and tasks that
-  /// use it do not wait for this thread.
+  /// Unless finished: blocks until the memory is no longer used, so buffers of it are declared below the call, and
+  /// tasks that use it do not wait for this thread.
   ~FfiCall() {
     if (lent_ != nullptr) internal::AwaitAllGone(LetGo());
   }
 
-  /// An operand (ffi::Buffer, ffi::AnyBuffer) as an array that is ready, read-only. XLA's FFI tells no layout: what
-  /// counts is that of the custom call, row-major unless it says otherwise. kUnimplemented: an element type that Purlin
-  /// does not have (S1, U1). Or what RawBuffer::Import and Buffer::FromRaw answer.
+  /// An operand (ffi::Buffer, ffi::AnyBuffer) as an array that is ready, read-only. XLA's FFI passes no layout: the
+  /// custom call's layout counts, row-major unless it is declared otherwise. kUnimplemented: an element type that
+  /// Purlin does not have (S1, U1). Or the errors of RawBuffer::Import and Buffer::FromRaw.
   template <typename FfiBuffer>
   StatusOr<Buffer> Argument(const FfiBuffer& argument) {
     const DType dtype = FromFfi(argument.element_type());
@@ -240,8 +241,8 @@ class [[nodiscard]] FfiCall final {
     return Import(*result, dtype, Shape(dtype, FromFfi(result->dimensions())), Mutability::kMutable);
   }
 
-  /// What the handler returns when the body goes on behind it: happens when `done` does and nobody uses the memory any
-  /// more; fails with the error of `done`, then too. Never blocks.
+  /// What the handler returns when its body goes on after it: happens when `done` has happened and the memory is no
+  /// longer used; fails with the error of `done` at the same moment. Never blocks.
   Event Finish(const Event& done) && {
     if (lent_ == nullptr) return done;
     const Event let_go = LetGo();
@@ -271,7 +272,7 @@ class [[nodiscard]] FfiCall final {
 
   MemorySpace memory_space_;
   SourceLocation location_;
-  internal::OwedCount* lent_ = nullptr;  // Once memory is lent.
+  internal::OwedCount* lent_ = nullptr;  // Once memory is in use.
 };
 
 }  // namespace adapters

@@ -4,20 +4,20 @@
 //   auto results = executable->ExecuteSharded({argument->get()}, device, {});
 //   auto ours = purlin::adapters::FromXla(std::move(results->front()), device);  // Purlin reads XLA's
 //
-// What crosses is the memory and the event that says when its bytes are there, also when that is pending or fails.
-// Whoever looks on keeps the memory, and lets it go once: XLA holds an ExternalReference of Purlin's, Purlin one of
-// XLA's. So neither side donates or frees what the other reads. ToXlaAllocator puts XLA's own memory into Purlin's
-// books.
+// What crosses is the memory and the event that says when its bytes are there, also when that is pending or fails. Each
+// side keeps the other's memory, and releases it once: XLA holds an ExternalReference of Purlin's, Purlin one of XLA's.
+// So neither side donates or frees what the other reads. ToXlaAllocator includes XLA's own memory in Purlin's
+// accounting.
 //
 // There are no foreign raw buffers here: the executables of XLA's CPU and GPU clients cast what they are given to their
 // own class, so what XLA gets is its own object around Purlin's address. Hence the memory must be the host's, and
 // aligned as XLA wants it, which everything is that Purlin allocates (docs/adapters.md lists the paths).
 //
-// Nothing blocks but for a buffer that is being donated, which is short. XLA's clients must outlive what came from
+// Calls block only while a buffer is being donated, which is short. XLA's clients must outlive everything made from
 // them, also what Purlin holds. The thread that makes a pending buffer ready holds it until its last waiter has run,
-// and may be XLA's own, on which XLA's client may not end: so who ends a client holds it elsewhere until all is gone.
-// For the wheel of tensorflow-cpu 2.21, with NDEBUG as in tsl_async_value.h. XLA's headers need RTTI; exceptions are
-// not needed.
+// and may be XLA's own, on which XLA's client must not be destroyed: so keep a reference to the client elsewhere until
+// all buffers are gone. For the wheel of tensorflow-cpu 2.21, with NDEBUG as in tsl_async_value.h. XLA's headers need
+// RTTI; exceptions are not needed.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_ADAPTERS_XLA_RAW_BUFFER_H_
@@ -100,7 +100,7 @@ inline absl::StatusOr<void*> HostAddress(const RawBuffer& memory) {
                                   std::string(memory.memory_space().device().kind()));
 }
 
-// XLA's object around `memory`; `keep` goes when XLA has let go of it, and at once if this fails.
+// XLA's object around `memory`; `keep` is destroyed when XLA has released the memory, and at once if this fails.
 template <typename Keep>
 absl::StatusOr<tsl::RCReference<xla::CommonPjRtRawBuffer>> ImportIntoXla(const RawBuffer& memory, bool is_mutable,
                                                                          xla::CommonPjRtClient& client,
@@ -164,10 +164,10 @@ inline absl::StatusOr<tsl::RCReference<xla::CommonPjRtRawBuffer>> ToXla(const Ra
 
 /// An array of XLA's in the memory of `buffer`, in its layout, to be read: where a computation would write into an
 /// argument, XLA copies it first. Becomes ready, or fails, with `buffer`. Holds an external reference of it until XLA
-/// has let go, so that it cannot be donated and its memory outlives Buffer::Delete. With a client that only has the
-/// public interface (TensorFlow's, or one behind the C API), it must be ready already.
+/// has released the memory, so that it cannot be donated and its memory outlives Buffer::Delete. With a client that
+/// only has the public interface (TensorFlow's, or one behind the C API), it must be ready already.
 ///
-/// What Buffer::AcquireExternalReference answers. kUnimplemented: a dynamic shape or a token; a device of XLA's that
+/// The errors of Buffer::AcquireExternalReference. kUnimplemented: a dynamic shape or a token; a device of XLA's that
 /// is not the host's processor; memory that the host cannot reach; XLA has another size for that type.
 /// kFailedPrecondition: the memory is not there yet, or `buffer` is not ready for such a client. kInvalidArgument, of
 /// XLA: the memory is not aligned as XLA wants it.
@@ -201,11 +201,11 @@ inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> ToXla(const Buffer& buff
 }
 
 /// As ToXla, but XLA owns the array from now on and may write it: a computation that says so puts its result into
-/// Purlin's memory. `buffer` is gone for all its references, as after any donation. Becomes ready when it is ready and
-/// nobody uses it any more. The memory stays in Purlin's books, and goes back when XLA has let go. If this fails,
-/// `buffer` is as before.
+/// Purlin's memory. `buffer` is gone for all its references, as after any donation. Becomes ready when `buffer` is
+/// ready and no longer used. Purlin still accounts for the memory, and gets it back when XLA has released it. If this
+/// fails, `buffer` is as before.
 ///
-/// What Buffer::Donate answers; kInvalidArgument: the memory may not be written; otherwise as ToXla. kUnimplemented:
+/// The errors of Buffer::Donate; kInvalidArgument: the memory may not be written; otherwise as ToXla. kUnimplemented:
 /// `client` is no xla::CommonPjRtClient.
 inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> DonateToXla(
     const Buffer& buffer, xla::PjRtClient& client, xla::PjRtMemorySpace* memory_space,
@@ -227,9 +227,9 @@ inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> DonateToXla(
   return defined;
 }
 
-/// The memory of XLA's object, which is kept, in the books of nobody; may be written where XLA says so. What Purlin
-/// does with it is ordered by events only. If the memory is not there yet, as that of a result of a computation, it
-/// comes later (RawBuffer::allocation_event). kInvalidArgument: null. kUnimplemented: the host cannot reach it.
+/// The memory of XLA's object, which is kept; no memory space accounts for it; may be written where XLA says so. Only
+/// events order what Purlin does with it. If the memory is not there yet, as that of a result of a computation, it is
+/// there later (RawBuffer::allocation_event). kInvalidArgument: null. kUnimplemented: the host cannot reach it.
 /// Otherwise as RawBuffer::Import.
 inline StatusOr<RawBuffer> FromXla(tsl::RCReference<xla::CommonPjRtRawBuffer> memory, const MemorySpace& memory_space,
                                    SourceLocation location = SourceLocation::Current()) {
@@ -254,7 +254,7 @@ inline StatusOr<RawBuffer> FromXla(tsl::RCReference<xla::CommonPjRtRawBuffer> me
   there.OnReady([import, promise = std::move(channel->second), memory = std::move(memory),
                  memory_space](const Status& status) mutable {
     StatusOr<RawBuffer> imported = status.ok() ? import(std::move(memory), memory_space) : StatusOr<RawBuffer>(status);
-    memory.reset();  // Whoever hears of an error may end XLA's client.
+    memory.reset();  // A waiter that sees an error may end XLA's client.
     // A buffer whose client has ended has failed with that already.
     (imported.ok() ? promise.Fulfil(*imported) : promise.Fail(imported.status())).IgnoreError();
   });
@@ -263,8 +263,8 @@ inline StatusOr<RawBuffer> FromXla(tsl::RCReference<xla::CommonPjRtRawBuffer> me
 
 namespace internal {
 
-// What keeps the memory of an array of XLA's that is ready. The reference goes before the array, as XLA insists. The
-// raw buffer keeps the memory when somebody deletes the array meanwhile.
+// What keeps the memory of an array of XLA's that is ready. The reference is dropped before the array, as XLA requires.
+// The raw buffer keeps the memory if the array is deleted meanwhile.
 struct HeldOfXla {
   std::shared_ptr<xla::PjRtBuffer> buffer;
   std::unique_ptr<xla::PjRtBuffer::ExternalReference> reference;
@@ -291,11 +291,11 @@ inline StatusOr<RawBuffer> ImportReadyXla(std::shared_ptr<xla::PjRtBuffer> buffe
 }  // namespace internal
 
 /// An array of Purlin's in the memory of `buffer`, in its layout, to be read. Becomes ready, or fails, with it; if it
-/// is pending, what XLA answers then is the array's error. Keeps `buffer`, and an external reference of it from when it
-/// is ready, until the last use; Purlin's handles stay good when others delete it. Goes on the thread that is the last
-/// to use the memory. In the books of nobody. kInvalidArgument: null. kUnimplemented: not in memory of the host; a
-/// dynamic shape, a tuple, a layout with tiles, a type that Purlin has not. Otherwise as RawBuffer::Import, or what XLA
-/// answers: deleted or donated.
+/// is pending, an error of XLA at that time is the array's error. Keeps `buffer`, and an external reference of it once
+/// it is ready, until the last use; Purlin's handles stay valid when XLA's side deletes it. Released on the thread that
+/// ends the last use of the memory. No memory space accounts for it. kInvalidArgument: null. kUnimplemented: not in
+/// memory of the host; a dynamic shape, a tuple, a layout with tiles, a type that Purlin has not. Otherwise as
+/// RawBuffer::Import, or XLA's error: deleted or donated.
 inline StatusOr<Buffer> FromXla(std::shared_ptr<xla::PjRtBuffer> buffer, const MemorySpace& memory_space,
                                 SourceLocation location = SourceLocation::Current()) {
   if (buffer == nullptr) return InvalidArgumentError("FromXla of a null buffer", location);
@@ -327,7 +327,7 @@ inline StatusOr<Buffer> FromXla(std::shared_ptr<xla::PjRtBuffer> buffer, const M
     StatusOr<RawBuffer> memory = status.ok()
                                      ? internal::ImportReadyXla(std::move(buffer), size_bytes, memory_space, location)
                                      : StatusOr<RawBuffer>(FromAbsl(status, location));
-    buffer.reset();  // Whoever hears of an error may end XLA's client.
+    buffer.reset();  // A waiter that sees an error may end XLA's client.
     // A buffer whose client has ended has failed with that already.
     (memory.ok() ? promise.Fulfil(*memory) : promise.Fail(memory.status())).IgnoreError();
   });
@@ -350,7 +350,7 @@ class XlaMemory final : public xla::CpuMemory {
 
 /// For xla::CpuClientOptions::allocator: what XLA's CPU client allocates, arrays and the temporary memory of
 /// computations, comes from `memory_space`, with its limit, its cache and its reports, which name `location`. When
-/// there is no room, the hook of Purlin's client is asked (OomPolicy::kRetry), and then XLA gets kResourceExhausted
+/// there is no room, the hook of Purlin's client is called (OomPolicy::kRetry), and then XLA gets kResourceExhausted
 /// with the report as a payload.
 template <typename AbslStatus = absl::Status>
 std::function<absl::StatusOr<std::unique_ptr<xla::CpuMemory>>(std::size_t, std::size_t)> ToXlaAllocator(

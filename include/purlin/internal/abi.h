@@ -1,6 +1,6 @@
-// Purlin: the memory that C++ and Rust both touch. Layout is asserted here and in rust/async/src/{event/abi,task/node}.rs and
-// rust/base/src/{slab/mod,thread_state}.rs; tests/cpp/layout_test.cc prints and compares the offsets of both sides.
-// Not for users: everything here may change with kAbiVersion.
+// Purlin: the memory that C++ and Rust both touch. Layout is asserted here and in
+// rust/async/src/{event/abi,task/node}.rs and rust/base/src/{slab/mod,thread_state}.rs; tests/cpp/layout_test.cc prints
+// and compares the offsets of both sides. Not for users: everything here may change with kAbiVersion.
 #ifndef PURLIN_INTERNAL_ABI_H_
 #define PURLIN_INTERNAL_ABI_H_
 
@@ -31,7 +31,7 @@ struct EventVTable {
   const void* payload_type;
 };
 
-/// A node in an event's list of waiters, embedded as the first member of whatever the attacher allocated.
+/// A node in an event's list of waiters, embedded as the first member of the attacher's own struct.
 struct Waiter {
   Waiter* next;
   /// Called exactly once, under no lock, after `event` became terminal. Owns and frees the node.
@@ -72,7 +72,7 @@ struct EventCell {
 constexpr std::uint16_t kPayloadConstructed = 1;
 /// The payload is a pointer to the value and something that keeps the value alive.
 constexpr std::uint16_t kPayloadIndirect = 2;
-/// The cell's memory may go: it is the caller's, or too large for a block. The same bit as kDebtFar.
+/// The cell's memory may be freed: it is the caller's, or too large for a block. The same bit as kDebtFar.
 constexpr std::uint16_t kFar = 4;
 /// A promise of the user's owes the event, so a watchdog may make it fail.
 constexpr std::uint16_t kPoisonable = 64;
@@ -81,7 +81,7 @@ constexpr std::uint16_t kFollowed = 128;
 /// An error does not destroy the payload.
 constexpr std::uint16_t kKeepPayloadOnError = 256;
 
-/// In the low bits of `EventHeader::error` while the event is pending, what completes it, as far as its maker said:
+/// In the low bits of `EventHeader::error` while the event is pending, what completes it, as far as it is known:
 /// another event, whose address the rest is, a task, or several events, which the library lists. Compared, and followed
 /// by rust/async/src/event/debt.rs, which has the rules.
 constexpr std::uintptr_t kDebtEvent = 1;
@@ -186,7 +186,7 @@ PURLIN_API void* AllocateLargeCell(std::size_t size_bytes, std::size_t align_byt
 PURLIN_API void FreeLargeCell(void* cell, std::size_t size_bytes, std::size_t align_bytes) noexcept;
 
 /// From here until LeaveLock(what this answers), on this thread, a fork() by another thread waits: around locks that
-/// are not Purlin's own. For a few instructions that call nobody. Waits while somebody forks.
+/// are not Purlin's own. For a few instructions that call no other code. Waits while another thread forks.
 PURLIN_API const void* EnterLock() noexcept;
 /// See EnterLock().
 PURLIN_API void LeaveLock(const void* place) noexcept;
@@ -212,9 +212,9 @@ PURLIN_API const StatusRep* EventFollow(EventHeader* event, EventHeader* source)
 PURLIN_API bool EventMayFree(EventHeader* event) noexcept;
 /// Notes that `event`, which is new, waits for all of `sources`, until EventsArrived(); null if none is pending.
 PURLIN_API void* EventOwesSeveral(EventHeader* event, EventHeader* const* sources, std::size_t count) noexcept;
-/// One of them has arrived.
+/// One of them has completed.
 PURLIN_API void EventArrived(void* several, std::size_t index) noexcept;
-/// All have; takes `several` over. Null does nothing.
+/// All have completed; takes `several` over. Null does nothing.
 PURLIN_API void EventsArrived(void* several) noexcept;
 /// Completes the event with kInternal, naming it, if it is pending.
 PURLIN_API void EventAbandon(EventHeader* event) noexcept;

@@ -1,17 +1,17 @@
 // Purlin: event cells that carry a value. Not for users; see async_value.h.
 //
-// Three kinds, told apart by `flags` and `vtable`; all begin with an EventCell, so each is an event:
-//   inline    the payload lies behind the cell, constructed there by its maker or by whoever completes the event;
+// Three kinds, distinguished by `flags` and `vtable`; all begin with an EventCell, so each is an event:
+//   inline    the payload lies behind the cell, constructed there by its maker or by the thread that completes it;
 //   indirect  the payload is an IndirectPayload: a pointer to a value, and a reference to the cell that keeps it alive.
-//             Whoever forwards the cell claims it first, and writes the payload once, before the terminal state: so a
-//             reader that saw the terminal state (acquire) may follow the pointer without a race. Chains collapse: the
-//             reference is to the cell at the end;
+//             A forward claims the cell first, and writes the payload once, before the terminal state: so a reader that
+//             saw the terminal state (acquire) may follow the pointer without a race. Chains collapse: the reference is
+//             to the cell at the end;
 //   shared    as indirect, kept alive by a std::shared_ptr beside the pointer.
 // An error made from a Status alone is a plain event without payload and stands for every type.
 //
-// kPayloadConstructed says that a destructor is owed. Only the maker (before the cell is shared), the winner of
-// CLAIMED, and whoever frees the cell change it. When the last reference to a pending cell goes, its waiters learn
-// that.
+// kPayloadConstructed says that the payload's destructor must run. Only the maker (before the cell is shared), the
+// winner of CLAIMED, and the code that frees the cell change it. When the last reference to a pending cell is dropped,
+// its waiters run with an error.
 #ifndef PURLIN_INTERNAL_ASYNC_VALUE_H_
 #define PURLIN_INTERNAL_ASYNC_VALUE_H_
 
@@ -91,7 +91,7 @@ inline Label LabelOf(const EventHeader* event) noexcept {
   return Label(CellAround(event)->label.load(std::memory_order_relaxed));
 }
 
-/// What a null reference answers when it is asked for an error.
+/// The error of a null reference.
 __attribute__((noinline, cold)) inline Status NullValueError() {
   return FailedPreconditionError("a null AsyncValueRef or AsyncValuePtr has no value");
 }
@@ -131,10 +131,10 @@ inline void AddFlags(EventHeader* event, std::uint16_t flags) noexcept {
   event->flags.fetch_or(flags, std::memory_order_relaxed);
 }
 
-/// The last reference to a pending cell is gone, and somebody waits: they are told first. An event that is claimed
-/// stays for whoever claimed it.
+/// The last reference to a pending cell is gone: its waiters run first. An event that is claimed stays for the thread
+/// that claimed it.
 inline void AbandonUnset(EventHeader* event) noexcept {
-  // Unless the last reference was given up without a decrement: then it counts on.
+  // Unless the last reference was dropped without a decrement: then the count goes on from it.
   if (event->refs.load(std::memory_order_relaxed) == 0) event->refs.store(1, std::memory_order_relaxed);
   if (StateOf(event) == kStateClaimed) return;
   EventAbandon(event);
@@ -164,7 +164,7 @@ void FreeValueCell(EventHeader* event) noexcept {
   FreeCell(event, Cell::kSizeBytes, Cell::kAlignBytes);
 }
 
-/// The layout of a cell whose payload is a `P`, and what it knows to do. `T` is the type that it shows to the world.
+/// The layout of a cell whose payload is a `P`, and its functions. `T` is the type that it shows to its users.
 template <typename T, typename P>
 struct CellOf {
   using Payload = P;
@@ -250,7 +250,7 @@ inline __attribute__((always_inline)) Status StatusOfThrow(const char* thrower, 
 }
 
 /// Constructs a `T` in the payload out of what `make()` returns, without a move if that is a `T`. Not published yet. Of
-/// a cell that the caller has claimed, or, `kIsNew`, that nobody else knows.
+/// a cell that the caller has claimed, or, `kIsNew`, that no other code knows.
 template <typename T, bool kIsNew = false, typename Make>
 Status ConstructPayload(EventHeader* event, Make&& make) noexcept {
   void* payload = reinterpret_cast<unsigned char*>(event) + InlineCell<T>::kOffset;
@@ -281,7 +281,7 @@ EventHeader* NewReadyFrom(Make&& make, Label label, SourceLocation location) noe
   EventHeader* event = InlineCell<T>::New(InlineCell<T>::kFlags, label, location);
   Status thrown = ConstructPayload<T, true>(event, std::forward<Make>(make));
   if (thrown.ok()) {
-    // Release, for stall reports; nobody else knows the cell.
+    // Release, for stall reports; no other code knows the cell.
     event->word.store(kStateReady, std::memory_order_release);
   } else {
     static_cast<void>(TrySetError(event, std::move(thrown)));
@@ -298,7 +298,8 @@ EventHeader* NewConstructedFrom(Make&& make, Label label, SourceLocation locatio
   return event;
 }
 
-/// Completes an inline cell of T with what `make()` returns. False, and `make` is not called, if somebody was first.
+/// Completes an inline cell of T with what `make()` returns. False, and `make` is not called, if it was completed
+/// before.
 template <typename T, typename Make>
 bool EmplaceFrom(EventHeader* event, Make&& make) noexcept {
   if (!TryClaim(event)) return false;
@@ -318,7 +319,7 @@ inline void PublishFailure(EventHeader* event, Status error) noexcept {
   PublishError(event, std::move(error));
 }
 
-/// Pending to error, whatever the kind; false if somebody was first. `error` is not OK.
+/// Pending to error, whatever the kind; false if it was completed before. `error` is not OK.
 inline bool FailValue(EventHeader* event, Status error) noexcept {
   if (!TryClaim(event)) return false;
   PublishFailure(event, std::move(error));

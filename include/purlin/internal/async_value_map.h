@@ -193,8 +193,7 @@ struct BodySubmitter {
   }
 };
 
-/// Calls a waiter with what it asks for: nothing, the status, or a pointer to the value or the status. Null is in
-/// error.
+/// Calls a waiter with what it takes: nothing, the status, or a pointer to the value or the status. Null is in error.
 template <typename T, typename F>
 void CallAndThen(F& f, EventHeader* source) {
   if constexpr (std::is_invocable_v<F>) {
@@ -234,7 +233,7 @@ void SubmitAndThen(Executor& executor, EventHeader* source, F f) {
   Status refused = executor.Execute(
       Task([source = Event::Adopt(source), f = std::move(f)]() mutable { CallAndThen<T>(f, source.header()); },
            source == nullptr ? Label("AndThen") : LabelOf(source)));
-  refused.IgnoreError();  // Whoever needs to know owns something that `f` held.
+  refused.IgnoreError();  // Destroying `f` has completed the promises that it held.
 }
 
 template <typename T, typename F>

@@ -1,4 +1,4 @@
-// Purlin: C++ closures that are told how something ended. Not for users.
+// Purlin: C++ closures that are called with the outcome of an operation. Not for users.
 #ifndef PURLIN_INTERNAL_CALLBACK_H_
 #define PURLIN_INTERNAL_CALLBACK_H_
 

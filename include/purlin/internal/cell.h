@@ -1,7 +1,7 @@
 // Purlin: making, completing and freeing event cells without a call. Not for users; see event.h and async_value.h.
 //
-// The second implementation of the protocol that rust/async/src/event/state.rs explains, in the same order, kept to what
-// is worth being inline.
+// The second implementation of the protocol that rust/async/src/event/state.rs explains, in the same order, kept to
+// what is worth being inline.
 #ifndef PURLIN_INTERNAL_CELL_H_
 #define PURLIN_INTERNAL_CELL_H_
 
@@ -78,7 +78,7 @@ inline void InitCell(EventCell* storage, const EventVTable* vtable, std::uint16_
   WriteCell(storage, kRefsSaturated, vtable, payload_offset, static_cast<std::uint16_t>(flags | kFar), label, location);
 }
 
-/// Lets go of the error, if the event has one. Nobody else refers to the event.
+/// Drops the error, if the event has one. No other code refers to the event.
 inline void DropError(EventHeader* event) noexcept {
   if ((event->word.load(std::memory_order_relaxed) & kStateMask) != kStateError) return;
   static_cast<void>(Status::FromRep(static_cast<const StatusRep*>(event->error.load(std::memory_order_relaxed))));
@@ -110,20 +110,20 @@ inline void BeginDebt(EventHeader* event, EventHeader* source) noexcept {
 inline void NoteTask(EventHeader* event, const TaskNode* task) noexcept {
   const auto debt = reinterpret_cast<std::uintptr_t>(task) | kDebtTask;
   const void* known = event->error.load(std::memory_order_relaxed);
-  // Never over the error of an event that somebody has made fail meanwhile.
+  // Never over the error of an event that has failed meanwhile.
   while (known == nullptr || (reinterpret_cast<std::uintptr_t>(known) & kDebtKind) != 0) {
     const void* task_debt = reinterpret_cast<const void*>(debt);  // NOLINT(performance-no-int-to-ptr)
     if (event->error.compare_exchange_weak(known, task_debt, std::memory_order_relaxed)) return;
   }
 }
 
-/// Whether an event whose last reference is gone may be freed. A watchdog looks for none but these.
+/// Whether an event whose last reference is gone may be freed. A watchdog looks only for these.
 inline __attribute__((always_inline)) bool MayFree(EventHeader* event) noexcept {
   constexpr std::uint16_t kRescued = kPoisonable | kFollowed;
   return (event->flags.load(std::memory_order_relaxed) & kRescued) != kRescued || EventMayFree(event);
 }
 
-/// The caller's storage is going away: not while somebody looks at it whom a chain of debts has led here.
+/// Ends an event in the caller's storage, but not while a thread reads it that a chain of debts has led here.
 inline void EndCell(EventCell* storage) noexcept {
   if ((storage->header.flags.load(std::memory_order_relaxed) & kFollowed) != 0) {
     static_cast<void>(EventMayFree(&storage->header));
@@ -136,8 +136,8 @@ __attribute__((noinline, cold)) inline void KeepSaturated(EventHeader* event) no
   event->refs.store(kRefsSaturated, std::memory_order_relaxed);
 }
 
-/// One more reference, to what this answers: whoever reads it again afterwards reads memory, as counting is a barrier
-/// for compilers. Null is the ready event, which is not counted.
+/// One more reference, to what this returns: code that reads it again afterwards reads memory, because counting is a
+/// barrier for compilers. Null is the ready event, which is not counted.
 inline __attribute__((always_inline)) EventHeader* EventRetain(EventHeader* event) noexcept {
   if (event == nullptr) return event;
   // Relaxed: the caller holds a reference already, so nothing can be freed meanwhile.
@@ -148,7 +148,7 @@ inline __attribute__((always_inline)) EventHeader* EventRetain(EventHeader* even
 /// One reference less; frees the event with the last.
 inline void EventRelease(EventHeader* event) noexcept {
   if (event == nullptr) return;
-  // Acquire pairs with the releases of those who held references before; a load, not a fence: TSan sees loads.
+  // Acquire pairs with the releases of the other references; a load, not a fence: TSan sees loads.
   if (event->refs.load(std::memory_order_acquire) != 1) {
     const std::uint32_t before = event->refs.fetch_sub(1, std::memory_order_release);
     if (before != 1) {
@@ -191,11 +191,12 @@ inline void* PayloadOf(EventHeader* event) noexcept {
   return reinterpret_cast<unsigned char*>(event) + event->payload_offset;
 }
 
-/// RunCompletion() where there is somebody.
+/// RunCompletion() where there are waiters or sleepers.
 inline void RunWaiters(EventHeader* event, std::uintptr_t word) noexcept {
   auto* newest = reinterpret_cast<Waiter*>(word & kWaiterMask);  // NOLINT(performance-no-int-to-ptr)
   ThreadState& here = ThisThread();
-  // A waiter does not run in the context of whoever completes the event; if there is one, the library puts it aside.
+  // A waiter does not run in the context of the thread that completes the event; if there is one, the library puts it
+  // aside.
   if ((word & kParkedBit) != 0 || newest->next != nullptr || here.depth >= kMaxInlineDepth || here.context != nullptr) {
     return EventFinish(event, word);
   }
@@ -204,7 +205,8 @@ inline void RunWaiters(EventHeader* event, std::uintptr_t word) noexcept {
   if (--here.depth == 0 && here.deferred != 0) RunDeferredWaiters();
 }
 
-/// What whoever completed the event owes: runs its waiters here, wakes its sleepers. `word` is what was there before.
+/// Called after completing the event: runs its waiters on this thread, and wakes its sleepers. `word` is what was there
+/// before.
 inline __attribute__((always_inline)) void RunCompletion(EventHeader* event, std::uintptr_t word) noexcept {
   if ((word & (kWaiterMask | kParkedBit)) != 0) RunWaiters(event, word);
 }
@@ -243,7 +245,7 @@ inline void PublishError(EventHeader* event, Status error) noexcept {
   RunCompletion(event, event->word.exchange(kStateError, std::memory_order_acq_rel));
 }
 
-/// Pending to ready, in one step; false if somebody else was first.
+/// Pending to ready, in one step; false if it was completed before.
 inline bool TrySetReady(EventHeader* event) noexcept {
   std::uintptr_t word = event->word.load(std::memory_order_relaxed);
   while ((word & kStateMask) == kStatePending) {
@@ -256,7 +258,7 @@ inline bool TrySetReady(EventHeader* event) noexcept {
   return false;
 }
 
-/// Pending to error; false if somebody else was first. `error` is not OK.
+/// Pending to error; false if it was completed before. `error` is not OK.
 inline bool TrySetError(EventHeader* event, Status error) noexcept {
   if (!TryClaim(event)) return false;
   PublishError(event, std::move(error));

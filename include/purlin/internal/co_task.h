@@ -2,7 +2,8 @@
 //
 // States of a frame: lazy -> running <-> suspended -> ended. It has at most one owner: the CoTask that made it, then
 // the awaiter in the frame that awaits it, or, once started, itself. An awaited frame resumes its continuation when it
-// ends; a started one completes its root, after it is gone, so that what it held is released before anybody is told.
+// ends; a started one completes its root after it is destroyed, so that what it held is released before any waiter
+// runs.
 //
 // A suspended frame that is destroyed destroys the chain of frames that it awaits, the innermost first, in a loop: the
 // order of nested scopes, whatever the depth.
@@ -73,9 +74,9 @@ class CoPromiseBase {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
 
-  /// Who goes on when this ends.
+  /// The frame that goes on when this one ends.
   std::coroutine_handle<> continuation;
-  /// Whom this awaits.
+  /// The frame that this one awaits.
   CoFrame* awaited = nullptr;
   /// What this completes when it ends, owned. Null in an awaited frame.
   EventHeader* root = nullptr;
@@ -179,7 +180,7 @@ class CoPromiseOf : public CoPromiseBase {
                                           : InternalError("a coroutine ended without a result");
     }
     frame.destroy();
-    if (!claimed) return;  // Somebody cancelled it.
+    if (!claimed) return;  // It was cancelled.
     if (error.ok()) {
       PublishReady(root.header());
     } else {
@@ -238,14 +239,14 @@ class TaskAwaiter final {
   CoPromiseBase* awaiting_ = nullptr;
 };
 
-/// Runs `frame` on this thread until it first suspends; from now on it owns itself and owes `root`.
+/// Runs `frame` on this thread until it first suspends; from now on it owns itself and completes `root`.
 inline void StartFrame(CoFrame frame, Event root) {
   EventRetain(root.header());
   frame.promise->root = root.header();
   CoroutineLoop::Run(frame.Release());
 }
 
-/// Starts a frame in a task, or fails what it owes.
+/// Starts a frame in a task, or fails its root.
 struct FrameStarter {
   CoFrame frame;
   Event root;
@@ -253,7 +254,7 @@ struct FrameStarter {
     if (status.ok()) {
       StartFrame(std::move(frame), std::move(root));
     } else {
-      frame = CoFrame();  // What the frame holds goes before anybody is told.
+      frame = CoFrame();  // What the frame holds is released before any waiter runs.
       static_cast<void>(FailValue(root.header(), status));
     }
   }

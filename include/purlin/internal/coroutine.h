@@ -2,14 +2,14 @@
 //
 // Transfer. A coroutine hands its thread over to another one by leaving a note to the loop that resumed it, and
 // suspending; the loop then resumes the other. This is symmetric transfer without the compiler's tail calls, which it
-// makes only when it optimises (GCC) and not under sanitizers. A coroutine that somebody else resumed starts a loop of
-// its own. So the stack does not grow with the number of awaits, nor with how deeply tasks await one another.
+// makes only when it optimises (GCC) and not under sanitizers. A coroutine that other code resumed starts a loop of its
+// own. So the stack does not grow with the number of awaits, nor with how deeply tasks await one another.
 //
-// Waits. Whoever resumes a coroutine (a waiter of an event) and the awaiter in its frame share a CoroutineWait:
+// Waits. The waiter of an event that resumes a coroutine and the awaiter in its frame share a CoroutineWait:
 //   waiting -> fired        the waiter has won: it may touch the coroutine, and does so once;
-//   waiting -> cancelled    the frame is being destroyed: the waiter lets go.
+//   waiting -> cancelled    the frame is being destroyed: the waiter does not touch it.
 // A waiter that fires inside await_suspend, on the same thread, leaves a note instead of resuming, and the coroutine
-// goes on without having been suspended: no nesting in a loop of waits that are over at once.
+// goes on without having been suspended: no nesting in a loop of waits that end at once.
 //
 // Memory order: what the waiter wrote is seen by the coroutine because the one calls the other; `state` decides only
 // between firing and cancelling.
@@ -48,7 +48,7 @@ class CoroutineLoop final {
   CoroutineLoop(const CoroutineLoop&) = delete;
   CoroutineLoop& operator=(const CoroutineLoop&) = delete;
 
-  /// Resumes `coroutine`, then whatever that handed over to, until one hands over to nobody.
+  /// Resumes `coroutine`, then each coroutine that the previous one handed over to, until there is none.
   __attribute__((noinline)) static void Run(std::coroutine_handle<> coroutine) {
     CoroutineLoop here;
     while (coroutine) {
@@ -116,8 +116,9 @@ class CoroutineWait final {
     return Ref(::new (AllocateBlock(BlockClass::kNode)) CoroutineWait(coroutine));
   }
 
-  /// The body of await_suspend: `attach()` gives `wait` to whoever will fire it. False if it fired here meanwhile. The
-  /// frame of the coroutine may be gone when `attach()` returns, so neither this nor `attach` lives in it.
+  /// The body of await_suspend: `attach()` attaches `wait` to the event that will fire it. False if it fired on this
+  /// thread meanwhile. The frame of the coroutine may be gone when `attach()` returns, so neither this nor `attach`
+  /// lives in it.
   template <typename F>
   static bool Suspend(const Ref& wait, F&& attach) {
     Attaching here{wait.get(), false, innermost_};
@@ -141,7 +142,7 @@ class CoroutineWait final {
     }
     CoroutineLoop::Run(coroutine_);
   }
-  /// The frame is going away; nothing if it was resumed.
+  /// The frame is being destroyed; does nothing if it was resumed.
   void Cancel() noexcept { static_cast<void>(Leave(kCancelled)); }
 
   /// What Fire was given.
@@ -196,7 +197,7 @@ class CellAwaiter {
   __attribute__((noinline)) bool await_suspend(std::coroutine_handle<> coroutine) {
     const CoroutineWait::Ref wait = wait_ = CoroutineWait::New(coroutine);
     // From here on the coroutine may be gone at any time: no `this`. A reference of our own goes before the coroutine
-    // sleeps: if it is the last, nobody will ever complete the cell, and its waiters are told that.
+    // sleeps: if it is the last, no code can complete the cell any more, and its waiters run with an error.
     EventHeader* source = source_;
     EventHeader* given_up = std::exchange(owned_, false) ? source : nullptr;
     EventHeader* kept = keep_ ? source : nullptr;
@@ -207,7 +208,7 @@ class CellAwaiter {
   }
 
  protected:
-  /// `owned`: takes over the reference. `keep`: source() is asked for afterwards.
+  /// `owned`: takes over the reference. `keep`: source() is used afterwards.
   CellAwaiter(EventHeader* source, bool owned, bool keep) noexcept : source_(source), owned_(owned), keep_(keep) {}
   ~CellAwaiter() {
     if (wait_) wait_->Cancel();
@@ -236,7 +237,7 @@ class EventAwaiter final : public CellAwaiter {
   Status await_resume() const noexcept { return status(); }
 };
 
-/// An event that happens in a task of `executor`, once somebody is attached to it: `attach(event)` attaches, then the
+/// An event that happens in a task of `executor`, once a waiter is attached to it: `attach(event)` attaches, then the
 /// task is submitted. If the executor refuses or drops the task, the event fails.
 template <typename F>
 void AttachToTask(Executor& executor, Label label, SourceLocation location, F&& attach) {

@@ -1,8 +1,8 @@
-// Purlin: functions that are none. Not for users.
+// Purlin: empty callables. Not for users.
 //
 // An empty std::function, or a null pointer to a function or a member, would end the process on some thread, much
-// later. So all that take a function ask here first, in the call that gives it: what answers with a status, an event, a
-// value or a future fails with kInvalidArgument; for the others there is nothing to do. For lambdas this is no code.
+// later. So every function that takes a closure checks it here first: a function that returns a status, an event, a
+// value or a future fails with kInvalidArgument; others ignore it. For lambdas this compiles to no code.
 #ifndef PURLIN_INTERNAL_EMPTY_CALLABLE_H_
 #define PURLIN_INTERNAL_EMPTY_CALLABLE_H_
 

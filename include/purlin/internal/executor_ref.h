@@ -16,7 +16,7 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 
-/// A reference to an executor, and what to do with it. Whoever gets it calls `release` once.
+/// A reference to an executor, and its functions. The receiver calls `release` once.
 struct ExecutorRef {
   void* data;
   /// Takes `task` over; null, or an owned error, when the task has been destroyed.

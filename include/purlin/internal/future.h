@@ -1,7 +1,7 @@
 // Purlin: the closures behind Future. Not for users; see future.h.
 //
 // As in async_value_map.h, a body makes a result out of a source that has a value, at once, in a waiter or in a task.
-// What futures add: nothing is computed for a result that nobody can see any more, and a task carries errors as well.
+// What futures add: nothing is computed for a result to which no reference is left, and a task carries errors as well.
 #ifndef PURLIN_INTERNAL_FUTURE_H_
 #define PURLIN_INTERNAL_FUTURE_H_
 
@@ -81,13 +81,12 @@ inline EventHeader* ReadyChainCell() noexcept {
   return cell;
 }
 
-/// True if only the caller, who holds one reference, can see `result`. Others may change that at any time, but only
-/// those who see it.
+/// True if the caller's reference to `result` is the only one. Only a thread with another reference could change that.
 inline bool IsUnobserved(const EventHeader* result) noexcept {
   return result->refs.load(std::memory_order_acquire) == 1 && !HasWaiters(result);
 }
 
-/// The end of a result that nobody looked at.
+/// Ends a result to which no reference is left.
 inline void EndUnobserved(EventHeader* result) noexcept {
   static_cast<void>(FailValue(
       result, AbortedError("nobody held the future any more, so its function was not called", PlaceOf(result))));
@@ -133,7 +132,8 @@ struct FutureWaiter {
 };
 
 /// Makes `result` in a task that a waiter of `source` submits. Errors go through a task as well, for the sake of what
-/// is attached to `result`: it must not run on the thread that sets `source`. If nobody looks, there is nothing to run.
+/// is attached to `result`: it must not run on the thread that sets `source`. If no reference to it is left, no task is
+/// made.
 template <typename Body, bool kAlways>
 struct FutureSubmitter {
   Executor* executor;
@@ -236,7 +236,7 @@ void CallOnReady(F& f, EventHeader* source) {
     } else if constexpr (kMove ? std::is_nothrow_move_constructible_v<T> : std::is_nothrow_copy_constructible_v<T>) {
       std::invoke(std::move(f), Argument(TakenFrom<kMove>(value)));
     } else {
-      // Not inside the call of `f`, which hears of what the copy throws.
+      // Not inside the call of `f`, which gets an exception of the copy as its error.
       std::optional<Argument> taken;
       Status thrown = StatusOfThrow("copying the value", source, [&] { taken.emplace(TakenFrom<kMove>(value)); });
       if (!thrown.ok()) return static_cast<void>(std::invoke(std::move(f), Argument(std::move(thrown))));
@@ -259,7 +259,7 @@ void SubmitOnReady(Executor& executor, EventHeader* source, F f) {
   Status refused = executor.Execute(
       Task([source = Event::Adopt(source), f = std::move(f)]() mutable { CallOnReady<T, kMove>(f, source.header()); },
            source == nullptr ? Label("OnReady") : LabelOf(source)));
-  refused.IgnoreError();  // Whoever needs to know owns something that `f` held.
+  refused.IgnoreError();  // Destroying `f` has completed the promises that it held.
 }
 
 template <typename T, bool kMove, typename F>

@@ -19,7 +19,7 @@ using WithExceptions = std::true_type;
 using WithExceptions = std::false_type;
 #endif
 
-/// What an exception says; some answer null.
+/// The text of an exception; some have null.
 inline const char* WhatOf(const std::exception& e) noexcept {
   const char* what = e.what();
   return what == nullptr ? "(what() is null)" : what;
@@ -46,7 +46,7 @@ bool GuardedOk(const char* place, F&& f, Mode = Mode()) noexcept {
   return true;
 }
 
-/// GuardedOk for those who have nobody to tell.
+/// GuardedOk for callers that ignore the result.
 template <typename F>
 void Guarded(const char* place, F&& f) noexcept {
   static_cast<void>(GuardedOk(place, std::forward<F>(f)));

@@ -12,7 +12,8 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 
-/// For std::lock_guard. What runs while it is held calls no strangers: a fork() by another thread waits for it.
+/// For std::lock_guard. Code that runs while it is held calls no code of the user's: a fork() by another thread waits
+/// for it.
 class Mutex final {
  public:
   Mutex() = default;
@@ -32,7 +33,7 @@ class Mutex final {
 
  private:
   std::mutex mutex_;
-  /// Behind the lock: what LeaveLock() is owed.
+  /// Behind the lock: the argument of LeaveLock().
   const void* place_ = nullptr;
 };
 

@@ -1,9 +1,8 @@
-// Purlin: tasks that owe somebody a result. Not for users.
+// Purlin: tasks that must complete a result. Not for users.
 //
 // A task may be dropped: by an executor that has shut down, at once or much later, on any thread. The result then
-// fails, so that nobody waits for ever. Where the executor says why, by the Status that Execute returns, that is the
-// error; the closure is gone by then, so its destructor leaves a note in a list of the submissions of this thread
-// instead.
+// fails, so that no wait lasts for ever. If Execute returns an error, the result gets it. The closure is destroyed
+// before Execute returns, so its destructor leaves the result in a list of this thread's submissions instead.
 #ifndef PURLIN_INTERNAL_OWED_TASK_H_
 #define PURLIN_INTERNAL_OWED_TASK_H_
 
@@ -38,7 +37,7 @@ inline Status DroppedTaskError(const EventHeader* result) {
                         PlaceOf(result));
 }
 
-/// A reference to a result that must complete: if it goes away first, the result fails.
+/// A reference to a result that must complete: if it is destroyed first, the result fails.
 class OwedResult final {
  public:
   explicit OwedResult(Event result) noexcept : result_(std::move(result)) {}
@@ -63,8 +62,8 @@ class OwedResult final {
   Event result_;
 };
 
-/// Has `executor` call `body(result)`, which completes `result`. If it never will, `result` fails; so it does if moving
-/// the body throws.
+/// Makes `executor` call `body(result)`, which completes `result`. If the executor never does, or if moving the body
+/// throws, `result` fails.
 template <typename Body>
 void SubmitOwed(Executor& executor, const Event& result, Body&& body) noexcept {
   EventHeader* header = result.header();

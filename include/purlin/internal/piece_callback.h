@@ -1,4 +1,4 @@
-// Purlin: C++ closures that are told of the pieces of a staged read. Not for users.
+// Purlin: C++ closures that are called with the pieces of a staged read. Not for users.
 #ifndef PURLIN_INTERNAL_PIECE_CALLBACK_H_
 #define PURLIN_INTERNAL_PIECE_CALLBACK_H_
 

@@ -64,7 +64,7 @@ class ContextScope final {
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
   ~ContextScope() {
-    // Restored first: the end of a context may run code of strangers, who see what is current.
+    // Restored first: the end of a context may run code of the user's, which sees what is current.
     UserContextRef ended(std::exchange(ThisThread().context, displaced_));
   }
 

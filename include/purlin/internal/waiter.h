@@ -107,7 +107,7 @@ template <typename F>
 inline __attribute__((always_inline)) void RunWaiterNow(EventHeader* event, F&& waiter) {
   using Closure = std::decay_t<F>;
   if constexpr (!std::is_nothrow_constructible_v<Closure, F&&>) {
-    // What its copy throws is the caller's to know, as where the event is pending.
+    // An exception of its copy leaves this call, as where the event is pending.
     return RunNodeNow(event, NewWaiter(std::forward<F>(waiter)));
   }
   ThreadState& here = ThisThread();
@@ -137,7 +137,7 @@ void AttachPending(EventHeader* event, std::uintptr_t word, F&& waiter) {
                                               std::memory_order_release, std::memory_order_acquire));
 }
 
-/// Attaches `waiter`, or runs it if the event is terminal; nothing, if it is empty. The caller holds a reference to
+/// Attaches `waiter`, or runs it if the event is terminal; does nothing if it is empty. The caller holds a reference to
 /// `event`.
 template <typename F>
 void Attach(EventHeader* event, F&& waiter) {

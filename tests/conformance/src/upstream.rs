@@ -1,4 +1,4 @@
-//! Legal calls that end the process, or lie, in XLA's CPU plugin 0.115: `shared/reference/buffers.md` section 7, one case each.
+//! Legal calls that end the process, or lie, in XLA's CPU plugin 0.115, one case each.
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 

@@ -48,7 +48,7 @@ pub(crate) struct Pending {
     pub(crate) location: SourceLocation,
     /// When it was made, by the coarse clock.
     pub(crate) born_ms: u32,
-    /// At most this old; see `slab/clock.rs`.
+    /// At most this old; see `base/src/clock.rs`.
     pub(crate) age: Duration,
     /// The number of its user context; 0 for none.
     pub(crate) context: u64,
