@@ -10,6 +10,7 @@
 #include "cpp/internal/convert.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "cpp/internal/shape.h"
 #include "purlin-bridge/src/buffer.rs.h"
 
@@ -93,13 +94,9 @@ StatusOr<std::pair<Buffer, BufferPromise>> Buffer::CreateChannel(const Shape& sh
   return std::pair(Adopt(buffer), BufferPromise::Adopt(promise));
 }
 
-Buffer::Buffer(const Buffer& other) noexcept : rep_(other.rep_) {
-  if (rep_ != nullptr) ffi::buffer_retain(rep_);
-}
+Buffer::Buffer(const Buffer& other) noexcept : Handle(internal::Shared<ffi::buffer_retain>(other.rep_)) {}
 
-Buffer::~Buffer() {
-  if (rep_ != nullptr) ffi::buffer_release(rep_);
-}
+Buffer::~Buffer() { internal::GiveUp<ffi::buffer_release>(rep_); }
 
 DType Buffer::dtype() const noexcept {
   if (rep_ == nullptr) return DType::kInvalid;

@@ -4,6 +4,7 @@
 
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "purlin/buffer.h"
 
 namespace purlin {
@@ -11,9 +12,7 @@ inline namespace v0 {
 
 // A waiter that a call runs may destroy the promise: nothing of it is touched after the call.
 
-BufferPromise::~BufferPromise() {
-  if (rep_ != nullptr) internal::purlin_buffer_promise_release(rep_);
-}
+BufferPromise::~BufferPromise() { internal::GiveUp<internal::purlin_buffer_promise_release>(rep_); }
 
 Status BufferPromise::Fulfil(const Buffer& source, SourceLocation location) {
   if (source.rep() == nullptr) return internal::Gone("Buffer");

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cpp/internal/functions.h"
+#include "cpp/internal/handle.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -12,13 +13,10 @@ bool CancelRegistration::Unregister() noexcept {
   return rep != nullptr && internal::purlin_cancel_registration_release(rep);
 }
 
-CancelToken::CancelToken(const CancelToken& other) noexcept : rep_(other.rep_) {
-  if (rep_ != nullptr) internal::purlin_cancel_token_retain(rep_);
-}
+CancelToken::CancelToken(const CancelToken& other) noexcept
+    : Handle(internal::Shared<internal::purlin_cancel_token_retain>(other.rep_)) {}
 
-CancelToken::~CancelToken() {
-  if (rep_ != nullptr) internal::purlin_cancel_token_release(rep_);
-}
+CancelToken::~CancelToken() { internal::GiveUp<internal::purlin_cancel_token_release>(rep_); }
 
 bool CancelToken::IsCancelled() const noexcept {
   return rep_ != nullptr && internal::purlin_cancel_token_is_cancelled(rep_);
@@ -43,15 +41,12 @@ CancelRegistration CancelToken::OnCancelRaw(internal::Callback callback) const {
 }
 
 CancelSource::CancelSource(const CancelToken& parent, Label label) noexcept
-    : rep_(internal::purlin_cancel_source_new(parent.rep(), label.c_str())) {}
+    : Handle(internal::purlin_cancel_source_new(parent.rep(), label.c_str())) {}
 
-CancelSource::CancelSource(const CancelSource& other) noexcept : rep_(other.rep_) {
-  if (rep_ != nullptr) internal::purlin_cancel_source_retain(rep_);
-}
+CancelSource::CancelSource(const CancelSource& other) noexcept
+    : Handle(internal::Shared<internal::purlin_cancel_source_retain>(other.rep_)) {}
 
-CancelSource::~CancelSource() {
-  if (rep_ != nullptr) internal::purlin_cancel_source_release(rep_);
-}
+CancelSource::~CancelSource() { internal::GiveUp<internal::purlin_cancel_source_release>(rep_); }
 
 CancelToken CancelSource::token() const noexcept {
   return rep_ == nullptr ? CancelToken() : CancelToken::Adopt(internal::purlin_cancel_source_token(rep_));

@@ -10,6 +10,7 @@
 #include "cpp/internal/convert.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "cpp/internal/memory_report.h"
 #include "cpp/internal/pin.h"
 #include "purlin-bridge/src/client.rs.h"
@@ -90,13 +91,9 @@ StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const inter
   return internal::ToStatusOr<Client>(rep, error, [](const internal::ClientRep* made) { return Client(made); });
 }
 
-Client::Client(const Client& other) noexcept : rep_(other.rep_) {
-  if (rep_ != nullptr) ffi::client_retain(rep_);
-}
+Client::Client(const Client& other) noexcept : Handle(internal::Shared<ffi::client_retain>(other.rep_)) {}
 
-Client::~Client() {
-  if (rep_ != nullptr) ffi::client_release(rep_);
-}
+Client::~Client() { internal::GiveUp<ffi::client_release>(rep_); }
 
 std::string_view Client::platform_name() const noexcept {
   if (rep_ == nullptr) return {};

@@ -2,6 +2,7 @@
 
 #include "cpp/internal/convert.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "cpp/internal/memory_report.h"
 #include "purlin-bridge/src/device.rs.h"
 #include "purlin-bridge/src/memory_report.rs.h"
@@ -9,13 +10,10 @@
 namespace purlin {
 inline namespace v0 {
 
-MemorySpace::MemorySpace(const MemorySpace& other) noexcept : rep_(other.rep_) {
-  if (rep_ != nullptr) ffi::memory_space_retain(rep_);
-}
+MemorySpace::MemorySpace(const MemorySpace& other) noexcept
+    : Handle(internal::Shared<ffi::memory_space_retain>(other.rep_)) {}
 
-MemorySpace::~MemorySpace() {
-  if (rep_ != nullptr) ffi::memory_space_release(rep_);
-}
+MemorySpace::~MemorySpace() { internal::GiveUp<ffi::memory_space_release>(rep_); }
 
 int MemorySpace::id() const noexcept {
   if (rep_ == nullptr) return -1;
@@ -75,13 +73,9 @@ bool MemorySpace::Equal(const MemorySpace& a, const MemorySpace& b) noexcept {
   return ffi::memory_space_equal(*a.rep_, *b.rep_);
 }
 
-Device::Device(const Device& other) noexcept : rep_(other.rep_) {
-  if (rep_ != nullptr) ffi::device_retain(rep_);
-}
+Device::Device(const Device& other) noexcept : Handle(internal::Shared<ffi::device_retain>(other.rep_)) {}
 
-Device::~Device() {
-  if (rep_ != nullptr) ffi::device_release(rep_);
-}
+Device::~Device() { internal::GiveUp<ffi::device_release>(rep_); }
 
 int Device::id() const noexcept {
   if (rep_ == nullptr) return -1;

@@ -6,6 +6,7 @@
 #include "cpp/internal/convert.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "purlin/client.h"
 
 namespace purlin {
@@ -21,9 +22,7 @@ StatusOr<DmaMapping> Client::DmaMap(const void* data, std::size_t size_bytes) co
   return DmaMapping::Adopt(rep);
 }
 
-DmaMapping::~DmaMapping() {
-  if (rep_ != nullptr) internal::purlin_dma_mapping_release(rep_);
-}
+DmaMapping::~DmaMapping() { internal::GiveUp<internal::purlin_dma_mapping_release>(rep_); }
 
 const void* DmaMapping::data() const noexcept {
   if (rep_ == nullptr) return nullptr;

@@ -5,6 +5,7 @@
 #include "cpp/internal/deadline.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "cpp/internal/pin.h"
 
 namespace purlin {
@@ -38,9 +39,7 @@ ElasticPool& ElasticPool::operator=(ElasticPool&& other) noexcept {
   return *this;
 }
 
-ElasticPool::~ElasticPool() {
-  if (rep_ != nullptr) internal::purlin_elastic_pool_release(rep_);
-}
+ElasticPool::~ElasticPool() { internal::GiveUp<internal::purlin_elastic_pool_release>(rep_); }
 
 Status ElasticPool::Execute(Task task) {
   if (rep_ == nullptr) return internal::Gone("ElasticPool");

@@ -8,6 +8,7 @@
 #include "cpp/internal/convert.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "purlin-bridge/src/raw_buffer.rs.h"
 
 namespace purlin {
@@ -54,13 +55,9 @@ StatusOr<std::pair<RawBuffer, RawBufferPromise>> RawBuffer::CreateChannel(const 
   return std::pair(Adopt(buffer), RawBufferPromise::Adopt(promise));
 }
 
-RawBuffer::RawBuffer(const RawBuffer& other) noexcept : rep_(other.rep_) {
-  if (rep_ != nullptr) ffi::raw_buffer_retain(rep_);
-}
+RawBuffer::RawBuffer(const RawBuffer& other) noexcept : Handle(internal::Shared<ffi::raw_buffer_retain>(other.rep_)) {}
 
-RawBuffer::~RawBuffer() {
-  if (rep_ != nullptr) ffi::raw_buffer_release(rep_);
-}
+RawBuffer::~RawBuffer() { internal::GiveUp<ffi::raw_buffer_release>(rep_); }
 
 std::size_t RawBuffer::on_device_size_bytes() const noexcept {
   if (rep_ == nullptr) return 0;

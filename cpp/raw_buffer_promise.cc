@@ -5,6 +5,7 @@
 
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "purlin/raw_buffer.h"
 
 namespace purlin {
@@ -12,9 +13,7 @@ inline namespace v0 {
 
 // A waiter that a call runs may destroy the promise: nothing of it is touched after the call.
 
-RawBufferPromise::~RawBufferPromise() {
-  if (rep_ != nullptr) internal::purlin_raw_buffer_promise_release(rep_);
-}
+RawBufferPromise::~RawBufferPromise() { internal::GiveUp<internal::purlin_raw_buffer_promise_release>(rep_); }
 
 Status RawBufferPromise::Fulfil(const RawBuffer& memory) {
   if (memory.rep() == nullptr) return internal::Gone("RawBuffer");

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "cpp/internal/read_result.h"
 
 namespace purlin {
@@ -16,13 +17,10 @@ StatusOr<SafetensorsFile> SafetensorsFile::Open(std::string_view path, FileAcces
   return Adopt(rep);
 }
 
-SafetensorsFile::SafetensorsFile(const SafetensorsFile& other) : rep_(other.rep_) {
-  if (rep_ != nullptr) internal::purlin_safetensors_retain(rep_);
-}
+SafetensorsFile::SafetensorsFile(const SafetensorsFile& other)
+    : Handle(internal::Shared<internal::purlin_safetensors_retain>(other.rep_)) {}
 
-SafetensorsFile::~SafetensorsFile() {
-  if (rep_ != nullptr) internal::purlin_safetensors_release(rep_);
-}
+SafetensorsFile::~SafetensorsFile() { internal::GiveUp<internal::purlin_safetensors_release>(rep_); }
 
 std::vector<SafetensorsEntry> SafetensorsFile::entries() const {
   if (rep_ == nullptr) return {};

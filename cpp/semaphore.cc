@@ -5,6 +5,7 @@
 
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -24,15 +25,12 @@ void Permit::Release() noexcept {
 }
 
 Semaphore::Semaphore(Label label, std::size_t capacity) noexcept
-    : rep_(internal::purlin_semaphore_new(label.c_str(), capacity)) {}
+    : Handle(internal::purlin_semaphore_new(label.c_str(), capacity)) {}
 
-Semaphore::Semaphore(const Semaphore& other) noexcept : rep_(other.rep_) {
-  if (rep_ != nullptr) internal::purlin_semaphore_retain(rep_);
-}
+Semaphore::Semaphore(const Semaphore& other) noexcept
+    : Handle(internal::Shared<internal::purlin_semaphore_retain>(other.rep_)) {}
 
-Semaphore::~Semaphore() {
-  if (rep_ != nullptr) internal::purlin_semaphore_release(rep_);
-}
+Semaphore::~Semaphore() { internal::GiveUp<internal::purlin_semaphore_release>(rep_); }
 
 std::size_t Semaphore::capacity() const noexcept {
   if (rep_ == nullptr) return 0;

@@ -4,6 +4,7 @@
 
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -33,9 +34,7 @@ SerialQueue& SerialQueue::operator=(SerialQueue&& other) noexcept {
   return *this;
 }
 
-SerialQueue::~SerialQueue() {
-  if (rep_ != nullptr) internal::purlin_serial_queue_release(rep_);
-}
+SerialQueue::~SerialQueue() { internal::GiveUp<internal::purlin_serial_queue_release>(rep_); }
 
 Status SerialQueue::Execute(Task task) {
   if (rep_ == nullptr) return internal::Gone("SerialQueue");

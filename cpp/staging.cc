@@ -6,6 +6,7 @@
 #include "cpp/internal/convert.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -47,13 +48,10 @@ StatusOr<StagingPool> StagingPool::Create(const MemorySpace& memory_space, const
   return internal::ToStatusOr<StagingPool>(rep, error);
 }
 
-StagingPool::StagingPool(const StagingPool& other) noexcept : rep_(other.rep_) {
-  if (rep_ != nullptr) internal::purlin_staging_pool_retain(rep_);
-}
+StagingPool::StagingPool(const StagingPool& other) noexcept
+    : Handle(internal::Shared<internal::purlin_staging_pool_retain>(other.rep_)) {}
 
-StagingPool::~StagingPool() {
-  if (rep_ != nullptr) internal::purlin_staging_pool_release(rep_);
-}
+StagingPool::~StagingPool() { internal::GiveUp<internal::purlin_staging_pool_release>(rep_); }
 
 std::size_t StagingPool::lease_bytes() const noexcept {
   if (rep_ == nullptr) return 0;
@@ -99,11 +97,9 @@ void StagingPool::AcquireAsyncRaw(const CancelToken& cancel, internal::Callback 
 }
 
 StagingCopier::StagingCopier(const StagingPool& pool) noexcept
-    : rep_(pool.rep() == nullptr ? nullptr : internal::purlin_staging_copier_new(pool.rep())) {}
+    : Handle(pool.rep() == nullptr ? nullptr : internal::purlin_staging_copier_new(pool.rep())) {}
 
-StagingCopier::~StagingCopier() {
-  if (rep_ != nullptr) internal::purlin_staging_copier_release(rep_);
-}
+StagingCopier::~StagingCopier() { internal::GiveUp<internal::purlin_staging_copier_release>(rep_); }
 
 internal::EventHeader* StagingCopier::ReadRaw(const RawBuffer& source, Span<const Event> dependencies,
                                               internal::PieceCallback on_piece, SourceLocation location) {
@@ -137,9 +133,7 @@ const internal::StagingSinkRep* StagingSink::CreateRaw(const RawBuffer& destinat
   return internal::purlin_staging_sink_new(destination.rep(), internal::ToRust(location), event);
 }
 
-StagingSink::~StagingSink() {
-  if (rep_ != nullptr) internal::purlin_staging_sink_release(rep_);
-}
+StagingSink::~StagingSink() { internal::GiveUp<internal::purlin_staging_sink_release>(rep_); }
 
 Status StagingSink::Put(std::size_t offset_bytes, std::size_t size_bytes, StagingLease lease) {
   return Status::FromRep(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cpp/internal/functions.h"
+#include "cpp/internal/handle.h"
 #include "cpp/internal/pin.h"
 
 namespace purlin {
@@ -42,9 +43,7 @@ StatusOr<Watchdog> Watchdog::StartGuarded(WatchdogOptions options) {
   return Watchdog(rep);
 }
 
-Watchdog::~Watchdog() {
-  if (rep_ != nullptr) internal::purlin_watchdog_stop(rep_);
-}
+Watchdog::~Watchdog() { internal::GiveUp<internal::purlin_watchdog_stop>(rep_); }
 
 }  // namespace v0
 }  // namespace purlin

@@ -10,6 +10,7 @@
 #include "cpp/internal/convert.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
 #include "cpp/internal/shape.h"
 
 namespace purlin {
@@ -39,7 +40,7 @@ StatusOr<AsyncHostToDeviceTransferManager> AsyncHostToDeviceTransferManager::Cre
 }
 
 AsyncHostToDeviceTransferManager::~AsyncHostToDeviceTransferManager() {
-  if (rep_ != nullptr) internal::purlin_transfer_release(rep_);
+  internal::GiveUp<internal::purlin_transfer_release>(rep_);
 }
 
 std::size_t AsyncHostToDeviceTransferManager::buffer_count() const noexcept {

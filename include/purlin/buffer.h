@@ -43,6 +43,7 @@
 #include "purlin/internal/callback.h"
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
+#include "purlin/internal/handle.h"
 #include "purlin/label.h"
 #include "purlin/layout.h"
 #include "purlin/raw_buffer.h"
@@ -65,7 +66,7 @@ struct ReleasedBuffer;
 
 /// A reference to an array on a device. One word; copies refer to the same array. It keeps the client alive, and the
 /// memory until the array ends.
-class Buffer final {
+class Buffer final : public internal::Handle<Buffer, const internal::BufferRep> {
  public:
   /// Copies a dense row-major array from the host into `memory_space`. kInvalidArgument, naming the values: a negative
   /// dimension, a product that overflows, `size_bytes` != product(dims) * HostByteWidth(dtype), null `data` with
@@ -151,12 +152,11 @@ class Buffer final {
   /// Another reference to the same array.
   PURLIN_API Buffer(const Buffer& other) noexcept;
   /// Leaves `other` empty, see purlin.h.
-  Buffer(Buffer&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Buffer(Buffer&& other) noexcept = default;
   /// See the constructors.
-  Buffer& operator=(Buffer other) noexcept {
-    std::swap(rep_, other.rep_);
-    return *this;
-  }
+  Buffer& operator=(const Buffer& other) noexcept = default;
+  /// See the constructors.
+  Buffer& operator=(Buffer&& other) noexcept = default;
   PURLIN_API ~Buffer();
 
   /// Element type.
@@ -267,12 +267,9 @@ class Buffer final {
   /// True after it was deleted, donated or released.
   [[nodiscard]] PURLIN_API bool IsDeleted() const noexcept;
 
-  /// For Purlin's own files.
-  static Buffer Adopt(const internal::BufferRep* rep) noexcept { return Buffer(rep); }
-  /// For Purlin's own files.
-  const internal::BufferRep* rep() const noexcept { return rep_; }
-
  private:
+  using Handle::Handle;
+
   /// The memory, the caller's, or null; then `free_event` is the caller's too.
   PURLIN_API const internal::RawBufferRep* ReleaseRaw(SourceLocation location,
                                                       internal::EventHeader** free_event) const;
@@ -292,8 +289,6 @@ class Buffer final {
                                                                     Span<const internal::Callback* const> on_done,
                                                                     HostBufferSemantics semantics,
                                                                     const AllocOptions& alloc, SourceLocation location);
-  explicit Buffer(const internal::BufferRep* rep) noexcept : rep_(rep) {}
-  const internal::BufferRep* rep_;
 };
 
 /// The result of Buffer::FromHost.

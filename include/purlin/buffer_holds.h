@@ -29,6 +29,7 @@
 
 #include "purlin/event.h"
 #include "purlin/export.h"
+#include "purlin/internal/handle.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
@@ -50,18 +51,12 @@ struct HoldCounts {
 };
 
 /// The right to start work that reads a buffer. Made by Buffer::AcquireUsageHold.
-class [[nodiscard]] UsageHold final {
+class [[nodiscard]] UsageHold final : public internal::Handle<UsageHold, internal::UsageHoldRep> {
  public:
-  UsageHold(const UsageHold&) = delete;
-  UsageHold& operator=(const UsageHold&) = delete;
   /// Leaves `other` released.
-  UsageHold(UsageHold&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  UsageHold(UsageHold&& other) noexcept = default;
   /// Releases what was here.
-  UsageHold& operator=(UsageHold&& other) noexcept {
-    UsageHold taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  UsageHold& operator=(UsageHold&& other) noexcept = default;
   /// As Release().
   ~UsageHold() { Release(); }
 
@@ -76,28 +71,19 @@ class [[nodiscard]] UsageHold final {
   /// waits for that (DonationHold::free_event). Does nothing once released.
   PURLIN_API void ReleaseAfter(const Event& event);
 
-  /// For Purlin's own files.
-  static UsageHold Adopt(internal::UsageHoldRep* rep) noexcept { return UsageHold(rep); }
-
  private:
-  explicit UsageHold(internal::UsageHoldRep* rep) noexcept : rep_(rep) {}
-  internal::UsageHoldRep* rep_;
+  using Handle::Handle;
 };
 
 /// Keeps a buffer's memory for code outside Purlin: it stays as long as this exists, also when the buffer is deleted or
 /// its last reference is dropped, and cannot be donated. Made by Buffer::AcquireExternalReference.
-class [[nodiscard]] ExternalReference final {
+class [[nodiscard]] ExternalReference final
+    : public internal::Handle<ExternalReference, internal::ExternalReferenceRep> {
  public:
-  ExternalReference(const ExternalReference&) = delete;
-  ExternalReference& operator=(const ExternalReference&) = delete;
   /// Leaves `other` released.
-  ExternalReference(ExternalReference&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  ExternalReference(ExternalReference&& other) noexcept = default;
   /// Releases what was here.
-  ExternalReference& operator=(ExternalReference&& other) noexcept {
-    ExternalReference taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  ExternalReference& operator=(ExternalReference&& other) noexcept = default;
   /// As Release().
   ~ExternalReference() { Release(); }
 
@@ -108,27 +94,17 @@ class [[nodiscard]] ExternalReference final {
   /// Drops the memory. A second call does nothing.
   PURLIN_API void Release() noexcept;
 
-  /// For Purlin's own files.
-  static ExternalReference Adopt(internal::ExternalReferenceRep* rep) noexcept { return ExternalReference(rep); }
-
  private:
-  explicit ExternalReference(internal::ExternalReferenceRep* rep) noexcept : rep_(rep) {}
-  internal::ExternalReferenceRep* rep_;
+  using Handle::Handle;
 };
 
 /// The right to take a buffer's memory over. Made by Buffer::Donate. States: held, then confirmed or given back.
-class [[nodiscard]] DonationHold final {
+class [[nodiscard]] DonationHold final : public internal::Handle<DonationHold, internal::DonationHoldRep> {
  public:
-  DonationHold(const DonationHold&) = delete;
-  DonationHold& operator=(const DonationHold&) = delete;
   /// Leaves `other` given back.
-  DonationHold(DonationHold&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  DonationHold(DonationHold&& other) noexcept = default;
   /// Gives back what was here.
-  DonationHold& operator=(DonationHold&& other) noexcept {
-    DonationHold taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  DonationHold& operator=(DonationHold&& other) noexcept = default;
   /// As Release().
   ~DonationHold() { Release(); }
 
@@ -147,12 +123,8 @@ class [[nodiscard]] DonationHold final {
   /// Gives the buffer back as it was, or deleted if it was deleted meanwhile. Does nothing once confirmed.
   PURLIN_API void Release() noexcept;
 
-  /// For Purlin's own files.
-  static DonationHold Adopt(internal::DonationHoldRep* rep) noexcept { return DonationHold(rep); }
-
  private:
-  explicit DonationHold(internal::DonationHoldRep* rep) noexcept : rep_(rep) {}
-  internal::DonationHoldRep* rep_;
+  using Handle::Handle;
 };
 
 static_assert(sizeof(UsageHold) == sizeof(void*), "a UsageHold is one word");

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "purlin/export.h"
+#include "purlin/internal/handle.h"
 #include "purlin/source_location.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
@@ -34,18 +35,12 @@ class Buffer;
 /// Made by Buffer::CreateChannel. States: open, then spent, by the first of Fulfil and Fail that takes effect. A spent
 /// or moved-from promise returns kFailedPrecondition. Move-only, one word; one thread at a time. Waiters of the buffer
 /// run on the calling thread.
-class [[nodiscard]] BufferPromise final {
+class [[nodiscard]] BufferPromise final : public internal::Handle<BufferPromise, internal::BufferPromiseRep> {
  public:
-  BufferPromise(const BufferPromise&) = delete;
-  BufferPromise& operator=(const BufferPromise&) = delete;
   /// Leaves `other` spent.
-  BufferPromise(BufferPromise&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  BufferPromise(BufferPromise&& other) noexcept = default;
   /// As if destroying what was here.
-  BufferPromise& operator=(BufferPromise&& other) noexcept {
-    BufferPromise taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  BufferPromise& operator=(BufferPromise&& other) noexcept = default;
   /// If it is open, the buffer fails, naming the unfulfilled promise.
   PURLIN_API ~BufferPromise();
 
@@ -58,12 +53,8 @@ class [[nodiscard]] BufferPromise final {
   /// kFailedPrecondition: spent.
   PURLIN_API Status Fail(Status error);
 
-  /// For Purlin's own files.
-  static BufferPromise Adopt(internal::BufferPromiseRep* rep) noexcept { return BufferPromise(rep); }
-
  private:
-  explicit BufferPromise(internal::BufferPromiseRep* rep) noexcept : rep_(rep) {}
-  internal::BufferPromiseRep* rep_;
+  using Handle::Handle;
 };
 
 static_assert(sizeof(BufferPromise) == sizeof(void*), "a BufferPromise is one word");

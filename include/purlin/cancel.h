@@ -24,6 +24,7 @@
 #include "purlin/export.h"
 #include "purlin/internal/callback.h"
 #include "purlin/internal/empty_callable.h"
+#include "purlin/internal/handle.h"
 #include "purlin/label.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
@@ -38,20 +39,15 @@ struct CancelRegistrationRep;
 }  // namespace internal
 
 /// A callback's registration with a token; destroying it removes the callback. Move-only, one word.
-class [[nodiscard]] CancelRegistration final {
+class [[nodiscard]] CancelRegistration final
+    : public internal::Handle<CancelRegistration, internal::CancelRegistrationRep> {
  public:
   /// No registration.
   CancelRegistration() noexcept = default;
-  CancelRegistration(const CancelRegistration&) = delete;
-  CancelRegistration& operator=(const CancelRegistration&) = delete;
   /// Leaves `other` empty.
-  CancelRegistration(CancelRegistration&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  CancelRegistration(CancelRegistration&& other) noexcept = default;
   /// Removes the callback that was registered here.
-  CancelRegistration& operator=(CancelRegistration&& other) noexcept {
-    CancelRegistration taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  CancelRegistration& operator=(CancelRegistration&& other) noexcept = default;
   /// Removes the callback and destroys it, if it was not called. Does not wait for a callback that runs on another
   /// thread; may be destroyed inside the callback.
   ~CancelRegistration() { static_cast<void>(Unregister()); }
@@ -60,38 +56,23 @@ class [[nodiscard]] CancelRegistration final {
   /// not block.
   PURLIN_API bool Unregister() noexcept;
 
-  /// For Purlin's own files.
-  static CancelRegistration Adopt(internal::CancelRegistrationRep* rep) noexcept {
-    CancelRegistration registration;
-    registration.rep_ = rep;
-    return registration;
-  }
-
  private:
-  internal::CancelRegistrationRep* rep_ = nullptr;
+  using Handle::Handle;
 };
 
 /// The side that sees cancellation: one word, cheap to copy, any thread. The default token is never cancelled.
-class CancelToken final {
+class CancelToken final : public internal::Handle<CancelToken, const internal::CancelTokenRep> {
  public:
   /// Never cancelled; allocates nothing.
   constexpr CancelToken() noexcept = default;
   /// Another reference to the same token.
   PURLIN_API CancelToken(const CancelToken& other) noexcept;
   /// Leaves `other` as the default token.
-  CancelToken(CancelToken&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  CancelToken(CancelToken&& other) noexcept = default;
   /// See the constructors.
-  CancelToken& operator=(const CancelToken& other) noexcept {
-    CancelToken copy(other);
-    std::swap(rep_, copy.rep_);
-    return *this;
-  }
+  CancelToken& operator=(const CancelToken& other) noexcept = default;
   /// See the constructors.
-  CancelToken& operator=(CancelToken&& other) noexcept {
-    CancelToken taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  CancelToken& operator=(CancelToken&& other) noexcept = default;
   PURLIN_API ~CancelToken();
 
   /// True once a source of this token, or of one of its parents, has cancelled. Never blocks.
@@ -124,24 +105,15 @@ class CancelToken final {
         }));
   }
 
-  /// For Purlin's own files.
-  static CancelToken Adopt(const internal::CancelTokenRep* rep) noexcept {
-    CancelToken token;
-    token.rep_ = rep;
-    return token;
-  }
-  /// For Purlin's own files; null is never cancelled.
-  const internal::CancelTokenRep* rep() const noexcept { return rep_; }
-
  private:
-  PURLIN_API CancelRegistration OnCancelRaw(internal::Callback callback) const;
+  using Handle::Handle;
 
-  const internal::CancelTokenRep* rep_ = nullptr;
+  PURLIN_API CancelRegistration OnCancelRaw(internal::Callback callback) const;
 };
 
 /// The side that cancels. Copies share it; destroying one cancels nothing, and destroying the last one retires its
 /// tokens.
-class CancelSource final {
+class CancelSource final : public internal::Handle<CancelSource, const internal::CancelSourceRep> {
  public:
   /// A source without a parent: only its holders cancel it. `label` (static storage) names it in errors.
   explicit CancelSource(Label label = Label("cancellation")) noexcept : CancelSource(CancelToken(), label) {}
@@ -151,19 +123,11 @@ class CancelSource final {
   /// Another handle to the same source.
   PURLIN_API CancelSource(const CancelSource& other) noexcept;
   /// Leaves `other` empty: its token() is the default one and its Cancel() returns false.
-  CancelSource(CancelSource&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  CancelSource(CancelSource&& other) noexcept = default;
   /// See the constructors.
-  CancelSource& operator=(const CancelSource& other) noexcept {
-    CancelSource copy(other);
-    std::swap(rep_, copy.rep_);
-    return *this;
-  }
+  CancelSource& operator=(const CancelSource& other) noexcept = default;
   /// See the constructors.
-  CancelSource& operator=(CancelSource&& other) noexcept {
-    CancelSource taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  CancelSource& operator=(CancelSource&& other) noexcept = default;
   PURLIN_API ~CancelSource();
 
   /// Another token of this source.
@@ -174,7 +138,7 @@ class CancelSource final {
   PURLIN_API bool Cancel(Status reason = OkStatus()) const noexcept;
 
  private:
-  const internal::CancelSourceRep* rep_ = nullptr;
+  using Handle::Handle;
 };
 
 }  // namespace v0

@@ -29,6 +29,7 @@
 #include "purlin/export.h"
 #include "purlin/host_memory_allocator.h"
 #include "purlin/internal/guard.h"
+#include "purlin/internal/handle.h"
 #include "purlin/internal/memory_calls.h"
 #include "purlin/memory_report.h"
 #include "purlin/status_or.h"
@@ -84,7 +85,7 @@ struct ClientOptions {
 /// of it that they need alive, except under ClientOptions::shutdown_at_end; the last of them drains the runner (see
 /// ThreadPoolAsyncWorkRunner::Shutdown). In a child made by fork() a client of the parent behaves as one that has been
 /// shut down: statistics and host_pointer() can be read, and every new operation fails with kFailedPrecondition.
-class Client final {
+class Client final : public internal::Handle<Client, const internal::ClientRep> {
  public:
   /// kInvalidArgument, naming the value: a device or worker count out of range, a negative process_index, a struct_size
   /// that no version has, a host_memory_allocator for another platform, a ShutdownMode that does not exist, or a
@@ -99,12 +100,11 @@ class Client final {
   /// Shares the client.
   PURLIN_API Client(const Client& other) noexcept;
   /// Leaves `other` empty, see purlin.h.
-  Client(Client&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Client(Client&& other) noexcept = default;
   /// See the constructors.
-  Client& operator=(Client other) noexcept {
-    std::swap(rep_, other.rep_);
-    return *this;
-  }
+  Client& operator=(const Client& other) noexcept = default;
+  /// See the constructors.
+  Client& operator=(Client&& other) noexcept = default;
   PURLIN_API ~Client();
 
   /// The backend: "host", "null" or "sim". Static storage.
@@ -149,9 +149,9 @@ class Client final {
   [[nodiscard]] PURLIN_API std::string Describe() const;
 
  private:
+  using Handle::Handle;
+
   PURLIN_API static StatusOr<Client> CreateGuarded(const ClientOptions& options, const internal::MemoryCalls& calls);
-  explicit Client(const internal::ClientRep* rep) noexcept : rep_(rep) {}
-  const internal::ClientRep* rep_;
 };
 
 }  // namespace v0

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "purlin/export.h"
+#include "purlin/internal/handle.h"
 #include "purlin/memory_report.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
@@ -49,17 +50,16 @@ struct MemoryStats {
 };
 
 /// A kind of memory of one device. A handle of one word; copies are cheap.
-class MemorySpace final {
+class MemorySpace final : public internal::Handle<MemorySpace, const internal::MemorySpaceRep> {
  public:
   /// Shares the handle.
   PURLIN_API MemorySpace(const MemorySpace& other) noexcept;
   /// Leaves `other` empty, see purlin.h.
-  MemorySpace(MemorySpace&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  MemorySpace(MemorySpace&& other) noexcept = default;
   /// See the constructors.
-  MemorySpace& operator=(MemorySpace other) noexcept {
-    std::swap(rep_, other.rep_);
-    return *this;
-  }
+  MemorySpace& operator=(const MemorySpace& other) noexcept = default;
+  /// See the constructors.
+  MemorySpace& operator=(MemorySpace&& other) noexcept = default;
   PURLIN_API ~MemorySpace();
 
   /// Unique within the client.
@@ -86,29 +86,23 @@ class MemorySpace final {
   /// Another one.
   friend bool operator!=(const MemorySpace& a, const MemorySpace& b) noexcept { return !Equal(a, b); }
 
-  /// For Purlin's own files.
-  static MemorySpace Adopt(const internal::MemorySpaceRep* rep) noexcept { return MemorySpace(rep); }
-  /// For Purlin's own files.
-  const internal::MemorySpaceRep* rep() const noexcept { return rep_; }
-
  private:
-  explicit MemorySpace(const internal::MemorySpaceRep* rep) noexcept : rep_(rep) {}
+  using Handle::Handle;
+
   PURLIN_API static bool Equal(const MemorySpace& a, const MemorySpace& b) noexcept;
-  const internal::MemorySpaceRep* rep_;
 };
 
 /// A device of a client. A handle of one word; copies are cheap.
-class Device final {
+class Device final : public internal::Handle<Device, const internal::DeviceRep> {
  public:
   /// Shares the handle.
   PURLIN_API Device(const Device& other) noexcept;
   /// Leaves `other` empty, see purlin.h.
-  Device(Device&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Device(Device&& other) noexcept = default;
   /// See the constructors.
-  Device& operator=(Device other) noexcept {
-    std::swap(rep_, other.rep_);
-    return *this;
-  }
+  Device& operator=(const Device& other) noexcept = default;
+  /// See the constructors.
+  Device& operator=(Device&& other) noexcept = default;
   PURLIN_API ~Device();
 
   /// Its index in Client::devices().
@@ -129,15 +123,10 @@ class Device final {
   /// Another one.
   friend bool operator!=(const Device& a, const Device& b) noexcept { return !Equal(a, b); }
 
-  /// For Purlin's own files.
-  static Device Adopt(const internal::DeviceRep* rep) noexcept { return Device(rep); }
-  /// For Purlin's own files.
-  const internal::DeviceRep* rep() const noexcept { return rep_; }
-
  private:
-  explicit Device(const internal::DeviceRep* rep) noexcept : rep_(rep) {}
+  using Handle::Handle;
+
   PURLIN_API static bool Equal(const Device& a, const Device& b) noexcept;
-  const internal::DeviceRep* rep_;
 };
 
 }  // namespace v0

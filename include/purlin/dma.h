@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "purlin/export.h"
+#include "purlin/internal/handle.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
 
@@ -31,18 +32,12 @@ struct DmaMappingRep;
 
 /// Mapped memory, until it is unmapped; it keeps the client's accounting alive. Move-only, one word. One thread at a
 /// time. Nothing here blocks.
-class [[nodiscard]] DmaMapping final {
+class [[nodiscard]] DmaMapping final : public internal::Handle<DmaMapping, internal::DmaMappingRep> {
  public:
-  DmaMapping(const DmaMapping&) = delete;
-  DmaMapping& operator=(const DmaMapping&) = delete;
   /// Leaves `other` unmapped.
-  DmaMapping(DmaMapping&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  DmaMapping(DmaMapping&& other) noexcept = default;
   /// As if destroying what was here.
-  DmaMapping& operator=(DmaMapping&& other) noexcept {
-    DmaMapping taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  DmaMapping& operator=(DmaMapping&& other) noexcept = default;
   /// Unmaps the memory when no copy uses it any more: at once, or with the last copy in flight. The memory itself must
   /// stay until these copies have ended.
   PURLIN_API ~DmaMapping();
@@ -58,12 +53,8 @@ class [[nodiscard]] DmaMapping final {
   /// mapped; or it has been unmapped already, or moved from.
   PURLIN_API Status Unmap();
 
-  /// For Purlin's own files.
-  static DmaMapping Adopt(internal::DmaMappingRep* rep) noexcept { return DmaMapping(rep); }
-
  private:
-  explicit DmaMapping(internal::DmaMappingRep* rep) noexcept : rep_(rep) {}
-  internal::DmaMappingRep* rep_;
+  using Handle::Handle;
 };
 
 static_assert(sizeof(DmaMapping) == sizeof(void*), "a DmaMapping is one word");

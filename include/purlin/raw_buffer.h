@@ -42,6 +42,7 @@
 #include "purlin/internal/callback.h"
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
+#include "purlin/internal/handle.h"
 #include "purlin/raw_buffer_promise.h"
 #include "purlin/source_location.h"
 #include "purlin/span.h"
@@ -74,7 +75,7 @@ enum class Mutability : std::int32_t {
 };
 
 /// A reference to a range of device memory. One word; copies and slices share the memory, the last one frees it.
-class RawBuffer final {
+class RawBuffer final : public internal::Handle<RawBuffer, const internal::RawBufferRep> {
  public:
   /// Allocates `size_bytes` (0 is allowed) in `memory_space`, as `options` say, aligned to at least
   /// MemorySpace::alignment_bytes(), contents unspecified. The memory may be there later than this returns, see
@@ -128,12 +129,11 @@ class RawBuffer final {
   /// Shares the memory.
   PURLIN_API RawBuffer(const RawBuffer& other) noexcept;
   /// Leaves `other` empty, see purlin.h.
-  RawBuffer(RawBuffer&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  RawBuffer(RawBuffer&& other) noexcept = default;
   /// See the constructors.
-  RawBuffer& operator=(RawBuffer other) noexcept {
-    std::swap(rep_, other.rep_);
-    return *this;
-  }
+  RawBuffer& operator=(const RawBuffer& other) noexcept = default;
+  /// See the constructors.
+  RawBuffer& operator=(RawBuffer&& other) noexcept = default;
   PURLIN_API ~RawBuffer();
 
   /// Size of this range in bytes.
@@ -184,18 +184,13 @@ class RawBuffer final {
                                              std::size_t destination_offset_bytes, std::size_t size_bytes,
                                              Span<const Event> dependencies = {}) const;
 
-  /// For Purlin's own files.
-  static RawBuffer Adopt(const internal::RawBufferRep* rep) noexcept { return RawBuffer(rep); }
-  /// For Purlin's own files.
-  const internal::RawBufferRep* rep() const noexcept { return rep_; }
-
  private:
+  using Handle::Handle;
+
   /// Takes over `on_release`, which may be null.
   PURLIN_API static StatusOr<RawBuffer> ImportRaw(const MemorySpace& memory_space, void* address,
                                                   std::size_t size_bytes, Mutability mutability,
                                                   const internal::Callback* on_release);
-  explicit RawBuffer(const internal::RawBufferRep* rep) noexcept : rep_(rep) {}
-  const internal::RawBufferRep* rep_;
 };
 
 }  // namespace v0

@@ -21,6 +21,7 @@
 
 #include "purlin/alloc_options.h"
 #include "purlin/export.h"
+#include "purlin/internal/handle.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
 
@@ -36,18 +37,12 @@ class RawBuffer;
 /// effect. A spent or moved-from promise returns kFailedPrecondition. Move-only, one word; one thread at a time. None
 /// of its functions blocks; waiters of the buffer run on the calling thread. When the client has ended
 /// (Client::Shutdown), the buffer has failed, and these functions do not change that.
-class [[nodiscard]] RawBufferPromise final {
+class [[nodiscard]] RawBufferPromise final : public internal::Handle<RawBufferPromise, internal::RawBufferPromiseRep> {
  public:
-  RawBufferPromise(const RawBufferPromise&) = delete;
-  RawBufferPromise& operator=(const RawBufferPromise&) = delete;
   /// Leaves `other` spent.
-  RawBufferPromise(RawBufferPromise&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  RawBufferPromise(RawBufferPromise&& other) noexcept = default;
   /// As if destroying what was here.
-  RawBufferPromise& operator=(RawBufferPromise&& other) noexcept {
-    RawBufferPromise taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  RawBufferPromise& operator=(RawBufferPromise&& other) noexcept = default;
   /// If it is open, the buffer fails with kInternal, naming the unfulfilled promise.
   PURLIN_API ~RawBufferPromise();
 
@@ -63,12 +58,8 @@ class [[nodiscard]] RawBufferPromise final {
   /// without memory has not succeeded. kFailedPrecondition: spent.
   PURLIN_API Status Fail(Status error);
 
-  /// For Purlin's own files.
-  static RawBufferPromise Adopt(internal::RawBufferPromiseRep* rep) noexcept { return RawBufferPromise(rep); }
-
  private:
-  explicit RawBufferPromise(internal::RawBufferPromiseRep* rep) noexcept : rep_(rep) {}
-  internal::RawBufferPromiseRep* rep_;
+  using Handle::Handle;
 };
 
 static_assert(sizeof(RawBufferPromise) == sizeof(void*), "a RawBufferPromise is one word");

@@ -32,6 +32,7 @@
 #include "purlin/dtype.h"
 #include "purlin/export.h"
 #include "purlin/file_options.h"
+#include "purlin/internal/handle.h"
 #include "purlin/span.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
@@ -61,7 +62,7 @@ struct SafetensorsEntry {
 
 /// A safetensors file, open and checked. One word; copies refer to the same. Buffers made from it may outlive it. A
 /// moved-from one is empty, see purlin.h.
-class SafetensorsFile final {
+class SafetensorsFile final : public internal::Handle<SafetensorsFile, const internal::SafetensorsFileRep> {
  public:
   /// Opens the file at `path` and checks all that its header says. Blocks for reading. kDataLoss, naming the byte: it
   /// is damaged. kInvalidArgument: no FileAccess. kAborted: it became shorter or longer meanwhile. kNotFound,
@@ -73,12 +74,11 @@ class SafetensorsFile final {
   /// Another reference to the same file.
   PURLIN_API SafetensorsFile(const SafetensorsFile& other);
   /// Leaves `other` empty, see purlin.h.
-  SafetensorsFile(SafetensorsFile&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  SafetensorsFile(SafetensorsFile&& other) noexcept = default;
   /// Drops the reference that was here.
-  SafetensorsFile& operator=(SafetensorsFile other) noexcept {
-    std::swap(rep_, other.rep_);
-    return *this;
-  }
+  SafetensorsFile& operator=(const SafetensorsFile& other) noexcept = default;
+  /// See the constructors.
+  SafetensorsFile& operator=(SafetensorsFile&& other) noexcept = default;
   PURLIN_API ~SafetensorsFile();
 
   /// All arrays, in the order of their bytes.
@@ -91,12 +91,8 @@ class SafetensorsFile final {
   /// no buffer can hold such elements. kResourceExhausted: no memory.
   [[nodiscard]] PURLIN_API StatusOr<FromHostResult> Read(std::string_view name, const MemorySpace& memory_space) const;
 
-  /// For Purlin's own files.
-  static SafetensorsFile Adopt(const internal::SafetensorsFileRep* rep) noexcept { return SafetensorsFile(rep); }
-
  private:
-  explicit SafetensorsFile(const internal::SafetensorsFileRep* rep) noexcept : rep_(rep) {}
-  const internal::SafetensorsFileRep* rep_;
+  using Handle::Handle;
 };
 
 /// An array to be written.

@@ -21,6 +21,7 @@
 #include "purlin/export.h"
 #include "purlin/internal/callback.h"
 #include "purlin/internal/empty_callable.h"
+#include "purlin/internal/handle.h"
 #include "purlin/label.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
@@ -35,18 +36,12 @@ struct SemaphoreRep;
 }  // namespace internal
 
 /// Units that were granted. Move-only, one word; may outlive every handle to the semaphore.
-class [[nodiscard]] Permit final {
+class [[nodiscard]] Permit final : public internal::Handle<Permit, internal::PermitRep> {
  public:
-  Permit(const Permit&) = delete;
-  Permit& operator=(const Permit&) = delete;
   /// Leaves `other` without units.
-  Permit(Permit&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Permit(Permit&& other) noexcept = default;
   /// Gives back the units that were here.
-  Permit& operator=(Permit&& other) noexcept {
-    Permit taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  Permit& operator=(Permit&& other) noexcept = default;
   /// As Release().
   ~Permit() { Release(); }
 
@@ -56,36 +51,24 @@ class [[nodiscard]] Permit final {
   /// nothing.
   PURLIN_API void Release() noexcept;
 
-  /// For Purlin's own files.
-  static Permit Adopt(internal::PermitRep* rep) noexcept { return Permit(rep); }
-
  private:
-  explicit Permit(internal::PermitRep* rep) noexcept : rep_(rep) {}
-  internal::PermitRep* rep_;
+  using Handle::Handle;
 };
 
 /// A handle; copies share the units. Any thread. In a child made by fork(), which may lack the threads of holders and
 /// waiters, an acquisition that would have to wait fails with kFailedPrecondition.
-class Semaphore final {
+class Semaphore final : public internal::Handle<Semaphore, const internal::SemaphoreRep> {
  public:
   /// `capacity` units, all free. `label` (static storage) names it in errors.
   PURLIN_API explicit Semaphore(Label label, std::size_t capacity) noexcept;
   /// Another handle to the same units.
   PURLIN_API Semaphore(const Semaphore& other) noexcept;
   /// Leaves `other` empty, see purlin.h.
-  Semaphore(Semaphore&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Semaphore(Semaphore&& other) noexcept = default;
   /// See the constructors.
-  Semaphore& operator=(const Semaphore& other) noexcept {
-    Semaphore copy(other);
-    std::swap(rep_, copy.rep_);
-    return *this;
-  }
+  Semaphore& operator=(const Semaphore& other) noexcept = default;
   /// See the constructors.
-  Semaphore& operator=(Semaphore&& other) noexcept {
-    Semaphore taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  Semaphore& operator=(Semaphore&& other) noexcept = default;
   PURLIN_API ~Semaphore();
 
   /// All units, taken or not.
@@ -128,9 +111,9 @@ class Semaphore final {
   PURLIN_API void Close() const noexcept;
 
  private:
-  PURLIN_API void AcquireAsyncRaw(std::size_t amount, const CancelToken& cancel, internal::Callback callback) const;
+  using Handle::Handle;
 
-  const internal::SemaphoreRep* rep_;
+  PURLIN_API void AcquireAsyncRaw(std::size_t amount, const CancelToken& cancel, internal::Callback callback) const;
 };
 
 }  // namespace v0

@@ -39,6 +39,7 @@
 #include "purlin/internal/callback.h"
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
+#include "purlin/internal/handle.h"
 #include "purlin/internal/piece_callback.h"
 #include "purlin/label.h"
 #include "purlin/raw_buffer.h"
@@ -70,18 +71,12 @@ struct StagingOptions {
 
 /// StagingPool::lease_bytes() bytes of host memory for one owner at a time. Move-only, one word; one thread at a time.
 /// May outlive every handle to its pool.
-class [[nodiscard]] StagingLease final {
+class [[nodiscard]] StagingLease final : public internal::Handle<StagingLease, internal::StagingLeaseRep> {
  public:
-  StagingLease(const StagingLease&) = delete;
-  StagingLease& operator=(const StagingLease&) = delete;
   /// Leaves `other` without memory.
-  StagingLease(StagingLease&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  StagingLease(StagingLease&& other) noexcept = default;
   /// Gives back what was here.
-  StagingLease& operator=(StagingLease&& other) noexcept {
-    StagingLease taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  StagingLease& operator=(StagingLease&& other) noexcept = default;
   /// As Release().
   ~StagingLease() { Release(); }
 
@@ -103,20 +98,18 @@ class [[nodiscard]] StagingLease final {
   /// does nothing.
   PURLIN_API void Release() noexcept;
 
-  /// For Purlin's own files.
-  static StagingLease Adopt(internal::StagingLeaseRep* rep) noexcept { return StagingLease(rep); }
   /// For Purlin's own files: gives up the memory; null if there is none.
   internal::StagingLeaseRep* ReleaseRep() && noexcept { return std::exchange(rep_, nullptr); }
 
  private:
-  explicit StagingLease(internal::StagingLeaseRep* rep) noexcept : rep_(rep) {}
+  using Handle::Handle;
+
   /// The first byte; writes how many there are, unless `size_bytes` is null.
   PURLIN_API const void* Range(std::size_t* size_bytes) const noexcept;
-  internal::StagingLeaseRep* rep_;
 };
 
 /// A handle; copies share the memory, which is freed with the last of them and the last lease. Any thread.
-class StagingPool final {
+class StagingPool final : public internal::Handle<StagingPool, const internal::StagingPoolRep> {
  public:
   /// A pool in `memory_space`, all of whose memory is taken now and kept. A lease's bytes are touched, by writing
   /// zeros, when it is leased for the first time. A lease that was used before is preferred to one that never was, so
@@ -130,12 +123,11 @@ class StagingPool final {
   /// Another handle to the same memory.
   PURLIN_API StagingPool(const StagingPool& other) noexcept;
   /// Leaves `other` empty, see purlin.h.
-  StagingPool(StagingPool&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  StagingPool(StagingPool&& other) noexcept = default;
   /// See the constructors.
-  StagingPool& operator=(StagingPool other) noexcept {
-    std::swap(rep_, other.rep_);
-    return *this;
-  }
+  StagingPool& operator=(const StagingPool& other) noexcept = default;
+  /// See the constructors.
+  StagingPool& operator=(StagingPool&& other) noexcept = default;
   PURLIN_API ~StagingPool();
 
   /// Bytes of each lease.
@@ -174,19 +166,14 @@ class StagingPool final {
         }));
   }
 
-  /// For Purlin's own files.
-  static StagingPool Adopt(const internal::StagingPoolRep* rep) noexcept { return StagingPool(rep); }
-  /// For Purlin's own files.
-  const internal::StagingPoolRep* rep() const noexcept { return rep_; }
-
  private:
-  explicit StagingPool(const internal::StagingPoolRep* rep) noexcept : rep_(rep) {}
+  using Handle::Handle;
+
   template <typename Closure>
   static void Tell(Closure& closure, StatusOr<StagingLease> lease) {
     static_cast<void>(closure(std::move(lease)));
   }
   PURLIN_API void AcquireAsyncRaw(const CancelToken& cancel, internal::Callback callback) const;
-  const internal::StagingPoolRep* rep_;
 };
 
 /// A piece of a read: the bytes [offset_bytes(), offset_bytes() + size_bytes()) of what is read, in a lease. Move-only;
@@ -248,21 +235,15 @@ class [[nodiscard]] StagedPiece final {
 /// follows them, the wait returns kFailedPrecondition, because they complete after it has returned. An exception from
 /// it is reported, and ends the read with kInternal. An on_piece that keeps pieces keeps their leases; so a slow reader
 /// slows the copier down.
-class [[nodiscard]] StagingCopier final {
+class [[nodiscard]] StagingCopier final : public internal::Handle<StagingCopier, const internal::StagingCopierRep> {
  public:
   /// A copier that shares the leases of `pool` with all other acquisitions of the pool.
   PURLIN_API explicit StagingCopier(const StagingPool& pool) noexcept;
 
-  StagingCopier(const StagingCopier&) = delete;
-  StagingCopier& operator=(const StagingCopier&) = delete;
   /// Leaves `other` without a pool: its reads fail.
-  StagingCopier(StagingCopier&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  StagingCopier(StagingCopier&& other) noexcept = default;
   /// As if destroying what was here.
-  StagingCopier& operator=(StagingCopier&& other) noexcept {
-    StagingCopier taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  StagingCopier& operator=(StagingCopier&& other) noexcept = default;
   /// Pieces that wait for a lease are cancelled; those whose copies have begun are still delivered. Does not wait for
   /// them: each read completes, here or later.
   PURLIN_API ~StagingCopier();
@@ -292,6 +273,8 @@ class [[nodiscard]] StagingCopier final {
   }
 
  private:
+  using Handle::Handle;
+
   template <typename Mode, typename F>
   static internal::PieceCallback ToCallback(F&& on_piece) {
     using Closure = std::decay_t<F>;
@@ -323,7 +306,6 @@ class [[nodiscard]] StagingCopier final {
                                             internal::PieceCallback on_piece, SourceLocation location);
   PURLIN_API internal::EventHeader* ReadBufferRaw(const Buffer& buffer, internal::PieceCallback on_piece,
                                                   SourceLocation location, const internal::StatusRep** error);
-  const internal::StagingCopierRep* rep_;
 };
 
 /// Device memory that is filled by leases. States: filling, until every byte has a piece; then it waits for the copies
@@ -331,7 +313,7 @@ class [[nodiscard]] StagingCopier final {
 /// copies in flight still write. Its event completes when the last of these has ended: from then on the sink writes no
 /// more. Move-only, one word. Every function but a move may be called from every thread, also several at once. None
 /// blocks; waiters of the event may run here.
-class [[nodiscard]] StagingSink final {
+class [[nodiscard]] StagingSink final : public internal::Handle<StagingSink, const internal::StagingSinkRep> {
  public:
   /// A sink for all bytes of `destination`, and the event that happens when they are there: at once, if there are none.
   /// Until the event is terminal, no other code may touch them. `location` is the event's place.
@@ -342,16 +324,10 @@ class [[nodiscard]] StagingSink final {
     return {std::move(sink), Event::Adopt(event)};
   }
 
-  StagingSink(const StagingSink&) = delete;
-  StagingSink& operator=(const StagingSink&) = delete;
   /// Leaves `other` without a destination: it takes no pieces.
-  StagingSink(StagingSink&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  StagingSink(StagingSink&& other) noexcept = default;
   /// As if destroying what was here.
-  StagingSink& operator=(StagingSink&& other) noexcept {
-    StagingSink taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  StagingSink& operator=(StagingSink&& other) noexcept = default;
   /// If some bytes have no piece, the event fails with kCancelled, naming the number of those that have one. Does not
   /// wait for copies in flight.
   PURLIN_API ~StagingSink();
@@ -370,10 +346,10 @@ class [[nodiscard]] StagingSink final {
   [[nodiscard]] PURLIN_API std::size_t begun_bytes() const noexcept;
 
  private:
-  explicit StagingSink(const internal::StagingSinkRep* rep) noexcept : rep_(rep) {}
+  using Handle::Handle;
+
   PURLIN_API static const internal::StagingSinkRep* CreateRaw(const RawBuffer& destination, SourceLocation location,
                                                               internal::EventHeader** event);
-  const internal::StagingSinkRep* rep_;
 };
 
 static_assert(sizeof(StagingLease) == sizeof(void*), "a StagingLease is one word");

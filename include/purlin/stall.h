@@ -29,6 +29,7 @@
 
 #include "purlin/export.h"
 #include "purlin/internal/guard.h"
+#include "purlin/internal/handle.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
 
@@ -76,7 +77,7 @@ struct WatchdogOptions {
 /// destroyed in a sink, its own or another watchdog's, does not block; its thread ends once its own sink has returned.
 /// Each event is reported once, within a quarter of `older_than` of becoming too old, and once more if a cycle closes
 /// later. Move-only.
-class [[nodiscard]] Watchdog final {
+class [[nodiscard]] Watchdog final : public internal::Handle<Watchdog, internal::WatchdogRep> {
  public:
   /// Starts the thread. kInvalidArgument: `older_than` is less than 10 ms, or there is no such action.
   /// kResourceExhausted: the system refused the thread. Do not pass `Mode`: it keeps code with and without exceptions
@@ -92,23 +93,17 @@ class [[nodiscard]] Watchdog final {
     return StartGuarded(std::move(options));
   }
 
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
   /// Leaves `other` without a thread.
-  Watchdog(Watchdog&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Watchdog(Watchdog&& other) noexcept = default;
   /// Stops what was here.
-  Watchdog& operator=(Watchdog&& other) noexcept {
-    Watchdog taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  Watchdog& operator=(Watchdog&& other) noexcept = default;
   /// Stops.
   PURLIN_API ~Watchdog();
 
  private:
+  using Handle::Handle;
+
   PURLIN_API static StatusOr<Watchdog> StartGuarded(WatchdogOptions options);
-  explicit Watchdog(internal::WatchdogRep* rep) noexcept : rep_(rep) {}
-  internal::WatchdogRep* rep_;
 };
 
 }  // namespace v0

@@ -28,6 +28,7 @@
 
 #include "purlin/event.h"
 #include "purlin/export.h"
+#include "purlin/internal/handle.h"
 #include "purlin/label.h"
 #include "purlin/version.h"
 
@@ -39,7 +40,7 @@ struct TimerRep;
 }  // namespace internal
 
 /// Owns an event that happens at a time. Destroying it cancels the event. Move-only, one word.
-class [[nodiscard]] Timer final {
+class [[nodiscard]] Timer final : public internal::Handle<Timer, internal::TimerRep> {
  public:
   /// A timer whose event happens at `time`, or soon if that has passed. Never blocks. `label` (static storage) is the
   /// event's. The event fails with kCancelled when the timer is cancelled, and with kResourceExhausted if the system
@@ -48,16 +49,10 @@ class [[nodiscard]] Timer final {
   /// A timer whose event happens `delay` from now (negative counts as zero). See At.
   PURLIN_API static Timer After(std::chrono::nanoseconds delay, Label label = Label("timer")) noexcept;
 
-  Timer(const Timer&) = delete;
-  Timer& operator=(const Timer&) = delete;
   /// Leaves `other` empty: its event() is Ready() and its Cancel() returns false.
-  Timer(Timer&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Timer(Timer&& other) noexcept = default;
   /// Cancels the timer that was here.
-  Timer& operator=(Timer&& other) noexcept {
-    Timer taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  Timer& operator=(Timer&& other) noexcept = default;
   /// As Cancel().
   ~Timer() { static_cast<void>(Cancel()); }
 
@@ -70,8 +65,7 @@ class [[nodiscard]] Timer final {
   PURLIN_API void Detach() noexcept;
 
  private:
-  explicit Timer(internal::TimerRep* rep) noexcept : rep_(rep) {}
-  internal::TimerRep* rep_;
+  using Handle::Handle;
 };
 
 /// An event that completes as `event` does, or fails at `deadline` with kDeadlineExceeded, naming `event`, which stays

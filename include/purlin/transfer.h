@@ -41,6 +41,7 @@
 #include "purlin/internal/callback.h"
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
+#include "purlin/internal/handle.h"
 #include "purlin/layout.h"
 #include "purlin/shape.h"
 #include "purlin/source_location.h"
@@ -72,7 +73,8 @@ struct TransferSpec {
 /// function pointer counts as none. An exception from it is reported and swallowed. It may destroy the manager. A wait
 /// in it for the buffer returns kFailedPrecondition, because the buffer is not ready before it returns. Until it is
 /// called (without it, until the buffer is ready), any thread may read the host memory, and no thread may write it.
-class [[nodiscard]] AsyncHostToDeviceTransferManager final {
+class [[nodiscard]] AsyncHostToDeviceTransferManager final
+    : public internal::Handle<AsyncHostToDeviceTransferManager, const internal::TransferRep> {
  public:
   /// A manager for one buffer per entry of `specs`, in that order, all in `memory_space`. All memory is requested here;
   /// `options` are those of each allocation, so with kWait it may be there later. `location` names it in reports.
@@ -82,17 +84,10 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
       Span<const TransferSpec> specs, const MemorySpace& memory_space, const AllocOptions& options = AllocOptions(),
       SourceLocation location = SourceLocation::Current());
 
-  AsyncHostToDeviceTransferManager(const AsyncHostToDeviceTransferManager&) = delete;
-  AsyncHostToDeviceTransferManager& operator=(const AsyncHostToDeviceTransferManager&) = delete;
   /// Leaves `other` empty, see purlin.h.
-  AsyncHostToDeviceTransferManager(AsyncHostToDeviceTransferManager&& other) noexcept
-      : rep_(std::exchange(other.rep_, nullptr)) {}
+  AsyncHostToDeviceTransferManager(AsyncHostToDeviceTransferManager&& other) noexcept = default;
   /// As if destroying what was here.
-  AsyncHostToDeviceTransferManager& operator=(AsyncHostToDeviceTransferManager&& other) noexcept {
-    AsyncHostToDeviceTransferManager taken(std::move(other));
-    std::swap(rep_, taken.rep_);
-    return *this;
-  }
+  AsyncHostToDeviceTransferManager& operator=(AsyncHostToDeviceTransferManager&& other) noexcept = default;
   /// Buffers whose last piece has not been given fail with kInternal, "Async transfer object was deleted before
   /// transfers completed."; pieces in flight are still copied. Does not wait for them, unlike PJRT's destructor.
   PURLIN_API ~AsyncHostToDeviceTransferManager();
@@ -173,13 +168,8 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
   /// index.
   [[nodiscard]] PURLIN_API Event ready_event() const;
 
-  /// For Purlin's own files.
-  static AsyncHostToDeviceTransferManager Adopt(const internal::TransferRep* rep) noexcept {
-    return AsyncHostToDeviceTransferManager(rep);
-  }
-
  private:
-  explicit AsyncHostToDeviceTransferManager(const internal::TransferRep* rep) noexcept : rep_(rep) {}
+  using Handle::Handle;
 
   /// Calls `transfer` with `on_done`, which it takes over, or with null if there is none.
   template <typename F, typename Transfer>
@@ -202,8 +192,6 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final {
                                   const internal::Callback* on_done);
   PURLIN_API Status TransferPiece(std::size_t index, const void* data, std::size_t offset_bytes, std::size_t size_bytes,
                                   bool is_last, const internal::Callback* on_done);
-
-  const internal::TransferRep* rep_;
 };
 
 static_assert(sizeof(AsyncHostToDeviceTransferManager) == sizeof(void*), "a transfer manager is one word");
