@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
+use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{Mutex, mutation};
 
 /// What entries wait for, and who is told. Called under no lock of the queue but for [`see`](Self::see).
 pub trait Source {
@@ -75,9 +75,7 @@ impl<E> Turns<E> {
         // queued, and then the look below finds it.
         self.count.fetch_add(1, Ordering::SeqCst);
         self.state.lock().queue.push_back(entry);
-        if !mutation("turns-queue-without-look") {
-            self.serve(source);
-        }
+        self.serve(source);
     }
 
     /// Something has changed: serves the oldest entries, as far as it goes. Costs a load while nobody waits.
@@ -100,7 +98,7 @@ impl<E> Turns<E> {
     /// `None`: another thread has it, and looks again.
     fn take_turn(&self) -> Option<Turn<'_, E>> {
         let mut state = self.state.lock();
-        if state.serving && !mutation("turns-two-at-once") {
+        if state.serving {
             state.again = true;
             return None;
         }
@@ -137,7 +135,7 @@ impl<E> Turn<'_, E> {
                     drop(state);
                     taken.push((entry, found));
                 }
-                Look::Stay if !state.again || mutation("turns-word-unheeded") => {
+                Look::Stay if !state.again => {
                     // In one step with the look at `again`; so the drop has nothing left to do.
                     state.serving = false;
                     drop(state);

@@ -23,7 +23,6 @@ use purlin_base::slab;
 use purlin_base::status::{Status, StatusCode};
 use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use purlin_base::sync::atomic::fence;
-use purlin_base::sync::mutation;
 
 /// How many events of a cycle a message names.
 const NAMED: usize = 8;
@@ -82,7 +81,7 @@ pub(super) unsafe fn to(source: *mut EventHeader) -> usize {
     // SAFETY: alive.
     let flags = unsafe { &(*source).flags };
     let before = flags.load(Relaxed);
-    if before & FLAG_FOLLOWED == 0 && !mutation("debt-unmarked") {
+    if before & FLAG_FOLLOWED == 0 {
         flags.fetch_or(FLAG_FOLLOWED, Relaxed);
     }
     source.expose_provenance() | usize::from(before & FLAG_FAR) | DEBT_EVENT
@@ -113,9 +112,7 @@ pub(super) unsafe fn follow(event: *mut EventHeader, source: *mut EventHeader) -
         note(&*event, to(source));
         &*event
     };
-    if !mutation("debt-unfenced") {
-        fence(SeqCst);
-    }
+    fence(SeqCst);
     if target.flags.load(Relaxed) & FLAG_FOLLOWED == 0 {
         return Ok(());
     }

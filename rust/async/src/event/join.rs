@@ -19,9 +19,9 @@ use super::debt;
 use super::several::{self, Several};
 use super::{Event, EventPromise};
 use purlin_base::status::{SourceLocation, Status};
+use purlin_base::sync::UnsafeCell;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use purlin_base::sync::{UnsafeCell, mutation};
 
 /// Which error a join has when several of its events failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -171,7 +171,7 @@ impl Join {
         if join.is_null() {
             handle_alloc_error(layout);
         }
-        let missing = AtomicUsize::new(events.len() + if mutation("join-counts-one-more") { 2 } else { 1 });
+        let missing = AtomicUsize::new(events.len() + 1);
         // SAFETY: new memory of that layout. All nodes are written before the first is attached: a last arrival reads all.
         unsafe {
             join.write(Self {
@@ -256,14 +256,13 @@ impl Join {
     /// The caller owns one of the counts in `missing` and gives it up.
     unsafe fn arrive(join: *mut Self) {
         // Release: what this arrival noted of its event happens before the last one reads it.
-        let order = if mutation("join-arrive-relaxed") { Relaxed } else { Release };
         // SAFETY: the caller's count keeps the join alive up to here.
-        if unsafe { (*join).missing.fetch_sub(1, order) } != 1 {
+        if unsafe { (*join).missing.fetch_sub(1, Release) } != 1 {
             return;
         }
         // SAFETY: nobody else has a count; the load pairs with the releases above. The block is read once and freed.
         let (promise, status) = unsafe {
-            let _ = (*join).missing.load(if mutation("join-last-relaxed") { Relaxed } else { Acquire });
+            let _ = (*join).missing.load(Acquire);
             let count = (*join).count;
             #[cfg(not(any(loom, shuttle)))]
             if let Some(owed) = (*join).owed.as_mut() {

@@ -70,8 +70,8 @@ unsafe fn call<O: Fn(usize) -> bool>(of: *const (), address: usize) -> bool {
 #[cold]
 pub(super) fn why_never(event: &EventHeader, looks_at_tasks: bool) -> Option<Status> {
     let innermost = INNERMOST.try_with(Cell::get).unwrap_or(ptr::null());
-    let is_owed_by_a_promise = Seen::of(event)?.is_owed_by_a_promise();
-    if innermost.is_null() && (is_owed_by_a_promise || !looks_at_tasks) {
+    let runs_a_task = || looks_at_tasks && thread_state::running_tasks().next().is_some();
+    if innermost.is_null() && (Seen::of(event)?.is_owed_by_a_promise() || !runs_a_task()) {
         return None;
     }
     // SAFETY: each lies on this thread's stack, in a call that has not returned, and so does what it points to.

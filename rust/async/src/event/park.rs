@@ -23,7 +23,7 @@ use purlin_base::label::Label;
 use purlin_base::status::Status;
 use purlin_base::sync::atomic::AtomicBool;
 use purlin_base::sync::atomic::Ordering::Relaxed;
-use purlin_base::sync::{Condvar, Mutex, hint, mutation, per_thread};
+use purlin_base::sync::{Condvar, Mutex, hint, per_thread};
 
 const BUCKETS: usize = 64;
 /// Looks before a thread goes to sleep; about a microsecond, less than the price of sleeping.
@@ -271,8 +271,6 @@ pub(crate) fn end_wait(event: usize, task: usize, why: &Status) -> bool {
 /// Wakes those who sleep until `event` is terminal, which it is.
 pub(super) fn wake(event: &EventHeader) {
     let bucket = bucket(event);
-    if !mutation("event-wake-beside-the-lock") {
-        drop(bucket.sleepers.lock());
-    }
+    drop(bucket.sleepers.lock());
     bucket.woken.notify_all();
 }

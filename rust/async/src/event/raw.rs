@@ -299,9 +299,7 @@ pub unsafe fn attach(event: *mut EventHeader, waiter: *mut Waiter) {
     unsafe {
         if event.is_null() || !(*event).push(waiter) {
             (*waiter).next = std::ptr::null_mut();
-            if !purlin_base::sync::mutation("event-late-waiter-forgotten") {
-                waiters::run(event, waiter);
-            }
+            waiters::run(event, waiter);
         }
     }
 }

@@ -17,7 +17,6 @@ use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::AtomicBool;
 use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use purlin_base::sync::atomic::fence;
-use purlin_base::sync::mutation;
 
 #[cfg(not(loom))]
 static AT_WORK: AtomicBool = AtomicBool::new(false);
@@ -66,16 +65,11 @@ pub(super) unsafe fn may_free_followed(event: *mut EventHeader) -> bool {
     if flags & (RESCUED | FLAG_FAR) != RESCUED && is_nobodys(flags) {
         return true;
     }
-    if !mutation("rescue-owner-unfenced") {
-        fence(SeqCst);
-    }
+    fence(SeqCst);
     // Acquire: an owner that reads that a rescuer is done sees what it has counted.
     let was_at_work = AT_WORK.load(Acquire);
-    if was_at_work && !mutation("rescue-without-lock") {
+    if was_at_work {
         pass_lock();
-    }
-    if mutation("rescue-uncounted") || (!was_at_work && mutation("rescue-done-uncounted")) {
-        return true;
     }
     // The count is 0 if the last reference was given up by a decrement, and then nobody has added one; else it is still
     // ours, and those of rescuers come on top.
@@ -109,9 +103,7 @@ fn pass_lock() {
 pub(super) fn roots(event: &Event) -> Vec<Event> {
     let _one_at_a_time = LOCK.lock();
     AT_WORK.store(true, Relaxed);
-    if !mutation("rescue-unfenced") {
-        fence(SeqCst);
-    }
+    fence(SeqCst);
     // SAFETY: our reference keeps the event alive.
     let nodes = unsafe { debt::explore(event.as_raw(), |_| false) };
     let is_root =
@@ -133,7 +125,7 @@ pub(super) fn roots(event: &Event) -> Vec<Event> {
 /// The event is not freed meanwhile.
 unsafe fn retained(event: &EventHeader) -> Option<Event> {
     let mut count = event.refs.load(Relaxed);
-    while count != 0 || mutation("rescue-raises-the-dead") {
+    while count != 0 {
         match event.refs.compare_exchange_weak(count, count + 1, Relaxed, Relaxed) {
             Ok(_) => {
                 // By the cell's address, not by a borrow of its header.

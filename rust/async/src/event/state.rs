@@ -30,7 +30,6 @@ use super::abi::{
 };
 use purlin_base::status::Status;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use purlin_base::sync::mutation;
 
 /// What the thread that completed an event now owes: run these waiters, wake those who are parked.
 #[must_use = "these waiters would be forgotten"]
@@ -51,7 +50,7 @@ impl EventHeader {
     /// True in READY and ERROR.
     #[inline]
     pub(super) fn is_terminal(&self) -> bool {
-        self.word.load(if mutation("event-state-relaxed") { Relaxed } else { Acquire }) & TERMINAL_BIT != 0
+        self.word.load(Acquire) & TERMINAL_BIT != 0
     }
 
     /// PENDING, CLAIMED, READY or ERROR.
@@ -90,18 +89,9 @@ impl EventHeader {
     /// PENDING to READY; `None` if somebody else was first.
     #[inline]
     pub(super) fn try_ready(&self) -> Option<Completion> {
-        let order = if mutation("event-ready-without-acquire") {
-            Release
-        } else if mutation("event-ready-without-release") {
-            Acquire
-        } else {
-            AcqRel
-        };
         let mut word = self.guess();
-        while word & STATE_MASK == STATE_PENDING
-            || (mutation("event-ready-overwrites-claimed") && word & TERMINAL_BIT == 0)
-        {
-            match self.word.compare_exchange_weak(word, STATE_READY, order, Relaxed) {
+        while word & STATE_MASK == STATE_PENDING {
+            match self.word.compare_exchange_weak(word, STATE_READY, AcqRel, Relaxed) {
                 Ok(before) => return Some(Completion::of(before)),
                 Err(now) => word = now,
             }
@@ -131,15 +121,14 @@ impl EventHeader {
 
     /// CLAIMED to READY, by the winner of CLAIMED: publishes the payload.
     pub(super) fn publish_ready(&self) -> Completion {
-        Completion::of(self.word.swap(STATE_READY, if mutation("value-publish-relaxed") { Relaxed } else { AcqRel }))
+        Completion::of(self.word.swap(STATE_READY, AcqRel))
     }
 
     /// CLAIMED to ERROR, by the winner of CLAIMED.
     pub(super) fn publish_error(&self, error: Status) -> Completion {
         // Relaxed: rule 2: we won CLAIMED, so nobody else writes it, and the swap publishes it.
         self.error.store(error.into_raw().cast_mut().cast(), Relaxed);
-        let order = if mutation("event-error-relaxed") { Relaxed } else { AcqRel };
-        Completion::of(self.word.swap(STATE_ERROR, order))
+        Completion::of(self.word.swap(STATE_ERROR, AcqRel))
     }
 
     /// Pushes `waiter`; false, and the waiter is still the caller's, if the event is terminal.
@@ -155,10 +144,8 @@ impl EventHeader {
         while word & TERMINAL_BIT == 0 {
             // SAFETY: the node is the caller's until the exchange below succeeds.
             unsafe { (*waiter).next = ptr::with_exposed_provenance_mut(word & WAITER_MASK) };
-            let kept = if mutation("event-push-drops-parked") { STATE_MASK } else { !WAITER_MASK };
-            let order = if mutation("event-push-relaxed") { Relaxed } else { Release };
             // Release publishes the node to the completion's acquire; acquire on failure sees the completion.
-            match self.word.compare_exchange_weak(word, address | (word & kept), order, Acquire) {
+            match self.word.compare_exchange_weak(word, address | (word & !WAITER_MASK), Release, Acquire) {
                 Ok(_) => return true,
                 Err(now) => word = now,
             }
@@ -172,7 +159,7 @@ impl EventHeader {
     pub(super) fn announce_parked(&self) -> bool {
         let mut word = self.word.load(Acquire);
         while word & TERMINAL_BIT == 0 {
-            if word & PARKED_BIT != 0 || mutation("event-park-unannounced") {
+            if word & PARKED_BIT != 0 {
                 return true;
             }
             match self.word.compare_exchange_weak(word, word | PARKED_BIT, Relaxed, Acquire) {
@@ -203,18 +190,18 @@ impl EventHeader {
     #[inline]
     pub(super) fn is_only_reference(&self) -> bool {
         // Acquire as below.
-        self.refs.load(if mutation("event-only-relaxed") { Relaxed } else { Acquire }) == 1
+        self.refs.load(Acquire) == 1
     }
 
     /// The decrement; true if it was the last reference.
     #[inline]
     pub(super) fn drop_one_reference(&self) -> bool {
-        let before = self.refs.fetch_sub(1, if mutation("event-release-relaxed") { Relaxed } else { Release });
+        let before = self.refs.fetch_sub(1, Release);
         if before >= REFS_SATURATED {
             self.refs.store(REFS_SATURATED, Relaxed);
-        } else if before == 1 && !mutation("event-last-forgotten") {
+        } else if before == 1 {
             // A load and not a fence: ThreadSanitizer follows loads only.
-            let _ = self.refs.load(if mutation("event-last-relaxed") { Relaxed } else { Acquire });
+            let _ = self.refs.load(Acquire);
             return true;
         }
         false

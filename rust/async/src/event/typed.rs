@@ -21,7 +21,6 @@ use purlin_base::panics::caught;
 use purlin_base::status::{SourceLocation, Status};
 use purlin_base::sync::UnsafeCell;
 use purlin_base::sync::atomic::Ordering::Relaxed;
-use purlin_base::sync::mutation;
 
 /// The memory of a cell with a payload.
 #[repr(C)]
@@ -62,7 +61,7 @@ impl<P: Send + Sync + 'static, T: 'static> Kind<P, T> {
     unsafe extern "C" fn free(event: *mut EventHeader) {
         // SAFETY: called for the last reference of an event from new().
         unsafe {
-            if (*event).state() == STATE_PENDING && (*event).has_waiters() && !mutation("value-given-up-silently") {
+            if (*event).state() == STATE_PENDING && (*event).has_waiters() {
                 // No promise is left to set it. The waiters are told; a reference of our own keeps it alive meanwhile: that which
                 // was given up without a decrement, or a new one.
                 if (*event).refs.load(Relaxed) == 0 {
@@ -74,9 +73,7 @@ impl<P: Send + Sync + 'static, T: 'static> Kind<P, T> {
             if !rescue::may_free(event) {
                 return;
             }
-            if !mutation("value-never-destroyed") {
-                destroy::<P>(event);
-            }
+            destroy::<P>(event);
             raw::drop_error(event);
             (&raw mut (*event.cast::<TypedCell<P>>()).payload).drop_in_place();
             memory::free_cell_of(Self::LAYOUT, event);
@@ -159,9 +156,6 @@ pub(super) unsafe fn fail<P>(event: *mut EventHeader, error: Status) -> bool {
     // SAFETY: the caller's promises; who has set the error may destroy a payload that is not kept.
     unsafe {
         if !raw::set_error(event, error) {
-            if mutation("value-loser-destroys") {
-                destroy::<P>(event);
-            }
             return false;
         }
         if (*event).flags.load(Relaxed) & FLAG_KEEP_ON_ERROR == 0 {

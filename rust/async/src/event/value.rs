@@ -26,7 +26,6 @@ use purlin_base::panics::caught;
 use purlin_base::status::{SourceLocation, Status};
 use purlin_base::sync::atomic::AtomicU16;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Relaxed};
-use purlin_base::sync::mutation;
 
 /// A reference to a value that is there, will be there, or has failed. One word; cheap to clone.
 pub struct AsyncValue<T: Send + Sync + 'static> {
@@ -299,7 +298,6 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     #[must_use]
     pub(crate) fn note_uncalled(&self) -> bool {
         self.change_flags(|flags| flags.fetch_or(FLAG_UNCALLED, AcqRel)) & FLAG_SUBMITTING != 0
-            || mutation("value-dropped-task-unsettled")
     }
 
     fn change_flags(&self, change: impl FnOnce(&AtomicU16) -> u16) -> u16 {

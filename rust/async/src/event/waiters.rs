@@ -13,7 +13,7 @@ use crate::user_context::{self, UserContext, with_user_context};
 use purlin_base::panics::caught;
 use purlin_base::slab::{self, Class};
 use purlin_base::status::Status;
-use purlin_base::sync::{mutation, per_thread};
+use purlin_base::sync::per_thread;
 use purlin_base::thread_state;
 use purlin_base::thread_state::ThreadState;
 
@@ -40,9 +40,6 @@ per_thread!(static TRAMPOLINE: Trampoline = Trampoline { queue: RefCell::new(Vec
 pub(super) unsafe fn oldest_first(mut newest: *mut Waiter) -> *mut Waiter {
     let mut oldest: *mut Waiter = ptr::null_mut();
     while !newest.is_null() {
-        if mutation("event-list-cut") && !oldest.is_null() {
-            break;
-        }
         // SAFETY: a node of the caller's list, not invoked yet.
         let next = unsafe { std::mem::replace(&mut (*newest).next, oldest) };
         oldest = newest;
@@ -86,9 +83,6 @@ unsafe fn queue(event: *mut EventHeader, oldest: *mut Waiter) {
     let queued = TRAMPOLINE.try_with(|here| {
         // SAFETY: the caller keeps `event` alive; the clone keeps it alive from now on.
         let event = unsafe { Event::from_borrowed_raw(event) };
-        if mutation("event-deferred-forgotten") {
-            return;
-        }
         here.queue.borrow_mut().push_back(Deferred { event, oldest });
         thread_state::with_state(|state| state.deferred.set(1));
     });
@@ -204,7 +198,7 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
 /// A node with `closure`, which will run in the user context that is current here.
 #[inline]
 pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter {
-    match UserContext::current().filter(|_| !mutation("context-not-carried")) {
+    match UserContext::current() {
         None => ClosureWaiter::allocated(closure),
         Some(context) => {
             ClosureWaiter::allocated(move |status: &Status| with_user_context(context, || closure(status))())

@@ -4,7 +4,6 @@
 use crate::event::{AsyncValue, guarded};
 use crate::future::{Future, Promise};
 use purlin_base::status::Status;
-use purlin_base::sync::mutation;
 
 /// What to do with a closure whose result nobody can see any more.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,9 +59,6 @@ impl<T: Send + Sync + 'static> Future<T> {
         let mapped = promise.future();
         self.on_ready(move |result| {
             if unused == Unused::Skip && !promise.is_observed() {
-                if mutation("future-skipped-closure-forgotten") {
-                    std::mem::forget(f);
-                }
                 return;
             }
             // Nobody else sets it.

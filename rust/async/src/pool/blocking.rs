@@ -27,7 +27,6 @@ use crate::event::{Blocked, Waited};
 use crate::task::fork;
 use purlin_base::fault::{self, Site};
 use purlin_base::status::Status;
-use purlin_base::sync::mutation;
 
 /// Tasks that are run by tasks that wait, on one stack.
 pub(super) const MAX_HELPS: usize = 16;
@@ -99,7 +98,6 @@ impl Shared {
     /// Step 1: runs what the running task has spawned, until `done` or nothing is left of it.
     pub(super) fn help_until(&self, worker: &Worker, done: impl Fn() -> bool) {
         while worker.helps.get() < MAX_HELPS
-            && !mutation("blocking-no-help")
             && !done()
             && let Some(task) = self.pop_own(worker)
         {
@@ -152,7 +150,7 @@ impl Shared {
         let mut nap = NAPS.0;
         let mut on_top_since = None;
         while !(doze.is_over)() && !doze.wait.is_some_and(Blocked::is_given_up) {
-            let may_help = worker.helps.get() < doze.most_helps && !mutation("blocking-no-help");
+            let may_help = worker.helps.get() < doze.most_helps;
             if let Some(task) = if may_help { self.take_any(worker) } else { None } {
                 self.help_on_top(worker, doze, task);
                 nap = NAPS.0;

@@ -16,7 +16,7 @@
 use crate::task::node::TaskNode;
 use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use purlin_base::sync::atomic::{AtomicPtr, AtomicUsize};
-use purlin_base::sync::{mutation, total_order};
+use purlin_base::sync::total_order;
 
 /// On lines of its own: two, because processors fetch them in pairs.
 #[repr(align(128))]
@@ -66,8 +66,7 @@ impl Deque {
         }
         self.slot(bottom).store(task, Relaxed);
         // Publishes the slot and the task to thieves; SeqCst for step 2.
-        let order = if mutation("deque-push-relaxed") { Relaxed } else { SeqCst };
-        self.bottom.0.store(bottom.wrapping_add(1), order);
+        self.bottom.0.store(bottom.wrapping_add(1), SeqCst);
         total_order();
         true
     }
@@ -110,10 +109,8 @@ impl Deque {
             return None;
         }
         let newest = bottom.wrapping_sub(1);
-        self.bottom.0.store(newest, if mutation("deque-pop-relaxed") { Relaxed } else { SeqCst });
-        if !mutation("deque-pop-relaxed") {
-            total_order();
-        }
+        self.bottom.0.store(newest, SeqCst);
+        total_order();
         let top = self.top.0.load(SeqCst);
         if newest.wrapping_sub(top).cast_signed() > 0 {
             return Some(self.slot(newest).load(Relaxed));
@@ -122,7 +119,7 @@ impl Deque {
         if newest == top {
             // The last one: thieves may be at it too.
             let won = self.top.0.compare_exchange(top, bottom, SeqCst, Relaxed).is_ok();
-            if won || mutation("deque-last-for-granted") {
+            if won {
                 taken = Some(self.slot(newest).load(Relaxed));
             }
         }

@@ -30,7 +30,6 @@ use crate::task::{Priority, Task};
 use purlin_base::panics;
 use purlin_base::sync::atomic::AtomicU32;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use purlin_base::sync::mutation;
 
 const OPEN: u32 = 0;
 const AWAITED: u32 = 1;
@@ -56,7 +55,7 @@ impl Done for Latch {
     unsafe fn set(this: *const Self) {
         // SAFETY: alive until the swap.
         let (shared, seat, before) = unsafe { ((*this).shared, (*this).seat, (*this).state.swap(SET, AcqRel)) };
-        if before == AWAITED && !mutation("latch-without-wake") {
+        if before == AWAITED {
             // SAFETY: the pool is alive.
             unsafe { (*shared).idle.wake(seat) };
         }

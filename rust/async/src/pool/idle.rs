@@ -24,7 +24,7 @@
 use super::seats::Seats;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::SeqCst;
-use purlin_base::sync::{Condvar, Mutex, mutation, total_order};
+use purlin_base::sync::{Condvar, Mutex, total_order};
 
 pub(super) struct Idle {
     /// Sleepers, and [`UNWATCHED`], in the lower half, searching workers in the upper.
@@ -97,7 +97,7 @@ impl Idle {
     pub(super) fn end_search(&self) -> bool {
         let before = self.word.fetch_sub(SEARCHER, SeqCst);
         total_order();
-        searchers(before) == 1 && concerned(before) && !mutation("idle-last-searcher-silent")
+        searchers(before) == 1 && concerned(before)
     }
 
     /// Sleeps until somebody wakes `worker`, unless `stay_awake`, which reads the queues, says that there is no need to.
@@ -106,7 +106,7 @@ impl Idle {
         let mut beds = self.beds.lock();
         self.word.fetch_add(SLEEPER.wrapping_sub(SEARCHER), SeqCst);
         total_order();
-        if !mutation("idle-no-second-look") && stay_awake() {
+        if stay_awake() {
             self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
             return;
         }
@@ -133,7 +133,7 @@ impl Idle {
     #[inline]
     pub(super) fn must_wake(&self) -> bool {
         let word = self.word.load(SeqCst);
-        concerned(word) && searchers(word) == 0 && !mutation("idle-forget-wake")
+        concerned(word) && searchers(word) == 0
     }
 
     /// Wakes a sleeper, unless somebody searches. True if there is none and nobody watches.
@@ -166,7 +166,7 @@ impl Idle {
     pub(super) fn end_watch(&self, tasks_wait: impl FnOnce() -> bool) -> bool {
         self.word.fetch_or(UNWATCHED, SeqCst);
         total_order();
-        mutation("watch-no-second-look") || !tasks_wait() || !self.begin_watch()
+        !tasks_wait() || !self.begin_watch()
     }
 
     /// Wakes `worker` if it sleeps.

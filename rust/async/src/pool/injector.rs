@@ -22,7 +22,7 @@ use crate::task::Task;
 use crate::task::node::TaskNode;
 use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use purlin_base::sync::atomic::{AtomicPtr, AtomicUsize};
-use purlin_base::sync::{Mutex, mutation, total_order};
+use purlin_base::sync::{Mutex, total_order};
 
 /// The most tasks that a worker takes at once, beside the one that it runs next: the size of its ring for them.
 pub(super) const BATCH: usize = 32;
@@ -131,7 +131,7 @@ impl Lane {
         let node = task.into_raw();
         let mut newest = self.inbox.0.load(Relaxed);
         loop {
-            if newest.addr() & CLOSED != 0 && !mutation("injector-close-ignored") {
+            if newest.addr() & CLOSED != 0 {
                 // SAFETY: the node is the one that was given away above.
                 return Err(unsafe { Task::from_raw(node) });
             }
@@ -170,10 +170,8 @@ impl Lane {
             if self.inbox.0.load(Relaxed).addr() & !CLOSED == 0 {
                 return None;
             }
-            if !mutation("injector-move-unseen") {
-                self.held.0.store(1, SeqCst);
-                total_order();
-            }
+            self.held.0.store(1, SeqCst);
+            total_order();
             *outbox = self.refill();
         }
         let first = outbox.pop();

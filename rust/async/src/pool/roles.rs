@@ -15,7 +15,7 @@ use super::waits::Waits;
 use crate::event::Blocked;
 use purlin_base::sync::atomic::Ordering::{Relaxed, SeqCst};
 use purlin_base::sync::atomic::{AtomicBool, AtomicUsize};
-use purlin_base::sync::{Condvar, Mutex, mutation};
+use purlin_base::sync::{Condvar, Mutex};
 
 /// For how long a pool is stuck before a wait is given up: what is waited for may come from elsewhere, and the system may have a
 /// thread again.
@@ -147,7 +147,7 @@ impl Roles {
         state.block(wait);
         let working = state.working();
         let needed = working == 0 || (tasks_wait && working < self.thread_count + state.granted);
-        let cover = if !needed || mutation("blocking-no-spare") { Cover::Found } else { self.cover(&mut state) };
+        let cover = if !needed { Cover::Found } else { self.cover(&mut state) };
         self.note_surplus(&state);
         cover
     }

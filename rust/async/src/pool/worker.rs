@@ -32,7 +32,7 @@ use crate::user_context::current_id;
 use purlin_base::label::Label;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use purlin_base::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
-use purlin_base::sync::{Process, hint, mutation, per_thread};
+use purlin_base::sync::{Process, hint, per_thread};
 
 /// Every so many tasks, a worker takes an outside task first; halfway between, its oldest spawned task.
 const TURN: u32 = 61;
@@ -141,7 +141,7 @@ impl Until for Shift<'_> {
     /// Nobody wakes who falls asleep after the pool has closed, so nobody may: the last task may be taken between two looks
     /// at the queues, of which the first says that it is not over and the second that there is nothing to do.
     fn is_over_before_sleep(&self) -> bool {
-        (self.0.is_closing() && !mutation("close-sleeps-again")) || self.is_over()
+        self.0.is_closing() || self.is_over()
     }
 }
 
@@ -321,9 +321,7 @@ impl Shared {
     pub(super) fn close(&self) {
         self.injector.close();
         self.closing.store(true, SeqCst);
-        if !mutation("close-without-wake") {
-            self.idle.wake_all();
-        }
+        self.idle.wake_all();
         self.roles.close();
     }
 
@@ -480,11 +478,7 @@ impl Shared {
         let outer = (worker.mark.replace(seat.spawned.bottom()), seat.running.load(Relaxed));
         seat.running.store(label.cast_mut(), Relaxed);
         if self.cancelling.load(Relaxed) {
-            if mutation("cancelled-task-forgotten") {
-                std::mem::forget(task);
-            } else {
-                drop(task);
-            }
+            drop(task);
         } else {
             let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
             task.run();

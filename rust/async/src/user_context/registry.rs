@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use super::{UserContext, UserContextRep};
-use purlin_base::sync::{Mutex, mutation};
+use purlin_base::sync::Mutex;
 
 pub(super) struct Registry {
     entries: Mutex<BTreeMap<u64, Weak<UserContextRep>>>,
@@ -62,8 +62,7 @@ impl Registry {
     /// For a context that ends: removes its entry, but not that of a successor of the same number.
     pub(super) fn forget_if_dead(&self, id: u64) {
         let mut entries = self.entries.lock();
-        if entries.get(&id).is_some_and(|entry| entry.strong_count() == 0 || mutation("context-end-removes-successor"))
-        {
+        if entries.get(&id).is_some_and(|entry| entry.strong_count() == 0) {
             entries.remove(&id);
         }
     }

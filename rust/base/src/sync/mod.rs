@@ -106,18 +106,3 @@ pub fn total_order() {
     #[cfg(loom)]
     loom::sync::atomic::fence(atomic::Ordering::SeqCst);
 }
-
-/// A defect planted on purpose: true in a model that is run with `PURLIN_MUTATION=name`, which must then fail
-/// (`rust/model/mutations.txt`); otherwise a constant false.
-#[cfg(any(loom, shuttle))]
-pub fn mutation(name: &str) -> bool {
-    static PLANTED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-    PLANTED.get_or_init(|| std::env::var("PURLIN_MUTATION").ok()).as_deref() == Some(name)
-}
-
-/// See above.
-#[cfg(not(any(loom, shuttle)))]
-#[inline(always)]
-pub const fn mutation(_name: &str) -> bool {
-    false
-}

@@ -24,7 +24,7 @@ use purlin_async::event::{Event, EventPromise, after_all};
 use purlin_base::clock::{now_ms, touch};
 use purlin_base::label::Label;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
-use purlin_base::sync::{Mutex, mutation};
+use purlin_base::sync::Mutex;
 
 /// See the module. `M` is a reference to memory.
 pub(super) struct BufferState<M>(Mutex<State<M>>);
@@ -163,10 +163,7 @@ impl<M: Clone> BufferState<M> {
             let in_the_way = {
                 let mut state = self.0.lock();
                 let phase = state.phase();
-                if phase == Phase::Live || phase == Phase::Donating && mutation("holds-usage-under-donation") {
-                    if mutation("holds-leak-memory") {
-                        mem::forget(state.memory.clone());
-                    }
+                if phase == Phase::Live {
                     state.usage_holds += 1;
                     return Ok(state.memory.clone());
                 }
@@ -200,9 +197,7 @@ impl<M: Clone> BufferState<M> {
                 (*uses, over) = (pending, terminal);
             }
             uses.push(used_until);
-        } else if let Some(Rest { late: Some(late), .. }) = state.rest.as_deref_mut()
-            && !mutation("holds-forget-late-uses")
-        {
+        } else if let Some(Rest { late: Some(late), .. }) = state.rest.as_deref_mut() {
             late.uses.push(used_until);
         }
         let last = state.last_usage_hold();
@@ -259,7 +254,7 @@ impl<M: Clone> BufferState<M> {
                     )));
                 }
                 let donated_by = state.donation();
-                let is_free = state.usage_holds == 0 || mutation("holds-donate-over-usage");
+                let is_free = state.usage_holds == 0;
                 if donated_by.is_none() && is_free {
                     let Some(memory) = state.memory.clone() else {
                         return Err(Status::invalid_argument("Donation requested for a buffer without memory."));
@@ -289,8 +284,8 @@ impl<M: Clone> BufferState<M> {
         let mut state = self.0.lock();
         let rest = state.rest();
         let by = rest.donation.take().expect("a donation hold goes once");
-        let deleted = rest.ending.filter(|_| !mutation("holds-forget-delete"));
-        let confirmed_by = (confirmed && !mutation("holds-donate-twice")).then_some(by);
+        let deleted = rest.ending;
+        let confirmed_by = confirmed.then_some(by);
         rest.ending = confirmed_by.or(deleted);
         let taken = if state.phase() == Phase::Gone { state.take() } else { None };
         let changed = state.take_changed();
@@ -315,7 +310,7 @@ impl<M: Clone> BufferState<M> {
         if phase != Phase::Live {
             return None;
         }
-        let mut taken = if mutation("holds-keep-deleted") { None } else { state.take() };
+        let mut taken = state.take();
         if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
             let over = EventPromise::guarding(c"usage holds of a released buffer");
             taken.uses.push(over.event());
@@ -350,7 +345,7 @@ impl<M> State<M> {
         let is_last = self.usage_holds == 0;
         let Some(rest) = self.rest.as_deref_mut() else { return Last { changed: None, late: None } };
         let changed = if is_last { rest.changed.take() } else { None };
-        let late = if is_last || mutation("holds-late-told-early") { rest.late.take() } else { None };
+        let late = if is_last { rest.late.take() } else { None };
         Last { changed, late }
     }
 
@@ -409,9 +404,6 @@ impl Last {
 
 fn tell(changed: Option<EventPromise>) {
     if let Some(changed) = changed {
-        if mutation("holds-forget-wake") {
-            return std::mem::forget(changed);
-        }
         changed.set_ready();
     }
 }

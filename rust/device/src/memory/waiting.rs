@@ -11,7 +11,7 @@ use crate::arena::{MemoryStats, Shortage};
 use crate::backend::Pending;
 use purlin_async::event::EventPromise;
 use purlin_base::status::{Status, StatusCode};
-use purlin_base::sync::{Mutex, PinnedArc, PinnedWeak, mutation};
+use purlin_base::sync::{Mutex, PinnedArc, PinnedWeak};
 use purlin_base::turns::{Look, Source, Turns};
 
 /// An allocation that waits.
@@ -122,7 +122,7 @@ pub(super) fn after_shortage(before: &MemoryStats, after: &MemoryStats) -> Look<
         // Somebody holds memory, or is about to. They serve the queue when they free it, or come away empty-handed.
         return Look::Stay;
     }
-    if (before.pool_bytes > 0 || before.num_allocs != after.num_allocs) && !mutation("waiting-gives-up-early") {
+    if before.pool_bytes > 0 || before.num_allocs != after.num_allocs {
         // Somebody has allocated and freed meanwhile.
         return Look::Again;
     }

@@ -22,7 +22,7 @@ use std::ops::{Deref, DerefMut};
 use super::futex;
 use crate::sync::atomic::AtomicU32;
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use crate::sync::{hint, mutation};
+use crate::sync::hint;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -39,8 +39,7 @@ impl Word {
     #[inline(always)]
     fn take(&self, sleep: impl Fn(&AtomicU32, u32)) {
         // Acquire: what was done under the lock is seen.
-        let order = if mutation("lock-take-relaxed") { Relaxed } else { Acquire };
-        if self.0.compare_exchange(FREE, TAKEN, order, Relaxed).is_err() {
+        if self.0.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_err() {
             self.take_slowly(sleep);
         }
     }
@@ -63,8 +62,7 @@ impl Word {
     /// `wake` wakes one of those who sleep.
     #[inline(always)]
     fn give_back(&self, wake: impl Fn(&AtomicU32)) {
-        let order = if mutation("lock-give-back-relaxed") { Relaxed } else { Release };
-        if self.0.swap(FREE, order) == AWAITED && !mutation("lock-give-back-silently") {
+        if self.0.swap(FREE, Release) == AWAITED {
             wake(&self.0);
         }
     }

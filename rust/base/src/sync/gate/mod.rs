@@ -17,7 +17,6 @@
 use crate::sync::atomic::AtomicU32;
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use crate::sync::mutation;
 
 const OPEN: u32 = 0;
 const CLOSED: u32 = 1;
@@ -45,8 +44,7 @@ impl Presence {
     #[inline(always)]
     pub(super) fn leave(&self) {
         // Release: a fork that sees it sees the lock free.
-        let order = if mutation("gate-leave-relaxed") { Relaxed } else { Release };
-        self.0.store(self.0.load(Relaxed).wrapping_sub(1), order);
+        self.0.store(self.0.load(Relaxed).wrapping_sub(1), Release);
     }
 
     /// As seen by the forking thread, after the gate was closed.
@@ -59,9 +57,7 @@ impl Presence {
 #[inline(always)]
 fn light_barrier() {
     #[cfg(loom)]
-    if !mutation("gate-enter-without-barrier") {
-        crate::sync::atomic::fence(crate::sync::atomic::Ordering::SeqCst);
-    }
+    crate::sync::atomic::fence(crate::sync::atomic::Ordering::SeqCst);
     #[cfg(all(not(loom), target_os = "linux"))]
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
     #[cfg(all(not(loom), not(target_os = "linux")))]
@@ -87,9 +83,7 @@ impl Gate {
     /// From now on, after a barrier for all, nobody who is outside comes inside.
     pub(super) fn close(&self, barrier_for_all: impl FnOnce()) {
         self.0.store(CLOSED, Relaxed);
-        if !mutation("gate-close-without-barrier") {
-            barrier_for_all();
-        }
+        barrier_for_all();
     }
 
     pub(super) fn open(&self) {

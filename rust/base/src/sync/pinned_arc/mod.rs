@@ -22,7 +22,6 @@ use std::ptr::NonNull;
 
 use self::grave::Grave;
 use super::atomic::{AtomicUsize, Ordering};
-use super::mutation;
 
 /// See the module.
 pub struct PinnedArc<T: ?Sized>(NonNull<Inner<T>>);
@@ -196,10 +195,7 @@ impl<T: ?Sized> PinnedLast<T> {
 impl<T: ?Sized> Drop for PinnedLast<T> {
     fn drop(&mut self) {
         // The references' share of the memory: given up when the value is gone, also by a panic.
-        let mut share = Some(PinnedWeak(self.0));
-        if mutation("pinned-memory-goes-first") {
-            drop(share.take());
-        }
+        let _share = PinnedWeak(self.0);
         // SAFETY: nobody else has the value, and nobody gets it any more.
         unsafe { std::ptr::drop_in_place(&raw mut (*self.0.as_ptr()).value) };
     }
@@ -224,8 +220,7 @@ impl<T: ?Sized> PinnedWeak<T> {
 
     /// A reference, unless the last one has gone.
     pub fn upgrade(&self) -> Option<PinnedArc<T>> {
-        let may = |strong: usize| strong > 0 || mutation("pinned-upgrade-after-the-last");
-        let one_more = |strong: usize| may(strong).then(|| strong + 1);
+        let one_more = |strong: usize| (strong > 0).then(|| strong + 1);
         // Acquire, for new_cyclic(): the value is there.
         let strong = self.counts().0.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more);
         strong.ok().map(|_| PinnedArc(self.0))

@@ -11,8 +11,8 @@ mod loom_model;
 
 use std::mem::MaybeUninit;
 
+use super::UnsafeCell;
 use super::atomic::{AtomicBool, Ordering};
-use super::{UnsafeCell, mutation};
 
 /// See the module.
 pub struct SetOnce<T> {
@@ -44,8 +44,7 @@ impl<T> SetOnce<T> {
         debug_assert!(!self.is_there.load(Ordering::Relaxed), "the value is set once");
         // SAFETY: the caller's promise; nobody reads before the store below.
         self.value.with_mut(|place| unsafe { (*place).write(value) });
-        let order = if mutation("set-once-relaxed") { Ordering::Relaxed } else { Ordering::Release };
-        self.is_there.store(true, order);
+        self.is_there.store(true, Ordering::Release);
     }
 
     /// The value, if it is there.
