@@ -63,7 +63,7 @@ impl Simulation {
             }
         }
         let gate = schedule.gate(&operation);
-        let (event, promised) = match schedule.promise(operation, Event::ready()) {
+        let (event, promised) = match schedule.begin(operation, Event::ready()) {
             Ok(promised) => promised,
             Err(refused) => return Event::from_error(refused),
         };

@@ -56,8 +56,8 @@ impl Backend for Audited {
         let launch = Launch { promise: EventPromise::new(c"launch"), what: format!("{operation:?}") };
         let dependencies = [schedule.dependencies, &[launch.promise.event()]].concat();
         // A refused task was dropped, and has failed the event.
-        let _ = schedule.runner.execute(Task::new(c"launch", move || _ = launch.promise.set_ready()));
-        self.0.copy(operation, &CopySchedule { dependencies: &dependencies, ..*schedule })
+        let _ = schedule.runner().execute(Task::new(c"launch", move || _ = launch.promise.set_ready()));
+        self.0.copy(operation, &schedule.after(&dependencies))
     }
 }
 

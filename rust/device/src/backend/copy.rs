@@ -8,8 +8,10 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use super::{ByteRange, Extent, Pending, What};
-use purlin_async::event::{Awaited, Event, EventPromise, refusal};
+use super::operation::{Operation, Owed};
+use super::{ByteRange, Extent, Gated};
+use purlin_async::event::Event;
+use purlin_base::label::Label;
 use purlin_base::status::Status;
 use purlin_base::sync::{PinnedArc, PinnedInner};
 
@@ -158,29 +160,6 @@ impl CopyOperation {
         self.size_bytes
     }
 
-    /// The event of a copy that does not happen inside the call, and what owes it. `awaited` is what its backend waits
-    /// for beside `gate`, which is then ready. See [`CopySchedule::promise`](super::CopySchedule::promise).
-    pub(super) fn promise(self, gate: Event, awaited: &[Event], pending: Option<Pending>) -> (Event, PromisedCopy) {
-        let promise = EventPromise::guarding(c"copy");
-        promise.waits_for(&gate);
-        // Whether it waits, is queued or goes on: the host's memory is lent to it.
-        promise.lends_throughout();
-        let awaited = promise.waits_for_all(awaited);
-        let event = promise.event();
-        (event, PromisedCopy { operation: Some(self), gate, awaited, promise, pending })
-    }
-
-    /// For errors, also when the memory is gone.
-    pub(super) fn what(&self) -> What {
-        let end = |device: &DeviceRange| Some(PinnedArc::downgrade(&device.block));
-        let (from, to) = match &self.ends {
-            CopyEnds::FromHost(_, device) => (None, end(device)),
-            CopyEnds::ToHost(device, _) => (end(device), None),
-            CopyEnds::Between(source, destination) => (end(source), end(destination)),
-        };
-        What::Copy { size_bytes: self.size_bytes, from, to }
-    }
-
     /// Where the bytes come from: `"host"` or the name of a memory space.
     pub(super) fn source(&self) -> &dyn fmt::Display {
         match &self.ends {
@@ -205,64 +184,53 @@ impl fmt::Debug for CopyOperation {
     }
 }
 
+impl Operation for CopyOperation {
+    fn label(&self) -> Label {
+        Label::new(c"copy")
+    }
+
+    fn gated(&self) -> Gated {
+        // Also when the memory is gone.
+        let end = |device: &DeviceRange| Some(PinnedArc::downgrade(&device.block));
+        let (from, to) = match &self.ends {
+            CopyEnds::FromHost(_, device) => (None, end(device)),
+            CopyEnds::ToHost(device, _) => (end(device), None),
+            CopyEnds::Between(source, destination) => (end(source), end(destination)),
+        };
+        Gated::Copy { size_bytes: self.size_bytes, from, to }
+    }
+
+    fn describe(&self) -> String {
+        format!("the {self:?}")
+    }
+}
+
 /// A copy in flight: its two ends and the event that it owes.
 ///
 /// Dropped before [`complete`](Self::complete) was called, it fails the event: with the gate's error if there is one, with
-/// `Internal` while a panic unwinds, else with `Cancelled`, because then the runner has let go of it.
+/// `Internal` while a panic unwinds, else with `Cancelled`, because then the runner has dropped it.
 #[must_use = "dropping it fails the copy's event"]
-pub struct PromisedCopy {
-    /// `None` once the copy is over.
-    operation: Option<CopyOperation>,
-    gate: Event,
-    /// Let go of before the promise is kept.
-    awaited: Option<Awaited>,
-    promise: EventPromise,
-    /// Let go of last: the copy is over when its waiters have run.
-    pending: Option<Pending>,
-}
+pub struct PromisedCopy(Owed<CopyOperation>);
 
 impl PromisedCopy {
+    pub(super) fn new(owed: Owed<CopyOperation>) -> Self {
+        Self(owed)
+    }
+
     /// What is to be copied.
     pub fn operation(&self) -> &CopyOperation {
-        self.operation.as_ref().expect("only complete() and drop() take it, and they end this value")
+        self.0.operation()
     }
 
     /// What the copy waits for.
     pub fn gate(&self) -> &Event {
-        &self.gate
+        self.0.gate()
     }
 
-    /// Ends the copy: lets go of the memory at both ends, then completes the event, so that who saw the event does not
+    /// Ends the copy: releases the memory at both ends, then completes the event, so that a thread that sees the event does not
     /// find the memory still in use.
-    pub fn complete(mut self, result: Result<(), Status>) {
-        let operation = self.operation.take();
-        self.promise.owed_after(|| drop(operation));
-        drop(self.awaited.take());
-        Pending::telling_of(self.pending.as_ref(), || self.promise.set(result.err().unwrap_or_default()));
-    }
-}
-
-impl Drop for PromisedCopy {
-    fn drop(&mut self) {
-        let Some(operation) = self.operation.take() else { return };
-        let status = why_not_run(&format!("the {operation:?}"), &self.gate, std::thread::panicking());
-        self.promise.owed_after(|| drop(operation));
-        drop(self.awaited.take());
-        Pending::telling_of(self.pending.as_ref(), || self.promise.set(status));
-    }
-}
-
-/// Why `what`, which nobody has completed, did not happen: the error of its gate, its panic, or that its executor let go of it.
-pub(super) fn why_not_run(what: &str, gate: &Event, has_panicked: bool) -> Status {
-    let gate = gate.error();
-    if !gate.ok() {
-        gate
-    } else if has_panicked {
-        Status::internal(format!("{what} panicked"))
-    } else if let Some(reason) = refusal::reason() {
-        Status::new(reason.code(), format!("{what} was not run: {}", reason.message()))
-    } else {
-        Status::cancelled(format!("{what} was not run: the client's runner has shut down"))
+    pub fn complete(self, result: Result<(), Status>) {
+        self.0.complete(result);
     }
 }
 
@@ -276,7 +244,7 @@ mod tests {
     #[test]
     fn completing_lets_go_of_the_memory_first() {
         let alive = Arc::new(());
-        let (event, copy) = operation(8, &alive).promise(Event::ready(), &[], None);
+        let (event, copy) = Owed::new(operation(8, &alive), Event::ready(), &[], None);
         assert_eq!(Arc::strong_count(&alive), 3);
         let seen = alive.clone();
         event.on_ready(move |status| {
@@ -289,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_result_reaches_the_event() {
-        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready(), &[], None);
+        let (event, copy) = Owed::new(operation(8, &Arc::new(())), Event::ready(), &[], None);
         copy.complete(Err(Status::data_loss("a bit fell over")));
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::DataLoss);
     }
@@ -297,7 +265,7 @@ mod tests {
     #[test]
     fn a_dropped_copy_is_cancelled_and_named() {
         let alive = Arc::new(());
-        let (event, copy) = operation(8, &alive).promise(Event::ready(), &[], None);
+        let (event, copy) = Owed::new(operation(8, &alive), Event::ready(), &[], None);
         drop(copy);
         let error = event.wait().unwrap_err();
         assert_eq!(error.code(), StatusCode::Cancelled);
@@ -308,14 +276,14 @@ mod tests {
     #[test]
     fn a_dropped_copy_behind_a_failed_gate_has_the_gates_error() {
         let gate = Event::from_error(Status::aborted("upstream"));
-        let (event, copy) = operation(8, &Arc::new(())).promise(gate, &[], None);
+        let (event, copy) = Owed::new(operation(8, &Arc::new(())), gate, &[], None);
         drop(copy);
         assert_eq!(event.wait().unwrap_err().message(), "upstream");
     }
 
     #[test]
     fn a_panicking_copy_fails_its_event() {
-        let (event, copy) = operation(8, &Arc::new(())).promise(Event::ready(), &[], None);
+        let (event, copy) = Owed::new(operation(8, &Arc::new(())), Event::ready(), &[], None);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let _owed = copy;
             std::panic::resume_unwind(Box::new("the driver's fault"));

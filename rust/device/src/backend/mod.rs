@@ -24,7 +24,7 @@
 //!    recognises them by keeping its own events' headers. For each of the others it attaches to what
 //!    [`CopySchedule::gate`] puts before it, so that the client can end, and goes on from there; a failed one ends the copy with
 //!    that error.
-//! 2. [`CopySchedule::promise`] gives the event to return and the [`PromisedCopy`] that owes it. The copy is enqueued,
+//! 2. [`CopySchedule::begin`] gives the event to return and the [`PromisedCopy`] that owes it. The copy is enqueued,
 //!    and behind it a record (`cuEventRecord`) that the backend's completion thread polls or waits for.
 //! 3. When the record is reached, [`PromisedCopy::complete`] lets go of both ends, then completes the event; so the memory
 //!    outlives the hardware's use of it, and a driver's error reaches the event.
@@ -32,8 +32,10 @@
 //! If the stream is torn down first, dropping the [`PromisedCopy`] fails the event: no path loses a completion.
 
 mod copy;
-mod in_flight;
+mod gated;
 pub mod null;
+mod operation;
+mod pending;
 mod range;
 mod schedule;
 #[cfg(test)]
@@ -46,11 +48,12 @@ use std::sync::Arc;
 
 pub(crate) use copy::{Block, erased};
 pub use copy::{CopyEnds, CopyOperation, DeviceRange, HostDestination, HostSource, PromisedCopy};
-pub use in_flight::{CopyGate, CopyRunner, InFlight};
-pub(crate) use in_flight::{Pending, What, Why};
+pub(crate) use gated::Gated;
 pub use null::NullBackend;
+pub(crate) use pending::{Accounting, Pending, is_notifying_here};
 pub use range::ByteRange;
-pub use schedule::{CopySchedule, INLINE_LIMIT_BYTES};
+pub(crate) use schedule::CopyRunner;
+pub use schedule::{CopyGate, CopySchedule, INLINE_LIMIT_BYTES};
 
 use purlin_async::event::Event;
 pub use purlin_async::task::driver::{Driver, drive};

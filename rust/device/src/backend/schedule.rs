@@ -2,9 +2,10 @@
 
 use tracing::trace_span;
 
-use super::{CopyGate, CopyOperation, CopyRunner, PromisedCopy, What};
+use super::operation::{Operation, Owed};
+use super::{CopyOperation, Gated, Pending, PromisedCopy};
 use purlin_async::event::{Event, when_all};
-use purlin_async::task::Task;
+use purlin_async::task::{AsyncWorkRunner, Task};
 use purlin_base::fault::{self, Site};
 use purlin_base::status::Status;
 
@@ -16,12 +17,33 @@ pub struct CopySchedule<'a> {
     /// The copy begins after all of them; if one fails, it does not happen and its event has that error.
     pub dependencies: &'a [Event],
     /// The client's runner.
-    pub runner: &'a dyn CopyRunner,
+    pub(crate) runner: &'a dyn CopyRunner,
     /// The caller waits for the event before it returns to its own caller: a hop to another thread gains nothing.
     pub caller_waits: bool,
 }
 
-impl CopySchedule<'_> {
+/// Where a client's operations run, and its accounting of them.
+pub(crate) trait CopyRunner: AsyncWorkRunner {
+    /// Why nothing new may begin, if that is so.
+    fn refusal(&self) -> Option<Status>;
+
+    /// An operation begins; it is in flight until the answer is dropped.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the client has shut down.
+    fn begin(&self) -> Result<Pending, Status>;
+
+    /// An event that happens with `after`, or fails when the client ends; errors then name `gated` and `waits_for`.
+    fn gate(&self, after: &Event, waits_for: &Event, gated: Gated) -> Event;
+}
+
+impl<'a> CopySchedule<'a> {
+    /// This schedule with other dependencies, for backends that wrap others.
+    #[must_use]
+    pub fn after(&self, dependencies: &'a [Event]) -> Self {
+        Self { dependencies, ..*self }
+    }
+
     /// Calls `execute(&operation)` once all dependencies have happened.
     ///
     /// Without unfinished dependencies, and if the caller waits or the copy is of at most `inline_limit_bytes`, that is
@@ -31,6 +53,16 @@ impl CopySchedule<'_> {
     where
         F: FnOnce(&CopyOperation) -> Result<(), Status> + Send + 'static,
     {
+        let is_small = operation.size_bytes() <= inline_limit_bytes;
+        self.start(operation, is_small, |operation| traced(operation, execute))
+    }
+
+    /// As [`run`](Self::run), of any operation.
+    pub(super) fn start<O, F>(&self, mut operation: O, is_small: bool, execute: F) -> Event
+    where
+        O: Operation,
+        F: FnOnce(&mut O) -> Result<(), Status> + Send + 'static,
+    {
         if let Some(refused) = self.refused() {
             return refused;
         }
@@ -39,54 +71,81 @@ impl CopySchedule<'_> {
             if !gate.error().ok() {
                 return gate;
             }
-            if self.caller_waits || operation.size_bytes() <= inline_limit_bytes {
-                return traced(&operation, execute).map_or_else(Event::from_error, |()| Event::ready());
+            if self.caller_waits || is_small {
+                return execute(&mut operation).map_or_else(Event::from_error, |()| Event::ready());
             }
         }
-        let (event, copy) = match self.promise(operation, gate) {
-            Ok(promised) => promised,
+        let label = operation.label();
+        let (event, mut owed) = match self.owe(operation, gate) {
+            Ok(owed) => owed,
             Err(refused) => return Event::from_error(refused),
         };
-        let waited_for = [copy.gate().clone()];
-        let task = Task::new(c"copy", move || {
-            let result = copy.gate().error().into_result().and_then(|()| traced(copy.operation(), execute));
-            copy.complete(result);
+        let waited_for = [owed.gate().clone()];
+        let task = Task::new(label, move || {
+            let result = owed.gate().error().into_result().and_then(|()| execute(owed.operation_mut()));
+            owed.complete(result);
         });
-        // A refused task was dropped, and with it the promised copy, which has failed the event.
+        // A refused task was dropped, and with it what was owed, which has failed the event.
         let _ = self.runner.schedule_when_ready(&waited_for, task);
         event
+    }
+
+    /// The client's runner.
+    #[must_use]
+    pub fn runner(&self) -> &dyn AsyncWorkRunner {
+        self.runner
     }
 
     /// What a copy is answered if the client has shut down, or is of a process that forked this one.
     #[must_use]
     pub fn refused(&self) -> Option<Event> {
-        self.runner.in_flight().refusal().map(Event::from_error)
+        self.runner.refusal().map(Event::from_error)
     }
 
-    /// The event of a copy that does not happen inside the call, and what owes it. `gate` is what the copy waits for; if
+    /// A copy that does not happen inside the call begins: its event, and what owes it. `gate` is what the copy waits for; if
     /// the copy is never run because the gate failed, its event has the gate's error. A client that shuts down waits for the copy, and
     /// may let [`PromisedCopy::gate`] fail before `gate` happens. A backend that attaches to the dependencies itself
     /// gives a `gate` that is ready; the copy's event is known to wait for them all the same.
     ///
     /// # Errors
     /// `FailedPrecondition`: the client has shut down.
-    pub fn promise(&self, operation: CopyOperation, gate: Event) -> Result<(Event, PromisedCopy), Status> {
-        let pending = self.runner.in_flight().begin()?;
-        let awaited = if gate.is_ready() { self.dependencies } else { &[] };
-        let gate = if gate.is_ready() { gate } else { self.enter(&gate, operation.what()) };
-        Ok(operation.promise(gate, awaited, Some(pending)))
+    pub fn begin(&self, operation: CopyOperation, gate: Event) -> Result<(Event, PromisedCopy), Status> {
+        self.owe(operation, gate).map(|(event, owed)| (event, PromisedCopy::new(owed)))
+    }
+
+    /// As [`begin`](Self::begin), of any operation.
+    fn owe<O: Operation>(&self, operation: O, gate: Event) -> Result<(Event, Owed<O>), Status> {
+        let pending = self.runner.begin()?;
+        if gate.is_ready() {
+            return Ok(Owed::new(operation, gate, self.dependencies, Some(pending)));
+        }
+        let first = self.dependencies.iter().find(|dependency| !dependency.is_ready());
+        let gate = self.runner.gate(&gate, first.unwrap_or(&gate), operation.gated());
+        Ok(Owed::new(operation, gate, &[], Some(pending)))
     }
 
     /// For backends that attach to events themselves: what goes before each of them.
     #[must_use]
-    pub fn gate(&self, operation: &CopyOperation) -> CopyGate {
-        CopyGate::new(self.runner.in_flight(), operation.what())
+    pub fn gate(&self, operation: &CopyOperation) -> CopyGate<'_> {
+        CopyGate { runner: self.runner, gated: operation.gated() }
     }
+}
 
-    /// `gate`, all of the dependencies, unless the client ends first.
-    pub(super) fn enter(&self, gate: &Event, what: What) -> Event {
-        let first = self.dependencies.iter().find(|dependency| !dependency.is_ready());
-        self.runner.in_flight().gate(gate, first.unwrap_or(gate), what)
+/// The gates of one copy, for backends that attach to events themselves.
+pub struct CopyGate<'a> {
+    runner: &'a dyn CopyRunner,
+    gated: Gated,
+}
+
+impl CopyGate<'_> {
+    /// An event that happens with `dependency`, or fails when the client ends: what a copy attaches to where it would attach to
+    /// an event that is not the backend's own.
+    #[must_use]
+    pub fn before(&self, dependency: &Event) -> Event {
+        if dependency.is_ready() {
+            return dependency.clone();
+        }
+        self.runner.gate(dependency, dependency, self.gated.clone())
     }
 }
 
@@ -114,9 +173,8 @@ mod tests {
     use tracing::{Metadata, Subscriber, span};
 
     use super::*;
-    use crate::backend::InFlight;
-    use crate::backend::Why;
     use crate::backend::test_operation::operation;
+    use crate::instance::{EndReason, InFlight};
     use purlin_async::event::EventPromise;
     use purlin_async::task::{AsyncWorkRunner, Executor};
     use purlin_base::status::StatusCode;
@@ -139,8 +197,16 @@ mod tests {
     }
 
     impl CopyRunner for ByHand {
-        fn in_flight(&self) -> &Arc<InFlight> {
-            &self.in_flight
+        fn refusal(&self) -> Option<Status> {
+            self.in_flight.refusal()
+        }
+
+        fn begin(&self) -> Result<Pending, Status> {
+            self.in_flight.begin()
+        }
+
+        fn gate(&self, after: &Event, waits_for: &Event, gated: Gated) -> Event {
+            self.in_flight.gate(after, waits_for, gated)
         }
     }
 
@@ -271,7 +337,7 @@ mod tests {
         let place = format!("{}:{}", file!(), line!() - 1);
         let (event, executed) = run(&runner, LIMIT_BYTES + 1, &[ready, gate.event()], false);
         assert_eq!(runner.in_flight.count(), 1);
-        let failed = runner.in_flight.end(&Why(Status::deadline_exceeded("ended")));
+        let failed = runner.in_flight.end(&EndReason(Status::deadline_exceeded("ended")));
         let what = format!(
             "the copy of 101 bytes from null:0/device to null:0/device, which waited for 'gradient' (made at {place})"
         );

@@ -15,8 +15,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::backend::{CopyRunner, Why};
-use crate::instance::Instance;
+use crate::backend::is_notifying_here;
+use crate::instance::{EndReason, Instance};
 use purlin_async::event::Event;
 use purlin_async::pool::{ShutdownMode, ShutdownOptions};
 use purlin_base::status::{Status, StatusCode};
@@ -35,7 +35,7 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
     let ShutdownOptions { mode, deadline } = options;
     let (pool, in_flight) = (instance.runner().pool(), instance.runner().in_flight());
     pool.check_shutdown()?;
-    if in_flight.is_telling_here() {
+    if is_notifying_here(&**in_flight) {
         return Err(Status::failed_precondition(format!(
             "{name} cannot be shut down by a waiter of one of its own operations, which is over when that waiter has returned"
         )));
@@ -43,8 +43,9 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
     let until = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
     let left = |at_least: Duration| until.map(|until| until.saturating_duration_since(Instant::now()).max(at_least));
     in_flight.close();
-    let late =
-        |deadline| Why(Status::deadline_exceeded(format!("{name} did not end within {deadline:?} of its shutdown")));
+    let late = |deadline| {
+        EndReason(Status::deadline_exceeded(format!("{name} did not end within {deadline:?} of its shutdown")))
+    };
     let mut failed = Vec::new();
     let mut is_late = false;
     match (mode, deadline.filter(|_| until.is_some())) {
@@ -58,7 +59,7 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
         (ShutdownMode::CancelPending, _) => {}
     }
     // From here on nothing waits in vain, whatever comes.
-    Instance::end(instance, &Why(Status::cancelled(format!("{name} was shut down"))));
+    Instance::end(instance, &EndReason(Status::cancelled(format!("{name} was shut down"))));
     let grace = if is_late { GRACE } else { Duration::ZERO };
     let stopped = pool.shutdown_with(ShutdownOptions { mode, deadline: left(grace) });
     let is_over = is_over(&in_flight.idle(), left(GRACE));
@@ -73,7 +74,7 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
 /// What a client does that ends where it cannot wait: on a thread of its own runner.
 pub(super) fn give_up(instance: &PinnedArc<Instance>, name: &str) {
     instance.runner().in_flight().close();
-    Instance::end(instance, &Why(Status::cancelled(format!("{name} was shut down"))));
+    Instance::end(instance, &EndReason(Status::cancelled(format!("{name} was shut down"))));
 }
 
 fn is_over(idle: &Event, deadline: Option<Duration>) -> bool {

@@ -5,16 +5,18 @@
 //! shuts the runner down and then closes the memories. A task that is queued on the runner and holds a block keeps the
 //! instance; so when it goes, nothing queued there needs it any more.
 
+mod in_flight;
 mod listing;
 mod runner;
 
 use std::sync::Arc;
 
 use crate::arena::Arena;
-use crate::backend::{Backend, InFlight, Why};
+use crate::backend::Backend;
 use crate::memory::Mappings;
 use crate::memory::Space;
 use crate::memory::{MemoryReport, MemorySpace};
+pub(crate) use in_flight::{EndReason, InFlight};
 use listing::Listing;
 use purlin_async::pool::ThreadPool;
 use purlin_async::task::census;
@@ -108,7 +110,7 @@ impl Instance {
     }
 
     /// Fails whatever has not begun because it waits, for an event or for memory, now and later; says what that was.
-    pub(crate) fn end(this: &PinnedArc<Self>, why: &Why) -> Vec<String> {
+    pub(crate) fn end(this: &PinnedArc<Self>, why: &EndReason) -> Vec<String> {
         let mut failed = this.runner.in_flight.end(why);
         for index in 0..this.spaces.len() {
             failed.extend(MemorySpace::new(this.clone(), index).end_waiting(why));

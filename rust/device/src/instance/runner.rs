@@ -1,9 +1,10 @@
-//! A client's pool, together with the books of what is in flight.
+//! A client's pool, together with the account of what is in flight.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{CopyRunner, InFlight};
+use super::InFlight;
+use crate::backend::{CopyRunner, Gated, Pending};
 use purlin_async::event::Event;
 use purlin_async::pool::ThreadPool;
 use purlin_async::task::{AsyncWorkRunner, Executor, Task, TaskOptions};
@@ -18,6 +19,11 @@ pub(crate) struct ClientRunner {
 impl ClientRunner {
     pub(crate) fn pool(&self) -> &ThreadPool {
         &self.pool
+    }
+
+    /// What is not over.
+    pub(crate) fn in_flight(&self) -> &Arc<InFlight> {
+        &self.in_flight
     }
 }
 
@@ -47,7 +53,15 @@ impl AsyncWorkRunner for ClientRunner {
 }
 
 impl CopyRunner for ClientRunner {
-    fn in_flight(&self) -> &Arc<InFlight> {
-        &self.in_flight
+    fn refusal(&self) -> Option<Status> {
+        self.in_flight.refusal()
+    }
+
+    fn begin(&self) -> Result<Pending, Status> {
+        self.in_flight.begin()
+    }
+
+    fn gate(&self, after: &Event, waits_for: &Event, gated: Gated) -> Event {
+        self.in_flight.gate(after, waits_for, gated)
     }
 }

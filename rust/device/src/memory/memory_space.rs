@@ -15,9 +15,9 @@ use super::report::{MEMORY_REPORT_TYPE_URL, MemoryReport};
 use super::space::Space;
 use super::waiting::{Entry, not_wanted};
 use crate::arena::{MemoryStats, Piece, Shortage};
-use crate::backend::{CopyRunner, InFlight, Memory, MemoryProperties, What, Why, erased};
+use crate::backend::{Gated, Memory, MemoryProperties, erased};
 use crate::device::Device;
-use crate::instance::Instance;
+use crate::instance::{EndReason, InFlight, Instance};
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
@@ -217,12 +217,12 @@ impl MemorySpace {
         let pending = self.in_flight().begin()?;
         let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
         let weak = PinnedArc::downgrade(&block);
-        let what = What::Memory { size_bytes, block: PinnedArc::downgrade(&erased(block.clone())) };
-        let gate = self.in_flight().gate(after, after, what);
+        let gated = Gated::Memory { size_bytes, block: PinnedArc::downgrade(&erased(block.clone())) };
+        let gate = self.in_flight().gate(after, after, gated);
         promise.waits_for(&gate);
         gate.on_ready(move |status| {
             // It is over when this is: what waits on for memory counts anew.
-            pending.telling(|| {
+            pending.notifying(|| {
                 promise.waits_no_more();
                 let Some(block) = weak.upgrade() else { return not_wanted(&promise) };
                 if !status.ok() {
@@ -347,7 +347,7 @@ impl MemorySpace {
     }
 
     /// Fails the allocations that wait for others to be freed, now and later; says what they were.
-    pub(crate) fn end_waiting(&self, why: &Why) -> Vec<String> {
+    pub(crate) fn end_waiting(&self, why: &EndReason) -> Vec<String> {
         let waiting = &self.space().waiting;
         let failed = (0..waiting.len()).map(|_| format!("an allocation in {self}, which waited for memory")).collect();
         waiting.end(

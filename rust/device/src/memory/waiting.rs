@@ -105,7 +105,7 @@ impl Source for Memory<'_> {
     }
 
     fn tell(&self, entry: Entry, found: Found) {
-        entry.pending.telling(|| match found {
+        entry.pending.notifying(|| match found {
             Found::Memory => _ = entry.promise.set_ready(),
             Found::NobodyWaits => not_wanted(&entry.promise),
             Found::Ended(why) => _ = entry.promise.set_error(why),

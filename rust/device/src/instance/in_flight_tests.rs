@@ -1,9 +1,8 @@
 use super::*;
-use crate::backend::test_operation::operation;
 use purlin_base::status::StatusCode;
 
-fn why() -> Why {
-    Why(Status::deadline_exceeded("too late"))
+fn why() -> EndReason {
+    EndReason(Status::deadline_exceeded("too late"))
 }
 
 #[test]
@@ -11,7 +10,7 @@ fn a_gate_happens_or_fails_with_what_it_waits_for() {
     let books = InFlight::new();
     for (outcome, expected) in [(Status::OK, Ok(())), (Status::aborted("x"), Err(Status::aborted("x")))] {
         let user = EventPromise::new(c"user");
-        let gate = books.gate(&user.event(), &user.event(), What::Named(Label::new(c"work")));
+        let gate = books.gate(&user.event(), &user.event(), Gated::Named(Label::new(c"work")));
         assert!(!gate.is_ready());
         user.set(outcome);
         assert_eq!(gate.wait(), expected);
@@ -24,7 +23,7 @@ fn the_end_fails_the_gates_that_are_there_and_those_that_come() {
     let books = InFlight::new();
     let user = EventPromise::new(c"user");
     let place = format!("{}:{}", file!(), line!() - 1);
-    let make = || books.gate(&user.event(), &user.event(), What::Named(Label::new(c"work")));
+    let make = || books.gate(&user.event(), &user.event(), Gated::Named(Label::new(c"work")));
     let before = make();
     assert_eq!(books.end(&why()), [format!("'work', which waited for 'user' (made at {place})")]);
     for gate in [before, make()] {
@@ -62,7 +61,7 @@ fn closed_books_take_nothing_new_but_let_it_go_on() {
     assert_eq!(books.begin().err().unwrap().code(), StatusCode::FailedPrecondition);
     assert_eq!(books.until_end(&user.event(), Label::new(c"x")).err().unwrap().code(), StatusCode::FailedPrecondition);
     assert_eq!(books.until_end(&Event::ready(), Label::new(c"x")).map(|event| event.is_ready()), Ok(true));
-    let gate = books.gate(&user.event(), &user.event(), What::Named(Label::default()));
+    let gate = books.gate(&user.event(), &user.event(), Gated::Named(Label::default()));
     user.set_ready();
     assert_eq!(gate.wait(), Ok(()));
     drop(pending);
@@ -92,15 +91,4 @@ fn a_gate_is_known_as_what_it_waits_for() {
     assert_eq!(gate.location().to_string(), user.event().location().to_string());
     user.set_ready();
     assert_eq!(gate.wait(), Ok(()));
-}
-
-#[test]
-fn memory_that_is_gone_is_said_to_be() {
-    let What::Copy { from: Some(block), .. } = operation(8, &Arc::default()).what() else {
-        unreachable!("it has two ends")
-    };
-    let what = What::Copy { size_bytes: 7, from: None, to: Some(block.clone()) };
-    assert_eq!(what.to_string(), "the copy of 7 bytes from host to memory that is gone");
-    let what = What::Memory { size_bytes: 7, block };
-    assert_eq!(what.to_string(), "the allocation of 7 bytes in memory that is gone");
 }
