@@ -54,6 +54,7 @@ fn main() -> io::Result<()> {
     }
     functions.generate().map_err(io::Error::other)?.write_to_file(generated.join(FUNCTIONS));
 
+    println!("cargo::metadata=headers={}", generated.display());
     println!("cargo::rerun-if-env-changed={HEADERS}");
     if let Some(folder) = env::var_os(HEADERS) {
         let bridges = BRIDGES.iter().map(|bridge| format!("purlin-bridge/{bridge}.h"));

@@ -3,11 +3,11 @@
 # tests/CMakeLists.txt gives; `install` comes first and the others share its prefix.
 #
 #   tests/consumer/run.sh install | static | shared | moved | no_exceptions | package | pkg_config_shared |
-#                         pkg_config_static | second_rust | add_subdirectory
+#                         pkg_config_static | second_rust | cargo | add_subdirectory
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 step=${1-}
-[[ $step =~ ^(install|static|shared|moved|no_exceptions|package|pkg_config_shared|pkg_config_static|second_rust|add_subdirectory)$ ]] ||
+[[ $step =~ ^(install|static|shared|moved|no_exceptions|package|pkg_config_shared|pkg_config_static|second_rust|cargo|add_subdirectory)$ ]] ||
   usage "no such step: '$step'"
 no_arguments "${@:2}"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -151,6 +151,11 @@ second_rust)
       -Wl,--whole-archive "$first" "$second" -Wl,--no-whole-archive -o "$work/whole_$profile"
     for order in first second whole; do "$work/${order}_$profile"; done
   done
+  ;;
+cargo)
+  # Neither the prefix nor CMake's build: cargo compiles all of it.
+  RUSTC=$PURLIN_RUSTC CARGO_TARGET_DIR=$PURLIN_WORK_DIR/cargo_consumer "$PURLIN_CARGO" run --quiet --locked \
+    --manifest-path "$here/cargo/Cargo.toml" </dev/null | grep -q '^the C++ of this program says 42$'
   ;;
 add_subdirectory)
   cmake_project "$here/subdirectory" "$work" -DPURLIN_SOURCE_DIR="$PURLIN_SOURCE_DIR" \

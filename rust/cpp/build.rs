@@ -1,0 +1,28 @@
+//! Compiles `cpp/`, as CMakeLists.txt does, and says where the public headers are.
+
+use std::path::Path;
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let root = Path::new("../..").canonicalize()?;
+    let (sources, include) = (root.join("cpp"), root.join("include"));
+    let generated = env::var("DEP_PURLIN_BRIDGE_HEADERS").expect("purlin-bridge says where its headers are");
+    println!("cargo::rerun-if-changed={}", sources.display());
+    println!("cargo::rerun-if-changed={}", include.display());
+    let mut build = cc::Build::new();
+    build.cpp(true).std("c++17").flag("-fno-exceptions").flag("-fvisibility=hidden").warnings(false);
+    build.include(&root).include(&include).flag(format!("-isystem{generated}"));
+    if env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_none() {
+        build.define("NDEBUG", None);
+    }
+    for entry in fs::read_dir(&sources)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "cc") {
+            build.file(path);
+        }
+    }
+    // Rust and C++ call each other, and a linker looks into an archive once.
+    build.link_lib_modifier("+whole-archive").compile("purlin_cpp");
+    println!("cargo::metadata=include={}", include.display());
+    Ok(())
+}
