@@ -36,6 +36,12 @@ pub struct DeviceRange {
     range: ByteRange,
 }
 
+impl fmt::Debug for DeviceRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {}", self.range, self.block)
+    }
+}
+
 impl DeviceRange {
     /// `range` lies inside `block`.
     pub(crate) fn new(block: PinnedArc<dyn Block>, range: ByteRange) -> Self {
@@ -71,6 +77,7 @@ impl fmt::Display for DeviceRange {
 }
 
 /// Host memory to read from.
+#[derive(Debug)]
 pub struct HostSource(*const u8);
 
 // SAFETY: HostSource::new's caller promises that any thread may read there until the copy's event is terminal.
@@ -94,6 +101,7 @@ impl HostSource {
 }
 
 /// Host memory to write to.
+#[derive(Debug)]
 pub struct HostDestination(*mut u8);
 
 // SAFETY: HostDestination::new's caller promises that any thread may write there until the copy's event is terminal.
@@ -117,6 +125,7 @@ impl HostDestination {
 }
 
 /// From where to where.
+#[derive(Debug)]
 pub enum CopyEnds {
     /// Host memory to device memory.
     FromHost(HostSource, DeviceRange),
@@ -219,6 +228,12 @@ pub struct PromisedCopy {
     promise: EventPromise,
     /// Let go of last: the copy is over when its waiters have run.
     pending: Option<Pending>,
+}
+
+impl fmt::Debug for PromisedCopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromisedCopy").field("operation", &self.operation).finish_non_exhaustive()
+    }
 }
 
 impl PromisedCopy {

@@ -129,6 +129,12 @@ pub struct CopyGate {
     what: What,
 }
 
+impl fmt::Debug for CopyGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CopyGate").finish_non_exhaustive()
+    }
+}
+
 impl InFlight {
     pub(crate) fn new() -> Arc<Self> {
         let process = Process::this();

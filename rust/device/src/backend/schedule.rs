@@ -1,5 +1,6 @@
 //! When and where a copy runs, for backends whose copies are plain calls.
 
+use std::fmt;
 use tracing::trace_span;
 
 use super::{CopyGate, CopyOperation, CopyRunner, PromisedCopy, What};
@@ -19,6 +20,15 @@ pub struct CopySchedule<'a> {
     pub runner: &'a dyn CopyRunner,
     /// The caller waits for the event before it returns to its own caller: a hop to another thread gains nothing.
     pub caller_waits: bool,
+}
+
+impl fmt::Debug for CopySchedule<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CopySchedule")
+            .field("dependencies", &self.dependencies)
+            .field("caller_waits", &self.caller_waits)
+            .finish_non_exhaustive()
+    }
 }
 
 impl CopySchedule<'_> {
