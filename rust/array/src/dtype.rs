@@ -9,8 +9,17 @@
 use std::fmt;
 
 /// What the elements of a buffer are.
+///
+/// ```
+/// use purlin::DType;
+///
+/// assert_eq!((DType::BF16.name(), DType::BF16.bits(), DType::BF16.byte_width()), ("bf16", 16, 2));
+/// assert!(DType::S4.is_sub_byte());
+/// assert_eq!((DType::S4.bits(), DType::S4.host_byte_width()), (4, 1));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum DType {
     /// One byte, 0 or 1.
     Pred = 1,
@@ -165,6 +174,16 @@ impl fmt::Display for DType {
 /// A Rust type whose values are the elements of a [`DType`]: every bit pattern is a value, and there is no padding.
 ///
 /// `bool` is not one of them, because the bytes of a `pred` buffer may be others than 0 and 1.
+///
+/// ```
+/// use purlin::{DType, Element};
+///
+/// fn bytes_of<T: Element>(values: &[T]) -> usize {
+///     values.len() * T::DTYPE.byte_width()
+/// }
+///
+/// assert_eq!((i16::DTYPE, bytes_of(&[1_i16, 2])), (DType::S16, 4));
+/// ```
 pub trait Element: Copy + Default + Send + Sync + 'static + sealed::Sealed {
     /// The type of the elements.
     const DTYPE: DType;

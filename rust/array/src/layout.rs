@@ -15,6 +15,16 @@ use crate::shape::Shape;
 use purlin_base::status::{Status, StatusOr};
 
 /// A permutation of the dimensions, from minor (contiguous) to major. Equal if the permutations are.
+///
+/// ```
+/// use purlin::{DType, Layout, Shape};
+///
+/// let columns = Layout::new(&[0, 1])?;
+/// assert!(!columns.is_row_major() && Layout::row_major(2).is_row_major());
+/// assert_eq!(columns.byte_strides(&Shape::new(DType::F32, &[2, 3])?)?, [4, 8]);
+/// assert!(Layout::new(&[0, 0]).is_err(), "a dimension stands there twice");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     minor_to_major: SmallVec<[u32; 8]>,

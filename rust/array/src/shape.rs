@@ -18,6 +18,16 @@ use crate::dtype::DType;
 use purlin_base::status::{Status, StatusOr};
 
 /// A validated shape: no dimension is negative, and all sizes in bytes fit in `usize`.
+///
+/// ```
+/// use purlin::{DType, Shape};
+///
+/// let shape = Shape::new(DType::F32, &[2, 3])?;
+/// assert_eq!((shape.rank(), shape.element_count(), shape.size_bytes()), (2, 6, 24));
+/// assert_eq!(shape.to_string(), "f32[2,3]");
+/// assert!(Shape::new(DType::F32, &[-1]).is_err());
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
     dims: Dims,
@@ -77,6 +87,16 @@ impl Shape {
     ///
     /// # Errors
     /// `InvalidArgument`: as [`new`](Self::new), and if `dynamic.len() != dims.len()`.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{DType, Shape};
+    ///
+    /// let shape = Shape::with_dynamic(DType::F32, &[8, 3], &[true, false])?;
+    /// assert!(shape.is_dynamic() && shape.dynamic_dimension(0) && !shape.dynamic_dimension(1));
+    /// assert_eq!(shape.dims(), [8, 3], "upper bounds");
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn with_dynamic(dtype: DType, dims: &[i64], dynamic: &[bool]) -> StatusOr<Self> {
         if dynamic.len() != dims.len() {

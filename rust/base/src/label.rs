@@ -9,6 +9,14 @@ use std::fmt;
 use crate::static_text::StaticText;
 
 /// A static string, such as `c"gradient"`. One pointer; never copied or freed.
+///
+/// ```
+/// use purlin::{EventPromise, Label};
+///
+/// let label = Label::new(c"gradient");
+/// assert_eq!(label.to_string(), "gradient");
+/// assert_eq!(EventPromise::new(label).event().label(), label);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Label(StaticText);
 

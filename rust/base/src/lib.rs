@@ -29,11 +29,13 @@ pub mod quoted;
 // Its numbers are of the process, which models do not have.
 #[cfg(not(any(loom, shuttle)))]
 pub mod replaced_file;
+#[doc(hidden)]
 pub mod slab;
 pub mod static_text;
 pub mod status;
 pub mod stderr;
 pub mod sync;
+#[doc(hidden)]
 pub mod thread_state;
 pub mod turns;
 

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 /// Writes a text as a string of JSON, quotes included. The text may hold anything.
+#[derive(Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {

@@ -3,11 +3,18 @@
 #![allow(unsafe_code, reason = "the string is found again by its address")]
 
 use std::ffi::{CStr, c_char};
+use std::fmt;
 use std::ptr::NonNull;
 
 /// A `&'static CStr` of one word; its length is looked for when somebody reads it.
 #[derive(Clone, Copy)]
 pub struct StaticText(NonNull<c_char>);
+
+impl fmt::Debug for StaticText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.get(), f)
+    }
+}
 
 // SAFETY: it stands for a shared reference to bytes that nobody writes.
 unsafe impl Send for StaticText {}

@@ -14,6 +14,14 @@ use std::sync::Arc;
 use crate::static_text::StaticText;
 
 /// absl's canonical codes, same numbers. Choose by what the caller should do next.
+///
+/// ```
+/// use purlin::{Status, StatusCode};
+///
+/// let status = Status::not_found("no device 7");
+/// assert_eq!(status.code(), StatusCode::NotFound);
+/// assert_eq!(status.code().name(), "NOT_FOUND");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum StatusCode {
@@ -81,6 +89,13 @@ impl StatusCode {
     }
 
     /// The code of that number; `Unknown` for a number outside 0..=16.
+    ///
+    /// ```
+    /// use purlin::StatusCode;
+    ///
+    /// assert_eq!(StatusCode::from_raw(3), StatusCode::InvalidArgument);
+    /// assert_eq!(StatusCode::from_raw(-1), StatusCode::Unknown);
+    /// ```
     #[must_use]
     pub const fn from_raw(raw: i32) -> Self {
         if raw >= 0 && (raw as usize) < CODES.len() { CODES[raw as usize].0 } else { Self::Unknown }
@@ -88,6 +103,14 @@ impl StatusCode {
 }
 
 /// A file and a line, of Rust or of C++.
+///
+/// ```
+/// use purlin::SourceLocation;
+///
+/// let here = SourceLocation::from_static(c"model/layer.cc", 12);
+/// assert_eq!(here.to_string(), "model/layer.cc:12");
+/// assert_eq!((here.file().as_ref(), here.line()), ("model/layer.cc", 12));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SourceLocation {
     file: StaticText,
@@ -99,6 +122,17 @@ impl SourceLocation {
     pub const UNKNOWN: Self = Self::from_static(c"", 0);
 
     /// The place of the caller.
+    ///
+    /// ```
+    /// use purlin::SourceLocation;
+    ///
+    /// #[track_caller]
+    /// fn asked_from() -> SourceLocation {
+    ///     SourceLocation::caller()
+    /// }
+    ///
+    /// assert_eq!(asked_from().line(), line!());
+    /// ```
     #[must_use]
     #[track_caller]
     pub const fn caller() -> Self {
@@ -174,6 +208,22 @@ pub struct StatusRep {
 }
 
 /// OK, or an error. One word, and that word is null for OK.
+///
+/// ```
+/// use purlin::{Status, StatusCode, StatusOr};
+///
+/// fn half(number: i32) -> StatusOr<i32> {
+///     if number % 2 != 0 {
+///         return Err(Status::invalid_argument(format!("{number} is odd")));
+///     }
+///     Ok(number / 2)
+/// }
+///
+/// assert_eq!(half(8)?, 4);
+/// let error = half(7).unwrap_err();
+/// assert_eq!((error.code(), error.message()), (StatusCode::InvalidArgument, "7 is odd"));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Default)]
 #[repr(transparent)]
 pub struct Status(Option<Arc<StatusRep>>);
@@ -181,6 +231,18 @@ pub struct Status(Option<Arc<StatusRep>>);
 const _: () = assert!(size_of::<Status>() == size_of::<usize>(), "a Status is one word");
 
 /// A value, or a status that is not OK.
+///
+/// ```
+/// use purlin::{Status, StatusOr};
+///
+/// fn first(values: &[f32]) -> StatusOr<f32> {
+///     values.first().copied().ok_or_else(|| Status::out_of_range("no values"))
+/// }
+///
+/// assert_eq!(first(&[1.5])?, 1.5);
+/// assert!(first(&[]).is_err());
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub type StatusOr<T> = Result<T, Status>;
 
 impl Status {
@@ -188,6 +250,14 @@ impl Status {
     pub const OK: Self = Self(None);
 
     /// An error made by the caller of this function. [`StatusCode::Ok`] gives [`Status::OK`] and drops the message.
+    ///
+    /// ```
+    /// use purlin::{Status, StatusCode};
+    ///
+    /// let error = Status::new(StatusCode::DataLoss, "checksum differs");
+    /// assert!(!error.ok());
+    /// assert_eq!(error.location().map(|place| place.line()), Some(line!() - 2));
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn new(code: StatusCode, message: impl Into<String>) -> Self {
@@ -234,12 +304,30 @@ impl Status {
     }
 
     /// The bytes stored under `type_url`.
+    ///
+    /// ```
+    /// use purlin::Status;
+    ///
+    /// let mut error = Status::resource_exhausted("out of memory");
+    /// error.set_payload("example.com/rank", b"3");
+    /// assert_eq!(error.payload("example.com/rank"), Some(&b"3"[..]));
+    /// assert_eq!(error.payload("example.com/host"), None);
+    /// ```
     #[must_use]
     pub fn payload(&self, type_url: &str) -> Option<&[u8]> {
         self.payloads().find(|(known, _)| *known == type_url).map(|(_, bytes)| bytes)
     }
 
     /// Stores `bytes` under `type_url` in this status only. Nothing on OK.
+    ///
+    /// ```
+    /// use purlin::Status;
+    ///
+    /// let shared = Status::internal("lost");
+    /// let mut mine = shared.clone();
+    /// mine.set_payload("example.com/rank", b"3");
+    /// assert_eq!((mine.payloads().len(), shared.payloads().len()), (1, 0));
+    /// ```
     pub fn set_payload(&mut self, type_url: &str, bytes: &[u8]) {
         let Some(rep) = self.0.as_mut().map(Arc::make_mut) else { return };
         match rep.payloads.iter_mut().find(|(known, _)| known == type_url) {
@@ -258,6 +346,16 @@ impl Status {
     }
 
     /// Takes `new_status` if this is OK; an error that is already here stays.
+    ///
+    /// ```
+    /// use purlin::Status;
+    ///
+    /// let mut outcome = Status::OK;
+    /// outcome.update(&Status::OK);
+    /// outcome.update(&Status::cancelled("first"));
+    /// outcome.update(&Status::internal("second"));
+    /// assert_eq!(outcome.message(), "first");
+    /// ```
     pub fn update(&mut self, new_status: &Self) {
         if self.ok() {
             self.clone_from(new_status);
@@ -268,6 +366,15 @@ impl Status {
     ///
     /// # Errors
     /// This status, unless it is OK.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::Status;
+    ///
+    /// assert_eq!(Status::OK.into_result(), Ok(()));
+    /// let error = Status::unavailable("try again");
+    /// assert_eq!(error.clone().into_result(), Err(error));
+    /// ```
     pub fn into_result(self) -> Result<(), Self> {
         if self.ok() { Ok(()) } else { Err(self) }
     }

@@ -8,6 +8,7 @@
 //! taken out with it.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use smallvec::SmallVec;
 
@@ -32,6 +33,7 @@ pub trait Source {
 }
 
 /// What comes of looking.
+#[derive(Debug)]
 pub enum Look<F> {
     /// The entry leaves the queue.
     Take(F),
@@ -46,6 +48,12 @@ pub struct Turns<E> {
     state: Mutex<State<E>>,
     /// The length of the queue, or more.
     count: AtomicUsize,
+}
+
+impl<E> fmt::Debug for Turns<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turns").finish_non_exhaustive()
+    }
 }
 
 struct State<E> {

@@ -13,6 +13,7 @@
 //! - Text comes in as bytes and is checked here, because `rust::Str` throws on what is not UTF-8.
 
 #![allow(unreachable_pub, reason = "cxx writes pub before everything that it generates")]
+#![allow(missing_debug_implementations, reason = "no Rust program sees its types, many of which cxx writes")]
 
 pub mod abi;
 pub mod alloc_options;

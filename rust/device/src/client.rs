@@ -19,6 +19,18 @@ const MAX_DEVICES: i32 = 1024;
 const MAX_WORKERS: i32 = 4096;
 
 /// How to make a client.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::host::HostBackend;
+/// use purlin::{Client, ClientOptions};
+///
+/// let options = ClientOptions { device_count: 4, worker_count: 2, ..Default::default() };
+/// let client = Client::new(&options, Arc::new(HostBackend::new()))?;
+/// assert_eq!((client.devices().len(), client.runner().num_threads()), (4, 2));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct ClientOptions {
     /// Virtual devices, 1..=1024.
@@ -85,6 +97,19 @@ impl fmt::Debug for ClientOptions {
 /// A backend's devices and the runner that works for them. Devices, memory spaces, buffers and copies in flight keep what
 /// they need of it alive, also when the client itself is gone; the last of them shuts the runner down, which runs what is
 /// queued there.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::host::HostBackend;
+/// use purlin::{Buffer, Client, ClientOptions};
+///
+/// let client = Client::new(&ClientOptions::default(), Arc::new(HostBackend::new()))?;
+/// let space = client.devices()[0].default_memory_space();
+/// let buffer = Buffer::from_slice(&[1.0_f32, 2.0], &[2], &space)?;
+/// assert_eq!(buffer.to_vec::<f32>()?, [1.0, 2.0]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub struct Client {
     instance: PinnedArc<Instance>,
     process_index: Option<i32>,
@@ -132,6 +157,18 @@ impl Client {
     ///
     /// # Errors
     /// `NotFound`, naming the count.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::StatusCode;
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let device = &client.devices()[0];
+    /// assert_eq!(client.lookup_device(device.id())?, *device);
+    /// assert_eq!(client.lookup_device(99).unwrap_err().code(), StatusCode::NotFound);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn lookup_device(&self, id: i32) -> StatusOr<Device> {
         let count = self.instance.device_count();
         let index = usize::try_from(id)
@@ -158,6 +195,20 @@ impl Client {
     ///
     /// # Errors
     /// `InvalidArgument`, naming the numbers: a count below 1, or more than there are devices.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use purlin::host::HostBackend;
+    /// use purlin::{Client, ClientOptions};
+    ///
+    /// let options = ClientOptions { device_count: 4, ..Default::default() };
+    /// let client = Client::new(&options, Arc::new(HostBackend::new()))?;
+    /// let assignment = client.default_device_assignment(2, 2)?;
+    /// assert_eq!((assignment.len(), assignment[0].len()), (2, 2));
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn default_device_assignment(&self, replica_count: i32, partition_count: i32) -> StatusOr<Vec<Vec<i32>>> {
         let device_count = self.instance.device_count();
         let needed = i64::from(replica_count) * i64::from(partition_count);
@@ -196,6 +247,17 @@ impl Client {
     /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, in a waiter of one of the client's
     /// operations (also of one that a shutdown fails), or in a child made by `fork`.
     /// `DeadlineExceeded`: something was in flight when the deadline passed; what has failed for it, and what still runs, by name.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{Buffer, ShutdownOptions};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// client.shutdown(ShutdownOptions::default())?;
+    /// assert!(Buffer::from_slice(&[1.0_f32], &[1], &space).is_err(), "the client has ended");
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn shutdown(&self, options: ShutdownOptions) -> Result<(), Status> {
         shutdown::shut_down(&self.instance, &self.name(), options)
     }

@@ -8,6 +8,16 @@ use purlin_base::status::{Status, StatusOr};
 use purlin_base::sync::PinnedArc;
 
 /// A handle to a device; it keeps its client alive. Equal if it is the same device of the same client.
+///
+/// ```
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let device = &client.devices()[0];
+/// assert_eq!((device.to_string().as_str(), device.kind()), ("host:0", "host"));
+/// assert_eq!(device.memory_space("pinned_host")?.device(), *device);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct Device {
     instance: PinnedArc<Instance>,
@@ -49,6 +59,18 @@ impl Device {
     ///
     /// # Errors
     /// `NotFound`, naming the kinds that exist.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::StatusCode;
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let device = &client.devices()[0];
+    /// assert_eq!(device.memory_space("pinned_host")?.kind(), "pinned_host");
+    /// assert_eq!(device.memory_space("attic").unwrap_err().code(), StatusCode::NotFound);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn memory_space(&self, kind: &str) -> StatusOr<MemorySpace> {
         let kinds = self.instance.backend().memory_kinds();
         let index = kinds.iter().position(|known| *known == kind).ok_or_else(|| {

@@ -12,7 +12,7 @@ use crate::handle::elements;
 use crate::panic::guard;
 
 /// Bytes that belong to a record or to C++; borrowed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Bytes {
     /// First byte; null if there are none.
@@ -56,6 +56,7 @@ impl Bytes {
 }
 
 /// A `purlin::SourceLocation`.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Location {
     /// Static, ends with a NUL, not null.

@@ -31,6 +31,18 @@ pub use memory::{ALIGNMENT_BYTES, IMPORT_ALIGNMENT_BYTES};
 pub use source::{ByteSource, SystemSource};
 
 /// See the crate.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::host::HostBackend;
+/// use purlin::{Client, ClientOptions};
+///
+/// let client = Client::new(&ClientOptions::default(), Arc::new(HostBackend::new()))?;
+/// let kinds: Vec<_> = client.devices()[0].memory_spaces().iter().map(|space| space.kind()).collect();
+/// assert_eq!(kinds, ["device", "pinned_host", "unpinned_host"]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct HostBackend {
     source: Option<Arc<dyn ByteSource>>,

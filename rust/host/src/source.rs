@@ -10,6 +10,33 @@ use std::ptr::NonNull;
 /// # Safety
 /// Memory that [`take`](Self::take) returned is readable and writable as the layout says, belongs to nobody else, and
 /// stays so until it is given back.
+///
+/// # Examples
+/// ```
+/// use std::alloc::Layout;
+/// use std::ptr::NonNull;
+/// use std::sync::Arc;
+///
+/// use purlin::host::{ByteSource, HostBackend};
+/// use purlin::{Client, ClientOptions, RawBuffer, StatusCode};
+///
+/// /// Has no memory.
+/// struct Empty;
+///
+/// // SAFETY: it hands nothing out.
+/// unsafe impl ByteSource for Empty {
+///     fn take(&self, _layout: Layout) -> Option<NonNull<u8>> {
+///         None
+///     }
+///     unsafe fn give_back(&self, _address: NonNull<u8>, _layout: Layout) {}
+/// }
+///
+/// let backend = HostBackend::with_source(Arc::new(Empty));
+/// let client = Client::new(&ClientOptions::default(), Arc::new(backend))?;
+/// let error = RawBuffer::allocate(&client.devices()[0].default_memory_space(), 64).unwrap_err();
+/// assert_eq!(error.code(), StatusCode::ResourceExhausted);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub unsafe trait ByteSource: Send + Sync {
     /// Memory of `layout`, whose size is not 0; contents unspecified. `None` if there is none: never aborts.
     fn take(&self, layout: Layout) -> Option<NonNull<u8>>;
@@ -23,6 +50,19 @@ pub unsafe trait ByteSource: Send + Sync {
 }
 
 /// The allocator of the process.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::host::{HostBackend, SystemSource};
+/// use purlin::{Buffer, Client, ClientOptions};
+///
+/// let backend = HostBackend::with_source(Arc::new(SystemSource));
+/// let client = Client::new(&ClientOptions::default(), Arc::new(backend))?;
+/// let buffer = Buffer::from_slice(&[1_u8, 2], &[2], &client.devices()[0].default_memory_space())?;
+/// assert_eq!(buffer.to_vec::<u8>()?, [1, 2]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemSource;
 

@@ -23,6 +23,15 @@ use purlin_base::replaced_file::{Failure, Replacement, code_of, open};
 use purlin_base::{Status, StatusOr};
 
 /// How the bytes of a file come into memory.
+///
+/// ```
+/// use purlin::interchange::FileAccess;
+///
+/// assert_eq!(FileAccess::default(), FileAccess::read());
+/// // SAFETY: this program's files are neither written nor made shorter while buffers use them.
+/// let mapped = unsafe { FileAccess::mapped() };
+/// assert_ne!(mapped, FileAccess::read());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileAccess {
     is_mapped: bool,
@@ -49,6 +58,20 @@ impl FileAccess {
 }
 
 /// How a file is written.
+///
+/// ```
+/// use purlin::Buffer;
+/// use purlin::interchange::{WriteOptions, write_npy};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let path = std::env::temp_dir().join(format!("purlin-doc-durable-{}.npy", std::process::id()));
+/// let buffer = Buffer::from_slice(&[1_i32, 2], &[2], &space)?;
+/// write_npy(&path, &buffer, WriteOptions { is_durable: true })?;
+/// assert!(path.exists());
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     /// Whether the bytes, and then the name, are on the disk when the call returns (`fsync`); otherwise the system writes them

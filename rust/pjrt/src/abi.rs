@@ -30,7 +30,7 @@ pub(super) use slot;
 
 /// An event and what to do with it.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct DeviceEvent {
     pub table: *const DeviceEventTable,
     pub event: *mut c_void,
@@ -40,6 +40,7 @@ pub struct DeviceEvent {
 pub(crate) type AndThen = Option<unsafe extern "C" fn(user_arg: *mut c_void)>;
 
 /// What can be done with a [`DeviceEvent`].
+#[derive(Debug)]
 #[repr(C)]
 pub struct DeviceEventTable {
     pub struct_size: usize,
@@ -61,6 +62,7 @@ pub struct DeviceEventTable {
 }
 
 /// An array of device events, each with a reference.
+#[derive(Debug)]
 #[repr(C)]
 pub struct EventVector {
     pub data: *mut DeviceEvent,
@@ -70,12 +72,14 @@ pub struct EventVector {
 }
 
 /// The visible part of a promise.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Promise {
     pub table: *const PromiseTable,
 }
 
 /// What can be done with a [`Promise`].
+#[derive(Debug)]
 #[repr(C)]
 pub struct PromiseTable {
     pub struct_size: usize,
@@ -90,6 +94,7 @@ pub struct PromiseTable {
 }
 
 /// The visible part of an error.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Error {
     pub table: *const ErrorTable,
@@ -107,6 +112,7 @@ pub(crate) type PayloadVisitor = Option<
 >;
 
 /// What can be done with an [`Error`].
+#[derive(Debug)]
 #[repr(C)]
 pub struct ErrorTable {
     pub struct_size: usize,
@@ -120,6 +126,7 @@ pub struct ErrorTable {
 }
 
 /// The visible part of a raw buffer.
+#[derive(Debug)]
 #[repr(C)]
 pub struct RawBuffer {
     /// What can be done with it.
@@ -130,6 +137,7 @@ pub struct RawBuffer {
 pub(crate) type OnAllocated = Option<unsafe extern "C" fn(error: *mut Error, user_data: *mut c_void)>;
 
 /// What can be done with a [`RawBuffer`].
+#[derive(Debug)]
 #[repr(C)]
 pub struct RawBufferTable {
     pub struct_size: usize,
@@ -184,6 +192,7 @@ pub struct RawBufferTable {
 }
 
 /// The beginning of the arguments of every function of a plugin, and for most of those below, all of them.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Args<T> {
     pub struct_size: usize,
@@ -195,6 +204,7 @@ pub struct Args<T> {
 }
 
 /// `PJRT_Error_Message_Args`, behind its beginning.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Message {
     pub data: *const c_char,
@@ -202,6 +212,7 @@ pub struct Message {
 }
 
 /// `PJRT_Error_ForEachPayload_Args`, behind its beginning.
+#[derive(Debug)]
 #[repr(C)]
 pub struct ForEachPayload {
     pub visitor: PayloadVisitor,
@@ -209,6 +220,7 @@ pub struct ForEachPayload {
 }
 
 /// `PJRT_Event_OnReady_Args`, behind its beginning.
+#[derive(Debug)]
 #[repr(C)]
 pub struct OnReady {
     /// Owns the error, which may be null.
@@ -220,6 +232,7 @@ pub struct OnReady {
 pub(crate) type Fallible<T> = Option<unsafe extern "C" fn(args: *mut Args<T>) -> *mut c_void>;
 
 /// The functions of a plugin, `PJRT_Api`, as far as they are called here.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Api {
     pub struct_size: usize,

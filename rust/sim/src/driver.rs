@@ -1,5 +1,6 @@
 //! Who lets simulated time pass: a thread of the backend's, or whoever holds the [`SimDriver`].
 
+use std::fmt;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -15,10 +16,33 @@ use crate::simulation::{Drive, Simulation};
 /// copies that are not over, and those that are asked for later, fail with `Cancelled`.
 ///
 /// A call that blocks for its own copy ([`Buffer::from_slice`](purlin_device::Buffer::from_slice)) takes the steps that it needs by itself.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::sim::{SimBackend, SimOptions};
+/// use purlin::{Buffer, Client, ClientOptions};
+///
+/// let (backend, driver) = SimBackend::by_hand(SimOptions::default());
+/// let client = Client::new(&ClientOptions::default(), Arc::new(backend))?;
+/// let device = &client.devices()[0];
+/// let buffer = Buffer::from_slice(&[1_u8, 2], &[2], &device.default_memory_space())?;
+/// let copy = buffer.copy_to_memory_space(&device.memory_space("pinned_host")?)?;
+/// assert!(!copy.ready_event().is_ready(), "copies run when the driver steps");
+/// driver.run_until_idle();
+/// copy.ready_event().wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "dropping it ends the simulation"]
 pub struct SimDriver {
     simulation: Arc<Simulation>,
     here: Arc<dyn Driver>,
+}
+
+impl fmt::Debug for SimDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimDriver").finish_non_exhaustive()
+    }
 }
 
 /// What a waiter that waits inside [`SimDriver::step`] does: it takes the next steps itself.

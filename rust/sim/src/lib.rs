@@ -58,6 +58,13 @@ use simulation::Simulation;
 pub const SEED_VARIABLE: &str = "PURLIN_SIM_SEED";
 
 /// How to simulate.
+///
+/// ```
+/// use purlin::sim::{SimBackend, SimOptions};
+///
+/// let options = SimOptions { seed: 7, streams_per_device: 2, ..Default::default() };
+/// assert!(SimBackend::new(options).reports().is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimOptions {
     /// Decides streams, latencies and durations.
@@ -105,6 +112,21 @@ fn parse_seed(text: &str) -> StatusOr<u64> {
 }
 
 /// See the crate. One value serves one client or several, on the same devices, streams and clock.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::sim::{SimBackend, SimOptions};
+/// use purlin::{Buffer, Client, ClientOptions};
+///
+/// let backend = Arc::new(SimBackend::new(SimOptions { seed: 7, ..Default::default() }));
+/// let client = Client::new(&ClientOptions::default(), backend.clone())?;
+/// let buffer = Buffer::from_slice(&[1_u8, 2], &[2], &client.devices()[0].default_memory_space())?;
+/// assert_eq!(buffer.to_vec::<u8>()?, [1, 2]);
+/// assert!(backend.reports().is_empty() && backend.now_ns() > 0);
+/// # backend.shutdown();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub struct SimBackend {
     simulation: Arc<Simulation>,
     /// `None`: a [`SimDriver`] drives.

@@ -3,7 +3,16 @@
 use std::fmt;
 
 /// A kind of mistake in how work was ordered or memory used.
+///
+/// ```
+/// use purlin::sim::{Defect, SimBackend, SimOptions};
+///
+/// let backend = SimBackend::new(SimOptions::default());
+/// assert!(!backend.reports().iter().any(|report| report.defect == Defect::UnorderedWrites));
+/// # backend.shutdown();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Defect {
     /// Bytes reach the host that nobody has written since their block was allocated.
     ReadBeforeWrite,
@@ -32,7 +41,24 @@ impl Defect {
 }
 
 /// One side of a [`SimReport`].
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::sim::{Party, SimBackend, SimOptions};
+/// use purlin::{AllocOptions, Buffer, Client, ClientOptions, DType, Shape};
+///
+/// let backend = Arc::new(SimBackend::new(SimOptions { fail_on_report: false, ..Default::default() }));
+/// let client = Client::new(&ClientOptions::default(), backend.clone())?;
+/// let (space, shape) = (client.devices()[0].default_memory_space(), Shape::new(DType::U8, &[4])?);
+/// Buffer::uninitialized(&shape, None, &space, &AllocOptions::default())?.to_vec::<u8>()?;
+/// let report = &backend.reports()[0];
+/// assert!(matches!(report.earlier, Party::Allocation { .. }), "read before it was written: {report}");
+/// # backend.shutdown();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Party {
     /// A copy.
     Copy {
@@ -75,7 +101,23 @@ impl fmt::Display for Party {
 }
 
 /// A mistake of the program under test.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::sim::{Defect, SimBackend, SimOptions};
+/// use purlin::{AllocOptions, Buffer, Client, ClientOptions, DType, Shape};
+///
+/// let backend = Arc::new(SimBackend::new(SimOptions { fail_on_report: false, ..Default::default() }));
+/// let client = Client::new(&ClientOptions::default(), backend.clone())?;
+/// let (space, shape) = (client.devices()[0].default_memory_space(), Shape::new(DType::U8, &[4])?);
+/// Buffer::uninitialized(&shape, None, &space, &AllocOptions::default())?.to_vec::<u8>()?;
+/// assert_eq!(backend.reports()[0].defect, Defect::ReadBeforeWrite);
+/// # backend.shutdown();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SimReport {
     /// Of which kind.
     pub defect: Defect,

@@ -57,6 +57,7 @@ fn general(answer: &str) -> String {
 }
 
 /// A folder of files of bytes, each a sequence for one thread.
+#[derive(Debug)]
 pub struct Corpus {
     folder: PathBuf,
 }

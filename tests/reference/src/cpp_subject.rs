@@ -1,5 +1,6 @@
 //! The library by its C++ API: a program (`cpp/subject.cc`) that is asked through a pipe, a line a question.
 
+use std::fmt;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,6 +16,12 @@ pub struct CppSubject {
     to: BufWriter<ChildStdin>,
     from: BufReader<ChildStdout>,
     dead: bool,
+}
+
+impl fmt::Debug for CppSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CppSubject").finish_non_exhaustive()
+    }
 }
 
 impl CppSubject {

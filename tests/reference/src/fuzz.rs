@@ -112,6 +112,12 @@ pub struct Fuzz<'a> {
     pub grow: bool,
 }
 
+impl fmt::Debug for Fuzz<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fuzz").finish_non_exhaustive()
+    }
+}
+
 impl Fuzz<'_> {
     /// Runs them.
     ///

@@ -1,5 +1,6 @@
 //! Sequences for two threads: a beginning by one, then two lists side by side, then a look and the end.
 
+use std::fmt;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -27,6 +28,12 @@ pub struct PairFuzz<'a> {
     pub operations: u64,
     /// A rule turned around, to see that it is noticed.
     pub wrong: Option<Wrong>,
+}
+
+impl fmt::Debug for PairFuzz<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PairFuzz").finish_non_exhaustive()
+    }
 }
 
 struct Play {

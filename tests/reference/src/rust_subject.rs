@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "copies from and to the host go by address")]
 
 use std::alloc::{Layout as Block, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,6 +33,12 @@ type Slots<T> = Vec<Mutex<Option<T>>>;
 pub struct RustSubject {
     world: Real,
     backend: Backend,
+}
+
+impl fmt::Debug for RustSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RustSubject").finish_non_exhaustive()
+    }
 }
 
 struct Real {

@@ -12,6 +12,17 @@ use purlin_base::status::{Status, StatusOr};
 /// A shape and byte strides, without an address. Element `[i0, i1, ...]` stands at the bytes
 /// `[sum(i_d * byte_strides[d]), ... + dtype.host_byte_width())` from the address of element `[0, 0, ...]`. Strides may be
 /// negative, zero, and no multiple of the element's size. Strides of dimensions with one entry mean nothing.
+///
+/// ```
+/// use purlin::{DType, HostArray, Shape};
+///
+/// // Read backwards: the first element is the last in memory.
+/// let shape = Shape::new(DType::F32, &[3])?;
+/// let array = HostArray::new(&shape, Some(&[-4]))?;
+/// assert_eq!(array.extent(), -8..4);
+/// assert!(!array.is_row_major() && HostArray::new(&shape, None)?.is_row_major());
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostArray {
     shape: Shape,

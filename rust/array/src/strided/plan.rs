@@ -24,6 +24,18 @@ use purlin_base::status::StatusOr;
 ///
 /// A range of elements is numbers in the device's order. Where several elements share a byte, it begins on a byte and ends
 /// on one, or at the end; [`pieces`](Self::pieces) are such ranges.
+///
+/// ```
+/// use purlin::{DType, HostArray, Layout, Shape, StridedPlan};
+///
+/// let nibbles = HostArray::new(&Shape::new(DType::U4, &[4])?, None)?;
+/// let plan = StridedPlan::new(&nibbles, &Layout::row_major(1))?;
+/// let (host, mut device) = ([1_u8, 2, 3, 4], [0_u8; 2]);
+/// // SAFETY: both have the bytes that the plan reads and writes.
+/// unsafe { plan.gather(host.as_ptr(), device.as_mut_ptr(), 0..4) };
+/// assert_eq!(device, [0x21, 0x43], "two elements to a byte");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct StridedPlan {
     dims: Dims,

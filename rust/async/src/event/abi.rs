@@ -2,6 +2,7 @@
 //! call: one load, one compare-and-swap. Layout is asserted on both sides and compared by `tests/cpp/layout_test.cc`.
 
 use std::ffi::{c_char, c_void};
+use std::fmt;
 // Not purlin_base::sync: what reports say about an event is published with it and takes no part in any protocol.
 use std::sync::atomic::{AtomicPtr as PlainPtr, AtomicU32 as PlainU32, AtomicU64 as PlainU64, Ordering::Relaxed};
 
@@ -10,6 +11,7 @@ use purlin_base::status::SourceLocation;
 use purlin_base::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize};
 
 /// What an event's kind knows to do. Readers check `abi_size` before they use a later slot.
+#[derive(Debug)]
 #[repr(C)]
 pub struct EventVTable {
     /// `size_of::<EventVTable>()` of whoever made it.
@@ -24,6 +26,7 @@ pub struct EventVTable {
 unsafe impl Sync for EventVTable {}
 
 /// A node in an event's list of waiters, embedded as the first field of whatever the attacher allocated.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Waiter {
     /// The waiter that was attached before this one; the list's owner writes it.
@@ -47,6 +50,12 @@ pub struct EventHeader {
     pub(super) vtable: *const EventVTable,
     /// In state error, the error, owned. While pending, what it waits for, if that is known ([`DEBT_KIND`]).
     pub(crate) error: AtomicPtr<c_void>,
+}
+
+impl fmt::Debug for EventHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventHeader").finish_non_exhaustive()
+    }
 }
 
 /// Neither ready nor in error.
@@ -123,7 +132,23 @@ pub struct EventCell {
     pub(crate) context: PlainU64,
 }
 
+impl fmt::Debug for EventCell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventCell").finish_non_exhaustive()
+    }
+}
+
 /// Where work is ordered: the producer's stream and the position in it.
+///
+/// ```
+/// use purlin::{DefinitionStream, Event, EventPromise};
+///
+/// let definition = DefinitionStream { stream: 0x51, sequence_number: 1 };
+/// let promise = EventPromise::with_definition_stream(c"kernel", definition);
+/// assert_eq!(promise.event().definition_stream().map(|known| known.stream), Some(0x51));
+/// assert_eq!(Event::ready().definition_stream(), None);
+/// # promise.set_ready();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct DefinitionStream {

@@ -14,6 +14,19 @@ use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// Counts steps down to zero; then its event happens, or fails with the error that the policy chooses of those that were
 /// reported. Clones count together. If the last clone goes away above zero, the event fails with an error that names it.
+///
+/// ```
+/// use purlin::CountDown;
+///
+/// let steps = CountDown::new(c"shards", 3);
+/// let event = steps.event();
+/// assert!(!steps.count_down());
+/// assert!(!steps.count_down());
+/// assert_eq!((steps.left(), event.is_ready()), (1, false));
+/// assert!(steps.count_down(), "the last step completes the event");
+/// event.wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct CountDown(Arc<State>);
 
@@ -72,6 +85,16 @@ impl CountDown {
 
     /// As [`count_down_with`](Self::count_down_with), of the thing of that index: for [`ErrorPolicy::FirstByIndex`] and
     /// [`ErrorPolicy::All`].
+    ///
+    /// ```
+    /// use purlin::{CountDown, ErrorPolicy, JoinOptions, Status};
+    ///
+    /// let options = JoinOptions { policy: ErrorPolicy::FirstByIndex, ..Default::default() };
+    /// let steps = CountDown::with_options(c"shards", 2, options);
+    /// steps.count_down_at(1, Status::internal("shard 1"));
+    /// steps.count_down_at(0, Status::internal("shard 0"));
+    /// assert_eq!(steps.event().error().message(), "shard 0");
+    /// ```
     pub fn count_down_at(&self, index: usize, error: Status) -> bool {
         let state = &*self.0;
         if self.left() == 0 {

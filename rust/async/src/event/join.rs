@@ -24,7 +24,18 @@ use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Which error a join has when several of its events failed.
+///
+/// ```
+/// use purlin::{ErrorPolicy, Event, JoinOptions, Status, when_all_with};
+///
+/// let failed = [Status::internal("a"), Status::data_loss("b")].map(Event::from_error);
+/// let with = |policy| when_all_with(&failed, JoinOptions { policy, ..Default::default() }).error();
+/// assert_eq!(with(ErrorPolicy::FirstByIndex).message(), "a");
+/// let all = with(ErrorPolicy::All);
+/// assert!(all.message().contains('a') && all.message().contains('b'));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorPolicy {
     /// That of the event with the lowest index: the result does not depend on who came first.
     #[default]
@@ -39,6 +50,16 @@ pub enum ErrorPolicy {
 }
 
 /// How a join treats errors.
+///
+/// ```
+/// use purlin::{EventPromise, JoinOptions, Status, when_all_with};
+///
+/// let (slow, broken) = (EventPromise::new(c"slow"), EventPromise::new(c"broken"));
+/// let options = JoinOptions { fail_fast: true, ..Default::default() };
+/// let joined = when_all_with(&[slow.event(), broken.event()], options);
+/// broken.set_error(Status::internal("broken"));
+/// assert_eq!(joined.error().message(), "broken", "it did not wait for the slow one");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JoinOptions {
     /// Which error the join has.
@@ -48,6 +69,15 @@ pub struct JoinOptions {
 }
 
 /// [`when_all_with`] the default options: after all of `events`, with the error of the lowest index.
+///
+/// ```
+/// use purlin::{Event, Status, when_all};
+///
+/// when_all(&[Event::ready(), Event::ready()]).wait()?;
+/// let error = Status::not_found("second");
+/// assert_eq!(when_all(&[Event::ready(), Event::from_error(error.clone())]).wait(), Err(error));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use]
 #[track_caller]
 pub fn when_all(events: &[Event]) -> Event {
@@ -55,6 +85,14 @@ pub fn when_all(events: &[Event]) -> Event {
 }
 
 /// An event that is ready after all of `events` are terminal, whether they happened or failed.
+///
+/// ```
+/// use purlin::{Event, Status, after_all};
+///
+/// let over = after_all(&[Event::ready(), Event::from_error(Status::internal("failed"))]);
+/// over.wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use]
 #[track_caller]
 pub fn after_all(events: &[Event]) -> Event {
@@ -76,6 +114,20 @@ pub fn after_all_at(events: &[Event], place: impl FnOnce() -> SourceLocation) ->
 
 /// Calls `f` once all of `events` are terminal, whether they happened or failed: at once and without an allocation if they
 /// are, else on the thread that completes the last. A panic is reported and swallowed.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// use purlin::{EventPromise, run_when_ready};
+///
+/// let (promise, called) = (EventPromise::new(c"input"), Arc::new(AtomicBool::new(false)));
+/// let flag = Arc::clone(&called);
+/// run_when_ready(&[promise.event()], move || flag.store(true, Ordering::Relaxed));
+/// assert!(!called.load(Ordering::Relaxed));
+/// promise.set_ready();
+/// assert!(called.load(Ordering::Relaxed));
+/// ```
 #[track_caller]
 pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
     let mut pending = events.iter().filter(|event| !event.is_ready());
@@ -89,6 +141,17 @@ pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
 /// An event that completes after all of `events`, and fails if any of them did, as `options` say. No events, or only ready
 /// ones: [`Event::ready`], without an allocation. One event alone: itself. Of several that are all terminal, the failed
 /// one that the policy chooses, itself.
+///
+/// ```
+/// use purlin::{ErrorPolicy, EventPromise, JoinOptions, Status, when_all_with};
+///
+/// let promises = [EventPromise::new(c"first"), EventPromise::new(c"second")];
+/// let options = JoinOptions { policy: ErrorPolicy::LastInTime, ..Default::default() };
+/// let joined = when_all_with(&[promises[0].event(), promises[1].event()], options);
+/// promises[1].set_error(Status::internal("early"));
+/// promises[0].set_error(Status::internal("late"));
+/// assert_eq!(joined.error().message(), "late");
+/// ```
 #[must_use]
 #[track_caller]
 pub fn when_all_with(events: &[Event], options: JoinOptions) -> Event {

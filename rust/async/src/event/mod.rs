@@ -18,6 +18,7 @@
 
 #![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
 
+#[doc(hidden)]
 pub mod abi;
 mod count_down;
 mod debt;
@@ -33,6 +34,7 @@ mod park;
 mod pending;
 #[cfg(not(any(loom, shuttle)))]
 mod poll;
+#[doc(hidden)]
 pub mod raw;
 pub mod refusal;
 mod rescue;
@@ -83,6 +85,16 @@ pub(crate) use value::guarded;
 pub use value::{AsyncValue, AsyncValueRef};
 
 /// PJRT's numbers.
+///
+/// ```
+/// use purlin::{EventPromise, EventState, Status};
+///
+/// let promise = EventPromise::new(c"loaded");
+/// let event = promise.event();
+/// assert_eq!(event.state(), EventState::Unavailable);
+/// promise.set_error(Status::not_found("no such file"));
+/// assert_eq!(event.state(), EventState::Error);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum EventState {
@@ -95,6 +107,18 @@ pub enum EventState {
 }
 
 /// A reference to an event: one word, cheap to clone. `Event::default()` has already happened.
+///
+/// ```
+/// use purlin::{EventPromise, when_all};
+///
+/// let (left, right) = (EventPromise::new(c"left"), EventPromise::new(c"right"));
+/// let both = when_all(&[left.event(), right.event()]);
+/// left.set_ready();
+/// assert!(!both.is_ready());
+/// right.set_ready();
+/// both.wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Event(Option<NonNull<EventHeader>>);
@@ -114,6 +138,14 @@ impl Event {
     }
 
     /// An event that has failed; [`Event::ready`] if `error` is OK.
+    ///
+    /// ```
+    /// use purlin::{Event, Status};
+    ///
+    /// let event = Event::from_error(Status::unavailable("no link"));
+    /// assert!(event.is_ready());
+    /// assert_eq!(event.wait().unwrap_err().message(), "no link");
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn from_error(error: Status) -> Self {
@@ -285,6 +317,17 @@ impl Event {
     /// that calls this has returned, as that of a copy that lets go of imported memory, of a buffer whose `on_done` runs, of the
     /// reads of a copier whose `on_piece` runs; or for what a task owes that this thread runs, itself or further out, and no
     /// memory is lent until then.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{EventPromise, Status};
+    ///
+    /// let promise = EventPromise::new(c"bytes");
+    /// let event = promise.event();
+    /// let thread = std::thread::spawn(move || promise.set_error(Status::data_loss("truncated")));
+    /// assert_eq!(event.wait(), Err(Status::data_loss("truncated")));
+    /// assert!(thread.join().unwrap(), "it was the first to set the event");
+    /// ```
     #[inline]
     pub fn wait(&self) -> Result<(), Status> {
         if self.header().is_none_or(|header| header.state() == STATE_READY) {
@@ -297,6 +340,18 @@ impl Event {
     ///
     /// # Errors
     /// The event's, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming the event, which stays pending.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use purlin::{EventPromise, StatusCode};
+    ///
+    /// let promise = EventPromise::new(c"answer");
+    /// let error = promise.event().wait_for(Duration::ZERO).unwrap_err();
+    /// assert_eq!(error.code(), StatusCode::DeadlineExceeded);
+    /// assert!(!promise.event().is_ready(), "it stays pending");
+    /// ```
     #[inline]
     pub fn wait_for(&self, timeout: Duration) -> Result<(), Status> {
         if self.header().is_none_or(|header| header.state() == STATE_READY) {
@@ -327,6 +382,19 @@ impl Event {
     /// Calls `waiter` with OK or the error, exactly once, when the event is terminal: on the thread that completes it, or
     /// here and now if it is. It borrows that thread, so it must not block for long. A panic is reported and swallowed.
     /// It runs in the user context that is current now.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// use purlin::EventPromise;
+    ///
+    /// let (sender, receiver) = mpsc::channel();
+    /// let promise = EventPromise::new(c"copied");
+    /// promise.event().on_ready(move |status| sender.send(status.clone()).unwrap());
+    /// assert!(receiver.try_recv().is_err(), "not yet");
+    /// promise.set_ready();
+    /// assert!(receiver.try_recv().unwrap().ok());
+    /// ```
     #[inline]
     pub fn on_ready(&self, waiter: impl FnOnce(&Status) + Send + 'static) {
         if self.is_ready() && waiters::may_nest() {
@@ -404,6 +472,16 @@ impl fmt::Debug for Event {
 }
 
 /// The side that makes an event happen. Sets may race; the first wins.
+///
+/// ```
+/// use purlin::EventPromise;
+///
+/// let promise = EventPromise::new(c"gradient");
+/// let event = promise.event();
+/// drop(promise);
+/// let error = event.wait().unwrap_err();
+/// assert!(error.message().contains("gradient"), "a lost promise is an error that names it: {error}");
+/// ```
 pub struct EventPromise(Event);
 
 impl EventPromise {
@@ -510,6 +588,15 @@ impl EventPromise {
     }
 
     /// As [`new`](Self::new), for an event that a stream orders.
+    ///
+    /// ```
+    /// use purlin::{DefinitionStream, EventPromise};
+    ///
+    /// let definition = DefinitionStream { stream: 0x51, sequence_number: 3 };
+    /// let promise = EventPromise::with_definition_stream(c"kernel", definition);
+    /// assert_eq!(promise.event().definition_stream(), Some(definition));
+    /// # promise.set_ready();
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn with_definition_stream(label: impl Into<Label>, definition: DefinitionStream) -> Self {
@@ -538,6 +625,15 @@ impl EventPromise {
     }
 
     /// Makes the event happen and runs its waiters on this thread. False, and nothing changes, if it was set before.
+    ///
+    /// ```
+    /// use purlin::{EventPromise, Status};
+    ///
+    /// let promise = EventPromise::new(c"once");
+    /// assert!(promise.set_ready());
+    /// assert!(!promise.set_error(Status::internal("too late")));
+    /// assert!(promise.event().error().ok());
+    /// ```
     #[inline]
     pub fn set_ready(&self) -> bool {
         // SAFETY: our reference keeps the event alive.
@@ -546,6 +642,14 @@ impl EventPromise {
 
     /// Makes the event fail and runs its waiters on this thread. False, and nothing changes, if it was set before. An OK
     /// `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
+    ///
+    /// ```
+    /// use purlin::{EventPromise, Status};
+    ///
+    /// let promise = EventPromise::new(c"download");
+    /// assert!(promise.set_error(Status::unavailable("no network")));
+    /// assert_eq!(promise.event().error(), Status::unavailable("no network"));
+    /// ```
     #[track_caller]
     pub fn set_error(&self, error: Status) -> bool {
         let error = if error.ok() { Status::internal("EventPromise::set_error was given an OK status") } else { error };
@@ -561,6 +665,18 @@ impl EventPromise {
     /// Makes the event follow `other`: it happens or fails as that does, on the thread that completes that. An event that
     /// would follow itself, directly or through forwarded promises, values that are mapped or forwarded, and joins, fails
     /// with [`Internal`](purlin_base::StatusCode::Internal), naming the cycle, instead of never completing.
+    ///
+    /// ```
+    /// use purlin::EventPromise;
+    ///
+    /// let (outer, inner) = (EventPromise::new(c"outer"), EventPromise::new(c"inner"));
+    /// let event = outer.event();
+    /// outer.forward(&inner.event());
+    /// assert!(!event.is_ready());
+    /// inner.set_ready();
+    /// event.wait()?;
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn forward(self, other: &Event) {
         if self.0.is_ready() {
             return;

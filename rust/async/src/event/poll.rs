@@ -7,6 +7,7 @@
 //! A hub enters the table before its waiter is attached and leaves it when the waiter runs, which is before the event's
 //! memory can be used again: so an address names one event at a time. Wakers are cloned, dropped and called under no lock.
 
+use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::mem;
 use std::pin::Pin;
@@ -39,10 +40,31 @@ struct Seats {
 }
 
 /// An event that is being awaited. Resolves to OK or the event's error. Dropping it stops nothing but the waiting.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::{EventPromise, InlineExecutor, try_spawn};
+///
+/// let promise = EventPromise::new(c"copied");
+/// let copied = promise.event();
+/// let length = try_spawn(Arc::new(InlineExecutor), c"measure", async move {
+///     copied.await?;
+///     Ok(4)
+/// });
+/// promise.set_ready();
+/// assert_eq!(length.wait(), Ok(&4));
+/// ```
 #[must_use = "a future does nothing until it is polled"]
 pub struct EventFuture {
     event: Event,
     seat: Option<(Arc<Hub>, usize)>,
+}
+
+impl fmt::Debug for EventFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventFuture").field("event", &self.event).finish_non_exhaustive()
+    }
 }
 
 impl IntoFuture for Event {

@@ -5,6 +5,7 @@
 //! A creditor that has arrived is struck out by the thread that notes its arrival, in its waiter. So what stands in the list is not
 //! freed as long as the event that waits is pending: rule 2 of `debt.rs`.
 
+use std::fmt;
 use std::ptr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -89,6 +90,12 @@ pub struct Creditors {
     debts: Box<[AtomicUsize]>,
 }
 
+impl fmt::Debug for Creditors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Creditors").finish_non_exhaustive()
+    }
+}
+
 impl Creditors {
     /// Those of `sources` that are pending, on which `event` waits; `None` if none is.
     ///
@@ -136,6 +143,12 @@ pub struct Awaited {
     /// Leaves the list before the events may go.
     _creditors: Box<Creditors>,
     _sources: Vec<Event>,
+}
+
+impl fmt::Debug for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Awaited").finish_non_exhaustive()
+    }
 }
 
 // SAFETY: the entry is touched under its bucket's lock, and the debts are atomic.

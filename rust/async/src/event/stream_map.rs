@@ -9,6 +9,18 @@ use purlin_base::sync::Mutex;
 
 /// The last event that was recorded for each stream. Any thread. Streams are known by their handles, as in
 /// [`DefinitionStream`](super::DefinitionStream). An event stays until another takes its place or its stream is forgotten.
+///
+/// ```
+/// use purlin::{EventPromise, StreamEventMap};
+///
+/// let (last, kernel) = (StreamEventMap::new(), EventPromise::new(c"kernel"));
+/// assert!(last.last(7).is_ready(), "nothing was recorded for this stream");
+/// last.record(7, kernel.event());
+/// assert_eq!(last.last(7), kernel.event());
+/// kernel.set_ready();
+/// last.all().wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Default)]
 pub struct StreamEventMap(Mutex<BTreeMap<usize, Event>>);
 

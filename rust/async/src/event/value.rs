@@ -28,6 +28,16 @@ use purlin_base::sync::atomic::AtomicU16;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 /// A reference to a value that is there, will be there, or has failed. One word; cheap to clone.
+///
+/// ```
+/// use purlin::AsyncValue;
+///
+/// let value = AsyncValue::<u32>::new_unconstructed(c"rows");
+/// let cells = value.map(|rows| rows * 3);
+/// assert!(!cells.is_ready());
+/// value.emplace(4).unwrap();
+/// assert_eq!(cells.get(), Some(&12));
+/// ```
 pub struct AsyncValue<T: Send + Sync + 'static> {
     /// Never [`Event::ready`], and of the value's type.
     event: Event,
@@ -35,6 +45,14 @@ pub struct AsyncValue<T: Send + Sync + 'static> {
 }
 
 /// The field's name for [`AsyncValue`].
+///
+/// ```
+/// use purlin::{AsyncValueRef, Status};
+///
+/// let there = AsyncValueRef::new_available(7);
+/// let failed = AsyncValueRef::<i32>::new_error(Status::not_found("no value"));
+/// assert_eq!((there.get(), failed.get()), (Some(&7), None));
+/// ```
 pub type AsyncValueRef<T> = AsyncValue<T>;
 
 /// The payload of an indirect cell.
@@ -72,6 +90,15 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     }
 
     /// Pending, with a value that [`publish`](Self::publish) makes readable and an error destroys.
+    ///
+    /// ```
+    /// use purlin::AsyncValue;
+    ///
+    /// let value = AsyncValue::new_constructed(c"table", vec![1, 2]);
+    /// assert_eq!(value.get(), None);
+    /// assert!(value.publish());
+    /// assert_eq!(value.get(), Some(&vec![1, 2]));
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn new_constructed(label: impl Into<Label>, value: T) -> Self {
@@ -123,6 +150,16 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     }
 
     /// Ready, sharing `value`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use purlin::AsyncValue;
+    ///
+    /// let text = Arc::new("shared".to_owned());
+    /// let value = AsyncValue::from_shared(Arc::clone(&text));
+    /// assert!(std::ptr::eq(value.get().unwrap(), &*text), "no copy was made");
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn from_shared(value: Arc<T>) -> Self {
@@ -158,6 +195,16 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     ///
     /// # Errors
     /// The value, if it was set before or has been constructed.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::AsyncValue;
+    ///
+    /// let value = AsyncValue::new_unconstructed(c"answer");
+    /// assert_eq!(value.emplace(42), Ok(()));
+    /// assert_eq!(value.emplace(43), Err(43), "the first wins");
+    /// assert_eq!(value.wait(), Ok(&42));
+    /// ```
     #[track_caller]
     pub fn emplace(&self, value: T) -> Result<(), T> {
         if !self.has(FLAG_INDIRECT) {
@@ -370,6 +417,18 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
 
     /// Calls `f` once with the value or the error: on the thread that completes it, or here and now if it is complete. It
     /// borrows that thread, so it must not block for long. A panic is reported and swallowed.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// use purlin::AsyncValue;
+    ///
+    /// let (sender, receiver) = mpsc::channel();
+    /// let value = AsyncValue::new_unconstructed(c"answer");
+    /// value.and_then(move |result| sender.send(result.ok().copied()).unwrap());
+    /// value.emplace(42).unwrap();
+    /// assert_eq!(receiver.try_recv(), Ok(Some(42)));
+    /// ```
     pub fn and_then(&self, f: impl FnOnce(Result<&T, &Status>) + Send + 'static) {
         let source = Source::<T>::of(&self.event);
         self.event.on_ready(move |status| {
@@ -398,6 +457,14 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     }
 
     /// As [`map`](Self::map), for an `f` that may fail.
+    ///
+    /// ```
+    /// use purlin::{AsyncValue, Status};
+    ///
+    /// let text = AsyncValue::new_available("12 rows");
+    /// let parse = |text: &&str| text.parse::<u32>().map_err(|error| Status::invalid_argument(error.to_string()));
+    /// assert_eq!(text.try_map(parse).error().message(), "invalid digit found in string");
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn try_map<U: Send + Sync + 'static>(
@@ -420,6 +487,14 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     }
 
     /// What the value of `f` becomes, or this one's error, or a panic of `f`.
+    ///
+    /// ```
+    /// use purlin::AsyncValue;
+    ///
+    /// let size = AsyncValue::new_available(3);
+    /// let row = size.flat_map(|size| AsyncValue::new_available(vec![0; *size]));
+    /// assert_eq!(row.get(), Some(&vec![0, 0, 0]));
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn flat_map<U: Send + Sync + 'static>(
@@ -481,6 +556,17 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     ///
     /// # Errors
     /// The reference, if there are others, the value is not ready, or it is somewhere else (indirect).
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::AsyncValue;
+    ///
+    /// let value = AsyncValue::new_available("text".to_owned());
+    /// let other = value.clone();
+    /// let value = value.into_inner().unwrap_err();
+    /// drop(other);
+    /// assert_eq!(value.into_inner().unwrap(), "text");
+    /// ```
     pub fn into_inner(self) -> Result<T, Self> {
         let ready = self.event.header().is_some_and(typed::is_readable);
         if !ready || !self.is_unique() || self.has(FLAG_INDIRECT) {

@@ -46,6 +46,21 @@ const MAX_STACK_BYTES: usize = 1 << 40;
 const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How to make a pool.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{ElasticPool, ElasticPoolOptions};
+///
+/// let options = ElasticPoolOptions {
+///     max_threads: 8,
+///     idle_timeout: Duration::from_millis(100),
+///     name: "io".to_owned(),
+///     ..Default::default()
+/// };
+/// assert_eq!(ElasticPool::new(&options)?.num_threads(), 0, "threads start with tasks");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ElasticPoolOptions {
     /// The most threads at a time, 1 to 4096. When for a second all of them have waited for events ([`Event::wait`] and its
@@ -75,6 +90,17 @@ impl Default for ElasticPoolOptions {
 }
 
 /// What a shutdown does with tasks that have not started.
+///
+/// ```
+/// use purlin::{ElasticPool, ElasticPoolOptions, Shutdown};
+///
+/// let pool = ElasticPool::new(&ElasticPoolOptions::default())?;
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// pool.schedule(c"send", move || sender.send(1).unwrap())?;
+/// pool.shutdown(Shutdown::Drain)?;
+/// assert_eq!(receiver.try_recv(), Ok(1), "what was queued has run");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
     /// Runs them all.
@@ -87,6 +113,18 @@ pub enum Shutdown {
 
 /// A handle; clones share the pool, and the last one to go drains it and joins its threads. If that happens in a task of
 /// the pool, which cannot wait for itself, or after a shutdown that passed its deadline, the threads end on their own.
+///
+/// ```
+/// use purlin::{ElasticPool, ElasticPoolOptions, EventPromise};
+///
+/// let pool = ElasticPool::new(&ElasticPoolOptions::default())?;
+/// let (first, second) = (EventPromise::new(c"first"), EventPromise::new(c"second"));
+/// let (asked, answered) = (first.event(), second.event());
+/// pool.schedule(c"wait", move || _ = second.set(asked.wait().err().unwrap_or_default()))?;
+/// pool.schedule(c"set", move || _ = first.set_ready())?;
+/// answered.wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct ElasticPool(Arc<Handle>);
 

@@ -19,6 +19,17 @@ per_thread!(static DEPTH: Cell<u32> = Cell::new(0));
 per_thread!(static QUEUE: RefCell<VecDeque<Task>> = RefCell::new(VecDeque::new()));
 
 /// Runs each task at once, on the calling thread. Never refuses one.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use purlin::{Executor, InlineExecutor, Task};
+///
+/// let (sender, receiver) = mpsc::channel();
+/// InlineExecutor.execute(Task::new(c"here", move || sender.send(std::thread::current().id()).unwrap()))?;
+/// assert_eq!(receiver.try_recv(), Ok(std::thread::current().id()));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InlineExecutor;
 

@@ -35,6 +35,22 @@ use purlin_base::sync::{Mutex, Process, per_thread};
 const BATCH: usize = 64;
 
 /// A handle; clones share the queue. Itself an [`Executor`].
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use purlin::{SerialQueue, ThreadPool, ThreadPoolOptions};
+///
+/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() })?;
+/// let (queue, log) = (SerialQueue::new(c"log", Arc::new(pool)), Arc::new(Mutex::new(Vec::new())));
+/// for line in 0..100 {
+///     let log = Arc::clone(&log);
+///     queue.schedule(c"append", move || log.lock().unwrap().push(line))?;
+/// }
+/// queue.drain()?;
+/// assert_eq!(*log.lock().unwrap(), (0..100).collect::<Vec<_>>(), "one at a time, in order");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct SerialQueue(Arc<Handle>);
 

@@ -16,6 +16,12 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// The value of `f`, or this future's error, or a panic of `f` as [`Internal`](purlin_base::StatusCode::Internal). `f` runs
     /// at once if this is ready, else on the thread that completes it. It is **not called** if by then nobody holds the
     /// new future or waits for it; see [`map_always`](Self::map_always).
+    ///
+    /// ```
+    /// use purlin::Future;
+    ///
+    /// assert_eq!(Future::ready(4).map(|number| number * 2).wait(), Ok(&8));
+    /// ```
     #[must_use = "a map that is not used may not be computed"]
     #[track_caller]
     pub fn map<U: Send + Sync + 'static>(&self, f: impl FnOnce(&T) -> U + Send + 'static) -> Future<U> {
@@ -29,6 +35,17 @@ impl<T: Send + Sync + 'static> Future<T> {
     }
 
     /// As [`map`](Self::map), for an `f` that may fail.
+    ///
+    /// ```
+    /// use purlin::{Future, Status, StatusCode};
+    ///
+    /// let half = |number: &i32| match number % 2 {
+    ///     0 => Ok(number / 2),
+    ///     _ => Err(Status::invalid_argument("odd")),
+    /// };
+    /// assert_eq!(Future::ready(8).try_map(half).wait(), Ok(&4));
+    /// assert_eq!(Future::ready(7).try_map(half).error().code(), StatusCode::InvalidArgument);
+    /// ```
     #[must_use = "a map that is not used may not be computed"]
     #[track_caller]
     pub fn try_map<U: Send + Sync + 'static>(
@@ -68,6 +85,16 @@ impl<T: Send + Sync + 'static> Future<T> {
     }
 
     /// What the future of `f` becomes, or this future's error, or a panic of `f`. `f` is called as in [`map`](Self::map).
+    ///
+    /// ```
+    /// use purlin::{Future, Promise};
+    ///
+    /// let bytes = Promise::new(c"bytes");
+    /// let length = bytes.future();
+    /// let found = Future::ready("file").flat_map(move |_name| length.clone());
+    /// bytes.set(Ok(512)).unwrap();
+    /// assert_eq!(found.wait(), Ok(&512));
+    /// ```
     #[must_use = "a map that is not used may not be computed"]
     #[track_caller]
     pub fn flat_map<U: Send + Sync + 'static>(&self, f: impl FnOnce(&T) -> Future<U> + Send + 'static) -> Future<U> {

@@ -9,11 +9,32 @@ use crate::future::{Future, Promise};
 use purlin_base::sync::Mutex;
 
 /// The values of futures that have all succeeded, by reference and in their order.
+///
+/// ```
+/// use purlin::{Future, JoinOptions, join_futures};
+///
+/// let parts = [Future::ready(2), Future::ready(3)];
+/// let joined = join_futures(&parts, JoinOptions::default());
+/// let values = joined.wait()?;
+/// assert_eq!((values.len(), values[1], values.get(2)), (2, 3, None));
+/// assert_eq!(values.iter().sum::<i32>(), 5);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub struct Joined<T: Send + Sync + 'static>(Box<[Future<T>]>);
 
 /// A future of all the values of `futures`, in their order; nothing is copied. It fails if any of them does, as `options`
 /// say. Its waiters run on the thread that completes it, under no lock. It keeps no pending future alive: one that nobody
 /// is left to set fails it.
+///
+/// ```
+/// use purlin::{Future, JoinOptions, Promise, Status, join_futures};
+///
+/// let promise = Promise::new(c"second");
+/// let joined = join_futures(&[Future::ready(1), promise.future()], JoinOptions::default());
+/// assert!(!joined.is_ready());
+/// promise.set(Err(Status::data_loss("second is damaged"))).unwrap();
+/// assert_eq!(joined.error().message(), "second is damaged");
+/// ```
 #[must_use]
 #[track_caller]
 pub fn join_futures<T: Send + Sync + 'static>(futures: &[Future<T>], options: JoinOptions) -> Future<Joined<T>> {

@@ -20,6 +20,15 @@ use purlin_base::status::Status;
 
 /// A future of what `f` returns on `executor`; `label` names the task. A panic of `f` and a refusal of the executor are its
 /// errors.
+///
+/// ```
+/// use purlin::{ThreadPool, ThreadPoolOptions, future_on};
+///
+/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() })?;
+/// let sum = future_on(&pool, c"sum", || Ok((1..=100).sum::<u32>()));
+/// assert_eq!(sum.wait(), Ok(&5050));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[track_caller]
 pub fn future_on<E: Executor + ?Sized, T: Send + Sync + 'static>(
     executor: &E,
@@ -194,6 +203,18 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// The value of `f`, which runs on `executor`, even if this is complete already. An error of this one, a panic of `f`
     /// and a refusal of the executor are errors of the result; errors do not pass through the executor. `f` is **not
     /// called**, and the executor not asked, if by then nobody holds the new future or waits for it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use purlin::{Future, ThreadPool, ThreadPoolOptions};
+    ///
+    /// let pool = Arc::new(ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?);
+    /// let on = Arc::clone(&pool);
+    /// let thread = Future::ready(()).map_on(&pool, move |()| on.current_thread());
+    /// assert_eq!(thread.wait(), Ok(&Some(0)), "it ran on the pool's only thread");
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[must_use = "a map that is not used may not be computed"]
     #[track_caller]
     pub fn map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(

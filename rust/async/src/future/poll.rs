@@ -1,6 +1,7 @@
 //! Futures of ours in Rust's `async`: `(&future).await` resolves to a reference to the value. The event does the work
 //! (`crate::event`).
 
+use std::fmt;
 use std::future::{Future as RustFuture, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -23,6 +24,12 @@ impl<'a, T: Send + Sync + 'static> IntoFuture for &'a Future<T> {
 pub struct FutureRef<'a, T: Send + Sync + 'static> {
     future: &'a Future<T>,
     event: EventFuture,
+}
+
+impl<T: Send + Sync + 'static> fmt::Debug for FutureRef<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FutureRef").field("event", &self.event).finish_non_exhaustive()
+    }
 }
 
 impl<'a, T: Send + Sync + 'static> RustFuture for FutureRef<'a, T> {

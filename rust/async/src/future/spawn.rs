@@ -32,6 +32,20 @@ use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// Polls `future` on `executor` until it is complete; `label` names its tasks. A panic in it, and an executor that refuses
 /// or drops a task, are errors of the result. Dropping the result does not stop it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::{Event, ThreadPool, ThreadPoolOptions, spawn};
+///
+/// let pool = Arc::new(ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?);
+/// let answer = spawn(pool, c"answer", async {
+///     let waited = Event::ready().await;
+///     waited.map_or(0, |()| 42)
+/// });
+/// assert_eq!(answer.wait(), Ok(&42));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[track_caller]
 pub fn spawn<T: Send + Sync + 'static>(
     executor: Arc<dyn Executor>,
@@ -42,6 +56,21 @@ pub fn spawn<T: Send + Sync + 'static>(
 }
 
 /// As [`spawn`], for a future that may fail.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::{EventPromise, InlineExecutor, Status, try_spawn};
+///
+/// let promise = EventPromise::new(c"bytes");
+/// let bytes = promise.event();
+/// let length = try_spawn(Arc::new(InlineExecutor), c"measure", async move {
+///     bytes.await?;
+///     Ok(512)
+/// });
+/// promise.set_error(Status::unavailable("no link"));
+/// assert_eq!(length.wait(), Err(Status::unavailable("no link")));
+/// ```
 #[track_caller]
 pub fn try_spawn<T: Send + Sync + 'static>(
     executor: Arc<dyn Executor>,

@@ -14,16 +14,56 @@ use purlin_base::label::Label;
 use purlin_base::status::Status;
 
 /// A value that will be there, or an error. One word; clones read the same value by reference.
+///
+/// ```
+/// use purlin::{Future, Promise};
+///
+/// let promise = Promise::new(c"rows");
+/// let rows: Future<u32> = promise.future();
+/// let cells = rows.map(|rows| rows * 3);
+/// promise.set(Ok(4)).unwrap();
+/// assert_eq!(cells.wait(), Ok(&12));
+/// ```
 pub struct Future<T: Send + Sync + 'static>(pub(super) AsyncValue<T>);
 
 /// The side that sets a [`Future`]. Dropping it unset completes the future with
 /// [`Internal`](purlin_base::StatusCode::Internal), naming label and place.
+///
+/// ```
+/// use purlin::Promise;
+///
+/// let promise = Promise::<u32>::new(c"answer");
+/// let future = promise.future();
+/// drop(promise);
+/// let error = future.wait().unwrap_err();
+/// assert!(error.message().contains("answer"), "a lost promise is an error that names it: {error}");
+/// ```
 pub struct Promise<T: Send + Sync + 'static>(pub(super) AsyncValue<T>);
 
 /// A [`Promise`] for several: the first set wins; dropping the last clone unset completes the future with an error.
+///
+/// ```
+/// use purlin::SharedPromise;
+///
+/// let fastest = SharedPromise::new(c"fastest");
+/// let replicas = [fastest.clone(), fastest.clone()];
+/// assert!(replicas[0].set(Ok("replica 0")).is_ok());
+/// assert!(replicas[1].set(Ok("replica 1")).is_err());
+/// assert_eq!(fastest.future().get(), Some(&"replica 0"));
+/// ```
 pub struct SharedPromise<T: Send + Sync + 'static>(Arc<Promise<T>>);
 
 /// A promise was set for the second time. Nothing has changed; here is what came too late.
+///
+/// ```
+/// use purlin::Promise;
+///
+/// let promise = Promise::new(c"answer");
+/// promise.set(Ok(1)).unwrap();
+/// let late = promise.set(Ok(2)).unwrap_err();
+/// assert!(late.to_string().contains("answer"));
+/// assert_eq!(late.into_rejected(), Ok(2), "the value is not lost");
+/// ```
 pub struct AlreadySet<T> {
     label: Label,
     rejected: Result<T, Status>,
@@ -69,6 +109,16 @@ impl<T: Send + Sync + 'static> Promise<T> {
     ///
     /// # Errors
     /// What it was given, if it was set before.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{Promise, Status};
+    ///
+    /// let promise = Promise::<u32>::new(c"answer");
+    /// let future = promise.future();
+    /// promise.set(Err(Status::unavailable("no worker"))).unwrap();
+    /// assert_eq!(future.error(), Status::unavailable("no worker"));
+    /// ```
     #[track_caller]
     pub fn set(&self, result: Result<T, Status>) -> Result<(), AlreadySet<T>> {
         self.0.set(result).map_err(|rejected| AlreadySet { label: self.0.as_event().label(), rejected })
@@ -77,6 +127,16 @@ impl<T: Send + Sync + 'static> Promise<T> {
     /// Makes the future of a [linked](Self::linked) promise follow `other`: the same value, not a copy, or the same error,
     /// on the thread that completes it. Where that cannot be (the promise is not linked, or `other` waits for this one),
     /// the future fails and says so.
+    ///
+    /// ```
+    /// use purlin::Promise;
+    ///
+    /// let (outer, inner) = (Promise::linked(c"outer"), Promise::new(c"inner"));
+    /// let future = outer.future();
+    /// outer.forward(&inner.future());
+    /// inner.set(Ok(5)).unwrap();
+    /// assert_eq!(future.wait(), Ok(&5));
+    /// ```
     #[track_caller]
     pub fn forward(self, other: &Future<T>) {
         match self.0.forward(&other.0) {
@@ -154,6 +214,13 @@ impl<T: Send + Sync + 'static> Future<T> {
     }
 
     /// [`ready`](Self::ready) or [`from_error`](Self::from_error).
+    ///
+    /// ```
+    /// use purlin::{Future, StatusOr};
+    ///
+    /// let parsed: StatusOr<i32> = Ok(12);
+    /// assert_eq!(Future::from_result(parsed).get(), Some(&12));
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn from_result(result: Result<T, Status>) -> Self {
@@ -207,11 +274,33 @@ impl<T: Send + Sync + 'static> Future<T> {
 
     /// Calls `f` once: on the thread that completes the future, or here and now if it is complete. It borrows that thread,
     /// so it must not block for long. A panic is reported and swallowed.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// use purlin::Promise;
+    ///
+    /// let (promise, (sender, receiver)) = (Promise::new(c"answer"), mpsc::channel());
+    /// promise.future().on_ready(move |result| sender.send(result.ok().copied()).unwrap());
+    /// promise.set(Ok(42)).unwrap();
+    /// assert_eq!(receiver.try_recv(), Ok(Some(42)));
+    /// ```
     pub fn on_ready(&self, f: impl FnOnce(Result<&T, &Status>) + Send + 'static) {
         self.0.and_then(f);
     }
 
     /// An event that completes with the future. The same cell: it costs nothing, and keeps the value alive.
+    ///
+    /// ```
+    /// use purlin::{Promise, when_all};
+    ///
+    /// let (left, right) = (Promise::new(c"left"), Promise::new(c"right"));
+    /// let both = when_all(&[left.future().ready_event(), right.future().ready_event()]);
+    /// left.set(Ok(1)).unwrap();
+    /// right.set(Ok("text")).unwrap();
+    /// both.wait()?;
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[must_use]
     pub fn ready_event(&self) -> Event {
         self.0.as_event().clone()

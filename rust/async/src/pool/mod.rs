@@ -27,6 +27,20 @@ mod worker;
 pub use thread_pool::{MAX_SPARES, MAX_THREADS, ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
 
 /// The field's name for [`ThreadPool`], as C++ has it.
+///
+/// ```
+/// use purlin::{AsyncWorkRunner, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
+///
+/// let options = ThreadPoolOptions { thread_count: 2, ..Default::default() };
+/// let runner: Box<dyn AsyncWorkRunner> = Box::new(ThreadPoolAsyncWorkRunner::new(&options)?);
+/// let squares = std::sync::Mutex::new(Vec::new());
+/// runner.parallel_for(4, 1, &|range| {
+///     squares.lock().unwrap().extend(range.map(|number| number * number));
+///     Ok(())
+/// })?;
+/// assert_eq!(squares.into_inner().unwrap().iter().sum::<usize>(), 14);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub type ThreadPoolAsyncWorkRunner = ThreadPool;
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -47,6 +47,16 @@ const AT_REST: (usize, usize) = (8, 64);
 const GRACE: Duration = Duration::from_millis(50);
 
 /// How to make a pool.
+///
+/// ```
+/// use purlin::{StatusCode, ThreadPool, ThreadPoolOptions};
+///
+/// let options = ThreadPoolOptions { thread_count: 2, name: "decode".to_owned() };
+/// assert_eq!(ThreadPool::new(&options)?.num_threads(), 2);
+/// let options = ThreadPoolOptions { thread_count: 5000, ..options };
+/// assert_eq!(ThreadPool::new(&options).unwrap_err().code(), StatusCode::InvalidArgument);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ThreadPoolOptions {
     /// Threads; 0 takes what [`Parallelism::detect`] grants. At most [`MAX_THREADS`].
@@ -62,6 +72,15 @@ impl Default for ThreadPoolOptions {
 }
 
 /// What happens to tasks that have not begun when a pool shuts down.
+///
+/// ```
+/// use purlin::{ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
+///
+/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?;
+/// pool.shutdown_with(ShutdownOptions { mode: ShutdownMode::CancelPending, ..Default::default() })?;
+/// assert!(pool.schedule(c"late", || ()).is_err());
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum ShutdownMode {
@@ -73,6 +92,19 @@ pub enum ShutdownMode {
 }
 
 /// How to shut a pool down.
+///
+/// ```
+/// use purlin::{EventPromise, ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
+///
+/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?;
+/// let promise = EventPromise::new(c"last");
+/// let event = promise.event();
+/// pool.schedule(c"last", move || _ = promise.set_ready())?;
+/// assert_eq!(ShutdownOptions::default().mode, ShutdownMode::Drain);
+/// pool.shutdown_with(ShutdownOptions::default())?;
+/// assert!(event.is_ready(), "what was queued has run");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShutdownOptions {
     /// What happens to tasks that have not begun.
@@ -82,6 +114,18 @@ pub struct ShutdownOptions {
 }
 
 /// A handle to a pool; clones share it, and the last one to go shuts it down.
+///
+/// ```
+/// use purlin::{EventPromise, ThreadPool, ThreadPoolOptions};
+///
+/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() })?;
+/// let promise = EventPromise::new(c"answer");
+/// let event = promise.event();
+/// pool.schedule(c"compute", move || _ = promise.set_ready())?;
+/// event.wait()?;
+/// pool.shutdown()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ThreadPool(Arc<Handle>);
 
@@ -193,6 +237,24 @@ impl ThreadPool {
     /// # Panics
     /// If `a` or `b` does, with what `a`, or else `b`, panicked with, after both have ended; `b` may then not have begun. With a
     /// [`Status`], past the panic hook, where [`try_join`](Self::try_join) is an error.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{ThreadPool, ThreadPoolOptions};
+    ///
+    /// fn sum(pool: &ThreadPool, values: &[u64]) -> u64 {
+    ///     if values.len() <= 2 {
+    ///         return values.iter().sum();
+    ///     }
+    ///     let (left, right) = values.split_at(values.len() / 2);
+    ///     let (left, right) = pool.join(|| sum(pool, left), || sum(pool, right));
+    ///     left + right
+    /// }
+    ///
+    /// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() })?;
+    /// assert_eq!(sum(&pool, &[1, 2, 3, 4, 5, 6, 7]), 28);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[inline]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where

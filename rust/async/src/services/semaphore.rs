@@ -24,6 +24,17 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 use purlin_base::sync::{Mutex, Process};
 
 /// A handle; clones share the units.
+///
+/// ```
+/// use purlin::{Semaphore, StatusCode};
+///
+/// let downloads = Semaphore::new(c"downloads", 2);
+/// let both = downloads.acquire(2)?;
+/// assert_eq!(downloads.try_acquire(1).unwrap_err().code(), StatusCode::Unavailable);
+/// drop(both);
+/// assert_eq!(downloads.available(), 2);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct Semaphore(Arc<Shared>);
 
@@ -54,6 +65,17 @@ struct Waiting {
 type Slot = Mutex<Option<Permit>>;
 
 /// Units that were granted; dropping it gives them back, which may grant others theirs on this thread.
+///
+/// ```
+/// use purlin::Semaphore;
+///
+/// let memory = Semaphore::new(c"bytes", 1 << 20);
+/// let permit = memory.acquire(4096)?;
+/// assert_eq!((permit.amount(), memory.available()), (4096, (1 << 20) - 4096));
+/// drop(permit);
+/// assert_eq!(memory.available(), 1 << 20);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "the units are given back when this is dropped"]
 pub struct Permit {
     semaphore: Arc<Shared>,
@@ -61,6 +83,19 @@ pub struct Permit {
 }
 
 /// An acquisition under way. Dropping it gives up the place in the queue, or the units.
+///
+/// ```
+/// use purlin::{CancelToken, Semaphore};
+///
+/// let semaphore = Semaphore::new(c"streams", 1);
+/// let first = semaphore.acquire(1)?;
+/// let mut second = semaphore.acquire_async(1, &CancelToken::default());
+/// assert!(!second.event().is_ready());
+/// drop(first);
+/// second.event().wait()?;
+/// assert_eq!(second.take()?.amount(), 1);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "the acquisition is given up when this is dropped"]
 pub struct PendingPermit {
     semaphore: Arc<Shared>,
@@ -215,6 +250,20 @@ impl Semaphore {
 
     /// [`acquire_async`](Self::acquire_async), with a callback instead of an event: called exactly once, on the thread that
     /// decided the matter, which may be this one before this returns. Nesting is bounded as for events.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// use purlin::{CancelToken, Semaphore};
+    ///
+    /// let (semaphore, (sender, receiver)) = (Semaphore::new(c"streams", 1), mpsc::channel());
+    /// let first = semaphore.acquire(1)?;
+    /// semaphore.acquire_then(1, &CancelToken::default(), move |permit| sender.send(permit.is_ok()).unwrap());
+    /// assert!(receiver.try_recv().is_err(), "it waits");
+    /// drop(first);
+    /// assert_eq!(receiver.try_recv(), Ok(true));
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn acquire_then(
         &self,
         amount: usize,

@@ -24,12 +24,34 @@ pub use watchdog::{StallSink, Watchdog, WatchdogAction, WatchdogOptions};
 
 /// What is stuck: events that have been pending for at least `older_than`, and all threads that sleep on an event. Does not
 /// block but for the locks of one list at a time.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{EventPromise, stalls};
+///
+/// let promise = EventPromise::new(c"forgotten");
+/// let report = stalls(Duration::ZERO);
+/// assert!(report.events.iter().any(|event| event.label.as_str() == "forgotten"));
+/// # drop(promise);
+/// ```
 #[must_use]
 pub fn stalls(older_than: Duration) -> StallReport {
     report::take(older_than)
 }
 
 /// [`stalls`] as text for people.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{EventPromise, dump_stalls};
+///
+/// let promise = EventPromise::new(c"forgotten");
+/// assert!(dump_stalls(Duration::ZERO).contains("forgotten"));
+/// drop(promise);
+/// assert!(!dump_stalls(Duration::ZERO).contains("forgotten"));
+/// ```
 #[must_use]
 pub fn dump_stalls(older_than: Duration) -> String {
     stalls(older_than).to_string()

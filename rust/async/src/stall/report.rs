@@ -14,7 +14,22 @@ use purlin_base::label::Label;
 use purlin_base::status::SourceLocation;
 
 /// An event that has been pending for long.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{EventPromise, stalls};
+///
+/// let (first, second) = (EventPromise::new(c"first"), EventPromise::new(c"second"));
+/// let followed = first.event();
+/// second.forward(&followed);
+/// let report = stalls(Duration::ZERO);
+/// let stalled = report.events.iter().find(|event| event.label.as_str() == "first").unwrap();
+/// assert_eq!(stalled.location, followed.location());
+/// # first.set_ready();
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StalledEvent {
     /// What it was named.
     pub label: Label,
@@ -40,6 +55,7 @@ pub struct StalledEvent {
 
 /// A thread that sleeps until an event is terminal.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct BlockedThread {
     /// Its name, or its number.
     pub name: String,
@@ -52,7 +68,21 @@ pub struct BlockedThread {
 }
 
 /// See [`stalls`](super::stalls). Reads as text for people.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{EventPromise, StallReport, stalls};
+///
+/// assert!(StallReport::default().is_empty());
+/// let promise = EventPromise::new(c"forgotten");
+/// let report = stalls(Duration::ZERO);
+/// assert!(!report.is_empty());
+/// assert!(report.to_string().contains("forgotten"));
+/// # drop(promise);
+/// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct StallReport {
     /// Oldest first.
     pub events: Vec<StalledEvent>,

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::fmt;
 use std::process;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -19,8 +20,17 @@ use purlin_base::stderr;
 use purlin_base::sync::{Process, per_thread};
 
 /// What to do about a stall, after it has been reported.
+///
+/// ```
+/// use purlin::{WatchdogAction, WatchdogOptions};
+///
+/// let options = WatchdogOptions { action: WatchdogAction::Poison, ..Default::default() };
+/// assert_eq!(options.action, WatchdogAction::Poison);
+/// assert_eq!(WatchdogAction::default(), WatchdogAction::Report);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum WatchdogAction {
     /// Nothing.
     #[default]
@@ -39,6 +49,21 @@ pub enum WatchdogAction {
 pub type StallSink = Box<dyn Fn(&StallReport) + Send + Sync>;
 
 /// How to watch.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{StallReport, Watchdog, WatchdogOptions};
+///
+/// let options = WatchdogOptions {
+///     older_than: Duration::from_secs(60),
+///     sink: Some(Box::new(|report: &StallReport| eprintln!("{report}"))),
+///     ..Default::default()
+/// };
+/// let watchdog = Watchdog::start(options)?;
+/// # drop(watchdog);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Default)]
 pub struct WatchdogOptions {
     /// How long an event may be pending. At least 10 ms.
@@ -49,9 +74,33 @@ pub struct WatchdogOptions {
     pub sink: Option<StallSink>,
 }
 
+impl fmt::Debug for WatchdogOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchdogOptions")
+            .field("older_than", &self.older_than)
+            .field("action", &self.action)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Watches until it is dropped, which blocks until its thread has ended; not in a sink, its own or another watchdog's, where it
 /// only ends as soon as its own sink has returned. Each event is reported once, within a quarter of
 /// `older_than` of becoming too old, and once more if a cycle closes later.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{EventPromise, Watchdog, WatchdogAction, WatchdogOptions};
+///
+/// let _watchdog = Watchdog::start(WatchdogOptions {
+///     older_than: Duration::from_millis(10),
+///     action: WatchdogAction::Poison,
+///     sink: Some(Box::new(|_report| ())),
+/// })?;
+/// let forgotten = EventPromise::new(c"forgotten");
+/// assert!(forgotten.event().wait().is_err(), "the watchdog ends it");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Debug)]
 pub struct Watchdog {
     stop: Arc<EventPromise>,

@@ -20,13 +20,48 @@ use purlin_base::status::{SourceLocation, Status};
 use purlin_base::sync::{Mutex, MutexGuard, Process};
 
 /// The side that asks. Clones share it; dropping one cancels nothing.
+///
+/// ```
+/// use purlin::{CancelSource, Status};
+///
+/// let request = CancelSource::new(c"request");
+/// let part = CancelSource::child_of(&request.token(), c"part");
+/// assert!(request.cancel(Status::cancelled("the user left")));
+/// assert_eq!(part.token().status().message(), "the user left");
+/// assert!(!part.cancel(Status::OK), "it is cancelled already");
+/// ```
 pub struct CancelSource(Arc<Shared>);
 
 /// The side that listens: one word, cheap to clone. The default token is never cancelled.
+///
+/// ```
+/// use purlin::{CancelSource, CancelToken, Status, StatusCode};
+///
+/// fn sum(values: &[u32], cancel: &CancelToken) -> Result<u32, Status> {
+///     values.iter().try_fold(0, |sum, value| cancel.check().map(|()| sum + value))
+/// }
+///
+/// assert_eq!(sum(&[1, 2], &CancelToken::default()), Ok(3));
+/// let source = CancelSource::new(c"sum");
+/// source.cancel(Status::OK);
+/// assert_eq!(sum(&[1, 2], &source.token()).unwrap_err().code(), StatusCode::Cancelled);
+/// ```
 #[derive(Clone, Default)]
 pub struct CancelToken(Option<Arc<Shared>>);
 
 /// A callback's place in the list of a token; dropping it takes the callback out.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use purlin::{CancelSource, Status};
+///
+/// let (source, (sender, receiver)) = (CancelSource::new(c"request"), mpsc::channel());
+/// let registration = source.token().on_cancel(move |reason| sender.send(reason.clone()).unwrap());
+/// source.cancel(Status::aborted("newer request"));
+/// assert_eq!(receiver.try_recv().unwrap().message(), "newer request");
+/// assert!(!registration.unregister(), "it was called before");
+/// ```
 #[derive(Default)]
 #[must_use = "the callback is taken out when this is dropped"]
 pub struct CancelRegistration(Option<(Arc<Shared>, u64)>);
@@ -164,6 +199,17 @@ impl CancelToken {
 
     /// Happens when the token is cancelled; fails with [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) when
     /// nobody is left who could cancel it.
+    ///
+    /// ```
+    /// use purlin::{CancelSource, Status};
+    ///
+    /// let source = CancelSource::new(c"request");
+    /// let cancelled = source.token().event();
+    /// assert!(!cancelled.is_ready());
+    /// source.cancel(Status::OK);
+    /// cancelled.wait()?;
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[must_use]
     pub fn event(&self) -> Event {
         match &self.0 {

@@ -20,6 +20,7 @@ pub mod cancel;
 pub mod census;
 pub mod driver;
 pub mod fork;
+#[doc(hidden)]
 pub mod node;
 pub mod options;
 
@@ -35,6 +36,25 @@ pub use options::{Priority, TaskOptions};
 pub const STACK_SIZE_BYTES: usize = 2 << 20;
 
 /// Something that runs tasks: a pool of ours, or one of yours.
+///
+/// ```
+/// use purlin::{Executor, Status, Task};
+///
+/// /// Runs every task in the call that hands it in.
+/// struct AtOnce;
+///
+/// impl Executor for AtOnce {
+///     fn execute(&self, task: Task) -> Result<(), Status> {
+///         task.run();
+///         Ok(())
+///     }
+/// }
+///
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// AtOnce.execute(Task::new(c"send", move || sender.send(1).unwrap()))?;
+/// assert_eq!(receiver.try_recv(), Ok(1));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub trait Executor: Send + Sync {
     /// Takes `task` to be run once, on a thread of the executor's choosing, in general after this returns. Does not block
     /// on other tasks.
@@ -56,6 +76,19 @@ pub trait Executor: Send + Sync {
 }
 
 /// An executor that also understands events and loops.
+///
+/// ```
+/// use purlin::{AsyncWorkRunner, EventPromise, Task, ThreadPool, ThreadPoolOptions};
+///
+/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() })?;
+/// let (input, output) = (EventPromise::new(c"input"), EventPromise::new(c"output"));
+/// let (ready, done) = (input.event(), output.event());
+/// pool.schedule_when_ready(&[ready], Task::new(c"step", move || _ = output.set_ready()))?;
+/// assert!(!done.is_ready(), "its input is not there");
+/// input.set_ready();
+/// done.wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub trait AsyncWorkRunner: Executor {
     /// Runs `task` after all of `events` are terminal, whether they happened or failed. Never blocks. If the runner has
     /// shut down by then, the task is dropped uncalled.

@@ -34,6 +34,7 @@ pub const INLINE_BYTES: usize = 40;
 pub const WIDE_BYTES: usize = INLINE_BYTES + Class::WideNode.block_bytes() - Class::Node.block_bytes();
 
 /// The memory of a task, shared with C++ (`include/purlin/internal/abi.h`).
+#[derive(Debug)]
 #[repr(C, align(8))]
 pub struct TaskNode {
     /// For whoever holds the node in a list.
@@ -70,6 +71,18 @@ pub fn layout() -> String {
 }
 
 /// A closure to be run once. Dropping it destroys the closure uncalled.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use purlin::Task;
+///
+/// let (sender, receiver) = mpsc::channel();
+/// let task = Task::new(c"send", move || sender.send("ran").unwrap());
+/// assert_eq!(task.label().to_string(), "send");
+/// task.run();
+/// assert_eq!(receiver.try_recv(), Ok("ran"));
+/// ```
 #[must_use = "a task that is dropped never runs"]
 pub struct Task(NonNull<TaskNode>);
 

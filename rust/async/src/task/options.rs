@@ -10,8 +10,21 @@ use purlin_base::label::Label;
 use purlin_base::status::Status;
 
 /// Which of the tasks that wait for a thread goes first. A hint: an executor without such a choice ignores it.
+///
+/// ```
+/// use purlin::{EventPromise, Executor, Priority, Task, TaskOptions, ThreadPool, ThreadPoolOptions};
+///
+/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?;
+/// let (urgent, done) = (TaskOptions { priority: Priority::High, ..Default::default() }, EventPromise::new(c"done"));
+/// let event = done.event();
+/// pool.execute_with(Task::new(c"urgent", move || _ = done.set_ready()), &urgent)?;
+/// event.wait()?;
+/// assert!(Priority::Low < Priority::High);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum Priority {
     /// After the others.
     Low = 0,
@@ -23,6 +36,16 @@ pub enum Priority {
 }
 
 /// How to run a task; the default says nothing.
+///
+/// ```
+/// use purlin::{CancelSource, Executor, InlineExecutor, Status, StatusCode, Task, TaskOptions};
+///
+/// let source = CancelSource::new(c"request");
+/// let options = TaskOptions { cancel: source.token(), ..Default::default() };
+/// source.cancel(Status::cancelled("the user left"));
+/// let refused = InlineExecutor.execute_with(Task::new(c"answer", || unreachable!()), &options);
+/// assert_eq!(refused.unwrap_err().code(), StatusCode::Cancelled);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct TaskOptions {
     /// A hint, see [`Priority`].
@@ -39,7 +62,15 @@ pub struct TaskOptions {
 }
 
 /// Tasks of this process that were dropped at their turn.
+///
+/// ```
+/// use purlin::task::options::dropped_tasks;
+///
+/// let before = dropped_tasks();
+/// assert!(dropped_tasks().late >= before.late, "they only grow");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DroppedTasks {
     /// Because their token was cancelled.
     pub cancelled: u64,
@@ -62,6 +93,17 @@ impl TaskOptions {
     ///
     /// # Errors
     /// The token's reason, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Instant;
+    ///
+    /// use purlin::{Label, StatusCode, TaskOptions};
+    ///
+    /// let options = TaskOptions { deadline: Some(Instant::now()), ..Default::default() };
+    /// let error = options.check(Label::new(c"late")).unwrap_err();
+    /// assert_eq!(error.code(), StatusCode::DeadlineExceeded);
+    /// ```
     pub fn check(&self, label: Label) -> Result<(), Status> {
         check(&self.cancel, self.deadline, label)
     }

@@ -85,6 +85,20 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// somebody else's global `tracing` subscriber is installed, or `path` names something that is no file.
 /// Otherwise the system's reason why the file could not be written (`NotFound`, `PermissionDenied`,
 /// `ResourceExhausted`, `Unknown`), naming the path. Nothing is left on disk.
+///
+/// # Examples
+/// ```
+/// use purlin::{EventPromise, trace};
+///
+/// let path = std::env::temp_dir().join(format!("purlin-doc-{}.json", std::process::id()));
+/// trace::start(&path)?;
+/// let span = trace::begin_span(c"load weights");
+/// trace::end_span(span);
+/// trace::stop()?;
+/// assert!(std::fs::read_to_string(&path).unwrap().contains("load weights"));
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub fn start(path: &Path) -> Result<(), Status> {
     {
         let mut state = state();
@@ -122,6 +136,13 @@ pub fn start(path: &Path) -> Result<(), Status> {
 ///
 /// # Errors
 /// `FailedPrecondition`: nothing is recorded. Otherwise the system's reason, naming the path.
+///
+/// # Examples
+/// ```
+/// use purlin::{StatusCode, trace};
+///
+/// assert_eq!(trace::stop().unwrap_err().code(), StatusCode::FailedPrecondition);
+/// ```
 pub fn stop() -> Result<(), Status> {
     let (session, target) = {
         let mut state = state();

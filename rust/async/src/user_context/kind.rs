@@ -10,6 +10,16 @@ use purlin_base::panics::caught;
 const MOST_PARTS: usize = 1000;
 
 /// A text, or a closure that makes it when somebody asks.
+///
+/// ```
+/// use purlin::UserContext;
+/// use purlin::user_context::Origin;
+///
+/// let layer = 7;
+/// let context = UserContext::new(Origin::lazy(move || format!("layer {layer}")));
+/// assert!(context.debug_string().contains("layer 7"));
+/// ```
+#[non_exhaustive]
 pub enum Origin {
     /// A text that exists already.
     Text(Cow<'static, str>),

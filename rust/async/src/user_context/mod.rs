@@ -45,6 +45,15 @@ struct UserContextRep {
 const _: () = assert!(std::mem::offset_of!(UserContextRep, id) == 0, "C++ reads the number from the first word");
 
 /// A reference to a context: one word, cheap to clone. Equal if it is the same context.
+///
+/// ```
+/// use purlin::UserContext;
+///
+/// let request = UserContext::new("request 12");
+/// let step = UserContext::annotated(request.clone(), "decode");
+/// assert_eq!(UserContext::lookup(request.id()), Some(request));
+/// assert!(step.debug_string().contains("request 12"));
+/// ```
 #[derive(Clone)]
 #[repr(transparent)]
 pub struct UserContext(Arc<UserContextRep>);
@@ -69,6 +78,15 @@ impl UserContext {
     }
 
     /// All of `contexts` at once: for work that was merged. `None` of none; of one, that one itself.
+    ///
+    /// ```
+    /// use purlin::UserContext;
+    ///
+    /// let (left, right) = (UserContext::new("left"), UserContext::new("right"));
+    /// let both = UserContext::fused(vec![left, right]).unwrap();
+    /// assert!(both.debug_string().contains("left") && both.debug_string().contains("right"));
+    /// assert_eq!(UserContext::fused(Vec::new()), None);
+    /// ```
     #[must_use]
     pub fn fused(mut contexts: Vec<Self>) -> Option<Self> {
         match contexts.len() {

@@ -10,6 +10,16 @@ use purlin_base::thread_state;
 
 /// While it lives, a context is current on this thread; then what was current before is current again, also after a
 /// panic. Scopes end in the reverse order of their beginning.
+///
+/// ```
+/// use purlin::{UserContext, UserContextScope};
+///
+/// let request = UserContext::new("request 12");
+/// let scope = UserContextScope::new(request.clone());
+/// assert_eq!(UserContext::current(), Some(request));
+/// drop(scope);
+/// assert_eq!(UserContext::current(), None);
+/// ```
 #[derive(Debug)]
 #[must_use = "the context is current only while the scope lives"]
 pub struct UserContextScope {
@@ -53,6 +63,15 @@ pub fn cleared() -> Option<UserContextScope> {
 }
 
 /// `closure`, to be called with `context` current, for threads of your own. Events and tasks do this by themselves.
+///
+/// ```
+/// use purlin::{UserContext, with_user_context};
+///
+/// let request = UserContext::new("request 12");
+/// let call = with_user_context(request.clone(), UserContext::current);
+/// assert_eq!(UserContext::current(), None);
+/// assert_eq!(std::thread::spawn(call).join().unwrap(), Some(request));
+/// ```
 pub fn with_user_context<R>(context: UserContext, closure: impl FnOnce() -> R) -> impl FnOnce() -> R {
     move || {
         let _scope = UserContextScope::new(context);

@@ -20,7 +20,16 @@ mod walk;
 pub use walk::{Plan, Seen, arm, callback, disarm, file, point, seen, spawn};
 
 /// What kind of thing fails there.
+///
+/// ```
+/// use purlin::StatusCode;
+/// use purlin::fault::{Kind, Site};
+///
+/// assert_eq!(Site::SpawnWorker.kind(), Kind::Spawn);
+/// assert_eq!(Kind::Spawn.code(), StatusCode::ResourceExhausted);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// Memory.
     Allocation,
@@ -54,6 +63,7 @@ macro_rules! sites {
     ($($(#[$doc:meta])* $site:ident: $kind:ident $name:literal,)*) => {
         /// A place that may fail.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[non_exhaustive]
         pub enum Site {
             $($(#[$doc])* $site,)*
         }

@@ -168,6 +168,7 @@ impl Drop for List {
 static LATE: [Presence; 64] = [const { Presence(AtomicUsize::new(0)) }; 64];
 
 /// Says that its thread is inside, until it is dropped.
+#[derive(Debug)]
 pub struct Inside(*const Presence);
 
 impl Drop for Inside {

@@ -122,6 +122,12 @@ pub struct OnceLock<T> {
     _like: PhantomData<std::sync::OnceLock<T>>,
 }
 
+impl<T> fmt::Debug for OnceLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnceLock").finish_non_exhaustive()
+    }
+}
+
 impl<T> Default for OnceLock<T> {
     fn default() -> Self {
         Self::new()

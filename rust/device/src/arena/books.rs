@@ -3,6 +3,17 @@
 use purlin_base::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of one memory space, under PJRT's names. A snapshot: fields are read one after the other.
+///
+/// ```
+/// use purlin::RawBuffer;
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// drop(RawBuffer::allocate(&space, 1000)?);
+/// let stats = space.stats();
+/// assert_eq!((stats.bytes_in_use, stats.peak_bytes_in_use, stats.num_allocs), (0, 1000, 1));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
     /// Bytes of live allocations, as asked for.

@@ -38,6 +38,12 @@ pub struct DeviceRange {
     range: ByteRange,
 }
 
+impl fmt::Debug for DeviceRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {}", self.range, self.block)
+    }
+}
+
 impl DeviceRange {
     /// `range` lies inside `block`.
     pub(crate) fn new(block: PinnedArc<dyn Block>, range: ByteRange) -> Self {
@@ -73,6 +79,7 @@ impl fmt::Display for DeviceRange {
 }
 
 /// Host memory to read from.
+#[derive(Debug)]
 pub struct HostSource(*const u8);
 
 // SAFETY: HostSource::new's caller promises that any thread may read there until the copy's event is terminal.
@@ -96,6 +103,7 @@ impl HostSource {
 }
 
 /// Host memory to write to.
+#[derive(Debug)]
 pub struct HostDestination(*mut u8);
 
 // SAFETY: HostDestination::new's caller promises that any thread may write there until the copy's event is terminal.
@@ -119,6 +127,7 @@ impl HostDestination {
 }
 
 /// From where to where.
+#[derive(Debug)]
 pub enum CopyEnds {
     /// Host memory to device memory.
     FromHost(HostSource, DeviceRange),
@@ -211,6 +220,12 @@ impl Operation for CopyOperation {
 /// `Internal` while a panic unwinds, else with `Cancelled`, because then the runner has dropped it.
 #[must_use = "dropping it fails the copy's event"]
 pub struct PromisedCopy(Owed<CopyOperation>);
+
+impl fmt::Debug for PromisedCopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromisedCopy").field("operation", self.operation()).finish_non_exhaustive()
+    }
+}
 
 impl PromisedCopy {
     pub(super) fn new(owed: Owed<CopyOperation>) -> Self {

@@ -63,6 +63,31 @@ use purlin_base::status::{Status, StatusOr};
 pub type DmaRegistration = Box<dyn Any + Send + Sync>;
 
 /// A kind of hardware. One value serves one client or several.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::backend::{Backend, Memory};
+/// use purlin::{Client, ClientOptions, Status, StatusOr};
+///
+/// /// Hardware that is not plugged in.
+/// struct Unplugged;
+///
+/// impl Backend for Unplugged {
+///     fn platform_name(&self) -> &'static str {
+///         "unplugged"
+///     }
+///     fn memory_kinds(&self) -> &'static [&'static str] {
+///         &["device"]
+///     }
+///     fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+///         Err(Status::unavailable(format!("there is no device {device} with {kind} memory")))
+///     }
+/// }
+///
+/// let error = Client::new(&ClientOptions::default(), Arc::new(Unplugged)).unwrap_err();
+/// assert!(error.message().contains("no device 0"), "{error}");
+/// ```
 pub trait Backend: Send + Sync {
     /// The name by which clients ask for it, such as `"host"`.
     fn platform_name(&self) -> &'static str;
@@ -104,6 +129,13 @@ pub trait Backend: Send + Sync {
 }
 
 /// What is to be known of a kind of memory.
+///
+/// ```
+/// use purlin::backend::MemoryProperties;
+///
+/// let properties = MemoryProperties { granule_bytes: 2 << 20, is_host_visible: true, ..Default::default() };
+/// assert_eq!(properties.granule_bytes % properties.alignment_bytes, 0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryProperties {
     /// Every block begins at a multiple of this, a power of two, at least 64.
@@ -158,6 +190,28 @@ pub trait Memory: Send + Sync {
 }
 
 /// Memory from which blocks are cut. Dropping it unmaps it.
+///
+/// ```
+/// use std::ptr::NonNull;
+///
+/// use purlin::backend::Extent;
+///
+/// /// A page that is never given back.
+/// struct Page(usize);
+///
+/// impl Extent for Page {
+///     fn address(&self) -> usize {
+///         self.0
+///     }
+///     fn host_address(&self) -> Option<NonNull<u8>> {
+///         NonNull::new(std::ptr::with_exposed_provenance_mut(self.0))
+///     }
+/// }
+///
+/// let bytes: &'static mut [u64] = vec![0; 512].leak();
+/// let page = Page(bytes.as_mut_ptr().expose_provenance());
+/// assert_eq!(page.host_address().map(|address| address.addr().get()), Some(page.address()));
+/// ```
 pub trait Extent: Any + Send + Sync {
     /// Of the first byte, as the device sees it.
     fn address(&self) -> usize;

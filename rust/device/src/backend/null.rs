@@ -16,6 +16,18 @@ use purlin_base::sync::atomic::{AtomicUsize, Ordering};
 const CAPACITY_BYTES: usize = 1 << 40;
 
 /// See the module.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::{Client, ClientOptions, NullBackend, RawBuffer};
+///
+/// let client = Client::new(&ClientOptions::default(), Arc::new(NullBackend::new()))?;
+/// let space = client.devices()[0].default_memory_space();
+/// let memory = RawBuffer::allocate(&space, 1 << 30)?;
+/// assert_eq!(space.stats().bytes_in_use, 1 << 30, "accounted for, though there are no bytes");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct NullBackend;
 

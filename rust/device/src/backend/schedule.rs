@@ -1,5 +1,6 @@
 //! When and where a copy runs, for backends whose copies are plain calls.
 
+use std::fmt;
 use tracing::trace_span;
 
 use super::operation::{Operation, Owed};
@@ -35,6 +36,15 @@ pub(crate) trait CopyRunner: AsyncWorkRunner {
 
     /// An event that happens with `after`, or fails when the client ends; errors then name `gated` and `waits_for`.
     fn gate(&self, after: &Event, waits_for: &Event, gated: Gated) -> Event;
+}
+
+impl fmt::Debug for CopySchedule<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CopySchedule")
+            .field("dependencies", &self.dependencies)
+            .field("caller_waits", &self.caller_waits)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> CopySchedule<'a> {
@@ -135,6 +145,12 @@ impl<'a> CopySchedule<'a> {
 pub struct CopyGate<'a> {
     runner: &'a dyn CopyRunner,
     gated: Gated,
+}
+
+impl fmt::Debug for CopyGate<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CopyGate({})", self.gated)
+    }
 }
 
 impl CopyGate<'_> {

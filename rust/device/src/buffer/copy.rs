@@ -16,6 +16,22 @@ impl Buffer {
     ///
     /// # Errors
     /// As [`copy_to_memory_space`](Self::copy_to_memory_space).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use purlin::host::HostBackend;
+    /// use purlin::{Buffer, Client, ClientOptions};
+    ///
+    /// let options = ClientOptions { device_count: 2, ..Default::default() };
+    /// let devices = Client::new(&options, Arc::new(HostBackend::new()))?.devices();
+    /// let buffer = Buffer::from_slice(&[1.0_f32, 2.0], &[2], &devices[0].default_memory_space())?;
+    /// let copy = buffer.copy_to_device(&devices[1])?;
+    /// assert_eq!(copy.device(), devices[1]);
+    /// assert_eq!(copy.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn copy_to_device(&self, device: &Device) -> StatusOr<Self> {
         self.copy_to_memory_space(&device.default_memory_space())
@@ -26,6 +42,18 @@ impl Buffer {
     ///
     /// # Errors
     /// `InvalidArgument`: this one is gone, or another client's space. `ResourceExhausted`: no memory there.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::Buffer;
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let pinned = client.devices()[0].memory_space("pinned_host")?;
+    /// let copy = Buffer::from_slice(&[7_u16], &[1], &space)?.copy_to_memory_space(&pinned)?;
+    /// assert_eq!((copy.memory_space(), copy.to_vec::<u16>()?), (pinned, vec![7]));
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn copy_to_memory_space(&self, memory_space: &MemorySpace) -> StatusOr<Self> {
         self.copy_to_memory_space_at(memory_space, SourceLocation::caller())

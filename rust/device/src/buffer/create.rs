@@ -18,6 +18,20 @@ impl Buffer {
     ///
     /// # Errors
     /// `InvalidArgument`: a layout of another rank. Otherwise as [`RawBuffer::allocate_with`].
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{AllocOptions, Buffer, DType, Shape};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let shape = Shape::new(DType::F32, &[4])?;
+    /// let options = AllocOptions { label: c"accumulator".into(), ..Default::default() };
+    /// let room = Buffer::uninitialized(&shape, None, &space, &options)?;
+    /// let filled = Buffer::from_slice(&[0.0_f32; 4], &[4], &space)?.copy_into(&room)?;
+    /// assert_eq!(filled.to_vec::<f32>()?, [0.0; 4]);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn uninitialized(
         shape: &Shape,
@@ -70,6 +84,17 @@ impl Buffer {
     }
 
     /// An array that has failed with `status`, and fails what is made of it; no memory. OK counts as `Internal`.
+    ///
+    /// ```
+    /// use purlin::{Buffer, DType, Shape, Status};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let shape = Shape::new(DType::F32, &[4])?;
+    /// let failed = Buffer::error(Status::internal("the kernel was lost"), &shape, &space);
+    /// assert_eq!(failed.ready_event().error().message(), "the kernel was lost");
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn error(status: Status, shape: &Shape, memory_space: &MemorySpace) -> Self {
@@ -134,6 +159,18 @@ impl Buffer {
 }
 
 /// The right and the duty to provide a buffer from [`Buffer::channel`]. Dropping it fails the buffer.
+///
+/// ```
+/// use purlin::{Buffer, DType, Shape};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let (buffer, promise) = Buffer::channel(&Shape::new(DType::S32, &[2])?, None, &space)?;
+/// assert!(!buffer.ready_event().is_ready());
+/// promise.fulfil(&Buffer::from_slice(&[3_i32, 4], &[2], &space)?).map_err(|(error, _promise)| error)?;
+/// assert_eq!(buffer.to_vec::<i32>()?, [3, 4]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "dropping it fails the buffer"]
 pub struct BufferPromise {
     shape: Shape,
@@ -183,6 +220,17 @@ impl BufferPromise {
     }
 
     /// The buffer has failed with `status`. OK counts as `Internal`.
+    ///
+    /// ```
+    /// use purlin::{Buffer, DType, Shape, Status};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let (buffer, promise) = Buffer::channel(&Shape::new(DType::S32, &[2])?, None, &space)?;
+    /// promise.fail(Status::unavailable("the producer is gone"));
+    /// assert!(buffer.to_vec::<i32>().unwrap_err().message().contains("the producer is gone"));
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn fail(self, status: Status) {
         let fallback = || Status::internal(format!("{} was to fail, with OK", self.shape));
         let status = if status.ok() { fallback() } else { status };

@@ -16,6 +16,20 @@ impl Buffer {
     /// # Errors
     /// As [`donate`](Self::donate). `FailedPrecondition`, and this buffer is as before: the client has shut down, and `event` has
     /// not happened.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{Buffer, EventPromise};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let (input, kernel) = (Buffer::from_slice(&[1_i32], &[1], &space)?, EventPromise::new(c"kernel"));
+    /// let output = input.donate_after(&kernel.event())?;
+    /// assert!(input.is_deleted() && !output.ready_event().is_ready());
+    /// kernel.set_ready();
+    /// assert_eq!(output.to_vec::<i32>()?, [1]);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn donate_after(&self, event: &Event) -> StatusOr<Self> {
         self.donate_after_at(event, SourceLocation::caller())
@@ -40,6 +54,17 @@ impl Buffer {
     /// # Errors
     /// `InvalidArgument`, and this buffer stays as it is: `shape.on_device_size_bytes() != self.size_bytes()`, both named; a token
     /// or a dynamic shape on either side; a layout of another rank. Otherwise as [`donate`](Self::donate).
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{Buffer, DType, Shape};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let bits = Buffer::from_slice(&[1.0_f32], &[1], &space)?.bitcast(&Shape::new(DType::U32, &[1])?, None)?;
+    /// assert_eq!(bits.to_vec::<u32>()?, [0x3f80_0000]);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn bitcast(&self, shape: &Shape, layout: Option<&Layout>) -> StatusOr<Self> {
         self.bitcast_at(shape, layout, SourceLocation::caller())

@@ -15,10 +15,25 @@ use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
+use std::fmt;
 
 /// How long the host memory given to [`Buffer::from_host`] stays readable and unchanged. PJRT's numbers.
+///
+/// ```
+/// use purlin::{Buffer, DType, HostBufferSemantics};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let values = [1_u8, 2, 3, 4];
+/// let semantics = HostBufferSemantics::ImmutableOnlyDuringCall;
+/// // SAFETY: the four bytes are read during this call only.
+/// let buffer = unsafe { Buffer::from_host(values.as_ptr(), 4, DType::U8, &[4], &space, semantics)? };
+/// assert_eq!(buffer.to_vec::<u8>()?, values);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(i32)]
+#[non_exhaustive]
 pub enum HostBufferSemantics {
     /// Only until the call returns: the bytes are copied before that.
     #[default]
@@ -33,6 +48,20 @@ pub enum HostBufferSemantics {
 }
 
 /// Whether a buffer uses the memory that it was made from.
+///
+/// ```
+/// use purlin::{Aliasing, Buffer, DType, FromHostOptions, HostArray, Shape};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let values = [1.0_f32, 2.0];
+/// let array = HostArray::new(&Shape::new(DType::F32, &[2])?, None)?;
+/// // SAFETY: the default semantics read `values` during the call only.
+/// let (_buffer, aliasing) =
+///     unsafe { Buffer::from_host_array(values.as_ptr().cast(), &array, &space, FromHostOptions::default())? };
+/// assert_eq!(aliasing, Aliasing::Copied);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aliasing {
     /// Its memory is the host's.
@@ -42,9 +71,42 @@ pub enum Aliasing {
 }
 
 /// Called exactly once, when the host memory is no longer read, with how that went: also when the call that got it fails.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use purlin::{Buffer, DType, FromHostOptions, HostArray, OnDone, Shape};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let (sender, receiver) = mpsc::channel();
+/// let on_done: OnDone = Box::new(move |status| sender.send(status.ok()).unwrap());
+/// let (values, array) = ([1_u8, 2], HostArray::new(&Shape::new(DType::U8, &[2])?, None)?);
+/// let options = FromHostOptions { on_done: Some(on_done), ..Default::default() };
+/// // SAFETY: the default semantics read `values` during the call only.
+/// let (buffer, _) = unsafe { Buffer::from_host_array(values.as_ptr(), &array, &space, options)? };
+/// buffer.ready_event().wait()?;
+/// assert_eq!(receiver.recv(), Ok(true));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub type OnDone = Box<dyn FnOnce(Status) + Send + Sync>;
 
 /// How an array comes from the host.
+///
+/// ```
+/// use purlin::{Buffer, DType, FromHostOptions, HostArray, Layout, Shape};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let (rows, shape) = ([1_u8, 2, 3, 4, 5, 6], Shape::new(DType::U8, &[2, 3])?);
+/// let columns = FromHostOptions { layout: Some(Layout::new(&[0, 1])?), ..Default::default() };
+/// // SAFETY: the default semantics read `rows` during the call only.
+/// let (buffer, _) =
+///     unsafe { Buffer::from_host_array(rows.as_ptr(), &HostArray::new(&shape, None)?, &space, columns)? };
+/// assert_eq!(buffer.layout(), Layout::new(&[0, 1])?);
+/// assert_eq!(buffer.to_vec::<u8>()?, rows, "back in row-major order");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Default)]
 pub struct FromHostOptions {
     /// How long the host memory stays as it is.
@@ -56,6 +118,16 @@ pub struct FromHostOptions {
     /// Called before the buffer is ready if the bytes are copied, or when its memory goes if they are not; on the caller's thread,
     /// or on that which is the last to use the host memory.
     pub on_done: Option<OnDone>,
+}
+
+impl fmt::Debug for FromHostOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FromHostOptions")
+            .field("semantics", &self.semantics)
+            .field("layout", &self.layout)
+            .field("alloc", &self.alloc)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Buffer {
@@ -149,6 +221,19 @@ impl Buffer {
     ///
     /// # Errors
     /// As [`from_host`](Self::from_host).
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{Buffer, StatusCode};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let buffer = Buffer::from_slice(&[1_i64, 2, 3, 4], &[2, 2], &space)?;
+    /// assert_eq!(buffer.to_vec::<i64>()?, [1, 2, 3, 4]);
+    /// let error = Buffer::from_slice(&[1_i64, 2, 3], &[2, 2], &space).unwrap_err();
+    /// assert_eq!(error.code(), StatusCode::InvalidArgument);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn from_slice<T: Element>(values: &[T], dims: &[i64], memory_space: &MemorySpace) -> StatusOr<Self> {
         let semantics = HostBufferSemantics::ImmutableOnlyDuringCall;
@@ -167,6 +252,22 @@ impl Buffer {
     /// Until `options.on_done` is called (without it, for as long as `options.semantics` says), any thread may read the bytes
     /// of `array.extent()` from `data` that are elements, and nobody writes them; under `MutableZeroCopy`, the buffer's users may
     /// also write them, and others read them as ordered by events.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{Buffer, DType, FromHostOptions, HostArray, Shape};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// // The first two columns of a matrix with three.
+    /// let matrix = [1_u8, 2, 3, 4, 5, 6];
+    /// let array = HostArray::new(&Shape::new(DType::U8, &[2, 2])?, Some(&[3, 1]))?;
+    /// // SAFETY: the array's extent is in `matrix`, which is read during the call only.
+    /// let (buffer, _) =
+    ///     unsafe { Buffer::from_host_array(matrix.as_ptr(), &array, &space, FromHostOptions::default())? };
+    /// assert_eq!(buffer.to_vec::<u8>()?, [1, 2, 4, 5]);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub unsafe fn from_host_array(
         data: *const u8,

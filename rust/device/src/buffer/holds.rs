@@ -17,6 +17,22 @@ use purlin_base::sync::PinnedArc;
 
 /// The right to start work that reads a buffer: while it exists, the buffer is not donated. Short-lived; what it has started is
 /// named by [`release_after`](Self::release_after).
+///
+/// ```
+/// use purlin::{Buffer, EventPromise};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let (buffer, kernel) = (Buffer::from_slice(&[1_i32], &[1], &space)?, EventPromise::new(c"kernel"));
+/// let hold = buffer.usage_hold()?;
+/// assert_eq!((hold.memory().size_bytes(), buffer.hold_counts()), (4, (1, 0)));
+/// hold.release_after(kernel.event());
+/// let (_memory, free) = buffer.release().unwrap();
+/// assert!(!free.is_ready(), "the kernel still uses it");
+/// kernel.set_ready();
+/// free.wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "dropping it lets the buffer be donated"]
 pub struct UsageHold {
     array: Arc<Array>,
@@ -73,6 +89,19 @@ impl Drop for UsageHold {
 
 /// Somebody outside Purlin uses a buffer's memory: it stays as long as this exists, also when the buffer is deleted, and cannot
 /// be donated.
+///
+/// ```
+/// use purlin::Buffer;
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let buffer = Buffer::from_slice(&[1_i32], &[1], &space)?;
+/// let reference = buffer.external_reference()?;
+/// assert_eq!((reference.memory().size_bytes(), buffer.hold_counts()), (4, (0, 1)));
+/// drop(reference);
+/// assert_eq!(buffer.hold_counts(), (0, 0));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "dropping it lets the memory go"]
 pub struct ExternalReference {
     array: Arc<Array>,
@@ -100,6 +129,21 @@ impl Drop for ExternalReference {
 }
 
 /// The right to take a buffer's memory over, and nobody else's meanwhile. Dropping it gives the buffer back as it was.
+///
+/// ```
+/// use purlin::Buffer;
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let buffer = Buffer::from_slice(&[1_i32], &[1], &space)?;
+/// drop(buffer.donate(c"step")?);
+/// assert!(!buffer.is_deleted(), "given back");
+/// let hold = buffer.donate(c"step")?;
+/// hold.free_event().wait()?;
+/// let memory = hold.confirm();
+/// assert_eq!((memory.size_bytes(), buffer.is_deleted()), (4, true));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "dropping it gives the buffer back"]
 pub struct DonationHold {
     array: Arc<Array>,

@@ -46,6 +46,19 @@ pub use shards::HostShard;
 pub use to_host::HostAddress;
 
 /// A reference to an array on a device; it keeps the client alive, and the memory until the array ends.
+///
+/// ```
+/// use purlin::{Buffer, DType};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let buffer = Buffer::from_slice(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3], &space)?;
+/// assert_eq!((buffer.dtype(), buffer.dims(), buffer.size_bytes()), (DType::F32, &[2_i64, 3][..], 24));
+/// assert_eq!(format!("{buffer:?}"), "Buffer(f32[2,3] in host:0/device)");
+/// buffer.delete();
+/// assert!(buffer.is_deleted());
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct Buffer(Arc<Array>);
 
@@ -57,6 +70,12 @@ pub struct Array {
     memory_space: MemorySpace,
     ready: Event,
     state: BufferState<PinnedArc<MemoryBlock>>,
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Array({} in {})", self.shape, self.memory_space)
+    }
 }
 
 impl Array {
@@ -151,6 +170,16 @@ impl Buffer {
     }
 
     /// Happens when the bytes are there; fails with why they will never be. Stays valid when the buffer ends.
+    ///
+    /// ```
+    /// use purlin::Buffer;
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let buffer = Buffer::from_slice(&[1_i32, 2], &[2], &space)?;
+    /// buffer.ready_event().wait()?;
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[must_use]
     pub fn ready_event(&self) -> Event {
         self.0.ready.clone()
@@ -173,6 +202,18 @@ impl Buffer {
 
     /// Gives the memory up, through every reference; work in flight keeps what it needs. Idempotent; never blocks. Under a
     /// donation hold it takes effect if that is given back.
+    ///
+    /// ```
+    /// use purlin::Buffer;
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let buffer = Buffer::from_slice(&[1_i32, 2], &[2], &space)?;
+    /// let other = buffer.clone();
+    /// buffer.delete();
+    /// assert!(other.is_deleted() && other.to_vec::<i32>().is_err(), "deleted for all its references");
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn delete(&self) {
         self.delete_at(SourceLocation::caller());
@@ -188,6 +229,18 @@ impl Buffer {
     /// memory any more, usage holds and what they have started included, and fails as
     /// [`DonationHold::free_event`] does. `None` if it is gone already; if it never had memory, and then it is gone; and if it is
     /// being donated, and then nothing has happened: given back, it is as before. Never blocks.
+    ///
+    /// ```
+    /// use purlin::Buffer;
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let buffer = Buffer::from_slice(&[1_i32, 2], &[2], &space)?;
+    /// let (memory, free) = buffer.release().unwrap();
+    /// free.wait()?;
+    /// assert_eq!((memory.size_bytes(), buffer.is_deleted()), (8, true));
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn release(&self) -> Option<(RawBuffer, Event)> {
         self.release_at(SourceLocation::caller())

@@ -13,6 +13,21 @@ use purlin_async::event::after_all;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
 
 /// One array of [`Buffer::from_host_shards`].
+///
+/// ```
+/// use purlin::{AllocOptions, Buffer, DType, HostArray, HostBufferSemantics, HostShard, Shape};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let (values, half) = ([1_u8, 2, 3, 4], HostArray::new(&Shape::new(DType::U8, &[2])?, None)?);
+/// let shard = |from: usize| HostShard { data: &values[from], array: &half, layout: None, memory_space: &space };
+/// let (shards, semantics) = ([shard(0), shard(2)], HostBufferSemantics::ImmutableOnlyDuringCall);
+/// // SAFETY: both halves are in `values`, which are read during the call only.
+/// let buffers = unsafe { Buffer::from_host_shards(&shards, semantics, &AllocOptions::default(), None)? };
+/// assert_eq!(buffers[1].to_vec::<u8>()?, [3, 4]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
+#[derive(Debug)]
 pub struct HostShard<'a> {
     /// Where its element `[0, 0, ...]` is.
     pub data: *const u8,

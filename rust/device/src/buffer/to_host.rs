@@ -24,6 +24,21 @@ struct Address(*mut u8);
 unsafe impl Send for Address {}
 
 /// Memory of the host that a copy is to write, as it travels from whoever finds it: a pointer that any thread may use.
+///
+/// ```
+/// use purlin::{Buffer, HostAddress, Promise};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let (buffer, mut room) = (Buffer::from_slice(&[1_u8, 2, 3, 4], &[4], &space)?, [0_u8; 2]);
+/// let address = Promise::new(c"room");
+/// // SAFETY: `room` has two bytes, and no other code uses them until the event.
+/// let copied = unsafe { buffer.copy_raw_to_host_when(&address.future(), 1, 2) };
+/// address.set(Ok(HostAddress(room.as_mut_ptr()))).unwrap();
+/// copied.wait()?;
+/// assert_eq!(room, [2, 3]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct HostAddress(pub *mut u8);
 
@@ -43,6 +58,19 @@ impl Buffer {
     /// # Safety
     /// Until the event is terminal, any thread may write `size_bytes` bytes at `destination` and nobody else touches
     /// them.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::Buffer;
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let (buffer, mut room) = (Buffer::from_slice(&[1_u8, 2, 3, 4], &[4], &space)?, [0_u8; 4]);
+    /// // SAFETY: `room` has four bytes, and no other code uses them until the event.
+    /// unsafe { buffer.copy_to_host(room.as_mut_ptr(), 4) }.wait()?;
+    /// assert_eq!(room, [1, 2, 3, 4]);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub unsafe fn copy_to_host(&self, destination: *mut u8, size_bytes: usize) -> Event {
         let shape = &self.0.shape;
         if size_bytes != shape.host_size_bytes() {
@@ -148,6 +176,18 @@ impl Buffer {
     /// # Errors
     /// `InvalidArgument`, naming both types, unless `T::DTYPE == self.dtype()`; `ResourceExhausted`: no host memory;
     /// otherwise as [`copy_to_host`](Self::copy_to_host).
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{Buffer, StatusCode};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let buffer = Buffer::from_slice(&[1.5_f64, 2.5], &[2], &space)?;
+    /// assert_eq!(buffer.to_vec::<f64>()?, [1.5, 2.5]);
+    /// assert_eq!(buffer.to_vec::<i32>().unwrap_err().code(), StatusCode::InvalidArgument);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn to_vec<T: Element>(&self) -> StatusOr<Vec<T>> {
         let shape = &self.0.shape;
         if T::DTYPE != self.dtype() {

@@ -58,7 +58,7 @@ struct Gate {
 /// No process has that number.
 const NOWHERE: u32 = u32::MAX;
 
-/// EndReason gates fail.
+/// Why gates fail.
 #[derive(Clone, Debug)]
 pub(crate) struct EndReason(pub(crate) Status);
 
@@ -68,7 +68,7 @@ impl InFlight {
         Arc::new(Self { open_in: AtomicU32::new(process.number()), process, state: Mutex::new(State::default()) })
     }
 
-    /// EndReason nothing new may begin: [`has_ended`], or this is a child of the client's process, where nobody works for it. Where
+    /// Why nothing new may begin: [`has_ended`], or this is a child of the client's process, where nobody works for it. Where
     /// this says nothing, the sure answer is that of [`begin`](Self::begin).
     #[inline]
     pub(crate) fn refusal(&self) -> Option<Status> {

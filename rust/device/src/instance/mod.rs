@@ -27,6 +27,19 @@ use purlin_base::sync::PinnedArc;
 use runner::ClientRunner;
 
 /// Called when memory is short; true if it may have freed some.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::{ClientOptions, MemoryHook, MemoryReport};
+///
+/// let hook: MemoryHook = Arc::new(|report: &MemoryReport| {
+///     eprintln!("{report}");
+///     false // Nothing was freed, so the allocation fails.
+/// });
+/// let options = ClientOptions { on_out_of_memory: Some(hook), ..Default::default() };
+/// assert!(options.on_out_of_memory.is_some());
+/// ```
 pub type MemoryHook = Arc<dyn Fn(&MemoryReport) -> bool + Send + Sync>;
 
 /// See the module. Fields are dropped in this order.

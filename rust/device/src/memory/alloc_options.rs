@@ -4,8 +4,26 @@ use purlin_async::event::Event;
 use purlin_base::label::Label;
 
 /// What to do when a space has no room.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::host::HostBackend;
+/// use purlin::{AllocOptions, Client, ClientOptions, OomPolicy, RawBuffer};
+///
+/// let options = ClientOptions { memory_limit_bytes: 1 << 20, ..Default::default() };
+/// let space = Client::new(&options, Arc::new(HostBackend::new()))?.devices()[0].default_memory_space();
+/// let first = RawBuffer::allocate(&space, 900 << 10)?;
+/// let waits = AllocOptions { oom: OomPolicy::Wait, ..Default::default() };
+/// let second = RawBuffer::allocate_with(&space, 900 << 10, &waits)?;
+/// assert!(!second.allocation_event().is_ready());
+/// drop(first);
+/// second.allocation_event().wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(i32)]
+#[non_exhaustive]
 pub enum OomPolicy {
     /// Fail at once. What is only kept for later has been given back before that.
     #[default]
@@ -20,6 +38,18 @@ pub enum OomPolicy {
 }
 
 /// How memory is asked for.
+///
+/// ```
+/// use purlin::{AllocOptions, RawBuffer};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let options = AllocOptions { label: c"weights".into(), alignment_bytes: 4096, ..Default::default() };
+/// let memory = RawBuffer::allocate_with(&space, 1000, &options)?;
+/// assert_eq!(memory.device_pointer()? % 4096, 0);
+/// assert_eq!(space.report().holders[0].label, "weights");
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct AllocOptions {
     /// What it is for, as reports show it.

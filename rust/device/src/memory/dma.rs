@@ -34,6 +34,17 @@ struct Range {
 pub(crate) struct DmaUse(Arc<Range>);
 
 /// Mapped memory: see the module.
+///
+/// ```
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+/// let memory = vec![0_u8; 4096];
+/// let mapping = client.dma_map(memory.as_ptr(), memory.len())?;
+/// assert_eq!(mapping.range(), (memory.as_ptr() as usize, 4096));
+/// assert_eq!(mapping.in_flight(), 0);
+/// mapping.unmap().map_err(|(error, _mapping)| error)?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "dropping it unmaps the memory"]
 pub struct DmaMapping {
     instance: PinnedArc<Instance>,

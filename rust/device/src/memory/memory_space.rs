@@ -34,6 +34,17 @@ const LARGEST_ALIGNMENT_BYTES: usize = 1 << 30;
 
 /// A handle to one kind of memory of one device; it keeps its client alive. Equal if it is the same space of the same
 /// client.
+///
+/// ```
+/// use purlin::RawBuffer;
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// assert_eq!((space.to_string().as_str(), space.kind()), ("host:0/device", "device"));
+/// let memory = RawBuffer::allocate(&space, 1000)?;
+/// assert_eq!((memory.memory_space(), space.stats().bytes_in_use), (space, 1000));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 // One word, because each block of memory has one: the space, for a reference to the instance that it belongs to.
 pub struct MemorySpace(NonNull<Space>);
 

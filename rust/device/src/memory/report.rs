@@ -15,6 +15,18 @@ const NAMED_HOLDERS: usize = 10;
 pub const MEMORY_REPORT_TYPE_URL: &str = "purlin.dev/memory-report";
 
 /// The memory of one space at one time.
+///
+/// ```
+/// use purlin::RawBuffer;
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let memory = RawBuffer::allocate(&space, 1000)?;
+/// let report = space.report();
+/// assert_eq!((report.holder_count, report.bytes_in_use), (1, 1000));
+/// assert!(report.to_string().contains("host:0/device"));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryReport {
     /// The space, such as `host:0/device`.
@@ -46,6 +58,18 @@ pub struct MemoryReport {
 }
 
 /// A live allocation.
+///
+/// ```
+/// use purlin::{AllocOptions, RawBuffer};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let options = AllocOptions { label: c"weights".into(), ..Default::default() };
+/// let memory = RawBuffer::allocate_with(&space, 1000, &options)?;
+/// let holder = &space.report().holders[0];
+/// assert_eq!((holder.label.as_str(), holder.size_bytes, holder.is_going), ("weights", 1000, false));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryHolder {
     /// As asked for.
@@ -95,6 +119,13 @@ impl MemoryReport {
     }
 
     /// The report as one JSON object, whose members are named as the fields.
+    ///
+    /// ```
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    /// assert!(space.report().to_json().starts_with(r#"{"memory_space":"host:0/device","#));
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[must_use]
     pub fn to_json(&self) -> String {
         let number = |value: Option<u64>| value.map_or_else(|| "null".to_owned(), |value| value.to_string());

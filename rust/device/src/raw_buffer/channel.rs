@@ -13,6 +13,18 @@ use purlin_base::status::{SourceLocation, Status};
 use purlin_base::sync::PinnedArc;
 
 /// The right and the duty to provide the memory of a buffer from [`RawBuffer::channel`]. Dropping it fails the buffer.
+///
+/// ```
+/// use purlin::{AllocOptions, RawBuffer};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let (memory, promise) = RawBuffer::channel(&space, 64, &AllocOptions::default());
+/// assert!(!memory.allocation_event().is_ready());
+/// promise.fulfil(&RawBuffer::allocate(&space, 64)?).map_err(|(error, _promise)| error)?;
+/// memory.allocation_event().wait()?;
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "dropping it fails the buffer"]
 pub struct RawBufferPromise {
     block: PinnedArc<MemoryBlock>,

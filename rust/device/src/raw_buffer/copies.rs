@@ -67,6 +67,21 @@ impl RawBuffer {
     /// # Safety
     /// From the moment when the dependencies have happened until the event is terminal, nobody else writes the bytes
     /// that are copied from, and nobody else reads or writes those that are copied to.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{Buffer, RawBuffer};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let source = Buffer::from_slice(&[1_i32, 2], &[2], &space)?;
+    /// let target = RawBuffer::allocate(&space, 8)?;
+    /// // SAFETY: no other code uses `target`, and `source` is written no more once it is ready.
+    /// let copied = unsafe { source.raw_alias()?.copy_to(&target, &[source.ready_event()]) };
+    /// let copy = Buffer::from_raw(target, source.shape(), None, &copied)?;
+    /// assert_eq!(copy.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub unsafe fn copy_to(&self, destination: &Self, dependencies: &[Event]) -> Event {
         if self.size_bytes() > destination.size_bytes() {
             return Event::from_error(Status::invalid_argument(format!(

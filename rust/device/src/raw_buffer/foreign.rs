@@ -11,6 +11,24 @@ use purlin_base::label::Label;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
 
 /// Whether memory may be written.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use purlin::{Mutability, RawBuffer};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let bytes: &'static mut [u64] = Box::leak(vec![0_u64; 64].into_boxed_slice());
+/// let (address, (sender, receiver)) = (bytes.as_mut_ptr().cast::<u8>(), mpsc::channel());
+/// let release = Box::new(move || sender.send("released").unwrap());
+/// // SAFETY: the memory is never freed, and no other code uses it.
+/// let memory = unsafe { RawBuffer::import(&space, address, 512, Mutability::Immutable, Some(release))? };
+/// assert!(!memory.is_mutable());
+/// drop(memory);
+/// assert_eq!(receiver.recv(), Ok("released"));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutability {
     /// Read only.

@@ -32,6 +32,22 @@ pub use foreign::Mutability;
 ///
 /// Its bytes are reached through events and raw addresses only, never as a Rust reference; so whoever writes them promises
 /// that nobody else uses them meanwhile. That is what the `unsafe` methods ask for.
+///
+/// ```
+/// use purlin::RawBuffer;
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let memory = RawBuffer::allocate(&space, 4)?;
+/// let mut back = [0_u8; 2];
+/// // SAFETY: the arrays are as long as the copies, and both are waited for.
+/// unsafe {
+///     let written = memory.copy_from_host([1, 2, 3, 4].as_ptr(), 0, 4, &[]);
+///     memory.slice(1, 2)?.copy_to_host(back.as_mut_ptr(), 0, 2, &[written]).wait()?;
+/// }
+/// assert_eq!(back, [2, 3]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct RawBuffer {
     block: PinnedArc<MemoryBlock>,
@@ -43,6 +59,18 @@ impl RawBuffer {
     ///
     /// # Errors
     /// `ResourceExhausted`, with a report of who holds the memory: there is not so much.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{RawBuffer, StatusCode};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// assert_eq!(RawBuffer::allocate(&space, 1000)?.size_bytes(), 1000);
+    /// let error = RawBuffer::allocate(&space, usize::MAX / 2).unwrap_err();
+    /// assert_eq!(error.code(), StatusCode::ResourceExhausted);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     #[track_caller]
     pub fn allocate(memory_space: &MemorySpace, size_bytes: usize) -> StatusOr<Self> {
         Self::allocate_with(memory_space, size_bytes, &AllocOptions::default())
@@ -147,6 +175,18 @@ impl RawBuffer {
     ///
     /// # Errors
     /// `OutOfRange`, naming the three numbers, unless `offset_bytes + size_bytes <= self.size_bytes()`.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{RawBuffer, StatusCode};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let memory = RawBuffer::allocate(&space, 1000)?;
+    /// assert_eq!(memory.slice(100, 200)?.device_pointer()?, memory.device_pointer()? + 100);
+    /// assert_eq!(memory.slice(900, 200).unwrap_err().code(), StatusCode::OutOfRange);
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn slice(&self, offset_bytes: usize, size_bytes: usize) -> StatusOr<Self> {
         let range = self.range.slice(offset_bytes, size_bytes).map_err(|error| self.named(&error))?;
         Ok(Self { block: self.block.clone(), range })

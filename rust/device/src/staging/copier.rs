@@ -14,9 +14,44 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 
 /// See the module. Dropping it cancels the pieces that wait for a lease, and does not wait; each read is told of its end all
 /// the same.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use purlin::{Buffer, StagedPiece, StagingCopier, StagingOptions, StagingPool, StatusOr};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let options = StagingOptions { lease_bytes: 4, lease_count: 1, ..Default::default() };
+/// let pool = StagingPool::new(&client.devices()[0].memory_space("pinned_host")?, &options)?;
+/// let (buffer, (sender, receiver)) = (Buffer::from_slice(b"abcdef", &[6], &space)?, mpsc::channel());
+/// let send = move |piece: StatusOr<StagedPiece>| sender.send(piece.map(|piece| piece.bytes().to_vec())).unwrap();
+/// let copier = StagingCopier::new(&pool);
+/// copier.read_buffer(&buffer, send)?.wait()?;
+/// assert_eq!(receiver.iter().collect::<StatusOr<Vec<_>>>()?, [b"abcd".to_vec(), b"ef".to_vec()]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub struct StagingCopier(Arc<Shared>);
 
 /// A piece of a read, in a lease.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use purlin::{Buffer, StagedPiece, StagingCopier, StagingOptions, StagingPool, StatusOr};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let options = StagingOptions { lease_bytes: 4, lease_count: 1, ..Default::default() };
+/// let pool = StagingPool::new(&client.devices()[0].memory_space("pinned_host")?, &options)?;
+/// let (buffer, (sender, receiver)) = (Buffer::from_slice(b"abcdef", &[6], &space)?, mpsc::channel());
+/// let note = move |piece: StatusOr<StagedPiece>| {
+///     sender.send(piece.map(|piece| (piece.offset_bytes(), piece.size_bytes(), piece.is_last()))).unwrap();
+/// };
+/// StagingCopier::new(&pool).read_buffer(&buffer, note)?.wait()?;
+/// assert_eq!(receiver.iter().collect::<StatusOr<Vec<_>>>()?, [(0, 4, false), (4, 2, true)]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Debug)]
 pub struct StagedPiece {
     pub(super) offset_bytes: usize,

@@ -19,6 +19,17 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// How a [`StagingPool`] is made.
+///
+/// ```
+/// use purlin::{StagingOptions, StagingPool};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let options = StagingOptions { lease_bytes: 1 << 16, lease_count: 4, label: c"network".into() };
+/// let pool = StagingPool::new(&client.devices()[0].memory_space("pinned_host")?, &options)?;
+/// assert_eq!((pool.lease_bytes(), pool.lease_count()), (1 << 16, 4));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct StagingOptions {
     /// Bytes of each lease, `>= 1`.
@@ -37,6 +48,20 @@ impl Default for StagingOptions {
 }
 
 /// A handle; clones share the memory, which goes with the last of them and the last lease.
+///
+/// ```
+/// use purlin::{StagingOptions, StagingPool, StatusCode};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let options = StagingOptions { lease_bytes: 4096, lease_count: 1, ..Default::default() };
+/// let pool = StagingPool::new(&client.devices()[0].memory_space("pinned_host")?, &options)?;
+/// let lease = pool.try_acquire()?;
+/// assert_eq!(pool.try_acquire().unwrap_err().code(), StatusCode::Unavailable);
+/// drop(lease);
+/// assert_eq!(pool.free_count(), 1);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct StagingPool(Arc<Shared>);
 
@@ -60,6 +85,19 @@ struct Free {
 
 /// Host memory of [`StagingPool::lease_bytes`] bytes that nobody else has; dropping it gives it back, which may hand it to
 /// others on this thread.
+///
+/// ```
+/// use purlin::{StagingOptions, StagingPool};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let options = StagingOptions { lease_bytes: 4096, lease_count: 2, ..Default::default() };
+/// let pool = StagingPool::new(&client.devices()[0].memory_space("pinned_host")?, &options)?;
+/// let mut lease = pool.try_acquire()?;
+/// lease.bytes_mut()[..3].copy_from_slice(b"abc");
+/// assert_eq!((&lease.bytes()[..3], lease.memory().size_bytes()), (&b"abc"[..], 4096));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[must_use = "the memory goes back when this is dropped"]
 pub struct StagingLease {
     pool: Arc<Shared>,

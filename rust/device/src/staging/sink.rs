@@ -16,6 +16,22 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// See the module. Dropping it fails what is not complete; it does not wait.
+///
+/// ```
+/// use purlin::{RawBuffer, StagingOptions, StagingPool, StagingSink};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let options = StagingOptions { lease_bytes: 4, lease_count: 2, ..Default::default() };
+/// let pool = StagingPool::new(&client.devices()[0].memory_space("pinned_host")?, &options)?;
+/// let (sink, complete) = StagingSink::new(&RawBuffer::allocate(&space, 6)?);
+/// sink.put(4, 2, pool.try_acquire()?)?;
+/// assert!(!complete.is_ready(), "four bytes are missing");
+/// sink.put(0, 4, pool.try_acquire()?)?;
+/// complete.wait()?;
+/// assert_eq!(sink.begun_bytes(), 6);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub struct StagingSink(Arc<Shared>);
 
 struct Shared {

@@ -31,6 +31,17 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// What a buffer of a manager is to be.
+///
+/// ```
+/// use purlin::{AllocOptions, AsyncHostToDeviceTransferManager, DType, Layout, Shape, TransferSpec};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let spec = TransferSpec { shape: Shape::new(DType::F32, &[2, 2])?, layout: Some(Layout::new(&[0, 1])?) };
+/// let manager = AsyncHostToDeviceTransferManager::new(&[spec], &space, &AllocOptions::default())?;
+/// assert_eq!((manager.buffer_count(), manager.buffer_size(0)?), (1, 16));
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TransferSpec {
     /// Element type and dimensions.
@@ -40,6 +51,24 @@ pub struct TransferSpec {
 }
 
 /// See the module. Dropping it fails the buffers whose last piece has not been handed in; it does not wait.
+///
+/// ```
+/// use purlin::{AllocOptions, AsyncHostToDeviceTransferManager, DType, Shape, TransferSpec};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let specs = [TransferSpec { shape: Shape::new(DType::U8, &[4])?, layout: None }];
+/// let manager = AsyncHostToDeviceTransferManager::new(&specs, &space, &AllocOptions::default())?;
+/// let (buffer, bytes) = (manager.retrieve_buffer(0)?, [1_u8, 2, 3, 4]);
+/// // SAFETY: `bytes` are there and unchanged until the transfer is done, which is waited for.
+/// unsafe {
+///     manager.transfer_raw_data_to_sub_buffer(0, bytes.as_ptr(), 0, 2, false, None)?;
+///     manager.transfer_raw_data_to_sub_buffer(0, bytes[2..].as_ptr(), 2, 2, true, None)?;
+/// }
+/// manager.ready_event().wait()?;
+/// assert_eq!(buffer.to_vec::<u8>()?, bytes);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub struct AsyncHostToDeviceTransferManager {
     memory_space: MemorySpace,
     slots: Box<[Arc<Slot>]>,
@@ -192,6 +221,20 @@ impl AsyncHostToDeviceTransferManager {
     /// # Errors
     /// `InvalidArgument`: `index >= self.buffer_count()`, an `error` that is OK, or "already been fully transferred"; what the
     /// buffer has failed with before.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::{AllocOptions, AsyncHostToDeviceTransferManager, DType, Shape, Status, TransferSpec};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let specs = [TransferSpec { shape: Shape::new(DType::U8, &[4])?, layout: None }];
+    /// let manager = AsyncHostToDeviceTransferManager::new(&specs, &space, &AllocOptions::default())?;
+    /// let buffer = manager.retrieve_buffer(0)?;
+    /// manager.set_buffer_error(0, Status::data_loss("the file ended"))?;
+    /// assert!(buffer.ready_event().error().message().contains("the file ended"));
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
     pub fn set_buffer_error(&self, index: usize, error: Status) -> Result<(), Status> {
         self.slot(index)?.fail(index, error)
     }

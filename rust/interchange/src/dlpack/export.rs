@@ -14,6 +14,19 @@ use super::abi::{DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, MA
 use super::described;
 
 /// A struct that is owned: its drop calls the deleter.
+///
+/// ```
+/// use purlin::Buffer;
+/// use purlin::interchange::{DlpackTensor, import_dlpack};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let tensor = DlpackTensor::new(&Buffer::from_slice(&[1_i32, 2], &[2], &space)?)?;
+/// // SAFETY: the struct is ours to give away, and no code writes the elements.
+/// let (buffer, _) = unsafe { import_dlpack(tensor.into_raw(), &space)? };
+/// assert_eq!(buffer.to_vec::<i32>()?, [1, 2]);
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Debug)]
 pub struct DlpackTensor(NonNull<DLManagedTensorVersioned>);
 

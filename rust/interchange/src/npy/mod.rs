@@ -31,6 +31,21 @@ use crate::fault::Fault;
 use crate::file::{FileAccess, Opened, WriteOptions, replace};
 
 /// How a `.npy` file is read.
+///
+/// ```
+/// use purlin::interchange::{NpyReadOptions, WriteOptions, read_npy, write_npy};
+/// use purlin::{Buffer, DType};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let path = std::env::temp_dir().join(format!("purlin-doc-options-{}.npy", std::process::id()));
+/// write_npy(&path, &Buffer::from_slice(&[1_i32, 2], &[2], &space)?, WriteOptions::default())?;
+/// let options = NpyReadOptions { dtype: Some(DType::F32), ..Default::default() };
+/// let error = read_npy(&path, &space, &options).unwrap_err();
+/// assert!(error.message().contains("s32, not f32"), "{error}");
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NpyReadOptions {
     /// What the elements must be. For those that NumPy does not know, the file tells only their width, and this the type.
@@ -47,6 +62,21 @@ pub struct NpyReadOptions {
 /// `InvalidArgument`: the elements are others than `options.dtype`, or opaque, and no type was given. `Aborted`: the file became
 /// longer or shorter meanwhile. `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular file), `Unknown`: the system's
 /// answer. Also as [`Buffer::from_host_array`].
+///
+/// # Examples
+/// ```
+/// use purlin::Buffer;
+/// use purlin::interchange::{NpyReadOptions, WriteOptions, read_npy, write_npy};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let path = std::env::temp_dir().join(format!("purlin-doc-read-{}.npy", std::process::id()));
+/// write_npy(&path, &Buffer::from_slice(&[1.0_f32, 2.0], &[2], &space)?, WriteOptions::default())?;
+/// let (array, _aliasing) = read_npy(&path, &space, &NpyReadOptions::default())?;
+/// assert_eq!((array.dims(), array.to_vec::<f32>()?), (&[2_i64][..], vec![1.0, 2.0]));
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub fn read_npy(path: &Path, memory_space: &MemorySpace, options: &NpyReadOptions) -> StatusOr<(Buffer, Aliasing)> {
     let mut file = Opened::open(path)?;
     let size_bytes = file.size_bytes();
@@ -115,6 +145,20 @@ fn column_major(shape: &Shape) -> Vec<i64> {
 /// # Errors
 /// The buffer's own; `InvalidArgument`: it is gone, a token, or of a dynamic shape; as [`read_npy`] for what the system says, and
 /// `ResourceExhausted`: the disk is full.
+///
+/// # Examples
+/// ```
+/// use purlin::Buffer;
+/// use purlin::interchange::{WriteOptions, write_npy};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let path = std::env::temp_dir().join(format!("purlin-doc-write-{}.npy", std::process::id()));
+/// write_npy(&path, &Buffer::from_slice(&[1.0_f32, 2.0], &[2], &space)?, WriteOptions::default())?;
+/// assert!(std::fs::read(&path).unwrap().starts_with(b"\x93NUMPY"));
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 pub fn write_npy(path: &Path, buffer: &Buffer, options: WriteOptions) -> Result<(), Status> {
     let bytes = HostBytes::of(buffer)?;
     let header = header::written(buffer.shape())?;

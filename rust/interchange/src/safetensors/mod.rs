@@ -53,6 +53,22 @@ const TYPES: [(&str, DType); 20] = [
 ];
 
 /// An array in a file.
+///
+/// ```
+/// use purlin::interchange::{FileAccess, SafetensorsFile, WriteOptions, write_safetensors};
+/// use purlin::{Buffer, DType};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let path = std::env::temp_dir().join(format!("purlin-doc-tensor-{}.safetensors", std::process::id()));
+/// let weights = Buffer::from_slice(&[1.0_f32, 2.0], &[2, 1], &space)?;
+/// write_safetensors(&path, &[("weights", &weights)], &[], WriteOptions::default())?;
+/// let file = SafetensorsFile::open(&path, FileAccess::read())?;
+/// let tensor = &file.tensors()[0];
+/// assert_eq!((tensor.name(), tensor.dtype(), tensor.dims()), ("weights", Some(DType::F32), &[2_i64, 1][..]));
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
     name: String,
@@ -99,6 +115,23 @@ impl Tensor {
 }
 
 /// A safetensors file, open and checked. It keeps the file's bytes; buffers made from it may outlive it.
+///
+/// ```
+/// use purlin::interchange::{FileAccess, SafetensorsFile, WriteOptions, write_safetensors};
+/// use purlin::{Buffer, StatusCode};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// let path = std::env::temp_dir().join(format!("purlin-doc-file-{}.safetensors", std::process::id()));
+/// let bias = Buffer::from_slice(&[0.5_f32], &[1], &space)?;
+/// write_safetensors(&path, &[("bias", &bias)], &[("format", "pt")], WriteOptions::default())?;
+/// let file = SafetensorsFile::open(&path, FileAccess::read())?;
+/// assert_eq!(file.metadata(), [("format".to_owned(), "pt".to_owned())]);
+/// assert_eq!(file.read("bias", &space)?.0.to_vec::<f32>()?, [0.5]);
+/// assert_eq!(file.read("scale", &space).unwrap_err().code(), StatusCode::NotFound);
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), purlin::Status>(())
+/// ```
 #[derive(Debug)]
 pub struct SafetensorsFile {
     path: PathBuf,

@@ -24,6 +24,7 @@ pub use step::{Progress, Task};
 use crate::op::{Arg, table};
 use bytes::Content;
 use event::{Events, Moment};
+use std::fmt;
 
 /// Status codes that errors of the test's own have: kCancelled, kNotFound, kInternal.
 pub const CODES: [u8; 3] = [1, 5, 13];
@@ -47,6 +48,12 @@ pub struct World {
     donations: Vec<Option<Donation>>,
     given: Vec<Option<Given>>,
     reads: Vec<Option<Reading>>,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone)]

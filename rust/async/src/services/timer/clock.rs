@@ -6,12 +6,38 @@ use std::time::{Duration, Instant};
 use purlin_base::sync::Mutex;
 
 /// A clock that never goes back.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// use purlin::{Clock, Timers};
+///
+/// /// A clock that stands still.
+/// struct Stopped(Instant);
+///
+/// impl Clock for Stopped {
+///     fn now(&self) -> Instant {
+///         self.0
+///     }
+/// }
+///
+/// let timers = Timers::with_clock(Stopped(Instant::now()));
+/// let _timer = timers.event_after(Duration::from_nanos(1), c"never");
+/// assert_eq!(timers.run_due(), 0);
+/// ```
 pub trait Clock: Send + Sync {
     /// The time now.
     fn now(&self) -> Instant;
 }
 
 /// The system's monotonic clock.
+///
+/// ```
+/// use purlin::{Clock, SystemClock};
+///
+/// let before = SystemClock.now();
+/// assert!(SystemClock.now() >= before);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -22,6 +48,17 @@ impl Clock for SystemClock {
 }
 
 /// A clock that stands still until it is told otherwise. Clones share the time.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{Clock, ManualClock};
+///
+/// let clock = ManualClock::new();
+/// let (before, other) = (clock.now(), clock.clone());
+/// other.advance(Duration::from_secs(60));
+/// assert_eq!(clock.now() - before, Duration::from_secs(60));
+/// ```
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<Mutex<Instant>>);
 

@@ -39,6 +39,20 @@ const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A list of times; clones share it. The last handle abandons what still waits.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{ManualClock, Timers};
+///
+/// let clock = ManualClock::new();
+/// let timers = Timers::with_clock(clock.clone());
+/// let timer = timers.event_after(Duration::from_secs(5), c"pause");
+/// clock.advance(Duration::from_secs(4));
+/// assert_eq!((timers.run_due(), timer.event().is_ready()), (0, false));
+/// clock.advance(Duration::from_secs(1));
+/// assert_eq!((timers.run_due(), timer.event().is_ready()), (1, true));
+/// ```
 #[derive(Clone)]
 pub struct Timers(Arc<Handle>);
 
@@ -82,6 +96,17 @@ struct Waiting {
 type Action = Box<dyn FnOnce(Status) + Send>;
 
 /// The right to something that happens at a time. Dropping it cancels.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purlin::{StatusCode, Timers};
+///
+/// let timer = Timers::shared().event_after(Duration::from_secs(3600), c"timeout");
+/// let event = timer.event().clone();
+/// assert!(timer.cancel());
+/// assert_eq!(event.error().code(), StatusCode::Cancelled);
+/// ```
 #[must_use = "a timer that is dropped is cancelled"]
 pub struct Timer {
     place: Option<(Weak<Shared>, Key)>,
@@ -138,6 +163,21 @@ impl Timers {
 
     /// Calls `action` exactly once: with OK at `time`, else with the reason why not, on the thread that decided that. The
     /// timer's own event is [`Event::ready`].
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// use purlin::{ManualClock, Timers};
+    ///
+    /// let (clock, (sender, receiver)) = (ManualClock::new(), mpsc::channel());
+    /// let timers = Timers::with_clock(clock.clone());
+    /// let at = timers.after(Duration::from_secs(1));
+    /// timers.call_at(at, c"report", move |status| sender.send(status.ok()).unwrap()).detach();
+    /// clock.advance(Duration::from_secs(1));
+    /// timers.run_due();
+    /// assert_eq!(receiver.try_recv(), Ok(true));
+    /// ```
     pub fn call_at(
         &self,
         time: Instant,
@@ -160,6 +200,20 @@ impl Timers {
     /// is terminal. If no thread could be started, the answer has failed with
     /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted). The timer goes when `event` completes; after the
     /// deadline a small node stays with `event` until it does.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use purlin::{EventPromise, ManualClock, StatusCode, Timers};
+    ///
+    /// let (clock, answer) = (ManualClock::new(), EventPromise::new(c"answer"));
+    /// let timers = Timers::with_clock(clock.clone());
+    /// let limited = timers.with_deadline(&answer.event(), timers.after(Duration::from_secs(1)));
+    /// clock.advance(Duration::from_secs(2));
+    /// timers.run_due();
+    /// assert_eq!(limited.error().code(), StatusCode::DeadlineExceeded);
+    /// assert!(!answer.event().is_ready(), "it stays pending");
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn with_deadline(&self, event: &Event, deadline: Instant) -> Event {

@@ -26,15 +26,39 @@ use super::atomic::{AtomicUsize, Ordering};
 /// See the module.
 pub struct PinnedArc<T: ?Sized>(NonNull<Inner<T>>);
 
+impl<T: ?Sized> fmt::Debug for PinnedArc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PinnedArc({:p})", self.0)
+    }
+}
+
 /// Keeps the memory, not the value.
 pub struct PinnedWeak<T: ?Sized>(NonNull<Inner<T>>);
+
+impl<T: ?Sized> fmt::Debug for PinnedWeak<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PinnedWeak({:p})", self.0)
+    }
+}
 
 /// The value, when its last reference is gone: nobody else has it or gets it. Dropping this drops it where it is.
 #[must_use = "the value goes when this is dropped"]
 pub struct PinnedLast<T: ?Sized>(NonNull<Inner<T>>);
 
+impl<T: ?Sized> fmt::Debug for PinnedLast<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PinnedLast({:p})", self.0)
+    }
+}
+
 /// Where a value is. Its owner knows from elsewhere that the value's memory is still there.
 pub struct Uncounted<T>(NonNull<Inner<T>>);
+
+impl<T> fmt::Debug for Uncounted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Uncounted({:p})", self.0)
+    }
+}
 
 /// The counts and the value. Opaque to everybody else.
 pub struct Inner<T: ?Sized> {
@@ -42,6 +66,12 @@ pub struct Inner<T: ?Sized> {
     weak: AtomicUsize,
     grave: Grave,
     value: T,
+}
+
+impl<T: ?Sized> fmt::Debug for Inner<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedInner").finish_non_exhaustive()
+    }
 }
 
 // SAFETY: as Arc: references share the value, and the last one drops it, on any thread.

@@ -9,6 +9,7 @@
 #[cfg(all(test, loom))]
 mod loom_model;
 
+use std::fmt;
 use std::mem::MaybeUninit;
 
 use super::UnsafeCell;
@@ -18,6 +19,12 @@ use super::atomic::{AtomicBool, Ordering};
 pub struct SetOnce<T> {
     is_there: AtomicBool,
     value: UnsafeCell<MaybeUninit<T>>,
+}
+
+impl<T> fmt::Debug for SetOnce<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SetOnce").finish_non_exhaustive()
+    }
 }
 
 // SAFETY: the value is moved in by one thread, lent to any by shared reference, and dropped by one; `is_there` orders these.
