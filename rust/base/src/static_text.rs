@@ -5,11 +5,11 @@
 use std::ffi::{CStr, c_char};
 use std::ptr::NonNull;
 
-/// A `&'static CStr` of one word; its length is looked for when somebody reads it.
+/// A `&'static CStr` of one word; its length is looked for when it is read.
 #[derive(Clone, Copy)]
 pub struct StaticText(NonNull<c_char>);
 
-// SAFETY: it stands for a shared reference to bytes that nobody writes.
+// SAFETY: it stands for a shared reference to bytes that are never written.
 unsafe impl Send for StaticText {}
 // SAFETY: as above.
 unsafe impl Sync for StaticText {}

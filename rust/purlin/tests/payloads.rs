@@ -1,4 +1,4 @@
-//! Panics thrown with a value whose destructor panics with another such value, in everybody's code that Purlin calls: each is
+//! Panics thrown with a value whose destructor panics with another such value, in all code that Purlin calls: each is
 //! an error or reported, and goes no further. Only core's `caught` looks at payloads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};

@@ -1,5 +1,5 @@
-//! What the seed decides. Every answer is a function of the seed and the copy's number, not of a generator's state, so it does
-//! not depend on who asks first.
+//! What the seed decides. Every answer is a function of the seed and the copy's number, not of a generator's state, so
+//! it does not depend on the order in which threads ask.
 
 /// Questions about a copy.
 #[derive(Clone, Copy)]

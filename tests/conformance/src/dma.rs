@@ -1,4 +1,4 @@
-//! Host memory that the backend was told of.
+//! Host memory that was announced to the backend.
 
 use purlin_async::EventPromise;
 use purlin_base::StatusCode;

@@ -1,4 +1,4 @@
-//! What a case works on: two clients of the backend under test, and a look into their books at the end.
+//! What a case works on: two clients of the backend under test, and a look at their accounting at the end.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -98,7 +98,8 @@ impl Fixture {
     }
 }
 
-/// Whether `space` has no memory in use, now or soon: a backend's own threads let go of it after they have told.
+/// Whether `space` has no memory in use, now or soon: a backend's own threads release it after they have notified
+/// waiters.
 pub(crate) fn becomes_free(space: &MemorySpace) -> bool {
     let long_enough = Instant::now() + Duration::from_secs(10);
     while space.stats().bytes_in_use > 0 && Instant::now() < long_enough {

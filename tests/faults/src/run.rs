@@ -23,7 +23,7 @@ pub enum On {
     Host,
     /// Simulated streams.
     Sim,
-    /// Books without bytes.
+    /// A record without bytes.
     Null,
 }
 
@@ -57,7 +57,7 @@ pub struct Run {
     hung: Mutex<Option<String>>,
 }
 
-/// The books of a callback.
+/// The record of a callback.
 struct Call {
     name: String,
     called: AtomicUsize,
@@ -160,7 +160,7 @@ impl Run {
         Token(call)
     }
 
-    /// An `on_done` that notes what it is told.
+    /// An `on_done` that notes what it is called with.
     pub fn on_done(self: &Arc<Self>, name: &'static str) -> purlin_device::OnDone {
         let (run, token) = (Arc::clone(self), self.token(name));
         Box::new(move |status| {
@@ -203,7 +203,7 @@ impl Run {
         clients.iter().try_for_each(works)
     }
 
-    /// Lets go of the clients.
+    /// Drops the clients.
     pub(crate) fn drop_clients(&self) {
         let clients = std::mem::take(&mut *self.clients.lock().unwrap());
         drop(clients);

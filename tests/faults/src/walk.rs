@@ -29,7 +29,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(100);
 /// A scenario with so many complaints is not walked to its end.
 const ENOUGH_COMPLAINTS: usize = 5;
 
-/// Sites whose failure need not be told, because it is made good for, and how.
+/// Sites whose failure need not be reported, because the library makes up for it, and how.
 const MADE_GOOD: &[(Site, &str)] = &[
     (Site::Map, "a smaller extent is asked for, or empty ones are given back first"),
     (Site::MapHost, "as arena.map"),
@@ -57,7 +57,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What a scenario came to.
 #[derive(Debug, Default)]
 pub struct Walked {
-    /// How often each site failed, and how often that was told.
+    /// How often each site failed, and how often that was reported.
     pub sites: BTreeMap<Site, (usize, usize)>,
     /// How many runs that took.
     pub runs: usize,

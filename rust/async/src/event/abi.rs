@@ -1,5 +1,6 @@
-//! The memory that C++ and Rust both touch. The C++ side is `include/purlin/internal/abi.h`, which inlines what needs no
-//! call: one load, one compare-and-swap. Layout is asserted on both sides and compared by `tests/cpp/layout_test.cc`.
+//! The memory that C++ and Rust both touch. The C++ side is `include/purlin/internal/abi.h`, which inlines what needs
+//! no call: one load, one compare-and-swap. Layout is asserted on both sides and compared by
+//! `tests/cpp/layout_test.cc`.
 
 use std::ffi::{c_char, c_void};
 // Not purlin_base::sync: what reports say about an event is published with it and takes no part in any protocol.
@@ -12,11 +13,11 @@ use purlin_base::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize};
 /// What an event's kind knows to do. Readers check `abi_size` before they use a later slot.
 #[repr(C)]
 pub struct EventVTable {
-    /// `size_of::<EventVTable>()` of whoever made it.
+    /// `size_of::<EventVTable>()` of the module that made it.
     pub abi_size: usize,
     /// Frees the event when its last reference is gone.
     pub free: unsafe extern "C" fn(event: *mut EventHeader),
-    /// Tells the types of payloads apart: equal for equal types. Null for an event without a payload.
+    /// Identifies the payload's type: equal for equal types. Null for an event without a payload.
     pub payload_type: *const c_void,
 }
 
@@ -51,7 +52,7 @@ pub struct EventHeader {
 
 /// Neither ready nor in error.
 pub const STATE_PENDING: usize = 0;
-/// Somebody has won the right to set an error and is writing it.
+/// A thread has won the right to set an error and is writing it.
 pub const STATE_CLAIMED: usize = 1;
 /// Happened.
 pub const STATE_READY: usize = 2;
@@ -88,13 +89,13 @@ pub const FLAG_FOLLOWED: u16 = 128;
 pub const FLAG_KEEP_ON_ERROR: u16 = 256;
 /// Memory is kept until it, whatever owes it: it is not poisoned, and neither is what it waits for.
 pub const FLAG_KEEPS_MEMORY: u16 = 512;
-/// The library owes it, and nobody has lent anything until it: units of a semaphore, a time, a cancellation, memory.
+/// The library owes it, and no memory or stack is lent until it: units of a semaphore, a time, a cancellation, memory.
 pub const FLAG_LENDS_NOTHING: u16 = 1024;
 /// Something is lent until it, also while it waits for other events.
 pub const FLAG_LENDS_THROUGHOUT: u16 = 2048;
 
-/// The low bits of `error` while the event is pending: what kind of debt, and [`DEBT_FAR`]. `debt.rs` says when the rest may
-/// be followed.
+/// The low bits of `error` while the event is pending: what kind of debt, and [`DEBT_FAR`]. `debt.rs` says when the
+/// rest may be followed.
 pub const DEBT_MASK: usize = 7;
 /// The bits of the kind; 0 for the promise's owner.
 pub const DEBT_KIND: usize = 3;
@@ -127,7 +128,7 @@ pub struct EventCell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct DefinitionStream {
-    /// Names the stream to those who know it: a platform's handle. Not 0.
+    /// Identifies the stream to users of the platform: the platform's handle. Not 0.
     pub stream: usize,
     /// Grows along the stream; from 1.
     pub sequence_number: u64,
@@ -136,7 +137,7 @@ pub struct DefinitionStream {
 impl EventCell {
     /// What the event was named when it was made.
     pub(crate) fn label(&self) -> Label {
-        // SAFETY: whoever made the cell promised a static string that ends with a NUL.
+        // SAFETY: the cell's maker promised a static string that ends with a NUL.
         unsafe { Label::from_ptr(self.label.load(Relaxed)) }
     }
 

@@ -1,4 +1,4 @@
-//! An event that happens after a known number of steps, whoever takes them.
+//! An event that happens after a known number of steps, whichever threads take them.
 
 use std::fmt;
 use std::mem;
@@ -12,8 +12,9 @@ use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// Counts steps down to zero; then its event happens, or fails with the error that the policy chooses of those that were
-/// reported. Clones count together. If the last clone goes away above zero, the event fails with an error that names it.
+/// Counts steps down to zero; then its event happens, or fails with the error that the policy chooses of those that
+/// were reported. Clones count together. If the last clone goes away above zero, the event fails with an error that
+/// names it.
 #[derive(Clone)]
 pub struct CountDown(Arc<State>);
 
@@ -34,9 +35,9 @@ impl CountDown {
         Self::with_options(label, count, JoinOptions { policy: ErrorPolicy::FirstInTime, fail_fast: false })
     }
 
-    /// As [`new`](Self::new), with a policy. With `fail_fast` the first error completes the event, whatever the policy; the
-    /// other steps are still counted, and change nothing. Steps [without an index](Self::count_down_with) come after those
-    /// with one, in the order in which they came.
+    /// As [`new`](Self::new), with a policy. With `fail_fast` the first error completes the event, whatever the policy;
+    /// the other steps are still counted, and change nothing. Steps [without an index](Self::count_down_with) come
+    /// after those with one, in the order in which they came.
     #[must_use]
     #[track_caller]
     pub fn with_options(label: impl Into<Label>, count: usize, options: JoinOptions) -> Self {
@@ -60,7 +61,8 @@ impl CountDown {
         self.0.left.load(Acquire)
     }
 
-    /// One step. True if it completed the event, whose waiters have then run on this thread. A step too many does nothing.
+    /// One step. True if it completed the event, whose waiters have then run on this thread. A step too many does
+    /// nothing.
     pub fn count_down(&self) -> bool {
         self.count_down_with(Status::OK)
     }

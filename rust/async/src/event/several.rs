@@ -2,8 +2,8 @@
 //! the address of the event that waits, in buckets; its entries are part of whatever joins, and leave the list before
 //! that is freed.
 //!
-//! A creditor that has arrived is struck out by the thread that notes its arrival, in its waiter. So what stands in the list is not
-//! freed as long as the event that waits is pending: rule 2 of `debt.rs`.
+//! A creditor that has arrived is struck out by the thread that notes its arrival, in its waiter. So what stands in the
+//! list is not freed as long as the event that waits is pending: rule 2 of `debt.rs`.
 
 use std::ptr;
 use std::sync::atomic::AtomicUsize;

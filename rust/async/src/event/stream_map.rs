@@ -8,7 +8,8 @@ use super::{Event, when_all};
 use purlin_base::sync::Mutex;
 
 /// The last event that was recorded for each stream. Any thread. Streams are known by their handles, as in
-/// [`DefinitionStream`](super::DefinitionStream). An event stays until another takes its place or its stream is forgotten.
+/// [`DefinitionStream`](super::DefinitionStream). An event stays until another takes its place or its stream is
+/// forgotten.
 #[derive(Default)]
 pub struct StreamEventMap(Mutex<BTreeMap<usize, Event>>);
 
@@ -43,8 +44,8 @@ impl StreamEventMap {
         let _gone = self.0.lock().remove(&stream);
     }
 
-    /// An event after the last ones of all streams, which fails as [`when_all`] says; of several, the stream with the lowest
-    /// handle counts as the first.
+    /// An event after the last ones of all streams, which fails as [`when_all`] says; of several, the stream with the
+    /// lowest handle counts as the first.
     #[must_use]
     #[track_caller]
     pub fn all(&self) -> Event {

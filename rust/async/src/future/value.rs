@@ -74,32 +74,32 @@ impl<T: Send + Sync + 'static> Promise<T> {
         self.0.set(result).map_err(|rejected| AlreadySet { label: self.0.as_event().label(), rejected })
     }
 
-    /// Makes the future of a [linked](Self::linked) promise follow `other`: the same value, not a copy, or the same error,
-    /// on the thread that completes it. Where that cannot be (the promise is not linked, or `other` waits for this one),
-    /// the future fails and says so.
+    /// Makes the future of a [linked](Self::linked) promise follow `other`: the same value, not a copy, or the same
+    /// error, on the thread that completes it. Where that cannot be (the promise is not linked, or `other` waits for
+    /// this one), the future fails and says so.
     #[track_caller]
     pub fn forward(self, other: &Future<T>) {
         match self.0.forward(&other.0) {
-            // Whoever completes `other` owes it from now on.
+            // The code that completes `other` owes it from now on.
             Ok(()) => drop(self.released()),
             Err(error) => _ = self.0.set_error(error),
         }
     }
 
-    /// Lets go of the promise without completing it: somebody else owes that from now on.
+    /// Releases the promise without completing it: its completion is owed elsewhere from now on.
     pub(super) fn released(self) -> AsyncValue<T> {
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, from what is never dropped.
         unsafe { ptr::read(&raw const this.0) }
     }
 
-    /// True if a future is held or somebody waits. False is final: nobody can get a future any more but from this promise.
+    /// True if a future is held or there is a waiter. False is final: only this promise can give out a future any more.
     #[must_use]
     pub fn is_observed(&self) -> bool {
         self.0.is_observed()
     }
 
-    /// For several who may set it.
+    /// For several threads that may set it.
     #[must_use]
     pub fn into_shared(self) -> SharedPromise<T> {
         SharedPromise(Arc::new(self))
@@ -128,7 +128,7 @@ impl<T: Send + Sync + 'static> SharedPromise<T> {
         self.0.future()
     }
 
-    /// As [`Promise::set`]. Sets may race, and waiters may set again: the first wins and nobody blocks.
+    /// As [`Promise::set`]. Sets may race, and waiters may set again: the first wins and no set blocks.
     ///
     /// # Errors
     /// What it was given, if it was set before.
@@ -205,8 +205,8 @@ impl<T: Send + Sync + 'static> Future<T> {
         self.0.wait_for(timeout)
     }
 
-    /// Calls `f` once: on the thread that completes the future, or here and now if it is complete. It borrows that thread,
-    /// so it must not block for long. A panic is reported and swallowed.
+    /// Calls `f` once: on the thread that completes the future, or here and now if it is complete. It borrows that
+    /// thread, so it must not block for long. A panic is reported and swallowed.
     pub fn on_ready(&self, f: impl FnOnce(Result<&T, &Status>) + Send + 'static) {
         self.0.and_then(f);
     }
@@ -249,7 +249,7 @@ impl<T: Send + Sync + 'static> Clone for SharedPromise<T> {
 }
 
 impl<T: Send + Sync + 'static> From<AsyncValue<T>> for Future<T> {
-    /// The same cell. Whoever holds the [`AsyncValue`] may still set it.
+    /// The same cell. The holder of the [`AsyncValue`] may still set it.
     fn from(value: AsyncValue<T>) -> Self {
         Self(value)
     }
@@ -265,7 +265,7 @@ impl From<Event> for Future<()> {
         let promise = Promise::derived(c"FutureOfEvent");
         promise.0.owes_to(&event);
         let future = promise.future();
-        // Nobody else sets it.
+        // No other thread sets it.
         event.on_ready(move |status| _ = promise.set(status.clone().into_result()));
         future
     }

@@ -134,7 +134,8 @@ fn a_recursion_that_gets_no_thread_ends_with_an_error() {
     });
 }
 
-/// The loops' own waits guard the body on their stacks: they run what is queued, and only the tasks' waits are given up.
+/// The loops' own waits guard the body on their stacks: they run what is queued, and only the tasks' waits are given
+/// up.
 #[test]
 fn loops_and_joins_of_a_pool_that_gets_no_thread_return_when_their_calls_have() {
     must_end(|| {
@@ -228,7 +229,8 @@ fn a_report_names_a_pool_of_which_all_threads_wait_while_tasks_are_queued() {
     });
 }
 
-/// Waits for what lends memory run 32 deep on top of one another, and the rest stays queued; none of them comes back early.
+/// Waits for what lends memory run 32 deep on top of one another, and the rest stays queued; none of them comes back
+/// early.
 #[test]
 fn a_wait_until_which_memory_is_lent_is_not_given_up_and_a_report_says_so() {
     must_end(|| {

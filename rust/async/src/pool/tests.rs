@@ -356,8 +356,8 @@ fn what_a_refused_task_owed_says_why() {
     assert!(!later.wait().unwrap_err().message().contains("because"), "the reason goes with the refusal");
 }
 
-/// Each task that waits runs the next one on top of itself, and that waits too: once, the one thread was counted as blocked
-/// for each of them, so the pool took itself for manned and slept for ever.
+/// Each task that waits runs the next one on top of itself, and that waits too: once, the one thread was counted as
+/// blocked for each of them, so the pool took itself for manned and slept for ever.
 #[test]
 fn without_spares_tasks_that_wait_nest_and_their_thread_is_blocked_once() {
     let pool = pool_of_at_most(1, 1).unwrap();

@@ -1,11 +1,12 @@
 //! A number of units, taken and given back: how many launches may be in flight, how many bytes may be on their way.
 //!
-//! States of an acquisition: waiting, then granted, withdrawn (given up, timed out, cancelled) or refused (closed); each
-//! leaves the queue once, under the lock, and whoever took it out completes its event, under no lock. First come, first
-//! served: an acquisition that could be granted still waits behind an earlier, larger one, so large ones do not starve.
-//! When the one in front leaves without its units, those behind it are looked at again.
+//! States of an acquisition: waiting, then granted, withdrawn (given up, timed out, cancelled) or refused (closed);
+//! each leaves the queue once, under the lock, and the thread that took it out completes its event, under no lock.
+//! First come, first served: an acquisition that could be granted still waits behind an earlier, larger one, so large
+//! ones do not starve. When the one in front leaves without its units, those behind it are looked at again.
 //!
-//! In a child made by `fork`, threads that hold units or wait for them may not be there: an acquisition that would have to wait is refused.
+//! In a child made by `fork`, threads that hold units or wait for them may not be there: an acquisition that would have
+//! to wait is refused.
 //!
 //! Units return only by dropping their [`Permit`], which came from an acquisition, so there are never more than the
 //! capacity.
@@ -86,7 +87,7 @@ impl Semaphore {
         self.0.capacity
     }
 
-    /// Units that nobody holds now; another thread may take them before you.
+    /// Units that are not held now; another thread may take them before you.
     #[must_use]
     pub fn available(&self) -> usize {
         self.0.state.lock().available
@@ -101,7 +102,7 @@ impl Semaphore {
     /// Takes `amount` units now.
     ///
     /// # Errors
-    /// [`Unavailable`](purlin_base::StatusCode::Unavailable): there are too few, or somebody waits already;
+    /// [`Unavailable`](purlin_base::StatusCode::Unavailable): there are too few, or an acquisition waits already;
     /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument): more than the capacity;
     /// [`Cancelled`](purlin_base::StatusCode::Cancelled): closed.
     pub fn try_acquire(&self, amount: usize) -> StatusOr<Permit> {
@@ -139,8 +140,8 @@ impl Semaphore {
     /// As [`acquire_for`](Self::acquire_for), until `cancel` is cancelled; no `timeout` waits for ever.
     ///
     /// # Errors
-    /// As [`acquire_for`](Self::acquire_for); [`Cancelled`](purlin_base::StatusCode::Cancelled), with the token's reason in the
-    /// message, if that ended it.
+    /// As [`acquire_for`](Self::acquire_for); [`Cancelled`](purlin_base::StatusCode::Cancelled), with the token's
+    /// reason in the message, if that ended it.
     pub fn acquire_with(&self, amount: usize, timeout: Option<Duration>, cancel: &CancelToken) -> StatusOr<Permit> {
         let mut pending = self.acquire_async(amount, cancel);
         let waited = match timeout {
@@ -150,7 +151,7 @@ impl Semaphore {
         match waited {
             Ok(()) => pending.take(),
             Err(error) => {
-                // Somebody may grant it just now: then it is ours, or goes back with `pending`.
+                // Another thread may grant it just now: then it is ours, or goes back with `pending`.
                 let late = pending.slot.lock().take();
                 late.ok_or_else(|| self.0.explain(amount, timeout, &error, &pending.event))
             }
@@ -213,8 +214,8 @@ impl Semaphore {
         }
     }
 
-    /// [`acquire_async`](Self::acquire_async), with a callback instead of an event: called exactly once, on the thread that
-    /// decided the matter, which may be this one before this returns. Nesting is bounded as for events.
+    /// [`acquire_async`](Self::acquire_async), with a callback instead of an event: called exactly once, on the thread
+    /// that decided the matter, which may be this one before this returns. Nesting is bounded as for events.
     pub fn acquire_then(
         &self,
         amount: usize,
@@ -230,8 +231,8 @@ impl Semaphore {
         });
     }
 
-    /// Refuses what waits and what comes, with [`Cancelled`](purlin_base::StatusCode::Cancelled). Permits stay valid. Again:
-    /// nothing happens.
+    /// Refuses what waits and what comes, with [`Cancelled`](purlin_base::StatusCode::Cancelled). Permits stay valid.
+    /// Again: nothing happens.
     pub fn close(&self) {
         let error = Status::cancelled(format!("semaphore '{}' was closed", self.0.label));
         let refused = {
@@ -303,7 +304,7 @@ impl Shared {
         Permit { semaphore: Arc::clone(self), amount }
     }
 
-    /// True if the units were taken, false if the caller must wait. Overtakes nobody.
+    /// True if the units were taken, false if the caller must wait. Overtakes no acquisition that waits.
     fn grant_now(&self, state: &mut State, amount: usize) -> StatusOr<bool> {
         if amount > self.capacity {
             let Self { label, capacity, .. } = self;
@@ -342,7 +343,7 @@ impl Shared {
 
     /// The permits exist from here on; dropping one takes the lock.
     fn deliver(self: &Arc<Self>, granted: Vec<Waiting>) {
-        // All have their units before anybody's code runs, and lose none of them if it panics.
+        // All have their units before any user code runs, and lose none of them if it panics.
         for waiting in &granted {
             *waiting.slot.lock() = Some(self.permit(waiting.amount));
         }
@@ -371,7 +372,7 @@ impl Shared {
     }
 }
 
-/// Takes out of the queue, from the front, whoever can have their units.
+/// Takes out of the queue, from the front, the acquisitions that can have their units.
 fn grant_waiting(state: &mut State) -> Vec<Waiting> {
     let mut granted = Vec::new();
     while let Some(first) = state.waiting.first_entry() {

@@ -1,8 +1,10 @@
-//! What a watchdog may make fail. The law: an event that a promise of the user's owes, and until which no memory is kept.
+//! What a watchdog may make fail. The law: an event that a promise of the user's owes, and until which no memory is
+//! kept.
 //!
-//! Everything else stands for something that goes on: a copy, a loop on somebody's stack, a thread that ends; or it follows other
-//! events, and fails with them. So a watchdog that finds a thread asleep follows the debts of its event to the promises of
-//! users, breaks these, and lets the error flow. What a task owes is none: the task may use what its waiter guards.
+//! Everything else stands for something that goes on: a copy, a loop on a thread's stack, a thread that ends; or it
+//! follows other events, and fails with them. So a watchdog that finds a thread asleep follows the debts of its event
+//! to the promises of users, breaks these, and lets the error flow. What a task owes is none: the task may use what its
+//! waiter guards.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -91,8 +93,8 @@ impl<'a> Verdicts<'a> {
         }
     }
 
-    /// Whether a watchdog does anything about `event`, if a thread sleeps on it, and what, or why not. `name` is how events
-    /// are named.
+    /// Whether a watchdog does anything about `event`, if a thread sleeps on it, and what, or why not. `name` is how
+    /// events are named.
     pub(super) fn of(&self, event: &Pending, name: impl Fn(usize) -> String) -> (bool, String) {
         match self.ends.get(&event.address).copied().unwrap_or(End::Cycle) {
             End::Poisonable(root) if root == event.address => (true, "can be poisoned".to_owned()),

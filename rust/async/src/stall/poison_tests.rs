@@ -50,8 +50,8 @@ fn verdict(label: &str) -> StalledEvent {
     found.unwrap_or_else(|| panic!("no event '{label}' in:\n{report}")).clone()
 }
 
-/// What `wait`, on a thread of its own, does while a watchdog poisons and `going_on` has not ended: nothing. `label` is what
-/// it sleeps on.
+/// What `wait`, on a thread of its own, does while a watchdog poisons and `going_on` has not ended: nothing. `label` is
+/// what it sleeps on.
 fn survives(label: &str, going_on: EventPromise, wait: impl FnOnce() + Send + 'static) {
     let (tell, told) = mpsc::channel();
     let waiter = thread::spawn(move || {

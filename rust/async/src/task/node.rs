@@ -1,8 +1,8 @@
 //! A closure on its way to a thread: called once or destroyed uncalled, never both and never neither.
 //!
-//! A [`Task`] is one word, the address of a [`TaskNode`]. Closures of up to 40 bytes live in the node, of 64 bytes; those
-//! of up to 104 too, in a node of 128. Nodes are recycled (`purlin_base::slab`), so such tasks cost no heap allocation. A node
-//! never moves, so it can hold C++ objects that know their own address.
+//! A [`Task`] is one word, the address of a [`TaskNode`]. Closures of up to 40 bytes live in the node, of 64 bytes;
+//! those of up to 104 too, in a node of 128. Nodes are recycled (`purlin_base::slab`), so such tasks cost no heap
+//! allocation. A node never moves, so it can hold C++ objects that know their own address.
 
 use std::ffi::c_char;
 use std::fmt;
@@ -15,8 +15,8 @@ use purlin_base::panics::contained;
 use purlin_base::slab::{self, Class};
 use purlin_base::thread_state;
 
-/// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed. A number, as C++
-/// asks, too: one that is not known destroys the closure uncalled.
+/// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed. A number, as
+/// C++ asks, too: one that is not known destroys the closure uncalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct TaskOp(u32);
@@ -36,7 +36,7 @@ pub const WIDE_BYTES: usize = INLINE_BYTES + Class::WideNode.block_bytes() - Cla
 /// The memory of a task, shared with C++ (`include/purlin/internal/abi.h`).
 #[repr(C, align(8))]
 pub struct TaskNode {
-    /// For whoever holds the node in a list.
+    /// For the list that holds the node.
     pub next: *mut TaskNode,
     /// Consumes the node. Must not unwind.
     pub invoke: unsafe extern "C" fn(node: *mut TaskNode, op: TaskOp),
@@ -114,14 +114,14 @@ impl Task {
 
     /// Calls the closure on this thread.
     pub fn run(self) {
-        // It runs in the user context where it was made, not in that of whoever runs it.
+        // It runs in the user context where it was made, not in that of the thread that runs it.
         let _cleared = user_context::cleared();
         // SAFETY: the node is ours until it is invoked.
         let label = unsafe { self.0.as_ref().label };
         thread_state::running(self.number(), label, || self.invoke(TaskOp::RUN));
     }
 
-    /// Tells this task apart from all others until it has run or was dropped: the address of its node.
+    /// Distinguishes this task from all others until it has run or was dropped: the address of its node.
     pub(crate) fn number(&self) -> usize {
         self.0.addr().get()
     }

@@ -26,8 +26,8 @@ use purlin_base::sync::{Mutex, Process, per_thread};
 const BUDGET_BYTES: usize = 512 << 20;
 const SHARDS: usize = 16;
 
-/// The numbers of spans, of `tracing` and of C++ alike; never used twice in a process, so that a span of an old recording
-/// is known as such. Relaxed: only uniqueness counts.
+/// The numbers of spans, of `tracing` and of C++ alike; never used twice in a process, so that a span of an old
+/// recording is known as such. Relaxed: only uniqueness counts.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 pub(super) fn next_id() -> u64 {
@@ -145,7 +145,7 @@ impl Session {
         let in_map = self.shard(id).lock().remove(&id);
         drop(in_map);
         if Arc::strong_count(&span) == 1 {
-            // Nobody was ever inside: it leaves no record.
+            // No thread was ever inside: it leaves no record.
             let size_bytes = size_of::<Span>() + span.fields.lock().size_bytes();
             let _ = self
                 .used_bytes
@@ -154,8 +154,8 @@ impl Session {
         true
     }
 
-    /// Ends what is open and takes everything out. Called once, when no thread finds this session any more; a thread that
-    /// found it before may still write into what is left, which nobody reads.
+    /// Ends what is open and takes everything out. Called once, when no thread finds this session any more; a thread
+    /// that found it before may still write into what is left, which no thread reads.
     pub(super) fn finish(&self) -> Recording {
         let end = self.now();
         let lanes = mem::take(&mut *self.lanes.lock());

@@ -9,16 +9,16 @@ use purlin_base::panics::caught;
 /// Contexts share parts, so a text can be longer than the memory that they take. It ends after so many parts.
 const MOST_PARTS: usize = 1000;
 
-/// A text, or a closure that makes it when somebody asks.
+/// A text, or a closure that makes it when it is asked for.
 pub enum Origin {
     /// A text that exists already.
     Text(Cow<'static, str>),
-    /// A text that is made each time somebody asks.
+    /// A text that is made each time it is asked for.
     Lazy(Box<dyn Fn() -> String + Send + Sync>),
 }
 
 impl Origin {
-    /// A text that is made each time somebody asks, on any thread, under no lock of Purlin's.
+    /// A text that is made each time it is asked for, on any thread, under no lock of Purlin's.
     #[must_use]
     pub fn lazy(render: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self::Lazy(Box::new(render))

@@ -33,7 +33,7 @@ impl Drop for UserContextScope {
     fn drop(&mut self) {
         let ended = replace(self.displaced);
         if !ended.is_null() {
-            // Its end may run code of strangers, who see what is current now.
+            // Its end may run user code, which sees what is current now.
             // SAFETY: the state owned a reference, which is ours now.
             drop(unsafe { UserContext::from_raw(ended) });
         }

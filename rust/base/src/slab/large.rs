@@ -33,7 +33,7 @@ pub fn allocate_large(size_bytes: usize, align_bytes: usize) -> *mut u8 {
 /// Gives it back.
 ///
 /// # Safety
-/// `cell` came from [`allocate_large`] with the same numbers, and nobody uses it any more.
+/// `cell` came from [`allocate_large`] with the same numbers, and it is no longer used.
 pub unsafe fn free_large(cell: *mut u8, size_bytes: usize, align_bytes: usize) {
     // Readers hold the lock while they read, so the memory goes after them.
     CELLS.lock().remove(&cell.addr());

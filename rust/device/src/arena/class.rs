@@ -105,7 +105,8 @@ impl<H> Class<H> {
         Some(piece)
     }
 
-    /// Adds a run, made of [`run_bytes`] bytes, and takes a slot of it at once: nobody else can have taken them all.
+    /// Adds a run, made of [`run_bytes`] bytes, and takes a slot of it at once: no other thread can have taken them
+    /// all.
     pub(super) fn take_of_new_run(&self, span: Piece, holder: &PinnedArc<H>) -> Piece {
         let count = slots_per_run(self.number.into());
         let mut state = self.state.lock();

@@ -93,7 +93,7 @@ impl Drop for CountingExtent {
     }
 }
 
-/// Who holds a block here: nobody asks.
+/// The holder of a block; no test here asks for it.
 struct Holder;
 
 fn arena(limit_bytes: Option<usize>) -> (Arc<Account>, Arena<Holder>) {
@@ -108,7 +108,7 @@ fn take(arena: &Arena<Holder>, size_bytes: usize) -> Piece {
 }
 
 fn allocate(arena: &Arena<Holder>, size_bytes: usize, alignment_bytes: usize) -> Result<Piece, Shortage> {
-    // SAFETY: nobody asks for the holders of these.
+    // SAFETY: no code asks for the holders of these.
     unsafe { arena.allocate(size_bytes, alignment_bytes, &PinnedArc::new(Holder)) }
 }
 

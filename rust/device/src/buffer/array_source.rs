@@ -80,7 +80,7 @@ impl<'a> ArraySource<'a> {
     /// Starts to copy all elements to `memory`.
     ///
     /// # Safety
-    /// As [`Buffer::from_host_array`]; `memory` is new, and nobody else has it.
+    /// As [`Buffer::from_host_array`]; `memory` is new, and has no other user.
     pub(crate) unsafe fn start(&self, memory: &RawBuffer, caller_waits: bool) -> Event {
         let size_bytes = self.shape().size_bytes();
         if self.is_dense || size_bytes == 0 {

@@ -34,9 +34,9 @@ struct State {
     is_touched: bool,
     /// As long as pieces may come or are on their way: then it is the buffer's alone.
     memory: Option<RawBuffer>,
-    /// Taken by whoever completes the buffer.
+    /// Taken by the code that completes the buffer.
     promise: Option<EventPromise>,
-    /// Taken by who retrieves it.
+    /// Taken by the code that retrieves it.
     buffer: Option<Buffer>,
 }
 
@@ -188,7 +188,7 @@ impl Slot {
         let slot = Arc::clone(self);
         copied.on_ready(move |status| {
             let completed = slot.end(status, on_done);
-            // First the memory: whoever sees the buffer fail does not find it still in use by this.
+            // First the memory: a thread that sees the buffer fail does not find it still in use by this.
             drop(slot);
             complete(completed);
         });

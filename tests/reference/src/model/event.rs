@@ -10,7 +10,7 @@ pub(super) type End = Result<(), String>;
 
 #[derive(Clone, Debug)]
 enum Rule {
-    /// Whoever promised it says.
+    /// The owner of the promise says.
     Promise(Option<End>),
     /// After all of them, with the error of the lowest index.
     All(Vec<Moment>),

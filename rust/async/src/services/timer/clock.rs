@@ -21,7 +21,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told otherwise. Clones share the time.
+/// A clock that stands still until it is set. Clones share the time.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<Mutex<Instant>>);
 

@@ -1,14 +1,16 @@
 //! Things that happen at a time: [`Timers`] knows the times, a [`Timer`] is the right to one of them.
 //!
-//! States of a timer: waiting, then due, cancelled (by its owner, who may simply drop it) or abandoned (the [`Timers`] went
-//! away); it leaves the list once, under the lock, and whoever took it out runs what it was for, under no lock. So nothing
-//! is left in the list of an owner who went away, and nobody waits for timers that went away.
+//! States of a timer: waiting, then due, cancelled (by its owner, which may simply drop it) or abandoned (the
+//! [`Timers`] went away); it leaves the list once, under the lock, and the thread that took it out runs what it was
+//! for, under no lock. So nothing is left in the list of an owner that went away, and no thread waits for timers that
+//! went away.
 //!
-//! [`Timers::shared`] has one thread, which starts with the first timer, sleeps until the next one is due, and ends when there has
-//! been none for a while, so idle timers cost nothing. Callbacks and waiters of timers run on that thread and delay others
-//! if they take long; but one that waits for an event hands the timers over to another thread first (`turn.rs`). In a child made by
-//! `fork` it starts anew with the first timer that is made there; those of the parent do not happen there.
-//! [`Timers::with_clock`] has no thread: its owner says when to look at the clock, as tests do.
+//! [`Timers::shared`] has one thread, which starts with the first timer, sleeps until the next one is due, and ends
+//! when there has been none for a while, so idle timers cost nothing. Callbacks and waiters of timers run on that
+//! thread and delay others if they take long; but one that waits for an event hands the timers over to another thread
+//! first (`turn.rs`). In a child made by `fork` it starts anew with the first timer that is made there; those of the
+//! parent do not happen there. [`Timers::with_clock`] has no thread: its owner says when to look at the clock, as tests
+//! do.
 
 mod clock;
 mod turn;
@@ -136,8 +138,8 @@ impl Timers {
         self.event_at(self.after(delay), label)
     }
 
-    /// Calls `action` exactly once: with OK at `time`, else with the reason why not, on the thread that decided that. The
-    /// timer's own event is [`Event::ready`].
+    /// Calls `action` exactly once: with OK at `time`, else with the reason why not, on the thread that decided that.
+    /// The timer's own event is [`Event::ready`].
     pub fn call_at(
         &self,
         time: Instant,
@@ -156,10 +158,10 @@ impl Timers {
     }
 
     /// An event that completes as `event` does, or fails at `deadline` with
-    /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming `event`, which stays pending. `event` itself if it
-    /// is terminal. If no thread could be started, the answer has failed with
-    /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted). The timer goes when `event` completes; after the
-    /// deadline a small node stays with `event` until it does.
+    /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming `event`, which stays pending. `event`
+    /// itself if it is terminal. If no thread could be started, the answer has failed with
+    /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted). The timer goes when `event` completes; after
+    /// the deadline a small node stays with `event` until it does.
     #[must_use]
     #[track_caller]
     pub fn with_deadline(&self, event: &Event, deadline: Instant) -> Event {
@@ -220,7 +222,7 @@ impl Timers {
     }
 }
 
-/// The two who may complete an event with a deadline; the promise takes the first.
+/// The two parties that may complete an event with a deadline; the promise takes the first.
 struct Race {
     promise: EventPromise,
     timer: Mutex<Option<Timer>>,
@@ -233,7 +235,8 @@ impl Timer {
         &self.event
     }
 
-    /// Cancels: the event fails with [`Cancelled`](purlin_base::StatusCode::Cancelled), here and now. False if it was too late.
+    /// Cancels: the event fails with [`Cancelled`](purlin_base::StatusCode::Cancelled), here and now. False if it was
+    /// too late.
     pub fn cancel(mut self) -> bool {
         self.take_out()
     }
@@ -268,14 +271,14 @@ impl Waiting {
 }
 
 impl Shared {
-    /// In a child made by `fork` there is no thread, and what waited for it is the parent's: its events have failed, and its actions
-    /// are not called. What a clock without a thread makes happen waits on.
+    /// In a child made by `fork` there is no thread, and what waited for it is the parent's: its events have failed,
+    /// and its actions are not called. What a clock without a thread makes happen waits on.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock();
         if state.process.is_none_or(|process| !process.is_this()) {
             let before = state.process.replace(Process::this());
             if before.is_some() && self.linger.is_some() {
-                // Not dropped: an action holds what its maker gave it, whose destructors are strangers.
+                // Not dropped: an action holds what its maker gave it, whose destructors are user code.
                 mem::forget(mem::take(&mut state.waiting));
                 state.has_thread = false;
             }
@@ -306,7 +309,7 @@ impl Shared {
         let Err(error) = self.start(turn) else {
             return Some(key);
         };
-        // Others may have come meanwhile and relied on this thread: all that wait are told.
+        // Others may have been added meanwhile and relied on this thread: all that wait are notified.
         let waiting = {
             let mut state = self.state();
             state.has_thread = false;
