@@ -57,7 +57,7 @@ pub enum DType {
     S4 = 21,
     /// Unsigned, 4 bits.
     U4 = 22,
-    /// No value: what is passed on to say that something came before.
+    /// No value: what is passed on to say that something happened before.
     Token = 23,
     /// Signed, 2 bits.
     S2 = 24,

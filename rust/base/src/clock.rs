@@ -21,7 +21,7 @@ fn exact_ms() -> u32 {
     elapsed.wrapping_add(AHEAD_MS.load(Relaxed))
 }
 
-/// Goes a step ahead; the time before it, which nothing has that is made later.
+/// Goes a step ahead; returns the time before it, which nothing has that is made later.
 #[cfg(not(any(loom, shuttle)))]
 pub fn step() -> u32 {
     let before = touch();

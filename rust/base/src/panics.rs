@@ -31,8 +31,7 @@ fn text_of(payload: Box<dyn Any + Send>) -> String {
     text
 }
 
-/// Drops what a panic was thrown with. A panic of its destructor goes no further, and what that was thrown with is
-/// leaked.
+/// Drops what a panic was thrown with. A panic of its destructor is swallowed, and what that was thrown with is leaked.
 pub fn discard(payload: Box<dyn Any + Send>) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(second);

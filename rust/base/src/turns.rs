@@ -1,4 +1,4 @@
-//! A queue that any thread that passes by serves: first come, first served, by one thread at a time.
+//! A queue that any of its callers serves: first come, first served, by one thread at a time.
 //!
 //! States: idle, or *being served* by one thread, whose turn it is to look for what the oldest entry waits for. It
 //! looks under no lock, because that may call user code. A thread that meanwhile changes what a look would find notes
@@ -31,7 +31,7 @@ pub trait Source {
     fn tell(&self, entry: Self::Entry, found: Self::Found);
 }
 
-/// What comes of looking.
+/// The result of a look.
 pub enum Look<F> {
     /// The entry leaves the queue.
     Take(F),
@@ -78,7 +78,7 @@ impl<E> Turns<E> {
         self.serve(source);
     }
 
-    /// Something has changed: serves the oldest entries, as far as it goes. Costs a load while nothing waits.
+    /// Something has changed: serves the oldest entries, as many as can be served. Costs a load while nothing waits.
     #[inline]
     pub fn serve<S: Source<Entry = E>>(&self, source: &S) {
         // See wait().

@@ -40,7 +40,7 @@ impl Callback {
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        // SAFETY: as in call(), which does not come here.
+        // SAFETY: as in call(), which does not reach this.
         unsafe { (self.invoke)(self.data, false, ptr::null(), ptr::null()) };
     }
 }

@@ -1,5 +1,4 @@
-//! `purlin/executor.h`: pools and task nodes. Scheduling is plain functions; making and describing a pool goes through
-//! cxx.
+//! `purlin/executor.h`: pools and task nodes. Scheduling is plain functions; making and describing a pool uses cxx.
 //!
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 

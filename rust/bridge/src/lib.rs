@@ -11,7 +11,7 @@
 //! - Nothing unwinds into C++: every function runs inside `purlin_ffi::panic::guard`, and a panic is a status like any
 //!   other, or, where there is no status to give, inside `purlin_ffi::panic::contain`: it is reported, and the answer
 //!   is nothing. `.ci/check/guards` looks that it is so, and names those that cannot panic, with the reasons.
-//! - Text comes in as bytes and is checked here, because `rust::Str` throws on what is not UTF-8.
+//! - Text is received as bytes and is checked here, because `rust::Str` throws on what is not UTF-8.
 
 #![allow(unreachable_pub, reason = "cxx writes pub before everything that it generates")]
 

@@ -141,7 +141,7 @@ pub unsafe extern "C" fn purlin_semaphore_acquire_async(
     })
 }
 
-/// Refuses what waits and what comes.
+/// Refuses acquisitions that wait and all later ones.
 ///
 /// # Safety
 /// `semaphore` is alive.

@@ -35,15 +35,15 @@ pub struct ClientOptions {
     /// finds no memory: frees something and answers true, or answers false.
     pub on_out_of_memory: Option<MemoryHook>,
     /// For debugging: host memory that is to stay as it is while it is used (see
-    /// [`HostBufferSemantics`](crate::HostBufferSemantics)) is summed up when it comes and when it goes, and a
+    /// [`HostBufferSemantics`](crate::HostBufferSemantics)) is summed up when its use begins and when it ends, and a
     /// difference is an error that names the array. The environment variable `PURLIN_CHECK_FROZEN_MEMORY=1` says the
     /// same for every client.
     pub check_frozen_memory: bool,
-    /// What becomes of work in flight when the last handle to the client goes. `None`: it goes on behind, and keeps
-    /// what it needs of the client alive, for ever if an event that it waits for never comes. Otherwise that handle's
-    /// drop is [`Client::shutdown`] with these options, blocks as that does, and logs what that fails with; on a thread
-    /// of the client's own runner, or in a waiter of one of its operations, it does not block, and what has not begun
-    /// fails at once.
+    /// What becomes of work in flight when the last handle to the client is dropped. `None`: it continues, and keeps
+    /// what it needs of the client alive, for ever if an event that it waits for never completes. Otherwise that
+    /// handle's drop is [`Client::shutdown`] with these options, blocks as that does, and logs what that fails with; on
+    /// a thread of the client's own runner, or in a waiter of one of its operations, it does not block, and what has
+    /// not begun fails at once.
     pub shutdown_at_end: Option<ShutdownOptions>,
 }
 
@@ -185,8 +185,8 @@ impl Client {
 
     /// Ends the client's work, and blocks until that is done; a second call waits for the same. From now on, copies,
     /// allocations and buffers behind events are refused with `FailedPrecondition`. With
-    /// [`Drain`](purlin_async::ShutdownMode), what is in flight goes on until the deadline; without one for as long as
-    /// it takes, which stall reports show. Then, or at once with [`CancelPending`](purlin_async::ShutdownMode), what
+    /// [`Drain`](purlin_async::ShutdownMode), what is in flight continues until the deadline; without one for as long
+    /// as it takes, which stall reports show. Then, or at once with [`CancelPending`](purlin_async::ShutdownMode), what
     /// has not begun fails: copies and allocations behind events that have not happened, memory that is waited for or
     /// promised ([`RawBuffer::channel`](crate::RawBuffer::channel)), buffers whose definition has not happened, and
     /// events that report when the last use of a buffer is over

@@ -15,7 +15,7 @@ use purlin_base::{Label, Status, StatusOr};
 use purlin_device::{Aliasing, AllocOptions, Buffer, FromHostOptions, HostBufferSemantics, MemorySpace, RawBuffer};
 
 /// A buffer of the array at `data`. `keeper` is dropped, on whatever thread, when the memory is no longer read; if this
-/// fails, before it returns. With `may_alias`, that may be when the buffer's memory goes.
+/// fails, before it returns. With `may_alias`, that may be when the buffer's memory is released.
 ///
 /// # Errors
 /// As [`Buffer::from_host_array`].

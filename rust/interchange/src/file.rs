@@ -23,7 +23,7 @@ use purlin_base::fault::{self, Site};
 use purlin_base::replaced_file::{Failure, Replacement, code_of, open};
 use purlin_base::{Status, StatusOr};
 
-/// How the bytes of a file come into memory.
+/// How the bytes of a file are brought into memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileAccess {
     is_mapped: bool,

@@ -227,7 +227,7 @@ unsafe extern "C" fn and_then(event: *mut c_void, callback: AndThen, user_arg: *
     })
 }
 
-/// A callback that goes to the thread that completes its event.
+/// A callback that is passed to the thread that completes its event.
 struct Call {
     callback: unsafe extern "C" fn(user_arg: *mut c_void),
     user_arg: *mut c_void,

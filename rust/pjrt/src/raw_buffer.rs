@@ -290,7 +290,7 @@ impl Drop for Told {
     }
 }
 
-/// Where a copy goes.
+/// The destination of a copy.
 enum Destination {
     Ours(Bytes),
     Theirs(Theirs),
@@ -420,12 +420,12 @@ impl Bounce {
         done
     }
 
-    /// Copies what comes after the first `offset_bytes`, at least one piece, even if that is empty. Nested at most as
-    /// deep as waiters are.
+    /// Copies what follows the first `offset_bytes`, at least one piece, even if that is empty. Nested at most as deep
+    /// as waiters are.
     fn go_on(mut self: Box<Self>, offset_bytes: usize) {
         let size_bytes = self.block.len().min(self.source.size_bytes() - offset_bytes);
         let block = self.block.as_mut_ptr();
-        // SAFETY: the block goes into the waiter below, its bytes do not move, and nothing else uses them until the
+        // SAFETY: the block moves into the waiter below, its bytes do not move, and nothing else uses them until the
         // event.
         let read = unsafe { self.source.copy_to_host(block, offset_bytes, size_bytes, &[]) };
         read.on_ready(move |status| {

@@ -83,7 +83,7 @@ struct Drives {
     simulation: Arc<Simulation>,
     turn: Arc<Mutex<Option<Turn>>>,
     number: u64,
-    /// A waiter that forks comes back here in the child, too, alone.
+    /// A waiter that forks returns here in the child, too, alone.
     home: Process,
 }
 

@@ -1,7 +1,7 @@
 //! Purlin's simulated backend: devices whose copies run late, in an order that a seed decides, on a clock of their own;
 //! and a detector of what goes unnoticed on real hardware until it does not.
 //!
-//! The memory is real, so bytes are right. A copy never runs inside the call: it goes to one of the streams of its
+//! The memory is real, so bytes are right. A copy never runs inside the call: it is queued on one of the streams of its
 //! device, chosen by the seed; when it begins and how long it takes is decided by the seed too. Copies that no event
 //! orders really run in different orders for different seeds. Of the kinds of memory, `device` has no host address, as
 //! on an accelerator; `pinned_host` and `unpinned_host` have.
@@ -114,8 +114,8 @@ pub struct SimBackend {
 
 impl SimBackend {
     /// A backend with a thread of its own, which ends with it. Waiters of copies run there; while one waits for an
-    /// event, another thread takes over, and where the system refuses one, the simulation goes on inside that wait, at
-    /// most 16 deep, or 256 if memory is lent until the event.
+    /// event, another thread takes over, and where the system refuses one, the simulation continues inside that wait,
+    /// at most 16 deep, or 256 if memory is lent until the event.
     #[must_use]
     pub fn new(options: SimOptions) -> Self {
         Self { simulation: Simulation::new(options), thread: Some(DriverThread::default()) }

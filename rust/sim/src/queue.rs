@@ -370,8 +370,8 @@ impl Queue {
         Some(copy)
     }
 
-    /// Nothing comes after this: what can be cancelled, in order. A copy whose bytes are being touched is left to the
-    /// thread that does so.
+    /// No copy is added after this. Returns what can be cancelled, in order. A copy whose bytes are being touched is
+    /// left to the thread that does so.
     pub(crate) fn close(&mut self) -> Vec<Queued> {
         self.closed = true;
         let numbers: Vec<Number> =

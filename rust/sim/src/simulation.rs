@@ -21,7 +21,7 @@ use crate::shadow::Span;
 
 /// How often the driver's thread looks whether a thread waits.
 const LOOK_EVERY: Duration = Duration::from_micros(50);
-/// After so many looks without a new copy it goes on although no thread waits.
+/// After so many looks without a new copy it continues although no thread waits.
 const PATIENCE_LOOKS: u32 = 20;
 
 /// See the module.
@@ -35,7 +35,7 @@ pub(crate) struct Simulation {
 /// What the driver's thread remembers between two steps.
 #[derive(Default)]
 pub(crate) struct Drive {
-    /// It goes on until this copy is over.
+    /// It continues until this copy is over.
     wanted: Option<Number>,
     /// No copy was asked for for a while: everything is to be done.
     draining: bool,

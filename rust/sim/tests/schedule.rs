@@ -254,7 +254,7 @@ fn the_thread_fails_what_is_objected_to() {
         let space = client.devices()[0].default_memory_space();
         let buffer = RawBuffer::allocate(&space, 64).unwrap();
         let gate = EventPromise::new(c"gate");
-        // Its memory goes with the copy, on the thread.
+        // Its memory is freed with the copy, on the thread.
         let before = write(&RawBuffer::allocate(&space, 64).unwrap(), 3, &[gate.event()]);
         let [first, second] = [1, 2].map(|byte| write(&buffer, byte, std::slice::from_ref(&before)));
         gate.set_ready();

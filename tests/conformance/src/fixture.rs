@@ -74,7 +74,7 @@ impl Fixture {
                 let (leave, left) = mpsc::channel::<()>();
                 let occupy = move || {
                     arrived.send(()).expect("the case waits for it");
-                    // Ends with an error, because the guard never sends and only goes.
+                    // Ends with an error, because the guard never sends and is only dropped.
                     let _ = left.recv();
                 };
                 self.client.runner().schedule(c"occupied", occupy).expect("the runner runs");
@@ -108,7 +108,7 @@ pub(crate) fn becomes_free(space: &MemorySpace) -> bool {
     space.stats().bytes_in_use == 0
 }
 
-/// Workers that are busy until this goes.
+/// Workers that are busy until this is dropped.
 pub(crate) struct Occupied {
     _leave: Vec<Sender<()>>,
 }

@@ -118,7 +118,7 @@ fn numbered(folder: &str, name: impl Fn(&std::path::Path) -> Option<String>) -> 
         let number = entry.file_name().to_string_lossy().parse().ok()?;
         Some((number, name(&entry.path())?))
     };
-    // What went while it was read is not here.
+    // What was closed while it was read is not here.
     let mut all: BTreeMap<u64, String> = entries.filter_map(Result::ok).filter_map(entry).collect();
     all.retain(|_, name| !name.starts_with("/proc/") || !name.ends_with("/fd"));
     all

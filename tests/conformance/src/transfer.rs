@@ -20,7 +20,7 @@ fn manager(fixture: &Fixture, sizes: &[usize]) -> AsyncHostToDeviceTransferManag
     AsyncHostToDeviceTransferManager::new(&specs, &fixture.space(), &AllocOptions::default()).unwrap()
 }
 
-/// Hands a piece in; `bytes` outlive the transfer.
+/// Transfers a piece; `bytes` outlive the transfer.
 fn piece(
     manager: &AsyncHostToDeviceTransferManager,
     index: usize,

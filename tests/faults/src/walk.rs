@@ -1,4 +1,4 @@
-//! The walk: every site, every reach, in every scenario; and the table of what came of it.
+//! The walk: every site, every reach, in every scenario; and the table of the results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -54,7 +54,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a scenario came to.
+/// The result of a scenario.
 #[derive(Debug, Default)]
 pub struct Walked {
     /// How often each site failed, and how often that was reported.
@@ -65,7 +65,7 @@ pub struct Walked {
     pub complaints: Vec<String>,
 }
 
-/// Keeps others out, and the panics of fail points quiet, until it goes.
+/// Keeps other tests out, and the panics of fail points quiet, until it is dropped.
 pub struct Alone(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 impl Alone {

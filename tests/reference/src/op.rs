@@ -60,7 +60,7 @@ macro_rules! verbs {
         #[allow(missing_docs, reason = "the names are the functions', and the table below is the documentation")]
         pub enum Verb { $($verb),* }
 
-        /// Verb, its name, how often it comes (of a thousand or so), whether two threads do it side by side, its
+        /// Verb, its name, how often it is chosen (of a thousand or so), whether two threads do it side by side, its
         /// arguments.
         pub const VERBS: &[(Verb, &str, u32, bool, &[Arg])] =
             &[$((Verb::$verb, $name, $weight, $pair, &[$($arg),*])),*];

@@ -176,7 +176,7 @@ fn get<T: Clone>(slot: &Mutex<Option<T>>) -> Option<T> {
 }
 
 fn put<T>(slot: &Mutex<Option<T>>, value: Option<T>) -> Option<T> {
-    // What was there goes outside the lock.
+    // What was there is dropped outside the lock.
     std::mem::replace(&mut slot.lock().expect("no panic under a slot's lock"), value)
 }
 

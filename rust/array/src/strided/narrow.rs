@@ -1,7 +1,7 @@
 //! Moving elements narrower than a byte: by way of bytes on the stack, a byte for each element, which are packed or
 //! unpacked there. Not if the host has the elements as that stage would.
 //!
-//! Where the rows of a transposition begin on bytes of the device, it goes by squares, as wider elements do; else by
+//! Where the rows of a transposition begin on bytes of the device, it works in squares, as wider elements do; else by
 //! numbers, some thousands at a time.
 
 #![allow(unsafe_code, reason = "elements are moved by address")]

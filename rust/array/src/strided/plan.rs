@@ -19,8 +19,8 @@ use crate::strided::pack::Packing;
 use crate::strided::tile;
 use purlin_base::status::StatusOr;
 
-/// How the elements of one [`HostArray`] come to stand in one layout. Cheap to make, and good for any number of arrays
-/// of that description.
+/// How the elements of one [`HostArray`] are put into one layout. Cheap to make, and good for any number of arrays of
+/// that description.
 ///
 /// A range of elements is numbers in the device's order. Where several elements share a byte, it begins on a byte and
 /// ends on one, or at the end; [`pieces`](Self::pieces) are such ranges.

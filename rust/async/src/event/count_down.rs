@@ -13,7 +13,7 @@ use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// Counts steps down to zero; then its event happens, or fails with the error that the policy chooses of those that
-/// were reported. Clones count together. If the last clone goes away above zero, the event fails with an error that
+/// were reported. Clones count together. If the last clone is dropped above zero, the event fails with an error that
 /// names it.
 #[derive(Clone)]
 pub struct CountDown(Arc<State>);
@@ -36,8 +36,8 @@ impl CountDown {
     }
 
     /// As [`new`](Self::new), with a policy. With `fail_fast` the first error completes the event, whatever the policy;
-    /// the other steps are still counted, and change nothing. Steps [without an index](Self::count_down_with) come
-    /// after those with one, in the order in which they came.
+    /// the other steps are still counted, and change nothing. Errors of steps [without an index](Self::count_down_with)
+    /// are listed after those with one, in the order in which the steps were reported.
     #[must_use]
     #[track_caller]
     pub fn with_options(label: impl Into<Label>, count: usize, options: JoinOptions) -> Self {
@@ -96,7 +96,7 @@ impl CountDown {
             return false;
         }
         let mut errors = mem::take(&mut *state.errors.lock());
-        // Stable: those without an index stay in the order in which they came.
+        // Stable: those without an index stay in the order in which they were reported.
         errors.sort_by_key(|(index, _)| *index);
         let errors: Vec<_> = errors.iter().map(|(index, error)| (*index, error)).collect();
         state.promise.set(merged(state.count, &errors))

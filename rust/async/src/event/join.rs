@@ -2,7 +2,7 @@
 //! block, freed by the last event that arrives.
 //!
 //! A node does not keep its event alive: it notes the event's error when it arrives, and an event whose last reference
-//! goes away completes first. So a join cannot be what keeps a value from being given up.
+//! is dropped completes first. So a join cannot be what keeps a value from being given up.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::offset_of;
@@ -323,7 +323,7 @@ impl Node {
     }
 }
 
-/// What a join of these nodes has come to.
+/// The result of a join of these nodes.
 fn choose(policy: ErrorPolicy, nodes: &[Node]) -> Status {
     let mut failed = nodes.iter().filter(|node| !node.noted().ok());
     let chosen = match policy {

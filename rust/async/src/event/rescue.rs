@@ -10,7 +10,7 @@
 //! 2. The owner has completed them, passes a fence, looks whether a rescuer is at work, waits for the lock if so, and
 //!    counts again in any case. One of the two sees the other: either the chain no longer stood, or the owner sees that
 //!    the rescuer works or is done, and with that its count. (Between the owner's first look at the count and this one
-//!    a rescuer may have come and gone, with a reference.)
+//!    a rescuer may have taken a reference and released it.)
 
 use super::abi::{EventHeader, FLAG_FAR, FLAG_FOLLOWED, FLAG_KEEPS_MEMORY, FLAG_POISONABLE};
 use super::{Event, debt};

@@ -14,7 +14,7 @@
 //!    of all others are refused.
 //! 2. Only the winner of CLAIMED writes `error` or the payload, and only between its two steps.
 //! 3. Waiters are pushed by compare-and-swap while the state is PENDING or CLAIMED; the step into a terminal state
-//!    takes the whole list, so that each waiter is in exactly one pair of hands. Afterwards the list is empty for ever.
+//!    takes the whole list, so that each waiter has exactly one owner. Afterwards the list is empty for ever.
 //! 4. The step into a terminal state is a release: it publishes `error`, the payload and all that its thread did
 //!    before. It is also an acquire, which pairs with the release of each push: the nodes are readable.
 //! 5. Terminal states are read with acquire, by `IsReady` in C++ too.

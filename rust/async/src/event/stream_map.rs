@@ -1,4 +1,4 @@
-//! The last event of each stream: what new work on a stream comes after.
+//! The last event of each stream: new work on a stream is ordered after it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ impl StreamEventMap {
 
     /// `event` is the last of `stream` from now on.
     pub fn record(&self, stream: usize, event: Event) {
-        // What was before is dropped here, after the lock: an event that goes may run waiters.
+        // What was before is dropped here, after the lock: an event that is dropped may run waiters.
         let _before = self.exchange(stream, event);
     }
 
@@ -38,7 +38,7 @@ impl StreamEventMap {
         self.0.lock().get(&stream).cloned().unwrap_or_default()
     }
 
-    /// Nothing is known of `stream` any more: for streams that go away.
+    /// Nothing is known of `stream` any more: for streams that are destroyed.
     pub fn forget(&self, stream: usize) {
         // The lock ends with the statement.
         let _gone = self.0.lock().remove(&stream);

@@ -182,12 +182,12 @@ pub(super) fn is_readable(event: &EventHeader) -> bool {
     event.state() == STATE_READY
 }
 
-/// Destroys the payload if it is constructed. A panic of its destructor is reported and goes no further.
+/// Destroys the payload if it is constructed. A panic of its destructor is reported and swallowed.
 ///
 /// # Safety
 /// `event` is from [`new`] with this `P`, and the payload is the caller's to destroy.
 unsafe fn destroy<P>(event: *mut EventHeader) {
-    // SAFETY: the caller's promises; the flag goes first, so that it is destroyed once.
+    // SAFETY: the caller's promises; the flag is cleared first, so that it is destroyed once.
     unsafe {
         if (*event).flags.fetch_and(!FLAG_CONSTRUCTED, Relaxed) & FLAG_CONSTRUCTED == 0 {
             return;

@@ -27,7 +27,7 @@ struct Trampoline {
     queue: RefCell<VecDeque<Deferred>>,
 }
 
-/// A list of waiters whose turn comes when the stack has unwound. Keeps their event alive.
+/// A list of waiters that run once the stack has unwound. Keeps their event alive.
 struct Deferred {
     event: Event,
     oldest: *mut Waiter,
@@ -210,7 +210,7 @@ pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter
     }
 }
 
-/// Calls a waiter; a panic is reported by the panic hook and in the trace, and goes no further.
+/// Calls a waiter; a panic is reported by the panic hook and in the trace, and swallowed.
 #[inline]
 pub(super) fn call(waiter: impl FnOnce(&Status), status: &Status) {
     if let Err(message) = caught(|| waiter(status)) {

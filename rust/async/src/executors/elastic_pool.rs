@@ -2,8 +2,7 @@
 //!
 //! A task goes to an idle thread if there is one; otherwise a thread is started for it, or, at the cap, it waits in the
 //! one queue, first in, first out. If the system refuses a thread, the task waits for those that exist; only if there
-//! is none is it refused. `elastic_waits.rs` says what becomes of threads that all wait for events while tasks are
-//! queued.
+//! is none is it refused. `elastic_waits.rs` says what happens when all threads wait for events while tasks are queued.
 //!
 //! A thread is listed from before it starts until it has nothing left to do, under the lock under which tasks are
 //! queued, and it leaves the list only with the queue empty; so a task that was queued while a thread was listed is
@@ -51,8 +50,8 @@ const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct ElasticPoolOptions {
     /// The most threads at a time, 1 to 4096. When for a second all of them have waited for events ([`Event::wait`] and
     /// its like) while tasks were queued, and none of these waits ended, one more is started, and in each twentieth of
-    /// a second in which that goes on another, 16384 at most: so tasks may wait for what is queued behind them. They
-    /// end when they are not needed any more. If the system refuses one, a wait ends as [`Event::wait`] says.
+    /// a second in which that lasts another, 16384 at most: so tasks may wait for what is queued behind them. They end
+    /// when they are not needed any more. If the system refuses one, a wait ends as [`Event::wait`] says.
     ///
     /// [`Event::wait`]: crate::Event::wait
     pub max_threads: usize,
@@ -92,7 +91,7 @@ pub enum Shutdown {
 #[derive(Clone)]
 pub struct ElasticPool(Arc<Handle>);
 
-/// What the handles share. Threads hold `Shared` only, so that this goes with the last handle.
+/// What the handles share. Threads hold `Shared` only, so that this is dropped with the last handle.
 struct Handle(Arc<Shared>);
 
 /// Starts a thread; std's, but for tests of a system that refuses.
@@ -117,12 +116,12 @@ pub(super) struct Shared {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) queue: VecDeque<Task>,
-    /// By number; the handle comes once the thread is known to have started.
+    /// By number; the handle is entered once the thread is known to have started.
     pub(super) threads: BTreeMap<u64, Option<JoinHandle<()>>>,
     next_number: u64,
     /// Threads that wait for work.
     pub(super) idle: usize,
-    /// The number of the thread that is being started: listed, but it may never come. It does not leave meanwhile.
+    /// The number of the thread that is being started: listed, but it may never start. It does not leave meanwhile.
     pub(super) starting: Option<u64>,
     /// Left the list, not joined.
     ended: Vec<JoinHandle<()>>,
@@ -381,7 +380,7 @@ impl Shared {
     fn work(&self, number: u64) {
         let mut state = self.state.lock();
         loop {
-            // A thread that is one too many goes; others work, so no task is left alone.
+            // A thread that is one too many ends; others work, so no task is left alone.
             let working = state.threads.len() - state.standing.waiting;
             if working > self.options.max_threads && state.starting != Some(number) {
                 // This thread may have been woken for a task.

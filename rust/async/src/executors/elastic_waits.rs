@@ -103,7 +103,7 @@ impl Shared {
         let mut state = self.state.lock();
         state.standing.waiting -= 1;
         state.standing.ended += 1;
-        // This thread goes on, so nothing stands still.
+        // This thread continues, so nothing stands still.
         state.standing.watched &= !naps;
         state.standing.waits.leave(wait);
         drop(state);

@@ -38,7 +38,7 @@ const BATCH: usize = 64;
 #[derive(Clone)]
 pub struct SerialQueue(Arc<Handle>);
 
-/// What the handles share. Pumps hold `Shared` only, so that this goes with the last handle.
+/// What the handles share. Pumps hold `Shared` only, so that this is dropped with the last handle.
 struct Handle(Arc<Shared>);
 
 struct Shared {
@@ -56,7 +56,7 @@ struct State {
     pumping: bool,
     /// The task that runs.
     running: Option<usize>,
-    /// The pump came back to the frame that gave it away, on the same thread.
+    /// The pump returned to the frame that gave it away, on the same thread.
     handed_back: bool,
     /// Pumps that were dropped.
     abandoned: u64,
@@ -141,7 +141,7 @@ impl SerialQueue {
         self.shared().close();
     }
 
-    /// Drops the tasks that have not started, uncalled; the queue goes on. How many there were.
+    /// Drops the tasks that have not started, uncalled; the queue stays in use. Returns how many there were.
     pub fn cancel_pending(&self) -> usize {
         let dropped = {
             let mut state = self.shared().state.lock();
@@ -208,7 +208,7 @@ impl Pump {
     fn run(mut self) {
         let Some(shared) = self.0.take() else { return };
         if shared.is_current() {
-            // The frame below gave this pump to an executor that ran it at once: that frame goes on, the stack stays
+            // The frame below gave this pump to an executor that ran it at once: that frame continues, the stack stays
             // flat.
             shared.state.lock().handed_back = true;
         } else {

@@ -140,7 +140,7 @@ impl<T: Send + Sync + 'static> Spawned<T> {
     fn finish(&self, work: Work<T>, result: Result<T, Status>) {
         self.state.store(DONE, Release);
         let Work { future, promise } = work;
-        // What it holds goes before its waiters hear of its end.
+        // What it holds is dropped before its waiters are notified of its end.
         if let Err(message) = caught(|| drop(future)) {
             tracing::error!(target: "purlin", message, "the destructor of a spawned future panicked");
         }

@@ -23,7 +23,7 @@ pub struct Promise<T: Send + Sync + 'static>(pub(super) AsyncValue<T>);
 /// A [`Promise`] for several: the first set wins; dropping the last clone unset completes the future with an error.
 pub struct SharedPromise<T: Send + Sync + 'static>(Arc<Promise<T>>);
 
-/// A promise was set for the second time. Nothing has changed; here is what came too late.
+/// A promise was set for the second time. Nothing has changed; this holds the value that was too late.
 pub struct AlreadySet<T> {
     label: Label,
     rejected: Result<T, Status>,
@@ -272,7 +272,7 @@ impl From<Event> for Future<()> {
 }
 
 impl<T> AlreadySet<T> {
-    /// What came too late.
+    /// The value or error that was too late.
     pub fn into_rejected(self) -> Result<T, Status> {
         self.rejected
     }

@@ -1,4 +1,4 @@
-//! What a worker does when a task of it waits for an event: it helps, and hands over its place before it sleeps.
+//! What a worker does when a task of it waits for an event: it helps, and gives up its place before it sleeps.
 //!
 //! 1. It runs the tasks that the waiting task itself has spawned and that have not begun, newest first, on the same
 //!    stack, at most [`MAX_HELPS`] deep. A wait with a timeout skips this: a task that is run could outlast it.
@@ -14,7 +14,7 @@
 //! completed by the threads of its backend, whatever this pool does. These run what there is twice as deep. Waits with
 //! a timeout end by themselves.
 //!
-//! A worker that comes back makes a spare superfluous; one that finds so between two tasks goes to rest, or ends.
+//! A worker that returns makes a spare superfluous; a spare that finds so between two tasks goes to rest, or ends.
 //!
 //! What helping cannot solve: a spawned task runs on top of the task that waits, so it must not itself wait for
 //! something that this task does later. Unrelated tasks are run only in 3: where the system gives no more threads, a

@@ -30,7 +30,7 @@ pub(super) struct Deque {
     slots: Box<[AtomicPtr<TaskNode>]>,
 }
 
-/// What a thief comes home with.
+/// The result of a theft.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Steal {
     Empty,

@@ -132,7 +132,7 @@ impl<F: FnOnce() -> R, R, D: Done> Job<F, R, D> {
         }
     }
 
-    /// What the thief has made of it is not wanted. Before another panic goes on: two at once end the process.
+    /// What the thief has made of it is not wanted. Called before another panic continues: two at once end the process.
     fn discard(self) {
         if let Some(Err(panic)) = self.result.into_inner() {
             panics::discard(panic);

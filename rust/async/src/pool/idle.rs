@@ -6,7 +6,7 @@
 //! the next push wakes no worker.
 //!
 //! Why no task is forgotten. The push and the reading of the word, the change of the word and the look at the queues
-//! are sequentially consistent, so for each pair of them one comes first:
+//! are sequentially consistent, so for each pair of them one is first:
 //! 1. A worker that falls asleep counts itself as a sleeper first and then looks at all queues once more. Either it
 //!    sees the task or the pusher sees the sleeper.
 //! 2. A worker that stops searching because it found something leaves the count first and then looks at all queues once
@@ -18,7 +18,7 @@
 //! thread that ends the watch says so first and then looks at all queues once more: either it sees the task, or the
 //! pusher sees that no thread watches.
 //!
-//! The sleepers' list is behind a lock, which a sleeper holds from its entry until it waits; so a wake-up cannot come
+//! The sleepers' list is behind a lock, which a sleeper holds from its entry until it waits; so a wake-up cannot happen
 //! in between. The last to fall asleep is the first to be woken: its cache is the warmest.
 
 use super::seats::Seats;

@@ -7,7 +7,7 @@
 //!    without a moment awake in between, the pool is at a *standstill*: no thread computes, and none takes a task.
 //! 3. At a standstill the pool is *granted* one more thread, so each round at most one. With the grant, as many threads
 //!    as before may work beside those that are blocked unseen.
-//! 4. A second of rounds without a standstill takes one grant back; then a spare is superfluous, and goes as
+//! 4. A second of rounds without a standstill takes one grant back; then a spare is superfluous, and ends as
 //!    `blocking.rs` says.
 //! 5. Rounds end when no task waits and nothing is granted. The thread that ends them looks at the queues once more
 //!    after saying so.

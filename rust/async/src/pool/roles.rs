@@ -5,8 +5,8 @@
 //! taken first, so that few are looked at by thieves when few are taken.
 //!
 //! A pool is *stuck* when all threads that are present are blocked, tasks wait, and no thread can be added. When that
-//! has lasted for [`PATIENCE`] without an end of any wait, the newest wait that may be given up is: its thread goes on
-//! with an error. If something may be lent until the end of each of them, reports say so.
+//! has lasted for [`PATIENCE`] without an end of any wait, the newest wait that may be given up is: its thread
+//! continues with an error. If something may be lent until the end of each of them, reports say so.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use purlin_base::sync::atomic::Ordering::{Relaxed, SeqCst};
 use purlin_base::sync::atomic::{AtomicBool, AtomicUsize};
 use purlin_base::sync::{Condvar, Mutex};
 
-/// For how long a pool is stuck before a wait is given up: what is waited for may come from elsewhere, and the system
-/// may have a thread again.
+/// For how long a pool is stuck before a wait is given up: what is waited for may be completed elsewhere, and the
+/// system may have a thread again.
 pub(super) const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 
 pub(super) struct Roles {
@@ -213,7 +213,7 @@ impl Roles {
         self.used.store(used, SeqCst);
     }
 
-    /// One that waited goes on; `over`: because its event has come.
+    /// A thread that waited continues; `over`: because its event has completed.
     pub(super) fn leave(&self, wait: Option<&Blocked<'_>>, over: bool) {
         let mut state = self.state.lock();
         state.unblock(wait);
@@ -252,8 +252,8 @@ impl Roles {
         (state.working() == 0 && !state.refusal.is_empty()).then_some(state.blocked)
     }
 
-    /// Why the pool has stood still for [`PATIENCE`] and goes on standing, in words, if that is so: all threads that
-    /// are present wait, and none of these waits may be given up.
+    /// Why the pool has stood still for [`PATIENCE`] and still does, in words, if that is so: all threads that are
+    /// present wait, and none of these waits may be given up.
     pub(super) fn describe_stuck(&self) -> Option<String> {
         let state = self.state.lock();
         let (blocked, refusal) = (state.blocked, &state.refusal);

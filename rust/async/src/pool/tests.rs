@@ -151,7 +151,7 @@ fn the_last_handle_may_go_on_a_worker() {
     receive.recv().unwrap();
 }
 
-/// Shuts a pool down when it goes, and says what came of that.
+/// Shuts a pool down when it is dropped, and sends the result.
 struct ShutsDown(ThreadPool, mpsc::Sender<Result<(), Status>>);
 
 impl Drop for ShutsDown {

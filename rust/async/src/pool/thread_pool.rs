@@ -13,11 +13,11 @@
 //! 4. It joins the threads and checks that no task is left.
 //!
 //! Tasks that still wait for events belong to those events; they are refused when their events complete. The last
-//! handle shuts the pool down, without a deadline. If it goes on a worker of this pool (a task held it), or after a
-//! shutdown that passed its deadline, the threads end on their own after step 2.
+//! handle shuts the pool down, without a deadline. If it is dropped on a worker of this pool (a task held it), or after
+//! a shutdown that passed its deadline, the threads end on their own after step 2.
 //!
 //! In a child made by `fork` the threads are not there: tasks are refused, nothing is waited for, and a thread that
-//! comes back from the task in which it forked ends.
+//! returns from the task in which it forked ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ pub struct ShutdownOptions {
 #[derive(Clone, Debug)]
 pub struct ThreadPool(Arc<Handle>);
 
-/// What the handles share. The workers hold `shared` only, so that this goes with the last handle.
+/// What the handles share. The workers hold `shared` only, so that this is dropped with the last handle.
 #[derive(Debug)]
 struct Handle {
     shared: Arc<Shared>,
@@ -355,7 +355,7 @@ impl AsyncWorkRunner for ThreadPool {
         if gate.is_ready() {
             return self.execute(task);
         }
-        // Not the handle: an event that never comes must not keep the pool.
+        // Not the handle: an event that never completes must not keep the pool.
         let shared = Arc::clone(&self.0.shared);
         gate.on_ready(move |_either_way| {
             if !shared.is_here() {

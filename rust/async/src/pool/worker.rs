@@ -234,7 +234,7 @@ impl Shared {
     /// The worker that this thread is, if it is one of ours.
     #[inline]
     pub(super) fn current(&self) -> Option<&Worker> {
-        // SAFETY: a worker clears this before it goes, and we look on its own thread.
+        // SAFETY: a worker clears this before it ends, and we look on its own thread.
         let worker = unsafe { CURRENT.with(Cell::get).as_ref() }?;
         ptr::eq(worker.shared, self).then_some(worker)
     }
@@ -526,7 +526,7 @@ impl Worker {
 
     /// The worker that this thread is, with its pool.
     pub(super) fn with_current<R>(f: impl FnOnce(&Shared, &Self) -> R) -> Option<R> {
-        // SAFETY: a worker clears this before it goes, and holds its pool meanwhile; we look on its own thread.
+        // SAFETY: a worker clears this before it ends, and holds its pool meanwhile; we look on its own thread.
         unsafe {
             let worker = CURRENT.with(Cell::get).as_ref()?;
             Some(f(&*worker.shared, worker))

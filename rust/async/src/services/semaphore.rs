@@ -1,14 +1,14 @@
 //! A number of units, taken and given back: how many launches may be in flight, how many bytes may be on their way.
 //!
 //! States of an acquisition: waiting, then granted, withdrawn (given up, timed out, cancelled) or refused (closed);
-//! each leaves the queue once, under the lock, and the thread that took it out completes its event, under no lock.
-//! First come, first served: an acquisition that could be granted still waits behind an earlier, larger one, so large
-//! ones do not starve. When the one in front leaves without its units, those behind it are looked at again.
+//! each leaves the queue once, under the lock, and the thread that took it out completes its event, under no lock. The
+//! order is first come, first served: an acquisition that could be granted still waits behind an earlier, larger one,
+//! so large ones do not starve. When the one in front leaves without its units, those behind it are looked at again.
 //!
 //! In a child made by `fork`, threads that hold units or wait for them may not be there: an acquisition that would have
 //! to wait is refused.
 //!
-//! Units return only by dropping their [`Permit`], which came from an acquisition, so there are never more than the
+//! Units return only by dropping their [`Permit`], which an acquisition made, so there are never more than the
 //! capacity.
 
 use std::collections::BTreeMap;
@@ -231,8 +231,8 @@ impl Semaphore {
         });
     }
 
-    /// Refuses what waits and what comes, with [`Cancelled`](purlin_base::StatusCode::Cancelled). Permits stay valid.
-    /// Again: nothing happens.
+    /// Refuses acquisitions that wait and all later ones, with [`Cancelled`](purlin_base::StatusCode::Cancelled).
+    /// Permits stay valid. Again: nothing happens.
     pub fn close(&self) {
         let error = Status::cancelled(format!("semaphore '{}' was closed", self.0.label));
         let refused = {

@@ -72,7 +72,7 @@ impl<'a> Verdicts<'a> {
             let sources = event.debt.events();
             if let Some(&source) = sources.get(*next) {
                 if *next == 0 {
-                    // Until it is known: a path that comes back here has gone round.
+                    // Until it is known: a path that returns here is a cycle.
                     self.ends.insert(address, End::Cycle);
                 }
                 *next += 1;
@@ -123,7 +123,7 @@ pub(super) fn poison(stalled: &StalledEvent, older_than: Duration) {
     let Some(event) = slept_on(stalled.address) else { return };
     let is_direct = event.is_poisonable();
     let targets = if is_direct { vec![event] } else { event.roots() };
-    // Events that have come to keep memory since the report was taken.
+    // Events that have begun to keep memory since the report was taken.
     let all = if targets.is_empty() { Vec::new() } else { pending(Duration::ZERO) };
     let known: Known<'_> = all.iter().map(|event| (event.address, event)).collect();
     let protected = protected(&known);
@@ -136,7 +136,7 @@ pub(super) fn poison(stalled: &StalledEvent, older_than: Duration) {
     }
 }
 
-/// Ends the wait by which a cycle of tasks closes, if it is too old. The event stays pending: its task goes on.
+/// Ends the wait by which a cycle of tasks closes, if it is too old. The event stays pending: its task continues.
 pub(super) fn end_wait_in(report: &StallReport, index: usize, older_than: Duration) {
     let (Some(sentence), Some(&Some((event, age, task)))) =
         (report.cycles.get(index), report.waits_in_cycles.get(index))

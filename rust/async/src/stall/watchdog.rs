@@ -82,7 +82,7 @@ impl Watchdog {
         let promise = EventPromise::guarding(ENDED);
         let ended = promise.event();
         let watch = move || {
-            // The sink goes before the promise, also by a panic.
+            // The sink is dropped before the promise, also by a panic.
             let (promise, options) = (promise, options);
             let _ = IS_WATCHDOG.try_with(|here| here.set(true));
             let mut known = Known::default();

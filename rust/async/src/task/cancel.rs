@@ -1,6 +1,6 @@
 //! Asking work to stop: a [`CancelSource`] asks, any number of [`CancelToken`]s hear.
 //!
-//! States: live, then cancelled (cancellation was requested, for a reason) or retired (the last source went away, so
+//! States: live, then cancelled (cancellation was requested, for a reason) or retired (the last source was dropped, so
 //! that it can no longer be requested); neither changes again. A child is cancelled with its parent, not the other way
 //! round, and is retired once its own sources and its parent are. Retiring drops callbacks uncalled and fails
 //! [`CancelToken::event`], so no thread waits for what cannot happen.
@@ -38,7 +38,7 @@ struct Shared {
     /// The event of `asked`, to look at without counting.
     happened: Event,
     state: Mutex<State>,
-    /// Set while a child is made, taken when it goes.
+    /// Set while a child is made, taken when it is dropped.
     parent: Mutex<CancelRegistration>,
 }
 

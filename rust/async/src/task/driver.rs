@@ -1,7 +1,7 @@
 //! What a thread that completes events, of a backend's or of the timers, does when a waiter on it waits for an event:
-//! it hands its work over, because what is waited for may be that work. Where no other thread can be had, it goes on
-//! with the work inside the wait, at most [`MAX_NESTED`] deep. Deeper, the wait is given up, or, if it may not be, goes
-//! on so to [`MAX_NESTED_LENT`].
+//! it passes its work to another thread, because what is waited for may be that work. Where no other thread can be had,
+//! it continues the work inside the wait, at most [`MAX_NESTED`] deep. Deeper, the wait is given up; a wait that may
+//! not be given up continues so up to [`MAX_NESTED_LENT`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

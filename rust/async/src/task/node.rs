@@ -30,7 +30,7 @@ impl TaskOp {
 
 /// Bytes in a node for a closure.
 pub const INLINE_BYTES: usize = 40;
-/// Bytes for a closure in a node of the wide class, whose `storage` goes on that far.
+/// Bytes for a closure in a node of the wide class, whose `storage` extends that far.
 pub const WIDE_BYTES: usize = INLINE_BYTES + Class::WideNode.block_bytes() - Class::Node.block_bytes();
 
 /// The memory of a task, shared with C++ (`include/purlin/internal/abi.h`).
@@ -150,7 +150,7 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        // The node goes with this second owner, and `self` is not used after it.
+        // The node is freed with this second owner, and `self` is not used after it.
         Self(self.0).invoke(TaskOp::DROP);
     }
 }
@@ -210,7 +210,7 @@ unsafe fn label_of(node: *mut TaskNode) -> *const c_char {
     unsafe { (&raw const (*node).label).read() }
 }
 
-/// Calls or drops a closure; a panic is reported by the panic hook, with the task's name, and goes no further.
+/// Calls or drops a closure; a panic is reported by the panic hook, with the task's name, and swallowed.
 fn consume(closure: impl FnOnce(), label: *const c_char, op: TaskOp) {
     let consume = || if op == TaskOp::RUN { closure() } else { drop(closure) };
     // SAFETY: a label is a static string with a NUL.

@@ -9,7 +9,7 @@ use super::cancel::CancelToken;
 use purlin_base::label::Label;
 use purlin_base::status::Status;
 
-/// Which of the tasks that wait for a thread goes first. A hint: an executor without such a choice ignores it.
+/// Which of the tasks that wait for a thread runs first. A hint: an executor without such a choice ignores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum Priority {

@@ -1,8 +1,8 @@
 //! One recording in memory.
 //!
 //! Each thread writes into a lane of its own, whose lock it shares only with the end of the recording; spans are found
-//! by their number in a few maps. Memory is bounded: [`BUDGET_BYTES`] hold about three million spans with a short
-//! label each; what comes after them is counted and thrown away, and the file says how many.
+//! by their number in a few maps. Memory is bounded: [`BUDGET_BYTES`] hold about three million spans with a short label
+//! each; what is recorded after them is counted and discarded, and the file says how many.
 //!
 //! A thread keeps its lane in a variable of the thread, with the recording's number, and looks for a new one when that
 //! number is no longer [`super::ACTIVE`]. Locks here guard a few moves of our own data and are never nested.
@@ -291,7 +291,7 @@ mod tests {
         assert!(!local.begin(3, What::Named(c"three")));
         assert!(!local.end(3, session.now()));
         assert!(local.end(2, session.now()), "what began can end");
-        // A thread that comes later has no lane at all.
+        // A thread that is later has no lane at all.
         let late = Local::new(Arc::clone(&session));
         assert!(!late.begin(4, What::Named(c"four")));
         let recording = session.finish();

@@ -87,7 +87,7 @@ pub(super) fn render(context: &UserContext) -> String {
     }
     let mut text = String::new();
     let mut parts = 0;
-    // What comes next is last.
+    // The context that is pushed last is taken next.
     let mut left = vec![Left::Context(context)];
     while let Some(next) = left.pop() {
         let context = match next {
@@ -134,7 +134,7 @@ pub(super) fn chain_ids(context: &UserContext) -> Vec<u64> {
     let mut left = vec![context];
     while let Some(context) = left.pop() {
         match &context.0.kind {
-            // Beyond the limit, a chain goes by its own number: it can still be looked up whole.
+            // Beyond the limit, a chain is represented by its own number: it can still be looked up whole.
             Kind::Chained([outer, inner]) if ids.len() + left.len() < MOST_IDS => left.extend([inner, outer]),
             _ => ids.push(context.id()),
         }

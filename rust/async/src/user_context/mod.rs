@@ -1,4 +1,4 @@
-//! On whose behalf something is done: a number, and a text that says where it came from, rendered only when asked for.
+//! On whose behalf something is done: a number, and a text that names its origin, rendered only when asked for.
 //!
 //! A [`UserContext`] is made where work starts (a line of a Python program, say), made current by a
 //! [`UserContextScope`], and carried from there: events remember its number, waiters and tasks hold it and make it

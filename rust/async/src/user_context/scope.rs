@@ -1,7 +1,7 @@
 //! The current context of a thread.
 //!
-//! The thread's state owns one reference to what is current; a scope owns the one that it displaced. So each of them is
-//! in one pair of hands whatever the order in which scopes end, and a scope that is forgotten leaks and does no harm.
+//! The thread's state owns one reference to what is current; a scope owns the one that it displaced. So each reference
+//! has one owner, whatever the order in which scopes end, and a scope that is forgotten leaks and does no harm.
 
 use std::ptr;
 

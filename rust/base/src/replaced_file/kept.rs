@@ -1,4 +1,4 @@
-//! A file's owner and permissions: what the file that comes has from the one that was there.
+//! A file's owner and permissions: what the new file takes over from the one that was there.
 //!
 //! No user gets more than before: where the group or the access control list cannot be kept, the group may do what all
 //! may. The set-user-ID and set-group-ID bits are lost, as by any write.

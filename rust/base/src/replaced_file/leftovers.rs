@@ -19,8 +19,8 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 const ENTRIES_PER_WRITE: u64 = 1000;
 
-/// For some large folders, which in the upper bits, and how many writes come before the next listing in the lower ones.
-/// Relaxed everywhere: a folder that is overlooked or forgotten is listed too often, or a little later.
+/// For some large folders, which in the upper bits, and how many writes there are before the next listing in the lower
+/// ones. Relaxed everywhere: a folder that is overlooked or forgotten is listed too often, or a little later.
 static SKIPPED: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 const COUNT: u64 = 0xffff;
 
@@ -41,7 +41,7 @@ pub(super) fn remove(folder: &Path) {
     }
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut count = 0;
-    // An error would come again and again.
+    // An error would be returned again and again.
     for entry in entries.map_while(Result::ok) {
         count += 1;
         if is_name(entry.file_name().as_bytes()) {

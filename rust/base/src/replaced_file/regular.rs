@@ -33,7 +33,7 @@ fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<(File, Metada
     check(&fs::metadata(path)?)?;
     let opened = options.custom_flags(DO_NOT_WAIT | DO_NOT_CONTROL).open(path);
     let file = opened.map_err(|error| {
-        // A pipe without readers, or a socket, that came since the look.
+        // A pipe without readers, or a socket, that was made since the look.
         match fs::metadata(path).and_then(|found| check(&found)) {
             Err(changed) if changed.kind() == ErrorKind::AlreadyExists => changed,
             _ => error,

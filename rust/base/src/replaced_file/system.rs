@@ -126,7 +126,7 @@ fn has_none(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(NO_DATA | NOT_SUPPORTED)) || error.kind() == ErrorKind::Unsupported
 }
 
-/// What following more links than Linux does comes to.
+/// The error for following more links than Linux does.
 pub(super) fn loop_of_links() -> io::Error {
     io::Error::from_raw_os_error(TOO_MANY_LINKS)
 }

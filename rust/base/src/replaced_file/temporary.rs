@@ -20,7 +20,7 @@ const WITHOUT_LOCK: &str = ".purlin-unlocked-";
 /// Names are random: more than two attempts mean that a program makes these files on purpose.
 const MOST_ATTEMPTS: usize = 100;
 
-/// A name that no other file has, as far as chance goes.
+/// A name that no other file has, except by chance.
 fn new_name(beginning: &str) -> String {
     // Of the process, too: a child made by fork draws the same numbers.
     let process = process::id();

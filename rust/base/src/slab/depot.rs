@@ -1,4 +1,4 @@
-//! Where blocks wait between threads, and where they come from.
+//! Where blocks wait between threads, and where they are made.
 
 use std::alloc::{Layout, alloc, handle_alloc_error};
 use std::cell::Cell;

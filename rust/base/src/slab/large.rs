@@ -35,7 +35,7 @@ pub fn allocate_large(size_bytes: usize, align_bytes: usize) -> *mut u8 {
 /// # Safety
 /// `cell` came from [`allocate_large`] with the same numbers, and it is no longer used.
 pub unsafe fn free_large(cell: *mut u8, size_bytes: usize, align_bytes: usize) {
-    // Readers hold the lock while they read, so the memory goes after them.
+    // Readers hold the lock while they read, so the memory is freed after they have finished.
     CELLS.lock().remove(&cell.addr());
     // SAFETY: the caller's promise.
     unsafe { dealloc(cell, layout(size_bytes, align_bytes)) };

@@ -10,7 +10,7 @@
 //! Each thread has a record in a list, from its first lock or fork to its end. What takes a lock later, in another
 //! destructor of the thread or in one of the process, borrows a place of [`LATE`] for that.
 //!
-//! A thread that forks while it holds a lock of ours is not waited for: it goes on in the child, and gives the lock
+//! A thread that forks while it holds a lock of ours is not waited for: it continues in the child, and gives the lock
 //! back there. A fork in a signal handler is a fork of the thread that was interrupted, perhaps inside; its child may
 //! only `exec`, as POSIX says. `vfork`, `posix_spawn` and a bare system call run no handlers; their children may call
 //! nothing of ours, either.
@@ -111,7 +111,7 @@ impl Drop for End {
 }
 
 /// The list of records, while its lock is held; a fork holds it from *prepare* to the end. A lock of its own, because
-/// it comes before the others are usable.
+/// it is needed before the others are usable.
 struct List;
 
 static LIST_IS_TAKEN: AtomicBool = AtomicBool::new(false);
@@ -318,8 +318,8 @@ const UNWATCHED: u32 = 0;
 const WATCHED: u32 = u32::MAX;
 static WATCH: AtomicU32 = AtomicU32::new(UNWATCHED);
 
-/// Installs the handlers, once. A thread that comes meanwhile waits until they are there; not for one that a fork has
-/// left behind in the parent.
+/// Installs the handlers, once. A thread that calls this meanwhile waits until they are there; it does not wait for a
+/// thread that a fork has left behind in the parent.
 fn watch() {
     let mut looks = 0;
     if cfg!(miri) {

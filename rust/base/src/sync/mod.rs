@@ -8,8 +8,8 @@
 //! - parking_lot under `--cfg purlin_tsan`, because std's locks reach us uninstrumented and ThreadSanitizer would
 //!   report races that are none.
 //!
-//! Outside of models, locks keep clear of `fork` (`fork.rs`): it copies none that is taken. A lock that does not come
-//! from here may hang a child for ever, so there is none (`.ci/check/locks`).
+//! Outside of models, locks keep clear of `fork` (`fork.rs`): it copies none that is taken. A lock that is not of this
+//! module may hang a child for ever, so there is none (`.ci/check/locks`).
 //!
 //! std's other uninstrumented parts that order what threads do stay out of reach: no `LazyLock`, no `mpsc`, no `park`.
 

@@ -1,7 +1,7 @@
 //! Small blocks: slots of one size, in runs that are cut from extents.
 //!
-//! The newest free slot of the newest run goes first, so what is warm stays in use. One empty run stays with its class;
-//! further ones are given back, and that one too when memory is short or trimmed. One lock per class.
+//! The newest free slot of the newest run is used first, so what is warm stays in use. One empty run stays with its
+//! class; further ones are given back, and that one too when memory is short or trimmed. One lock per class.
 
 #![allow(unsafe_code, reason = "holders are asked under the lock under which they go")]
 

@@ -72,7 +72,7 @@ fn report_against_the_last_reference(name: &str, size_bytes: usize, caching: boo
             move || {
                 for holder in arena.holders() {
                     assert_eq!(holder.size_bytes, size_bytes);
-                    // As a report does: the last reference goes elsewhere.
+                    // As a report does: the last reference is dropped elsewhere.
                     drop(PinnedArc::into_last(holder));
                 }
             }

@@ -1,13 +1,13 @@
 //! The allocator's policy: how the memory of one space is cut into blocks, kept warm, limited and given back.
 //!
-//! - Blocks of up to 32 KiB come from slots of fixed sizes (`class.rs`), larger ones from extents (`extents.rs`). What
-//!   is known of a block is kept beside the memory, never in it, so the same policy serves memory that the host cannot
-//!   reach.
+//! - Blocks of up to 32 KiB are slots of fixed sizes (`class.rs`), larger ones are cut from extents (`extents.rs`).
+//!   What is known of a block is kept beside the memory, never in it, so the same policy serves memory that the host
+//!   cannot reach.
 //! - An extent is mapped when no hole is large enough: twice as large as the one before, from 2 to 64 MiB, or as large
 //!   as the block if that is more. With a limit, the first extent is all of it, so that holes grow together.
 //! - Freed memory stays, warm, for the next block. [`Arena::trim`] gives back what has been idle for a time: extents
 //!   without a block are unmapped, the pages of other holes discarded.
-//! - Memory whose blocks come from an allocator of the user's is not cut: each block is an extent, and goes with it.
+//! - Memory whose blocks are made by a user's allocator is not cut: each block is an extent, and is given back with it.
 //!
 //! Nothing fails while what is kept for later would do: before [`Arena::allocate`] gives up, empty runs and extents
 //! have been given back. Three kinds of locks, each a leaf but the first: growth (one thread maps at a time; the

@@ -33,7 +33,7 @@ pub(super) enum Home {
     Slot { class: u8, slot: u16, run: u32 },
     /// A part of an extent.
     Part { extent: u32 },
-    /// A whole extent, which goes with it.
+    /// A whole extent, which is given back with it.
     Own { extent: u32 },
 }
 

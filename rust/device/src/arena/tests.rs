@@ -318,8 +318,8 @@ fn holders_are_those_of_live_blocks() {
     assert_eq!(arena.holders().len(), 0);
 }
 
-/// Blocks come and go at random; what the arena says is free is what the account finds free, and it fails only when no
-/// free range is long enough.
+/// Blocks are allocated and freed at random; what the arena says is free is what the account finds free, and it fails
+/// only when no free range is long enough.
 fn play(seed: u64, limit_bytes: Option<usize>, sizes: impl Fn(&mut Dice) -> usize, exact: bool) {
     let (account, arena) = arena(limit_bytes);
     account.capacity_bytes.store(32 * MIB, Ordering::Relaxed);

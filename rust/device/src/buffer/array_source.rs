@@ -1,4 +1,4 @@
-//! Host memory that holds an array, and how its elements come to a device's memory in a layout.
+//! Host memory that holds an array, and how its elements are copied to a device's memory in a layout.
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 

@@ -1,4 +1,4 @@
-//! Buffers that do not come from the host: of memory that is there, that will be, or that never will.
+//! Buffers that are not made from host memory: of memory that is there, that will be, or that never will.
 
 use std::fmt;
 

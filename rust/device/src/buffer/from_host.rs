@@ -25,8 +25,8 @@ pub enum HostBufferSemantics {
     ImmutableOnlyDuringCall = 0,
     /// Until `on_done`, or the buffer's ready event: the copy may run behind.
     ImmutableUntilTransferCompletes = 1,
-    /// Until `on_done`, which comes when the buffer's memory is no longer used: it may be the host's. Where it cannot
-    /// be (strides, layout, packed types, alignment, the backend), it is copied as with
+    /// Until `on_done`, which is called when the buffer's memory is no longer used: it may be the host's. Where it
+    /// cannot be (strides, layout, packed types, alignment, the backend), it is copied as with
     /// `ImmutableUntilTransferCompletes`.
     ImmutableZeroCopy = 2,
     /// As `ImmutableZeroCopy`, and the buffer's users may write the memory.
@@ -46,7 +46,7 @@ pub enum Aliasing {
 /// fails.
 pub type OnDone = Box<dyn FnOnce(Status) + Send + Sync>;
 
-/// How an array comes from the host.
+/// How an array is taken from the host.
 #[derive(Default)]
 pub struct FromHostOptions {
     /// How long the host memory stays as it is.
@@ -55,8 +55,8 @@ pub struct FromHostOptions {
     pub layout: Option<Layout>,
     /// How the memory on the device is asked for, and what it is for.
     pub alloc: AllocOptions,
-    /// Called before the buffer is ready if the bytes are copied, or when its memory goes if they are not; on the
-    /// caller's thread, or on that which is the last to use the host memory.
+    /// Called before the buffer is ready if the bytes are copied, or when its memory is released if they are not; on
+    /// the caller's thread, or on that which is the last to use the host memory.
     pub on_done: Option<OnDone>,
 }
 

@@ -27,7 +27,7 @@ fn buffer() -> (Buffer, Memory) {
     (Arc::new(BufferState::new(Some(memory.clone()))), memory)
 }
 
-/// Reads while it holds; how it went.
+/// Reads while it holds; returns the result.
 fn read(buffer: &Buffer, patience: Patience<'_>) -> Result<u32, Status> {
     let memory = buffer.hold(patience)?.expect("it has memory");
     // SAFETY: what the model checks: no thread writes while there is a usage hold.
@@ -150,7 +150,7 @@ fn who_gets_a_released_buffer_waits_for_the_last_use() {
             thread::spawn(move || {
                 let promise = EventPromise::new(c"use");
                 if is_long {
-                    // What it has started goes on after its hold.
+                    // What it has started continues after its hold.
                     buffer.let_go(promise.event());
                 }
                 // SAFETY: what the model checks: no thread writes while there is a hold, or a use that one has left.

@@ -20,7 +20,7 @@ pub struct HostShard<'a> {
     pub array: &'a HostArray,
     /// In which order the elements are to stand on the device; `None`: row-major.
     pub layout: Option<&'a Layout>,
-    /// Where it goes.
+    /// Where it is copied to.
     pub memory_space: &'a MemorySpace,
 }
 

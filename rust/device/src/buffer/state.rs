@@ -185,7 +185,7 @@ impl<M: Clone> BufferState<M> {
         }
     }
 
-    /// A usage hold goes; `used_until` says when what it has started no longer uses the memory.
+    /// A usage hold ends; `used_until` says when what it has started no longer uses the memory.
     pub(super) fn let_go(&self, used_until: Event) {
         let mut state = self.0.lock();
         state.usage_holds -= 1;
@@ -222,7 +222,7 @@ impl<M: Clone> BufferState<M> {
         Ok(memory)
     }
 
-    /// An external reference goes.
+    /// An external reference ends.
     pub(super) fn dereference(&self) {
         let mut state = self.0.lock();
         state.rest().external_references -= 1;
@@ -279,8 +279,8 @@ impl<M: Clone> BufferState<M> {
         }
     }
 
-    /// The donation hold goes. Confirmed, the buffer is gone; otherwise it is as before, or deleted, if it was
-    /// meanwhile: then its memory is answered.
+    /// The donation hold ends. Confirmed, the buffer is gone; otherwise it is as before, or deleted, if it was
+    /// meanwhile: then its memory is returned.
     pub(super) fn end_donation(&self, confirmed: bool) -> Option<Taken<M>> {
         let mut state = self.0.lock();
         let rest = state.rest();
@@ -296,8 +296,9 @@ impl<M: Clone> BufferState<M> {
         taken.filter(|_| !confirmed)
     }
 
-    /// The end: the memory, if this was it. Under a donation hold it comes when that goes, unless it was to be given
-    /// away: then nothing happens. If it is given away although there are usage holds, their uses count as uses, too.
+    /// The end: returns the memory, if this was it. Under a donation hold it happens when that ends, unless it was to
+    /// be given away: then nothing happens. If it is given away although there are usage holds, their uses count as
+    /// uses, too.
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
         let mut state = self.0.lock();
         let is_given_away = ending.how == RELEASED;

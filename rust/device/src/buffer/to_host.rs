@@ -102,9 +102,9 @@ impl Buffer {
         copied
     }
 
-    /// As [`copy_raw_to_host`](Self::copy_raw_to_host), to an address that comes later; the buffer is in use until the
-    /// event is terminal. If `destination` fails, or the client ends first, nothing is copied and the event fails with
-    /// that error.
+    /// As [`copy_raw_to_host`](Self::copy_raw_to_host), to an address that is known later; the buffer is in use until
+    /// the event is terminal. If `destination` fails, or the client ends first, nothing is copied and the event fails
+    /// with that error.
     ///
     /// # Safety
     /// From when `destination` has its address until the event is terminal, any thread may write `size_bytes` bytes

@@ -2,7 +2,7 @@
 //!
 //! 1. The client accepts no more: new copies, allocations and definitions behind events are refused with
 //!    `FailedPrecondition`.
-//! 2. `Drain`: what is in flight goes on, at most until the deadline. `CancelPending`: at once step 3.
+//! 2. `Drain`: what is in flight continues, at most until the deadline. `CancelPending`: at once step 3.
 //! 3. What has not begun, because it waits for an event or for memory, fails: with `DeadlineExceeded` after the
 //!    deadline, else with `Cancelled`, and its own name and that of the event. It releases its memory and completes its
 //!    event as after any failed dependency, so callbacks are called once.
@@ -60,7 +60,7 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
         }
         (ShutdownMode::CancelPending, _) => {}
     }
-    // From here on nothing waits in vain, whatever comes.
+    // From here on nothing waits in vain, whatever happens.
     Instance::end(instance, &Why(Status::cancelled(format!("{name} was shut down"))));
     let grace = if is_late { GRACE } else { Duration::ZERO };
     let stopped = pool.shutdown_with(ShutdownOptions { mode, deadline: left(grace) });

@@ -141,7 +141,7 @@ fn a_deadline_fails_a_donation_behind_an_event_and_a_read_whose_address_never_co
     let shape = Shape::new(DType::U8, &[10]).unwrap();
     let array = || Buffer::uninitialized(&shape, None, &space, &AllocOptions::default()).unwrap();
     let (donated, source) = (array().donate_after(&gate.event()).unwrap(), array());
-    // SAFETY: no address ever comes.
+    // SAFETY: no address is ever given.
     let read = || unsafe { source.copy_raw_to_host_when(&address.future(), 0, 10) };
     let pending = read();
     assert!(client.shutdown(by_deadline(1)).unwrap_err().message().contains("2 operations had not begun"));
@@ -286,7 +286,7 @@ fn the_last_handle_ends_the_client_as_its_options_say() {
         let copied = copy_after(&client, &gate.event());
         drop(client);
         assert_eq!(copied.wait().unwrap_err().code(), code);
-        // Nothing lives, although the event never came.
+        // Nothing lives, although the event never completed.
         while instance.strong_count() > 0 {
             std::thread::yield_now();
         }
@@ -369,7 +369,7 @@ fn a_waiter_of_a_copy_that_ends_elsewhere_cannot_wait_for_its_clients_end() {
         let later = RawBuffer::allocate_with(&space, 300, &after).unwrap();
         let waiting = Arc::clone(&client);
         later.allocation_event().on_ready(move |_| told.send(waiting.shutdown(ShutdownOptions::default())).unwrap());
-        // The memory comes on this thread, inside the operation.
+        // The memory is provided on this thread, inside the operation.
         gate.set_ready();
     });
     let answer = answer.recv_timeout(Duration::from_secs(60)).expect("a waiter that shuts its client down hangs");

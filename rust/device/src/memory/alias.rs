@@ -3,7 +3,7 @@
 //! States: a link to some block, some bytes into it; it may be replaced, again and again, by one that goes further the
 //! same way, and so releases what lies between. All links of a space are read and replaced under one lock of that
 //! space, under which new ones are added, too: so no way returns to where it began. A search that follows a way makes
-//! it shorter for the next: each link that was passed skips a block, and the first goes to the end.
+//! it shorter for the next: each link that was passed skips a block, and the first link then leads to the end.
 
 #![allow(unsafe_code, reason = "links are guarded by a lock that stands elsewhere")]
 
@@ -53,7 +53,7 @@ impl Link {
     /// How a block whose bytes these are keeps them.
     pub(super) fn into_backing(self) -> Backing {
         match self.target.backing() {
-            // No other link can come there.
+            // No other link can be added there.
             Some(Backing::Piece(_) | Backing::Imported(_)) => Backing::Part(self.target, self.offset_bytes),
             _ => Backing::Alias(Box::new(Alias(UnsafeCell::new(self)))),
         }

@@ -14,8 +14,8 @@ pub enum OomPolicy {
     /// at most; then fail. It is not asked where nothing that is freed could make room: more than the space's limit, or
     /// another error than that there is no memory.
     Retry = 1,
-    /// Answer with memory that is not there yet: it comes when enough has been freed, first come, first served. Fails
-    /// at once if nothing is in use that could be freed.
+    /// Answer with memory that is not there yet: it is provided when enough has been freed, first come, first served.
+    /// Fails at once if nothing is in use that could be freed.
     Wait = 2,
 }
 

@@ -70,7 +70,8 @@ pub(crate) enum Backing {
 }
 
 impl MemoryBlock {
-    /// A block of `space` that is to be there at once: [`provide`](Self::provide) comes before any other code sees it.
+    /// A block of `space` that is to be there at once: [`provide`](Self::provide) is called before any other code sees
+    /// it.
     pub(crate) fn new(space: MemorySpace, size_bytes: usize, mutable: bool, tag: Tag) -> PinnedArc<Self> {
         Self::with_event(space, size_bytes, mutable, tag, Event::ready())
     }
@@ -82,7 +83,7 @@ impl MemoryBlock {
         (block, promise)
     }
 
-    /// A pending block that is there, or has failed, when `allocated` is terminal; that comes after
+    /// A pending block that is there, or has failed, when `allocated` is terminal; it completes after
     /// [`provide`](Self::provide).
     pub(crate) fn with_event(
         space: MemorySpace,
@@ -249,7 +250,7 @@ impl Drop for MemoryBlock {
             Some(Backing::Alias(alias)) => let_go(alias.into_target()),
             // Others may have queued behind it.
             None if !self.allocated.is_ready() => self.space.serve_waiting(),
-            // Imported memory goes by itself.
+            // Imported memory is released by its own drop.
             Some(Backing::Imported(_)) | None => {}
         }
     }

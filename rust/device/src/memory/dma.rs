@@ -69,7 +69,7 @@ impl Mappings {
 
 impl Drop for DmaUse {
     fn drop(&mut self) {
-        // Release, for the load in unmap(): what the copy did comes before.
+        // Release, for the load in unmap(): what the copy did happens before.
         self.0.in_flight.fetch_sub(1, Ordering::Release);
     }
 }

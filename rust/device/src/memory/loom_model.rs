@@ -1,4 +1,4 @@
-//! Allocations that wait: memory that comes back, other waiters, waiters that give up and the client's end, against one
+//! Allocations that wait: memory that is freed, other waiters, waiters that give up and the client's end, against one
 //! another. The queue and what follows from a shortage are the real ones; the arena is a count of free units behind a
 //! lock, and a block gives its units back, and serves the queue, when its last holder drops it.
 
@@ -216,7 +216,7 @@ fn a_client_that_ends_tells_everybody_once() {
         holder.join().unwrap();
         late.join().unwrap();
         assert!(matches!(space.told('a'), Found::Memory | Found::Ended));
-        // It waits for what the first holds on to, or comes too late.
+        // It waits for what the first holds on to, or is too late.
         assert!(matches!(space.told('b'), Found::Memory | Found::Ended));
         assert_eq!(space.turns.count(), 0);
     });

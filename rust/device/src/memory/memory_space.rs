@@ -117,7 +117,8 @@ impl MemorySpace {
         MemoryReport::of(self.space(), self.to_string(), None)
     }
 
-    /// Gives back to the system what is kept for later allocations, at once; without this, it goes after ten seconds.
+    /// Gives back to the system what is kept for later allocations, at once; without this, it is given back after ten
+    /// seconds.
     pub fn trim(&self) {
         self.space().arena.trim(0);
     }

@@ -39,7 +39,7 @@ pub(super) enum Found {
     NobodyWaits,
     /// The client has ended.
     Ended(Status),
-    /// No memory, and none can come.
+    /// No memory, and none can become free.
     Nothing(PinnedArc<MemoryBlock>, Shortage),
 }
 
@@ -53,7 +53,7 @@ impl Waiting {
         self.turns.wait(entry, &Memory { space, waiting: self });
     }
 
-    /// Gives memory of `space`, whose queue this is, to the oldest entries, as far as it goes.
+    /// Gives memory of `space`, whose queue this is, to the oldest entries, as far as it suffices.
     pub(super) fn serve(&self, space: &MemorySpace) {
         // The memory was given back under a lock of the arena before this.
         self.turns.serve(&Memory { space, waiting: self });
@@ -61,7 +61,7 @@ impl Waiting {
 
     /// From now on nothing waits: the entries fail with `why`.
     pub(super) fn end(&self, space: &MemorySpace, why: Status) {
-        // Under the lock under which looks ask for it: an entry whose look came before is one that serve() sees.
+        // Under the lock under which looks ask for it: an entry whose look was before is one that serve() sees.
         self.ended.lock().get_or_insert(why);
         self.serve(space);
     }

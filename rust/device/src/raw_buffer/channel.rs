@@ -21,8 +21,8 @@ pub struct RawBufferPromise {
 
 impl RawBuffer {
     /// A buffer of `size_bytes` in `memory_space` without memory, and the promise to provide it: by another buffer, or
-    /// by allocating it when the time has come, as an execution does for its outputs. `options.label` names it in
-    /// reports; of `options`, nothing else counts here.
+    /// by allocating it at the time of need, as an execution does for its outputs. `options.label` names it in reports;
+    /// of `options`, nothing else counts here.
     ///
     /// Slices may be made and copies asked for at once; they wait for [`allocation_event`](Self::allocation_event).
     /// That fails, as a copy would, if the client ends before the promise is kept.

@@ -45,7 +45,7 @@ impl RawBuffer {
         imported.map_err(|(error, _uncalled)| error)
     }
 
-    /// As [`import`](Self::import), of any owner, which comes back with the error.
+    /// As [`import`](Self::import), of any owner, which is returned with the error.
     ///
     /// # Errors
     /// As there.

@@ -38,7 +38,7 @@ impl StagedPiece {
         self.size_bytes
     }
 
-    /// No piece of the read comes after it.
+    /// No piece of the read follows it.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.is_last
@@ -101,7 +101,7 @@ impl StagingCopier {
     }
 
     /// As [`read`](Self::read), the bytes of `buffer` as they stand on the device, once it is ready. While the read
-    /// goes on, the buffer is not donated.
+    /// lasts, the buffer is not donated.
     ///
     /// A client that shuts down fails the copies, not a read that waits for leases: their owners must release them.
     ///

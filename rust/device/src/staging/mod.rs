@@ -5,7 +5,7 @@
 //! when device memory has them all. The pool's size bounds the bytes that are in flight: a user that is slow to give
 //! leases back slows the pool's other users down, and nothing else.
 //!
-//! A lease goes back when it is dropped, on every path: reported, refused, failed, cancelled, panicked.
+//! A lease is given back when it is dropped, on every path: reported, refused, failed, cancelled, panicked.
 
 mod copier;
 mod pool;

@@ -1,7 +1,7 @@
 //! The host memory that leases are cut from.
 //!
-//! A lease is a unit of a semaphore and a number from a list. The number goes back before the unit, so the caller that
-//! gets the unit finds a number. First come, first served, as with the semaphore.
+//! A lease is a unit of a semaphore and a number from a list. The number is given back before the unit, so the caller
+//! that gets the unit finds a number. First come, first served, as with the semaphore.
 
 #![allow(unsafe_code, reason = "host memory is reached by address")]
 
@@ -36,7 +36,7 @@ impl Default for StagingOptions {
     }
 }
 
-/// A handle; clones share the memory, which goes with the last of them and the last lease.
+/// A handle; clones share the memory, which is freed with the last of them and the last lease.
 #[derive(Clone)]
 pub struct StagingPool(Arc<Shared>);
 
@@ -183,7 +183,7 @@ impl Shared {
 }
 
 impl StagingLease {
-    /// The bytes, as memory that copies go to and come from. They are this lease's only while it exists.
+    /// The bytes, as memory that copies write and read. They are this lease's only while it exists.
     #[must_use]
     pub fn memory(&self) -> &RawBuffer {
         &self.memory

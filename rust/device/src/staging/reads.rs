@@ -10,9 +10,9 @@
 //! and the stack stays flat.
 //!
 //! A read ends once: after its last piece, or with the first error in the order of pieces, which is reported in its
-//! place; what was begun behind it is still copied, and goes back unreported. Its event completes with the last
-//! reference to it, so when no piece of it waits or is begun: the source is no longer used. A read is begun and
-//! reported in the user context in which it was asked for, whichever thread has the turn.
+//! place; what was begun behind it is still copied, and its leases are given back unreported. Its event completes with
+//! the last reference to it, so when no piece of it waits or is begun: the source is no longer used. A read is begun
+//! and reported in the user context in which it was asked for, whichever thread has the turn.
 
 #![allow(unsafe_code, reason = "device memory is read by address")]
 
@@ -42,7 +42,7 @@ pub(super) type OnPiece = Box<dyn FnMut(StatusOr<StagedPiece>) -> Result<(), Sta
 pub(super) struct Shared {
     pool: StagingPool,
     state: Mutex<State>,
-    /// Cancelled when the copier goes.
+    /// Cancelled when the copier is dropped.
     going: CancelSource,
 }
 
@@ -81,7 +81,7 @@ struct Read {
     end: End,
 }
 
-/// What the event becomes when this goes.
+/// What the event becomes when this is dropped.
 struct End {
     outcome: Mutex<Status>,
     /// What its pieces wait for.
@@ -123,7 +123,7 @@ impl Shared {
         Self { pool: pool.clone(), state: Mutex::default(), going: CancelSource::new(c"staging copier") }
     }
 
-    /// Pieces that wait for a lease, and those of reads that come, are cancelled.
+    /// Pieces that wait for a lease, and those of later reads, are cancelled.
     pub(super) fn close(self: &Arc<Self>) {
         self.going.cancel(Status::cancelled("the staging copier went away"));
         self.advance();
@@ -298,7 +298,7 @@ impl Shared {
         let Piece { read, offset_bytes, size_bytes, is_last, .. } = piece;
         let taken = read.on_piece.lock().take();
         let Some(mut on_piece) = taken else {
-            // The memory is free before the event, which may come here, says so.
+            // The memory is free before the event, which may complete here, says so.
             drop(outcome);
             return;
         };
@@ -327,8 +327,8 @@ impl Shared {
         drop(self.forget(&read));
     }
 
-    /// Whether the event there is that of `told` or of another read that has pieces: they are reported after this one,
-    /// by the same thread.
+    /// Whether the event there is that of `told` or of another read that has pieces: such pieces are reported after
+    /// this one, by the same thread.
     fn owes(&self, told: &Read, event: usize) -> bool {
         let state = self.state.lock();
         let waiting = state.waiting.iter().map(|(read, _)| &**read);

@@ -56,9 +56,9 @@ impl StagingSink {
         (Self(shared), event)
     }
 
-    /// Copies the first `size_bytes` bytes of `lease` to `[offset_bytes, offset_bytes + size_bytes)`; the lease goes
-    /// back when that is over, or at once if it is refused. Pieces may come in any order, from any thread. Never
-    /// blocks.
+    /// Copies the first `size_bytes` bytes of `lease` to `[offset_bytes, offset_bytes + size_bytes)`; the lease is
+    /// given back when that is over, or at once if it is refused. Pieces may be put in any order, from any thread.
+    /// Never blocks.
     ///
     /// # Errors
     /// `OutOfRange`, naming the numbers: more bytes than the lease has, or not within the destination;
@@ -103,7 +103,7 @@ impl StagingSink {
 }
 
 impl Shared {
-    /// Counts a piece. Where it comes from and goes to.
+    /// Counts a piece. Returns the copy's source and destination.
     fn begin(&self, offset_bytes: usize, size_bytes: usize, lease: &StagingLease) -> StatusOr<(RawBuffer, RawBuffer)> {
         let from = lease.memory().slice(0, size_bytes)?;
         let to = self.destination.slice(offset_bytes, size_bytes)?;

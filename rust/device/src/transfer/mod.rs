@@ -5,7 +5,7 @@
 //! there. Each has a slot (`slot.rs`) with states of its own: *filling*, until the piece that says it is the last;
 //! *sealed*, until no piece is on its way; then *done*; or *failed*, by
 //! [`set_buffer_error`](AsyncHostToDeviceTransferManager::set_buffer_error), by a piece that could not be copied, or
-//! because the manager went away before the last piece. An illegal step is an error and changes nothing.
+//! because the manager was dropped before the last piece. An illegal step is an error and changes nothing.
 //!
 //! When a piece has been copied, its `on_done` is called first, then the slot counts it, then the buffer becomes ready,
 //! if it was the last: so a thread that sees the buffer ready knows that the host memory of all its pieces is free.
@@ -48,7 +48,7 @@ pub struct AsyncHostToDeviceTransferManager {
 
 impl AsyncHostToDeviceTransferManager {
     /// A manager for one buffer per entry of `specs`, in that order, all in `memory_space`. `options` are those of each
-    /// allocation, so memory may come later than this call returns.
+    /// allocation, so memory may be provided after this call has returned.
     ///
     /// # Errors
     /// Then nothing is allocated. `InvalidArgument`: a layout of another rank; otherwise as
@@ -159,8 +159,8 @@ impl AsyncHostToDeviceTransferManager {
         }
     }
 
-    /// Copies `size_bytes` bytes, as they are to stand on the device, to that buffer at `offset_bytes`. Pieces may come
-    /// in any order and be copied in any; no two may touch the same bytes. After the one with `is_last` there is no
+    /// Copies `size_bytes` bytes, as they are to stand on the device, to that buffer at `offset_bytes`. Pieces may be
+    /// transferred and copied in any order; no two may touch the same bytes. After the one with `is_last` there is no
     /// other, and the buffer becomes ready when all have been copied. If one cannot be copied, the buffer fails with
     /// its error, at once.
     ///

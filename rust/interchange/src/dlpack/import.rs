@@ -68,8 +68,8 @@ pub unsafe fn import_dlpack(
 }
 
 /// Another buffer of the memory that one of our own structs is about, if that may no longer be written: then it needs
-/// no struct to hold on to, which is ended here. So arrays that go out and come in again, any number of times, are the
-/// memory of the first. Memory that may be written is held by the struct, so that it cannot be donated.
+/// no struct to hold on to, which is ended here. So arrays that are exported and imported again, any number of times,
+/// are the memory of the first. Memory that may be written is held by the struct, so that it cannot be donated.
 ///
 /// # Errors
 /// As [`Buffer::from_raw`].

@@ -1,4 +1,4 @@
-//! Arrays that go out and come in again, each the next one's input, as loops over two libraries make them.
+//! Arrays that are exported and imported again, each the next one's input, as loops over two libraries make them.
 
 use std::sync::Arc;
 use std::thread;

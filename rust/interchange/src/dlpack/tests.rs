@@ -1,4 +1,4 @@
-//! DLPack: what goes out, what comes in, and that each deleter is called once or, after an error, not at all.
+//! DLPack: exports, imports, and that each deleter is called once or, after an error, not at all.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -25,7 +25,7 @@ pub(crate) struct Stranger {
 }
 
 impl Stranger {
-    /// `bytes` begin at a multiple of 16, and the struct goes by its pointer: its deleter frees it.
+    /// `bytes` begin at a multiple of 16, and the struct is passed by pointer: its deleter frees it.
     pub(crate) fn new(bytes: &[u8], dtype: DLDataType, shape: &[i64], strides: Option<&[i64]>) -> (*mut Self, Ends) {
         let ends = Arc::new(AtomicUsize::new(0));
         let mut words = vec![0_u64; bytes.len() / 8 + 4];

@@ -222,7 +222,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether `byte` comes next, after white space; then it is behind us.
+    /// Whether `byte` is next, after white space; then it is consumed.
     fn takes(&mut self, byte: u8) -> bool {
         self.skip_space();
         let is_next = self.peek() == Some(byte);

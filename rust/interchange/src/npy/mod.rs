@@ -36,7 +36,7 @@ pub struct NpyReadOptions {
     /// What the elements must be. For those that NumPy does not know, the file has only their width, and this gives the
     /// type.
     pub dtype: Option<DType>,
-    /// How the file's bytes come into memory.
+    /// How the file's bytes are brought into memory.
     pub access: FileAccess,
 }
 

@@ -16,7 +16,7 @@ use crate::run::Run;
 
 const DURABLE: WriteOptions = WriteOptions { is_durable: true };
 
-/// A folder that goes at the end of its scope.
+/// A folder that is removed at the end of its scope.
 struct Folder(PathBuf);
 
 impl Folder {

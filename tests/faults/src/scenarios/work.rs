@@ -28,7 +28,7 @@ fn task(run: &Run, what: &'static str) -> Task {
     })
 }
 
-/// The two closures of a join, and a loop; panics of the closures come back to the caller, which is this code.
+/// The two closures of a join, and a loop; panics of the closures are passed to the caller, which is this code.
 fn join(pool: &ThreadPool) {
     let closure = || fault::callback(Site::Join.name());
     let joined = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.join(closure, closure)));

@@ -125,7 +125,7 @@ struct Given {
     free: Moment,
 }
 
-/// Host memory that an array came from.
+/// Host memory of which an array was made.
 #[derive(Clone)]
 struct Host {
     /// What uses it in place.

@@ -21,7 +21,7 @@ pub enum Task {
     LetGo(usize),
     /// It has the donation hold, and takes what that gives.
     Become(Op, Taken),
-    /// An array that failed before it had memory goes.
+    /// An array that failed before it had memory is dropped.
     Vanish(Op, usize),
 }
 
@@ -33,12 +33,12 @@ pub struct Taken {
     pub(super) uses: Vec<Moment>,
 }
 
-/// How far an operation came.
+/// How far an operation got.
 #[derive(Clone, Debug)]
 pub enum Progress {
     /// It is over, with this answer.
     Done(String),
-    /// It goes on.
+    /// It continues.
     More(Task),
     /// It waits for the end of another hold; nothing has changed.
     Blocked,

@@ -52,7 +52,7 @@ impl Root {
     /// What the holder of a reference may do.
     ///
     /// # Safety
-    /// The root of a model that goes on.
+    /// The root of a model that continues.
     unsafe fn look(event: *const EventHeader) {
         // SAFETY: the caller's promise; loom checks that no thread has freed it.
         unsafe { assert_eq!((*event.cast::<Self>()).bare.0.with(|place| *place), 0, "freed under a reference") };

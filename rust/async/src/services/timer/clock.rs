@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use purlin_base::sync::Mutex;
 
-/// A clock that never goes back.
+/// A clock that never runs backwards.
 pub trait Clock: Send + Sync {
     /// The time now.
     fn now(&self) -> Instant;

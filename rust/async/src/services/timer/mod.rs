@@ -1,16 +1,15 @@
 //! Things that happen at a time: [`Timers`] knows the times, a [`Timer`] is the right to one of them.
 //!
 //! States of a timer: waiting, then due, cancelled (by its owner, which may simply drop it) or abandoned (the
-//! [`Timers`] went away); it leaves the list once, under the lock, and the thread that took it out runs what it was
-//! for, under no lock. So nothing is left in the list of an owner that went away, and no thread waits for timers that
-//! went away.
+//! [`Timers`] were dropped); it leaves the list once, under the lock, and the thread that took it out runs what it was
+//! for, under no lock. So nothing is left in the list of an owner that was dropped, and no thread waits for timers that
+//! were dropped.
 //!
 //! [`Timers::shared`] has one thread, which starts with the first timer, sleeps until the next one is due, and ends
 //! when there has been none for a while, so idle timers cost nothing. Callbacks and waiters of timers run on that
-//! thread and delay others if they take long; but one that waits for an event hands the timers over to another thread
-//! first (`turn.rs`). In a child made by `fork` it starts anew with the first timer that is made there; those of the
-//! parent do not happen there. [`Timers::with_clock`] has no thread: its owner says when to look at the clock, as tests
-//! do.
+//! thread and delay others if they take long; but one that waits for an event passes the timers to another thread first
+//! (`turn.rs`). In a child made by `fork` it starts anew with the first timer that is made there; those of the parent
+//! never fire there. [`Timers::with_clock`] has no thread: its owner says when to look at the clock, as tests do.
 
 mod clock;
 mod turn;
@@ -44,7 +43,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone)]
 pub struct Timers(Arc<Handle>);
 
-/// What the handles share. The thread and the timers hold `Shared` only, so that this goes with the last handle.
+/// What the handles share. The thread and the timers hold `Shared` only, so that this is dropped with the last handle.
 struct Handle(Arc<Shared>);
 
 struct Shared {
@@ -80,7 +79,7 @@ struct Waiting {
     action: Action,
 }
 
-/// Called once, with OK when the time has come, else with why it will not be waited for.
+/// Called once, with OK when it is due, else with the reason why it will not be waited for.
 type Action = Box<dyn FnOnce(Status) + Send>;
 
 /// The right to something that happens at a time. Dropping it cancels.
@@ -160,8 +159,8 @@ impl Timers {
     /// An event that completes as `event` does, or fails at `deadline` with
     /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming `event`, which stays pending. `event`
     /// itself if it is terminal. If no thread could be started, the answer has failed with
-    /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted). The timer goes when `event` completes; after
-    /// the deadline a small node stays with `event` until it does.
+    /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted). The timer is removed when `event` completes;
+    /// after the deadline a small node stays with `event` until it does.
     #[must_use]
     #[track_caller]
     pub fn with_deadline(&self, event: &Event, deadline: Instant) -> Event {
@@ -229,7 +228,7 @@ struct Race {
 }
 
 impl Timer {
-    /// Happens when the time comes.
+    /// Happens at that time.
     #[must_use]
     pub fn event(&self) -> &Event {
         &self.event
@@ -250,7 +249,7 @@ impl Timer {
         let Some((shared, key)) = self.place.take() else { return false };
         let Some(shared) = shared.upgrade() else { return false };
         let waiting = shared.state().waiting.remove(&key);
-        // The thread sleeps on until the time of the one that went; waking it now would cost more.
+        // The thread sleeps on until the time of the one that was removed; waking it now would cost more.
         let Some(waiting) = waiting else { return false };
         let label = waiting.label;
         waiting.end(Status::cancelled(format!("timer '{label}' was cancelled")));

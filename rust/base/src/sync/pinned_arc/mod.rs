@@ -77,7 +77,7 @@ impl<T> PinnedArc<T> {
             (&raw mut (*at).weak).write(AtomicUsize::new(1));
             (&raw mut (*at).grave).write(Grave::new());
         }
-        // It is the one that the references share; if `make` panics, the memory goes with it.
+        // It is the one that the references share; if `make` panics, the memory is freed with it.
         let weak = PinnedWeak(inner);
         let value = make(&weak);
         // SAFETY: the place is for the value, and no thread reads it before the count below.
@@ -117,8 +117,8 @@ impl<T: ?Sized> PinnedArc<T> {
     /// Gives the reference up; the value, if it was the last.
     pub fn into_last(this: Self) -> Option<PinnedLast<T>> {
         let this = mem::ManuallyDrop::new(this);
-        // Release: what was done by this reference comes before the value's end. Acquire, for the last: it comes after
-        // what was done by all others.
+        // Release: what was done by this reference happens before the value's end. Acquire, for the last: the end
+        // happens after what was done by all others.
         match this.inner().strong.fetch_sub(1, Ordering::AcqRel) {
             1 => Some(PinnedLast(this.0)),
             _ => None,
@@ -187,7 +187,7 @@ impl<T: ?Sized> PinnedLast<T> {
     /// The value, to be changed where it is.
     ///
     /// # Safety
-    /// Nothing is moved out as a whole: the value's drop is still to come, here.
+    /// Nothing is moved out as a whole: the value's drop still follows, here.
     pub unsafe fn get_mut(&mut self) -> &mut T {
         // SAFETY: no other thread has the value.
         unsafe { &mut self.0.as_mut().value }
