@@ -1,6 +1,6 @@
 //! A clock that costs one load: milliseconds since the first look, brought up to date by threads that are about to do
 //! something slow anyway (sleep, take a batch of blocks, look for stalls). So it lags while no thread does such a
-//! thing, and an age computed from it is an upper bound; a watchdog that looks every so often makes it as exact as its
+//! thing, and an age computed from it is an upper bound; a watchdog that looks at intervals makes it as exact as its
 //! period.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -1,6 +1,6 @@
 //! Panics of callbacks, contained: the only place that catches any (`.ci/check/guards`).
 //!
-//! What is left of a panic is its text. A payload is not kept, and its destructor, which may panic in turn, runs in
+//! Only the text of a panic is kept. Its payload is not, and the payload's destructor, which may panic in turn, runs in
 //! here.
 
 use std::any::Any;

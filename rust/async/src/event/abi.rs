@@ -24,7 +24,7 @@ pub struct EventVTable {
 // SAFETY: a constant; the pointer in it is only compared.
 unsafe impl Sync for EventVTable {}
 
-/// A node in an event's list of waiters, embedded as the first field of whatever the attacher allocated.
+/// A node in an event's list of waiters, embedded as the first field of the attacher's allocation.
 #[repr(C)]
 pub struct Waiter {
     /// The waiter that was attached before this one; the list's owner writes it.
@@ -73,7 +73,7 @@ pub const REFS_SATURATED: u32 = 0x8000_0000;
 pub const FLAG_CONSTRUCTED: u16 = 1;
 /// The payload is a pointer to the value and something that keeps the value alive.
 pub const FLAG_INDIRECT: u16 = 2;
-/// The cell's memory may go: it is the caller's, or too large for the slab. The same bit as [`DEBT_FAR`].
+/// The cell's memory may be freed: it is the caller's, or too large for the slab. The same bit as [`DEBT_FAR`].
 pub const FLAG_FAR: u16 = 4;
 /// The payload is a [`DefinitionStream`].
 pub const FLAG_STREAM: u16 = 8;
@@ -81,21 +81,21 @@ pub const FLAG_STREAM: u16 = 8;
 pub const FLAG_SUBMITTING: u16 = 16;
 /// The task that was to complete this event has been dropped uncalled.
 pub const FLAG_UNCALLED: u16 = 32;
-/// A promise of the user's owes it, so a watchdog may make it fail. All other events guard something or follow others.
+/// A user's promise owes it, so a watchdog may make it fail. All other events guard something or follow others.
 pub const FLAG_POISONABLE: u16 = 64;
 /// Another event has noted that it waits for this one.
 pub const FLAG_FOLLOWED: u16 = 128;
 /// An error does not destroy the payload.
 pub const FLAG_KEEP_ON_ERROR: u16 = 256;
-/// Memory is kept until it, whatever owes it: it is not poisoned, and neither is what it waits for.
+/// Memory is kept until it, whatever owes it: it is not poisoned, and neither are the events that it waits for.
 pub const FLAG_KEEPS_MEMORY: u16 = 512;
 /// The library owes it, and no memory or stack is lent until it: units of a semaphore, a time, a cancellation, memory.
 pub const FLAG_LENDS_NOTHING: u16 = 1024;
 /// Something is lent until it, also while it waits for other events.
 pub const FLAG_LENDS_THROUGHOUT: u16 = 2048;
 
-/// The low bits of `error` while the event is pending: what kind of debt, and [`DEBT_FAR`]. `debt.rs` says when the
-/// rest may be followed.
+/// The low bits of `error` while the event is pending: the kind of debt, and [`DEBT_FAR`]. `debt.rs` says when the rest
+/// may be followed.
 pub const DEBT_MASK: usize = 7;
 /// The bits of the kind; 0 for the promise's owner.
 pub const DEBT_KIND: usize = 3;

@@ -28,7 +28,8 @@ struct State {
 }
 
 impl CountDown {
-    /// A count of `count` steps; of 0, whose event has happened. Of several errors, the first in time.
+    /// A count of `count` steps; for 0, one whose event has happened. Of several errors, the event gets the first in
+    /// time.
     #[must_use]
     #[track_caller]
     pub fn new(label: impl Into<Label>, count: usize) -> Self {
@@ -72,7 +73,7 @@ impl CountDown {
         self.count_down_at(usize::MAX, error)
     }
 
-    /// As [`count_down_with`](Self::count_down_with), of the thing of that index: for [`ErrorPolicy::FirstByIndex`] and
+    /// As [`count_down_with`](Self::count_down_with), for the step of that index: for [`ErrorPolicy::FirstByIndex`] and
     /// [`ErrorPolicy::All`].
     pub fn count_down_at(&self, index: usize, error: Status) -> bool {
         let state = &*self.0;

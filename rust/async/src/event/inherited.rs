@@ -1,10 +1,11 @@
 //! In a child made by `fork`, the events that no thread completes. Events of the slab have failed there
 //! (`slab/forked.rs`); one in its owner's memory has not, and a join or a forward that the child makes of it would wait
 //! for ever. So before a thread of a child sleeps, it follows the debts of its event, as `debt.rs` says, into owners'
-//! memory too:
+//! memory too.
 //!
-//! A thread that ends an event that is far and followed passes the lock of `rescue.rs` in between, after it has
-//! completed its followers. A thread that has that lock and sees that a chain stands may look at the event at its end.
+//! A thread that ends an event that is far and followed passes the lock of `rescue.rs` before it frees the event, after
+//! it has completed its followers. So a thread that has that lock and sees that a chain stands may look at the event at
+//! its end.
 
 use std::collections::HashSet;
 use std::ptr;

@@ -2,7 +2,7 @@
 //! block, freed by the last event that arrives.
 //!
 //! A node does not keep its event alive: it notes the event's error when it arrives, and an event whose last reference
-//! is dropped completes first. So a join cannot be what keeps a value from being given up.
+//! is dropped completes first. So a join keeps no value from being given up.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::offset_of;
@@ -47,7 +47,7 @@ pub struct JoinOptions {
     pub fail_fast: bool,
 }
 
-/// [`when_all_with`] the default options: after all of `events`, with the error of the lowest index.
+/// As [`when_all_with`] with the default options: after all of `events`, with the error of the lowest index.
 #[must_use]
 #[track_caller]
 pub fn when_all(events: &[Event]) -> Event {
@@ -86,9 +86,9 @@ pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// An event that completes after all of `events`, and fails if any of them did, as `options` say. No events, or only
-/// ready ones: [`Event::ready`], without an allocation. One event alone: itself. Of several that are all terminal, the
-/// failed one that the policy chooses, itself.
+/// An event that completes after all of `events`, and fails if any of them did, as `options` say. For no events, or
+/// only ready ones, it is [`Event::ready`], without an allocation. For one event alone, it is that event. For several
+/// that are all terminal, it is the failed one that the policy chooses.
 #[must_use]
 #[track_caller]
 pub fn when_all_with(events: &[Event], options: JoinOptions) -> Event {

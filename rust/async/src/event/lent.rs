@@ -1,9 +1,10 @@
 //! Whether memory or a stack may be lent until an event: then a wait for it does not return early.
 //!
-//! Lent until is what the library owes beside [services](FLAG_LENDS_NOTHING) or [says so](FLAG_LENDS_THROUGHOUT) of,
-//! what [`EventPromise::guarding`](super::EventPromise::guarding) made, and what waits for such an event. A promise of
-//! the user's that is none of these lends nothing, and neither does a task. Looked at when a wait is to be given up,
-//! not when it begins: meanwhile a promise may have been forwarded to a copy.
+//! Something may be lent until an event that the library owes, unless it is a [service](FLAG_LENDS_NOTHING); until one
+//! that [says so](FLAG_LENDS_THROUGHOUT); until one that [`EventPromise::guarding`](super::EventPromise::guarding)
+//! made; and until one that waits for such an event. A user's promise that is none of these lends nothing, and neither
+//! does a task. This is looked at when a wait is to be given up, not when it begins: meanwhile a promise may have been
+//! forwarded to a copy.
 
 use super::abi::{EventHeader, FLAG_LENDS_NOTHING, FLAG_LENDS_THROUGHOUT, FLAG_POISONABLE};
 use super::debt::{self, Seen};

@@ -1,8 +1,8 @@
 //! Something that happens once, and the waiters for it.
 //!
 //! States: pending, then ready or error, which never change again. [`EventPromise`] sets, [`Event`] watches. The first
-//! set wins and later ones are refused and report that; a promise that is dropped unset completes its event with an
-//! error that names it.
+//! set wins; later ones are refused and report that. A promise that is dropped unset completes its event with an error
+//! that names it.
 //!
 //! Waiters run first in, first out, each exactly once, under no lock, on the thread that completes the event; a waiter
 //! that is attached later runs at once on the attaching thread. Nesting is bounded (`waiters.rs`).
@@ -204,7 +204,7 @@ impl Event {
         self.wait_slowly(Patience::Endless)
     }
 
-    /// As [`wait_uninterruptible`](Self::wait_uninterruptible), before anything is lent until this.
+    /// As [`wait_uninterruptible`](Self::wait_uninterruptible), for a caller that lends nothing until this yet.
     ///
     /// # Errors
     /// As there, and as [`check_wait`](Self::check_wait).
@@ -265,28 +265,28 @@ impl Event {
         self.header().is_some_and(EventHeader::has_waiters)
     }
 
-    /// How many references there are; 0 for [`Event::ready`], which is not counted. Others may change that at any time.
+    /// The number of references; 0 for [`Event::ready`], which is not counted. Other threads may change it at any time.
     #[must_use]
     pub fn ref_count(&self) -> u32 {
         self.header().map_or(0, EventHeader::ref_count)
     }
 
     /// Blocks until the event is terminal. In a task of a [`ThreadPool`](crate::ThreadPool), the tasks that this task
-    /// has scheduled may run here meanwhile, and a spare thread may take this one's place: waiting for tasks of the
-    /// same pool is fine. Such a task must not itself wait for what this one does later.
+    /// has scheduled may run here meanwhile, and a spare thread may take this one's place. So a task may wait for tasks
+    /// of the same pool. A task that runs here meanwhile must not wait for what this one does later.
     ///
     /// # Errors
-    /// The event's. In a task of a pool, [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted), naming the
-    /// pool and the event, which stays pending: all threads of the pool wait while tasks are queued, and for a second
-    /// the system has refused a further one (or the pool has 16384 spares already). Not where memory or a stack may be
-    /// lent until the event: a wait for a copy, for what [`EventPromise::guarding`] made, or for what follows such an
-    /// event returns when that is terminal, and meanwhile runs what is queued, 32 tasks deep. Where tasks wait for what
-    /// they owe each other, [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), if a
+    /// The event's error. In a task of a pool, [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted),
+    /// naming the pool and the event, which stays pending: all threads of the pool wait while tasks are queued, and for
+    /// a second the system has refused a further one (or the pool has 16384 spares already). This does not happen where
+    /// memory or a stack may be lent until the event: a wait for a copy, for what [`EventPromise::guarding`] made, or
+    /// for what follows such an event returns when that is terminal, and meanwhile runs queued tasks, 32 deep. Where
+    /// tasks wait for what they owe each other, [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), if a
     /// [`Watchdog`](crate::stall::Watchdog) that poisons ends the wait; the event then stays pending.
-    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition): it waits for what this thread completes
-    /// once the callback that calls this has returned, as that of a copy that releases imported memory, of a buffer
-    /// whose `on_done` runs, of the reads of a copier whose `on_piece` runs; or for what a task owes that this thread
-    /// runs, itself or further out, and no memory is lent until then.
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition): it waits for an event that this thread
+    /// completes once the callback that calls this has returned, such as that of a copy that releases imported memory,
+    /// of a buffer whose `on_done` runs, of the reads of a copier whose `on_piece` runs; or for what a task owes that
+    /// this thread runs, itself or further out, and no memory is lent until then.
     #[inline]
     pub fn wait(&self) -> Result<(), Status> {
         if self.header().is_none_or(|header| header.state() == STATE_READY) {
@@ -298,8 +298,8 @@ impl Event {
     /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
     ///
     /// # Errors
-    /// The event's, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming the event, which stays
-    /// pending.
+    /// The event's error, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming the event, which
+    /// stays pending.
     #[inline]
     pub fn wait_for(&self, timeout: Duration) -> Result<(), Status> {
         if self.header().is_none_or(|header| header.state() == STATE_READY) {
@@ -328,8 +328,8 @@ impl Event {
     }
 
     /// Calls `waiter` with OK or the error, exactly once, when the event is terminal: on the thread that completes it,
-    /// or here and now if it is. It borrows that thread, so it must not block for long. A panic is reported and
-    /// swallowed. It runs in the user context that is current now.
+    /// or inside this call if it is terminal already. It borrows that thread, so it must not block for long. A panic is
+    /// reported and swallowed. It runs in the user context that is current now.
     #[inline]
     pub fn on_ready(&self, waiter: impl FnOnce(&Status) + Send + 'static) {
         if self.is_ready() && waiters::may_nest() {
@@ -425,8 +425,8 @@ impl EventPromise {
         Self::owed_by(OwedBy::User, label, place)
     }
 
-    /// As [`new`](Self::new), for an event behind which something ends that others may still use: memory, a stack, a
-    /// thread. No watchdog poisons it.
+    /// As [`new`](Self::new), for an event until which other code may still use something: memory, a stack, a thread.
+    /// No watchdog poisons it.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -453,8 +453,7 @@ impl EventPromise {
         Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place, who)) })
     }
 
-    /// A new pending event that is known as `other` is, by label, place and stream, and that reports take to be owed by
-    /// it.
+    /// A new pending event with the label, place and stream of `other`; reports take it to be owed by `other`.
     pub fn in_place_of(other: &Event) -> Self {
         let (label, place) = (other.label().as_cstr().as_ptr(), other.location());
         // SAFETY: as in new().
@@ -479,7 +478,7 @@ impl EventPromise {
     }
 
     /// As [`waits_for`](Self::waits_for), for several events, to which nothing is attached; something is lent until
-    /// this one also while it waits for them. The answer is to be dropped before the event is set.
+    /// this one also while it waits for them. The returned value must be dropped before the event is set.
     #[must_use]
     pub fn waits_for_all(&self, others: &[Event]) -> Option<Awaited> {
         #[cfg_attr(any(loom, shuttle), allow(unused_unsafe, reason = "models note nothing"))]
@@ -491,7 +490,8 @@ impl EventPromise {
         awaited
     }
 
-    /// Notes that something is lent until the event, which is new, also while it waits for others: a wait for it lasts.
+    /// Notes that something is lent until the event, which is new, also while it waits for others: a wait for it is not
+    /// given up.
     pub fn lends_throughout(&self) {
         if let Some(event) = self.0.header() {
             event.flags.store(event.flags.load(Relaxed) | FLAG_LENDS_THROUGHOUT, Relaxed);

@@ -114,7 +114,7 @@ pub unsafe fn follow(event: *mut EventHeader, source: *mut EventHeader) -> Resul
 }
 
 /// Asked before a thread frees an event that a watchdog may poison and that is [followed](super::abi::FLAG_FOLLOWED),
-/// after its last reference is gone: false if a watchdog has got one meanwhile, and frees it.
+/// after its last reference is gone: false if a watchdog has taken one meanwhile; then the watchdog frees it.
 ///
 /// # Safety
 /// The caller gave up the last reference, and frees the event if this says so.
@@ -263,7 +263,7 @@ unsafe fn abandon_pending(event: *mut EventHeader) {
 /// Runs the waiters and wakes the sleepers of an event that the caller has just completed.
 ///
 /// # Safety
-/// `event` is alive and terminal; `word` is what its word held before the caller's step into that state.
+/// `event` is alive and terminal; `word` is the event's word before the caller's step into that state.
 pub unsafe fn finish_word(event: *mut EventHeader, word: usize) {
     // SAFETY: the caller's promises.
     unsafe { finish(event, Completion::of(word)) };

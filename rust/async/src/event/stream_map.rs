@@ -7,7 +7,7 @@ use std::mem;
 use super::{Event, when_all};
 use purlin_base::sync::Mutex;
 
-/// The last event that was recorded for each stream. Any thread. Streams are known by their handles, as in
+/// The last event that was recorded for each stream. Any thread may use it. Streams are known by their handles, as in
 /// [`DefinitionStream`](super::DefinitionStream). An event stays until another takes its place or its stream is
 /// forgotten.
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl StreamEventMap {
         let _before = self.exchange(stream, event);
     }
 
-    /// As [`record`](Self::record). The one that was the last before; [`Event::ready`] if none was.
+    /// As [`record`](Self::record). Returns the event that was the last before; [`Event::ready`] if none was.
     #[must_use]
     pub fn exchange(&self, stream: usize, event: Event) -> Event {
         self.0.lock().insert(stream, event).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Cells that carry a value: an event cell, then a payload of type `P`, which is the value or, in an indirect cell,
 //! where the value is and what keeps it there. `value.rs` is the safe face.
 //!
-//! The owner of access to the payload, by the event's state (`state.rs`) and `FLAG_CONSTRUCTED`:
+//! The threads that may touch the payload, by the event's state (`state.rs`) and `FLAG_CONSTRUCTED`:
 //! - before the cell is shared, its maker, which may construct it;
 //! - in CLAIMED, the winner, which may construct it; READY publishes it, and from then on every thread may read it;
 //! - after ERROR, unless `FLAG_KEEP_ON_ERROR`, the thread that set the error, which destroys it; with the flag it is

@@ -217,8 +217,9 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     ///
     /// # Errors
     /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) if this is not indirect or was set before;
-    /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument) if `other` is this. If `other` waits for this,
-    /// [`Internal`](purlin_base::StatusCode::Internal), naming the cycle, and this has failed with it.
+    /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument) if `other` is this value. If `other` waits for
+    /// this value, [`Internal`](purlin_base::StatusCode::Internal), naming the cycle; this value has then failed with
+    /// it.
     #[track_caller]
     pub fn forward(&self, other: &Self) -> Result<(), Status> {
         if !self.has(FLAG_INDIRECT) {
@@ -363,14 +364,14 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
     ///
     /// # Errors
-    /// The value's, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); it stays pending.
+    /// The value's error, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); the value stays pending.
     pub fn wait_for(&self, timeout: Duration) -> Result<&T, Status> {
         self.event.wait_for(timeout)?;
         Ok(self.get().expect("a value that did not fail is there"))
     }
 
-    /// Calls `f` once with the value or the error: on the thread that completes it, or here and now if it is complete.
-    /// It borrows that thread, so it must not block for long. A panic is reported and swallowed.
+    /// Calls `f` once with the value or the error: on the thread that completes it, or inside this call if it is
+    /// complete. It borrows that thread, so it must not block for long. A panic is reported and swallowed.
     pub fn and_then(&self, f: impl FnOnce(Result<&T, &Status>) + Send + 'static) {
         let source = Source::<T>::of(&self.event);
         self.event.on_ready(move |status| {
@@ -390,8 +391,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         self.event.on_ready(move |_| f(Self::of(unsafe { source.event() })));
     }
 
-    /// The value of `f`, or this one's error, or a panic of `f` as [`Internal`](purlin_base::StatusCode::Internal). `f`
-    /// runs as in [`and_then`](Self::and_then).
+    /// The value of `f`, or this value's error, or a panic of `f` as [`Internal`](purlin_base::StatusCode::Internal).
+    /// `f` runs as in [`and_then`](Self::and_then).
     #[must_use]
     #[track_caller]
     pub fn map<U: Send + Sync + 'static>(&self, f: impl FnOnce(&T) -> U + Send + 'static) -> AsyncValue<U> {
@@ -481,7 +482,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// Takes the value out of the only reference.
     ///
     /// # Errors
-    /// The reference, if there are others, the value is not ready, or it is somewhere else (indirect).
+    /// Returns the reference itself, if there are others, if the value is not ready, or if the value is elsewhere
+    /// (indirect).
     pub fn into_inner(self) -> Result<T, Self> {
         let ready = self.event.header().is_some_and(typed::is_readable);
         if !ready || !self.is_unique() || self.has(FLAG_INDIRECT) {

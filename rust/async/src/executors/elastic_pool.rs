@@ -1,4 +1,4 @@
-//! Threads for work that blocks: as many as there are tasks at a time, up to a cap; they go when they have been idle.
+//! Threads for work that blocks: as many as there are tasks at a time, up to a cap; they end after they have been idle.
 //!
 //! A task goes to an idle thread if there is one; otherwise a thread is started for it, or, at the cap, it waits in the
 //! one queue, first in, first out. If the system refuses a thread, the task waits for those that exist; only if there
@@ -13,10 +13,11 @@
 //! 1. New tasks are refused with `Cancelled` and dropped.
 //! 2. What is queued runs ([`Shutdown::Drain`]) or is dropped uncalled ([`Shutdown::CancelPending`]); with
 //!    [`Shutdown::Deadline`] it runs until the deadline, when what is left is dropped.
-//! 3. The threads end; a thread that waits for that waits for an event, so that other pools, the timers and the
-//!    simulator go on. Then they are joined. After a deadline, those that are still in a task end on their own.
+//! 3. The threads end. The thread that shuts down waits for that as for an event, so that other pools, the timers and
+//!    the simulator go on. Then they are joined. After a deadline, those that are still in a task end on their own.
 //!
-//! In a child made by `fork` the threads are not there: tasks are refused and nothing is waited for, as in `pool.rs`.
+//! In a child made by `fork` the threads are not there: tasks are refused and nothing is waited for, as in
+//! `thread_pool.rs`.
 
 #![allow(unsafe_code, reason = "a thread finds its pool by a pointer")]
 
@@ -85,9 +86,9 @@ pub enum Shutdown {
     Deadline(Instant),
 }
 
-/// A handle; clones share the pool, and the last one to go drains it and joins its threads. If that happens in a task
-/// of the pool, which cannot wait for itself, or after a shutdown that passed its deadline, the threads end on their
-/// own.
+/// A handle; clones share the pool, and the last one to be dropped drains it and joins its threads. If that happens in
+/// a task of the pool, which cannot wait for itself, or after a shutdown that passed its deadline, the threads end on
+/// their own.
 #[derive(Clone)]
 pub struct ElasticPool(Arc<Handle>);
 
@@ -235,8 +236,8 @@ impl ElasticPool {
         self.0.0.state.lock().idle
     }
 
-    /// Shuts the pool down as the module says, and blocks until that is done. A second call may be harder on what is
-    /// left than the first, and waits too.
+    /// Shuts the pool down as the module says, and blocks until that is done. A second call may use a stricter mode for
+    /// what is left than the first, and waits too.
     ///
     /// # Errors
     /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens, on a thread of this

@@ -10,7 +10,7 @@
 //!    wait for one that is queued come to an end, however many they are.
 //! 2. A thread that finds more than the cap working ends after its task.
 //! 3. If the system refuses the thread for as many rounds, or there are too many, the newest wait that may be given up
-//!    is: it answers `ResourceExhausted`. Waits until which memory may be lent (`event/lent.rs`) are not; reports say
+//!    ends: it answers `ResourceExhausted`. Waits until which memory may be lent (`event/lent.rs`) do not; reports say
 //!    so.
 //!
 //! Where not even the timers' thread can be started, a waiting thread makes the rounds; for one that queues a task

@@ -93,7 +93,7 @@ impl SerialQueue {
 
     /// Happens when everything that was scheduled before this call has run; fails with
     /// [`Cancelled`](purlin_base::StatusCode::Cancelled) if the executor dropped it. Never blocks; a task of the queue
-    /// may ask too. Its waiters run between two tasks of the queue.
+    /// may call it too. The event's waiters run between two tasks of the queue.
     #[must_use]
     #[track_caller]
     pub fn drained(&self) -> Event {

@@ -4,7 +4,7 @@
 //! - an executor refuses (`execute` fails): the error is the executor's answer;
 //! - it takes the task and drops it later: [`Cancelled`](purlin_base::StatusCode::Cancelled), naming the task.
 //!
-//! Which of the two it is, the submitter and the dropped task settle by two flags of the promise's cell: the task says
+//! The submitter and the dropped task settle which of the two it is by two flags of the promise's cell: the task says
 //! that it was dropped, the submitter that it has looked. Both are read-modify-writes of one word, so one of them is
 //! last and completes.
 
@@ -113,8 +113,8 @@ impl<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Status>)> Drop for Call<T, 
 
 impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// Calls `f` once with the value or the error, on `executor`, even if the value is complete already. If the
-    /// executor refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), where
-    /// that happens.
+    /// executor refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), on the
+    /// thread where that happens.
     pub fn and_then_on<E: Executor + ?Sized + 'static>(
         &self,
         executor: &Arc<E>,
@@ -183,8 +183,8 @@ fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send
 
 impl<T: Send + Sync + 'static> Future<T> {
     /// Calls `f` once with the value or the error, on `executor`, even if the future is complete already. If the
-    /// executor refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), where
-    /// that happens.
+    /// executor refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), on the
+    /// thread where that happens.
     pub fn on_ready_on<E: Executor + ?Sized + 'static>(
         &self,
         executor: &Arc<E>,

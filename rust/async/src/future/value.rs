@@ -75,8 +75,8 @@ impl<T: Send + Sync + 'static> Promise<T> {
     }
 
     /// Makes the future of a [linked](Self::linked) promise follow `other`: the same value, not a copy, or the same
-    /// error, on the thread that completes it. Where that cannot be (the promise is not linked, or `other` waits for
-    /// this one), the future fails and says so.
+    /// error, on the thread that completes it. Where that is impossible (the promise is not linked, or `other` waits
+    /// for this one), the future fails and says so.
     #[track_caller]
     pub fn forward(self, other: &Future<T>) {
         match self.0.forward(&other.0) {
@@ -200,12 +200,13 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
     ///
     /// # Errors
-    /// The future's, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); the future stays pending.
+    /// The future's error, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); the future stays
+    /// pending.
     pub fn wait_for(&self, timeout: Duration) -> Result<&T, Status> {
         self.0.wait_for(timeout)
     }
 
-    /// Calls `f` once: on the thread that completes the future, or here and now if it is complete. It borrows that
+    /// Calls `f` once: on the thread that completes the future, or inside this call if it is complete. It borrows that
     /// thread, so it must not block for long. A panic is reported and swallowed.
     pub fn on_ready(&self, f: impl FnOnce(Result<&T, &Status>) + Send + 'static) {
         self.0.and_then(f);
@@ -229,8 +230,8 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// Takes the value out of the only reference.
     ///
     /// # Errors
-    /// The future, if there are other references (an unset or living promise is one), it is not ready, or the value is
-    /// another future's (forwarded, detached).
+    /// Returns the future itself, if there are other references (an unset or living promise is one), if it is not
+    /// ready, or if the value is another future's (forwarded, detached).
     pub fn into_inner(self) -> Result<T, Self> {
         self.0.into_inner().map_err(Self)
     }

@@ -14,8 +14,8 @@
 //!    that no worker searches.
 //!
 //! Beside the sleepers, the lower half says if no thread watches the pool (`relief.rs`). A thread that pushes while all
-//! are busy and that is so begins to watch; that costs a push nothing otherwise, because it is the same look. The
-//! thread that ends the watch says so first and then looks at all queues once more: either it sees the task, or the
+//! are busy and no thread watches begins to watch. This costs other pushes nothing, because both are read in one word.
+//! The thread that ends the watch says so first and then looks at all queues once more: either it sees the task, or the
 //! pusher sees that no thread watches.
 //!
 //! The sleepers' list is behind a lock, which a sleeper holds from its entry until it waits; so a wake-up cannot happen

@@ -5,7 +5,7 @@
 //! taken first, so that few are looked at by thieves when few are taken.
 //!
 //! A pool is *stuck* when all threads that are present are blocked, tasks wait, and no thread can be added. When that
-//! has lasted for [`PATIENCE`] without an end of any wait, the newest wait that may be given up is: its thread
+//! has lasted for [`PATIENCE`] without an end of any wait, the newest wait that may be given up ends: its thread
 //! continues with an error. If something may be lent until the end of each of them, reports say so.
 
 use std::collections::BTreeSet;

@@ -38,8 +38,8 @@ use purlin_base::sync::atomic::Ordering::Relaxed;
 
 /// The most threads that one pool may have.
 pub const MAX_THREADS: usize = 4096;
-/// The most spare threads that a pool may start for workers whose tasks wait. The system refuses at 30 000 or so,
-/// because of the stacks; what is left is for the rest of the process.
+/// The most spare threads that a pool may start for workers whose tasks wait. The system refuses further ones at about
+/// 30 000, because of the stacks; the difference is left for the rest of the process.
 pub const MAX_SPARES: usize = 16384;
 /// The fewest and the most spare threads that rest when they are not needed any more; in between, as many as the pool
 /// has threads.
@@ -78,11 +78,12 @@ pub enum ShutdownMode {
 pub struct ShutdownOptions {
     /// What happens to tasks that have not begun.
     pub mode: ShutdownMode,
-    /// How long to wait for the pool's end; then what has not begun is dropped, whatever the mode. `None`: for ever.
+    /// How long to wait for the pool's end; after that, tasks that have not begun are dropped, whatever the mode.
+    /// `None`: for ever.
     pub deadline: Option<Duration>,
 }
 
-/// A handle to a pool; clones share it, and the last one to go shuts it down.
+/// A handle to a pool; clones share it, and the last one to be dropped shuts it down.
 #[derive(Clone, Debug)]
 pub struct ThreadPool(Arc<Handle>);
 
@@ -193,7 +194,7 @@ impl ThreadPool {
     /// does both and this blocks. After shutdown both are called here. Allocates nothing on a thread of the pool.
     ///
     /// # Panics
-    /// If `a` or `b` does, with what `a`, or else `b`, panicked with, after both have ended; `b` may then not have
+    /// If `a` or `b` panics, with the payload of `a`, or else of `b`, after both have ended; `b` may then not have
     /// begun. With a [`Status`], past the panic hook, where [`try_join`](Self::try_join) is an error.
     #[inline]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
@@ -210,8 +211,8 @@ impl ThreadPool {
     ///
     /// # Errors
     /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), in a child that `a` made by `fork` after
-    /// another thread had begun `b`: that thread is the parent's. What `a` gave is dropped, what `b` held stays where
-    /// it is.
+    /// another thread had begun `b`: that thread exists in the parent only. The result of `a` is dropped; what `b`
+    /// holds is not dropped.
     ///
     /// # Panics
     /// If `a` or `b` does, as `join`.

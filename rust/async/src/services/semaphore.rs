@@ -1,4 +1,4 @@
-//! A number of units, taken and given back: how many launches may be in flight, how many bytes may be on their way.
+//! A number of units, taken and given back: how many launches may be in flight, how many bytes may be in transfer.
 //!
 //! States of an acquisition: waiting, then granted, withdrawn (given up, timed out, cancelled) or refused (closed);
 //! each leaves the queue once, under the lock, and the thread that took it out completes its event, under no lock. The
@@ -54,7 +54,7 @@ struct Waiting {
 /// Where the permit of an acquisition is put before its event happens.
 type Slot = Mutex<Option<Permit>>;
 
-/// Units that were granted; dropping it gives them back, which may grant others theirs on this thread.
+/// Units that were granted. Dropping it gives them back, which may grant units to waiters on this thread.
 #[must_use = "the units are given back when this is dropped"]
 pub struct Permit {
     semaphore: Arc<Shared>,
@@ -141,7 +141,7 @@ impl Semaphore {
     ///
     /// # Errors
     /// As [`acquire_for`](Self::acquire_for); [`Cancelled`](purlin_base::StatusCode::Cancelled), with the token's
-    /// reason in the message, if that ended it.
+    /// reason in the message, if the token ended the wait.
     pub fn acquire_with(&self, amount: usize, timeout: Option<Duration>, cancel: &CancelToken) -> StatusOr<Permit> {
         let mut pending = self.acquire_async(amount, cancel);
         let waited = match timeout {
@@ -158,7 +158,7 @@ impl Semaphore {
         }
     }
 
-    /// Joins the queue for `amount` units. Never blocks. The event of the answer happens when the units are granted and
+    /// Joins the queue for `amount` units. Never blocks. The event of the result happens when the units are granted and
     /// fails as [`acquire_for`](Self::acquire_for) does; it runs its waiters on the thread that gave the units back.
     #[track_caller]
     pub fn acquire_async(&self, amount: usize, cancel: &CancelToken) -> PendingPermit {
@@ -214,8 +214,9 @@ impl Semaphore {
         }
     }
 
-    /// [`acquire_async`](Self::acquire_async), with a callback instead of an event: called exactly once, on the thread
-    /// that decided the matter, which may be this one before this returns. Nesting is bounded as for events.
+    /// As [`acquire_async`](Self::acquire_async), with a callback instead of an event. It is called exactly once, on
+    /// the thread that decides the outcome, which may be this one before this returns. Nesting is bounded as for
+    /// events.
     pub fn acquire_then(
         &self,
         amount: usize,
@@ -273,8 +274,8 @@ impl PendingPermit {
     /// The units, once the event has happened; they are the caller's then.
     ///
     /// # Errors
-    /// The event's; [`Unavailable`](purlin_base::StatusCode::Unavailable) while it is pending;
-    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition): they were taken already.
+    /// The event's error; [`Unavailable`](purlin_base::StatusCode::Unavailable) while it is pending;
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition): the units were taken already.
     pub fn take(&mut self) -> StatusOr<Permit> {
         if let Some(permit) = self.slot.lock().take() {
             return Ok(permit);

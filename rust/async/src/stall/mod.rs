@@ -1,11 +1,11 @@
 //! Why nothing happens: which events are pending, what owes them, what waits, and whether they wait for each other.
 //!
-//! Nothing is recorded for this beforehand but what events carry anyway (label, place, age, and what completes them
+//! Nothing is recorded for this beforehand except what events carry anyway (label, place, age, and what completes them
 //! where that is known), so it is always on. A report ([`stalls`], [`dump_stalls`]) reads all event cells, the sleeping
-//! threads and the executors while they go on; it is a photograph, true of each object at some moment during the call.
-//! A [`Watchdog`] takes one every so often.
+//! threads and the executors while they run; it is a snapshot, true of each object at some moment during the call. A
+//! [`Watchdog`] takes one at intervals.
 //!
-//! What is known of the debtor of an event: `future_on`, mapping on an executor and the like owe it to a task; mapping,
+//! What is known of how an event is owed: `future_on`, mapping on an executor and the like owe it to a task; mapping,
 //! forwarding and joining owe it to other events; everything else is owed by the holder of the promise, whose label and
 //! place are given.
 //!
@@ -22,8 +22,8 @@ use std::time::Duration;
 pub use report::{BlockedThread, StallReport, StalledEvent};
 pub use watchdog::{StallSink, Watchdog, WatchdogAction, WatchdogOptions};
 
-/// What is stuck: events that have been pending for at least `older_than`, and all threads that sleep on an event. Does
-/// not block but for the locks of one list at a time.
+/// What is stuck: events that have been pending for at least `older_than`, and all threads that sleep on an event.
+/// Blocks only for the lock of one list at a time.
 #[must_use]
 pub fn stalls(older_than: Duration) -> StallReport {
     report::take(older_than)

@@ -1,10 +1,9 @@
-//! What a watchdog may make fail. The law: an event that a promise of the user's owes, and until which no memory is
-//! kept.
+//! What a watchdog may make fail: only an event that a user's promise owes, and until which no memory is kept.
 //!
 //! Everything else stands for something that goes on: a copy, a loop on a thread's stack, a thread that ends; or it
 //! follows other events, and fails with them. So a watchdog that finds a thread asleep follows the debts of its event
-//! to the promises of users, breaks these, and lets the error flow. What a task owes is none: the task may use what its
-//! waiter guards.
+//! to the promises of users, makes these fail, and lets the error flow. An event that a task owes is not poisoned: the
+//! task may use what its waiter guards.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;

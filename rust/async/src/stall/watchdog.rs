@@ -51,9 +51,9 @@ pub struct WatchdogOptions {
     pub sink: Option<StallSink>,
 }
 
-/// Watches until it is dropped, which blocks until its thread has ended; not in a sink, its own or another watchdog's,
-/// where it only ends as soon as its own sink has returned. Each event is reported once, within a quarter of
-/// `older_than` of becoming too old, and once more if a cycle closes later.
+/// Watches until it is dropped, which blocks until its thread has ended; except in a sink, its own or another
+/// watchdog's, where the drop does not block and the thread ends as soon as its own sink has returned. Each event is
+/// reported once, within a quarter of `older_than` of becoming too old, and once more if a cycle closes later.
 #[derive(Debug)]
 pub struct Watchdog {
     stop: Arc<EventPromise>,

@@ -1,4 +1,4 @@
-//! Asking work to stop: a [`CancelSource`] asks, any number of [`CancelToken`]s hear.
+//! Asking work to stop: a [`CancelSource`] asks, and any number of [`CancelToken`]s report it.
 //!
 //! States: live, then cancelled (cancellation was requested, for a reason) or retired (the last source was dropped, so
 //! that it can no longer be requested); neither changes again. A child is cancelled with its parent, not the other way
@@ -173,7 +173,7 @@ impl CancelToken {
         }
     }
 
-    /// Calls `callback` with the reason when the token is cancelled: on the thread that cancels, or here and now if
+    /// Calls `callback` with the reason when the token is cancelled: on the thread that cancels, or inside this call if
     /// that has happened. It is dropped uncalled with the registration, or when no source is left that could cancel.
     /// Dropping the registration does not wait for a callback that another thread is in; it may be dropped inside the
     /// callback.

@@ -39,8 +39,8 @@ per_thread!(static CURRENT: RefCell<Option<Arc<dyn Driver>>> = RefCell::new(None
 // How many waits of this thread work.
 per_thread!(static NESTED: Cell<u32> = Cell::new(0));
 
-/// Calls `work`, on whose thread `driver` says what becomes of the work while a waiter waits. A thread that has other
-/// duties while it waits, a pool's or another driver's, keeps those.
+/// Calls `work`. While a waiter inside it waits, `driver` says what becomes of the thread's work. A thread that has
+/// other duties while it waits, a pool's or another driver's, keeps those.
 pub fn drive<R>(driver: &Arc<dyn Driver>, work: impl FnOnce() -> R) -> R {
     let _scope = (!has_blocking_hook()).then(|| Scope::new(Arc::clone(driver)));
     work()

@@ -32,8 +32,8 @@ use purlin_base::status::Status;
 pub use node::Task;
 pub use options::{Priority, TaskOptions};
 
-/// Bytes of stack of every thread that Purlin starts, unless its maker chose another size: whatever `RUST_MIN_STACK`
-/// says.
+/// Bytes of stack of every thread that Purlin starts, unless its maker chose another size; `RUST_MIN_STACK` has no
+/// effect.
 pub const STACK_SIZE_BYTES: usize = 2 << 20;
 
 /// Something that runs tasks: a pool of ours, or one of yours.

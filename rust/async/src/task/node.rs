@@ -15,8 +15,8 @@ use purlin_base::panics::contained;
 use purlin_base::slab::{self, Class};
 use purlin_base::thread_state;
 
-/// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed. A number, as
-/// C++ asks, too: one that is not known destroys the closure uncalled.
+/// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed. It is a number,
+/// because C++ calls this, too; an unknown number destroys the closure uncalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct TaskOp(u32);

@@ -5,8 +5,8 @@
 //! instant; [`stop`] writes them. All targets and levels are recorded: the host program's spans explain ours. In
 //! between recordings the subscriber has no interest in anything, so that a span costs one relaxed load.
 //!
-//! Ours, because the published ones do not serve: tracing-chrome keeps a sender per thread that dies with the first
-//! recording, so it cannot start again, and it ignores errors of writing.
+//! The subscriber is our own, because the published ones are not suitable: tracing-chrome keeps a sender per thread
+//! that dies with the first recording, so it cannot start again, and it ignores errors of writing.
 //!
 //! Phases, moved only by [`start`] and [`stop`] under `STATE`'s lock; neither holds it while it works:
 //!

@@ -68,7 +68,7 @@ impl UserContext {
         Self::numbered(Kind::Chained([outer, inner]))
     }
 
-    /// All of `contexts` at once: for work that was merged. `None` of none; of one, that one itself.
+    /// All of `contexts` at once: for work that was merged. `None` for no contexts; for one, that one itself.
     #[must_use]
     pub fn fused(mut contexts: Vec<Self>) -> Option<Self> {
         match contexts.len() {
@@ -77,7 +77,7 @@ impl UserContext {
         }
     }
 
-    /// A context that has its number from elsewhere, another process, say: the living one of that number if there is
+    /// A context whose number was made elsewhere, in another process, say: the living one of that number if there is
     /// one (then `origin` is dropped), else a new one.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl UserContext {
         self.0.id
     }
 
-    /// The text, rendered here and now: it may call closures of the user's. Do not call it under a lock that those
+    /// The text, rendered inside this call: it may call the user's closures. Do not call it under a lock that those
     /// take.
     #[must_use]
     pub fn debug_string(&self) -> String {

@@ -45,14 +45,14 @@ fn replace(context: *const u64) -> *const u64 {
     thread_state::with_state(|state| state.context.replace(context))
 }
 
-/// Makes none current if one is: before code runs that was handed in where none was. Code that was handed in with a
-/// context sets it itself.
+/// Makes no context current while the result lives, if one is current: for code that was given to Purlin where none
+/// was. Code that was given with a context sets it itself.
 #[inline]
 pub fn cleared() -> Option<UserContextScope> {
     if thread_state::with_state(|state| state.context.get().is_null()) { None } else { Some(UserContextScope::none()) }
 }
 
-/// `closure`, to be called with `context` current, for threads of your own. Events and tasks do this by themselves.
+/// `closure`, to be called with `context` current, for your own threads. Events and tasks do this by themselves.
 pub fn with_user_context<R>(context: UserContext, closure: impl FnOnce() -> R) -> impl FnOnce() -> R {
     move || {
         let _scope = UserContextScope::new(context);

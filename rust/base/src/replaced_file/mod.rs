@@ -1,5 +1,5 @@
 //! Files that appear whole or not at all: written under a temporary name in the same folder, then renamed. For all of
-//! Purlin's crates that read and write files; `regular.rs` has what they open at all.
+//! Purlin's crates that read and write files; `regular.rs` says which files they open at all.
 //!
 //! A [`Replacement`] goes through these steps:
 //! 1. `place.rs`: what is at the path is looked at, links are followed to where the file is, or would be. A user that
@@ -9,7 +9,7 @@
 //!    lives.
 //! 4. The content is written by the caller.
 //! 5. `kept.rs`: owner, group, mode and access control list of the file that was there, or what a new file would get.
-//! 6. `fsync`, if asked for; then an answer from `close`, which is the last to tell of what could not be written.
+//! 6. `fsync`, if asked for; then an answer from `close`, which is the last to report what could not be written.
 //! 7. The rename. Until here every error leaves what was there, and no temporary file.
 //! 8. `fsync` of the folder, if asked for. An error says that the file is there.
 

@@ -1,9 +1,9 @@
 //! A file under a name of its own, which only its maker can open, removed unless it is renamed.
 //!
 //! Its maker holds a lock of it (`flock`), which ends with the process, however that ends: a file that can be locked
-//! has no owner any more (`leftovers.rs`). A writer that has made one and finds it locked, or without a name, was taken
-//! for gone between the two steps, and makes another. Where the file system has no locks, the name says so, and no
-//! process takes it for left behind.
+//! has no owner any more (`leftovers.rs`). A writer that has made one and finds it locked, or without a name, was
+//! mistaken for one that has ended between the two steps, and makes another. Where the file system has no locks, the
+//! name says so, and no process takes it for left behind.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};

@@ -5,9 +5,9 @@
 //!    ([`LONGEST_WAIT`] at most: a thread that stands still inside, in a debugger perhaps, must not stop the process);
 //! 2. *parent* opens the gate;
 //! 3. *child* forgets the threads that are not there, opens the gate, counts the process ([`Process`]) and calls what
-//!    was handed to [`in_children`].
+//!    was given to [`in_children`].
 //!
-//! Each thread has a record in a list, from its first lock or fork to its end. What takes a lock later, in another
+//! Each thread has a record in a list, from its first lock or fork to its end. Code that takes a lock later, in another
 //! destructor of the thread or in one of the process, borrows a place of [`LATE`] for that.
 //!
 //! A thread that forks while it holds a lock of ours is not waited for: it continues in the child, and gives the lock

@@ -1,5 +1,5 @@
-//! The only door to locks, atomics and threads for this crate and all others of this house. No code of users may run
-//! while a lock of these is held: a fork waits for it.
+//! The only door to locks, atomics and threads for this crate and all others of Purlin. No user code may run while one
+//! of these locks is held: a fork waits for it.
 //!
 //! Four faces, chosen at compile time, with one shape (locks without poisoning, as parking_lot's):
 //! - std, in every ordinary build, with locks on a futex where there is one (`futex_lock`);

@@ -9,9 +9,9 @@
 //!   without a block are unmapped, the pages of other holes discarded.
 //! - Memory whose blocks are made by a user's allocator is not cut: each block is an extent, and is given back with it.
 //!
-//! Nothing fails while what is kept for later would do: before [`Arena::allocate`] gives up, empty runs and extents
-//! have been given back. Three kinds of locks, each a leaf but the first: growth (one thread maps at a time; the
-//! backend is called under it), a class's, the extents'. Holders are known without being counted: a block gives its
+//! Nothing fails while memory that is kept for later would suffice: before [`Arena::allocate`] gives up, empty runs and
+//! extents have been given back. Three kinds of locks, each a leaf but the first: growth (one thread maps at a time;
+//! the backend is called under it), a class's, the extents'. Holders are known without being counted: a block gives its
 //! memory back in its own drop, under the lock under which holders are listed, and stays where it is until then
 //! (`PinnedArc`).
 

@@ -4,8 +4,8 @@
 //!    `FailedPrecondition`.
 //! 2. `Drain`: what is in flight continues, at most until the deadline. `CancelPending`: at once step 3.
 //! 3. What has not begun, because it waits for an event or for memory, fails: with `DeadlineExceeded` after the
-//!    deadline, else with `Cancelled`, and its own name and that of the event. It releases its memory and completes its
-//!    event as after any failed dependency, so callbacks are called once.
+//!    deadline, else with `Cancelled`. The error has its own name and that of the event. It releases its memory and
+//!    completes its event as after any failed dependency, so callbacks are called once.
 //! 4. The runner shuts down in the same mode: it runs what is queued, or drops it, and joins its threads; whatever
 //!    still runs a moment after the deadline is named and left to end by itself.
 //! 5. Whatever a backend still does on its own is waited for, until the deadline.

@@ -1,4 +1,4 @@
-//! A block of memory: what handles, slices and copies in flight share, and the last of them frees.
+//! A block of memory: handles, slices and copies in flight share it, and the last of them frees it.
 //!
 //! States: *there* from the beginning; or *pending*, and then, once, there or failed, as its event says. The code that
 //! makes a pending block there or failed holds a promise (`waiting.rs`, `RawBufferPromise`), which fails it if it is

@@ -1,4 +1,4 @@
-//! Bytes on their way between devices and a transport, through host memory that is lent piece by piece.
+//! Bytes in transfer between devices and a transport, through host memory that is lent piece by piece.
 //!
 //! A [`StagingPool`] is a block of host memory cut into leases of one size. A [`StagingCopier`] reads device memory
 //! into leases, several at a time, and reports them in order. A [`StagingSink`] takes pieces in any order and completes

@@ -1,4 +1,4 @@
-//! The reads of a copier, and whose turn it is to see to them.
+//! The reads of a copier, and the thread whose turn it is to serve them.
 //!
 //! A read is cut into pieces of a lease each. A piece is *waiting*, until it has a lease; *begun*, until its copy is
 //! over; then it is reported, when all before it have been. Reads begin in the order in which they were asked for, and

@@ -1,7 +1,7 @@
 //! Device memory that is filled piece by piece.
 //!
-//! *Filling*, until every byte has a piece; then it waits for the copies under way, and is *done*. Or *failed*: by
-//! [`poison`](StagingSink::poison), by a copy that failed, or because the sink was dropped first; then nothing is
+//! States: *filling*, until every byte has a piece; then it waits for the copies under way, and is *done*. Or *failed*:
+//! by [`poison`](StagingSink::poison), by a copy that failed, or because the sink was dropped first; then nothing is
 //! written any more except by copies under way, and the event fails when the last of these is over. So a thread that
 //! sees the event terminal, however it ended, knows that the memory is no longer written.
 

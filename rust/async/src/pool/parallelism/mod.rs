@@ -34,7 +34,7 @@ pub struct Parallelism {
 }
 
 impl Parallelism {
-    /// Asks the system, now: both limits can change while a process runs. Reads a few small files.
+    /// Asks the system at each call: both limits can change while a process runs. Reads a few small files.
     #[must_use]
     pub fn detect() -> Self {
         let system = System::new(PathBuf::from("/"));

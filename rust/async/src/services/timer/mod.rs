@@ -137,7 +137,7 @@ impl Timers {
         self.event_at(self.after(delay), label)
     }
 
-    /// Calls `action` exactly once: with OK at `time`, else with the reason why not, on the thread that decided that.
+    /// Calls `action` exactly once: with OK at `time`, else with the reason why not, on the thread that decides that.
     /// The timer's own event is [`Event::ready`].
     pub fn call_at(
         &self,
@@ -158,7 +158,7 @@ impl Timers {
 
     /// An event that completes as `event` does, or fails at `deadline` with
     /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming `event`, which stays pending. `event`
-    /// itself if it is terminal. If no thread could be started, the answer has failed with
+    /// itself if it is terminal. If no thread could be started, the result has failed with
     /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted). The timer is removed when `event` completes;
     /// after the deadline a small node stays with `event` until it does.
     #[must_use]
@@ -205,8 +205,8 @@ impl Timers {
         self.inner().state().has_thread
     }
 
-    /// Makes everything happen here and now that is due by the clock, in order of time; how many timers that were. Only
-    /// timers without a thread need it.
+    /// Fires every timer that is due by the clock, inside this call, in order of time; returns how many timers that
+    /// were. Only timers without a thread need it.
     pub fn run_due(&self) -> usize {
         let mut count = 0;
         while let Some(due) = self.inner().take_due() {
@@ -234,8 +234,8 @@ impl Timer {
         &self.event
     }
 
-    /// Cancels: the event fails with [`Cancelled`](purlin_base::StatusCode::Cancelled), here and now. False if it was
-    /// too late.
+    /// Cancels: the event fails with [`Cancelled`](purlin_base::StatusCode::Cancelled), inside this call. False if it
+    /// was too late.
     pub fn cancel(mut self) -> bool {
         self.take_out()
     }

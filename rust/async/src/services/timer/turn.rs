@@ -4,7 +4,7 @@
 //! Each thread has a turn. A thread that is about to wait ends its own: the next turn belongs to a thread that is
 //! started there and then, or, if no timer waits, to the one that the next timer starts. A thread whose turn is over
 //! ends when its callback returns. If the system refuses a thread, the turn stays, and the waiting thread makes due
-//! timers happen on its own stack (`../driver.rs`).
+//! timers happen on its own stack (`task/driver.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;

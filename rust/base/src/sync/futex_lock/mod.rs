@@ -6,7 +6,7 @@
 //! lock back wakes one sleeper, which writes it again, because there may be others. So no thread sleeps for a lock that
 //! is free.
 //!
-//! The system is handed in, so that loom sees the rest (`loom_model.rs`).
+//! The system is a parameter, so that loom sees the rest (`loom_model.rs`).
 
 #![allow(unsafe_code, reason = "a lock")]
 

@@ -1,9 +1,9 @@
 //! A counted reference to a value that stays where it is until its own drop has run.
 //!
-//! As std's `Arc`, but for one thing: nothing moves the value out. There is no `into_inner`, no `try_unwrap`, no
-//! mutable reference, so an address that is kept beside the counts ([`Uncounted`]) is good for as long as the value's
-//! drop has not removed it from where it is kept. A caller that wants to decide where the value ends gets the last
-//! reference itself ([`PinnedArc::into_last`]), whose drop is the value's.
+//! As std's `Arc`, except that nothing moves the value out. There is no `into_inner`, no `try_unwrap`, no mutable
+//! reference, so an address that is kept beside the counts ([`Uncounted`]) is good for as long as the value's drop has
+//! not removed it from where it is kept. A caller that wants to decide where the value ends gets the last reference
+//! itself ([`PinnedArc::into_last`]), whose drop is the value's.
 //!
 //! States: shared, while there are references; *last*, when one thread has the value alone and no thread can get a
 //! reference any more; dropped, while [`PinnedWeak`]s keep the memory; gone. The references share one of the weak
