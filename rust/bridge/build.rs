@@ -28,7 +28,7 @@ const DECLARED: [&str; 3] = ["src/lib.rs", "../ffi/src/words.rs", "../pjrt/src/l
 /// What declares the plain functions.
 const FUNCTIONS: &str = "purlin-bridge/functions.h";
 
-/// Names the folder that the C++ build wants the generated headers in; without it, nobody wants them.
+/// Names the folder that the C++ build wants the generated headers in; without it, no headers are wanted.
 const HEADERS: &str = "PURLIN_GENERATED_HEADERS";
 
 fn main() -> io::Result<()> {

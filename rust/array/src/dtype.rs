@@ -1,8 +1,9 @@
 //! Element types of typed buffers: PJRT's numbers, XLA's names.
 //!
-//! An element has two widths. On a device, arrays are packed: an `s4` takes 4 bits ([`DType::bits`]). In the memory of the
-//! host, every element has bytes of its own: an `s4` is the low half of one byte ([`DType::host_byte_width`]). For types
-//! of whole bytes the two are one, [`DType::byte_width`]. A `token` has no width at all: it orders, and carries nothing.
+//! An element has two widths. On a device, arrays are packed: an `s4` takes 4 bits ([`DType::bits`]). In the memory of
+//! the host, every element has bytes of its own: an `s4` is the low half of one byte ([`DType::host_byte_width`]). For
+//! types of whole bytes the two are one, [`DType::byte_width`]. A `token` has no width at all: it orders, and carries
+//! nothing.
 //!
 //! The numbers cross the boundary (`include/purlin/dtype.h`), so they never change.
 
@@ -65,7 +66,7 @@ pub enum DType {
     S4 = 21,
     /// Unsigned, 4 bits.
     U4 = 22,
-    /// No value: what is passed on to say that something came before.
+    /// No value: what is passed on to say that something happened before.
     Token = 23,
     /// Signed, 2 bits.
     S2 = 24,
@@ -139,8 +140,8 @@ impl DType {
         self.bits() / 8
     }
 
-    /// Bytes per element in the memory of the host, 0..=16. An element narrower than a byte is the low bits of one byte;
-    /// what is read from a device has signed ones sign-extended and zeros above others.
+    /// Bytes per element in the memory of the host, 0..=16. An element narrower than a byte is the low bits of one
+    /// byte; what is read from a device has signed ones sign-extended and zeros above others.
     #[must_use]
     pub const fn host_byte_width(self) -> usize {
         self.bits().div_ceil(8)

@@ -1,9 +1,9 @@
 //! In which order the elements of an array stand in the memory of a device.
 //!
 //! A [`Layout`] is a permutation of the dimensions, the fastest first, as XLA writes it: `{1,0}` of `f32[2,3]` is
-//! row-major (neighbours along dimension 1 are neighbours in memory), `{0,1}` column-major. Arrays on a device are dense:
-//! element `[i0, i1, ...]` is number `sum(i_d * product(dims of the dimensions before d in the layout))`, and packed types
-//! share bytes along that order. Tiles, which XLA's TPUs use, are not part of it.
+//! row-major (neighbours along dimension 1 are neighbours in memory), `{0,1}` column-major. Arrays on a device are
+//! dense: element `[i0, i1, ...]` is number `sum(i_d * product(dims of the dimensions before d in the layout))`, and
+//! packed types share bytes along that order. Tiles, which XLA's TPUs use, are not part of it.
 //!
 //! A layout exists only if it is a permutation. Up to rank 8 it allocates nothing.
 
@@ -40,8 +40,8 @@ impl Layout {
     /// Checks and keeps the permutation.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the entry: one that is no dimension (`0 <= entry < minor_to_major.len()`), or that stands
-    /// there twice.
+    /// `InvalidArgument`, naming the entry: one that is no dimension (`0 <= entry < minor_to_major.len()`), or that
+    /// stands there twice.
     #[track_caller]
     pub fn new(minor_to_major: &[i64]) -> StatusOr<Self> {
         let rank = minor_to_major.len();
@@ -83,8 +83,9 @@ impl Layout {
         self.minor_to_major.iter().rev().enumerate().all(|(axis, &entry)| axis as u32 == entry)
     }
 
-    /// Bytes from one entry of each dimension to the next, of a dense array of that shape in this layout. The stride of a
-    /// dimension with less than 2 entries leads nowhere; it is `i64::MAX` where it would be more. Allocates the result.
+    /// Bytes from one entry of each dimension to the next, of a dense array of that shape in this layout. The stride of
+    /// a dimension with less than 2 entries leads nowhere; it is `i64::MAX` where it would be more. Allocates the
+    /// result.
     ///
     /// # Errors
     /// `InvalidArgument`: another rank than the shape's, or elements that are no whole bytes.

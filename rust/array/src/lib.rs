@@ -1,4 +1,5 @@
-//! What arrays are made of: element types, shapes, layouts, and copies between strided host memory and a device's order.
+//! What arrays are made of: element types, shapes, layouts, and copies between strided host memory and a device's
+//! order.
 //!
 //! Nothing in here runs anything or knows a device. Users of Rust see of it what the crate `purlin` re-exports.
 //!

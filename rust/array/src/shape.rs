@@ -1,13 +1,13 @@
 //! The shape of an array: an element type, dimensions, and the bytes that they need.
 //!
-//! `[dim0, dim1, ...]`: no dimensions is a scalar (one element), a dimension of 0 an empty array (no bytes). A [`Shape`]
-//! says how many elements there are, a [`Layout`](crate::layout::Layout) in which order they stand. A shape exists only if
-//! its numbers are sound, so nobody behind it has to ask again whether a product overflows.
+//! `[dim0, dim1, ...]`: no dimensions is a scalar (one element), a dimension of 0 an empty array (no bytes). A
+//! [`Shape`] says how many elements there are, a [`Layout`](crate::layout::Layout) in which order they stand. A shape
+//! exists only if its numbers are sound, so no code behind it has to check again whether a product overflows.
 //!
 //! There are three sizes. [`size_bytes`](Shape::size_bytes): the elements, packed, on a device.
-//! [`on_device_size_bytes`](Shape::on_device_size_bytes): the memory of a buffer; a shape with dynamic dimensions has its
-//! actual dimensions behind the elements. [`host_size_bytes`](Shape::host_size_bytes): the elements, dense, in the memory
-//! of the host, where types narrower than a byte have a byte each.
+//! [`on_device_size_bytes`](Shape::on_device_size_bytes): the memory of a buffer; a shape with dynamic dimensions has
+//! its actual dimensions behind the elements. [`host_size_bytes`](Shape::host_size_bytes): the elements, dense, in the
+//! memory of the host, where types narrower than a byte have a byte each.
 //!
 //! A dynamic dimension is known when the program runs; the shape has the most that it can be, and memory is for that.
 //! Up to rank 4, making and cloning a shape without dynamic dimensions allocates nothing.

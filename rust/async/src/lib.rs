@@ -1,8 +1,8 @@
-//! Things that happen once, and what makes them happen: events, values, futures, executors, pools, and reports of what does not
-//! happen.
+//! Things that happen once, and what makes them happen: events, values, futures, executors, pools, and reports of what
+//! does not happen.
 //!
-//! Nothing in here knows memory of devices. Users of Rust see of it what the crate `purlin` re-exports. Bottom up; a module may
-//! only use those above it in this list:
+//! Nothing in here knows memory of devices. Users of Rust see of it what the crate `purlin` re-exports. Bottom up; a
+//! module may only use those above it in this list:
 //!
 //! | module | what it is |
 //! |---|---|

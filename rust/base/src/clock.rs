@@ -1,6 +1,7 @@
-//! A clock that costs one load: milliseconds since the first look, brought up to date by those who are about to do
-//! something slow anyway (sleep, take a batch of blocks, look for stalls). So it lags while nobody does such a thing, and
-//! an age computed from it is an upper bound; a watchdog that looks every so often makes it as exact as its period.
+//! A clock that costs one load: milliseconds since the first look, brought up to date by threads that are about to do
+//! something slow anyway (sleep, take a batch of blocks, look for stalls). So it lags while no thread does such a
+//! thing, and an age computed from it is an upper bound; a watchdog that looks at intervals makes it as exact as its
+//! period.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
@@ -20,7 +21,7 @@ fn exact_ms() -> u32 {
     elapsed.wrapping_add(AHEAD_MS.load(Relaxed))
 }
 
-/// Goes a step ahead; the time before it, which nothing has that is made later.
+/// Goes a step ahead; returns the time before it, which nothing has that is made later.
 #[cfg(not(any(loom, shuttle)))]
 pub fn step() -> u32 {
     let before = touch();

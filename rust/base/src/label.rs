@@ -27,7 +27,7 @@ impl Label {
         Self(StaticText::new(text))
     }
 
-    /// The text at `text`, whose length is looked for when somebody reads it.
+    /// The text at `text`, whose length is looked for when it is read.
     ///
     /// # Safety
     /// `text` points to a string that ends with NUL, lives for ever and is never written.

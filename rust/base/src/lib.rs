@@ -1,4 +1,4 @@
-//! What every room of Purlin stands on.
+//! What every crate of Purlin is built on.
 //!
 //! Nothing in here knows of events, executors or devices. Users of Rust see of it what the crate `purlin` re-exports.
 //! Bottom up; a module may only use those above it in this list:

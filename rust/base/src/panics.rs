@@ -1,6 +1,7 @@
 //! Panics of callbacks, contained: the only place that catches any (`.ci/check/guards`).
 //!
-//! What is left of a panic is its text. A payload is not kept, and its destructor, which may panic in turn, runs in here.
+//! Only the text of a panic is kept. Its payload is not, and the payload's destructor, which may panic in turn, runs in
+//! here.
 
 use std::any::Any;
 use std::mem;
@@ -30,15 +31,15 @@ fn text_of(payload: Box<dyn Any + Send>) -> String {
     text
 }
 
-/// Drops what a panic was thrown with. A panic of its destructor goes no further, and what that was thrown with is leaked.
+/// Drops what a panic was thrown with. A panic of its destructor is swallowed, and what that was thrown with is leaked.
 pub fn discard(payload: Box<dyn Any + Send>) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(second);
     }
 }
 
-/// Calls `f`; false if it panicked. The panic hook has then printed the place and the message; this reports whose code it was,
-/// on stderr and by `tracing`.
+/// Calls `f`; false if it panicked. The panic hook has then printed the place and the message; this reports whose code
+/// it was, on stderr and by `tracing`.
 pub fn contained(what: &str, label: impl FnOnce() -> Label, f: impl FnOnce()) -> bool {
     let called = caught(|| {
         fault::callback(what);

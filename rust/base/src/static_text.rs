@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::ptr::NonNull;
 
-/// A `&'static CStr` of one word; its length is looked for when somebody reads it.
+/// A `&'static CStr` of one word; its length is looked for when it is read.
 #[derive(Clone, Copy)]
 pub struct StaticText(NonNull<c_char>);
 
@@ -16,7 +16,7 @@ impl fmt::Debug for StaticText {
     }
 }
 
-// SAFETY: it stands for a shared reference to bytes that nobody writes.
+// SAFETY: it stands for a shared reference to bytes that are never written.
 unsafe impl Send for StaticText {}
 // SAFETY: as above.
 unsafe impl Sync for StaticText {}

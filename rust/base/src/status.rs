@@ -1,7 +1,7 @@
 //! How calls fail: absl's canonical codes with a message, payloads and the place where the error was made.
 //!
-//! A [`Status`] is one word. OK is null; an error points to a shared, immutable [`StatusRep`], so that one error reaches
-//! any number of waiters for a reference count each. Changing the payloads of a shared error copies it first.
+//! A [`Status`] is one word. OK is null; an error points to a shared, immutable [`StatusRep`], so that one error
+//! reaches any number of waiters for a reference count each. Changing the payloads of a shared error copies it first.
 
 #![allow(unsafe_code, reason = "a status crosses the boundary as the pointer of its Arc")]
 
@@ -146,7 +146,7 @@ impl SourceLocation {
         Self { file: StaticText::new(file), line }
     }
 
-    /// As [`from_static`](Self::from_static), of a path whose length is looked for when somebody reads it.
+    /// As [`from_static`](Self::from_static), of a path whose length is looked for when it is read.
     ///
     /// # Safety
     /// `file` points to a string that ends with NUL, lives for ever and is never written.
@@ -395,7 +395,7 @@ impl Status {
         Self((!rep.is_null()).then(|| unsafe { Arc::from_raw(rep) }))
     }
 
-    /// One more reference to an error that somebody else holds.
+    /// One more reference to an error that the caller holds by another reference.
     ///
     /// # Safety
     /// `rep` is null or came from [`into_raw`](Self::into_raw), and that reference outlives this call.

@@ -1,5 +1,5 @@
-//! What Purlin itself says on stderr, past std's lock of it: a child made by `fork` while somebody else wrote would wait for that for
-//! ever.
+//! What Purlin itself says on stderr, past std's lock of it: a child made by `fork` while another thread wrote would
+//! wait for that lock for ever.
 
 #![allow(unsafe_code, reason = "a descriptor by its number")]
 

@@ -1,5 +1,5 @@
-//! What each thread keeps for itself, shared with C++ (`include/purlin/internal/thread_state.h`): how deep its waiters are nested, its
-//! user context, its free blocks, the tasks that run on it.
+//! What each thread keeps for itself, shared with C++ (`include/purlin/internal/thread_state.h`): how deep its waiters
+//! are nested, its user context, its free blocks, the tasks that run on it.
 
 #![allow(unsafe_code, reason = "frames of the thread's stack, and a context that it owns, by pointer")]
 
@@ -45,10 +45,10 @@ pub struct ThreadState {
     pub running: Cell<*const Running>,
 }
 
-/// A task that runs, on the stack of whoever runs it.
+/// A task that runs, on the stack of the thread that runs it.
 #[derive(Debug)]
 pub struct Running {
-    /// Tells it apart while it runs.
+    /// Distinguishes it from other tasks while it runs.
     pub task: usize,
     /// Static, ends with a NUL.
     pub label: *const c_char,
@@ -91,7 +91,7 @@ pub fn with_state<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
     STATE.with(f)
 }
 
-/// Calls `f` as task `task`; whoever asks what this thread does is told so meanwhile. `f` does not unwind.
+/// Calls `f` as task `task`; that is what this thread is reported to do meanwhile. `f` does not unwind.
 #[inline]
 pub fn running(task: usize, label: *const c_char, f: impl FnOnce()) {
     with_state(|state| {
@@ -104,7 +104,8 @@ pub fn running(task: usize, label: *const c_char, f: impl FnOnce()) {
 
 /// The tasks that run on this thread, innermost first: their numbers and labels.
 pub fn running_tasks() -> impl Iterator<Item = (usize, Label)> {
-    // SAFETY: a frame stands on this thread's stack, further out than the caller's, until running() takes it out of the list.
+    // SAFETY: a frame stands on this thread's stack, further out than the caller's, until running() takes it out of the
+    // list.
     let at = |frame: *const Running| unsafe { frame.as_ref() };
     let frames = std::iter::successors(at(with_state(|state| state.running.get())), move |frame| at(frame.outer));
     // SAFETY: a label is a static string with a NUL.

@@ -1,11 +1,11 @@
-//! A queue that whoever comes by serves: first come, first served, by one thread at a time.
+//! A queue that any of its callers serves: first come, first served, by one thread at a time.
 //!
-//! States: idle, or *being served* by one thread, whose turn it is to look for what the oldest entry waits for. It looks under
-//! no lock, because that may call strangers. Whoever changes meanwhile what a look would find leaves word (`again`), and then
-//! that thread looks again before it gives its turn up; so no change is overlooked.
+//! States: idle, or *being served* by one thread, whose turn it is to look for what the oldest entry waits for. It
+//! looks under no lock, because that may call user code. A thread that meanwhile changes what a look would find notes
+//! it (`again`), and then the serving thread looks again before it gives its turn up; so no change is overlooked.
 //!
-//! Who is taken out is told when the turn has been given up, so who takes long to hear it holds up nobody but those who were
-//! taken out with it.
+//! Entries that were taken out are notified after the turn has been given up. So a slow notification delays only the
+//! entries that were taken out in the same turn.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
-/// What entries wait for, and who is told. Called under no lock of the queue but for [`see`](Self::see).
+/// What entries wait for, and how they are notified. Called under no lock of the queue except [`see`](Self::see).
 pub trait Source {
     /// What is queued.
     type Entry;
@@ -24,7 +24,7 @@ pub trait Source {
     /// How an entry's wait ends.
     type Found;
 
-    /// Notes down what a look needs to know; calls nobody.
+    /// Notes down what a look needs to know; calls no user code.
     fn see(entry: &Self::Entry) -> Self::Seen;
     /// Looks for what the oldest entry waits for.
     fn look(&self, oldest: Self::Seen) -> Look<Self::Found>;
@@ -32,12 +32,12 @@ pub trait Source {
     fn tell(&self, entry: Self::Entry, found: Self::Found);
 }
 
-/// What comes of looking.
+/// The result of a look.
 #[derive(Debug)]
 pub enum Look<F> {
     /// The entry leaves the queue.
     Take(F),
-    /// It waits on, until somebody serves the queue.
+    /// It waits on, until a thread serves the queue.
     Stay,
     /// Something has changed during the look; it is not clear what there is now.
     Again,
@@ -77,16 +77,16 @@ impl<E> Turns<E> {
         Self { state: Mutex::new(state), count: AtomicUsize::new(0) }
     }
 
-    /// Queues `entry`, and serves the queue: what has changed before it was there, nobody else looks for.
+    /// Queues `entry`, and serves the queue: no other thread looks for what has changed before it was there.
     pub fn wait<S: Source<Entry = E>>(&self, entry: E, source: &S) {
-        // SeqCst with the load in serve(): whoever changes something either sees the entry, or has done so before it was
-        // queued, and then the look below finds it.
+        // SeqCst with the load in serve(): a thread that changes something either sees the entry, or has done so before
+        // it was queued, and then the look below finds it.
         self.count.fetch_add(1, Ordering::SeqCst);
         self.state.lock().queue.push_back(entry);
         self.serve(source);
     }
 
-    /// Something has changed: serves the oldest entries, as far as it goes. Costs a load while nobody waits.
+    /// Something has changed: serves the oldest entries, as many as can be served. Costs a load while nothing waits.
     #[inline]
     pub fn serve<S: Source<Entry = E>>(&self, source: &S) {
         // See wait().
@@ -120,7 +120,7 @@ impl<E> Turns<E> {
     }
 }
 
-/// The turn of this thread. It ends when this is dropped, also by a panic of a stranger's.
+/// The turn of this thread. It ends when this is dropped, also by a panic of user code.
 struct Turn<'a, E>(&'a Turns<E>);
 
 impl<E> Turn<'_, E> {

@@ -25,7 +25,8 @@ fn abi_layout(text: Pin<&mut CxxString>) {
     })
 }
 
-// Beside what the core asserts of its structs. The fields of ThreadState are its own: tests/cpp/layout_test.cc compares them.
+// Beside what the core asserts of its structs. The fields of ThreadState are its own: tests/cpp/layout_test.cc compares
+// them.
 const _: () = {
     assert!(size_of::<EventVTable>() == 24 && offset_of!(EventVTable, abi_size) == 0);
     assert!(offset_of!(EventVTable, free) == 8 && offset_of!(EventVTable, payload_type) == 16);
@@ -38,7 +39,7 @@ pub extern "C" fn purlin_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Says that an exception escaped from a C++ closure, on stderr and to whoever listens to `tracing`.
+/// Reports that an exception escaped from a C++ closure, on stderr and to the subscribers of `tracing`.
 ///
 /// # Safety
 /// `place` ends with a NUL; `what` is null or does.

@@ -1,5 +1,5 @@
-//! `purlin/buffer.h`: typed buffers, once there are some (`buffer_create` makes them). What takes shapes, arrays or places is
-//! a plain function.
+//! `purlin/buffer.h`: typed buffers, once there are some (`buffer_create` makes them). What takes shapes, arrays or
+//! places is a plain function.
 //!
 //! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`]
 //! and [`Location`]; a layout may also be null.
@@ -25,7 +25,7 @@ use crate::layout::RawLayout;
 use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::shape::RawShape;
 
-/// Whom `purlin::Buffer::CopyRawToHostWhen` tells the address: a box.
+/// What gives `purlin::Buffer::CopyRawToHostWhen` the address: a box.
 pub struct HostAddressRep(Promise<HostAddress>);
 
 #[cxx::bridge(namespace = "purlin::ffi")]
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn purlin_buffer_logical_dims(buffer: &BufferRep, dims: *m
 ///
 /// # Safety
 /// `byte_strides` points to `count` numbers; until the event is terminal, any thread may write the elements from
-/// `destination`, unless that is null, and nobody else touches them.
+/// `destination`, unless that is null, and nothing else touches them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_copy_to_host_strided(
     buffer: &BufferRep,
@@ -207,11 +207,12 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_host_strided(
     copied.cast()
 }
 
-/// The event, with one reference, C++'s. Writes whom to tell the address, C++'s, or null if nobody waits for it.
+/// The event, with one reference, C++'s. Writes the receiver of the address, C++'s, or null if the copy does not wait
+/// for one.
 ///
 /// # Safety
-/// From when the address is told until the event is terminal, any thread may write `size_bytes` bytes there, and nobody else
-/// touches them.
+/// From when the address is given until the event is terminal, any thread may write `size_bytes` bytes there, and
+/// nothing else touches them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_copy_raw_to_host_when(
     buffer: &BufferRep,
@@ -229,10 +230,10 @@ pub unsafe extern "C" fn purlin_buffer_copy_raw_to_host_when(
     copied.cast()
 }
 
-/// Tells the address, or why there is none.
+/// Gives the address, or why there is none.
 ///
 /// # Safety
-/// C++ gives `address` up; `error` is null or owned by the caller, who gives it up; `destination` is what
+/// C++ gives `address` up; `error` is null or owned by the caller, which gives it up; `destination` is what
 /// [`purlin_buffer_copy_raw_to_host_when`] asks for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_host_address_set(

@@ -30,8 +30,8 @@ pub(crate) fn give_buffer(made: StatusOr<Buffer>, error: &mut *const StatusRep) 
 /// A new buffer, C++'s, or null and an error. `number` and `semantics_number` are C++'s, unchecked.
 ///
 /// # Safety
-/// `data` is null or `size_bytes` bytes, readable and unchanged for as long as the semantics say; `dims` points to `rank`
-/// numbers; `location` is what its struct says.
+/// `data` is null or `size_bytes` bytes, readable and unchanged for as long as the semantics say; `dims` points to
+/// `rank` numbers; `location` is what its struct says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_from_host(
     data: *const u8,
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn purlin_buffer_create_uninitialized(
 /// A new buffer, C++'s, or null and an error.
 ///
 /// # Safety
-/// The structs are what they say; `status` is null or owned by the caller, who gives it up.
+/// The structs are what they say; `status` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_create_error(
     status: *const StatusRep,

@@ -1,6 +1,7 @@
 //! `purlin/buffer_holds.h`: each is a box.
 //!
-//! In the safety sections, "alive" means that C++ has the object for the length of the call, and "owned" that it gives it up.
+//! In the safety sections, "alive" means that C++ has the object for the length of the call, and "owned" that it gives
+//! it up.
 
 use std::ffi::c_char;
 use std::ptr;

@@ -1,7 +1,7 @@
-//! `purlin/buffer_promise.h`: arrays that somebody provides later.
+//! `purlin/buffer_promise.h`: arrays that are provided later.
 //!
-//! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that the
-//! call runs gives it up: nothing of it is touched after the first waiter may have run.
+//! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that
+//! the call runs gives it up: nothing of it is touched after the first waiter may have run.
 
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
@@ -31,7 +31,8 @@ impl BufferPromiseRep {
     }
 }
 
-/// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is written.
+/// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is
+/// written.
 ///
 /// # Safety
 /// The structs are what they say; the outputs are the caller's.
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn purlin_buffer_promise_fulfil(
 /// The buffer has failed. Null, or an error, C++'s.
 ///
 /// # Safety
-/// `promise` is null or alive; `status` is null or owned by the caller, who gives it up.
+/// `promise` is null or alive; `status` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_promise_fail(
     promise: *mut BufferPromiseRep,

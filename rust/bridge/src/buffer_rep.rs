@@ -1,4 +1,5 @@
-//! What a `purlin::Buffer` is in Rust: one word, the reference of a [`Buffer`] itself, so that a buffer costs no allocation more in C++.
+//! What a `purlin::Buffer` is in Rust: one word, the reference of a [`Buffer`] itself, so that a buffer costs no
+//! allocation more in C++.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;

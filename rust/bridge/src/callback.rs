@@ -1,4 +1,5 @@
-//! A C++ closure that is told how something ended (`purlin/internal/callback.h`): called once or destroyed uncalled.
+//! A C++ closure that is called with how something ended (`purlin/internal/callback.h`): called once or destroyed
+//! uncalled.
 
 use std::ffi::c_void;
 use std::mem::{ManuallyDrop, offset_of};
@@ -8,8 +9,8 @@ use purlin_base::Status;
 use purlin_base::status::StatusRep;
 use purlin_device::buffer::OnDone;
 
-/// `run`: calls the closure with `error` (owned, null for OK) and `value` (owned, what the call promises, or null), then
-/// destroys it; else destroys it. Does not unwind.
+/// `run`: calls the closure with `error` (owned, null for OK) and `value` (owned, what the call promises, or null),
+/// then destroys it; else destroys it. Does not unwind.
 type Invoke = unsafe extern "C" fn(data: *mut c_void, run: bool, error: *const StatusRep, value: *const c_void);
 
 /// The closure, as `purlin/internal/callback.h` declares it.
@@ -31,19 +32,20 @@ impl Callback {
     /// Calls it, and gives `value` away.
     pub(crate) fn call(self, status: Status, value: *const c_void) {
         let this = ManuallyDrop::new(self);
-        // SAFETY: C++ gave the function together with the data that it takes; it is called once, because this is consumed.
+        // SAFETY: C++ gave the function together with the data that it takes; it is called once, because this is
+        // consumed.
         unsafe { (this.invoke)(this.data, true, status.into_raw(), value) };
     }
 }
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        // SAFETY: as in call(), which does not come here.
+        // SAFETY: as in call(), which does not reach this.
         unsafe { (self.invoke)(self.data, false, ptr::null(), ptr::null()) };
     }
 }
 
-/// A callback that is told once, whatever happens.
+/// A callback that is called once, whatever happens.
 pub(crate) struct Told(Option<Callback>);
 
 impl Told {
@@ -83,7 +85,7 @@ impl Drop for Told {
 
 #[cfg(test)]
 impl Callback {
-    /// Adds what it is told to `told`; nothing, if it is destroyed uncalled.
+    /// Adds what it is called with to `told`; nothing, if it is destroyed uncalled.
     pub(crate) fn collecting(told: &std::sync::Arc<std::sync::Mutex<Vec<Status>>>) -> Self {
         unsafe extern "C" fn invoke(data: *mut c_void, run: bool, error: *const StatusRep, _value: *const c_void) {
             // SAFETY: the reference from below, given up once.

@@ -66,7 +66,7 @@ pub unsafe extern "C" fn purlin_cancel_source_retain(source: *const CancelSource
     unsafe { retain(source) };
 }
 
-/// One reference less; after the last, nobody can cancel.
+/// One reference less; after the last, nothing can cancel.
 ///
 /// # Safety
 /// The caller owns a reference and gives it up.
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn purlin_cancel_source_release(source: *const CancelSourc
 /// True if this call cancelled.
 ///
 /// # Safety
-/// `source` is alive; `reason` is null or owned by the caller, who gives it up.
+/// `source` is alive; `reason` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_cancel_source_cancel(source: *const CancelSourceRep, reason: *const StatusRep) -> bool {
     contain("purlin_cancel_source_cancel", false, || {

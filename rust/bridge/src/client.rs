@@ -1,4 +1,5 @@
-//! `purlin/client.h`: clients by the name of their platform. Making one is a plain function, because its options own closures.
+//! `purlin/client.h`: clients by the name of their platform. Making one is a plain function, because its options own
+//! closures.
 
 use std::ffi::c_char;
 use std::pin::Pin;

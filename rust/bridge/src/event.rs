@@ -19,7 +19,7 @@ use purlin_ffi::words::{Location, borrowed};
 /// An event that has failed, with one reference, C++'s.
 ///
 /// # Safety
-/// `error` is not null and owned by the caller, who gives it up; `location` is what its struct says.
+/// `error` is not null and owned by the caller, which gives it up; `location` is what its struct says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_event_new_error(error: *const StatusRep, location: Location) -> *mut EventHeader {
     // SAFETY: the caller's promises.
@@ -174,8 +174,8 @@ const POLICIES: &[(&str, ErrorPolicy)] = &[
 ];
 const FAILS_FAST: &[(&str, bool)] = &[("kWait", false), ("kFailFast", true), ("kIgnore", false)];
 
-/// An event with one reference, C++'s, that completes after all of `events`, with the numbers of C++'s `ErrorPolicy` and
-/// `JoinRule`.
+/// An event with one reference, C++'s, that completes after all of `events`, with the numbers of C++'s `ErrorPolicy`
+/// and `JoinRule`.
 ///
 /// # Safety
 /// As `borrowed`, for this call; `location` is what its struct says.

@@ -1,4 +1,4 @@
-//! `purlin/executor.h`: pools and task nodes. Scheduling is plain functions; making and describing a pool goes through cxx.
+//! `purlin/executor.h`: pools and task nodes. Scheduling is plain functions; making and describing a pool uses cxx.
 //!
 //! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
@@ -149,13 +149,14 @@ struct Body {
     data: *mut c_void,
 }
 
-// SAFETY: ParallelFor's contract in purlin/executor.h: its body is called from several threads at once. The data outlives
-// the calls because ParallelFor returns after the last of them.
+// SAFETY: ParallelFor's contract in purlin/executor.h: its body is called from several threads at once. The data
+// outlives the calls because ParallelFor returns after the last of them.
 unsafe impl Sync for Body {}
 
 impl Body {
     fn run(&self, range: Range<usize>) -> Result<(), Status> {
-        // SAFETY: C++ gave a function together with the data that it takes, for the length of purlin_thread_pool_parallel_for.
+        // SAFETY: C++ gave a function together with the data that it takes, for the length of
+        // purlin_thread_pool_parallel_for.
         if unsafe { (self.call)(self.data, range.start, range.end) } {
             Ok(())
         } else {

@@ -8,7 +8,8 @@ use purlin_async::{Executor, Task};
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
 
-/// The executor, as `purlin/internal/executor_ref.h` declares it. Owned: `release` is called once, when nobody uses it any more.
+/// The executor, as `purlin/internal/executor_ref.h` declares it. Owned: `release` is called once, when it is no longer
+/// used.
 #[repr(C)]
 pub struct ForeignExecutor {
     data: *mut c_void,

@@ -76,12 +76,13 @@ pub(crate) fn semantics(number: i32) -> StatusOr<HostBufferSemantics> {
     known("HostBufferSemantics", number, ALL)
 }
 
-/// A new buffer, C++'s, and whether it is the host's memory; or null and an error. `on_done`, if it is not null, is taken over,
-/// and told once, of errors before this returns.
+/// A new buffer, C++'s, and whether it is the host's memory; or null and an error. `on_done`, if it is not null, is
+/// taken over, and called once, for errors before this returns.
 ///
 /// # Safety
-/// The structs are what they say; until `on_done` is called (without it, for as long as `semantics` says), the memory at
-/// `array.data` is what [`Buffer::from_host_array`] asks for; `on_done` is null or a callback that the caller gives up.
+/// The structs are what they say; until `on_done` is called (without it, for as long as `semantics` says), the memory
+/// at `array.data` is what [`Buffer::from_host_array`] asks for; `on_done` is null or a callback that the caller gives
+/// up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_from_host_array(
     array: &RawHostArray,

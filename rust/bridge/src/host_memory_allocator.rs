@@ -32,7 +32,7 @@ impl ForeignAllocator {
     }
 }
 
-// SAFETY: purlin/host_memory_allocator.h's contract: the memory is readable and writable, belongs to nobody else, and stays
+// SAFETY: purlin/host_memory_allocator.h's contract: the memory is readable and writable, has no other owner, and stays
 // until it is given back. That it is aligned is not taken on trust: the host backend looks.
 unsafe impl ByteSource for ForeignAllocator {
     fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
@@ -49,7 +49,7 @@ unsafe impl ByteSource for ForeignAllocator {
 impl Drop for ForeignAllocator {
     fn drop(&mut self) {
         if !self.data.is_null() {
-            // SAFETY: as above; nobody uses it any more.
+            // SAFETY: as above; it is no longer used.
             unsafe { (self.release)(self.data) };
         }
     }

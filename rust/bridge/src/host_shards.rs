@@ -40,12 +40,13 @@ impl RawHostShard {
     }
 }
 
-/// A buffer per shard, written to `buffers`, C++'s. Null, or an error, C++'s; then nothing is written. Takes over every `on_done`;
-/// each is told once, of errors before this returns.
+/// A buffer per shard, written to `buffers`, C++'s. Null, or an error, C++'s; then nothing is written. Takes over every
+/// `on_done`; each is called once, for errors before this returns.
 ///
 /// # Safety
-/// `shards` points to `count` shards, and `buffers` to as many pointers; the structs are what they say; until a shard's `on_done`
-/// is called (without it, for as long as the semantics say), its memory is what [`Buffer::from_host_shards`] asks for.
+/// `shards` points to `count` shards, and `buffers` to as many pointers; the structs are what they say; until a shard's
+/// `on_done` is called (without it, for as long as the semantics say), its memory is what [`Buffer::from_host_shards`]
+/// asks for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_from_host_shards(
     shards: *const RawHostShard,

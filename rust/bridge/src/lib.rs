@@ -6,11 +6,12 @@
 //! `build.rs` writes and compiles. `docs/ffi.md` has the rules; in short:
 //!
 //! - Handles are pointers from `Arc::into_raw` (`purlin_ffi::handle`); C++ retains and releases, Rust makes and frees.
-//! - Nothing fallible returns a `Result` to C++ (cxx would throw): an error leaves through a status pointer, null for OK.
-//! - Nothing unwinds into C++: every function runs inside `purlin_ffi::panic::guard`, and a panic is a status like any other, or, where
-//!   there is no status to give, inside `purlin_ffi::panic::contain`: it is reported, and the answer is nothing. `.ci/check/guards` looks
-//!   that it is so, and names those that cannot panic, with the reasons.
-//! - Text comes in as bytes and is checked here, because `rust::Str` throws on what is not UTF-8.
+//! - Nothing fallible returns a `Result` to C++ (cxx would throw): an error leaves through a status pointer, null for
+//!   OK.
+//! - Nothing unwinds into C++: every function runs inside `purlin_ffi::panic::guard`, and a panic is a status like any
+//!   other, or, where there is no status to give, inside `purlin_ffi::panic::contain`: it is reported, and the answer
+//!   is nothing. `.ci/check/guards` looks that it is so, and names those that cannot panic, with the reasons.
+//! - Text is received as bytes and is checked here, because `rust::Str` throws on what is not UTF-8.
 
 #![allow(unreachable_pub, reason = "cxx writes pub before everything that it generates")]
 #![allow(missing_debug_implementations, reason = "no Rust program sees its types, many of which cxx writes")]

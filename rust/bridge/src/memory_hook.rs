@@ -6,13 +6,13 @@ use purlin_device::MemoryReport;
 
 use crate::memory_report::ffi;
 
-/// Owned: `destroy` is called once, when nobody uses it any more.
+/// Owned: `destroy` is called once, when it is no longer used.
 #[repr(C)]
 pub struct ForeignMemoryHook {
     /// What the functions take; null: there is no hook.
     data: *mut c_void,
-    /// True if it may have freed something. `report` is a `purlin::ffi::MemoryReport`, for the length of the call. Does not
-    /// unwind.
+    /// True if it may have freed something. `report` is a `purlin::ffi::MemoryReport`, for the length of the call. Does
+    /// not unwind.
     call: unsafe extern "C" fn(data: *mut c_void, report: *const c_void) -> bool,
     /// Does not unwind.
     destroy: unsafe extern "C" fn(data: *mut c_void),
@@ -39,7 +39,7 @@ impl ForeignMemoryHook {
 impl Drop for ForeignMemoryHook {
     fn drop(&mut self) {
         if !self.data.is_null() {
-            // SAFETY: as above; nobody calls it any more.
+            // SAFETY: as above; it is no longer called.
             unsafe { (self.destroy)(self.data) };
         }
     }

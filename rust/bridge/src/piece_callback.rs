@@ -1,4 +1,5 @@
-//! A C++ closure that is told of the pieces of a staged read (`purlin/internal/piece_callback.h`): called again and again.
+//! A C++ closure that is called with the pieces of a staged read (`purlin/internal/piece_callback.h`): called again and
+//! again.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -10,12 +11,14 @@ use purlin_device::StagedPiece;
 
 use crate::staging::{StagingLeaseRep, give_lease};
 
-/// The closure, as `purlin/internal/piece_callback.h` declares it. Owned: `destroy` is called once, when nobody calls it any more.
+/// The closure, as `purlin/internal/piece_callback.h` declares it. Owned: `destroy` is called once, when it is no
+/// longer called.
 #[repr(C)]
 pub struct PieceCallback {
     /// What the functions take; null: there is no closure.
     data: *mut c_void,
-    /// Takes `error` over, or `lease`; the other is null. False if the closure threw, which was reported. Does not unwind.
+    /// Takes `error` over, or `lease`; the other is null. False if the closure threw, which was reported. Does not
+    /// unwind.
     call: Option<
         unsafe extern "C" fn(
             data: *mut c_void,
@@ -68,7 +71,7 @@ impl PieceCallback {
 impl Drop for PieceCallback {
     fn drop(&mut self) {
         if let Some(destroy) = self.destroy {
-            // SAFETY: as above; nobody calls it any more.
+            // SAFETY: as above; it is no longer called.
             unsafe { destroy(self.data) };
         }
     }

@@ -1,7 +1,7 @@
 //! `purlin/raw_buffer.h`: untyped bytes, slices and copies. What takes options, closures or arrays is a plain function.
 //!
-//! In the safety sections, "`dependencies`" stands for: `count` words, each null or an event that C++ keeps alive, unchanged
-//! for the length of the call.
+//! In the safety sections, "`dependencies`" stands for: `count` words, each null or an event that C++ keeps alive,
+//! unchanged for the length of the call.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -128,12 +128,12 @@ pub unsafe extern "C" fn purlin_raw_buffer_allocate(
     give_handle(made.map(RawBufferRep), error)
 }
 
-/// Memory of C++'s as a buffer, C++'s, or null and an error. `on_release`, if it is not null, is taken over, and called once
-/// when nobody uses the memory any more, or destroyed on an error.
+/// Memory of C++'s as a buffer, C++'s, or null and an error. `on_release`, if it is not null, is taken over, and called
+/// once when the memory is no longer used, or destroyed on an error.
 ///
 /// # Safety
-/// `address` is null or `size_bytes` bytes that stay readable (and writable, if `mutability` is 1) until `on_release` is
-/// called, without it for ever; `on_release` is null or a callback that the caller gives up.
+/// `address` is null or `size_bytes` bytes that stay readable (and writable, if `mutability` is 1) until `on_release`
+/// is called, without it for ever; `on_release` is null or a callback that the caller gives up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_raw_buffer_import(
     space: &MemorySpaceRep,

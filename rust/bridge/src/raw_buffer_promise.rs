@@ -1,7 +1,7 @@
-//! `purlin/raw_buffer_promise.h`: buffers whose memory somebody provides later.
+//! `purlin/raw_buffer_promise.h`: buffers whose memory is provided later.
 //!
-//! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that the
-//! call runs gives it up: nothing of it is touched after the first waiter may have run.
+//! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that
+//! the call runs gives it up: nothing of it is touched after the first waiter may have run.
 
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
@@ -30,7 +30,8 @@ impl RawBufferPromiseRep {
     }
 }
 
-/// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is written.
+/// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is
+/// written.
 ///
 /// # Safety
 /// `space` is alive; `options` and `location` are what their structs say; the outputs are the caller's.
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_promise_allocate(
 /// The buffer has failed. Null, or an error, C++'s.
 ///
 /// # Safety
-/// `promise` is null or alive; `status` is null or owned by the caller, who gives it up.
+/// `promise` is null or alive; `status` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_raw_buffer_promise_fail(
     promise: *mut RawBufferPromiseRep,

@@ -132,8 +132,8 @@ pub unsafe extern "C" fn purlin_safetensors_read(
 /// Null, or an error, C++'s.
 ///
 /// # Safety
-/// `path` is what its struct says; `buffers` and `metadata` point to as many structs, which are what they say, with buffers that
-/// are alive.
+/// `path` is what its struct says; `buffers` and `metadata` point to as many structs, which are what they say, with
+/// buffers that are alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_safetensors_write(
     path: Bytes,

@@ -120,7 +120,7 @@ pub unsafe extern "C" fn purlin_semaphore_acquire(
     give_box(permit.map(PermitRep), error)
 }
 
-/// Tells `callback`, once, how the acquisition ended; the units are its value.
+/// Calls `callback`, once, with how the acquisition ended; the units are its value.
 ///
 /// # Safety
 /// `semaphore` is alive; `cancel` is null or alive.
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn purlin_semaphore_acquire_async(
     })
 }
 
-/// Refuses what waits and what comes.
+/// Refuses acquisitions that wait and all later ones.
 ///
 /// # Safety
 /// `semaphore` is alive.

@@ -22,7 +22,7 @@ pub extern "C" fn purlin_block_allocate(class: u32) -> *mut c_void {
 /// Takes a block for which the thread's list has no room. Nothing happens if there is no such class.
 ///
 /// # Safety
-/// `block` is of `class`, the caller's, and nobody uses it any more.
+/// `block` is of `class`, the caller's, and is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_block_free(class: u32, block: *mut c_void) {
     if let Some(class) = Class::from_raw(class) {
@@ -40,7 +40,7 @@ pub extern "C" fn purlin_large_cell_allocate(size_bytes: usize, align_bytes: usi
 /// Gives it back.
 ///
 /// # Safety
-/// `cell` came from [`purlin_large_cell_allocate`] with the same numbers, and nobody uses it any more.
+/// `cell` came from [`purlin_large_cell_allocate`] with the same numbers, and is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_large_cell_free(cell: *mut c_void, size_bytes: usize, align_bytes: usize) {
     // SAFETY: the caller's promise.

@@ -1,7 +1,8 @@
 //! `purlin/staging.h`: bytes through host memory that is lent piece by piece.
 //!
-//! In the safety sections, "alive" means that C++ has the object when the call begins; what the call runs may give it up
-//! meanwhile, so calls that run callbacks or waiters keep a reference of their own. `dependencies` are as in `raw_buffer`.
+//! In the safety sections, "alive" means that C++ has the object when the call begins; what the call runs may give it
+//! up meanwhile, so calls that run callbacks or waiters keep a reference of their own. `dependencies` are as in
+//! `raw_buffer`.
 
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
@@ -131,7 +132,7 @@ pub extern "C" fn purlin_staging_pool_lease_count(pool: &StagingPoolRep) -> usiz
     pool.0.lease_count()
 }
 
-/// Leases that nobody has.
+/// Leases that are free.
 #[unsafe(no_mangle)]
 pub extern "C" fn purlin_staging_pool_free_count(pool: &StagingPoolRep) -> usize {
     contain("purlin_staging_pool_free_count", 0, || pool.0.free_count())
@@ -167,7 +168,7 @@ pub unsafe extern "C" fn purlin_staging_pool_acquire(
     give_box(guard(|| pool.0.acquire(&cancel)).map(StagingLeaseRep), error)
 }
 
-/// Tells `callback`, once, how the acquisition ended; the lease is its value.
+/// Calls `callback`, once, with how the acquisition ended; the lease is its value.
 ///
 /// # Safety
 /// `pool` is alive; `cancel` is null or alive.
@@ -240,11 +241,11 @@ pub unsafe extern "C" fn purlin_staging_copier_release(copier: *const StagingCop
     })
 }
 
-/// The event, with one reference, C++'s. `on_piece` is taken over, and told of every error but its own absence.
+/// The event, with one reference, C++'s. `on_piece` is taken over, and called with every error but its own absence.
 ///
 /// # Safety
-/// `copier` is null or alive; `dependencies`; `location` is what its struct says. From when they have happened until the event
-/// is terminal, nobody writes the bytes of `source`.
+/// `copier` is null or alive; `dependencies`; `location` is what its struct says. From when they have happened until
+/// the event is terminal, nothing writes the bytes of `source`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_staging_copier_read(
     copier: *const StagingCopierRep,
@@ -260,7 +261,7 @@ pub unsafe extern "C" fn purlin_staging_copier_read(
         let (copier, dependencies, place) =
             unsafe { (kept(copier, "StagingCopier"), borrowed(dependencies, count), location.get()) };
         let copier = copier.inspect_err(|error| {
-            // The error is the one that is told, whatever who is told makes of it.
+            // The error is the one that is reported, whatever the callback answers.
             let _ = on_piece.tell(Err(error.clone()));
         })?;
         // SAFETY: the caller's promise.
@@ -269,7 +270,8 @@ pub unsafe extern "C" fn purlin_staging_copier_read(
     event.cast()
 }
 
-/// The event, with one reference, C++'s; or null and an error, and `on_piece`, which is taken over, is destroyed uncalled.
+/// The event, with one reference, C++'s; or null and an error, and `on_piece`, which is taken over, is destroyed
+/// uncalled.
 ///
 /// # Safety
 /// `copier` is null or alive; `location` is what its struct says.
@@ -348,7 +350,7 @@ pub unsafe extern "C" fn purlin_staging_sink_put(
 /// The sink fails. Null, or an error, C++'s.
 ///
 /// # Safety
-/// `sink` is null or alive; `status` is null or owned by the caller, who gives it up.
+/// `sink` is null or alive; `status` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_staging_sink_poison(
     sink: *const StagingSinkRep,

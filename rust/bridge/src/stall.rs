@@ -12,7 +12,7 @@ use purlin_ffi::panic::{contain, guard};
 /// Takes `size_bytes` bytes of text, UTF-8. Does not unwind.
 type TakeText = unsafe extern "C" fn(data: *mut c_void, text: *const c_char, size_bytes: usize);
 
-/// A C++ function that is told of stalls.
+/// A C++ function that is called with stall reports.
 #[repr(C)]
 pub struct StallSink {
     /// What `call` and `destroy` take; null: there is no function, and reports go to stderr.
@@ -36,7 +36,7 @@ impl StallSink {
 impl Drop for StallSink {
     fn drop(&mut self) {
         if !self.data.is_null() {
-            // SAFETY: as above; nobody calls it any more.
+            // SAFETY: as above; it is no longer called.
             unsafe { (self.destroy)(self.data) };
         }
     }

@@ -1,7 +1,7 @@
 //! `purlin/status.h`. A status crosses as the pointer of its record, null for OK.
 //!
-//! In the safety sections, "alive" means that C++ holds a reference for the length of the call, and "owned" that it gives
-//! its reference up.
+//! In the safety sections, "alive" means that C++ holds a reference for the length of the call, and "owned" that it
+//! gives its reference up.
 
 use std::ffi::c_char;
 use std::mem::ManuallyDrop;

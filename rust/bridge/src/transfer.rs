@@ -1,8 +1,8 @@
 //! `purlin/transfer.h`: buffers that are filled piece by piece.
 //!
-//! In the safety sections, "alive" means that C++ has the manager when the call begins; an `on_done` or a waiter may give it up
-//! meanwhile, so every call keeps a reference of its own. `on_done` is null or a callback that the caller gives up: it is told
-//! once, of errors before the call returns.
+//! In the safety sections, "alive" means that C++ has the manager when the call begins; an `on_done` or a waiter may
+//! give it up meanwhile, so every call keeps a reference of its own. `on_done` is null or a callback that the caller
+//! gives up: it is called once, for errors before the call returns.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn purlin_transfer_piece(
 /// A buffer fails. Null, or an error, C++'s.
 ///
 /// # Safety
-/// `transfer` is alive; `status` is null or owned by the caller, who gives it up.
+/// `transfer` is alive; `status` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_transfer_set_error(
     transfer: *const TransferRep,

@@ -1,7 +1,8 @@
-//! `purlin/user_context.h`. Plain functions, because cxx passes no function pointers and some of these are called often.
+//! `purlin/user_context.h`. Plain functions, because cxx passes no function pointers and some of these are called
+//! often.
 //!
-//! A context crosses as the address of its number, null for none. In the safety sections, "alive" means that C++ holds a
-//! reference for the length of the call, and "owned" that it gives its reference up. What is returned is C++'s.
+//! A context crosses as the address of its number, null for none. In the safety sections, "alive" means that C++ holds
+//! a reference for the length of the call, and "owned" that it gives its reference up. What is returned is C++'s.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -107,12 +108,12 @@ impl Renderer {
 
 impl Drop for Renderer {
     fn drop(&mut self) {
-        // SAFETY: as above; nobody calls it any more.
+        // SAFETY: as above; it is no longer called.
         unsafe { (self.delete)(self.data) };
     }
 }
 
-/// A context whose text is made when somebody asks; basic if `parent` is null.
+/// A context whose text is made when it is asked for; basic if `parent` is null.
 ///
 /// # Safety
 /// `parent` is null or owned. `render` may be called from any thread with `data` until `delete` was, once; neither

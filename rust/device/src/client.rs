@@ -37,23 +37,25 @@ pub struct ClientOptions {
     pub device_count: i32,
     /// Threads of the client's runner, 1..=4096; 0 takes what the machine allows.
     pub worker_count: i32,
-    /// Which of the processes that work together this one is, if it is one of several. Nobody guesses: without it,
+    /// Which of the processes that work together this one is, if it is one of several. There is no default: without it,
     /// [`Client::process_index`] is an error.
     pub process_index: Option<i32>,
-    /// The most bytes that each memory space takes from the system; 0: no limit. What is kept for later counts, and so does
-    /// rounding (to 64 bytes, more for small allocations), so a space may be full a little earlier.
+    /// The most bytes that each memory space takes from the system; 0: no limit. What is kept for later counts, and so
+    /// does rounding (to 64 bytes, more for small allocations), so a space may be full a little earlier.
     pub memory_limit_bytes: usize,
-    /// Called, under no lock, on the allocating thread, when an allocation with [`OomPolicy::Retry`](crate::OomPolicy) finds no
-    /// memory: frees something and answers true, or answers false.
+    /// Called, under no lock, on the allocating thread, when an allocation with [`OomPolicy::Retry`](crate::OomPolicy)
+    /// finds no memory: frees something and answers true, or answers false.
     pub on_out_of_memory: Option<MemoryHook>,
     /// For debugging: host memory that is to stay as it is while it is used (see
-    /// [`HostBufferSemantics`](crate::HostBufferSemantics)) is summed up when it comes and when it goes, and a difference is an
-    /// error that names the array. The environment variable `PURLIN_CHECK_FROZEN_MEMORY=1` says the same for every client.
+    /// [`HostBufferSemantics`](crate::HostBufferSemantics)) is summed up when its use begins and when it ends, and a
+    /// difference is an error that names the array. The environment variable `PURLIN_CHECK_FROZEN_MEMORY=1` says the
+    /// same for every client.
     pub check_frozen_memory: bool,
-    /// What becomes of work in flight when the last handle to the client goes. `None`: it goes on behind, and keeps what it needs
-    /// of the client alive, for ever if an event that it waits for never comes. Otherwise that handle's drop is
-    /// [`Client::shutdown`] with these options, blocks as that does, and logs what that fails with; on a thread of the client's
-    /// own runner, or in a waiter of one of its operations, it does not block, and what has not begun fails at once.
+    /// What becomes of work in flight when the last handle to the client is dropped. `None`: it continues, and keeps
+    /// what it needs of the client alive, for ever if an event that it waits for never completes. Otherwise that
+    /// handle's drop is [`Client::shutdown`] with these options, blocks as that does, and logs what that fails with; on
+    /// a thread of the client's own runner, or in a waiter of one of its operations, it does not block, and what has
+    /// not begun fails at once.
     pub shutdown_at_end: Option<ShutdownOptions>,
 }
 
@@ -94,9 +96,9 @@ impl fmt::Debug for ClientOptions {
     }
 }
 
-/// A backend's devices and the runner that works for them. Devices, memory spaces, buffers and copies in flight keep what
-/// they need of it alive, also when the client itself is gone; the last of them shuts the runner down, which runs what is
-/// queued there.
+/// A backend's devices and the runner that works for them. Devices, memory spaces, buffers and copies in flight keep
+/// what they need of it alive, also when the client itself is gone; the last of them shuts the runner down, which runs
+/// what is queued there.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -120,8 +122,8 @@ impl Client {
     /// Opens `options.device_count` devices of `backend` and starts the runner.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the value: a device or worker count out of range, a negative process index. `ResourceExhausted`: threads could
-    /// not be started. Or the backend's, if it cannot open a device.
+    /// `InvalidArgument`, naming the value: a device or worker count out of range, a negative process index.
+    /// `ResourceExhausted`: threads could not be started. Or the backend's, if it cannot open a device.
     pub fn new(options: &ClientOptions, backend: Arc<dyn Backend>) -> StatusOr<Arc<Self>> {
         let device_count = in_range("device_count", options.device_count, 1, MAX_DEVICES)?;
         let thread_count = in_range("worker_count", options.worker_count, 0, MAX_WORKERS)?;
@@ -190,8 +192,8 @@ impl Client {
         })
     }
 
-    /// Which devices run `replica_count` replicas of a program in `partition_count` partitions: by replica, each the ids of its
-    /// partitions' devices, the devices in their order.
+    /// Which devices run `replica_count` replicas of a program in `partition_count` partitions: by replica, each the
+    /// ids of its partitions' devices, the devices in their order.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the numbers: a count below 1, or more than there are devices.
@@ -226,27 +228,29 @@ impl Client {
     /// registering); copies are faster from and to such memory. See [`DmaMapping`] for its end.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it overlaps
-    /// another mapping of this client. The backend's.
+    /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it
+    /// overlaps another mapping of this client. The backend's.
     pub fn dma_map(&self, address: *const u8, size_bytes: usize) -> StatusOr<DmaMapping> {
         DmaMapping::new(&self.instance, address.expose_provenance(), size_bytes)
     }
 
-    /// Ends the client's work, and blocks until that is done; a second call waits for the same. From now on, copies, allocations and
-    /// buffers behind events are refused with `FailedPrecondition`. With [`Drain`](purlin_async::ShutdownMode), what is in flight goes on
-    /// until the deadline; without one for as long as it takes, which stall reports show. Then, or at once with
-    /// [`CancelPending`](purlin_async::ShutdownMode), what has not begun fails: copies and allocations behind events that have not
-    /// happened, memory that is waited for or promised ([`RawBuffer::channel`](crate::RawBuffer::channel)), buffers whose definition
-    /// has not come, and events that tell when the last use of a buffer is over
-    /// ([`DonationHold::free_event`](crate::DonationHold::free_event), [`Buffer::release`](crate::Buffer::release); uses that nobody
-    /// has asked about are not in flight). Their errors, `DeadlineExceeded` after a deadline and else `Cancelled`, name them and what
-    /// they waited for; their memory is let go of, and callbacks are told. Then the runner is shut down. Handles stay valid; memory
-    /// lives as long as they do, and what a stranger may use until an event until that.
+    /// Ends the client's work, and blocks until that is done; a second call waits for the same. From now on, copies,
+    /// allocations and buffers behind events are refused with `FailedPrecondition`. With
+    /// [`Drain`](purlin_async::ShutdownMode), what is in flight continues until the deadline; without one for as long
+    /// as it takes, which stall reports show. Then, or at once with [`CancelPending`](purlin_async::ShutdownMode), what
+    /// has not begun fails: copies and allocations behind events that have not happened, memory that is waited for or
+    /// promised ([`RawBuffer::channel`](crate::RawBuffer::channel)), buffers whose definition has not happened, and
+    /// events that report when the last use of a buffer is over
+    /// ([`DonationHold::free_event`](crate::DonationHold::free_event), [`Buffer::release`](crate::Buffer::release);
+    /// uses for which no such event was asked for are not in flight). Their errors, `DeadlineExceeded` after a deadline
+    /// and else `Cancelled`, name them and what they waited for; their memory is released, and callbacks are called.
+    /// Then the runner is shut down. Handles stay valid; memory lives as long as they do, and memory that foreign code
+    /// may use until an event lives until that event.
     ///
     /// # Errors
-    /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, in a waiter of one of the client's
-    /// operations (also of one that a shutdown fails), or in a child made by `fork`.
-    /// `DeadlineExceeded`: something was in flight when the deadline passed; what has failed for it, and what still runs, by name.
+    /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, in a waiter of one of the
+    /// client's operations (also of one that a shutdown fails), or in a child made by `fork`. `DeadlineExceeded`:
+    /// something was in flight when the deadline passed; what has failed for it, and what still runs, by name.
     ///
     /// # Examples
     /// ```

@@ -1,7 +1,7 @@
 //! Devices, their memory, and arrays in it.
 //!
-//! All checks are made here; backends trust what reaches them. Users of Rust see of it what the crate `purlin` re-exports. Bottom up;
-//! a module may only use those above it in this list:
+//! All checks are made here; backends trust what they are given. Users of Rust see of it what the crate `purlin`
+//! re-exports. Bottom up; a module may only use those above it in this list:
 //!
 //! | module | what it is |
 //! |---|---|

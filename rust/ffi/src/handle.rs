@@ -1,7 +1,7 @@
 //! Handles: one word in C++, the pointer of an `Arc` here. One reference count, one allocation.
 //!
-//! C++ copies a handle by retaining and destroys it by releasing; reading goes through a plain reference, which C++ keeps
-//! valid for the call by holding the handle.
+//! C++ copies a handle by retaining and destroys it by releasing; reading uses a plain reference, which C++ keeps valid
+//! for the call by holding the handle.
 
 use std::ptr;
 use std::sync::Arc;

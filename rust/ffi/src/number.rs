@@ -1,5 +1,5 @@
-//! Numbers of C++'s enums. A C++ enum may hold any number of its underlying type, a Rust enum only those of its variants, so
-//! they cross as numbers and are looked up here. `.ci/check/numbers` keeps it so.
+//! Numbers of C++'s enums. A C++ enum may hold any number of its underlying type, a Rust enum only those of its
+//! variants, so they cross as numbers and are looked up here. `.ci/check/numbers` keeps it so.
 
 use std::fmt::Write;
 

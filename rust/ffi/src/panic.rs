@@ -12,8 +12,8 @@ thread_local! {
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Calls `f`; a panic inside becomes [`Internal`](purlin_base::StatusCode::Internal) "panic: MESSAGE at FILE:LINE". The report
-/// that Rust prints is printed as well: a panic is a bug.
+/// Calls `f`; a panic inside becomes [`Internal`](purlin_base::StatusCode::Internal) "panic: MESSAGE at FILE:LINE". The
+/// report that Rust prints is printed as well: a panic is a bug.
 pub fn guard<T>(f: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
     remember_places();
     caught(f).unwrap_or_else(|message| Err(error_of(&message)))
@@ -26,8 +26,8 @@ fn error_of(message: &str) -> Status {
     Status::internal(format!("panic: {message} at {place}"))
 }
 
-/// Calls `f`, the whole of the function named `entry`, which has no error to give: a panic inside is reported, on stderr and
-/// through `tracing`, and the answer is `nothing`.
+/// Calls `f`, the whole of the function named `entry`, which has no error to give: a panic inside is reported, on
+/// stderr and through `tracing`, and the answer is `nothing`.
 pub fn contain<T>(entry: &'static str, nothing: T, f: impl FnOnce() -> T) -> T {
     caught(f).unwrap_or_else(|message| {
         report(entry, &message);
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_place_belongs_to_one_panic_only() {
         let _ = guard(|| -> Result<(), Status> { panic!("first") });
-        // resume_unwind passes the hook by, so nobody knows the place.
+        // resume_unwind bypasses the hook, so the place is not known.
         let resumed = guard(|| -> Result<(), Status> { std::panic::resume_unwind(Box::new("resumed")) }).unwrap_err();
         assert_eq!(resumed.message(), "panic: resumed at an unknown place");
     }

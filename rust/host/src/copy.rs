@@ -14,9 +14,9 @@ pub(crate) fn execute(operation: &CopyOperation) -> Result<(), Status> {
         CopyEnds::ToHost(source, destination) => (address(source).cast_const(), destination.address()),
         CopyEnds::Between(source, destination) => (address(source).cast_const(), address(destination)),
     };
-    // SAFETY: both ends are `size_bytes()` long. A device end lies inside a block that the operation keeps alive; a host
-    // end is kept by whoever asked for the copy until its event. Nobody else writes either end meanwhile: that is the
-    // contract of RawBuffer's copies. The ends may overlap, which ptr::copy allows.
+    // SAFETY: both ends are `size_bytes()` long. A device end lies inside a block that the operation keeps alive; a
+    // host end is kept by the caller that asked for the copy until its event. Nothing else writes either end meanwhile:
+    // that is the contract of RawBuffer's copies. The ends may overlap, which ptr::copy allows.
     unsafe { ptr::copy(source, destination, operation.size_bytes()) }
     Ok(())
 }

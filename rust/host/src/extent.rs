@@ -1,4 +1,4 @@
-//! Memory from which core cuts blocks: mapped, lent by a user's allocator, or somebody else's.
+//! Memory from which core cuts blocks: mapped, lent by a user's allocator, or foreign.
 
 #![allow(unsafe_code, reason = "memory is held and given back by address")]
 
@@ -67,8 +67,8 @@ impl Extent for Mapped {
         let start = offset_bytes.next_multiple_of(HUGE_PAGE_BYTES);
         let end = (offset_bytes + size_bytes) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
         if start < end {
-            // SAFETY: the pages lie in our mapping, and core guarantees that nobody needs what is in this range; it reads
-            // as zeros from then on. Failing, it stays as it was.
+            // SAFETY: the pages lie in our mapping, and core guarantees that the contents of this range are not needed;
+            // it reads as zeros from then on. Failing, it stays as it was.
             let _ = unsafe {
                 self.pages.unchecked_advise_range(UncheckedAdvice::DontNeed, self.offset_bytes + start, end - start)
             };
@@ -89,8 +89,8 @@ pub(crate) struct Lent {
     source: Arc<dyn ByteSource>,
 }
 
-// SAFETY: the block belongs to this value alone, and memory may be used from any thread; who reads and writes it when is
-// ordered by the copies' events (RawBuffer's contract).
+// SAFETY: the block belongs to this value alone, and memory may be used from any thread; reads and writes are ordered
+// by the copies' events (RawBuffer's contract).
 unsafe impl Send for Lent {}
 // SAFETY: as above; a shared reference gives away only the address.
 unsafe impl Sync for Lent {}
@@ -139,7 +139,7 @@ impl Drop for Lent {
             self.source.give_back(self.address, self.layout);
             fault::callback("allocator of host memory, taking back");
         });
-        // The panic hook has told of it; nobody waits for an answer.
+        // The panic hook has reported it; no code waits for an answer.
         let _ = given_back;
     }
 }

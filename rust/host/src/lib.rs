@@ -1,12 +1,12 @@
 //! Purlin's host backend: real memory of this machine, any number of virtual devices.
 //!
-//! Every device has three memory spaces, `device`, `pinned_host` and `unpinned_host`. All are ordinary memory of the process:
-//! there is no hardware to pin it for, and the names exist so that programs written for accelerators run here unchanged.
-//! Memory comes in huge pages where the kernel gives them, and stays warm until it has been idle for a while; an allocator of
-//! the user's ([`ByteSource`]) is asked for every block instead.
+//! Every device has three memory spaces, `device`, `pinned_host` and `unpinned_host`. All are ordinary memory of the
+//! process: there is no hardware to pin it for, and the names exist so that programs written for accelerators run here
+//! unchanged. Memory is in huge pages where the kernel gives them, and stays warm until it has been idle for a while;
+//! an allocator of the user's ([`ByteSource`]) is asked for every block instead.
 //!
-//! A copy without unfinished dependencies and of at most [`INLINE_LIMIT_BYTES`] runs inside the call; others are tasks of
-//! the client's runner.
+//! A copy without unfinished dependencies and of at most [`INLINE_LIMIT_BYTES`] runs inside the call; others are tasks
+//! of the client's runner.
 
 #![deny(unsafe_code)]
 
@@ -55,8 +55,8 @@ impl HostBackend {
         Self { source: None }
     }
 
-    /// A backend whose every block comes from `source` and goes back to it: an allocator of the user's, or one that fails
-    /// when a test wants it to.
+    /// A backend that takes every block from `source` and gives it back to it: an allocator of the user's, or one that
+    /// fails when a test wants it to.
     #[must_use]
     pub fn with_source(source: Arc<dyn ByteSource>) -> Self {
         Self { source: Some(source) }

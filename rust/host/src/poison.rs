@@ -1,5 +1,5 @@
-//! Memory that is kept for later is out of bounds for AddressSanitizer: it sees who uses a block that was freed, although
-//! the pages stay mapped.
+//! Memory that is kept for later is out of bounds for AddressSanitizer: it sees a use of a block that was freed,
+//! although the pages stay mapped.
 
 #![allow(unsafe_code, reason = "the sanitizer is told by address")]
 
@@ -9,7 +9,7 @@ unsafe extern "C" {
 }
 
 pub(crate) fn poison(address: *mut u8, size_bytes: usize) {
-    // SAFETY: the sanitizer's runtime takes any range; this one is ours, and nobody is to touch it.
+    // SAFETY: the sanitizer's runtime takes any range; this one is ours, and no code may touch it.
     unsafe { __asan_poison_memory_region(address, size_bytes) }
 }
 

@@ -1,4 +1,4 @@
-//! Without AddressSanitizer nobody is told.
+//! Without AddressSanitizer there is nothing to notify.
 
 pub(crate) const fn poison(_address: *mut u8, _size_bytes: usize) {}
 

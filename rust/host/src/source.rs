@@ -8,8 +8,8 @@ use std::ptr::NonNull;
 /// Memory to hand out.
 ///
 /// # Safety
-/// Memory that [`take`](Self::take) returned is readable and writable as the layout says, belongs to nobody else, and
-/// stays so until it is given back.
+/// Memory that [`take`](Self::take) returned is readable and writable as the layout says, has no other owner, and stays
+/// so until it is given back.
 ///
 /// # Examples
 /// ```
@@ -44,8 +44,8 @@ pub unsafe trait ByteSource: Send + Sync {
     /// Takes memory back.
     ///
     /// # Safety
-    /// `address` came from [`take`](Self::take) of this source with the same `layout`, is given back once, and nobody
-    /// uses it any more.
+    /// `address` came from [`take`](Self::take) of this source with the same `layout`, is given back once, and is no
+    /// longer used.
     unsafe fn give_back(&self, address: NonNull<u8>, layout: Layout);
 }
 

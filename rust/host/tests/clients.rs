@@ -1,5 +1,5 @@
-//! What clients leave behind when they have ended: nothing that grows. A process of its own, because it looks at the whole process's
-//! memory.
+//! What clients leave behind when they have ended: nothing that grows. A process of its own, because it looks at the
+//! whole process's memory.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ fn memory_stays_as_it_is_however_many_clients_are_made_and_ended() {
     let warm = [0, 1].map(bytes_of_process);
     (0..400).for_each(make_and_end);
     let grown = [0, 1].map(|field| bytes_of_process(field).saturating_sub(warm[field]));
-    // A client is threads, maps and lists: 400 of them would be more if each left a page of each. An arena of the system's allocator
-    // more or less counts for address space.
+    // A client is threads, maps and lists: 400 of them would be more if each left a page of each. An arena of the
+    // system's allocator more or less counts for address space.
     assert!(grown[1] < 4 << 20, "{grown:?} bytes more in memory");
     assert!(grown[0] < 512 << 20, "{grown:?} bytes more of address space");
 }

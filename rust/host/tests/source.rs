@@ -1,5 +1,5 @@
-//! Where the host backend takes its memory from: each block comes from the source and goes back to it, and a source that
-//! has nothing left is an error, never an abort.
+//! Where the host backend takes its memory from: each block is taken from the source and given back to it, and a source
+//! that has nothing left is an error, never an abort.
 
 #![allow(unsafe_code, reason = "a source of memory is an unsafe trait")]
 
@@ -97,7 +97,7 @@ fn the_last_copy_in_flight_gives_the_blocks_back() {
     let (source, client, space) = client(usize::MAX);
     let gate = purlin_async::EventPromise::new(c"gate");
     let buffers = [RawBuffer::allocate(&space, 50).unwrap(), RawBuffer::allocate(&space, 60).unwrap()];
-    // SAFETY: nobody else uses the bytes.
+    // SAFETY: nothing else uses the bytes.
     let copied = unsafe { buffers[0].copy_to(&buffers[1], &[gate.event()]) };
     drop((buffers, space, client));
     assert_eq!(source.lent().len(), 2);
@@ -106,7 +106,7 @@ fn the_last_copy_in_flight_gives_the_blocks_back() {
     assert_eq!(source.lent(), []);
 }
 
-/// Panics when it is asked, and when something comes back.
+/// Panics when it is asked, and when something is given back.
 struct Broken;
 
 // SAFETY: it never lends anything but the system's memory.

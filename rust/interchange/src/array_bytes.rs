@@ -1,12 +1,11 @@
 //! Between bytes on the host and buffers.
 //!
-//! In: an array that somebody's memory holds becomes a buffer by [`Buffer::from_host_array`], which aliases or copies; whoever
-//! owns the memory is told by the drop of a `keeper`. Types narrower than a byte that stand packed go to the device as they
-//! are.
+//! In: an array in foreign memory becomes a buffer by [`Buffer::from_host_array`], which aliases or copies; the drop of
+//! a `keeper` notifies the memory's owner. Types narrower than a byte that stand packed go to the device as they are.
 //!
-//! Out: the bytes of a buffer that is ready, where they are if the host reaches them in row-major order, otherwise copied.
-//! While they are lent, the buffer's use is an event that whoever is donated the memory waits for, so a donation neither
-//! fails nor waits for a disk.
+//! Out: the bytes of a buffer that is ready, where they are if the host reaches them in row-major order, otherwise
+//! copied. While they are lent, the buffer's use is an event for which a donee of the memory waits, so a donation
+//! neither fails nor waits for a disk.
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
@@ -15,15 +14,15 @@ use purlin_async::EventPromise;
 use purlin_base::{Label, Status, StatusOr};
 use purlin_device::{Aliasing, AllocOptions, Buffer, FromHostOptions, HostBufferSemantics, MemorySpace, RawBuffer};
 
-/// A buffer of the array at `data`. `keeper` is dropped, on whatever thread, when the memory is no longer read; if this fails,
-/// before it returns. With `may_alias`, that may be when the buffer's memory goes.
+/// A buffer of the array at `data`. `keeper` is dropped, on whatever thread, when the memory is no longer read; if this
+/// fails, before it returns. With `may_alias`, that may be when the buffer's memory is released.
 ///
 /// # Errors
 /// As [`Buffer::from_host_array`].
 ///
 /// # Safety
-/// Until `keeper` is dropped, any thread may read the bytes of `array.extent()` from `data` that are elements, and nobody writes
-/// them.
+/// Until `keeper` is dropped, any thread may read the bytes of `array.extent()` from `data` that are elements, and
+/// nothing writes them.
 pub(crate) unsafe fn into_buffer<K: Send + Sync + 'static>(
     data: *const u8,
     array: &HostArray,
@@ -51,7 +50,7 @@ pub(crate) unsafe fn into_buffer<K: Send + Sync + 'static>(
 /// As [`RawBuffer::allocate_with`], or what the copy failed with.
 ///
 /// # Safety
-/// During the call, any thread may read `shape.size_bytes()` bytes at `data`, and nobody writes them.
+/// During the call, any thread may read `shape.size_bytes()` bytes at `data`, and nothing writes them.
 pub(crate) unsafe fn packed_into_buffer(
     data: *const u8,
     shape: &Shape,
@@ -60,7 +59,7 @@ pub(crate) unsafe fn packed_into_buffer(
 ) -> StatusOr<(Buffer, Aliasing)> {
     let alloc = AllocOptions { label, ..Default::default() };
     let memory = RawBuffer::allocate_with(memory_space, shape.size_bytes(), &alloc)?;
-    // SAFETY: the caller's promise, until the wait; nobody else has the memory.
+    // SAFETY: the caller's promise, until the wait; the memory has no other user.
     let copied = unsafe { memory.copy_from_host(data, 0, shape.size_bytes(), &[]) };
     copied.wait_uninterruptible()?;
     Ok((Buffer::from_raw(memory, shape, None, &copied)?, Aliasing::Copied))
@@ -75,7 +74,7 @@ pub(crate) enum HostBytes {
     Copied(Vec<u8>),
 }
 
-/// Somebody uses the memory until this is dropped.
+/// A use of the memory, which lasts until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Used(EventPromise);
 
@@ -86,11 +85,12 @@ impl Drop for Used {
 }
 
 impl HostBytes {
-    /// The elements as they stand on the host: narrow ones have a byte each. Blocks until the buffer is ready, and for a copy
-    /// if one is needed.
+    /// The elements as they stand on the host: narrow ones have a byte each. Blocks until the buffer is ready, and for
+    /// a copy if one is needed.
     ///
     /// # Errors
-    /// The buffer's own; `InvalidArgument`: it is gone, a token, or of a dynamic shape; `ResourceExhausted`: no memory for a copy.
+    /// The buffer's own; `InvalidArgument`: it is gone, a token, or of a dynamic shape; `ResourceExhausted`: no memory
+    /// for a copy.
     pub(crate) fn of(buffer: &Buffer) -> StatusOr<Self> {
         let shape = buffer.shape();
         if shape.is_dynamic() || shape.dtype() == DType::Token {
@@ -115,7 +115,7 @@ impl HostBytes {
         bytes.try_reserve_exact(size_bytes).map_err(|_| {
             Status::resource_exhausted(format!("the host has no {size_bytes} bytes for a copy of {shape}"))
         })?;
-        // SAFETY: there is room for as many bytes, and nobody touches them until the wait.
+        // SAFETY: there is room for as many bytes, and nothing else touches them until the wait.
         unsafe { buffer.copy_to_host(bytes.as_mut_ptr(), size_bytes) }.wait_uninterruptible()?;
         // SAFETY: the copy has written them all.
         unsafe { bytes.set_len(size_bytes) };
@@ -144,8 +144,8 @@ impl HostBytes {
     pub(crate) fn as_slice(&self) -> &[u8] {
         match self {
             Self::Lent { memory, .. } => match memory.host_pointer() {
-                // SAFETY: the memory lives as long as self, has so many bytes, and does not change: the buffer was ready,
-                // and whoever is donated the memory waits for the end of our use.
+                // SAFETY: the memory lives as long as self, has so many bytes, and does not change: the buffer was
+                // ready, and a donee of the memory waits for the end of our use.
                 Some(first) => unsafe { std::slice::from_raw_parts(first.as_ptr(), memory.size_bytes()) },
                 None => unreachable!("memory that is lent has an address"),
             },

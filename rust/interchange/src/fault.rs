@@ -40,7 +40,7 @@ impl Fault {
     }
 }
 
-/// A stranger's bytes in a message: short, and printable.
+/// Foreign bytes in a message: short, and printable.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     const LONGEST: usize = 40;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]);

@@ -1,12 +1,13 @@
 //! Files as bytes, and files that appear whole or not at all.
 //!
-//! A file is read in three steps, so that one that is refused costs no more than its header: its first bytes say how long its
-//! header is ([`Opened::front`]), the header says whether the file is as long as it should be, and only then the rest is read or
-//! mapped ([`Opened::whole`]). The size is asked for once; a change of it meanwhile is an error.
+//! A file is read in three steps, so that one that is refused costs no more than its header: its first bytes say how
+//! long its header is ([`Opened::front`]), the header says whether the file is as long as it should be, and only then
+//! the rest is read or mapped ([`Opened::whole`]). The size is asked for once; a change of it meanwhile is an error.
 //!
 //! A mapped file is the file: a truncation meanwhile takes pages away that are in use, and the process gets a `SIGBUS`;
 //! a write changes arrays that are said to be frozen. So mapping is a promise ([`FileAccess::mapped`]), and headers are
-//! read even then. Replacing the file by a rename, as everything here and every careful program does, leaves the mapping as it was.
+//! read even then. Replacing the file by a rename, as everything here and every careful program does, leaves the
+//! mapping as it was.
 //!
 //! How files are written, and which are refused: `purlin_base::replaced_file`.
 
@@ -22,7 +23,7 @@ use purlin_base::fault::{self, Site};
 use purlin_base::replaced_file::{Failure, Replacement, code_of, open};
 use purlin_base::{Status, StatusOr};
 
-/// How the bytes of a file come into memory.
+/// How the bytes of a file are brought into memory.
 ///
 /// ```
 /// use purlin::interchange::FileAccess;
@@ -38,19 +39,19 @@ pub struct FileAccess {
 }
 
 impl FileAccess {
-    /// They are read, all of them, and then copied to where buffers have their memory. No process promises anything, and it is
-    /// the default.
+    /// They are read, all of them, and then copied to where buffers have their memory. No process promises anything,
+    /// and it is the default.
     #[must_use]
     pub const fn read() -> Self {
         Self { is_mapped: false }
     }
 
-    /// They stay in the file, which is mapped: what is not used is not read. Where alignment and order allow, buffers use the
-    /// mapping itself, which ends with the last of them.
+    /// They stay in the file, which is mapped: what is not used is not read. Where alignment and order allow, buffers
+    /// use the mapping itself, which ends with the last of them.
     ///
     /// # Safety
-    /// Until every buffer that aliases it is gone, and during the calls that got this, nobody writes or truncates the file.
-    /// Renaming, removing and replacing it by a rename are fine.
+    /// Until every buffer that aliases it is gone, and during the calls that got this, nothing writes or truncates the
+    /// file. Renaming, removing and replacing it by a rename are fine.
     #[must_use]
     pub const unsafe fn mapped() -> Self {
         Self { is_mapped: true }
@@ -74,9 +75,9 @@ impl FileAccess {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Whether the bytes, and then the name, are on the disk when the call returns (`fsync`); otherwise the system writes them
-    /// when it likes, and a loss of power may leave an empty file. Where the folder cannot be opened for that, the error says that
-    /// the file is written whole and in its place.
+    /// Whether the bytes, and then the name, are on the disk when the call returns (`fsync`); otherwise the system
+    /// writes them when it likes, and a loss of power may leave an empty file. Where the folder cannot be opened for
+    /// that, the error says that the file is written whole and in its place.
     pub is_durable: bool,
 }
 
@@ -118,8 +119,8 @@ impl<'a> Opened<'a> {
     /// Blocks, but for no other program.
     ///
     /// # Errors
-    /// Names the file: `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular file), `ResourceExhausted` (more than
-    /// memory has), `Unknown` (what else the system says).
+    /// Names the file: `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular file), `ResourceExhausted`
+    /// (more than memory has), `Unknown` (what else the system says).
     pub(crate) fn open(path: &'a Path) -> StatusOr<Self> {
         let opened = open(path).and_then(|(file, found)| Ok((file, size_of(&found)?)));
         let (file, size_bytes) = opened.map_err(|error| failure(path, &error))?;
@@ -190,8 +191,8 @@ fn read_more(file: &mut File, bytes: &mut Vec<u8>, size_bytes: usize) -> io::Res
 /// Makes `path` the file that `content` writes, once all of it is written; otherwise leaves what was there. Blocks.
 ///
 /// # Errors
-/// What `content` fails with; otherwise as [`Opened::open`], also `ResourceExhausted`: the disk is full. An error that says that
-/// the file is in its place is of a durable write whose folder could not be synchronised.
+/// What `content` fails with; otherwise as [`Opened::open`], also `ResourceExhausted`: the disk is full. An error that
+/// says that the file is in its place is of a durable write whose folder could not be synchronised.
 pub(crate) fn replace(
     path: &Path,
     options: WriteOptions,

@@ -9,9 +9,9 @@
 //! | `safetensors` | [`SafetensorsFile`], [`write_safetensors`]: many named arrays a file |
 //! | `dlpack` | [`DlpackTensor`], [`import_dlpack`]: arrays in the memory of this process |
 //!
-//! A file is a stranger's: nothing in it is believed before it is checked, no number of it is a length to allocate, and a
-//! file that is refused costs no more than its header. `DataLoss`: it is not what the format says. `Unimplemented`: it is,
-//! but no [`Buffer`](purlin_device::Buffer) can hold it. Both name the file, the byte, and what stands there.
+//! A file is foreign: nothing in it is believed before it is checked, no number of it is a length to allocate, and a
+//! file that is refused costs no more than its header. `DataLoss`: it is not what the format says. `Unimplemented`: it
+//! is, but no [`Buffer`](purlin_device::Buffer) can hold it. Both name the file, the byte, and what stands there.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -23,7 +23,7 @@
 //! let weights = Buffer::from_slice(&[1.0_f32, 2.0, 3.0, 4.0], &[2, 2], &space)?;
 //! write_safetensors(&path, &[("layer.weights", &weights)], &[("format", "pt")], WriteOptions::default())?;
 //!
-//! // SAFETY: nobody writes or truncates the file while it is mapped.
+//! // SAFETY: nothing writes or truncates the file while it is mapped.
 //! let file = SafetensorsFile::open(&path, unsafe { FileAccess::mapped() })?;
 //! let (read, _aliasing) = file.read("layer.weights", &space)?;
 //! assert_eq!(read.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
@@ -31,7 +31,8 @@
 //! # Ok::<(), Status>(())
 //! ```
 //!
-//! Everything that touches a file blocks. Any thread may call anything; nothing here keeps a thread, or state beside files.
+//! Everything that touches a file blocks. Any thread may call anything; nothing here keeps a thread, or state beside
+//! files.
 
 #![deny(unsafe_code)]
 
@@ -54,6 +55,6 @@ pub use safetensors::{SafetensorsFile, Tensor, write_safetensors};
 // All three formats are little-endian here, and bytes are taken as they are.
 const _: () = assert!(cfg!(target_endian = "little"), "arrays are exchanged by machines that are little-endian");
 
-/// The most dimensions that an array from outside may have: NumPy's limit, and more than anybody uses. A bound is needed,
-/// because a header of a few kilobytes can claim thousands.
+/// The most dimensions that an array from outside may have: NumPy's limit, and more than programs use. A bound is
+/// needed, because a header of a few kilobytes can claim thousands.
 pub const MAX_RANK: usize = 64;

@@ -32,7 +32,7 @@ pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// A folder that goes at the end of its scope.
+/// A folder that is removed at the end of its scope.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {

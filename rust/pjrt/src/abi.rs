@@ -1,15 +1,15 @@
-//! The layouts, as `purlin/adapters/pjrt_abi.h` has them, where each field is explained. Facts of XLA's headers: sizes and
-//! offsets are asserted here and there, and a test compares the sizes that each side sees.
+//! The layouts, as `purlin/adapters/pjrt_abi.h` has them, where each field is explained. Facts of XLA's headers: sizes
+//! and offsets are asserted here and there, and a test compares the sizes that each side sees.
 //!
-//! Function pointers are `Option`s, because a table of somebody else's may leave a slot null.
+//! Function pointers are `Option`s, because a foreign table may leave a slot null.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
-/// Who knows more than a first version did says how much, in the first field of each table.
+/// A party that knows more than a first version did says how much, in the first field of each table.
 pub(crate) trait Table {}
 
-/// A field of a table of somebody else's: `None` where the table is too small to have it.
+/// A field of a foreign table: `None` where the table is too small to have it.
 ///
 /// # Safety
 /// `table` points to at least as many bytes as its first field, a `usize`, says; `offset` is that of the field.
@@ -20,7 +20,7 @@ pub(crate) unsafe fn read<T: Table, F: Copy>(table: *const T, offset: usize, _ty
     (size >= offset + size_of::<F>()).then(|| unsafe { table.byte_add(offset).cast::<F>().read() })
 }
 
-/// A function of a table of somebody else's, if the table has it. Expands to an unsafe call of [`read`].
+/// A function of a foreign table, if the table has it. Expands to an unsafe call of [`read`].
 macro_rules! slot {
     ($table:expr, $type:ty, $field:ident) => {
         $crate::abi::read($table, std::mem::offset_of!($type, $field), |table: &$type| table.$field).flatten()
@@ -133,7 +133,7 @@ pub struct RawBuffer {
     pub table: *const RawBufferTable,
 }
 
-/// Told once how the allocation went, with an error that it owns or null.
+/// Called once with how the allocation went: an error that it owns, or null.
 pub(crate) type OnAllocated = Option<unsafe extern "C" fn(error: *mut Error, user_data: *mut c_void)>;
 
 /// What can be done with a [`RawBuffer`].

@@ -1,7 +1,7 @@
 //! `PJRT_DeviceEvent`: a pointer to an event and one to the table of its functions.
 //!
-//! Ours points to an [`EventHeader`], or to [`HAPPENED`] for the event that has always happened, because a null event is
-//! none to XLA. Theirs becomes ours by its `and_then`; a reference to it is kept until that has called back.
+//! Ours points to an [`EventHeader`], or to [`HAPPENED`] for the event that has always happened, because a null event
+//! is none to XLA. Theirs becomes ours by its `and_then`; a reference to it is kept until that has called back.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
@@ -67,8 +67,8 @@ unsafe fn kept(event: *mut c_void) -> Event {
     unsafe { Event::from_borrowed_raw(header(event)) }
 }
 
-/// An event that follows `event`: ours as it is; what is no event at all has happened. `InvalidArgument`: the table lacks
-/// a function that it takes.
+/// An event that follows `event`: ours as it is; what is no event at all has happened. `InvalidArgument`: the table
+/// lacks a function that it takes.
 ///
 /// # Safety
 /// `event` is what the struct says, and the caller gives one reference up.
@@ -171,7 +171,7 @@ unsafe extern "C" fn completed(waiting: *mut c_void) {
         // SAFETY: from take(), and called once, as `and_then` promises.
         let (theirs, promise) = *unsafe { Box::from_raw(waiting.cast::<(Theirs, EventPromise)>()) };
         let status = theirs.outcome();
-        // Before the waiters run: they may unload whoever made it.
+        // Before the waiters run: they may unload the plugin that made it.
         drop(theirs);
         promise.set(status);
     })
@@ -227,7 +227,7 @@ unsafe extern "C" fn and_then(event: *mut c_void, callback: AndThen, user_arg: *
     })
 }
 
-/// A callback that goes to the thread that completes its event.
+/// A callback that is passed to the thread that completes its event.
 struct Call {
     callback: unsafe extern "C" fn(user_arg: *mut c_void),
     user_arg: *mut c_void,
@@ -250,8 +250,8 @@ unsafe extern "C" fn get_error_if_present(
     message_size: *mut usize,
 ) -> c_int {
     contain("PJRT get_error_if_present", 0, || {
-        // SAFETY: null or alive. The text belongs to the event's error, which lives as long as it; the outputs are null or the
-        // caller's.
+        // SAFETY: null or alive. The text belongs to the event's error, which lives as long as it; the outputs are null
+        // or the caller's.
         unsafe {
             let status = kept(event).error();
             if status.ok() {

@@ -1,7 +1,7 @@
-//! `PJRT_Error`: a code, a message and payloads. Since 0.112 an error begins with the table of its functions, so whoever
-//! is handed one can read it without knowing who made it.
+//! `PJRT_Error`: a code, a message and payloads. Since 0.112 an error begins with the table of its functions, so a
+//! receiver can read one without knowing which library made it.
 //!
-//! Ours is a [`Status`] behind such a table. Theirs becomes a `Status` with everything that its table tells, and is
+//! Ours is a [`Status`] behind such a table. Theirs becomes a `Status` with everything that its table gives, and is
 //! destroyed.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -41,7 +41,7 @@ pub(super) fn give(status: Status) -> *mut Error {
 /// OK for null.
 ///
 /// # Safety
-/// `error` is null or the caller's, who gives it up.
+/// `error` is null or the caller's, which gives it up.
 pub(super) unsafe fn take(error: *mut Error) -> Status {
     if error.is_null() {
         return Status::OK;
@@ -73,7 +73,7 @@ pub(super) unsafe fn take(error: *mut Error) -> Status {
     }
 }
 
-/// The status of an error that somebody told in parts; never OK.
+/// The status of an error that was reported in parts; never OK.
 ///
 /// # Safety
 /// `message` is null or points to `size` bytes.

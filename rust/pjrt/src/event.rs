@@ -1,9 +1,9 @@
 //! `PJRT_Event`: an opaque object of a plugin, reached through the plugin's `PJRT_Api`. It becomes an [`Event`] by its
 //! `OnReady`.
 //!
-//! The plugin's event, if it is ours, is destroyed after both its callback has run and the call that left the callback has returned, by
-//! whichever of the two is later: so it dies neither under the feet of a plugin that still looks at it nor before it
-//! has told.
+//! The plugin's event, if it is ours, is destroyed after both its callback has run and the call that left the callback
+//! has returned, by whichever of the two is later: so it is destroyed neither while a plugin still looks at it nor
+//! before its callback has run.
 
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
@@ -43,12 +43,12 @@ struct Waiting {
     promise: EventPromise,
 }
 
-/// An event that follows `event`, and destroys it if `is_ours`. `InvalidArgument`: the table lacks a function (then `event`
-/// is left as it is), or one of them is null. What the plugin says: it refused.
+/// An event that follows `event`, and destroys it if `is_ours`. `InvalidArgument`: the table lacks a function (then
+/// `event` is left as it is), or one of them is null. What the plugin says: it refused.
 ///
 /// # Safety
-/// `api` is null or a plugin's table, which lives until the event has completed; `event` is null or alive, and the caller
-/// gives it up if `is_ours`, or else keeps it until it has completed.
+/// `api` is null or a plugin's table, which lives until the event has completed; `event` is null or alive, and the
+/// caller gives it up if `is_ours`, or else keeps it until it has completed.
 pub(super) unsafe fn take(api: *const Api, event: *mut c_void, is_ours: bool) -> Event {
     if event.is_null() {
         return Event::from_error(Status::invalid_argument("a PJRT_Event is null"));
@@ -69,7 +69,7 @@ pub(super) unsafe fn take(api: *const Api, event: *mut c_void, is_ours: bool) ->
     // SAFETY: the event is alive; what it will call stays valid until then.
     let refused = unsafe { (theirs.plugin.on_ready)(&mut args(theirs.event, on_ready)) };
     if !refused.is_null() {
-        // SAFETY: who refuses does not call back.
+        // SAFETY: a plugin that refuses does not call back.
         let Waiting { promise, .. } = *unsafe { Box::from_raw(waiting) };
         promise.set_error(theirs.plugin.status(refused));
     }
@@ -164,7 +164,7 @@ impl Plugin {
 impl Theirs {
     /// Whether it is known to be terminal.
     fn is_ready(&self) -> bool {
-        // SAFETY: the event is alive; the table says what it has, and without `Event_Error` nobody asks.
+        // SAFETY: the event is alive; the table says what it has, and without `Event_Error` it is not asked.
         unsafe {
             let is_ready: Fallible<u8> = slot!(self.plugin.api, Api, event_is_ready);
             let error: Fallible<()> = slot!(self.plugin.api, Api, event_error);

@@ -1,12 +1,12 @@
-//! `purlin/adapters/pjrt_tables.h`: events, promises, errors and raw buffers as the tables of C functions by which XLA's
-//! plugins pass them to each other, and theirs as ours. Here the plugin will live.
+//! `purlin/adapters/pjrt_tables.h`: events, promises, errors and raw buffers as the tables of C functions by which
+//! XLA's plugins pass them to each other, and theirs as ours. Here the plugin will live.
 //!
-//! Every table of ours is static, whole and never changes; its slots are plain functions, and each takes null for what has
-//! already happened or for nothing at all. A table of somebody else's is read no further than its `struct_size` goes.
+//! Every table of ours is static, whole and never changes; its slots are plain functions, and each takes null for what
+//! has already happened or for nothing at all. A foreign table is read no further than its `struct_size` goes.
 //!
-//! One file per kind of object, with the same names in each: `give` hands one of ours to C, which owns a reference; `take`
-//! takes over a reference to one of theirs, or to one that was given. Errors that a slot cannot return become the error of
-//! the event that it makes; nothing that a slot was given is lost.
+//! One file per kind of object, with the same names in each: `give` hands one of ours to C, which owns a reference;
+//! `take` takes over a reference to one of theirs, or to one that was given. Errors that a slot cannot return become
+//! the error of the event that it makes; nothing that a slot was given is lost.
 //!
 //! Threads: every slot may be called from every thread; callbacks run on the thread that completes.
 
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn purlin_pjrt_take_event(event: abi::DeviceEvent) -> *mut
 /// An error of ours, C's; null for OK.
 ///
 /// # Safety
-/// `status` is null or owned by the caller, who gives it up.
+/// `status` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_give_error(status: *const StatusRep) -> *mut abi::Error {
     contain("purlin_pjrt_give_error", ptr::null_mut(), || {
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn purlin_pjrt_give_error(status: *const StatusRep) -> *mu
 /// The status that `error` says, C++'s. `error` is destroyed.
 ///
 /// # Safety
-/// `error` is null or the caller's, who gives it up.
+/// `error` is null or the caller's, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_take_error(error: *mut abi::Error) -> *const StatusRep {
     guard(|| {
@@ -171,8 +171,8 @@ pub unsafe extern "C" fn purlin_pjrt_forward(promise: *mut abi::Promise, event: 
     give(guard(|| unsafe { promise::forward(promise, &Event::from_borrowed_raw(event)) }))
 }
 
-/// A raw buffer of ours with one reference, C's, which answers `memory` when it is asked where it is. Null: a panic, which was
-/// reported.
+/// A raw buffer of ours with one reference, C's, which answers `memory` when it is asked where it is. Null: a panic,
+/// which was reported.
 pub fn give_raw_buffer(buffer: purlin_device::RawBuffer, memory: *mut c_void) -> *mut RawBuffer {
     contain("give_raw_buffer", ptr::null_mut(), || raw_buffer::give(buffer, memory))
 }
@@ -180,8 +180,8 @@ pub fn give_raw_buffer(buffer: purlin_device::RawBuffer, memory: *mut c_void) ->
 /// The event that follows an event of a plugin, which is destroyed when it has completed if `is_ours`; C++'s.
 ///
 /// # Safety
-/// `api` is null or a plugin's table of functions, which lives until the event has completed; `event` is null or alive, and
-/// the caller gives it up if `is_ours`, or else keeps it until it has completed.
+/// `api` is null or a plugin's table of functions, which lives until the event has completed; `event` is null or alive,
+/// and the caller gives it up if `is_ours`, or else keeps it until it has completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_pjrt_take_plugin_event(
     api: *const abi::Api,

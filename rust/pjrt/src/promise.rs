@@ -1,9 +1,9 @@
 //! `PJRT_DeviceEventPromise`: a counted object that begins with the table of its functions.
 //!
-//! Ours has an event from the beginning. The first of `set`, `set_error` and `set_ready` decides what becomes of it; later
-//! ones only let go of what they were given. When the last reference goes and nobody has decided, the event fails with
-//! `Internal`, as that of every promise of Purlin does. A promise of theirs is completed by `set_ready` or `set_error` only:
-//! their `set` expects events of their own kind.
+//! Ours has an event from the beginning. The first of `set`, `set_error` and `set_ready` decides what becomes of it;
+//! later ones only release what they were given. When the last reference is dropped and none of these was called, the
+//! event fails with `Internal`, as that of every promise of Purlin does. A promise of theirs is completed by
+//! `set_ready` or `set_error` only: their `set` expects events of their own kind.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
@@ -33,7 +33,7 @@ pub(super) static TABLE: PromiseTable = PromiseTable {
 struct Ours {
     visible: Promise,
     event: Event,
-    /// Somebody has decided, or is about to. Decides nothing but who; the event orders all else.
+    /// A caller has decided, or is about to. Decides only which caller; the event orders all else.
     decided: AtomicBool,
 }
 
@@ -57,7 +57,7 @@ impl Drop for Ours {
     }
 }
 
-/// One reference to a promise of `event`, which is pending and owed by nobody else.
+/// One reference to a promise of `event`, which is pending and has no other promise.
 pub(super) fn give(event: Event) -> *mut Promise {
     let ours = Ours { visible: Promise { table: &TABLE }, event, decided: AtomicBool::new(false) };
     share(ours).cast_mut().cast()
@@ -70,7 +70,7 @@ unsafe fn ours<'a>(promise: *mut Promise) -> Option<&'a Ours> {
     unsafe { promise.cast::<Ours>().as_ref() }
 }
 
-/// One reference to a promise of anybody's, by which it is told once how something ended.
+/// One reference to a promise of any library, which is called once with how something ended.
 pub(super) struct Taken {
     promise: *mut Promise,
     set_error: unsafe extern "C" fn(promise: *mut Promise, error: *mut Error),
@@ -84,7 +84,8 @@ unsafe impl Send for Taken {}
 
 impl Taken {
     /// # Errors
-    /// `InvalidArgument`: there is no promise, or its table lacks a function; the reference is gone where that can be said.
+    /// `InvalidArgument`: there is no promise, or its table lacks a function; the reference is gone where that can be
+    /// said.
     ///
     /// # Safety
     /// `promise` is null or the caller's reference, which it gives up.
@@ -165,7 +166,7 @@ pub(super) unsafe fn forward(promise: *mut Promise, event: &Event) -> Result<(),
     Ok(())
 }
 
-/// The event of a promise of anybody's. `InvalidArgument`: there is none, or its tables lack what it takes.
+/// The event of a promise of any library. `InvalidArgument`: there is none, or its tables lack what it takes.
 ///
 /// # Safety
 /// `promise` is null or alive.
@@ -226,7 +227,7 @@ unsafe extern "C" fn set_error(promise: *mut Promise, error: *mut Error) {
         let status = unsafe { error::take(error) };
         // SAFETY: as in set().
         if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {
-            // OK, from a null error, is a bug of the caller, which the event tells.
+            // OK, from a null error, is a bug of the caller, which the event reports.
             promise.set_error(status);
         }
     })

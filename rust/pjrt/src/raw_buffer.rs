@@ -1,8 +1,8 @@
 //! `PJRT_RawBuffer`: a counted object that begins with the table of its functions.
 //!
-//! Ours is a [`RawBuffer`](purlin_device::RawBuffer) and whatever its user says its memory is. A slot that is given dependencies
-//! moves them out and waits for them, whatever else is wrong. The destination of a copy may be somebody else's: then its own
-//! table copies from our host memory, or from a bounce of it where the host does not reach ours.
+//! Ours is a [`RawBuffer`](purlin_device::RawBuffer) and whatever its user says its memory is. A slot that is given
+//! dependencies moves them out and waits for them, whatever else is wrong. The destination of a copy may be foreign:
+//! then its own table copies from our host memory, or from a bounce of it where the host does not reach ours.
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
@@ -148,7 +148,8 @@ unsafe extern "C" fn copy_from_host(
 ) -> *mut Error {
     // SAFETY: null or a vector whose elements the caller gives up.
     let dependencies = unsafe { vector::take(dependencies) };
-    // SAFETY: the contract of the slot: the source stays readable and unchanged until the event; the rest is null or alive.
+    // SAFETY: the contract of the slot: the source stays readable and unchanged until the event; the rest is null or
+    // alive.
     unsafe {
         answer(event, || {
             let (ours, offset, size) = range(buffer, offset, size)?;
@@ -167,8 +168,8 @@ unsafe extern "C" fn copy_to_host(
 ) -> *mut Error {
     // SAFETY: as in copy_from_host().
     let dependencies = unsafe { vector::take(dependencies) };
-    // SAFETY: the contract of the slot: the destination stays writable and untouched until the event; the rest is null or
-    // alive.
+    // SAFETY: the contract of the slot: the destination stays writable and untouched until the event; the rest is null
+    // or alive.
     unsafe {
         answer(event, || {
             let (ours, offset, size) = range(buffer, offset, size)?;
@@ -227,8 +228,8 @@ unsafe extern "C" fn slice(buffer: *mut RawBuffer, offset: i64, size: i64, slice
     error::give(made.err().unwrap_or_default())
 }
 
-/// Copies all of `source`, which is ours, to the beginning of `destination`, after the dependencies. `on_allocated` is told
-/// before the destination is touched, because that may be what its memory waits for.
+/// Copies all of `source`, which is ours, to the beginning of `destination`, after the dependencies. `on_allocated` is
+/// called before the destination is touched, because that may be what its memory waits for.
 unsafe extern "C" fn schedule_copy_to(
     source: *mut RawBuffer,
     dependencies: *mut EventVector,
@@ -239,8 +240,8 @@ unsafe extern "C" fn schedule_copy_to(
     user_data: *mut c_void,
 ) {
     contain("PJRT schedule_copy_to", (), || {
-        // SAFETY: the contract of the slot: the vector's elements, both promises and the callback are given up; the buffers
-        // are null or alive now.
+        // SAFETY: the contract of the slot: the vector's elements, both promises and the callback are given up; the
+        // buffers are null or alive now.
         let (dependencies, mut promises, source, destination) = unsafe {
             let promises = [Taken::new(definition).ok(), Taken::new(usage).ok()];
             // Not the caller's reference, which may go before the copy is done.
@@ -268,7 +269,7 @@ unsafe extern "C" fn schedule_copy_to(
     })
 }
 
-/// A callback that is told once, whatever happens.
+/// A callback that is called once, whatever happens.
 struct Told(Option<(unsafe extern "C" fn(error: *mut Error, user_data: *mut c_void), *mut c_void)>);
 
 // SAFETY: the contract of `schedule_copy_to`: it is called on any thread.
@@ -289,7 +290,7 @@ impl Drop for Told {
     }
 }
 
-/// Where a copy goes.
+/// The destination of a copy.
 enum Destination {
     Ours(Bytes),
     Theirs(Theirs),
@@ -317,7 +318,8 @@ impl Destination {
     /// Copies all of `source` to the beginning.
     fn fill_from(self, source: &Bytes) -> Event {
         match self {
-            // SAFETY: the contract of `schedule_copy_to`: the dependencies order this copy with all that touch the bytes.
+            // SAFETY: the contract of `schedule_copy_to`: the dependencies order this copy with all that touch the
+            // bytes.
             Self::Ours(destination) => unsafe { source.copy_to(&destination, &[]) },
             Self::Theirs(destination) => {
                 if let Some(bytes) = source.host_pointer() {
@@ -335,7 +337,7 @@ impl Destination {
 type CopyFromHost =
     unsafe extern "C" fn(*mut RawBuffer, *const c_void, i64, i64, *mut EventVector, *mut DeviceEvent) -> *mut Error;
 
-/// One reference to a buffer of somebody else's, and what it must be able to do.
+/// One reference to a foreign buffer, and what it must be able to do.
 struct Theirs {
     buffer: *mut RawBuffer,
     dec_ref: unsafe extern "C" fn(buffer: *mut RawBuffer),
@@ -394,7 +396,7 @@ impl Drop for Theirs {
 /// Most bytes that pass through the host at a time.
 const BOUNCE_BYTES: usize = 4 << 20;
 
-/// A copy from memory that the host does not reach to a buffer of somebody else's: piece by piece through one block of the host's.
+/// A copy from memory that the host does not reach to a foreign buffer: piece by piece through one block of the host's.
 struct Bounce {
     source: Bytes,
     destination: Theirs,
@@ -418,11 +420,13 @@ impl Bounce {
         done
     }
 
-    /// Copies what comes after the first `offset_bytes`, at least one piece, even if that is empty. Nested at most as deep as waiters are.
+    /// Copies what follows the first `offset_bytes`, at least one piece, even if that is empty. Nested at most as deep
+    /// as waiters are.
     fn go_on(mut self: Box<Self>, offset_bytes: usize) {
         let size_bytes = self.block.len().min(self.source.size_bytes() - offset_bytes);
         let block = self.block.as_mut_ptr();
-        // SAFETY: the block goes into the waiter below, its bytes do not move, and nobody uses them until the event.
+        // SAFETY: the block moves into the waiter below, its bytes do not move, and nothing else uses them until the
+        // event.
         let read = unsafe { self.source.copy_to_host(block, offset_bytes, size_bytes, &[]) };
         read.on_ready(move |status| {
             if !status.ok() {
@@ -440,7 +444,7 @@ impl Bounce {
         });
     }
 
-    /// Lets go of everything before it tells.
+    /// Releases everything before it notifies.
     fn end(self, status: &Status) {
         let Self { source, destination, block, promise } = self;
         drop((source, destination, block));

@@ -19,7 +19,7 @@ use purlin_device::{Client, ClientOptions, MemorySpace};
 use super::abi::{AndThen, DeviceEvent, DeviceEventTable, EventVector, slot};
 use super::{device_event, error, label, promise, raw_buffer, vector};
 
-/// A device event of somebody else's, which has failed; counts its references.
+/// A foreign device event, which has failed; counts its references.
 struct Foreign {
     refs: AtomicUsize,
     message: &'static str,

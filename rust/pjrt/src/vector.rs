@@ -1,7 +1,8 @@
-//! `PJRT_DeviceEventVector`: an array of device events, each with a reference, and the function that frees the array alone.
-//! Who receives one moves the events out and leaves it empty, so a vector that is received twice gives nothing twice.
+//! `PJRT_DeviceEventVector`: an array of device events, each with a reference, and the function that frees the array
+//! alone. The receiver moves the events out and leaves it empty, so a vector that is received twice gives nothing
+//! twice.
 //!
-//! Ours have their length in front of the first element, because what frees an array is told nothing but its address.
+//! Ours have their length in front of the first element, because what frees an array gets nothing but its address.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr;
@@ -68,7 +69,7 @@ pub(super) unsafe fn take(vector: *mut EventVector) -> Vec<Event> {
     if data.is_null() {
         return if size == 0 { Vec::new() } else { vec![Event::from_error(no_data(size))] };
     }
-    // SAFETY: the elements are the caller's, who gives them up; then the array is nobody's.
+    // SAFETY: the elements are the caller's, which gives them up; then the array has no owner.
     unsafe {
         let events = elements(data, size).iter().map(|event| device_event::take(*event)).collect();
         if let Some(destroy) = destroy {

@@ -1,7 +1,7 @@
 //! Purlin: the runtime core beneath a machine-learning stack.
 //!
-//! Asynchronous work completes once, and says why when it does not. This crate is what users of Rust see: names, documentation and
-//! examples; all logic is in the crates below it (`docs/architecture.md` is the map).
+//! Asynchronous work completes once, and says why when it does not. This crate is what users of Rust see: names,
+//! documentation and examples; all logic is in the crates below it (`docs/architecture.md` is the map).
 //!
 //! ```
 //! use purlin::{EventPromise, Status, ThreadPool, ThreadPoolOptions};

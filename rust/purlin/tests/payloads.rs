@@ -1,5 +1,5 @@
-//! Panics thrown with a value whose destructor panics with another such value, in everybody's code that Purlin calls: each is
-//! an error or reported, and goes no further. Only core's `caught` looks at payloads.
+//! Panics thrown with a value whose destructor panics with another such value, in all code that Purlin calls: each is
+//! an error or reported, and is then swallowed. Only core's `caught` looks at payloads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn of_a_spawned_future_and_of_what_it_holds() {
         std::hint::black_box(&held);
         let _ = std::future::ready(1).await;
     });
-    // Its frame, and what it holds, goes before its waiters hear of its end.
+    // Its frame, and what it holds, is dropped before its waiters are notified of its end.
     let _ = fine.wait();
 }
 

@@ -1,6 +1,6 @@
-//! Reports of who holds memory, beside threads that allocate and free: of stalls, of allocations that fail, of watchdogs. A process of
-//! its own, because it replaces the global allocator by one that writes over what is freed: a thread that follows a reference to memory
-//! that has gone does not get far.
+//! Reports of the holders of memory, beside threads that allocate and free: of stalls, of allocations that fail, of
+//! watchdogs. A process of its own, because it replaces the global allocator by one that writes over what is freed: a
+//! thread that follows a reference to memory that has gone does not get far.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn space(backend: Arc<dyn Backend>, memory_limit_bytes: usize) -> (Arc<Client>, 
     (client, space)
 }
 
-/// One of the ways in which a block is held: small, large, shared, waited for, somebody else's.
+/// One of the ways in which a block is held: small, large, shared, waited for, foreign.
 fn allocate_and_free(space: &MemorySpace, round: usize) {
     let size_bytes = [1, 64, 4096, 40 << 10, 1 << 20][round % 5];
     let oom = [OomPolicy::Fail, OomPolicy::Wait, OomPolicy::Retry][round % 3];

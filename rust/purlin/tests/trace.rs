@@ -257,7 +257,7 @@ fn a_file_that_cannot_be_written_in_the_end_is_said_and_the_recording_is_over() 
 
 #[test]
 fn recordings_are_apart() {
-    // One call site, so that the answer would be an old one if nobody told it.
+    // One call site, so that the answer would be an old one if the site were not notified.
     let is_listened_to = || tracing::enabled!(tracing::Level::ERROR);
     let turn = Turn::new();
     let old = trace_span!("made before the first");
@@ -271,7 +271,7 @@ fn recordings_are_apart() {
     assert_eq!(first.names(), ["in the first", "crossing", "named crossing"]);
     assert!(is_inside(first.one("named crossing"), first.one("crossing")), "open spans end with the recording");
 
-    // In between nothing is recorded, and nobody pays.
+    // In between nothing is recorded, and no call site pays.
     assert!(!is_listened_to());
     assert_eq!(LevelFilter::current(), LevelFilter::OFF);
     drop(trace_span!("in between").entered());

@@ -56,14 +56,14 @@ impl Ends {
         Span::new(self.to.addr(), self.size_bytes)
     }
 
-    /// The copy begins: who looks at its destination now does not see what was there, nor what will be.
+    /// The copy begins: code that looks at its destination now does not see what was there, nor what will be.
     ///
     /// # Safety
     /// The copy's contract: its dependencies have happened, its event has not.
     pub(crate) unsafe fn spoil(&self) {
         if self.from().intersection(self.to()).is_none() {
-            // SAFETY: the destination is the copy's until its event: device memory that the operation keeps alive, or memory of
-            // the host that its caller promised (RawBuffer's contract).
+            // SAFETY: the destination is the copy's until its event: device memory that the operation keeps alive, or
+            // memory of the host that its caller promised (RawBuffer's contract).
             unsafe { ptr::write_bytes(self.to, IN_FLIGHT_BYTE, self.size_bytes) }
         }
     }

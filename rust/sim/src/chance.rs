@@ -1,5 +1,5 @@
-//! What the seed decides. Every answer is a function of the seed and the copy's number, not of a generator's state, so it does
-//! not depend on who asks first.
+//! What the seed decides. Every answer is a function of the seed and the copy's number, not of a generator's state, so
+//! it does not depend on the order in which threads ask.
 
 /// Questions about a copy.
 #[derive(Clone, Copy)]
@@ -22,12 +22,12 @@ const BYTES_PER_NS: u64 = 16;
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    /// Which of `streams` streams copy `number` goes to.
+    /// The stream, of `streams`, in which copy `number` runs.
     pub(crate) fn stream(self, number: u64, streams: u64) -> u64 {
         self.draw(number, Question::Stream) % streams
     }
 
-    /// How long copy `number` lingers before it begins: longer than a small copy takes, so that any order may come out.
+    /// How long copy `number` lingers before it begins: longer than a small copy takes, so that any order may result.
     pub(crate) fn latency_ns(self, number: u64) -> u64 {
         self.draw(number, Question::Latency) % LONGEST_LATENCY_NS
     }

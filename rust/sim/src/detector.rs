@@ -1,7 +1,7 @@
-//! Who touched which memory before whom, and the reports of what should not have been.
+//! Which party touched which memory before which other, and the reports of what should not have been.
 //!
-//! Unwritten memory is followed as it is copied about, and reported when it reaches the host: copying a block of which only a part
-//! matters is no mistake, looking at the rest is. Memory that the host can write by itself is not followed.
+//! Unwritten memory is followed as it is copied about, and reported when it reaches the host: copying a block of which
+//! only a part matters is no mistake, looking at the rest is. Memory that the host can write by itself is not followed.
 
 use std::collections::BTreeMap;
 

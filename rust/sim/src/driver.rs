@@ -1,4 +1,4 @@
-//! Who lets simulated time pass: a thread of the backend's, or whoever holds the [`SimDriver`].
+//! What lets simulated time pass: a thread of the backend's, or the holder of the [`SimDriver`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use purlin_device::backend::{Driver, drive};
 
 use crate::simulation::{Drive, Simulation};
 
-/// Lets simulated time pass, step by step, for tests of one thread that are the same every time. Dropping it ends the simulation:
-/// copies that are not over, and those that are asked for later, fail with `Cancelled`.
+/// Lets simulated time pass, step by step, for tests of one thread that are the same every time. Dropping it ends the
+/// simulation: copies that are not over, and those that are asked for later, fail with `Cancelled`.
 ///
-/// A call that blocks for its own copy ([`Buffer::from_slice`](purlin_device::Buffer::from_slice)) takes the steps that it needs by itself.
+/// A call that blocks for its own copy ([`Buffer::from_slice`](purlin_device::Buffer::from_slice)) takes the steps that
+/// it needs by itself.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -67,10 +68,11 @@ impl SimDriver {
         Self { simulation: Arc::clone(simulation), here: Arc::new(ByHand(Arc::clone(simulation))) }
     }
 
-    /// The next thing happens, at its simulated time: a copy begins, ends, or fails. False if nothing can happen before somebody asks
-    /// for a copy or completes what one waits for. Waiters run in this call; one that waits for an event takes the next steps
-    /// inside that wait, at most 16 deep (256, if memory is lent until the event); deeper, the wait fails with `ResourceExhausted`.
-    /// On a thread of a pool, which has other duties while it waits, another thread must step meanwhile.
+    /// The next thing happens, at its simulated time: a copy begins, ends, or fails. False if nothing can happen before
+    /// a thread asks for a copy or completes what one waits for. Waiters run in this call; one that waits for an event
+    /// takes the next steps inside that wait, at most 16 deep (256, if memory is lent until the event); deeper, the
+    /// wait fails with `ResourceExhausted`. On a thread of a pool, which has other duties while it waits, another
+    /// thread must step meanwhile.
     pub fn step(&self) -> bool {
         drive(&self.here, || self.simulation.step())
     }
@@ -87,9 +89,9 @@ impl Drop for SimDriver {
     }
 }
 
-/// The thread of a backend that drives itself. It is started when a client opens the backend's memory, and keeps the simulation but
-/// not the backend, which ends it. Each thread has a turn: one that waits in a waiter ends its own and starts the thread of the next, and
-/// ends itself when the waiter has returned.
+/// The thread of a backend that drives itself. It is started when a client opens the backend's memory, and keeps the
+/// simulation but not the backend, which ends it. Each thread has a turn: one that waits in a waiter ends its own and
+/// starts the thread of the next, and ends itself when the waiter has returned.
 #[derive(Default)]
 pub(crate) struct DriverThread(Arc<Mutex<Option<Turn>>>);
 
@@ -105,7 +107,7 @@ struct Drives {
     simulation: Arc<Simulation>,
     turn: Arc<Mutex<Option<Turn>>>,
     number: u64,
-    /// A waiter that forks comes back here in the child, too, alone.
+    /// A waiter that forks returns here in the child, too, alone.
     home: Process,
 }
 
@@ -183,7 +185,8 @@ impl DriverThread {
         self.0.lock().as_ref().is_some_and(|turn| !turn.home.is_this())
     }
 
-    /// Waits for the thread to end, after the simulation is closed. On that thread itself it returns at once, and the thread ends behind.
+    /// Waits for the thread to end, after the simulation is closed. On that thread itself it returns at once, and the
+    /// thread ends behind.
     pub(crate) fn join(&self) {
         let Some(turn) = self.0.lock().take() else { return };
         if !turn.home.is_this() {

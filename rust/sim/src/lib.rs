@@ -1,32 +1,32 @@
-//! Purlin's simulated backend: devices whose copies run late, in an order that a seed decides, on a clock of their own; and a
-//! detector of what goes unnoticed on real hardware until it does not.
+//! Purlin's simulated backend: devices whose copies run late, in an order that a seed decides, on a clock of their own;
+//! and a detector of what goes unnoticed on real hardware until it does not.
 //!
-//! The memory is real, so bytes are right. A copy never runs inside the call: it goes to one of the streams of its device,
-//! chosen by the seed; when it begins and how long it takes is decided by the seed too. Copies that no event orders really run in
-//! different orders for different seeds. Of the kinds of memory, `device` has no host address, as on an accelerator;
-//! `pinned_host` and `unpinned_host` have.
+//! The memory is real, so bytes are right. A copy never runs inside the call: it is queued on one of the streams of its
+//! device, chosen by the seed; when it begins and how long it takes is decided by the seed too. Copies that no event
+//! orders really run in different orders for different seeds. Of the kinds of memory, `device` has no host address, as
+//! on an accelerator; `pinned_host` and `unpinned_host` have.
 //!
 //! # What is found
-//! - **A missing wait** ([`Defect::UnorderedWrites`], [`Defect::UnorderedReadAndWrite`]): two copies touch the same bytes, on a device
-//!   or the host, one writes, and no event orders them. That includes a write after donation which did not wait for
-//!   [`DonationHold::free_event`](purlin_device::DonationHold::free_event).
+//! - **A missing wait** ([`Defect::UnorderedWrites`], [`Defect::UnorderedReadAndWrite`]): two copies touch the same
+//!   bytes, on a device or the host, one writes, and no event orders them. That includes a write after donation which
+//!   did not wait for [`DonationHold::free_event`](purlin_device::DonationHold::free_event).
 //! - **Unwritten memory** that reaches the host ([`Defect::ReadBeforeWrite`]), also by way of copies.
 //! - **Freed memory** at the host end of a copy ([`Defect::UseAfterFree`], [`Defect::FreedInUse`]).
 //!
-//! Each is a [`SimReport`] with both places. Beside that, memory is filled with patterns when it is allocated ([`FRESH_BYTE`]), freed
-//! ([`FREED_BYTE`]), and while it is the destination of a copy under way ([`IN_FLIGHT_BYTE`]), so that programs which rely on
-//! any of these compute visible nonsense.
+//! Each is a [`SimReport`] with both places. Beside that, memory is filled with patterns when it is allocated
+//! ([`FRESH_BYTE`]), freed ([`FREED_BYTE`]), and while it is the destination of a copy under way ([`IN_FLIGHT_BYTE`]),
+//! so that programs which rely on any of these compute visible nonsense.
 //!
 //! # What is not found
-//! There are no false alarms by design, at the price of blind spots: accesses through host pointers and by tasks are not seen; if the first
-//! of two unordered copies was over before the second was asked for, they count as ordered (the driver puts copies off until
-//! somebody waits, so that takes bad luck; and other seeds help); and places are copies and times, not lines of source, which a
-//! backend does not know.
+//! There are no false alarms by design, at the price of blind spots: accesses through host pointers and by tasks are
+//! not seen; if the first of two unordered copies was over before the second was asked for, they count as ordered (the
+//! driver puts copies off until a thread waits, so that takes bad luck; and other seeds help); and places are copies
+//! and times, not lines of source, which a backend does not know.
 //!
 //! # Time
-//! [`SimBackend::new`] drives itself by a thread. Its orders are the same for the same seed and the same calls as long as the
-//! calling thread is not held up for a millisecond between two calls. [`SimBackend::by_hand`] leaves the driving to a test, and is
-//! the same every time.
+//! [`SimBackend::new`] drives itself by a thread. Its orders are the same for the same seed and the same calls as long
+//! as the calling thread is not held up for a millisecond between two calls. [`SimBackend::by_hand`] leaves the driving
+//! to a test, and is the same every time.
 
 #![deny(unsafe_code)]
 
@@ -71,8 +71,8 @@ pub struct SimOptions {
     pub seed: u64,
     /// How many copies of a device can be under way at once; 0 counts as 1.
     pub streams_per_device: usize,
-    /// A copy that the detector objects to does not run; its event fails with `FailedPrecondition` and the report. Otherwise
-    /// it runs, and the report is only kept.
+    /// A copy that the detector objects to does not run; its event fails with `FailedPrecondition` and the report.
+    /// Otherwise it runs, and the report is only kept.
     pub fail_on_report: bool,
     /// The most bytes that each memory space takes from the system: all of what is handed out is written to.
     pub space_bytes: usize,
@@ -93,7 +93,8 @@ impl Default for SimOptions {
 }
 
 impl SimOptions {
-    /// For programs that cannot read reports: the default, failing on reports, with the seed that [`SEED_VARIABLE`] says.
+    /// For programs that cannot read reports: the default, failing on reports, with the seed that [`SEED_VARIABLE`]
+    /// says.
     ///
     /// # Errors
     /// `InvalidArgument`, naming it: a value that is no number.
@@ -134,9 +135,9 @@ pub struct SimBackend {
 }
 
 impl SimBackend {
-    /// A backend with a thread of its own, which ends with it. Waiters of copies run there; while one waits for an event,
-    /// another thread takes over, and where the system refuses one, the simulation goes on inside that wait, at most 16 deep, or
-    /// 256 if memory is lent until the event.
+    /// A backend with a thread of its own, which ends with it. Waiters of copies run there; while one waits for an
+    /// event, another thread takes over, and where the system refuses one, the simulation continues inside that wait,
+    /// at most 16 deep, or 256 if memory is lent until the event.
     #[must_use]
     pub fn new(options: SimOptions) -> Self {
         Self { simulation: Simulation::new(options), thread: Some(DriverThread::default()) }
@@ -167,9 +168,9 @@ impl SimBackend {
         self.simulation.reports().1
     }
 
-    /// Ends the simulation: copies that are not over, and those that are asked for later, fail with `Cancelled`. Blocks until the
-    /// backend's thread has ended, unless it is called there. A second call does nothing, and neither does one in a child made by
-    /// `fork`.
+    /// Ends the simulation: copies that are not over, and those that are asked for later, fail with `Cancelled`. Blocks
+    /// until the backend's thread has ended, unless it is called there. A second call does nothing, and neither does
+    /// one in a child made by `fork`.
     pub fn shutdown(&self) {
         if self.thread.as_ref().is_some_and(driver::DriverThread::is_elsewhere) {
             // What is in flight is the parent's.
@@ -219,7 +220,7 @@ impl Backend for SimBackend {
     fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
         let event = self.simulation.copy(operation, schedule);
         if self.thread.is_none() && schedule.caller_waits {
-            // Who would drive while the caller waits?
+            // What would drive while the caller waits?
             while !event.is_ready() && self.simulation.step() {}
         }
         event

@@ -1,5 +1,6 @@
-//! Memory of the process, in disguise: of the kind `device` the host has no address, though it lies here. What is handed out and
-//! what is given back is filled with patterns, so that a program which relies on either computes visible nonsense.
+//! Memory of the process, in disguise: of the kind `device` the host has no address, though it lies here. What is
+//! handed out and what is given back is filled with patterns, so that a program which relies on either computes visible
+//! nonsense.
 
 #![allow(unsafe_code, reason = "memory is held, filled and given back by address")]
 
@@ -76,19 +77,19 @@ impl Memory for SimMemory {
     }
 }
 
-/// Memory from which core cuts blocks, or that somebody else keeps for us.
+/// Memory from which core cuts blocks, or that a foreign owner keeps for us.
 pub(crate) struct SimExtent {
     simulation: Arc<Simulation>,
     base: NonNull<u8>,
     device: usize,
-    /// Whether the host may write it by itself, so that nobody knows what was written.
+    /// Whether the host may write it by itself, so that it is not known what was written.
     is_host_visible: bool,
-    /// How it was allocated, and who counts it; `None`: somebody else's.
+    /// How it was allocated, and its counter; `None`: foreign.
     owned: Option<(Layout, Arc<AtomicUsize>)>,
 }
 
-// SAFETY: the memory belongs to this value or is kept by its owner, and may be used from any thread; who reads and writes it when
-// is ordered by the copies' events (RawBuffer's contract).
+// SAFETY: the memory belongs to this value or is kept by its owner, and may be used from any thread; reads and writes
+// are ordered by the copies' events (RawBuffer's contract).
 unsafe impl Send for SimExtent {}
 // SAFETY: as above; a shared reference gives away only the address.
 unsafe impl Sync for SimExtent {}
@@ -99,7 +100,7 @@ impl SimExtent {
     }
 
     fn fill(&self, offset_bytes: usize, size_bytes: usize, byte: u8) {
-        // SAFETY: core hands out and takes back ranges within the extent, and nobody uses them at that moment.
+        // SAFETY: core hands out and takes back ranges within the extent, and they are not used at that moment.
         unsafe { ptr::write_bytes(self.base.as_ptr().wrapping_add(offset_bytes), byte, size_bytes) }
     }
 }
@@ -128,7 +129,8 @@ impl Drop for SimExtent {
     fn drop(&mut self) {
         let Some((layout, mapped_bytes)) = &self.owned else { return };
         self.simulation.unmapped(self.span(0, layout.size()));
-        // SAFETY: it was allocated with this layout, and core drops an extent only when no handle and no copy refers to it.
+        // SAFETY: it was allocated with this layout, and core drops an extent only when no handle and no copy refers to
+        // it.
         unsafe { alloc::dealloc(self.base.as_ptr(), *layout) };
         // Relaxed: as in map().
         mapped_bytes.fetch_sub(layout.size(), Ordering::Relaxed);

@@ -1,14 +1,14 @@
 //! The copies that are not over: what each waits for, the streams, and what happens next.
 //!
-//! States of a copy: *waiting* for events of others (and for copies that wait so themselves); then *armed*, on a stream, behind
-//! what was armed there before; *running*, from one moment of the simulated clock to another; gone. Or *doomed*: an event that
-//! it waited for has failed, and it only waits for the rest of them, to say which error counts.
+//! States of a copy: *waiting* for events of others (and for copies that wait so themselves); then *armed*, on a
+//! stream, behind what was armed there before; *running*, from one moment of the simulated clock to another; gone. Or
+//! *doomed*: an event that it waited for has failed, and it only waits for the rest of them, to say which error counts.
 //!
-//! A copy is armed after the copies that it waits for, so streams, which are first in, first out, cannot wait for each other in a
-//! circle. And whatever leads from one copy's end to another's arming by way of strangers' events (joins, tasks, promises) has
-//! happened when the other is armed. So of two armed copies, one is ordered before the other only if a path of events of the
-//! backend's own leads there; that is what the detector looks for. A wait that it does not see is never taken for a missing one;
-//! a missing wait is not seen if the first copy happened to be over.
+//! A copy is armed after the copies that it waits for, so streams, which are first in, first out, cannot wait for each
+//! other in a circle. And whatever leads from one copy's end to another's arming by way of other events (joins, tasks,
+//! promises) has happened when the other is armed. So of two armed copies, one is ordered before the other only if a
+//! path of events of the backend's own leads there; that is what the detector looks for. A wait that it does not see is
+//! never taken for a missing one; a missing wait is not seen if the first copy happened to be over.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -41,7 +41,7 @@ enum Stage {
 /// A copy that is not over.
 pub(crate) struct Queued {
     pub(crate) promised: PromisedCopy,
-    /// What `promised` owes, to be asked who waits.
+    /// What `promised` owes, to be asked for its waiters.
     event: Event,
     stage: Stage,
     /// The copies of ours that it waits for.
@@ -133,8 +133,8 @@ impl Queue {
         }
     }
 
-    /// A copy behind `dependencies`: its number, and those of them that are pending and not ours, which
-    /// [`arrived`](Self::arrived) is to be told of; and once more when all of them are attached to.
+    /// A copy behind `dependencies`: its number, and those of them that are pending and not ours, of which
+    /// [`arrived`](Self::arrived) must be notified; and once more when all of them are attached to.
     pub(crate) fn add(
         &mut self,
         event: Event,
@@ -343,7 +343,7 @@ impl Queue {
         self.remove(number, None)
     }
 
-    /// Takes a copy out, and tells those that wait for it.
+    /// Takes a copy out, and notifies those that wait for it.
     fn remove(&mut self, number: Number, error: Option<&Status>) -> Option<Queued> {
         let copy = self.copies.remove(&number)?;
         self.by_event.remove(&copy.event.as_raw().addr());
@@ -370,7 +370,8 @@ impl Queue {
         Some(copy)
     }
 
-    /// Nothing comes after this: what can be cancelled, in order. A copy whose bytes are being touched is left to who does.
+    /// No copy is added after this. Returns what can be cancelled, in order. A copy whose bytes are being touched is
+    /// left to the thread that does so.
     pub(crate) fn close(&mut self) -> Vec<Queued> {
         self.closed = true;
         let numbers: Vec<Number> =
@@ -378,7 +379,7 @@ impl Queue {
         numbers.into_iter().filter_map(|number| self.remove(number, None)).collect()
     }
 
-    /// A copy that could go on, and for whose event somebody waits.
+    /// A copy that could go on, and for whose event a thread waits.
     pub(crate) fn demanded(&self) -> Option<Number> {
         let is_wanted = |copy: &Queued| copy.stage != Stage::Waiting && (copy.caller_waits || copy.event.has_waiters());
         self.copies.iter().find(|(_, copy)| is_wanted(copy)).map(|(&number, _)| number)

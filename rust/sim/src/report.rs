@@ -14,13 +14,13 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Defect {
-    /// Bytes reach the host that nobody has written since their block was allocated.
+    /// Bytes reach the host that were not written since their block was allocated.
     ReadBeforeWrite,
-    /// Two copies write the same bytes, and no event orders them. A missing wait; after a donation, a write of the old owner's
-    /// that the new one did not wait for.
+    /// Two copies write the same bytes, and no event orders them. A missing wait; after a donation, a write of the old
+    /// owner's that the new one did not wait for.
     UnorderedWrites,
-    /// One copy reads what another writes, and no event orders them. A missing wait; after a donation, a read of the old owner's
-    /// that the new one did not wait for.
+    /// One copy reads what another writes, and no event orders them. A missing wait; after a donation, a read of the
+    /// old owner's that the new one did not wait for.
     UnorderedReadAndWrite,
     /// A copy begins on memory that has been given back: its host end lies in a block that is gone.
     UseAfterFree,
@@ -125,9 +125,9 @@ pub struct SimReport {
     pub address: usize,
     /// How many bytes.
     pub size_bytes: usize,
-    /// Who came later.
+    /// The party that was second.
     pub later: Party,
-    /// Who was there before.
+    /// The party that was first.
     pub earlier: Party,
     /// When it was found, in simulated time.
     pub found_ns: u64,

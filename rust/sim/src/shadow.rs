@@ -1,7 +1,7 @@
-//! What is known of memory besides its bytes: which of them nobody has written, and which nobody owns.
+//! What is known of memory besides its bytes: which of them have not been written, and which have no owner.
 //!
-//! An interval map by address that holds the exceptions only: a byte without an entry is defined, or not watched (memory that
-//! the host reaches by itself, and memory of somebody else's). Intervals never overlap and are never empty.
+//! An interval map by address that holds the exceptions only: a byte without an entry is defined, or not watched
+//! (memory that the host reaches by itself, and foreign memory). Intervals never overlap and are never empty.
 
 use std::collections::BTreeMap;
 
@@ -69,8 +69,8 @@ impl Shadow {
         self.overlapping(span).filter_map(move |(found, mark)| Some((found.intersection(span)?, mark)))
     }
 
-    /// What is known of `from` holds for the bytes at `to` too: they were copied. Only if `keeps_marks`; otherwise they are
-    /// defined from now on.
+    /// What is known of `from` holds for the bytes at `to` too: they were copied. Only if `keeps_marks`; otherwise they
+    /// are defined from now on.
     pub(crate) fn copied(&mut self, from: Span, to: Span, keeps_marks: bool) {
         let moved: Vec<(Span, Mark)> = if keeps_marks { self.find(from).collect() } else { Vec::new() };
         self.clear(to);

@@ -1,8 +1,8 @@
 //! The simulation: the queue behind its one lock, and everything that must happen outside that lock.
 //!
-//! Any thread asks for copies; whoever drives (a thread of the backend's, a test, or several at once) takes one step after the
-//! other. Under the lock only books are kept: bytes are moved, copies completed and dropped outside, because that runs
-//! strangers' code, which may ask for copies.
+//! Any thread asks for copies; a driver (a thread of the backend's, a test, or several at once) takes one step after
+//! the other. Under the lock only the state is updated: bytes are moved, copies completed and dropped outside, because
+//! that runs user code, which may ask for copies.
 
 #![allow(unsafe_code, reason = "bytes are moved by address")]
 
@@ -19,9 +19,9 @@ use crate::queue::{Number, Queue, Queued, Step};
 use crate::report::SimReport;
 use crate::shadow::Span;
 
-/// How often the driver's thread looks whether somebody waits.
+/// How often the driver's thread looks whether a thread waits.
 const LOOK_EVERY: Duration = Duration::from_micros(50);
-/// After so many looks without a new copy it goes on although nobody waits.
+/// After so many looks without a new copy it continues although no thread waits.
 const PATIENCE_LOOKS: u32 = 20;
 
 /// See the module.
@@ -35,9 +35,9 @@ pub(crate) struct Simulation {
 /// What the driver's thread remembers between two steps.
 #[derive(Default)]
 pub(crate) struct Drive {
-    /// It goes on until this copy is over.
+    /// It continues until this copy is over.
     wanted: Option<Number>,
-    /// Nobody asked for a while: everything is to be done.
+    /// No copy was asked for for a while: everything is to be done.
     draining: bool,
 }
 
@@ -57,7 +57,7 @@ impl Simulation {
             return refused;
         }
         if dependencies.iter().all(Event::is_ready) {
-            // What is wrong from the start is told at once.
+            // What is wrong from the start is reported at once.
             if let Some(failed) = dependencies.iter().find(|dependency| !dependency.error().ok()) {
                 return failed.clone();
             }
@@ -126,8 +126,9 @@ impl Simulation {
         self.queue.lock().closed
     }
 
-    /// Blocks until it is time for a step (true) or the simulation is closed (false). A step is put off until somebody waits
-    /// for a copy, so that a missing wait has every chance to be seen, but not for ever: its caller may only look.
+    /// Blocks until it is time for a step (true) or the simulation is closed (false). A step is put off until a thread
+    /// waits for a copy, so that a missing wait has every chance to be seen, but not for ever: its caller may only
+    /// look.
     pub(crate) fn wait_for_step(&self, drive: &mut Drive) -> bool {
         let mut queue = self.queue.lock();
         let (mut looks, mut known) = (0, queue.len());
@@ -195,7 +196,7 @@ impl Simulation {
     }
 }
 
-/// Tells what became of a copy; runs strangers' code.
+/// Reports the result of a copy; runs user code.
 fn complete(copy: Option<Queued>, result: Result<(), Status>) {
     if let Some(copy) = copy {
         copy.promised.complete(result);

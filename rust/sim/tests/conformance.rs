@@ -1,4 +1,5 @@
-//! The simulated backend under conformance, with three seeds: whatever the order, cases pass and the detector is silent.
+//! The simulated backend under conformance, with three seeds: whatever the order, cases pass and the detector is
+//! silent.
 
 use std::sync::Arc;
 use std::thread;
@@ -23,8 +24,9 @@ impl Drop for Launch {
 
 /// Fails the case that it serves if the detector found something: the case's copies, and at its end the case.
 ///
-/// Cases keep copies pending by keeping the client's runner busy, which streams do not care about. So copies are launched by the
-/// runner here, as they are where a thread of the host feeds a device; what the copies wait for is left to the backend.
+/// Cases keep copies pending by keeping the client's runner busy, which streams do not care about. So copies are
+/// launched by the runner here, as they are where a thread of the host feeds a device; what the copies wait for is left
+/// to the backend.
 struct Audited(SimBackend);
 
 impl Drop for Audited {

@@ -160,7 +160,7 @@ fn unwritten_bytes_are_followed_through_copies() {
         let further = copy(&chain[1], &chain[2], &[there]);
         let _ = read(&chain[2], &[further]);
     });
-    // Those that are overwritten or left where they are harm nobody.
+    // Those that are overwritten or left where they are do no harm.
     finds(&[], |simulated| {
         let chain = [simulated.allocate(64), simulated.filled(64, 1)];
         let there = copy(&chain[0], &chain[1], &[]);
@@ -186,7 +186,7 @@ fn memory_that_the_host_reaches_may_be_written_by_it() {
     finds(&[], |simulated| {
         let pinned = simulated.client.devices()[0].memory_spaces()[1].clone();
         let buffer = RawBuffer::allocate(&pinned, 64).unwrap();
-        // SAFETY: the buffer is as long, and nobody else uses it.
+        // SAFETY: the buffer is as long, and nothing else uses it.
         unsafe { buffer.host_pointer().expect("the host reaches it").as_ptr().write_bytes(3, 64) };
         assert_eq!(simulated.read(&buffer), [3; 64]);
     });

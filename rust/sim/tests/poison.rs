@@ -16,7 +16,8 @@ use purlin_device::{
 };
 use purlin_sim::{SimBackend, SimOptions};
 
-/// A simulation whose driver stands still, in a waiter, until `go_on` is set: copies that were asked for stay in flight.
+/// A simulation whose driver stands still, in a waiter, until `go_on` is set: copies that were asked for stay in
+/// flight.
 struct Held {
     client: Arc<Client>,
     space: MemorySpace,

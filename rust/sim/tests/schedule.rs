@@ -125,7 +125,7 @@ fn a_destination_is_spoiled_while_the_copy_is_under_way() {
     let buffer = simulated.filled(8, 5);
     let (bytes, copied) = read(&buffer, &[]);
     let look = || {
-        // SAFETY: it lives for ever; nobody writes it at this moment, on this thread.
+        // SAFETY: it lives for ever; nothing writes it at this moment, on this thread.
         unsafe { bytes.as_ptr().read_volatile() }
     };
     assert!(simulated.driver.step(), "it begins");
@@ -234,7 +234,8 @@ fn the_thread_sees_a_missing_wait() {
     let client = client_of(&backend);
     let buffer = RawBuffer::allocate(&client.devices()[0].default_memory_space(), 8).unwrap();
     let gate = EventPromise::new(c"gate");
-    // Behind one copy, so that neither can be over before the other may begin, however long the calling thread is held up.
+    // Behind one copy, so that neither can be over before the other may begin, however long the calling thread is held
+    // up.
     let other = RawBuffer::allocate(&buffer.memory_space(), 8).unwrap();
     let before = write(&other, 3, &[gate.event()]);
     let events = [1, 2].map(|byte| write(&buffer, byte, std::slice::from_ref(&before)));
@@ -253,7 +254,7 @@ fn the_thread_fails_what_is_objected_to() {
         let space = client.devices()[0].default_memory_space();
         let buffer = RawBuffer::allocate(&space, 64).unwrap();
         let gate = EventPromise::new(c"gate");
-        // Its memory goes with the copy, on the thread.
+        // Its memory is freed with the copy, on the thread.
         let before = write(&RawBuffer::allocate(&space, 64).unwrap(), 3, &[gate.event()]);
         let [first, second] = [1, 2].map(|byte| write(&buffer, byte, std::slice::from_ref(&before)));
         gate.set_ready();

@@ -252,8 +252,8 @@ pub(crate) fn the_hook_is_asked_to_free_something(fixture: &Fixture) {
     assert_eq!(asked.load(Ordering::Relaxed), 7, "it was not asked to help");
 }
 
-/// A space of 1 MiB whose hook says that it has freed something, and how often it was asked. In the end it says no, so that a fault
-/// is no hang.
+/// A space of 1 MiB whose hook says that it has freed something, and how often it was asked. In the end it says no, so
+/// that a fault is no hang.
 fn with_a_hook_that_always_says_yes(fixture: &Fixture) -> (MemorySpace, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);

@@ -15,7 +15,7 @@ pub(crate) fn behind(fixture: &Fixture, source: &'static [u8]) -> Buffer {
     let dims = [source.len() as i64];
     let semantics = HostBufferSemantics::ImmutableUntilTransferCompletes;
     let space = fixture.space();
-    // SAFETY: the source is never written and never goes.
+    // SAFETY: the source is never written and never freed.
     unsafe { Buffer::from_host(source.as_ptr(), source.len(), DType::U8, &dims, &space, semantics) }.unwrap()
 }
 

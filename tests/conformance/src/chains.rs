@@ -1,5 +1,5 @@
-//! Chains that programs with feedback make, each output the next input: any length, on a small stack, and without keeping what is no
-//! longer needed.
+//! Chains that programs with feedback make, each output the next input: any length, on a small stack, and without
+//! keeping what is no longer needed.
 
 #![allow(unsafe_code, reason = "foreign memory is taken by address")]
 
@@ -70,7 +70,7 @@ pub(crate) fn pending_channels_each_fulfilled_with_the_last(fixture: &Fixture) {
                 first_promise.fail(Status::data_loss("upstream"));
                 assert_eq!(last.allocation_event().wait().unwrap_err().code(), StatusCode::DataLoss);
             }
-            // The oldest first, so that the last one has to let go of what is left.
+            // The oldest first, so that the last one has to release what is left.
             chain.into_iter().for_each(drop);
         }
     });
@@ -120,7 +120,7 @@ pub(crate) fn channels_make_no_circle(fixture: &Fixture) {
     assert_eq!(circles.into_inner(), 200, "whoever would have closed it was told");
 }
 
-/// A stranger's memory, which is there for ever.
+/// Foreign memory, which is there for ever.
 #[repr(C, align(64))]
 struct Static([u8; 64]);
 
@@ -128,7 +128,7 @@ static MEMORY: Static = Static([7; 64]);
 
 fn import(fixture: &Fixture, release: impl FnOnce() + Send + Sync + 'static) -> RawBuffer {
     let address = std::ptr::from_ref(&MEMORY).cast::<u8>().cast_mut();
-    // SAFETY: it is there for ever, and nobody writes it.
+    // SAFETY: it is there for ever, and nothing writes it.
     let imported =
         unsafe { RawBuffer::import(&fixture.space(), address, 64, Mutability::Immutable, Some(Box::new(release))) };
     imported.expect("it is aligned")
@@ -164,7 +164,7 @@ pub(crate) fn host_buffers_that_keep_the_next(fixture: &Fixture) {
             };
             let (shape, semantics) = (Shape::new(DType::U8, &[64]).unwrap(), HostBufferSemantics::ImmutableZeroCopy);
             let (data, alloc) = (MEMORY.0.as_ptr(), AllocOptions::default());
-            // SAFETY: the memory is there for ever, and nobody writes it.
+            // SAFETY: the memory is there for ever, and nothing writes it.
             let made = unsafe {
                 let place = purlin_base::SourceLocation::caller();
                 Buffer::from_host_dense_at(data, shape, &fixture.space(), semantics, &alloc, Some(on_done), place)
@@ -175,7 +175,7 @@ pub(crate) fn host_buffers_that_keep_the_next(fixture: &Fixture) {
         assert_eq!(last.ready_event().wait(), Ok(()));
         drop(last);
     });
-    // Where the memory is not the host's, the copy tells.
+    // Where the memory is not the host's, the copy calls it.
     let all = CALLBACKS / 4;
     while done.load(Ordering::Relaxed) < all {
         thread::yield_now();

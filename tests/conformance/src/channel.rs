@@ -1,4 +1,4 @@
-//! Buffers whose memory somebody else provides.
+//! Buffers whose memory is provided elsewhere.
 
 #![allow(unsafe_code, reason = "foreign memory is taken by address")]
 
@@ -43,7 +43,7 @@ pub(crate) fn an_allocated_channel_has_memory_of_its_own(fixture: &Fixture) {
     let (buffer, promise) = channel(fixture, 5000);
     let copied = HostCopy::to_device(&buffer, 0, bytes.clone(), &[]);
     let (other, other_promise) = channel(fixture, 5000);
-    // SAFETY: nobody else uses the bytes.
+    // SAFETY: nothing else uses the bytes.
     let between = unsafe { buffer.copy_to(&other, &[copied.event().clone()]) };
     assert_eq!(fixture.space().stats().bytes_in_use, 0);
     promise.allocate(OomPolicy::Fail).unwrap();
@@ -118,11 +118,11 @@ pub(crate) fn a_copy_to_a_channel_does_not_write_read_only_memory(fixture: &Fixt
     assert!(buffer.is_mutable(), "nobody knows better yet");
     let from_host = HostCopy::to_device(&buffer, 0, vec![1; 64], &[]);
     let source = fixture.filled(&[2; 64]);
-    // SAFETY: nobody else uses the bytes.
+    // SAFETY: nothing else uses the bytes.
     let between = unsafe { source.copy_range_to(0, &part, 0, 16, &[]) };
     let to_host = HostCopy::from_device(&buffer, 0, 64, &[]);
     let address = std::ptr::from_ref(&CONSTANT).cast::<u8>().cast_mut();
-    // SAFETY: it is there for ever, and nobody writes it.
+    // SAFETY: it is there for ever, and nothing writes it.
     let constant = unsafe { RawBuffer::import(&fixture.space(), address, 64, Mutability::Immutable, None) }.unwrap();
     promise.fulfil(&constant).map_err(|(status, _)| status).unwrap();
     for error in [from_host.wait().unwrap_err(), between.wait().unwrap_err()] {

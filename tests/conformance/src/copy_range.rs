@@ -8,7 +8,7 @@ use purlin_device::RawBuffer;
 
 use crate::fixture::{Fixture, assert_error, pattern, read};
 
-/// Copies between buffers that nobody else uses.
+/// Copies between buffers that have no other user.
 fn copy(source: &RawBuffer, from: usize, target: &RawBuffer, to: usize, size_bytes: usize, after: &[Event]) -> Event {
     // SAFETY: the cases use their buffers in order.
     unsafe { source.copy_range_to(from, target, to, size_bytes, after) }

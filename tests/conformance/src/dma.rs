@@ -1,4 +1,4 @@
-//! Host memory that the backend was told of.
+//! Host memory that was announced to the backend.
 
 use purlin_async::EventPromise;
 use purlin_base::StatusCode;
@@ -16,7 +16,7 @@ pub(crate) fn mapped_memory_is_unmapped_when_nobody_uses_it(fixture: &Fixture) {
     let (error, mapping) = mapping.unmap().unwrap_err();
     assert_error(&error, StatusCode::FailedPrecondition, &["1 copies in flight", "4096 bytes"]);
     gate.set_ready();
-    // What is used is over before the copy's event is seen by a waiter that came later.
+    // What is used is over before the copy's event is seen by a waiter that was added later.
     let (seen, told) = std::sync::mpsc::channel();
     copied.event().on_ready(move |_status| seen.send(()).unwrap());
     told.recv().unwrap();

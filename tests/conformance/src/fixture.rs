@@ -1,4 +1,4 @@
-//! What a case works on: two clients of the backend under test, and a look into their books at the end.
+//! What a case works on: two clients of the backend under test, and a look at their accounting at the end.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Fixture {
                 let (leave, left) = mpsc::channel::<()>();
                 let occupy = move || {
                     arrived.send(()).expect("the case waits for it");
-                    // Ends with an error, because the guard never sends and only goes.
+                    // Ends with an error, because the guard never sends and is only dropped.
                     let _ = left.recv();
                 };
                 self.client.runner().schedule(c"occupied", occupy).expect("the runner runs");
@@ -98,7 +98,8 @@ impl Fixture {
     }
 }
 
-/// Whether `space` has no memory in use, now or soon: a backend's own threads let go of it after they have told.
+/// Whether `space` has no memory in use, now or soon: a backend's own threads release it after they have notified
+/// waiters.
 pub(crate) fn becomes_free(space: &MemorySpace) -> bool {
     let long_enough = Instant::now() + Duration::from_secs(10);
     while space.stats().bytes_in_use > 0 && Instant::now() < long_enough {
@@ -107,7 +108,7 @@ pub(crate) fn becomes_free(space: &MemorySpace) -> bool {
     space.stats().bytes_in_use == 0
 }
 
-/// Workers that are busy until this goes.
+/// Workers that are busy until this is dropped.
 pub(crate) struct Occupied {
     _leave: Vec<Sender<()>>,
 }

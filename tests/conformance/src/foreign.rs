@@ -1,4 +1,4 @@
-//! Memory of somebody else's as a buffer.
+//! Foreign memory as a buffer.
 
 #![allow(unsafe_code, reason = "foreign memory is taken by address")]
 
@@ -58,7 +58,7 @@ pub(crate) fn bytes_past_the_end_of_the_address_space_cannot_be_imported(fixture
     let half = isize::MAX as usize + 1;
     for (address, size_bytes) in [(last, 64), (last, 65), (address, usize::MAX), (address, half)] {
         let mutability = Mutability::Immutable;
-        // SAFETY: it is refused, or nobody uses it.
+        // SAFETY: it is refused, or not used.
         let refused =
             unsafe { RawBuffer::import(&fixture.space(), address, size_bytes, mutability, None) }.unwrap_err();
         let (size_bytes, address) = (size_bytes.to_string(), format!("{address:p}"));
@@ -89,7 +89,7 @@ pub(crate) fn read_only_memory_is_not_written(fixture: &Fixture) {
     let error = HostCopy::to_device(&buffer, 0, vec![1; 4], &[]).wait().unwrap_err();
     assert_error(&error, StatusCode::InvalidArgument, &["may not be written", "read-only"]);
     let source = fixture.allocate(256);
-    // SAFETY: nobody else uses the bytes.
+    // SAFETY: nothing else uses the bytes.
     let error = unsafe { source.copy_to(&buffer, &[]) }.wait().unwrap_err();
     assert_error(&error, StatusCode::InvalidArgument, &["may not be written"]);
     // SAFETY: as above.
@@ -133,7 +133,7 @@ pub(crate) fn a_release_may_use_the_space(fixture: &Fixture) {
         // SAFETY: the address came from Box::into_raw above, and this is called once.
         drop(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<Owned>(owner)) });
         let again = RawBuffer::allocate(&space, 256).unwrap();
-        // SAFETY: nobody else uses the bytes.
+        // SAFETY: nothing else uses the bytes.
         let copied = unsafe { source.copy_to(&again, &[]) };
         space.trim();
         sender.send((copied, space.stats().num_allocs, space.report().holder_count)).unwrap();

@@ -40,7 +40,7 @@ impl Told {
         (FromHostOptions { semantics, on_done: Some(Box::new(on_done)), ..Default::default() }, Self(receiver))
     }
 
-    /// The one status, once nobody can tell another.
+    /// The one status, once no other can be sent.
     #[track_caller]
     pub(crate) fn once(self) -> Status {
         let all: Vec<Status> = self.0.iter().collect();
@@ -55,7 +55,7 @@ pub(crate) fn make(
     space: &MemorySpace,
     options: FromHostOptions,
 ) -> StatusOr<(Buffer, Aliasing)> {
-    // SAFETY: the cases keep their memory, unchanged, until they have been told.
+    // SAFETY: the cases keep their memory, unchanged, until `on_done` was called.
     unsafe { Buffer::from_host_array(data, array, space, options) }
 }
 
@@ -388,7 +388,7 @@ pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
     let (buffer, aliasing) = make(host, &dense(DType::U8, &[256]), &fixture.space(), options).unwrap();
     assert_eq!((aliasing, buffer.ready_event().wait()), (Aliasing::Aliased, Ok(())));
     assert_eq!(read(&buffer), pattern(256, 1));
-    // SAFETY: the byte lives in `memory`, and nobody else uses it now.
+    // SAFETY: the byte lives in `memory`, and nothing else uses it now.
     unsafe { host.add(7).write(99) };
     assert_eq!(read(&buffer)[6..9], [pattern(256, 1)[6], 99, pattern(256, 1)[8]]);
     HostCopy::to_device(&buffer.raw_alias().unwrap(), 8, vec![98], &[]).wait().unwrap();

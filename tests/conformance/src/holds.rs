@@ -1,4 +1,4 @@
-//! Who may use a buffer's memory at the same time, and who not.
+//! Which code may use a buffer's memory at the same time, and which not.
 
 #![allow(unsafe_code, reason = "foreign memory is taken by address")]
 

@@ -1,9 +1,10 @@
 //! The leak ledger: what lives in this process, by name, from what the system and stall reports know.
 //!
-//! Counted are events whose promises are pending; clients, pools and queues (a client line names its bytes and who holds them);
-//! threads; and file descriptors. Every hold, lease, mapping and buffer keeps its client, so none of them outlives a test
-//! that ends without clients. What lives as long as the process is no leak: the thread of the timers, which ends a second after
-//! the last of them (at once where fail points fail), and whatever is in the ledger that a test began with.
+//! Counted are events whose promises are pending; clients, pools and queues (a client line names its bytes and their
+//! holders); threads; and file descriptors. Every hold, lease, mapping and buffer keeps its client, so none of them
+//! outlives a test that ends without clients. What lives as long as the process is no leak: the thread of the timers,
+//! which ends a second after the last of them (at once where fail points fail), and whatever is in the ledger that a
+//! test began with.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long what is ending may take to be gone. Nobody waits for it but who fails.
+/// How long what is ending may take to be gone. Only a failing test waits that long.
 const LONG_ENOUGH: Duration = Duration::from_secs(20);
 /// Threads that may stay.
 const OF_THE_PROCESS: &[&str] = if cfg!(purlin_faults) { &[] } else { &["purlin-timers"] };
@@ -19,7 +20,7 @@ const OF_THE_PROCESS: &[&str] = if cfg!(purlin_faults) { &[] } else { &["purlin-
 /// What lives now.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// Pending events: label, place, who owes them.
+    /// Pending events: label, place, what owes them.
     pub promises: Vec<String>,
     /// Clients, pools and queues, a line each.
     pub living: Vec<String>,
@@ -117,7 +118,7 @@ fn numbered(folder: &str, name: impl Fn(&std::path::Path) -> Option<String>) -> 
         let number = entry.file_name().to_string_lossy().parse().ok()?;
         Some((number, name(&entry.path())?))
     };
-    // What went while it was read is not here.
+    // What was closed while it was read is not here.
     let mut all: BTreeMap<u64, String> = entries.filter_map(Result::ok).filter_map(entry).collect();
     all.retain(|_, name| !name.starts_with("/proc/") || !name.ends_with("/fd"));
     all

@@ -1,12 +1,12 @@
 //! What every backend of Purlin must do: suites of cases, run on each backend by [`suite!`].
 //!
 //! A case sees a backend only through the crate `purlin`, on a client with three devices and two workers, and ends with
-//! a look into the books: no memory may be in use; and, where each test has a process of its own (nextest), nothing else may
-//! be left either ([`ledger`]). Pending states are made with promises that the case itself holds; no
-//! case sleeps.
+//! a look at the accounting: no memory may be in use; and, where each test has a process of its own (nextest), nothing
+//! else may be left either ([`ledger`]). Pending states are made with promises that the case itself holds; no case
+//! sleeps.
 //!
-//! A backend that cannot pass a case lists it with the reason. Such a case is run all the same: when it passes, the test
-//! fails and says that the list is out of date; so a gap cannot outlive its reason.
+//! A backend that cannot pass a case lists it with the reason. Such a case is run all the same: when it passes, the
+//! test fails and says that the list is out of date; so a gap cannot outlive its reason.
 
 mod allocation;
 mod buffer;
@@ -43,8 +43,8 @@ pub use purlin_device::backend::Backend;
 
 use fixture::Fixture;
 
-/// Calls `$then!` with `$args` and all cases, suite by suite. The one list: a case that is missing here is never used, and
-/// the compiler says so.
+/// Calls `$then!` with `$args` and all cases, suite by suite. The one list: a case that is missing here is never used,
+/// and the compiler says so.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_case {

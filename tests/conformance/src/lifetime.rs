@@ -82,7 +82,7 @@ pub(crate) fn a_copy_in_flight_outlives_its_client(fixture: &Fixture) {
     let back = between(&buffers[1], &buffers[0], &[there]);
     assert_eq!(Arc::strong_count(&client), 1);
     drop((buffers, spaces, client));
-    // Now only the copies keep the runner, and the last of them lets go of it on one of its own threads.
+    // Now only the copies keep the runner, and the last of them releases it on one of its own threads.
     gate.set_ready();
     assert_eq!(back.wait(), Ok(()));
 }

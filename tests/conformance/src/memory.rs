@@ -1,4 +1,4 @@
-//! Allocation, slices, and the books.
+//! Allocation, slices, and the accounting.
 
 use purlin_base::StatusCode;
 use purlin_device::{Client, MemorySpace, MemoryStats, RawBuffer};

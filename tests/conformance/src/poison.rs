@@ -23,7 +23,7 @@ fn four(fixture: &Fixture) -> Buffer {
     Buffer::from_slice(&[1_u8, 2, 3, 4], &[4], &fixture.space()).unwrap()
 }
 
-/// Everything that can be made of `source`, and the events that tell how it went.
+/// Everything that can be made of `source`, and the events that report how it went.
 fn descendants(fixture: &Fixture, source: Buffer) -> Vec<Event> {
     let copy = source.copy_to_device(&fixture.device(1)).unwrap();
     let further = copy.copy_to_memory_space(&fixture.space()).unwrap();

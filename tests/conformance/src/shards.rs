@@ -16,7 +16,7 @@ fn dense(size_bytes: usize) -> HostArray {
     HostArray::new(&Shape::new(DType::U8, &[size_bytes as i64]).unwrap(), None).unwrap()
 }
 
-/// The buffers, and what `on_done` was told.
+/// The buffers, and what `on_done` was called with.
 fn make(
     shards: &[(*const u8, &HostArray, &MemorySpace)],
     layout: Option<&Layout>,
@@ -27,7 +27,7 @@ fn make(
     let told = Arc::new(Mutex::new(Vec::new()));
     let out = Arc::clone(&told);
     let on_done: OnDone = Box::new(move |status| out.lock().unwrap().push(status));
-    // SAFETY: the cases keep their bytes until they were told.
+    // SAFETY: the cases keep their bytes until `on_done` was called.
     (unsafe { Buffer::from_host_shards(&shards, semantics, &AllocOptions::default(), Some(on_done)) }, told)
 }
 

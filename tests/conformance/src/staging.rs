@@ -25,7 +25,7 @@ fn pool(fixture: &Fixture, lease_bytes: usize, lease_count: usize) -> StagingPoo
     StagingPool::new(&host_space(fixture), &options).unwrap()
 }
 
-/// What a read was told.
+/// What a read was called with.
 struct Told(Receiver<StatusOr<StagedPiece>>);
 
 impl Told {
@@ -110,7 +110,7 @@ pub(crate) fn pieces_come_in_order_and_whole(fixture: &Fixture) {
             );
             out.extend_from_slice(piece.bytes());
         };
-        // SAFETY: nobody writes the source.
+        // SAFETY: nothing writes the source.
         unsafe { copier.read(&source, &[], on_piece) }.wait().unwrap();
         assert_eq!(Arc::try_unwrap(received).expect("the callback is gone").into_inner().unwrap(), bytes);
     }
@@ -127,7 +127,7 @@ pub(crate) fn reads_are_told_in_the_order_in_which_they_were_asked_for(fixture: 
             let order = Arc::clone(&order);
             let on_piece =
                 move |piece: StatusOr<StagedPiece>| order.lock().unwrap().push((index, piece.unwrap().offset_bytes()));
-            // SAFETY: nobody writes the source.
+            // SAFETY: nothing writes the source.
             unsafe { copier.read(&source, &[gate.event()], on_piece) }
         })
         .collect();
@@ -236,7 +236,7 @@ pub(crate) fn who_is_told_may_panic(fixture: &Fixture) {
         count += 1;
         assert!(count < 3, "expected by a case");
     };
-    // SAFETY: nobody writes the source.
+    // SAFETY: nothing writes the source.
     let event = unsafe { copier.read(&source, &[], on_piece) };
     assert_error(&event.wait().unwrap_err(), StatusCode::Internal, &["panicked"]);
     let (event, told) = Told::of(&copier, &source, &[]);
@@ -248,13 +248,13 @@ pub(crate) fn a_read_that_ended_early_leaves_its_source_alone(fixture: &Fixture)
     let pool = pool(fixture, LARGE_BYTES, 6);
     let copier = StagingCopier::new(&pool);
     let source = fixture.filled(&pattern(8 * LARGE_BYTES, 1));
-    // SAFETY: nobody writes the source.
+    // SAFETY: nothing writes the source.
     let event = unsafe { copier.read(&source, &[], |_piece| panic!("expected by a case")) };
     drop(source);
     assert_error(&event.wait().unwrap_err(), StatusCode::Internal, &["panicked"]);
     assert_eq!(fixture.space().stats().bytes_in_use, 0, "no copy of it is under way");
 
-    // Its pieces wait for a lease, which does not come; nobody waits for that.
+    // Its pieces wait for a lease, which is never given back; no code waits for that.
     let shape = Shape::new(DType::U8, &[2 * LARGE_BYTES as i64]).unwrap();
     let buffer = Buffer::from_raw(fixture.allocate(2 * LARGE_BYTES), &shape, None, &Event::ready()).unwrap();
     let _others: Vec<_> = (1..6).map(|_| pool.acquire(&CancelToken::default()).unwrap()).collect();
@@ -319,7 +319,7 @@ pub(crate) fn who_is_told_may_read_again(fixture: &Fixture) {
                 again(&next, &from, left - 1, sender.clone());
             }
         };
-        // SAFETY: nobody writes the source.
+        // SAFETY: nothing writes the source.
         let event = unsafe { copier.read(source, &[], on_piece) };
         let _ = done.send(event);
     }
@@ -418,7 +418,7 @@ pub(crate) fn bytes_pass_through_both_from_many_threads(fixture: &Fixture) {
             let (offset_bytes, size_bytes) = (piece.offset_bytes(), piece.size_bytes());
             sink.put(offset_bytes, size_bytes, piece.into_lease()).unwrap();
         };
-        // SAFETY: nobody writes the source.
+        // SAFETY: nothing writes the source.
         unsafe { copier.read(&source, &[], on_piece) }.wait().unwrap();
         whole.wait().unwrap();
         assert!(read(&destination) == bytes);

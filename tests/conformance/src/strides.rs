@@ -1,5 +1,5 @@
-//! Arrays whose elements stand in another order on the host, under what makes that hard: parts of bytes, and a source that goes
-//! when the call returns.
+//! Arrays whose elements stand in another order on the host, under what makes that hard: parts of bytes, and a source
+//! that is freed when the call returns.
 
 #![allow(unsafe_code, reason = "host memory is written by address")]
 

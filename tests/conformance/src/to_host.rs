@@ -24,7 +24,7 @@ pub(crate) fn raw_reads_wait_for_their_address(fixture: &Fixture) {
         assert!(event.is_ready(), "a range is checked at once");
         assert_error(&event.wait().unwrap_err(), StatusCode::OutOfRange, &[&size_bytes.to_string()]);
     }
-    // Donation goes on, and the donee waits for the reads; so does the memory.
+    // Donation succeeds, and the donee waits for the reads; so does the memory.
     let donation = buffer.try_donate(c"step").unwrap();
     let free = donation.free_event();
     drop(donation.confirm());

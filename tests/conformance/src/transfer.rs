@@ -20,7 +20,7 @@ fn manager(fixture: &Fixture, sizes: &[usize]) -> AsyncHostToDeviceTransferManag
     AsyncHostToDeviceTransferManager::new(&specs, &fixture.space(), &AllocOptions::default()).unwrap()
 }
 
-/// Hands a piece in; `bytes` outlive the transfer.
+/// Transfers a piece; `bytes` outlive the transfer.
 fn piece(
     manager: &AsyncHostToDeviceTransferManager,
     index: usize,
@@ -29,13 +29,13 @@ fn piece(
     is_last: bool,
     on_done: Option<OnDone>,
 ) -> Result<(), Status> {
-    // SAFETY: the cases keep their bytes until the buffer is ready or they were told.
+    // SAFETY: the cases keep their bytes until the buffer is ready or `on_done` was called.
     unsafe {
         manager.transfer_raw_data_to_sub_buffer(index, bytes.as_ptr(), offset_bytes, bytes.len(), is_last, on_done)
     }
 }
 
-/// Statuses in the order in which they were told.
+/// Statuses in the order in which they were reported.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<Status>>>);
 
@@ -175,7 +175,7 @@ pub(crate) fn a_buffer_fails_once(fixture: &Fixture) {
         assert_error(&again, StatusCode::DataLoss, &["a bad disk"]);
     }
     drop(occupied);
-    // The piece on its way is told of, and so was the refused one.
+    // The piece on its way is reported, and so was the refused one.
     while told.all().len() < 2 {
         std::thread::yield_now();
     }

@@ -73,7 +73,7 @@ pub(crate) fn an_error_set_twice_and_a_piece_after_it(fixture: &Fixture) {
     assert_eq!(manager.retrieve_buffer(1).unwrap().to_vec::<u8>().unwrap(), BYTES, "the other one is well");
 }
 
-/// Upstream, in C++: "CHECK failed" when the buffer goes, or freed memory read after Delete.
+/// Upstream, in C++: "CHECK failed" when the buffer is destroyed, or freed memory read after Delete.
 pub(crate) fn a_reference_survives_delete_twice_and_the_last_handle(fixture: &Fixture) {
     let buffer = Buffer::from_slice(&BYTES, &[4], &fixture.space()).unwrap();
     let reference = buffer.external_reference().unwrap();
@@ -85,7 +85,7 @@ pub(crate) fn a_reference_survives_delete_twice_and_the_last_handle(fixture: &Fi
     assert_eq!(read(reference.memory()), BYTES);
 }
 
-/// Upstream: NOT_FOUND goes in, INTERNAL comes out.
+/// Upstream: NOT_FOUND is put in, INTERNAL is returned.
 pub(crate) fn an_error_buffer_keeps_its_code_in_what_is_made_of_it(fixture: &Fixture) {
     let error = Buffer::error(Status::not_found("boom"), &shape(), &fixture.space());
     let made = error.copy_to_device(&fixture.device(1)).unwrap().donate_after(&Event::ready()).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use purlin_device::NullBackend;
 
-/// Lists the gaps that come from having no bytes.
+/// Lists the gaps that result from having no bytes.
 macro_rules! suite_without_bytes {
     ($($case:literal)*) => {
         purlin_conformance::suite!(

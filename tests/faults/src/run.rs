@@ -23,7 +23,7 @@ pub enum On {
     Host,
     /// Simulated streams.
     Sim,
-    /// Books without bytes.
+    /// A record without bytes.
     Null,
 }
 
@@ -38,7 +38,7 @@ impl On {
         }
     }
 
-    /// Whether bytes come back.
+    /// Whether bytes are copied back.
     #[must_use]
     pub fn has_bytes(self) -> bool {
         self != Self::Null
@@ -57,7 +57,7 @@ pub struct Run {
     hung: Mutex<Option<String>>,
 }
 
-/// The books of a callback.
+/// The record of a callback.
 struct Call {
     name: String,
     called: AtomicUsize,
@@ -131,12 +131,12 @@ impl Run {
         result.map_err(|error| self.meet(what, error)).ok()
     }
 
-    /// Waits for `event` at the end, which must come.
+    /// Waits for `event` at the end, which must complete.
     pub fn watch(&self, what: &str, event: &Event) {
         self.events.lock().unwrap().push((what.to_owned(), event.clone()));
     }
 
-    /// Waits for `event` now, which must come; true if it happened.
+    /// Waits for `event` now, which must complete; true if it happened.
     pub fn wait(&self, what: &str, event: &Event) -> bool {
         match event.wait_for(LONGEST_WAIT) {
             Ok(()) => true,
@@ -160,7 +160,7 @@ impl Run {
         Token(call)
     }
 
-    /// An `on_done` that notes what it is told.
+    /// An `on_done` that notes what it is called with.
     pub fn on_done(self: &Arc<Self>, name: &'static str) -> purlin_device::OnDone {
         let (run, token) = (Arc::clone(self), self.token(name));
         Box::new(move |status| {
@@ -203,7 +203,7 @@ impl Run {
         clients.iter().try_for_each(works)
     }
 
-    /// Lets go of the clients.
+    /// Drops the clients.
     pub(crate) fn drop_clients(&self) {
         let clients = std::mem::take(&mut *self.clients.lock().unwrap());
         drop(clients);
@@ -214,7 +214,7 @@ impl Run {
         self.met.lock().unwrap().iter().filter(|(_, status)| !status.ok()).cloned().collect()
     }
 
-    /// What is wrong whatever was to fail: a wait without an end, callbacks that came twice or never went.
+    /// What is wrong whatever was to fail: a wait without an end, callbacks that were called twice or never dropped.
     pub(crate) fn complaints(&self, may_be_uncalled: bool) -> String {
         let mut text = self.hung.lock().unwrap().clone().unwrap_or_default();
         for call in self.calls.lock().unwrap().iter() {

@@ -1,4 +1,4 @@
-//! The walk: every site, every reach, in every scenario; and the table of what came of it.
+//! The walk: every site, every reach, in every scenario; and the table of the results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(100);
 /// A scenario with so many complaints is not walked to its end.
 const ENOUGH_COMPLAINTS: usize = 5;
 
-/// Sites whose failure need not be told, because it is made good for, and how.
+/// Sites whose failure need not be reported, because the library makes up for it, and how.
 const MADE_GOOD: &[(Site, &str)] = &[
     (Site::Map, "a smaller extent is asked for, or empty ones are given back first"),
     (Site::MapHost, "as arena.map"),
@@ -54,10 +54,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a scenario came to.
+/// The result of a scenario.
 #[derive(Debug, Default)]
 pub struct Walked {
-    /// How often each site failed, and how often that was told.
+    /// How often each site failed, and how often that was reported.
     pub sites: BTreeMap<Site, (usize, usize)>,
     /// How many runs that took.
     pub runs: usize,
@@ -65,7 +65,7 @@ pub struct Walked {
     pub complaints: Vec<String>,
 }
 
-/// Keeps others out, and the panics of fail points quiet, until it goes.
+/// Keeps other tests out, and the panics of fail points quiet, until it is dropped.
 pub struct Alone(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 impl Alone {

@@ -1,4 +1,5 @@
-//! The walk can fail: each kind of defect, planted in a scenario, is found. One test, because the ledger is the process's.
+//! The walk can fail: each kind of defect, planted in a scenario, is found. One test, because the ledger is the
+//! process's.
 
 #![cfg(purlin_faults)]
 

@@ -61,7 +61,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// The sequence that `bytes` are, with the model's answers: without what would wait for ever or makes no sense, and with an end.
+/// The sequence that `bytes` are, with the model's answers: without what would wait for ever or makes no sense, and
+/// with an end.
 fn script(bytes: &[u8], wrong: Option<Wrong>, report: &mut Report) -> (Vec<(Op, String)>, bool) {
     let (mut world, mut right, mut script, mut new) = (World::new(wrong), World::new(None), Vec::new(), false);
     for op in Op::sequence(bytes).into_iter().chain([Op::plain(Verb::Look), Op::plain(Verb::End)]) {

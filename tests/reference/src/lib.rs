@@ -1,10 +1,10 @@
 //! An executable reference model of buffers, events, holds and donation, and what compares the library with it.
 //!
-//! A string of bytes is a sequence of operations (`op.rs`). The model (`model/`) says what each answers, and what can be seen when
-//! everything has happened; a [`Subject`] does the same with the library: in Rust (`rust_subject.rs`), or in C++ by a program on
-//! the other side of a pipe (`cpp_subject.rs`, `cpp/subject.cc`). `fuzz.rs` makes sequences for one thread, `pair.rs` for two, where the
-//! answers of both must be those of some interleaving (`linear.rs`). What differs is made small (`shrink.rs`) and kept in `corpus/`,
-//! as is whatever meets something new.
+//! A string of bytes is a sequence of operations (`op.rs`). The model (`model/`) says what each answers, and what can
+//! be seen when everything has happened; a [`Subject`] does the same with the library: in Rust (`rust_subject.rs`), or
+//! in C++ by a program on the other side of a pipe (`cpp_subject.rs`, `cpp/subject.cc`). `fuzz.rs` makes sequences for
+//! one thread, `pair.rs` for two, where the answers of both must be those of some interleaving (`linear.rs`). What
+//! differs is made small (`shrink.rs`) and kept in `corpus/`, as is whatever meets something new.
 
 mod corpus;
 mod cpp_subject;

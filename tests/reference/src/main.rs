@@ -4,9 +4,9 @@
 //! purlin-reference [--operations N] [--threads 1|2] [--backend host|sim] [--seed N] [--cpp PROGRAM] [--least N] [--grow] [--list]
 //! ```
 //!
-//! Ends with a line that says what was done, and code 0; or with the difference, made small and kept in the corpus, and code 1.
-//! `--least` is how many different pairs of operation and outcome must have been met; `--grow` keeps sequences that meet new ones,
-//! `--list` prints them all.
+//! Ends with a line that says what was done, and code 0; or with the difference, made small and kept in the corpus, and
+//! code 1. `--least` is how many different pairs of operation and outcome must have been met; `--grow` keeps sequences
+//! that meet new ones, `--list` prints them all.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
 //! Operations: what a sequence is made of, and how any string of bytes is one.
 //!
-//! A world has tables of slots (buffers, promises, holds, ...). An operation is a verb and up to four small numbers: slots
-//! of these tables, and choices. Five bytes make an operation; every value of them is one, so files of a corpus are plain
-//! bytes and can be cut anywhere. Operations that two threads run side by side see the first slots of a table both, which they
-//! only read, and keep what they make in slots of their own.
+//! A world has tables of slots (buffers, promises, holds, ...). An operation is a verb and up to four small numbers:
+//! slots of these tables, and choices. Five bytes make an operation; every value of them is one, so files of a corpus
+//! are plain bytes and can be cut anywhere. Operations that two threads run side by side see the first slots of a table
+//! both, which they only read, and keep what they make in slots of their own.
 
 use std::fmt;
 
@@ -60,7 +60,8 @@ macro_rules! verbs {
         #[allow(missing_docs, reason = "the names are the functions', and the table below is the documentation")]
         pub enum Verb { $($verb),* }
 
-        /// Verb, its name, how often it comes (of a thousand or so), whether two threads do it side by side, its arguments.
+        /// Verb, its name, how often it is chosen (of a thousand or so), whether two threads do it side by side, its
+        /// arguments.
         pub const VERBS: &[(Verb, &str, u32, bool, &[Arg])] =
             &[$((Verb::$verb, $name, $weight, $pair, &[$($arg),*])),*];
     };

@@ -151,7 +151,7 @@ impl Play {
     }
 }
 
-/// Ends the holds of a thread that somebody could wait for.
+/// Ends the holds of a thread for which another could wait.
 fn let_go(thread: u8) -> impl Iterator<Item = Op> {
     let of = move |arg, verb| {
         let (shared, own) = slots(arg);

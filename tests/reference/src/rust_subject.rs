@@ -1,8 +1,8 @@
 //! The library by its Rust API.
 //!
-//! Slots are behind locks, so that two threads can use the same tables: a handle is cloned under its lock and used under none. Memory
-//! that copies read or write stays until the events that say when they are over; if one is still pending when everything
-//! begins anew, the memory is leaked rather than taken away.
+//! Slots are behind locks, so that two threads can use the same tables: a handle is cloned under its lock and used
+//! under none. Memory that copies read or write stays until the events that say when they are over; if one is still
+//! pending when everything begins anew, the memory is leaked rather than taken away.
 
 #![allow(unsafe_code, reason = "copies from and to the host go by address")]
 
@@ -53,11 +53,11 @@ struct Real {
     donations: Slots<DonationHold>,
     given: Slots<(RawBuffer, Event)>,
     reads: Slots<(Event, Arc<HostMemory>)>,
-    /// Told by `on_done`: 0 not yet, 1 OK, 2 an error; in the order of the calls.
+    /// Written by `on_done`: 0 not yet, 1 OK, 2 an error; in the order of the calls.
     hosts: Mutex<Vec<Arc<AtomicU8>>>,
     /// What copies use, until which event.
     in_use: Mutex<Vec<(Event, Arc<HostMemory>)>>,
-    /// What buffers alias, until it is told.
+    /// What buffers alias, until `on_done` is called.
     aliased: Mutex<Vec<(Arc<AtomicU8>, Arc<HostMemory>)>>,
 }
 
@@ -68,7 +68,7 @@ struct HostMemory {
     size: usize,
 }
 
-// SAFETY: whoever writes or reads it does so by the address, ordered by events.
+// SAFETY: all code that writes or reads it does so by the address, ordered by events.
 unsafe impl Send for HostMemory {}
 // SAFETY: as above.
 unsafe impl Sync for HostMemory {}
@@ -92,7 +92,7 @@ impl HostMemory {
     }
 
     /// # Safety
-    /// Nobody writes it any more.
+    /// It is no longer written.
     unsafe fn hash(&self) -> u32 {
         // SAFETY: initialised, and the caller's promise.
         hash(unsafe { std::slice::from_raw_parts(self.address, self.size) })
@@ -101,7 +101,8 @@ impl HostMemory {
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        // SAFETY: allocated so; the last reference goes when nobody uses it (`Real::drop` leaks it otherwise).
+        // SAFETY: allocated so; the last reference is dropped when it is no longer used (`Real::drop` leaks it
+        // otherwise).
         unsafe { dealloc(self.address, self.block) };
     }
 }
@@ -182,7 +183,7 @@ fn get<T: Clone>(slot: &Mutex<Option<T>>) -> Option<T> {
 }
 
 fn put<T>(slot: &Mutex<Option<T>>, value: Option<T>) -> Option<T> {
-    // What was there goes outside the lock.
+    // What was there is dropped outside the lock.
     std::mem::replace(&mut slot.lock().expect("no panic under a slot's lock"), value)
 }
 
@@ -521,7 +522,7 @@ impl Real {
         let tell = Arc::clone(&told);
         let on_done: purlin_device::OnDone = Box::new(move |status: Status| {
             let word = if status.ok() { 1 } else { 2 };
-            // Told twice is an error too.
+            // A second call is an error too.
             let first = tell.swap(word, Ordering::AcqRel) == 0;
             if !first {
                 tell.store(3, Ordering::Release);
@@ -532,7 +533,8 @@ impl Real {
         self.aliased.lock().expect("no panic under it").push((Arc::clone(&told), Arc::clone(&memory)));
         self.hosts.lock().expect("no panic under it").push(told);
         let space = &self.spaces[usize::from(seed % 3)];
-        // SAFETY: the memory stays until it is told (`aliased`); nobody writes it but users of a mutable alias.
+        // SAFETY: the memory stays until `on_done` is called (`aliased`); nothing writes it except users of a mutable
+        // alias.
         let made = unsafe { Buffer::from_host_array(memory.address.add(offset), &array, space, options) };
         match made {
             Ok((buffer, aliasing)) => {

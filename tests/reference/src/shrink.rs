@@ -1,6 +1,7 @@
 //! Makes what fails small: takes parts out as long as it still fails.
 
-/// The smallest list found by taking parts out of `items`, halves first, then ever smaller ones; `fails` is true for it.
+/// The smallest list found by taking parts out of `items`, halves first, then ever smaller ones; `fails` is true for
+/// it.
 pub(crate) fn shrink<T: Clone>(items: &[T], mut fails: impl FnMut(&[T]) -> bool) -> Vec<T> {
     let mut items = items.to_vec();
     let mut part = items.len().div_ceil(2);

@@ -23,7 +23,8 @@ impl std::fmt::Display for Backend {
     }
 }
 
-/// The library, driven by operations. Every answer is text in the model's form; an answer of another form is a difference.
+/// The library, driven by operations. Every answer is text in the model's form; an answer of another form is a
+/// difference.
 pub trait Subject {
     /// Forgets everything and begins anew.
     fn begin(&mut self, backend: Backend);
@@ -31,14 +32,15 @@ pub trait Subject {
     /// Any operation but `look` and `end`.
     fn apply(&mut self, op: Op) -> String;
 
-    /// Waits until what can be seen is one of `wanted`, which it answers; at the `end`, all slots are emptied before. Waits for
-    /// `patience` at most, which decides nothing but how long a failure takes, and how slow a machine may be.
+    /// Waits until what can be seen is one of `wanted`, which it answers; at the `end`, all slots are emptied before.
+    /// Waits for `patience` at most, which decides nothing but how long a failure takes, and how slow a machine may be.
     ///
     /// # Errors
     /// What was seen instead.
     fn settle(&mut self, end: bool, wanted: &[String], patience: Duration) -> Result<usize, String>;
 
-    /// Both lists side by side, and their answers. Who holds something for use or donation answers "held" to whatever could wait.
+    /// Both lists side by side, and their answers. A thread that holds something for use or donation answers "held" to
+    /// whatever could wait.
     fn side_by_side(&mut self, ops: [&[Op]; 2]) -> [Vec<String>; 2];
 
     /// A sequence with the model's answers: the first difference, by index, and what was answered instead.
@@ -63,7 +65,7 @@ pub trait Subject {
     }
 }
 
-/// Whether an operation may wait for somebody's hold to go.
+/// Whether an operation may wait for the end of another hold.
 pub(crate) fn may_wait(op: Op) -> bool {
     use crate::op::Verb::{Bitcast, CopyInto, CopyTo, Donate, DonateAfter, External, Fulfil, Read, ReadRaw, TakeUsage};
     matches!(

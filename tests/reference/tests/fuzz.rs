@@ -1,4 +1,5 @@
-//! The quick part of the fuzz, the corpus, and the proof that it can fail. `scripts/reference` has the long part, and C++.
+//! The quick part of the fuzz, the corpus, and the proof that it can fail. `scripts/reference` has the long part, and
+//! C++.
 
 use std::time::Duration;
 

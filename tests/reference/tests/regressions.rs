@@ -1,5 +1,5 @@
-//! Sequences on which the library differed from the model once, each with what was wrong. They are also in the corpus, so that C++ does
-//! them too.
+//! Sequences on which the library differed from the model once, each with what was wrong. They are also in the corpus,
+//! so that C++ does them too.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn check(name: &str, lines: &[&str]) {
     }
 }
 
-/// It waited for itself, and so did everybody who used it.
+/// It waited for itself, and so did all its users.
 #[test]
 fn a_channel_is_not_fulfilled_with_itself() {
     check("channel-of-itself", &["channel 0 0 1 0", "fulfil 0 0", "read 0 0", "look"]);
@@ -41,7 +41,8 @@ fn a_channel_is_not_fulfilled_with_itself() {
     check("channels-in-a-circle", &circle);
 }
 
-/// Who had got the channel's memory before it was fulfilled was not told of the uses of what it was fulfilled with.
+/// A donee that had got the channel's memory before it was fulfilled was not given the uses of what it was fulfilled
+/// with.
 #[test]
 fn the_uses_of_what_a_channel_is_fulfilled_with_are_waited_for_by_whoever_has_its_memory() {
     let source = ["from_host 0 1 0 9", "new_event 0", "usage 0 0", "release_usage_after 0 0", "channel 1 0 1 0"];
@@ -55,7 +56,7 @@ fn the_uses_of_what_a_channel_is_fulfilled_with_are_waited_for_by_whoever_has_it
     );
 }
 
-/// The new owner was told that the memory is free.
+/// The new owner was notified that the memory is free.
 #[test]
 fn a_released_buffer_is_free_after_its_usage_holds() {
     let begin = ["from_host 0 1 0 9", "usage 0 0", "release 0 0", "look", "new_event 0", "make_of 0 1 1 7", "read 1 1"];

@@ -10,8 +10,8 @@ use crate::shape::Shape;
 use purlin_base::status::{Status, StatusOr};
 
 /// A shape and byte strides, without an address. Element `[i0, i1, ...]` stands at the bytes
-/// `[sum(i_d * byte_strides[d]), ... + dtype.host_byte_width())` from the address of element `[0, 0, ...]`. Strides may be
-/// negative, zero, and no multiple of the element's size. Strides of dimensions with one entry mean nothing.
+/// `[sum(i_d * byte_strides[d]), ... + dtype.host_byte_width())` from the address of element `[0, 0, ...]`. Strides may
+/// be negative, zero, and no multiple of the element's size. Strides of dimensions with one entry mean nothing.
 ///
 /// ```
 /// use purlin::{DType, HostArray, Shape};
@@ -76,8 +76,9 @@ impl HostArray {
         &self.byte_strides
     }
 
-    /// The bytes that the elements span, relative to the address of element `[0, 0, ...]`: the smallest range that holds
-    /// all of them. Starts below 0 if strides are negative; empty if the array is. Its length is at most `isize::MAX`.
+    /// The bytes that the elements span, relative to the address of element `[0, 0, ...]`: the smallest range that
+    /// holds all of them. Starts below 0 if strides are negative; empty if the array is. Its length is at most
+    /// `isize::MAX`.
     #[must_use]
     pub fn extent(&self) -> Range<isize> {
         self.lowest..self.lowest + self.size_bytes as isize
@@ -117,8 +118,8 @@ impl HostArray {
 
     /// That no two elements share a byte, so that the array can be written.
     ///
-    /// What is asked for is a little more: each dimension steps over all elements of the dimensions with smaller strides.
-    /// Arrays whose rows interleave are refused too, for nobody has any.
+    /// What is asked for is a little more: each dimension steps over all elements of the dimensions with smaller
+    /// strides. Arrays whose rows interleave are refused too, because no known program has any.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the dimension.

@@ -3,7 +3,8 @@
 //! A box is a nest of loops; each step of each loop has a distance on both sides. The first loop is the device's
 //! contiguous one. Which loops are run how depends on the host's distances alone:
 //!
-//! - elements that stand together on the host too are one memcpy, or one wider element if they fill 2, 4, 8 or 16 bytes;
+//! - elements that stand together on the host too are one memcpy, or one wider element if they fill 2, 4, 8 or 16
+//!   bytes;
 //! - if another loop has a smaller distance on the host than the first, the two are a transposition and go by tiles, so
 //!   that cache lines of both sides are used up while they are in the cache;
 //! - else the first loop runs along, repeating one element if its distance is 0.
@@ -41,13 +42,13 @@ impl Ends {
     }
 }
 
-/// Moves `element_bytes` bytes for every combination of steps: from the host to the device if `GATHER`, else back. `dims`
-/// are as [`StridedPlan`](super::StridedPlan) has them: the first has `device_stride == element_bytes`.
+/// Moves `element_bytes` bytes for every combination of steps: from the host to the device if `GATHER`, else back.
+/// `dims` are as [`StridedPlan`](super::StridedPlan) has them: the first has `device_stride == element_bytes`.
 ///
 /// # Safety
-/// On the side that is read, the bytes at all combinations are readable and nobody writes them meanwhile; on the other,
-/// they are writable and nobody else touches them. The sides are disjoint. If `!GATHER`, no two combinations share host
-/// bytes. `element_bytes` is 1, 2, 4, 8 or 16.
+/// On the side that is read, the bytes at all combinations are readable and nothing writes them meanwhile; on the
+/// other, they are writable and nothing else touches them. The sides are disjoint. If `!GATHER`, no two combinations
+/// share host bytes. `element_bytes` is 1, 2, 4, 8 or 16.
 pub(super) unsafe fn move_box<const GATHER: bool>(dims: &[Dim], element_bytes: usize, ends: Ends) {
     let (mut dims, mut element_bytes) = (dims, element_bytes);
     if let Some((first, outer)) = dims.split_first()
@@ -109,8 +110,8 @@ unsafe fn move_elements<W: Copy, const GATHER: bool>(dims: &[Dim], ends: Ends) {
     });
 }
 
-/// The loop, counted from the second, to run by tiles with the first: that with the smallest distance on the host, if that
-/// is smaller than the first's.
+/// The loop, counted from the second, to run by tiles with the first: that with the smallest distance on the host, if
+/// that is smaller than the first's.
 pub(super) fn across(dims: &[Dim]) -> Option<usize> {
     let (first, outer) = dims.split_first()?;
     let distance = |dim: &Dim| dim.host_stride.unsigned_abs();
@@ -136,8 +137,8 @@ unsafe fn repeat<W: Copy>(count: usize, ends: Ends) {
     }
 }
 
-/// Moves the elements of two loops; `first` is contiguous on the device, `near` nearly so on the host. By bands of `first`,
-/// so that the pages of both sides stay known to the processor, and in them by tiles.
+/// Moves the elements of two loops; `first` is contiguous on the device, `near` nearly so on the host. By bands of
+/// `first`, so that the pages of both sides stay known to the processor, and in them by tiles.
 ///
 /// # Safety
 /// As [`move_box`], for all combinations of the two.

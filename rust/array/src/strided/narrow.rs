@@ -1,7 +1,7 @@
 //! Moving elements narrower than a byte: by way of bytes on the stack, a byte for each element, which are packed or
 //! unpacked there. Not if the host has the elements as that stage would.
 //!
-//! Where the rows of a transposition begin on bytes of the device, it goes by squares, as wider elements do; else by
+//! Where the rows of a transposition begin on bytes of the device, it works in squares, as wider elements do; else by
 //! numbers, some thousands at a time.
 
 #![allow(unsafe_code, reason = "elements are moved by address")]
@@ -45,8 +45,8 @@ pub(super) unsafe fn move_narrow<const GATHER: bool>(
         let device_of =
             |number: *mut u8| ends.device.wrapping_add((number.addr() - elements.start) / packing.elements_per_byte());
         plan.boxes(numbers, elements.clone(), &mut |dims, ends| {
-            // SAFETY: the caller's promise: boxes are parts of the range. They begin and end on bytes, as the range does
-            // and all rows do.
+            // SAFETY: the caller's promise: boxes are parts of the range. They begin and end on bytes, as the range
+            // does and all rows do.
             unsafe { move_narrow_box::<GATHER>(packing, dims, ends, &device_of, &mut stage) };
         });
         return;
@@ -98,8 +98,8 @@ unsafe fn move_narrow_box<const GATHER: bool>(
                 let row = Dim { count: first_part.count, device_stride: 1, ..*first };
                 let square = [row, Dim { count: near_part.count, device_stride: row.count, ..near }];
                 let staged = Ends { host: corner.host, device: stage };
-                // SAFETY: the caller's promise; the square fits in the stage, which is ours, and is written before it is
-                // read: in the order of the steps, which is that of the direction.
+                // SAFETY: the caller's promise; the square fits in the stage, which is ours, and is written before it
+                // is read: in the order of the steps, which is that of the direction.
                 unsafe {
                     if GATHER {
                         move_box::<GATHER>(&square, 1, staged);
@@ -120,8 +120,8 @@ unsafe fn move_narrow_box<const GATHER: bool>(
 /// Packs `count` bytes of `bytes` into those at `packed` if `GATHER`, else unpacks them.
 ///
 /// # Safety
-/// What is read is initialised, and nobody writes it meanwhile; what is written is writable, and nobody else touches it;
-/// the two are disjoint. There are `ceil(count / packing.elements_per_byte())` bytes at `packed`.
+/// What is read is initialised, and nothing writes it meanwhile; what is written is writable, and nothing else touches
+/// it; the two are disjoint. There are `ceil(count / packing.elements_per_byte())` bytes at `packed`.
 unsafe fn convert<const GATHER: bool>(packing: Packing, bytes: *mut u8, packed: *mut u8, count: usize) {
     let packed_count = count.div_ceil(packing.elements_per_byte());
     // SAFETY: the caller's promise; what is written may be uninitialised, as its type says.

@@ -47,7 +47,8 @@ impl Packing {
         }
     }
 
-    /// The reverse, with signed elements sign-extended and zeros above others. The lengths are as in [`pack`](Self::pack).
+    /// The reverse, with signed elements sign-extended and zeros above others. The lengths are as in
+    /// [`pack`](Self::pack).
     pub(super) fn unpack(self, packed: &[u8], elements: &mut [MaybeUninit<u8>]) {
         match self {
             Self::Unsigned2 => unpack_by(packed, elements, |byte| [byte & 3, byte >> 2 & 3, byte >> 4 & 3, byte >> 6]),

@@ -2,8 +2,8 @@
 //!
 //! Elements are numbered in the order of the device. The loops go from the device's contiguous dimension outward;
 //! dimensions with one entry are left out, and two that are one on the host too (the outer steps over just all of the
-//! inner) are joined, so a dense array is one loop. A range of numbers is at most two boxes per loop: a beginning that does
-//! not fill the next loop, whole steps, an end.
+//! inner) are joined, so a dense array is one loop. A range of numbers is at most two boxes per loop: a beginning that
+//! does not fill the next loop, whole steps, an end.
 
 #![allow(unsafe_code, reason = "elements are moved by address")]
 
@@ -19,11 +19,11 @@ use crate::strided::pack::Packing;
 use crate::strided::tile;
 use purlin_base::status::StatusOr;
 
-/// How the elements of one [`HostArray`] come to stand in one layout. Cheap to make, and good for any number of arrays
-/// of that description.
+/// How the elements of one [`HostArray`] are put into one layout. Cheap to make, and good for any number of arrays of
+/// that description.
 ///
-/// A range of elements is numbers in the device's order. Where several elements share a byte, it begins on a byte and ends
-/// on one, or at the end; [`pieces`](Self::pieces) are such ranges.
+/// A range of elements is numbers in the device's order. Where several elements share a byte, it begins on a byte and
+/// ends on one, or at the end; [`pieces`](Self::pieces) are such ranges.
 ///
 /// ```
 /// use purlin::{DType, HostArray, Layout, Shape, StridedPlan};
@@ -95,8 +95,8 @@ impl StridedPlan {
     }
 
     /// Ranges of elements, one after another, that together are the array: to be moved in any order, or by several
-    /// threads at once. Each has about `target_bytes` bytes of the host, and more where the host's order is so different
-    /// that smaller pieces would read each cache line several times. An empty array has no pieces.
+    /// threads at once. Each has about `target_bytes` bytes of the host, and more where the host's order is so
+    /// different that smaller pieces would read each cache line several times. An empty array has no pieces.
     pub fn pieces(&self, target_bytes: usize) -> impl ExactSizeIterator<Item = Range<usize>> + use<> {
         let (count, step) = (self.element_count, self.piece_elements(target_bytes));
         (0..count.div_ceil(step)).map(move |index| index * step..count.min((index + 1).saturating_mul(step)))
@@ -124,9 +124,9 @@ impl StridedPlan {
     ///
     /// # Safety
     /// `host` is the address of element `[0, 0, ...]`; the elements of that range, which lie in the
-    /// [extent](HostArray::extent), are readable, and nobody writes them meanwhile. `device` is the address of the range's
-    /// first byte in the device's order; [`device_bytes`](Self::device_bytes)`(&elements).len()` bytes from there are
-    /// writable, and nobody else touches them. The two are disjoint. For no elements, both may be null.
+    /// [extent](HostArray::extent), are readable, and nothing writes them meanwhile. `device` is the address of the
+    /// range's first byte in the device's order; [`device_bytes`](Self::device_bytes)`(&elements).len()` bytes from
+    /// there are writable, and nothing else touches them. The two are disjoint. For no elements, both may be null.
     pub unsafe fn gather(&self, host: *const u8, device: *mut u8, elements: Range<usize>) {
         self.check(&elements);
         if elements.is_empty() {
@@ -136,8 +136,8 @@ impl StridedPlan {
         unsafe { self.move_range::<true>(Ends { host: host.cast_mut(), device }, elements) };
     }
 
-    /// Moves the elements of that range from the device's order to the host's. The host's bytes between elements stay as
-    /// they are.
+    /// Moves the elements of that range from the device's order to the host's. The host's bytes between elements stay
+    /// as they are.
     ///
     /// # Panics
     /// As [`gather`](Self::gather).

@@ -218,7 +218,7 @@ fn large_transpositions_of_every_width_come_out_right_both_ways() {
             let (array, layout) = (HostArray::new(&shape, None).unwrap(), Layout::new(&order).unwrap());
             let mut host = numbers.bytes(array.extent().len());
             if dtype.is_sub_byte() {
-                // As they come back: nothing above the low bits but the sign.
+                // As they are read back: nothing above the low bits but the sign.
                 host.iter_mut().for_each(|byte| *byte &= 1);
             }
             let plan = StridedPlan::new(&array, &layout).unwrap();

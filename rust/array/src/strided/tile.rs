@@ -1,7 +1,7 @@
 //! Transposes a square of elements whose rows are contiguous on both sides.
 //!
-//! Vectors of 16 bytes are transposed in registers and put together on the stack, so that each cache line is read in one
-//! go, and written in one go, however far apart the rows are.
+//! Vectors of 16 bytes are transposed in registers and put together on the stack, so that each cache line is read in
+//! one go, and written in one go, however far apart the rows are.
 
 #![allow(unsafe_code, reason = "elements are moved by address")]
 
@@ -37,7 +37,8 @@ impl Rows {
 ///
 /// # Safety
 /// `W` is 1, 2, 4, 8 or 16 bytes wide and any bytes are a value. As many rows of `SIDE_BYTES` bytes of `source` are
-/// readable, and nobody writes them meanwhile; of `destination` writable, and nobody else touches them; they are disjoint.
+/// readable, and nothing writes them meanwhile; of `destination` writable, and nothing else touches them; they are
+/// disjoint.
 pub(super) unsafe fn transpose<W>(source: Rows, destination: Rows) {
     // SAFETY: the caller's promise; the second argument is the elements of a vector.
     unsafe {

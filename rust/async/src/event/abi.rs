@@ -1,5 +1,6 @@
-//! The memory that C++ and Rust both touch. The C++ side is `include/purlin/internal/abi.h`, which inlines what needs no
-//! call: one load, one compare-and-swap. Layout is asserted on both sides and compared by `tests/cpp/layout_test.cc`.
+//! The memory that C++ and Rust both touch. The C++ side is `include/purlin/internal/abi.h`, which inlines what needs
+//! no call: one load, one compare-and-swap. Layout is asserted on both sides and compared by
+//! `tests/cpp/layout_test.cc`.
 
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -14,18 +15,18 @@ use purlin_base::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize};
 #[derive(Debug)]
 #[repr(C)]
 pub struct EventVTable {
-    /// `size_of::<EventVTable>()` of whoever made it.
+    /// `size_of::<EventVTable>()` of the module that made it.
     pub abi_size: usize,
     /// Frees the event when its last reference is gone.
     pub free: unsafe extern "C" fn(event: *mut EventHeader),
-    /// Tells the types of payloads apart: equal for equal types. Null for an event without a payload.
+    /// Identifies the payload's type: equal for equal types. Null for an event without a payload.
     pub payload_type: *const c_void,
 }
 
 // SAFETY: a constant; the pointer in it is only compared.
 unsafe impl Sync for EventVTable {}
 
-/// A node in an event's list of waiters, embedded as the first field of whatever the attacher allocated.
+/// A node in an event's list of waiters, embedded as the first field of the attacher's allocation.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Waiter {
@@ -60,7 +61,7 @@ impl fmt::Debug for EventHeader {
 
 /// Neither ready nor in error.
 pub const STATE_PENDING: usize = 0;
-/// Somebody has won the right to set an error and is writing it.
+/// A thread has won the right to set an error and is writing it.
 pub const STATE_CLAIMED: usize = 1;
 /// Happened.
 pub const STATE_READY: usize = 2;
@@ -81,7 +82,7 @@ pub const REFS_SATURATED: u32 = 0x8000_0000;
 pub const FLAG_CONSTRUCTED: u16 = 1;
 /// The payload is a pointer to the value and something that keeps the value alive.
 pub const FLAG_INDIRECT: u16 = 2;
-/// The cell's memory may go: it is the caller's, or too large for the slab. The same bit as [`DEBT_FAR`].
+/// The cell's memory may be freed: it is the caller's, or too large for the slab. The same bit as [`DEBT_FAR`].
 pub const FLAG_FAR: u16 = 4;
 /// The payload is a [`DefinitionStream`].
 pub const FLAG_STREAM: u16 = 8;
@@ -89,21 +90,21 @@ pub const FLAG_STREAM: u16 = 8;
 pub const FLAG_SUBMITTING: u16 = 16;
 /// The task that was to complete this event has been dropped uncalled.
 pub const FLAG_UNCALLED: u16 = 32;
-/// A promise of the user's owes it, so a watchdog may make it fail. All other events guard something or follow others.
+/// A user's promise owes it, so a watchdog may make it fail. All other events guard something or follow others.
 pub const FLAG_POISONABLE: u16 = 64;
 /// Another event has noted that it waits for this one.
 pub const FLAG_FOLLOWED: u16 = 128;
 /// An error does not destroy the payload.
 pub const FLAG_KEEP_ON_ERROR: u16 = 256;
-/// Memory is kept until it, whatever owes it: it is not poisoned, and neither is what it waits for.
+/// Memory is kept until it, whatever owes it: it is not poisoned, and neither are the events that it waits for.
 pub const FLAG_KEEPS_MEMORY: u16 = 512;
-/// The library owes it, and nobody has lent anything until it: units of a semaphore, a time, a cancellation, memory.
+/// The library owes it, and no memory or stack is lent until it: units of a semaphore, a time, a cancellation, memory.
 pub const FLAG_LENDS_NOTHING: u16 = 1024;
 /// Something is lent until it, also while it waits for other events.
 pub const FLAG_LENDS_THROUGHOUT: u16 = 2048;
 
-/// The low bits of `error` while the event is pending: what kind of debt, and [`DEBT_FAR`]. `debt.rs` says when the rest may
-/// be followed.
+/// The low bits of `error` while the event is pending: the kind of debt, and [`DEBT_FAR`]. `debt.rs` says when the rest
+/// may be followed.
 pub const DEBT_MASK: usize = 7;
 /// The bits of the kind; 0 for the promise's owner.
 pub const DEBT_KIND: usize = 3;
@@ -152,7 +153,7 @@ impl fmt::Debug for EventCell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct DefinitionStream {
-    /// Names the stream to those who know it: a platform's handle. Not 0.
+    /// Identifies the stream to users of the platform: the platform's handle. Not 0.
     pub stream: usize,
     /// Grows along the stream; from 1.
     pub sequence_number: u64,
@@ -161,7 +162,7 @@ pub struct DefinitionStream {
 impl EventCell {
     /// What the event was named when it was made.
     pub(crate) fn label(&self) -> Label {
-        // SAFETY: whoever made the cell promised a static string that ends with a NUL.
+        // SAFETY: the cell's maker promised a static string that ends with a NUL.
         unsafe { Label::from_ptr(self.label.load(Relaxed)) }
     }
 

@@ -1,4 +1,4 @@
-//! An event that happens after a known number of steps, whoever takes them.
+//! An event that happens after a known number of steps, whichever threads take them.
 
 use std::fmt;
 use std::mem;
@@ -12,8 +12,9 @@ use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// Counts steps down to zero; then its event happens, or fails with the error that the policy chooses of those that were
-/// reported. Clones count together. If the last clone goes away above zero, the event fails with an error that names it.
+/// Counts steps down to zero; then its event happens, or fails with the error that the policy chooses of those that
+/// were reported. Clones count together. If the last clone is dropped above zero, the event fails with an error that
+/// names it.
 ///
 /// ```
 /// use purlin::CountDown;
@@ -40,16 +41,17 @@ struct State {
 }
 
 impl CountDown {
-    /// A count of `count` steps; of 0, whose event has happened. Of several errors, the first in time.
+    /// A count of `count` steps; for 0, one whose event has happened. Of several errors, the event gets the first in
+    /// time.
     #[must_use]
     #[track_caller]
     pub fn new(label: impl Into<Label>, count: usize) -> Self {
         Self::with_options(label, count, JoinOptions { policy: ErrorPolicy::FirstInTime, fail_fast: false })
     }
 
-    /// As [`new`](Self::new), with a policy. With `fail_fast` the first error completes the event, whatever the policy; the
-    /// other steps are still counted, and change nothing. Steps [without an index](Self::count_down_with) come after those
-    /// with one, in the order in which they came.
+    /// As [`new`](Self::new), with a policy. With `fail_fast` the first error completes the event, whatever the policy;
+    /// the other steps are still counted, and change nothing. Errors of steps [without an index](Self::count_down_with)
+    /// are listed after those with one, in the order in which the steps were reported.
     #[must_use]
     #[track_caller]
     pub fn with_options(label: impl Into<Label>, count: usize, options: JoinOptions) -> Self {
@@ -73,7 +75,8 @@ impl CountDown {
         self.0.left.load(Acquire)
     }
 
-    /// One step. True if it completed the event, whose waiters have then run on this thread. A step too many does nothing.
+    /// One step. True if it completed the event, whose waiters have then run on this thread. A step too many does
+    /// nothing.
     pub fn count_down(&self) -> bool {
         self.count_down_with(Status::OK)
     }
@@ -83,7 +86,7 @@ impl CountDown {
         self.count_down_at(usize::MAX, error)
     }
 
-    /// As [`count_down_with`](Self::count_down_with), of the thing of that index: for [`ErrorPolicy::FirstByIndex`] and
+    /// As [`count_down_with`](Self::count_down_with), for the step of that index: for [`ErrorPolicy::FirstByIndex`] and
     /// [`ErrorPolicy::All`].
     ///
     /// ```
@@ -117,7 +120,7 @@ impl CountDown {
             return false;
         }
         let mut errors = mem::take(&mut *state.errors.lock());
-        // Stable: those without an index stay in the order in which they came.
+        // Stable: those without an index stay in the order in which they were reported.
         errors.sort_by_key(|(index, _)| *index);
         let errors: Vec<_> = errors.iter().map(|(index, error)| (*index, error)).collect();
         state.promise.set(merged(state.count, &errors))

@@ -1,15 +1,16 @@
 //! What completes a pending event, as far as its maker has said: one word of the cell, and chains of them.
 //!
-//! 1. A debt is written into a new cell by its maker, or later by a compare-and-swap that replaces nothing but another debt:
-//!    never the error of an event that has failed meanwhile.
-//! 2. The code that notes that an event waits for another one completes it, or takes the debt back, in a waiter of that other one,
-//!    or holds a reference to it. So as long as an event is pending and notes that debt, the other's cell is not freed.
-//! 3. Hence chains of debts may be followed from an event that is alive. What was read on the way may have been a stranger's
-//!    cell by then, which the slab keeps readable (large ones are looked up); it was none if every link still stands
-//!    afterwards, looked at from the far end to the near one.
-//! 4. An event that is waited for is marked. A forward notes its debt, marks, passes a fence and then looks whether it was itself
-//!    marked; if so, it follows the chain. Of threads that close a cycle together, the one whose fence is last sees the
-//!    debts of all.
+//! 1. A debt is written into a new cell by its maker, or later by a compare-and-swap that replaces nothing but another
+//!    debt: never the error of an event that has failed meanwhile.
+//! 2. The code that notes that an event waits for another one completes it, or takes the debt back, in a waiter of that
+//!    other one, or holds a reference to it. So as long as an event is pending and notes that debt, the other's cell is
+//!    not freed.
+//! 3. Hence chains of debts may be followed from an event that is alive. What was read on the way may have been the
+//!    cell of an unrelated event by then, which the slab keeps readable (large ones are looked up); it was none if
+//!    every link still stands afterwards, looked at from the far end to the near one.
+//! 4. An event that is waited for is marked. A forward notes its debt, marks, passes a fence and then looks whether it
+//!    was itself marked; if so, it follows the chain. Of threads that close a cycle together, the one whose fence is
+//!    last sees the debts of all.
 
 use std::collections::HashSet;
 use std::ptr;
@@ -148,7 +149,7 @@ unsafe fn closes_cycle(event: *mut EventHeader, source: *mut EventHeader) -> Res
 /// Whether a chain of debts leads from `source` to `target`. Where several are owed, perhaps.
 fn may_reach(source: &EventHeader, target: usize) -> bool {
     let mut seen = Seen::of(source);
-    // Brent's: a cycle that the chain leads into, and that is somebody else's, is not gone round for ever.
+    // Brent's: a cycle that the chain leads into, and that does not contain the start, is not gone round for ever.
     let (mut stone, mut steps, mut limit) = (0, 0_usize, 2_usize);
     while let Some(Seen { debt, .. }) = seen {
         match debt & DEBT_KIND {
@@ -172,8 +173,8 @@ fn may_reach(source: &EventHeader, target: usize) -> bool {
     false
 }
 
-/// The way from `source`, the first, to an event that is a `target`, the last: what [`explore`] found, if the last stands. Nothing,
-/// if there is none.
+/// The way from `source`, the first, to an event that is a `target`, the last: what [`explore`] found, if the last
+/// stands. Nothing, if there is none.
 pub(super) fn reach(source: &EventHeader, target: impl Fn(&Node) -> bool) -> Vec<Node> {
     // SAFETY: alive, because borrowed.
     let mut nodes = unsafe { explore(ptr::from_ref(source).cast_mut(), &target) };

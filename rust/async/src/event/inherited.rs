@@ -1,9 +1,11 @@
-//! In a child made by `fork`, what nobody completes. Events of the slab have failed there (`slab/forked.rs`); one in memory of its
-//! owner's has not, and a join or a forward that the child makes of it would wait for ever. So before a thread of a child sleeps, it
-//! follows the debts of its event, as `debt.rs` says, into owners' memory too:
+//! In a child made by `fork`, the events that no thread completes. Events of the slab have failed there
+//! (`slab/forked.rs`); one in its owner's memory has not, and a join or a forward that the child makes of it would wait
+//! for ever. So before a thread of a child sleeps, it follows the debts of its event, as `debt.rs` says, into owners'
+//! memory too.
 //!
-//! A thread that ends an event that is far and followed passes the lock of `rescue.rs` in between, after it has completed its followers.
-//! A thread that has that lock and sees that a chain stands may look at the event at its end.
+//! A thread that ends an event that is far and followed passes the lock of `rescue.rs` before it frees the event, after
+//! it has completed its followers. So a thread that has that lock and sees that a chain stands may look at the event at
+//! its end.
 
 use std::collections::HashSet;
 use std::ptr;
@@ -45,7 +47,7 @@ pub(super) fn source_of(event: &EventCell) -> Option<String> {
     None
 }
 
-/// Its name, if nobody completes it.
+/// Its name, if no thread completes it.
 fn inherited(cell: &EventCell) -> Option<String> {
     let is_pending = cell.header.word.load(Acquire) & TERMINAL_BIT == 0;
     (is_pending && slab::is_inherited(cell.born_ms.load(Relaxed)))

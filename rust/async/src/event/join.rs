@@ -1,8 +1,8 @@
-//! Waiting for several events at once. A join costs one allocation at most: its state and a node per event in one block,
-//! freed by the last event that arrives.
+//! Waiting for several events at once. A join costs one allocation at most: its state and a node per event in one
+//! block, freed by the last event that arrives.
 //!
 //! A node does not keep its event alive: it notes the event's error when it arrives, and an event whose last reference
-//! goes away completes first. So a join cannot be what keeps a value from being given up.
+//! is dropped completes first. So a join keeps no value from being given up.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::offset_of;
@@ -37,15 +37,15 @@ use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorPolicy {
-    /// That of the event with the lowest index: the result does not depend on who came first.
+    /// That of the event with the lowest index: the result does not depend on the order of completion.
     #[default]
     FirstByIndex,
     /// That of the event that failed first. Of those that had failed before the join, the one with the lowest index.
     FirstInTime,
     /// That of the event that failed last. Of those that had failed before the join, the one with the highest index.
     LastInTime,
-    /// All of them: the code and payloads of the lowest index, a message that lists index and error of each. One failure
-    /// alone is itself.
+    /// All of them: the code and payloads of the lowest index, a message that lists index and error of each. One
+    /// failure alone is itself.
     All,
 }
 
@@ -68,7 +68,7 @@ pub struct JoinOptions {
     pub fail_fast: bool,
 }
 
-/// [`when_all_with`] the default options: after all of `events`, with the error of the lowest index.
+/// As [`when_all_with`] with the default options: after all of `events`, with the error of the lowest index.
 ///
 /// ```
 /// use purlin::{Event, Status, when_all};
@@ -112,8 +112,8 @@ pub fn after_all_at(events: &[Event], place: impl FnOnce() -> SourceLocation) ->
     all
 }
 
-/// Calls `f` once all of `events` are terminal, whether they happened or failed: at once and without an allocation if they
-/// are, else on the thread that completes the last. A panic is reported and swallowed.
+/// Calls `f` once all of `events` are terminal, whether they happened or failed: at once and without an allocation if
+/// they are, else on the thread that completes the last. A panic is reported and swallowed.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -138,9 +138,9 @@ pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// An event that completes after all of `events`, and fails if any of them did, as `options` say. No events, or only ready
-/// ones: [`Event::ready`], without an allocation. One event alone: itself. Of several that are all terminal, the failed
-/// one that the policy chooses, itself.
+/// An event that completes after all of `events`, and fails if any of them did, as `options` say. For no events, or
+/// only ready ones, it is [`Event::ready`], without an allocation. For one event alone, it is that event. For several
+/// that are all terminal, it is the failed one that the policy chooses.
 ///
 /// ```
 /// use purlin::{ErrorPolicy, EventPromise, JoinOptions, Status, when_all_with};
@@ -235,7 +235,8 @@ impl Join {
             handle_alloc_error(layout);
         }
         let missing = AtomicUsize::new(events.len() + 1);
-        // SAFETY: new memory of that layout. All nodes are written before the first is attached: a last arrival reads all.
+        // SAFETY: new memory of that layout. All nodes are written before the first is attached: a last arrival reads
+        // all.
         unsafe {
             join.write(Self {
                 missing,
@@ -261,8 +262,8 @@ impl Join {
         #[cfg(not(any(loom, shuttle)))]
         let (mut pending, mut only) = (0, 0);
         for (index, event) in events.iter().enumerate() {
-            // SAFETY: `missing` still counts this function, so the join is alive; until the push below succeeds, nobody
-            // else knows this node. Raw places only: other nodes may be in use by threads that arrive.
+            // SAFETY: `missing` still counts this function, so the join is alive; until the push below succeeds, no
+            // other thread knows this node. Raw places only: other nodes may be in use by threads that arrive.
             unsafe {
                 let node = Self::node(join, index);
                 let header = event.as_raw();
@@ -286,9 +287,9 @@ impl Join {
         unsafe { Self::arrive(join) };
     }
 
-    /// Notes, for reports, which events are missing: `pending` of them when they were attached, one of which is owed `only`.
-    /// Only `start` knows yet what they are joined into, so nothing can follow it before this; and as long as `start`
-    /// counts, it stays pending, or has failed.
+    /// Notes, for reports, which events are missing: `pending` of them when they were attached, one of which is owed
+    /// `only`. Only `start` knows yet what they are joined into, so nothing can follow it before this; and as long as
+    /// `start` counts, it stays pending, or has failed.
     ///
     /// # Safety
     /// All nodes are attached, `start` counts, and the events are alive.
@@ -323,7 +324,8 @@ impl Join {
         if unsafe { (*join).missing.fetch_sub(1, Release) } != 1 {
             return;
         }
-        // SAFETY: nobody else has a count; the load pairs with the releases above. The block is read once and freed.
+        // SAFETY: no other thread has a count; the load pairs with the releases above. The block is read once and
+        // freed.
         let (promise, status) = unsafe {
             let _ = (*join).missing.load(Acquire);
             let count = (*join).count;
@@ -341,7 +343,7 @@ impl Join {
             dealloc(join.cast(), Self::layout(count));
             (promise, status)
         };
-        // Nobody's code before this. A join that failed fast was set before.
+        // No user code runs before this. A join that failed fast was set before.
         promise.set(status);
     }
 }
@@ -354,14 +356,15 @@ impl Node {
 
     /// The error that the arrival noted. Only for the join's last arrival, which has acquired the others.
     fn noted(&self) -> &Status {
-        // SAFETY: all nodes have arrived, so nobody writes it any more.
+        // SAFETY: all nodes have arrived, so no thread writes it any more.
         self.error.with(|error| unsafe { &*error })
     }
 
     /// # Safety
     /// The node's own arrival; `event` is null or alive and terminal.
     unsafe fn arrive(node: *mut Self, event: *const EventHeader) {
-        // SAFETY: the caller's promises; the join is alive until our count is given up, and the node is ours until then.
+        // SAFETY: the caller's promises; the join is alive until our count is given up, and the node is ours until
+        // then.
         unsafe {
             let join = (*node).join;
             #[cfg(not(any(loom, shuttle)))]
@@ -372,7 +375,7 @@ impl Node {
                     Rule::Ignore => {}
                     Rule::FailFast => _ = (*join).promise.set_error(error),
                     Rule::Wait(_) => {
-                        // Relaxed: only the numbers matter; who reads the node has acquired the arrival.
+                        // Relaxed: only the numbers matter; a thread that reads the node has acquired the arrival.
                         (*node).failure = (*join).failures.fetch_add(1, Relaxed);
                         (*node).error.with_mut(|place| *place = error);
                     }
@@ -383,7 +386,7 @@ impl Node {
     }
 }
 
-/// What a join of these nodes has come to.
+/// The result of a join of these nodes.
 fn choose(policy: ErrorPolicy, nodes: &[Node]) -> Status {
     let mut failed = nodes.iter().filter(|node| !node.noted().ok());
     let chosen = match policy {

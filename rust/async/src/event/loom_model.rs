@@ -1,5 +1,5 @@
-//! Every interleaving of the event's word, its waiters, its sleepers and its references, as far as loom is asked to look.
-//! `rust/model/mutations.txt` says which planted defects each model must find.
+//! Every interleaving of the event's word, its waiters, its sleepers and its references, as far as loom is asked to
+//! look. `rust/model/mutations.txt` says which planted defects each model must find.
 
 mod rescue;
 
@@ -51,12 +51,12 @@ impl Bare {
     }
 
     fn write(&self, value: u32) {
-        // SAFETY: loom checks that nobody else looks.
+        // SAFETY: loom checks that no other thread looks.
         self.0.0.with_mut(|place| unsafe { *place = value });
     }
 
     fn read(&self) -> u32 {
-        // SAFETY: loom checks that nobody writes.
+        // SAFETY: loom checks that no thread writes.
         self.0.0.with(|place| unsafe { *place })
     }
 }
@@ -228,8 +228,9 @@ fn the_last_reference_frees_on_any_thread() {
     });
 }
 
-/// Release as every build but loom's does it: a look first, and a decrement only if there are others. Two threads, so that
-/// one access per object is enough for loom: each has one look and one decrement, and the decrements depend on the looks.
+/// Release as every build but loom's does it: a look first, and a decrement only if there are others. Two threads, so
+/// that one access per object is enough for loom: each has one look and one decrement, and the decrements depend on the
+/// looks.
 #[test]
 fn a_look_at_the_count_may_stand_for_the_last_decrement() {
     explore("two releases that look first", None, || {
@@ -248,7 +249,7 @@ fn a_look_at_the_count_may_stand_for_the_last_decrement() {
         unsafe { (*event.0.as_raw()).retain() };
         let shared = bare.shared();
         let other = thread::spawn(move || {
-            // SAFETY: alive until the last reference is released; nobody frees it before the join below.
+            // SAFETY: alive until the last reference is released; no thread frees it before the join below.
             release(unsafe { &*std::ptr::with_exposed_provenance::<EventHeader>(cell) }, &shared)
         });
         // SAFETY: as above.

@@ -1,5 +1,5 @@
-//! The memory of event cells: blocks of the slab. Stall reports read cells while they are made and freed, so every field
-//! that they read is written as an atomic, and the word, which says whether the rest means anything, last.
+//! The memory of event cells: blocks of the slab. Stall reports read cells while they are made and freed, so every
+//! field that they read is written as an atomic, and the word, which says whether the rest means anything, last.
 
 use std::alloc::Layout;
 use std::ffi::c_char;
@@ -70,8 +70,8 @@ unsafe fn fill(
     flags: u16,
     payload_offset: u16,
 ) -> *mut EventHeader {
-    // SAFETY: the caller's promise; fields one by one, because what is there is no EventCell yet. Whoever reads it already
-    // sees a terminal word.
+    // SAFETY: the caller's promise; fields one by one, because what is there is no EventCell yet. A thread that reads
+    // it already sees a terminal word.
     unsafe {
         let header = &raw mut (*cell).header;
         (*header).refs.store(1, Relaxed);
@@ -93,7 +93,7 @@ unsafe fn fill(
 /// Gives the memory back; what it held is gone already.
 ///
 /// # Safety
-/// `event` came from [`new_cell`] with the same class, and nobody refers to it any more.
+/// `event` came from [`new_cell`] with the same class, and no reference to it remains.
 #[inline]
 pub(super) unsafe fn free_cell(class: Class, event: *mut EventHeader) {
     // SAFETY: the caller's promises.

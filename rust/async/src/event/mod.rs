@@ -1,13 +1,14 @@
-//! Something that happens once, and who waits for it.
+//! Something that happens once, and the waiters for it.
 //!
-//! States: pending, then ready or error, which never change again. [`EventPromise`] sets, [`Event`] watches. The first set
-//! wins and later ones are told so; a promise that goes away unset completes its event with an error that names it.
+//! States: pending, then ready or error, which never change again. [`EventPromise`] sets, [`Event`] watches. The first
+//! set wins; later ones are refused and report that. A promise that is dropped unset completes its event with an error
+//! that names it.
 //!
 //! Waiters run first in, first out, each exactly once, under no lock, on the thread that completes the event; a waiter
 //! that is attached later runs at once on the attaching thread. Nesting is bounded (`waiters.rs`).
 //!
-//! Memory order: what a thread did before it set an event is visible to every waiter, to every wait that returned, and to
-//! whoever saw the event ready.
+//! Memory order: what a thread did before it set an event is visible to every waiter, to every wait that returned, and
+//! to every thread that saw the event ready.
 //!
 //! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
 //! `memory.rs` where cells live, `debt.rs` and `several.rs` what completes them, `rescue.rs` how a watchdog gets hold
@@ -165,8 +166,8 @@ impl Event {
 
     /// The cell around the header.
     fn cell(&self) -> Option<&EventCell> {
-        // SAFETY: all events are made by `raw::new`, as the first field of an EventCell. The pointer, unlike a reference
-        // to the header, may be widened.
+        // SAFETY: all events are made by `raw::new`, as the first field of an EventCell. The pointer, unlike a
+        // reference to the header, may be widened.
         self.0.map(|header| unsafe { header.cast::<EventCell>().as_ref() })
     }
 
@@ -193,8 +194,8 @@ impl Event {
         self.header().map_or(Status::OK, EventHeader::error)
     }
 
-    /// Makes a pending event fail, past its promise: for watchdogs. False, and nothing changes, if it was set before or may
-    /// not be poisoned. An OK `error` does nothing.
+    /// Makes a pending event fail, past its promise: for watchdogs. False, and nothing changes, if it was set before or
+    /// may not be poisoned. An OK `error` does nothing.
     pub(crate) fn poison(&self, error: Status) -> bool {
         // SAFETY: our reference keeps the event alive.
         self.is_poisonable() && !error.ok() && unsafe { raw::set_error(self.as_raw(), error) }
@@ -220,9 +221,9 @@ impl Event {
         }
     }
 
-    /// As [`wait`](Self::wait), but returns only when the event is terminal: for those who lend memory or a stack until then,
-    /// as all waits of the library's own do. No watchdog may end such a wait, so the event is none that a promise of the
-    /// user's owes.
+    /// As [`wait`](Self::wait), but returns only when the event is terminal: for callers that lend memory or a stack
+    /// until then, as all waits of the library's own do. No watchdog may end such a wait, so the event must be none
+    /// that a user's promise owes.
     ///
     /// # Errors
     /// The event's.
@@ -235,7 +236,7 @@ impl Event {
         self.wait_slowly(Patience::Endless)
     }
 
-    /// As [`wait_uninterruptible`](Self::wait_uninterruptible), before anything is lent until this.
+    /// As [`wait_uninterruptible`](Self::wait_uninterruptible), for a caller that lends nothing until this yet.
     ///
     /// # Errors
     /// As there, and as [`check_wait`](Self::check_wait).
@@ -289,34 +290,35 @@ impl Event {
         unsafe { raw::definition_stream(self.as_raw()) }
     }
 
-    /// True while somebody waits: a waiter is attached or a thread sleeps. Others may change that at any time.
+    /// True while the event has waiters: a closure is attached or a thread sleeps. Other threads may change that at any
+    /// time.
     #[must_use]
     pub fn has_waiters(&self) -> bool {
         self.header().is_some_and(EventHeader::has_waiters)
     }
 
-    /// How many references there are; 0 for [`Event::ready`], which is not counted. Others may change that at any time.
+    /// The number of references; 0 for [`Event::ready`], which is not counted. Other threads may change it at any time.
     #[must_use]
     pub fn ref_count(&self) -> u32 {
         self.header().map_or(0, EventHeader::ref_count)
     }
 
-    /// Blocks until the event is terminal. In a task of a [`ThreadPool`](crate::ThreadPool), the tasks that this task has
-    /// scheduled may run here meanwhile, and a spare thread may take this one's place: waiting for tasks of the same pool
-    /// is fine. Such a task must not itself wait for what this one does later.
+    /// Blocks until the event is terminal. In a task of a [`ThreadPool`](crate::ThreadPool), the tasks that this task
+    /// has scheduled may run here meanwhile, and a spare thread may take this one's place. So a task may wait for tasks
+    /// of the same pool. A task that runs here meanwhile must not wait for what this one does later.
     ///
     /// # Errors
-    /// The event's. In a task of a pool, [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted), naming the pool and the
-    /// event, which stays pending: all threads of the pool wait while tasks are queued, and for a second the system has
-    /// refused a further one (or the pool has 16384 spares already). Not where memory or a stack may be lent until the event:
-    /// a wait for a copy, for what [`EventPromise::guarding`] made, or for what follows such an event returns when that is
-    /// terminal, and meanwhile runs what is queued, 32 tasks deep. Where tasks wait for what they owe each other,
-    /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), if a [`Watchdog`](crate::stall::Watchdog) that poisons ends the
-    /// wait; the event then stays pending.
-    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition): it waits for what this thread completes once the callback
-    /// that calls this has returned, as that of a copy that lets go of imported memory, of a buffer whose `on_done` runs, of the
-    /// reads of a copier whose `on_piece` runs; or for what a task owes that this thread runs, itself or further out, and no
-    /// memory is lent until then.
+    /// The event's error. In a task of a pool, [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted),
+    /// naming the pool and the event, which stays pending: all threads of the pool wait while tasks are queued, and for
+    /// a second the system has refused a further one (or the pool has 16384 spares already). This does not happen where
+    /// memory or a stack may be lent until the event: a wait for a copy, for what [`EventPromise::guarding`] made, or
+    /// for what follows such an event returns when that is terminal, and meanwhile runs queued tasks, 32 deep. Where
+    /// tasks wait for what they owe each other, [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), if a
+    /// [`Watchdog`](crate::stall::Watchdog) that poisons ends the wait; the event then stays pending.
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition): it waits for an event that this thread
+    /// completes once the callback that calls this has returned, such as that of a copy that releases imported memory,
+    /// of a buffer whose `on_done` runs, of the reads of a copier whose `on_piece` runs; or for what a task owes that
+    /// this thread runs, itself or further out, and no memory is lent until then.
     ///
     /// # Examples
     /// ```
@@ -339,7 +341,8 @@ impl Event {
     /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
     ///
     /// # Errors
-    /// The event's, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming the event, which stays pending.
+    /// The event's error, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming the event, which
+    /// stays pending.
     ///
     /// # Examples
     /// ```
@@ -379,9 +382,9 @@ impl Event {
         Err(Status::deadline_exceeded(format!("{name} (made at {place}) was still pending after {timeout:?}")))
     }
 
-    /// Calls `waiter` with OK or the error, exactly once, when the event is terminal: on the thread that completes it, or
-    /// here and now if it is. It borrows that thread, so it must not block for long. A panic is reported and swallowed.
-    /// It runs in the user context that is current now.
+    /// Calls `waiter` with OK or the error, exactly once, when the event is terminal: on the thread that completes it,
+    /// or inside this call if it is terminal already. It borrows that thread, so it must not block for long. A panic is
+    /// reported and swallowed. It runs in the user context that is current now.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -427,7 +430,7 @@ impl Event {
         Self(NonNull::new(header))
     }
 
-    /// One more reference to an event that somebody else holds; null is [`Event::ready`].
+    /// One more reference to an event that the caller holds by another reference; null is [`Event::ready`].
     ///
     /// # Safety
     /// `header` is null or an event that is alive during this call.
@@ -500,8 +503,8 @@ impl EventPromise {
         Self::owed_by(OwedBy::User, label, place)
     }
 
-    /// As [`new`](Self::new), for an event behind which something ends that others may still use: memory, a stack, a
-    /// thread. No watchdog poisons it.
+    /// As [`new`](Self::new), for an event until which other code may still use something: memory, a stack, a thread.
+    /// No watchdog poisons it.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -515,7 +518,8 @@ impl EventPromise {
         Self::owed_by(OwedBy::Library, label, place)
     }
 
-    /// As [`guarding`](Self::guarding), for an event until which nobody lends anything: a wait for it may be given up.
+    /// As [`guarding`](Self::guarding), for an event until which no memory or stack is lent: a wait for it may be given
+    /// up.
     #[inline]
     pub fn lending_nothing(label: impl Into<Label>, place: SourceLocation) -> Self {
         Self::owed_by(OwedBy::Service, label, place)
@@ -527,7 +531,7 @@ impl EventPromise {
         Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place, who)) })
     }
 
-    /// A new pending event that is known as `other` is, by label, place and stream, and that reports take to be owed by it.
+    /// A new pending event with the label, place and stream of `other`; reports take it to be owed by `other`.
     pub fn in_place_of(other: &Event) -> Self {
         let (label, place) = (other.label().as_cstr().as_ptr(), other.location());
         // SAFETY: as in new().
@@ -552,7 +556,7 @@ impl EventPromise {
     }
 
     /// As [`waits_for`](Self::waits_for), for several events, to which nothing is attached; something is lent until
-    /// this one also while it waits for them. The answer is to be dropped before the event is set.
+    /// this one also while it waits for them. The returned value must be dropped before the event is set.
     #[must_use]
     pub fn waits_for_all(&self, others: &[Event]) -> Option<Awaited> {
         #[cfg_attr(any(loom, shuttle), allow(unused_unsafe, reason = "models note nothing"))]
@@ -564,7 +568,8 @@ impl EventPromise {
         awaited
     }
 
-    /// Notes that something is lent until the event, which is new, also while it waits for others: a wait for it lasts.
+    /// Notes that something is lent until the event, which is new, also while it waits for others: a wait for it is not
+    /// given up.
     pub fn lends_throughout(&self) {
         if let Some(event) = self.0.header() {
             event.flags.store(event.flags.load(Relaxed) | FLAG_LENDS_THROUGHOUT, Relaxed);
@@ -640,8 +645,8 @@ impl EventPromise {
         unsafe { raw::set_ready(self.0.as_raw()) }
     }
 
-    /// Makes the event fail and runs its waiters on this thread. False, and nothing changes, if it was set before. An OK
-    /// `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
+    /// Makes the event fail and runs its waiters on this thread. False, and nothing changes, if it was set before. An
+    /// OK `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
     ///
     /// ```
     /// use purlin::{EventPromise, Status};
@@ -662,9 +667,10 @@ impl EventPromise {
         if status.ok() { self.set_ready() } else { self.set_error(status) }
     }
 
-    /// Makes the event follow `other`: it happens or fails as that does, on the thread that completes that. An event that
-    /// would follow itself, directly or through forwarded promises, values that are mapped or forwarded, and joins, fails
-    /// with [`Internal`](purlin_base::StatusCode::Internal), naming the cycle, instead of never completing.
+    /// Makes the event follow `other`: it happens or fails as that does, on the thread that completes that. An event
+    /// that would follow itself, directly or through forwarded promises, values that are mapped or forwarded, and
+    /// joins, fails with [`Internal`](purlin_base::StatusCode::Internal), naming the cycle, instead of never
+    /// completing.
     ///
     /// ```
     /// use purlin::EventPromise;
@@ -703,8 +709,8 @@ impl fmt::Debug for EventPromise {
     }
 }
 
-/// An event in memory of its owner's, or one that waits for such an event, which is still pending although a fork has made this
-/// process since: nobody completes it.
+/// An event in its owner's memory, or one that waits for such an event, which is still pending although a fork has made
+/// this process since: no thread completes it.
 fn refuse_inherited(cell: &EventCell) -> Result<(), Status> {
     #[cfg(not(any(loom, shuttle)))]
     if purlin_base::slab::is_child() {

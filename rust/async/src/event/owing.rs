@@ -1,6 +1,7 @@
-//! What a thread completes as soon as a stranger's callback has returned to it: the event of a copy whose memory it lets go of,
-//! of a buffer whose `on_done` it calls, of all reads of a copier that it tells of a piece. A wait of the callback for that, or
-//! for what waits for that, would never end, and is told so. So is the wait of a task for what it owes itself.
+//! What a thread completes as soon as a user's callback has returned to it: the event of a copy whose memory it
+//! releases, of a buffer whose `on_done` it calls, of all reads of a copier whose `on_piece` it calls. If the callback
+//! waits for that event, or for one that waits for it, the wait would never end, and is refused. So is the wait of a
+//! task for what it owes itself.
 
 use std::cell::Cell;
 use std::{iter, ptr};
@@ -34,22 +35,22 @@ impl Drop for Scope {
 }
 
 impl EventPromise {
-    /// Calls `f`, which may be a stranger's; then this thread sets this.
+    /// Calls `f`, which may be user code; then this thread sets this.
     pub fn owed_after<R>(&self, f: impl FnOnce() -> R) -> R {
         self.0.owed_after(f)
     }
 }
 
 impl Event {
-    /// Calls `f`, which may be a stranger's, without whose end this does not happen.
+    /// Calls `f`, which may be user code, without whose end this does not happen.
     pub fn owed_after<R>(&self, f: impl FnOnce() -> R) -> R {
         let event = self.as_raw().addr();
         owed_after(&|address| address == event, f)
     }
 }
 
-/// Calls `f`, which may be a stranger's, without whose end none of the events happens at whose address `owes` is true. It is
-/// asked under no lock.
+/// Calls `f`, which may be user code; the events at whose address `owes` is true do not happen before `f` ends. `owes`
+/// is called under no lock.
 pub fn owed_after<O: Fn(usize) -> bool, R>(owes: &O, f: impl FnOnce() -> R) -> R {
     let Ok(outer) = INNERMOST.try_with(Cell::get) else { return f() };
     let owing = Owing { owes: call::<O>, of: ptr::from_ref(owes).cast(), outer };

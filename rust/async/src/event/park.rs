@@ -1,12 +1,12 @@
 //! Blocking a thread until an event is terminal, without a node in its list: a timed wait leaves nothing behind.
 //!
-//! Sleepers share a few buckets, chosen by the event's address. A sleeper announces itself in the event's word under its
-//! bucket's lock and then waits on the bucket's condition; a completion that finds the announcement passes through the
-//! same lock before it notifies, so it comes either before the announcement (which then fails) or after the sleeper
-//! sleeps. Events that share a bucket wake each other's sleepers, who look again.
+//! Sleepers share a few buckets, chosen by the event's address. A sleeper announces itself in the event's word under
+//! its bucket's lock and then waits on the bucket's condition; a completion that finds the announcement passes through
+//! the same lock before it notifies, so it happens either before the announcement (which then fails) or after the
+//! sleeper sleeps. Events that share a bucket wake each other's sleepers, which look again.
 //!
-//! The bucket also knows who its sleepers are (`sleepers.rs`). A thread may have a [`BlockingHook`], which decides what
-//! happens instead of sleeping.
+//! The bucket also knows its sleepers (`sleepers.rs`). A thread may have a [`BlockingHook`], which decides what happens
+//! instead of sleeping.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -78,7 +78,7 @@ pub(super) enum Patience {
     Until(Duration),
     /// When nothing can go on otherwise.
     UntilGivenUp,
-    /// Never: memory or a stack is somebody's until the event.
+    /// Never: memory or a stack is lent until the event.
     Endless,
 }
 
@@ -239,13 +239,13 @@ pub(super) fn wait(event: &EventHeader, patience: Patience) -> Waited {
     }
 }
 
-/// Everybody who sleeps, for stall reports.
+/// All sleeping threads, for stall reports.
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) fn sleepers() -> Vec<Sleeper> {
     TABLE.iter().flat_map(|bucket| bucket.sleepers.lock().all()).collect()
 }
 
-/// A reference to an event on which a thread sleeps, by the event's address; `None` if nobody does any more.
+/// A reference to an event on which a thread sleeps, by the event's address; `None` if no thread does any more.
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) fn slept_on(event: usize) -> Option<Event> {
     TABLE.iter().find_map(|bucket| {
@@ -255,8 +255,8 @@ pub(crate) fn slept_on(event: usize) -> Option<Event> {
     })
 }
 
-/// Ends the wait of the thread that runs `task` and sleeps on the event at that address, before the event is terminal: it
-/// answers `why`. False if there is none, or it is one of the library's own.
+/// Ends the wait of the thread that runs `task` and sleeps on the event at that address, before the event is terminal:
+/// it answers `why`. False if there is none, or it is one of the library's own.
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) fn end_wait(event: usize, task: usize, why: &Status) -> bool {
     TABLE.iter().any(|bucket| {
@@ -268,7 +268,7 @@ pub(crate) fn end_wait(event: usize, task: usize, why: &Status) -> bool {
     })
 }
 
-/// Wakes those who sleep until `event` is terminal, which it is.
+/// Wakes the threads that sleep until `event` is terminal, which it is.
 pub(super) fn wake(event: &EventHeader) {
     let bucket = bucket(event);
     drop(bucket.sleepers.lock());

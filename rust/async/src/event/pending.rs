@@ -1,5 +1,5 @@
 //! All pending events of the process, read while they are made, completed and freed by others: a stall report must not
-//! need the cooperation of those who are stuck. What is read is atomic, and read again to see that it still holds.
+//! need the cooperation of threads that are stuck. What is read is atomic, and read again to see that it still holds.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -19,7 +19,7 @@ use purlin_base::status::SourceLocation;
 /// What completes an event, as far as its maker said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Debt {
-    /// Whoever holds the promise.
+    /// The holder of the promise.
     Promise,
     /// The event at this address.
     Event(usize),
@@ -90,9 +90,9 @@ pub(crate) fn pending(older_than: Duration) -> Vec<Pending> {
     found
 }
 
-/// The event, if it is pending, and what it waits for, where nobody strikes out what has happened.
+/// The event, if it is pending, and what it waits for, where no code strikes out what has happened.
 fn look(cell: &EventCell, now_ms: u32) -> Option<(Pending, Vec<Link>)> {
-    // Acquire: pairs with the release of whoever wrote the cell and made it pending.
+    // Acquire: pairs with the release of the thread that wrote the cell and made it pending.
     let word = cell.header.word.load(Acquire);
     if word & TERMINAL_BIT != 0 {
         return None;

@@ -1,11 +1,12 @@
 //! Events in Rust's `async`: `event.await` in any executor, without a thread that blocks.
 //!
 //! An event has at most one waiter of ours, however many futures await it and however often they are made and dropped:
-//! the waiter wakes a [`Hub`], found by the event's address, in which each future has a seat for its waker. A future that
-//! is dropped gives its seat back, so nobody calls a waker whose future is gone.
+//! the waiter wakes a [`Hub`], found by the event's address, in which each future has a seat for its waker. A future
+//! that is dropped gives its seat back, so no thread calls a waker whose future is gone.
 //!
 //! A hub enters the table before its waiter is attached and leaves it when the waiter runs, which is before the event's
-//! memory can be used again: so an address names one event at a time. Wakers are cloned, dropped and called under no lock.
+//! memory can be used again: so an address names one event at a time. Wakers are cloned, dropped and called under no
+//! lock.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -26,7 +27,7 @@ type Bucket = Mutex<Vec<(usize, Arc<Hub>)>>;
 
 static TABLE: [Bucket; BUCKETS] = [const { Mutex::new(Vec::new()) }; BUCKETS];
 
-/// Who awaits one event.
+/// The futures that await one event.
 #[derive(Default)]
 struct Hub(Mutex<Seats>);
 
@@ -35,7 +36,7 @@ struct Seats {
     wakers: Vec<Option<Waker>>,
     /// Seats that are not taken.
     free: Vec<usize>,
-    /// The event has completed: nobody will be woken any more.
+    /// The event has completed: no waker will be called any more.
     closed: bool,
 }
 
@@ -189,7 +190,7 @@ impl Hub {
         drop(unused);
     }
 
-    /// Wakes everybody, once and for all. One waker that panics does not keep the others asleep.
+    /// Wakes all futures, once and for all. One waker that panics does not keep the others asleep.
     fn close(&self) {
         let mut seats = self.0.lock();
         seats.closed = true;

@@ -1,7 +1,7 @@
 //! Events as bare pointers: what the safe types are made of, and what the bridge gives to C++.
 //!
-//! "Alive" in the safety sections means: somebody who does not let go during the call holds a reference. Pointers may be
-//! null only where it is said; null is the ready event.
+//! "Alive" in the safety sections means: a reference is held for the whole call. Pointers may be null only where it is
+//! said; null is the ready event.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -30,7 +30,7 @@ pub enum OwedBy {
     User,
     /// The library: the event guards something, or follows others.
     Library,
-    /// The library, and nobody lends anything until the event: a wait for it may be given up.
+    /// The library, and no memory or stack is lent until the event: a wait for it may be given up.
     Service,
 }
 
@@ -67,7 +67,7 @@ pub unsafe fn new_with_stream(
     owed_by: OwedBy,
 ) -> *mut EventHeader {
     const OFFSET: u16 = size_of::<EventCell>() as u16;
-    // SAFETY: the caller's promise; the payload fits behind the cell, and nobody else knows the event yet.
+    // SAFETY: the caller's promise; the payload fits behind the cell, and no other thread knows the event yet.
     unsafe {
         let flags = FLAG_STREAM | owed_by.flags();
         let event = memory::new_cell(Class::WideCell, label, location, &WITH_STREAM, flags, OFFSET);
@@ -96,7 +96,7 @@ pub unsafe fn definition_stream(event: *const EventHeader) -> Option<DefinitionS
 pub fn new_error(error: Status, location: SourceLocation) -> *mut EventHeader {
     // SAFETY: the label is a static string.
     let event = unsafe { new(Label::default().as_cstr().as_ptr(), location, OwedBy::Library) };
-    // SAFETY: the event is new and ours; nobody waits for it.
+    // SAFETY: the event is new and ours; it has no waiter.
     unsafe { set_error(event, error) };
     event
 }
@@ -113,8 +113,8 @@ pub unsafe fn follow(event: *mut EventHeader, source: *mut EventHeader) -> Resul
     unsafe { debt::follow(event, source) }
 }
 
-/// Asked before a thread frees an event that a watchdog may poison and that is [followed](super::abi::FLAG_FOLLOWED), after its last
-/// reference is gone: false if a watchdog has got one meanwhile, and frees it.
+/// Asked before a thread frees an event that a watchdog may poison and that is [followed](super::abi::FLAG_FOLLOWED),
+/// after its last reference is gone: false if a watchdog has taken one meanwhile; then the watchdog frees it.
 ///
 /// # Safety
 /// The caller gave up the last reference, and frees the event if this says so.
@@ -125,12 +125,12 @@ pub unsafe fn may_free_followed(event: *mut EventHeader) -> bool {
     unsafe { rescue::may_free_followed(event) }
 }
 
-/// Lets go of the error, if there is one.
+/// Releases the error, if there is one.
 ///
 /// # Safety
 /// The last reference is gone.
 pub(super) unsafe fn drop_error(event: *mut EventHeader) {
-    // SAFETY: nobody else can reach the event; in ERROR it owns its error.
+    // SAFETY: no other thread can reach the event; in ERROR it owns its error.
     unsafe {
         if (*event).state() == STATE_ERROR {
             drop(Status::from_raw((*event).error.load(Relaxed).cast()));
@@ -141,7 +141,7 @@ pub(super) unsafe fn drop_error(event: *mut EventHeader) {
 /// Frees a plain event whose last reference is gone.
 ///
 /// # Safety
-/// Nobody refers to the event any more.
+/// No reference to the event remains.
 unsafe fn free(event: *mut EventHeader) {
     // SAFETY: the caller's promise; plain events are of this class.
     unsafe {
@@ -170,7 +170,7 @@ unsafe extern "C" fn free_with_stream(event: *mut EventHeader) {
 /// The caller owns a reference and gives it up.
 #[inline]
 pub unsafe fn release(event: *mut EventHeader) {
-    // SAFETY: alive until release(); if it was the last reference, nobody else can reach the cell.
+    // SAFETY: alive until release(); if it was the last reference, no other thread can reach the cell.
     unsafe {
         if (*event).release() {
             match (*event).vtable.as_ref() {
@@ -236,7 +236,7 @@ unsafe fn in_context_of(event: *mut EventHeader, error: Status) -> Status {
 /// `event` is alive.
 #[inline]
 pub unsafe fn abandon(event: *mut EventHeader) {
-    // A claimed event will be completed by whoever claimed it, so only PENDING matters.
+    // A claimed event will be completed by the thread that claimed it, so only PENDING matters.
     // SAFETY: alive.
     unsafe {
         if (*event).state() == STATE_PENDING {
@@ -263,7 +263,7 @@ unsafe fn abandon_pending(event: *mut EventHeader) {
 /// Runs the waiters and wakes the sleepers of an event that the caller has just completed.
 ///
 /// # Safety
-/// `event` is alive and terminal; `word` is what its word held before the caller's step into that state.
+/// `event` is alive and terminal; `word` is the event's word before the caller's step into that state.
 pub unsafe fn finish_word(event: *mut EventHeader, word: usize) {
     // SAFETY: the caller's promises.
     unsafe { finish(event, Completion::of(word)) };

@@ -1,6 +1,6 @@
 //! Why tasks are being dropped on this thread: what a refused task owed then fails with a message that says so.
 //!
-//! An executor that refuses a task drops it inside [`dropping`]. Whoever completes something from a destructor asks for the
+//! An executor that refuses a task drops it inside [`dropping`]. A destructor that completes something asks for the
 //! [`reason`], and completes it outside the reason ([`forgetting`]), because its waiters are another matter.
 
 use std::cell::Cell;

@@ -1,15 +1,16 @@
-//! References to the promises that a slept-on event waits for, for watchdogs, which know them by nothing but chains of debts.
+//! References to the promises that a slept-on event waits for, for watchdogs, which know them by nothing but chains of
+//! debts.
 //!
-//! The last reference to an event is let go of without a step that others see (`state.rs`, rule 6), so nobody may add one to an
-//! event that is known only by its address. The rescuer does so here, and an owner that frees an event that a user's promise owes
-//! and that is [followed](super::abi::FLAG_FOLLOWED) asks [`may_free`] first:
+//! The last reference to an event is released without a step that other threads see (`state.rs`, rule 6), so no thread
+//! may add one to an event that is known only by its address. The rescuer does so here, and an owner that frees an
+//! event that a user's promise owes and that is [followed](super::abi::FLAG_FOLLOWED) asks [`may_free`] first:
 //!
-//! 1. The rescuer takes the lock, says that it is at work, passes a fence, and looks whether the chain stands. If it does, the
-//!    event at its end has not completed all its followers, so it has not been freed.
-//! 2. The owner has completed them, passes a fence, looks whether a rescuer is at work, waits for the lock if so, and counts again
-//!    in any case. One of the two sees the other: either the chain no longer stood, or the owner sees that the rescuer works or is
-//!    done, and with that its count. (Between the owner's first look at the count and this one a rescuer may have come and gone,
-//!    with a reference.)
+//! 1. The rescuer takes the lock, says that it is at work, passes a fence, and looks whether the chain stands. If it
+//!    does, the event at its end has not completed all its followers, so it has not been freed.
+//! 2. The owner has completed them, passes a fence, looks whether a rescuer is at work, waits for the lock if so, and
+//!    counts again in any case. One of the two sees the other: either the chain no longer stood, or the owner sees that
+//!    the rescuer works or is done, and with that its count. (Between the owner's first look at the count and this one
+//!    a rescuer may have taken a reference and released it.)
 
 use super::abi::{EventHeader, FLAG_FAR, FLAG_FOLLOWED, FLAG_KEEPS_MEMORY, FLAG_POISONABLE};
 use super::{Event, debt};
@@ -34,8 +35,8 @@ shuttle::lazy_static! {
     static ref LOCK: Mutex<()> = Mutex::new(());
 }
 
-/// While it is held in a child made by `fork`, what is far and followed stays where it is: the thread that ends such an event
-/// passes the lock before (`inherited.rs`).
+/// While it is held in a child made by `fork`, what is far and followed stays where it is: the thread that ends such an
+/// event passes the lock before (`inherited.rs`).
 #[cfg(not(any(loom, shuttle)))]
 pub(super) fn lock() -> purlin_base::sync::MutexGuard<'static, ()> {
     LOCK.lock()
@@ -46,7 +47,7 @@ const RESCUED: u16 = FLAG_POISONABLE | FLAG_FOLLOWED;
 /// Whether an event whose last reference is gone may be freed now. If not, a watchdog has a reference to it.
 ///
 /// # Safety
-/// The caller was told that it gave up the last reference, and frees the event if this says so.
+/// The caller has learnt that it gave up the last reference, and frees the event if this says so.
 #[inline]
 pub(super) unsafe fn may_free(event: *mut EventHeader) -> bool {
     // SAFETY: the caller's own for now; then its promise.
@@ -71,13 +72,13 @@ pub(super) unsafe fn may_free_followed(event: *mut EventHeader) -> bool {
     if was_at_work {
         pass_lock();
     }
-    // The count is 0 if the last reference was given up by a decrement, and then nobody has added one; else it is still
-    // ours, and those of rescuers come on top.
+    // The count is 0 if the last reference was given up by a decrement, and then no thread has added one; else it is
+    // still ours, and those of rescuers are added to it.
     event.refs.load(Acquire) <= 1 || is_last(event)
 }
 
-/// Whether no rescuer looks for an event with these flags. In a child made by `fork`, waits for those who look at one in its
-/// owner's memory.
+/// Whether no rescuer looks for an event with these flags. In a child made by `fork`, waits for the threads that look
+/// at one in its owner's memory.
 #[cold]
 fn is_nobodys(flags: u16) -> bool {
     #[cfg(not(any(loom, shuttle)))]
@@ -93,7 +94,7 @@ fn is_last(event: &EventHeader) -> bool {
     event.drop_one_reference()
 }
 
-/// Waits until the thread that has the lock now has let go of it.
+/// Waits until the thread that has the lock now has released it.
 #[cold]
 fn pass_lock() {
     drop(LOCK.lock());
@@ -110,7 +111,8 @@ pub(super) fn roots(event: &Event) -> Vec<Event> {
         |seen: debt::Seen| seen.is_owed_by_a_promise() && seen.flags & (RESCUED | FLAG_KEEPS_MEMORY) == RESCUED;
     let mut roots = Vec::new();
     for index in 1..nodes.len() {
-        // SAFETY: the first node is the event; a chain that stands leads to an event that nobody frees while we are at work.
+        // SAFETY: the first node is the event; a chain that stands leads to an event that no thread frees while we are
+        // at work.
         unsafe {
             if is_root(nodes[index].seen) && debt::stands(&nodes, index) {
                 roots.extend(debt::with_cell(nodes[index].link, |cell| retained(&cell.header)).flatten());

@@ -1,9 +1,9 @@
 //! What events with several creditors wait for: joins, and what happens later than its [creditors](Awaited). A list by
-//! the address of the event that waits, in buckets; its entries are part of whatever joins, and leave the list before
-//! that is freed.
+//! the address of the event that waits, in buckets; its entries are part of the join, and leave the list before that is
+//! freed.
 //!
-//! A creditor that has arrived is struck out by the thread that notes its arrival, in its waiter. So what stands in the list is not
-//! freed as long as the event that waits is pending: rule 2 of `debt.rs`.
+//! A creditor that has arrived is struck out by the thread that notes its arrival, in its waiter. So what stands in the
+//! list is not freed as long as the event that waits is pending: rule 2 of `debt.rs`.
 
 use std::fmt;
 use std::ptr;
@@ -137,7 +137,7 @@ impl Drop for Creditors {
     }
 }
 
-/// The creditors of an event whose owner knows by other means when they have happened, and completes it later than
+/// The creditors of an event whose owner knows by other means when they have happened, and completes the event after
 /// that. Nothing is attached to them. They are kept meanwhile, so none of them is struck out.
 pub struct Awaited {
     /// Leaves the list before the events may go.

@@ -1,4 +1,4 @@
-//! Who sleeps until an event is terminal, in words. Each bucket of `park.rs` keeps its own, under its lock.
+//! The threads that sleep until an event is terminal, in words. Each bucket of `park.rs` keeps its own, under its lock.
 
 use std::ptr;
 use std::thread::{self, Thread};
@@ -94,7 +94,7 @@ impl Sleepers {
         sleepers
     }
 
-    /// The event at that address, if somebody sleeps on it.
+    /// The event at that address, if a thread sleeps on it.
     pub(super) fn on(&self, event: usize) -> Option<*mut EventHeader> {
         self.entries.iter().any(|(_, sleeper)| sleeper.event == event).then(|| ptr::with_exposed_provenance_mut(event))
     }

@@ -1,4 +1,4 @@
-//! Nobody is remembered: models look at who is woken, not at who they are.
+//! No sleeper is recorded: models look at which thread is woken, not at its description.
 
 use super::abi::EventHeader;
 use purlin_base::status::Status;

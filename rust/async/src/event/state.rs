@@ -1,8 +1,8 @@
-//! The state machine of an event: one atomic word, and who may move it.
+//! The state machine of an event: one atomic word, and the threads that may move it.
 //!
 //! ```text
 //!            try_ready                                 bits 0-1: state
-//!  PENDING ------------------------> READY             bit 2:    somebody is parked (park.rs)
+//!  PENDING ------------------------> READY             bit 2:    a thread is parked (park.rs)
 //!     |                                                bits 3..: newest waiter, a list through Waiter::next
 //!     | try_claim               publish_error
 //!     '-------------> CLAIMED ----------------> ERROR
@@ -10,17 +10,20 @@
 //!                        '-------------------> READY
 //! ```
 //!
-//! 1. Whoever moves the state out of PENDING has won: nobody else will change the state, and everybody else is told no.
+//! 1. The thread that moves the state out of PENDING has won: no other thread will change the state, and the attempts
+//!    of all others are refused.
 //! 2. Only the winner of CLAIMED writes `error` or the payload, and only between its two steps.
-//! 3. Waiters are pushed by compare-and-swap while the state is PENDING or CLAIMED; the step into a terminal state takes
-//!    the whole list, so that each waiter is in exactly one pair of hands. Afterwards the list is empty for ever.
-//! 4. The step into a terminal state is a release: it publishes `error`, the payload and all that its thread did before. It is also an
-//!    acquire, which pairs with the release of each push: the nodes are readable.
+//! 3. Waiters are pushed by compare-and-swap while the state is PENDING or CLAIMED; the step into a terminal state
+//!    takes the whole list, so that each waiter has exactly one owner. Afterwards the list is empty for ever.
+//! 4. The step into a terminal state is a release: it publishes `error`, the payload and all that its thread did
+//!    before. It is also an acquire, which pairs with the release of each push: the nodes are readable.
 //! 5. Terminal states are read with acquire, by `IsReady` in C++ too.
 //! 6. References are counted as in `Arc`: an increment is relaxed because its maker holds one already; a decrement is a
-//!    release, and whoever was last acquires all of them before it frees. Who sees a count of one holds the only
-//!    reference, so nobody can add one: it frees without a decrement. At [`REFS_SATURATED`] the count sticks.
-//! 7. Before the event is shared, its maker may write into `error` what the event waits for; rule 2's winner overwrites it.
+//!    release, and the thread that was last acquires all of them before it frees. A thread that sees a count of one
+//!    holds the only reference, so no other thread can add one: it frees without a decrement. At [`REFS_SATURATED`] the
+//!    count sticks.
+//! 7. Before the event is shared, its maker may write into `error` what the event waits for; rule 2's winner overwrites
+//!    it.
 
 use std::ptr;
 
@@ -31,7 +34,7 @@ use super::abi::{
 use purlin_base::status::Status;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// What the thread that completed an event now owes: run these waiters, wake those who are parked.
+/// What the thread that completed an event now owes: run these waiters, wake the threads that are parked.
 #[must_use = "these waiters would be forgotten"]
 pub(super) struct Completion {
     /// The newest waiter first.
@@ -76,17 +79,17 @@ impl EventHeader {
             return Status::OK;
         }
         // Relaxed: the acquire in state() saw it written.
-        // SAFETY: rule 2: in ERROR it is an error that the event owns; nobody writes it any more.
+        // SAFETY: rule 2: in ERROR it is an error that the event owns; no thread writes it any more.
         unsafe { Status::from_borrowed_raw(self.error.load(Relaxed).cast()) }
     }
 
-    /// A first guess for a compare-and-swap. loom remembers one access per object, so a load here would hide from it that
-    /// the swap races with other loads.
+    /// A first guess for a compare-and-swap. loom remembers one access per object, so a load here would hide from it
+    /// that the swap races with other loads.
     fn guess(&self) -> usize {
         if cfg!(loom) { STATE_PENDING } else { self.word.load(Relaxed) }
     }
 
-    /// PENDING to READY; `None` if somebody else was first.
+    /// PENDING to READY; `None` if another thread was first.
     #[inline]
     pub(super) fn try_ready(&self) -> Option<Completion> {
         let mut word = self.guess();
@@ -99,12 +102,12 @@ impl EventHeader {
         None
     }
 
-    /// PENDING to ERROR; gives `error` back if somebody else was first.
+    /// PENDING to ERROR; gives `error` back if another thread was first.
     pub(super) fn try_error(&self, error: Status) -> Result<Completion, Status> {
         if self.try_claim() { Ok(self.publish_error(error)) } else { Err(error) }
     }
 
-    /// PENDING to CLAIMED; false if somebody else was first. True: the caller owes a publish.
+    /// PENDING to CLAIMED; false if another thread was first. True: the caller owes a publish.
     #[inline]
     #[must_use]
     pub(super) fn try_claim(&self) -> bool {
@@ -126,7 +129,7 @@ impl EventHeader {
 
     /// CLAIMED to ERROR, by the winner of CLAIMED.
     pub(super) fn publish_error(&self, error: Status) -> Completion {
-        // Relaxed: rule 2: we won CLAIMED, so nobody else writes it, and the swap publishes it.
+        // Relaxed: rule 2: we won CLAIMED, so no other thread writes it, and the swap publishes it.
         self.error.store(error.into_raw().cast_mut().cast(), Relaxed);
         Completion::of(self.word.swap(STATE_ERROR, AcqRel))
     }
@@ -153,8 +156,8 @@ impl EventHeader {
         false
     }
 
-    /// Announces that a thread is about to sleep; false if the event is terminal. The sleeper holds its bucket's lock, so
-    /// that a completion which sees the bit cannot wake it too early.
+    /// Announces that a thread is about to sleep; false if the event is terminal. The sleeper holds its bucket's lock,
+    /// so that a completion which sees the bit cannot wake it too early.
     #[must_use]
     pub(super) fn announce_parked(&self) -> bool {
         let mut word = self.word.load(Acquire);
@@ -186,7 +189,7 @@ impl EventHeader {
         (!cfg!(loom) && self.is_only_reference()) || self.drop_one_reference()
     }
 
-    /// True if the caller's reference is the only one: nobody can add one, so it needs no decrement.
+    /// True if the caller's reference is the only one: no other thread can add one, so it needs no decrement.
     #[inline]
     pub(super) fn is_only_reference(&self) -> bool {
         // Acquire as below.

@@ -1,4 +1,4 @@
-//! The last event of each stream: what new work on a stream comes after.
+//! The last event of each stream: new work on a stream is ordered after it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,8 +7,9 @@ use std::mem;
 use super::{Event, when_all};
 use purlin_base::sync::Mutex;
 
-/// The last event that was recorded for each stream. Any thread. Streams are known by their handles, as in
-/// [`DefinitionStream`](super::DefinitionStream). An event stays until another takes its place or its stream is forgotten.
+/// The last event that was recorded for each stream. Any thread may use it. Streams are known by their handles, as in
+/// [`DefinitionStream`](super::DefinitionStream). An event stays until another takes its place or its stream is
+/// forgotten.
 ///
 /// ```
 /// use purlin::{EventPromise, StreamEventMap};
@@ -33,11 +34,11 @@ impl StreamEventMap {
 
     /// `event` is the last of `stream` from now on.
     pub fn record(&self, stream: usize, event: Event) {
-        // What was before is dropped here, after the lock: an event that goes may run waiters.
+        // What was before is dropped here, after the lock: an event that is dropped may run waiters.
         let _before = self.exchange(stream, event);
     }
 
-    /// As [`record`](Self::record). The one that was the last before; [`Event::ready`] if none was.
+    /// As [`record`](Self::record). Returns the event that was the last before; [`Event::ready`] if none was.
     #[must_use]
     pub fn exchange(&self, stream: usize, event: Event) -> Event {
         self.0.lock().insert(stream, event).unwrap_or_default()
@@ -49,14 +50,14 @@ impl StreamEventMap {
         self.0.lock().get(&stream).cloned().unwrap_or_default()
     }
 
-    /// Nothing is known of `stream` any more: for streams that go away.
+    /// Nothing is known of `stream` any more: for streams that are destroyed.
     pub fn forget(&self, stream: usize) {
         // The lock ends with the statement.
         let _gone = self.0.lock().remove(&stream);
     }
 
-    /// An event after the last ones of all streams, which fails as [`when_all`] says; of several, the stream with the lowest
-    /// handle counts as the first.
+    /// An event after the last ones of all streams, which fails as [`when_all`] says; of several, the stream with the
+    /// lowest handle counts as the first.
     #[must_use]
     #[track_caller]
     pub fn all(&self) -> Event {

@@ -1,12 +1,12 @@
-//! Cells that carry a value: an event cell, then a payload of type `P`, which is the value or, in an indirect cell, where
-//! the value is and what keeps it there. `value.rs` is the safe face.
+//! Cells that carry a value: an event cell, then a payload of type `P`, which is the value or, in an indirect cell,
+//! where the value is and what keeps it there. `value.rs` is the safe face.
 //!
-//! Who may touch the payload, by the event's state (`state.rs`) and `FLAG_CONSTRUCTED`:
-//! - before the cell is shared, its maker, who may construct it;
-//! - in CLAIMED, the winner, who may construct it; READY publishes it, and from then on everybody may read it;
-//! - after ERROR, unless `FLAG_KEEP_ON_ERROR`, the one who set the error, who destroys it; with the flag it is never
-//!   written after it was shared, so everybody may read it in every state;
-//! - when the last reference is gone, whoever frees the cell.
+//! The threads that may touch the payload, by the event's state (`state.rs`) and `FLAG_CONSTRUCTED`:
+//! - before the cell is shared, its maker, which may construct it;
+//! - in CLAIMED, the winner, which may construct it; READY publishes it, and from then on every thread may read it;
+//! - after ERROR, unless `FLAG_KEEP_ON_ERROR`, the thread that set the error, which destroys it; with the flag it is
+//!   never written after it was shared, so every thread may read it in every state;
+//! - when the last reference is gone, the thread that frees the cell.
 
 use std::alloc::Layout;
 use std::any::TypeId;
@@ -62,8 +62,8 @@ impl<P: Send + Sync + 'static, T: 'static> Kind<P, T> {
         // SAFETY: called for the last reference of an event from new().
         unsafe {
             if (*event).state() == STATE_PENDING && (*event).has_waiters() {
-                // No promise is left to set it. The waiters are told; a reference of our own keeps it alive meanwhile: that which
-                // was given up without a decrement, or a new one.
+                // No promise is left to set it. The waiters get an error; a reference of our own keeps it alive
+                // meanwhile: that which was given up without a decrement, or a new one.
                 if (*event).refs.load(Relaxed) == 0 {
                     (*event).refs.store(1, Relaxed);
                 }
@@ -84,8 +84,8 @@ impl<P: Send + Sync + 'static, T: 'static> Kind<P, T> {
 /// A pending event with room for a `P`, which stands for a value of type `T`. The one reference is the caller's.
 pub(super) fn new<P: Send + Sync + 'static, T: 'static>(label: Label, location: SourceLocation, flags: u16) -> Event {
     let vtable = (&raw const *Kind::<P, T>::VTABLE).cast::<EventVTable>();
-    // SAFETY: a Label is static and ends with a NUL; the layout begins with a cell; the payload's memory is inside it and
-    // ours, and nobody else knows the event yet.
+    // SAFETY: a Label is static and ends with a NUL; the layout begins with a cell; the payload's memory is inside it
+    // and ours, and no other thread knows the event yet.
     unsafe {
         let event = memory::new_cell_of(
             Kind::<P, T>::LAYOUT,
@@ -131,7 +131,7 @@ pub(super) unsafe fn construct<P>(event: *mut EventHeader, value: P) {
     }
 }
 
-/// Makes a pending event ready with a payload; gives it back if somebody else was first.
+/// Makes a pending event ready with a payload; gives it back if another thread was first.
 ///
 /// # Safety
 /// `event` is alive, from [`new`] with this `P`, and its payload is not constructed while it is pending.
@@ -147,13 +147,13 @@ pub(super) unsafe fn emplace<P>(event: *mut EventHeader, value: P) -> Result<(),
     Ok(())
 }
 
-/// Makes a pending event fail; its payload, if there is one and it is not to be kept, is destroyed after the waiters ran.
-/// False if somebody else was first.
+/// Makes a pending event fail; its payload, if there is one and it is not to be kept, is destroyed after the waiters
+/// ran. False if another thread was first.
 ///
 /// # Safety
 /// The caller holds a reference to `event`, which is from [`new`] with this `P`; `error` is not OK.
 pub(super) unsafe fn fail<P>(event: *mut EventHeader, error: Status) -> bool {
-    // SAFETY: the caller's promises; who has set the error may destroy a payload that is not kept.
+    // SAFETY: the caller's promises; the thread that has set the error may destroy a payload that is not kept.
     unsafe {
         if !raw::set_error(event, error) {
             return false;
@@ -170,7 +170,7 @@ pub(super) unsafe fn fail<P>(event: *mut EventHeader, error: Status) -> bool {
 /// # Safety
 /// The caller holds the only reference to `event`, which is from [`new`] with this `P`; the payload is constructed.
 pub(super) unsafe fn take<P>(event: *mut EventHeader) -> P {
-    // SAFETY: the caller's promises; without the flag nobody destroys what was read.
+    // SAFETY: the caller's promises; without the flag no thread destroys what was read.
     unsafe {
         (*event).flags.fetch_and(!FLAG_CONSTRUCTED, Relaxed);
         (*event.cast::<TypedCell<P>>()).payload.with_mut(|payload| payload.cast::<P>().read())
@@ -182,12 +182,12 @@ pub(super) fn is_readable(event: &EventHeader) -> bool {
     event.state() == STATE_READY
 }
 
-/// Destroys the payload if it is constructed. A panic of its destructor is reported and goes no further.
+/// Destroys the payload if it is constructed. A panic of its destructor is reported and swallowed.
 ///
 /// # Safety
 /// `event` is from [`new`] with this `P`, and the payload is the caller's to destroy.
 unsafe fn destroy<P>(event: *mut EventHeader) {
-    // SAFETY: the caller's promises; the flag goes first, so that it is destroyed once.
+    // SAFETY: the caller's promises; the flag is cleared first, so that it is destroyed once.
     unsafe {
         if (*event).flags.fetch_and(!FLAG_CONSTRUCTED, Relaxed) & FLAG_CONSTRUCTED == 0 {
             return;

@@ -1,15 +1,15 @@
 //! A value that will be there once: an [`Event`] with a payload, in one cell.
 //!
-//! States are the event's: pending, then ready (there is a value, for ever) or error. Whoever holds an [`AsyncValue`] may
-//! set it; the first wins, later ones get their value back. If the last reference goes away while somebody waits, the
-//! waiters get an error. What must be told when its *maker* goes away is a [`Promise`](crate::future::Promise).
+//! States are the event's: pending, then ready (there is a value, for ever) or error. Every holder of an [`AsyncValue`]
+//! may set it; the first wins, later ones get their value back. If the last reference is dropped while there are
+//! waiters, they get an error. To complete it when its *maker* is dropped, use a [`Promise`](crate::future::Promise).
 //!
 //! A value is in the cell itself, or the cell is indirect: it follows another [`AsyncValue`] or shares an [`Arc`], and
-//! costs no copy. Chains of indirect cells collapse: each points at the value and holds the cell that has it, so dropping
-//! a long chain needs no stack.
+//! costs no copy. Chains of indirect cells collapse: each points at the value and holds the cell that has it, so
+//! dropping a long chain needs no stack.
 //!
-//! Closures run as waiters do (`waiters.rs`): under no lock, on the thread that completes the value, or at once if it is
-//! complete. A panic in one becomes the error of what it was to compute.
+//! Closures run as waiters do (`waiters.rs`): under no lock, on the thread that completes the value, or at once if it
+//! is complete. A panic in one becomes the error of what it was to compute.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -105,8 +105,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         Self::inline_constructed(label.into(), SourceLocation::caller(), FLAG_POISONABLE, value)
     }
 
-    /// As [`new_constructed`](Self::new_constructed), with a value that is readable from now on, whatever happens: through
-    /// [`constructed`](Self::constructed) while it is pending, and beside the error if it fails.
+    /// As [`new_constructed`](Self::new_constructed), with a value that is readable from now on, whatever happens:
+    /// through [`constructed`](Self::constructed) while it is pending, and beside the error if it fails.
     #[must_use]
     #[track_caller]
     pub fn new_kept_on_error(label: impl Into<Label>, value: T) -> Self {
@@ -164,7 +164,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     #[track_caller]
     pub fn from_shared(value: Arc<T>) -> Self {
         let this = Self::indirect(Label::default());
-        // Nobody else knows it yet, so it cannot be refused.
+        // No other thread knows it yet, so it cannot be refused.
         let _ = this.point_at(Indirect { value: Arc::as_ptr(&value), owner: Owner::Shared(value) });
         this
     }
@@ -175,7 +175,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
 
     fn inline_constructed(label: Label, place: SourceLocation, flags: u16, value: T) -> Self {
         let this = Self::inline(label, place, flags);
-        // SAFETY: an inline cell that nobody else knows yet.
+        // SAFETY: an inline cell that no other thread knows yet.
         unsafe { typed::construct(this.event.as_raw(), value) };
         this
     }
@@ -185,8 +185,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         Self { event, value: PhantomData }
     }
 
-    /// The value behind an event that [`as_event`](Self::as_event) gave. Not for everybody: whoever holds the result may
-    /// set it, and an event may be a promise's.
+    /// The value behind an event that [`as_event`](Self::as_event) gave. Not public: the holder of the result may set
+    /// it, and an event may be a promise's.
     pub(crate) fn from_event(event: Event) -> Result<Self, Event> {
         if typed::is_a::<T>(&event) { Ok(Self::of(event)) } else { Err(event) }
     }
@@ -224,15 +224,15 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         }
     }
 
-    /// Makes a constructed value readable and runs the waiters on this thread. False, and nothing changes, if it was set
-    /// before or there is no value.
+    /// Makes a constructed value readable and runs the waiters on this thread. False, and nothing changes, if it was
+    /// set before or there is no value.
     pub fn publish(&self) -> bool {
         // SAFETY: our reference keeps the event alive.
         self.is_constructed_pending() && unsafe { raw::set_ready(self.event.as_raw()) }
     }
 
-    /// Makes it fail and runs the waiters on this thread. False, and nothing changes, if it was set before. An OK `error`
-    /// is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
+    /// Makes it fail and runs the waiters on this thread. False, and nothing changes, if it was set before. An OK
+    /// `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
     #[track_caller]
     pub fn set_error(&self, error: Status) -> bool {
         let error = if error.ok() { Status::internal("AsyncValue::set_error was given an OK status") } else { error };
@@ -264,8 +264,9 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     ///
     /// # Errors
     /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) if this is not indirect or was set before;
-    /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument) if `other` is this. If `other` waits for this,
-    /// [`Internal`](purlin_base::StatusCode::Internal), naming the cycle, and this has failed with it.
+    /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument) if `other` is this value. If `other` waits for
+    /// this value, [`Internal`](purlin_base::StatusCode::Internal), naming the cycle; this value has then failed with
+    /// it.
     #[track_caller]
     pub fn forward(&self, other: &Self) -> Result<(), Status> {
         if !self.has(FLAG_INDIRECT) {
@@ -335,7 +336,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         self.change_flags(|flags| flags.fetch_or(FLAG_SUBMITTING, AcqRel));
     }
 
-    /// The executor has answered. True if the task was dropped uncalled meanwhile, and completing is left to the caller.
+    /// The executor has answered. True if the task was dropped uncalled meanwhile, and completing is left to the
+    /// caller.
     #[must_use]
     pub(crate) fn end_submission(&self) -> bool {
         self.change_flags(|flags| flags.fetch_and(!FLAG_SUBMITTING, AcqRel)) & FLAG_UNCALLED != 0
@@ -360,8 +362,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         self.flags() & flag != 0
     }
 
-    /// A value is there that [`publish`](Self::publish) may publish. True also for a moment while another thread puts one
-    /// there, which is harmless: that thread has won.
+    /// A value is there that [`publish`](Self::publish) may publish. True also for a moment while another thread puts
+    /// one there, which is harmless: that thread has won.
     fn is_constructed_pending(&self) -> bool {
         !self.event.is_ready() && self.has(FLAG_CONSTRUCTED)
     }
@@ -377,7 +379,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     pub fn get(&self) -> Option<&T> {
         let header = self.event.header()?;
         let readable = typed::is_readable(header) || (header.is_terminal() && self.has(FLAG_KEEP_ON_ERROR));
-        // SAFETY: alive; ready, or kept and terminal, so readable by everybody for as long as there is a reference.
+        // SAFETY: alive; ready, or kept and terminal, so readable by every thread for as long as there is a reference.
         readable.then(|| unsafe { &*Source::of(&self.event).value() })
     }
 
@@ -409,14 +411,14 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
     ///
     /// # Errors
-    /// The value's, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); it stays pending.
+    /// The value's error, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); the value stays pending.
     pub fn wait_for(&self, timeout: Duration) -> Result<&T, Status> {
         self.event.wait_for(timeout)?;
         Ok(self.get().expect("a value that did not fail is there"))
     }
 
-    /// Calls `f` once with the value or the error: on the thread that completes it, or here and now if it is complete. It
-    /// borrows that thread, so it must not block for long. A panic is reported and swallowed.
+    /// Calls `f` once with the value or the error: on the thread that completes it, or inside this call if it is
+    /// complete. It borrows that thread, so it must not block for long. A panic is reported and swallowed.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -448,8 +450,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         self.event.on_ready(move |_| f(Self::of(unsafe { source.event() })));
     }
 
-    /// The value of `f`, or this one's error, or a panic of `f` as [`Internal`](purlin_base::StatusCode::Internal). `f` runs as
-    /// in [`and_then`](Self::and_then).
+    /// The value of `f`, or this value's error, or a panic of `f` as [`Internal`](purlin_base::StatusCode::Internal).
+    /// `f` runs as in [`and_then`](Self::and_then).
     #[must_use]
     #[track_caller]
     pub fn map<U: Send + Sync + 'static>(&self, f: impl FnOnce(&T) -> U + Send + 'static) -> AsyncValue<U> {
@@ -535,13 +537,13 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         self.event
     }
 
-    /// Completes it with an error that names it, unless it is complete: whoever was to set it is going away.
+    /// Completes it with an error that names it, unless it is complete: the owner that was to set it is being dropped.
     pub(crate) fn abandon(&self) {
         // SAFETY: our reference keeps it alive.
         unsafe { raw::abandon(self.event.as_raw()) };
     }
 
-    /// True if somebody else holds a reference or waits.
+    /// True if there is another reference or a waiter.
     pub(crate) fn is_observed(&self) -> bool {
         !self.is_unique() || self.event.has_waiters()
     }
@@ -555,7 +557,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// Takes the value out of the only reference.
     ///
     /// # Errors
-    /// The reference, if there are others, the value is not ready, or it is somewhere else (indirect).
+    /// Returns the reference itself, if there are others, if the value is not ready, or if the value is elsewhere
+    /// (indirect).
     ///
     /// # Examples
     /// ```
@@ -577,8 +580,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     }
 }
 
-/// A cell that somebody else keeps alive: what closures hold of the value that they wait for, so that waiting does not
-/// keep a value alive which nobody can set any more.
+/// A cell that is kept alive elsewhere: what closures hold of the value that they wait for, so that waiting does not
+/// keep a value alive which can no longer be set.
 struct Source<T>(*mut EventHeader, PhantomData<fn() -> T>);
 
 // SAFETY: only an address; its users promise that the cell is alive.

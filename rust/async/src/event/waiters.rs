@@ -1,7 +1,9 @@
-//! Running waiters: first in, first out, each exactly once, under no lock, and never more than [`MAX_INLINE_DEPTH`] deep.
+//! Running waiters: first in, first out, each exactly once, under no lock, and never more than [`MAX_INLINE_DEPTH`]
+//! deep.
 //!
-//! A waiter may complete further events, whose waiters run nested on the same stack. Beyond the limit they are queued on
-//! the thread and run by its outermost frame, so that a chain of a million links needs no more stack than one of ten.
+//! A waiter may complete further events, whose waiters run nested on the same stack. Beyond the limit they are queued
+//! on the thread and run by its outermost frame, so that a chain of a million links needs no more stack than one of
+//! ten.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -25,7 +27,7 @@ struct Trampoline {
     queue: RefCell<VecDeque<Deferred>>,
 }
 
-/// A list of waiters whose turn comes when the stack has unwound. Keeps their event alive.
+/// A list of waiters that run once the stack has unwound. Keeps their event alive.
 struct Deferred {
     event: Event,
     oldest: *mut Waiter,
@@ -51,7 +53,8 @@ pub(super) unsafe fn oldest_first(mut newest: *mut Waiter) -> *mut Waiter {
 /// Runs a list of waiters of a terminal event, here or, if too many completions are nested, later on this thread.
 ///
 /// # Safety
-/// `event` is null (the ready event) or terminal and alive during this call; the list is the caller's own, oldest first.
+/// `event` is null (the ready event) or terminal and alive during this call; the list is the caller's own, oldest
+/// first.
 pub(super) unsafe fn run(event: *mut EventHeader, oldest: *mut Waiter) {
     if oldest.is_null() {
         return;
@@ -131,7 +134,7 @@ fn drain(state: &ThreadState) {
 }
 
 impl Trampoline {
-    /// The borrow ends before anybody's code runs.
+    /// The borrow ends before any user code runs.
     fn pop(&self) -> Option<Deferred> {
         self.queue.borrow_mut().pop_front()
     }
@@ -140,7 +143,7 @@ impl Trampoline {
 /// # Safety
 /// As [`run`].
 unsafe fn invoke_all(event: *mut EventHeader, mut oldest: *mut Waiter) {
-    // A waiter runs in the context where it was attached, not in that of whoever completes the event.
+    // A waiter runs in the context where it was attached, not in that of the thread that completes the event.
     let _cleared = user_context::cleared();
     while !oldest.is_null() {
         let waiter = oldest;
@@ -179,7 +182,8 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
 
     unsafe extern "C" fn invoke(waiter: *mut Waiter, event: *const EventHeader) {
         let node = waiter.cast::<Self>();
-        // SAFETY: `waiter` is the first field of what allocated() made, and it is invoked once; so the closure is read once.
+        // SAFETY: `waiter` is the first field of what allocated() made, and it is invoked once; so the closure is read
+        // once.
         let closure = unsafe {
             if Self::IN_A_BLOCK {
                 let closure = (&raw const (*node).closure).read();
@@ -189,7 +193,7 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
                 Box::from_raw(node).closure
             }
         };
-        // SAFETY: null or alive and terminal during this call, says whoever runs waiters.
+        // SAFETY: null or alive and terminal during this call, as the caller that runs waiters promises.
         let error = unsafe { event.as_ref() }.map_or(Status::OK, EventHeader::error);
         call(closure, &error);
     }
@@ -206,7 +210,7 @@ pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter
     }
 }
 
-/// Calls a waiter; a panic is reported by the panic hook and in the trace, and goes no further.
+/// Calls a waiter; a panic is reported by the panic hook and in the trace, and swallowed.
 #[inline]
 pub(super) fn call(waiter: impl FnOnce(&Status), status: &Status) {
     if let Err(message) = caught(|| waiter(status)) {

@@ -1,22 +1,23 @@
-//! Threads for work that blocks: as many as there are tasks at a time, up to a cap; they go when they have been idle.
+//! Threads for work that blocks: as many as there are tasks at a time, up to a cap; they end after they have been idle.
 //!
-//! A task goes to an idle thread if there is one; otherwise a thread is started for it, or, at the cap, it waits in the one
-//! queue, first in, first out. If the system refuses a thread, the task waits for those that exist; only if there is none
-//! is it refused. `elastic_waits.rs` says what becomes of threads that all wait for events while tasks are queued.
+//! A task goes to an idle thread if there is one; otherwise a thread is started for it, or, at the cap, it waits in the
+//! one queue, first in, first out. If the system refuses a thread, the task waits for those that exist; only if there
+//! is none is it refused. `elastic_waits.rs` says what happens when all threads wait for events while tasks are queued.
 //!
-//! A thread is listed from before it starts until it has nothing left to do, under the lock under which tasks are queued,
-//! and it leaves the list only with the queue empty; so a task that was queued while a thread was listed is run. Threads
-//! are started one at a time, outside that lock. The handles of ended threads are joined by the next one to end, or by
-//! the shutdown.
+//! A thread is listed from before it starts until it has nothing left to do, under the lock under which tasks are
+//! queued, and it leaves the list only with the queue empty; so a task that was queued while a thread was listed is
+//! run. Threads are started one at a time, outside that lock. The handles of ended threads are joined by the next one
+//! to end, or by the shutdown.
 //!
 //! # Shutdown
 //! 1. New tasks are refused with `Cancelled` and dropped.
 //! 2. What is queued runs ([`Shutdown::Drain`]) or is dropped uncalled ([`Shutdown::CancelPending`]); with
 //!    [`Shutdown::Deadline`] it runs until the deadline, when what is left is dropped.
-//! 3. The threads end; who waits for that waits for an event, so that other pools, the timers and the simulator go on.
-//!    Then they are joined. After a deadline, those that are still in a task end on their own.
+//! 3. The threads end. The thread that shuts down waits for that as for an event, so that other pools, the timers and
+//!    the simulator go on. Then they are joined. After a deadline, those that are still in a task end on their own.
 //!
-//! In a child made by `fork` the threads are not there: tasks are refused and nothing is waited for, as in `pool.rs`.
+//! In a child made by `fork` the threads are not there: tasks are refused and nothing is waited for, as in
+//! `thread_pool.rs`.
 
 #![allow(unsafe_code, reason = "a thread finds its pool by a pointer")]
 
@@ -63,10 +64,10 @@ const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 /// ```
 #[derive(Clone, Debug)]
 pub struct ElasticPoolOptions {
-    /// The most threads at a time, 1 to 4096. When for a second all of them have waited for events ([`Event::wait`] and its
-    /// like) while tasks were queued, and none of these waits ended, one more is started, and in each twentieth of a second
-    /// in which that goes on another, 16384 at most: so tasks may wait for what is queued behind them. They end when they
-    /// are not needed any more. If the system refuses one, a wait ends as [`Event::wait`] says.
+    /// The most threads at a time, 1 to 4096. When for a second all of them have waited for events ([`Event::wait`] and
+    /// its like) while tasks were queued, and none of these waits ended, one more is started, and in each twentieth of
+    /// a second in which that lasts another, 16384 at most: so tasks may wait for what is queued behind them. They end
+    /// when they are not needed any more. If the system refuses one, a wait ends as [`Event::wait`] says.
     ///
     /// [`Event::wait`]: crate::Event::wait
     pub max_threads: usize,
@@ -111,8 +112,9 @@ pub enum Shutdown {
     Deadline(Instant),
 }
 
-/// A handle; clones share the pool, and the last one to go drains it and joins its threads. If that happens in a task of
-/// the pool, which cannot wait for itself, or after a shutdown that passed its deadline, the threads end on their own.
+/// A handle; clones share the pool, and the last one to be dropped drains it and joins its threads. If that happens in
+/// a task of the pool, which cannot wait for itself, or after a shutdown that passed its deadline, the threads end on
+/// their own.
 ///
 /// ```
 /// use purlin::{ElasticPool, ElasticPoolOptions, EventPromise};
@@ -128,7 +130,7 @@ pub enum Shutdown {
 #[derive(Clone)]
 pub struct ElasticPool(Arc<Handle>);
 
-/// What the handles share. Threads hold `Shared` only, so that this goes with the last handle.
+/// What the handles share. Threads hold `Shared` only, so that this is dropped with the last handle.
 struct Handle(Arc<Shared>);
 
 /// Starts a thread; std's, but for tests of a system that refuses.
@@ -153,12 +155,12 @@ pub(super) struct Shared {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) queue: VecDeque<Task>,
-    /// By number; the handle comes once the thread is known to have started.
+    /// By number; the handle is entered once the thread is known to have started.
     pub(super) threads: BTreeMap<u64, Option<JoinHandle<()>>>,
     next_number: u64,
     /// Threads that wait for work.
     pub(super) idle: usize,
-    /// The number of the thread that is being started: listed, but it may never come. It does not leave meanwhile.
+    /// The number of the thread that is being started: listed, but it may never start. It does not leave meanwhile.
     pub(super) starting: Option<u64>,
     /// Left the list, not joined.
     ended: Vec<JoinHandle<()>>,
@@ -216,8 +218,8 @@ impl ElasticPool {
     /// A pool without threads; the first task starts one.
     ///
     /// # Errors
-    /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument): no threads or more than 4096, a stack of more than 1 TiB, or
-    /// a name that is empty or has a NUL.
+    /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument): no threads or more than 4096, a stack of more
+    /// than 1 TiB, or a name that is empty or has a NUL.
     pub fn new(options: &ElasticPoolOptions) -> StatusOr<Self> {
         Self::with_parts(options, Box::new(|builder, work| builder.spawn(work)), Pace::default())
     }
@@ -272,12 +274,13 @@ impl ElasticPool {
         self.0.0.state.lock().idle
     }
 
-    /// Shuts the pool down as the module says, and blocks until that is done. A second call may be harder on what is left
-    /// than the first, and waits too.
+    /// Shuts the pool down as the module says, and blocks until that is done. A second call may use a stricter mode for
+    /// what is left than the first, and waits too.
     ///
     /// # Errors
-    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens, on a thread of this pool;
-    /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): tasks still run, or some were dropped at the deadline.
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens, on a thread of this
+    /// pool; [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): tasks still run, or some were dropped at
+    /// the deadline.
     pub fn shutdown(&self, how: Shutdown) -> Result<(), Status> {
         let shared = &self.0.0;
         if !shared.process.is_this() {
@@ -296,7 +299,8 @@ impl Executor for ElasticPool {
     ///
     /// # Errors
     /// The task was dropped uncalled: [`Cancelled`](purlin_base::StatusCode::Cancelled) after shutdown;
-    /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted): the pool has no thread and the system refused one.
+    /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted): the pool has no thread and the system refused
+    /// one.
     fn execute(&self, task: Task) -> Result<(), Status> {
         let _span = tracing::trace_span!(target: "purlin", "schedule", label = %task.label()).entered();
         if let Err(error) = fault::point(Site::SubmitElastic) {
@@ -415,7 +419,7 @@ impl Shared {
     fn work(&self, number: u64) {
         let mut state = self.state.lock();
         loop {
-            // A thread that is one too many goes; others work, so no task is left alone.
+            // A thread that is one too many ends; others work, so no task is left alone.
             let working = state.threads.len() - state.standing.waiting;
             if working > self.options.max_threads && state.starting != Some(number) {
                 // This thread may have been woken for a task.
@@ -436,7 +440,7 @@ impl Shared {
                 state.standing.ended += 1;
                 continue;
             }
-            // Whoever started this thread has a task for it and will list its handle.
+            // The thread that started this one has a task for it and will list its handle.
             let expected = |state: &State| state.starting == Some(number);
             if state.closed && !expected(&state) {
                 break;
@@ -480,7 +484,7 @@ impl Shared {
         self.end_if_over();
         let ended = self.ended.event();
         if let Shutdown::Deadline(deadline) = how {
-            // An error is that it is late: nobody fails the event.
+            // An error means that it is late: the event is never failed.
             let _ = ended.wait_uninterruptible_for(deadline.saturating_duration_since(Instant::now()));
         } else {
             ended.wait_uninterruptible()?;
@@ -504,7 +508,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Drops a task that came too late, which tells those to whom it owed something.
+    /// Drops a task that was too late, whose debts then fail.
     fn refused(&self, task: Task) -> Status {
         let label = task.label();
         refused(
@@ -533,7 +537,7 @@ fn block(blocked: &Blocked<'_>) -> Waited {
     shared.map_or_else(|| blocked.sleep().into(), |shared| shared.wait(blocked))
 }
 
-/// Drops a task, whose debts are told why.
+/// Drops a task, whose debts fail with that reason.
 fn refused(task: Task, why: Status) -> Status {
     refusal::dropping(&why, || drop(task));
     why

@@ -1,18 +1,20 @@
-//! What an elastic pool does about tasks that wait for events: it keeps its cap while it can, and never stands still for ever.
+//! What an elastic pool does about tasks that wait for events: it keeps its cap while it can, and never stands still
+//! for ever.
 //!
-//! A pool is at a *standstill* when each of its threads is in a wait for an event, tasks are queued, and no thread is being started.
-//! The thread that brings that about (by a wait, or by queueing a task) begins to watch: rounds, of [`Pace::round`], on the timers of
-//! [`relief`].
+//! A pool is at a *standstill* when each of its threads is in a wait for an event, tasks are queued, and no thread is
+//! being started. The thread that brings that about (by a wait, or by queueing a task) begins to watch: rounds, of
+//! [`Pace::round`], on the timers of [`relief`].
 //!
-//! 1. After [`Pace::patience`] rounds at a standstill in which no wait and no task has ended, one thread more than the cap is
-//!    started, and in each further such round another. So short waits do not exceed the cap, and tasks that all wait for one
-//!    that is queued come to an end, however many they are.
+//! 1. After [`Pace::patience`] rounds at a standstill in which no wait and no task has ended, one thread more than the
+//!    cap is started, and in each further such round another. So short waits do not exceed the cap, and tasks that all
+//!    wait for one that is queued come to an end, however many they are.
 //! 2. A thread that finds more than the cap working ends after its task.
-//! 3. If the system refuses the thread for as many rounds, or there are too many, the newest wait that may be given up is: it answers
-//!    `ResourceExhausted`. Waits until which memory may be lent (`event/lent.rs`) are not; reports say so.
+//! 3. If the system refuses the thread for as many rounds, or there are too many, the newest wait that may be given up
+//!    ends: it answers `ResourceExhausted`. Waits until which memory may be lent (`event/lent.rs`) do not; reports say
+//!    so.
 //!
-//! Where not even the timers' thread can be started, a waiting thread makes the rounds; for one that queues a task there is one, at once,
-//! without patience.
+//! Where not even the timers' thread can be started, a waiting thread makes the rounds; for one that queues a task
+//! there is one, at once, without patience.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +103,7 @@ impl Shared {
         let mut state = self.state.lock();
         state.standing.waiting -= 1;
         state.standing.ended += 1;
-        // This thread goes on, so nothing stands still.
+        // This thread continues, so nothing stands still.
         state.standing.watched &= !naps;
         state.standing.waits.leave(wait);
         drop(state);

@@ -1,5 +1,5 @@
-//! Executors beside the pool: none of its own threads ([`inline`]), one task at a time over another executor ([`serial_queue`]),
-//! as many threads as tasks ([`elastic_pool`]).
+//! Executors beside the pool: none of its own threads ([`inline`]), one task at a time over another executor
+//! ([`serial_queue`]), as many threads as tasks ([`elastic_pool`]).
 
 // Threads of std, which models cannot explore.
 #[cfg(not(any(loom, shuttle)))]

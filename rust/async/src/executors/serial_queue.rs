@@ -1,10 +1,10 @@
 //! Tasks one at a time, in the order in which they were scheduled, on threads of any executor.
 //!
-//! At most one pump exists: the right to take entries out. It is made by whoever schedules into an idle queue, given to the
-//! executor as a task, runs entries until none is left or a batch is done (then it goes to the back of the executor's
-//! queue, so that a long queue does not keep a thread from others), and ends with an empty queue. If the executor refuses
-//! or drops it, its destructor drops every entry and tells its waiters: no completion is lost. An executor that panics has the pump
-//! or has dropped it, as after any other answer.
+//! At most one pump exists: the right to take entries out. It is made by the thread that schedules into an idle queue,
+//! given to the executor as a task, runs entries until none is left or a batch is done (then it goes to the back of the
+//! executor's queue, so that a long queue does not keep a thread from others), and ends with an empty queue. If the
+//! executor refuses or drops it, its destructor drops every entry and notifies its waiters: no completion is lost. An
+//! executor that panics has the pump or has dropped it, as after any other answer.
 //!
 //! Memory order: what a task did is visible to the next one, whatever threads they run on.
 //!
@@ -54,7 +54,7 @@ const BATCH: usize = 64;
 #[derive(Clone)]
 pub struct SerialQueue(Arc<Handle>);
 
-/// What the handles share. Pumps hold `Shared` only, so that this goes with the last handle.
+/// What the handles share. Pumps hold `Shared` only, so that this is dropped with the last handle.
 struct Handle(Arc<Shared>);
 
 struct Shared {
@@ -72,7 +72,7 @@ struct State {
     pumping: bool,
     /// The task that runs.
     running: Option<usize>,
-    /// The pump came back to the frame that gave it away, on the same thread.
+    /// The pump returned to the frame that gave it away, on the same thread.
     handed_back: bool,
     /// Pumps that were dropped.
     abandoned: u64,
@@ -108,8 +108,8 @@ impl SerialQueue {
     }
 
     /// Happens when everything that was scheduled before this call has run; fails with
-    /// [`Cancelled`](purlin_base::StatusCode::Cancelled) if the executor dropped it. Never blocks; a task of the queue may ask
-    /// too. Its waiters run between two tasks of the queue.
+    /// [`Cancelled`](purlin_base::StatusCode::Cancelled) if the executor dropped it. Never blocks; a task of the queue
+    /// may call it too. The event's waiters run between two tasks of the queue.
     #[must_use]
     #[track_caller]
     pub fn drained(&self) -> Event {
@@ -132,8 +132,8 @@ impl SerialQueue {
     /// Blocks until everything that was scheduled before this call has run.
     ///
     /// # Errors
-    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) inside a task of this queue, which would wait for
-    /// itself (a task that waits for another thread that drains is not noticed);
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) inside a task of this queue, which would
+    /// wait for itself (a task that waits for another thread that drains is not noticed);
     /// [`Cancelled`](purlin_base::StatusCode::Cancelled) if the executor dropped what was queued.
     pub fn drain(&self) -> Result<(), Status> {
         let shared = self.shared();
@@ -144,7 +144,8 @@ impl SerialQueue {
         self.drained().wait_uninterruptible()
     }
 
-    /// True while a task is queued or runs: false as soon as [`drained`](Self::drained) happens, unless there are others.
+    /// True while a task is queued or runs: false as soon as [`drained`](Self::drained) happens, unless there are
+    /// others.
     #[must_use]
     pub fn has_backlog(&self) -> bool {
         let state = self.shared().state.lock();
@@ -156,7 +157,7 @@ impl SerialQueue {
         self.shared().close();
     }
 
-    /// Drops the tasks that have not started, uncalled; the queue goes on. How many there were.
+    /// Drops the tasks that have not started, uncalled; the queue stays in use. Returns how many there were.
     pub fn cancel_pending(&self) -> usize {
         let dropped = {
             let mut state = self.shared().state.lock();
@@ -177,8 +178,8 @@ impl Executor for SerialQueue {
     /// Queues `task` behind all others.
     ///
     /// # Errors
-    /// The task was dropped uncalled: [`Cancelled`](purlin_base::StatusCode::Cancelled) after [`SerialQueue::close`]; the
-    /// executor's error if it refused to work for the queue.
+    /// The task was dropped uncalled: [`Cancelled`](purlin_base::StatusCode::Cancelled) after [`SerialQueue::close`];
+    /// the executor's error if it refused to work for the queue.
     fn execute(&self, task: Task) -> Result<(), Status> {
         let shared = self.shared();
         if let Err(error) = fault::point(Site::SubmitSerial) {
@@ -204,7 +205,7 @@ impl Executor for SerialQueue {
     }
 }
 
-/// Drops a task, whose debts are told why.
+/// Drops a task, whose debts fail with that reason.
 fn refused(task: Task, why: Status) -> Status {
     refusal::dropping(&why, || drop(task));
     why
@@ -223,7 +224,8 @@ impl Pump {
     fn run(mut self) {
         let Some(shared) = self.0.take() else { return };
         if shared.is_current() {
-            // The frame below gave this pump to an executor that ran it at once: that frame goes on, the stack stays flat.
+            // The frame below gave this pump to an executor that ran it at once: that frame continues, the stack stays
+            // flat.
             shared.state.lock().handed_back = true;
         } else {
             shared.pump();
@@ -276,7 +278,7 @@ impl Shared {
                 state.running = None;
                 state.abandoned
             };
-            // If it is refused, the pump's destructor has told everybody.
+            // If it is refused, the pump's destructor has notified all waiters.
             let _ = self.give_pump(abandoned);
             if !mem::take(&mut self.state.lock().handed_back) {
                 return;
@@ -288,8 +290,8 @@ impl Shared {
         fork::refusal(format_args!("queue '{}'", self.label))
     }
 
-    /// The oldest entry; without one, the pump's life ends. So it does in a child that an entry has made by `fork`: the others are
-    /// the parent's.
+    /// The oldest entry; without one, the pump's life ends. So it does in a child that an entry has made by `fork`: the
+    /// others are the parent's.
     fn next(&self) -> Option<Entry> {
         if !self.process.is_this() {
             return None;

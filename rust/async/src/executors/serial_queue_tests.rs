@@ -9,7 +9,7 @@ fn pool(thread_count: usize) -> ThreadPool {
     ThreadPool::new(&ThreadPoolOptions { thread_count, ..Default::default() }).unwrap()
 }
 
-/// Keeps what it is given, until somebody takes it.
+/// Keeps what it is given, until a test takes it.
 #[derive(Default)]
 struct Keeper(Mutex<Vec<Task>>);
 

@@ -5,7 +5,7 @@ use crate::event::{AsyncValue, guarded};
 use crate::future::{Future, Promise};
 use purlin_base::status::Status;
 
-/// What to do with a closure whose result nobody can see any more.
+/// What to do with a closure whose result can no longer be seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unused {
     Skip,
@@ -13,9 +13,9 @@ pub(super) enum Unused {
 }
 
 impl<T: Send + Sync + 'static> Future<T> {
-    /// The value of `f`, or this future's error, or a panic of `f` as [`Internal`](purlin_base::StatusCode::Internal). `f` runs
-    /// at once if this is ready, else on the thread that completes it. It is **not called** if by then nobody holds the
-    /// new future or waits for it; see [`map_always`](Self::map_always).
+    /// The value of `f`, or this future's error, or a panic of `f` as [`Internal`](purlin_base::StatusCode::Internal).
+    /// `f` runs at once if this is ready, else on the thread that completes it. It is **not called** if by then the new
+    /// future has no holder and no waiter; see [`map_always`](Self::map_always).
     ///
     /// ```
     /// use purlin::Future;
@@ -28,7 +28,7 @@ impl<T: Send + Sync + 'static> Future<T> {
         self.mapped(Unused::Skip, move |value| Ok(f(value)))
     }
 
-    /// As [`map`](Self::map), and `f` is called even if nobody looks at the result.
+    /// As [`map`](Self::map), and `f` is called even if the result is never looked at.
     #[track_caller]
     pub fn map_always<U: Send + Sync + 'static>(&self, f: impl FnOnce(&T) -> U + Send + 'static) -> Future<U> {
         self.mapped(Unused::Call, move |value| Ok(f(value)))
@@ -78,13 +78,14 @@ impl<T: Send + Sync + 'static> Future<T> {
             if unused == Unused::Skip && !promise.is_observed() {
                 return;
             }
-            // Nobody else sets it.
+            // No other thread sets it.
             let _ = promise.set(result.map_err(Status::clone).and_then(|value| guarded("map", || f(value))));
         });
         mapped
     }
 
-    /// What the future of `f` becomes, or this future's error, or a panic of `f`. `f` is called as in [`map`](Self::map).
+    /// What the future of `f` becomes, or this future's error, or a panic of `f`. `f` is called as in
+    /// [`map`](Self::map).
     ///
     /// ```
     /// use purlin::{Future, Promise};
@@ -111,7 +112,7 @@ impl<T: Send + Sync + 'static> Future<T> {
             }
             match result.map_err(Status::clone).and_then(call) {
                 Ok(inner) => promise.forward(&inner),
-                // Nobody else sets it.
+                // No other thread sets it.
                 Err(error) => _ = promise.set(Err(error)),
             }
         });

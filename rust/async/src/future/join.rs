@@ -22,9 +22,9 @@ use purlin_base::sync::Mutex;
 /// ```
 pub struct Joined<T: Send + Sync + 'static>(Box<[Future<T>]>);
 
-/// A future of all the values of `futures`, in their order; nothing is copied. It fails if any of them does, as `options`
-/// say. Its waiters run on the thread that completes it, under no lock. It keeps no pending future alive: one that nobody
-/// is left to set fails it.
+/// A future of all the values of `futures`, in their order; nothing is copied. It fails if any of them does, as
+/// `options` say. Its waiters run on the thread that completes it, under no lock. It keeps no pending future alive: one
+/// whose last promise was dropped fails it.
 ///
 /// ```
 /// use purlin::{Future, JoinOptions, Promise, Status, join_futures};
@@ -67,7 +67,7 @@ pub fn join_futures<T: Send + Sync + 'static>(futures: &[Future<T>], options: Jo
     promise.0.owes_to(&all);
     let future = promise.future();
     all.on_ready(move |status| {
-        // Nobody else sets it.
+        // No other thread sets it.
         let _ = promise.set(status.clone().into_result().map(|()| joined()));
     });
     future

@@ -1,5 +1,5 @@
-//! Publishing a value against those who read it, wait for it, follow it and drop it; and the two flags by which a
-//! submitter and a dropped task settle who completes what the task owed.
+//! Publishing a value against threads that read it, wait for it, follow it and drop it; and the two flags by which a
+//! submitter and a dropped task settle which of them completes what the task owed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

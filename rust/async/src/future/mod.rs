@@ -1,14 +1,14 @@
 //! Values that tasks compute, and how they are handed on.
 //!
-//! [`Promise`] sets, once; [`Future`] reads, by reference, any number of them. A promise that goes away unset completes its
-//! future with an error that names it, so a future is always completed by somebody: where work is given to an executor,
+//! [`Promise`] sets, once; [`Future`] reads, by reference, any number of them. A promise that is dropped unset
+//! completes its future with an error that names it, so every future is completed: where work is given to an executor,
 //! the task holds the promise, and an executor that refuses or drops the task completes it too.
 //!
-//! A future is an [`AsyncValue`](crate::AsyncValue) that only its promise can set. What [`crate::event`] says about states,
-//! threads and memory order holds here.
+//! A future is an [`AsyncValue`](crate::AsyncValue) that only its promise can set. What [`crate::event`] says about
+//! states, threads and memory order holds here.
 //!
-//! Files: `value.rs` the two sides, `derived.rs` futures made from futures, `on.rs` with an executor in between, `join.rs`
-//! several at once, `spawn.rs` Rust's `async` on an executor, `poll.rs` the other way round.
+//! Files: `value.rs` the two sides, `derived.rs` futures made from futures, `on.rs` with an executor in between,
+//! `join.rs` several at once, `spawn.rs` Rust's `async` on an executor, `poll.rs` the other way round.
 
 mod derived;
 mod join;

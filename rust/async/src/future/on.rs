@@ -4,9 +4,9 @@
 //! - an executor refuses (`execute` fails): the error is the executor's answer;
 //! - it takes the task and drops it later: [`Cancelled`](purlin_base::StatusCode::Cancelled), naming the task.
 //!
-//! Which of the two it is, the submitter and the dropped task settle by two flags of the promise's cell: the task says
-//! that it was dropped, the submitter that it has looked. Both are read-modify-writes of one word, so one of them is last
-//! and completes.
+//! The submitter and the dropped task settle which of the two it is by two flags of the promise's cell: the task says
+//! that it was dropped, the submitter that it has looked. Both are read-modify-writes of one word, so one of them is
+//! last and completes.
 
 #![allow(unsafe_code, reason = "a task's address is noted in what it completes")]
 
@@ -18,8 +18,8 @@ use crate::task::{Executor, Task};
 use purlin_base::label::Label;
 use purlin_base::status::Status;
 
-/// A future of what `f` returns on `executor`; `label` names the task. A panic of `f` and a refusal of the executor are its
-/// errors.
+/// A future of what `f` returns on `executor`; `label` names the task. A panic of `f` and a refusal of the executor are
+/// its errors.
 ///
 /// ```
 /// use purlin::{ThreadPool, ThreadPoolOptions, future_on};
@@ -38,7 +38,7 @@ pub fn future_on<E: Executor + ?Sized, T: Send + Sync + 'static>(
     let label = label.into();
     let promise = Promise::derived(label);
     let future = promise.future();
-    // Nobody else sets it.
+    // No other thread sets it.
     submit(executor, label, promise, move |promise| _ = promise.set(guarded("future_on", f)));
     future
 }
@@ -121,8 +121,9 @@ impl<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Status>)> Drop for Call<T, 
 }
 
 impl<T: Send + Sync + 'static> AsyncValue<T> {
-    /// Calls `f` once with the value or the error, on `executor`, even if the value is complete already. If the executor
-    /// refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), where that happens.
+    /// Calls `f` once with the value or the error, on `executor`, even if the value is complete already. If the
+    /// executor refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), on the
+    /// thread where that happens.
     pub fn and_then_on<E: Executor + ?Sized + 'static>(
         &self,
         executor: &Arc<E>,
@@ -136,8 +137,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         });
     }
 
-    /// The value of `f`, which runs on `executor`, even if this is complete already. An error of this one, a panic of `f`
-    /// and a refusal of the executor are errors of the result; errors do not pass through the executor.
+    /// The value of `f`, which runs on `executor`, even if this is complete already. An error of this one, a panic of
+    /// `f` and a refusal of the executor are errors of the result; errors do not pass through the executor.
     #[must_use]
     #[track_caller]
     pub fn map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(
@@ -160,7 +161,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     }
 }
 
-/// `f` of a value, computed on an executor; not at all if nobody looks at it and it is `skippable`.
+/// `f` of a value, computed on an executor; not at all if the result is unobserved and it is `skippable`.
 #[track_caller]
 fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send + Sync + 'static>(
     source: &AsyncValue<T>,
@@ -177,7 +178,7 @@ fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send
         }
         let error = value.error();
         if !error.ok() {
-            // Nobody else sets it.
+            // No other thread sets it.
             let _ = promise.set(Err(error));
             return;
         }
@@ -190,8 +191,9 @@ fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send
 }
 
 impl<T: Send + Sync + 'static> Future<T> {
-    /// Calls `f` once with the value or the error, on `executor`, even if the future is complete already. If the executor
-    /// refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), where that happens.
+    /// Calls `f` once with the value or the error, on `executor`, even if the future is complete already. If the
+    /// executor refuses or drops the task, `f` is called with [`Cancelled`](purlin_base::StatusCode::Cancelled), on the
+    /// thread where that happens.
     pub fn on_ready_on<E: Executor + ?Sized + 'static>(
         &self,
         executor: &Arc<E>,
@@ -200,9 +202,9 @@ impl<T: Send + Sync + 'static> Future<T> {
         self.0.and_then_on(executor, f);
     }
 
-    /// The value of `f`, which runs on `executor`, even if this is complete already. An error of this one, a panic of `f`
-    /// and a refusal of the executor are errors of the result; errors do not pass through the executor. `f` is **not
-    /// called**, and the executor not asked, if by then nobody holds the new future or waits for it.
+    /// The value of `f`, which runs on `executor`, even if this is complete already. An error of this one, a panic of
+    /// `f` and a refusal of the executor are errors of the result; errors do not pass through the executor. `f` is
+    /// **not called**, and the executor not asked, if by then the new future has no holder and no waiter.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -236,9 +238,9 @@ impl<T: Send + Sync + 'static> Future<T> {
         computed_on(&self.0, executor, true, f)
     }
 
-    /// The same value or error, completed by a task of `executor`, so that what waits for the new future runs there and not
-    /// on the thread that completes this one. This future itself if it is complete. If nobody looks at the new future by
-    /// the time that this one completes, the executor is not asked.
+    /// The same value or error, completed by a task of `executor`, so that what waits for the new future runs there and
+    /// not on the thread that completes this one. This future itself if it is complete. If the new future has no holder
+    /// and no waiter by the time that this one completes, the executor is not asked.
     #[must_use]
     #[track_caller]
     pub fn detach<E: Executor + ?Sized + 'static>(&self, executor: &Arc<E>) -> Self {

@@ -1,7 +1,7 @@
 //! Rust's `async` on an executor of ours.
 //!
-//! States: IDLE (somebody holds a waker), SCHEDULED (a task is on its way), RUNNING (a thread polls), NOTIFIED (woken
-//! while running: the thread that polls gives the next task), DONE.
+//! States: IDLE (a waker is held), SCHEDULED (a task is on its way), RUNNING (a thread polls), NOTIFIED (woken while
+//! running: the thread that polls gives the next task), DONE.
 //!
 //! ```text
 //!   IDLE -- wake --> SCHEDULED -- task runs --> RUNNING -- pending --> IDLE
@@ -9,9 +9,10 @@
 //!                     '---- pending --- NOTIFIED <---' wake
 //! ```
 //!
-//! Whoever moves the state to RUNNING or DONE owns the future inside until the next step, so it is polled by one thread at
-//! a time and polled or dropped under no lock. Steps are acquire and release: a poll sees what the one before did. When the
-//! last waker goes away in IDLE, nobody can wake the future any more: it is dropped, and its promise with it.
+//! The thread that moves the state to RUNNING or DONE owns the future inside until the next step, so it is polled by
+//! one thread at a time and polled or dropped under no lock. Steps are acquire and release: a poll sees what the one
+//! before did. When the last waker is dropped in IDLE, nothing can wake the future any more: it is dropped, and its
+//! promise with it.
 
 use std::future::Future as RustFuture;
 use std::mem;
@@ -30,8 +31,8 @@ use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::AtomicU8;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
-/// Polls `future` on `executor` until it is complete; `label` names its tasks. A panic in it, and an executor that refuses
-/// or drops a task, are errors of the result. Dropping the result does not stop it.
+/// Polls `future` on `executor` until it is complete; `label` names its tasks. A panic in it, and an executor that
+/// refuses or drops a task, are errors of the result. Dropping the result does not stop it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -111,7 +112,7 @@ struct Spawned<T: Send + Sync + 'static> {
     work: Mutex<Option<Work<T>>>,
     executor: Arc<dyn Executor>,
     label: Label,
-    /// Where it was spawned: it is polled there, whoever woke it.
+    /// Where it was spawned: it is polled there, whichever thread woke it.
     context: Option<UserContext>,
 }
 
@@ -143,7 +144,7 @@ impl<T: Send + Sync + 'static> Spawned<T> {
             Ok(Poll::Pending) => {
                 *self.work.lock() = Some(work);
                 if self.state.compare_exchange(RUNNING, IDLE, AcqRel, Acquire).is_err() {
-                    // NOTIFIED: nobody else moves it on.
+                    // NOTIFIED: no other thread moves it on.
                     self.state.store(SCHEDULED, Release);
                     // As a waiter, so that an executor that runs tasks inside execute() does not nest without a bound.
                     Event::ready().on_ready(move |_| self.submit());
@@ -168,11 +169,11 @@ impl<T: Send + Sync + 'static> Spawned<T> {
     fn finish(&self, work: Work<T>, result: Result<T, Status>) {
         self.state.store(DONE, Release);
         let Work { future, promise } = work;
-        // What it holds goes before its waiters hear of its end.
+        // What it holds is dropped before its waiters are notified of its end.
         if let Err(message) = caught(|| drop(future)) {
             tracing::error!(target: "purlin", message, "the destructor of a spawned future panicked");
         }
-        // Nobody else sets it.
+        // No other thread sets it.
         let _ = promise.set(result);
     }
 }

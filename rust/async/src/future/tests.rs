@@ -1,5 +1,5 @@
-//! Futures and promises from the outside. Groups: `r1_` set once, `r2_` nothing owed is lost, `r3_` nobody's code under a
-//! lock.
+//! Futures and promises from the outside. Groups: `r1_` set once, `r2_` nothing owed is lost, `r3_` no user code under
+//! a lock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::pool::{ThreadPool, ThreadPoolOptions};
 use crate::task::{Executor, Task};
 use purlin_base::status::{Status, StatusCode};
 
-/// Keeps its tasks until it is told what to do with them.
+/// Keeps its tasks until the test says what to do with them.
 #[derive(Default)]
 pub(super) struct Keeper(pub(super) Mutex<Vec<Task>>);
 

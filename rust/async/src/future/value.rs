@@ -53,7 +53,7 @@ pub struct Promise<T: Send + Sync + 'static>(pub(super) AsyncValue<T>);
 /// ```
 pub struct SharedPromise<T: Send + Sync + 'static>(Arc<Promise<T>>);
 
-/// A promise was set for the second time. Nothing has changed; here is what came too late.
+/// A promise was set for the second time. Nothing has changed; this holds the value that was too late.
 ///
 /// ```
 /// use purlin::Promise;
@@ -124,9 +124,9 @@ impl<T: Send + Sync + 'static> Promise<T> {
         self.0.set(result).map_err(|rejected| AlreadySet { label: self.0.as_event().label(), rejected })
     }
 
-    /// Makes the future of a [linked](Self::linked) promise follow `other`: the same value, not a copy, or the same error,
-    /// on the thread that completes it. Where that cannot be (the promise is not linked, or `other` waits for this one),
-    /// the future fails and says so.
+    /// Makes the future of a [linked](Self::linked) promise follow `other`: the same value, not a copy, or the same
+    /// error, on the thread that completes it. Where that is impossible (the promise is not linked, or `other` waits
+    /// for this one), the future fails and says so.
     ///
     /// ```
     /// use purlin::Promise;
@@ -140,26 +140,26 @@ impl<T: Send + Sync + 'static> Promise<T> {
     #[track_caller]
     pub fn forward(self, other: &Future<T>) {
         match self.0.forward(&other.0) {
-            // Whoever completes `other` owes it from now on.
+            // The code that completes `other` owes it from now on.
             Ok(()) => drop(self.released()),
             Err(error) => _ = self.0.set_error(error),
         }
     }
 
-    /// Lets go of the promise without completing it: somebody else owes that from now on.
+    /// Releases the promise without completing it: its completion is owed elsewhere from now on.
     pub(super) fn released(self) -> AsyncValue<T> {
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, from what is never dropped.
         unsafe { ptr::read(&raw const this.0) }
     }
 
-    /// True if a future is held or somebody waits. False is final: nobody can get a future any more but from this promise.
+    /// True if a future is held or there is a waiter. False is final: only this promise can give out a future any more.
     #[must_use]
     pub fn is_observed(&self) -> bool {
         self.0.is_observed()
     }
 
-    /// For several who may set it.
+    /// For several threads that may set it.
     #[must_use]
     pub fn into_shared(self) -> SharedPromise<T> {
         SharedPromise(Arc::new(self))
@@ -188,7 +188,7 @@ impl<T: Send + Sync + 'static> SharedPromise<T> {
         self.0.future()
     }
 
-    /// As [`Promise::set`]. Sets may race, and waiters may set again: the first wins and nobody blocks.
+    /// As [`Promise::set`]. Sets may race, and waiters may set again: the first wins and no set blocks.
     ///
     /// # Errors
     /// What it was given, if it was set before.
@@ -267,13 +267,14 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// As [`wait`](Self::wait), for at most `timeout` of the monotonic clock.
     ///
     /// # Errors
-    /// The future's, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); the future stays pending.
+    /// The future's error, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); the future stays
+    /// pending.
     pub fn wait_for(&self, timeout: Duration) -> Result<&T, Status> {
         self.0.wait_for(timeout)
     }
 
-    /// Calls `f` once: on the thread that completes the future, or here and now if it is complete. It borrows that thread,
-    /// so it must not block for long. A panic is reported and swallowed.
+    /// Calls `f` once: on the thread that completes the future, or inside this call if it is complete. It borrows that
+    /// thread, so it must not block for long. A panic is reported and swallowed.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -318,8 +319,8 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// Takes the value out of the only reference.
     ///
     /// # Errors
-    /// The future, if there are other references (an unset or living promise is one), it is not ready, or the value is
-    /// another future's (forwarded, detached).
+    /// Returns the future itself, if there are other references (an unset or living promise is one), if it is not
+    /// ready, or if the value is another future's (forwarded, detached).
     pub fn into_inner(self) -> Result<T, Self> {
         self.0.into_inner().map_err(Self)
     }
@@ -338,7 +339,7 @@ impl<T: Send + Sync + 'static> Clone for SharedPromise<T> {
 }
 
 impl<T: Send + Sync + 'static> From<AsyncValue<T>> for Future<T> {
-    /// The same cell. Whoever holds the [`AsyncValue`] may still set it.
+    /// The same cell. The holder of the [`AsyncValue`] may still set it.
     fn from(value: AsyncValue<T>) -> Self {
         Self(value)
     }
@@ -354,14 +355,14 @@ impl From<Event> for Future<()> {
         let promise = Promise::derived(c"FutureOfEvent");
         promise.0.owes_to(&event);
         let future = promise.future();
-        // Nobody else sets it.
+        // No other thread sets it.
         event.on_ready(move |status| _ = promise.set(status.clone().into_result()));
         future
     }
 }
 
 impl<T> AlreadySet<T> {
-    /// What came too late.
+    /// The value or error that was too late.
     pub fn into_rejected(self) -> Result<T, Status> {
         self.rejected
     }

@@ -1,23 +1,25 @@
-//! What a worker does when a task of it waits for an event: it helps, and hands over its place before it sleeps.
+//! What a worker does when a task of it waits for an event: it helps, and gives up its place before it sleeps.
 //!
-//! 1. It runs the tasks that the waiting task itself has spawned and that nobody has begun, newest first, on the same
+//! 1. It runs the tasks that the waiting task itself has spawned and that have not begun, newest first, on the same
 //!    stack, at most [`MAX_HELPS`] deep. A wait with a timeout skips this: a task that is run could outlast it.
-//! 2. It counts as blocked. If it was the last that was not, or if tasks wait and everybody is busy, a spare thread takes
-//!    its place: one that rests, or a new one (`roles.rs`). So N workers, each waiting for N tasks of the same pool, come to an end.
-//! 3. It sleeps until the event is terminal. If there was no spare (the system refused a thread, or there are as many as there
-//!    may be) and nobody else is left, it wakes now and then, runs whatever task there is, as deep as in 1, and asks for a spare
-//!    again. When nothing of that helps for long, the newest wait of the pool that may be given up ends with an error.
+//! 2. It counts as blocked. If it was the last that was not, or if tasks wait and all are busy, a spare thread takes
+//!    its place: one that rests, or a new one (`roles.rs`). So N workers, each waiting for N tasks of the same pool,
+//!    come to an end.
+//! 3. It sleeps until the event is terminal. If there was no spare (the system refused a thread, or there are as many
+//!    as there may be) and no other thread is left, it wakes now and then, runs whatever task there is, as deep as in
+//!    1, and asks for a spare again. When none of that helps for long, the newest wait of the pool that may be given up
+//!    ends with an error.
 //!
-//! Waits on which memory or a stack depends are never given up, also those of users (`event/lent.rs`): a copy is completed by the
-//! threads of its backend, whatever this pool does. These run what there is twice as deep. Waits with a timeout end by
-//! themselves.
+//! Waits on which memory or a stack depends are never given up, also those of users (`event/lent.rs`): a copy is
+//! completed by the threads of its backend, whatever this pool does. These run what there is twice as deep. Waits with
+//! a timeout end by themselves.
 //!
-//! A worker that comes back makes a spare superfluous; one that finds so between two tasks goes to rest, or ends.
+//! A worker that returns makes a spare superfluous; a spare that finds so between two tasks goes to rest, or ends.
 //!
-//! What helping cannot solve: a spawned task runs on top of the task that waits, so it must not itself wait for something
-//! that this task does later. Unrelated tasks are run only in 3: where the system gives no more threads, a task that waits for
-//! a unit of a semaphore may stand on top of the one that has been granted it. That is noticed: whoever stands for long on top of a
-//! wait whose event has come is given up.
+//! What helping cannot solve: a spawned task runs on top of the task that waits, so it must not itself wait for
+//! something that this task does later. Unrelated tasks are run only in 3: where the system gives no more threads, a
+//! task that waits for a unit of a semaphore may stand on top of the one that has been granted it. That is noticed: a
+//! wait that stands for long on top of a wait whose event has completed is given up.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +36,7 @@ pub(super) const MAX_HELPS: usize = 16;
 /// The naps of step 3.
 const NAPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
 
-/// A wait on whose stack a stranger's task runs. Lives on that stack.
+/// A wait on whose stack an unrelated task runs. Lives on that stack.
 pub(super) struct Beneath {
     doze: *const Doze<'static>,
     outer: *const Beneath,
@@ -111,13 +113,13 @@ impl Shared {
         worker.helps.set(worker.helps.get() - 1);
     }
 
-    /// Step 2; false if nobody else works. `wait` is what may be given up.
+    /// Step 2; false if no other thread works. `wait` is what may be given up.
     pub(super) fn enter_blocking(&self, wait: Option<&Blocked<'_>>) -> bool {
         let cover = self.roles.enter(self.idle.all_awake() && self.has_work(), wait);
         self.is_covered(cover)
     }
 
-    /// Starts the spare if one is to be started; true if somebody works.
+    /// Starts the spare if one is to be started; true if a thread works.
     pub(super) fn is_covered(&self, cover: Cover) -> bool {
         let seat = match cover {
             Cover::Found => return true,
@@ -174,7 +176,7 @@ impl Shared {
         }
     }
 
-    /// Runs a stranger's task on top of a wait.
+    /// Runs an unrelated task on top of a wait.
     fn help_on_top(&self, worker: &Worker, doze: &Doze<'_>, task: *mut crate::task::node::TaskNode) {
         // It works now, and if that task waits, it is this one thread that is blocked, not two.
         self.roles.leave(doze.wait, false);
@@ -185,7 +187,7 @@ impl Shared {
         self.roles.resume(doze.wait);
     }
 
-    /// A task that was run on top of the wait has forked, and this is the child, where nobody completes the event.
+    /// A task that was run on top of the wait has forked, and this is the child, where no thread completes the event.
     #[cold]
     fn has_forked(&self, blocked: &Blocked<'_>) -> Waited {
         let what =

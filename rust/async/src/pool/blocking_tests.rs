@@ -43,7 +43,7 @@ pub(super) fn pool_of_at_most(threads: usize, thread_count: usize) -> StatusOr<T
     ThreadPool::with_starter(&ThreadPoolOptions { thread_count, name: "few".to_owned() }, starter)
 }
 
-/// A task that schedules the next and waits for it, `depth` times; answers with how deep it came.
+/// A task that schedules the next and waits for it, `depth` times; returns the depth that it reached.
 fn descend(pool: &ThreadPool, depth: usize) -> Result<usize, Status> {
     if depth == 0 {
         return Ok(0);
@@ -91,7 +91,7 @@ fn spares_of_a_burst_end_and_few_of_them_rest() {
     must_end(|| {
         let pool = pool(2);
         assert_eq!(waits_for_the_last(&pool, 300), vec![Ok(()); 300]);
-        // A superfluous thread goes when it next looks; two may have fallen asleep before they were.
+        // A superfluous thread ends when it next looks; two may have fallen asleep before they were superfluous.
         let threads = || {
             let text = pool.describe_roles();
             let numbers = text.split(' ').filter_map(|word| word.parse::<usize>().ok());
@@ -134,7 +134,8 @@ fn a_recursion_that_gets_no_thread_ends_with_an_error() {
     });
 }
 
-/// The loops' own waits guard the body on their stacks: they run what is queued, and only the tasks' waits are given up.
+/// The loops' own waits guard the body on their stacks: they run what is queued, and only the tasks' waits are given
+/// up.
 #[test]
 fn loops_and_joins_of_a_pool_that_gets_no_thread_return_when_their_calls_have() {
     must_end(|| {
@@ -228,7 +229,8 @@ fn a_report_names_a_pool_of_which_all_threads_wait_while_tasks_are_queued() {
     });
 }
 
-/// Waits for what lends memory run 32 deep on top of one another, and the rest stays queued; none of them comes back early.
+/// Waits for what lends memory run 32 deep on top of one another, and the rest stays queued; none of them returns
+/// early.
 #[test]
 fn a_wait_until_which_memory_is_lent_is_not_given_up_and_a_report_says_so() {
     must_end(|| {

@@ -1,14 +1,16 @@
-//! A worker's tasks: a ring that its owner fills and empties at one end, newest first, while others steal from the other
-//! end, oldest first (Chase and Lev, "Dynamic circular work-stealing deque", 2005). The ring does not grow; what
+//! A worker's tasks: a ring that its owner fills and empties at one end, newest first, while others steal from the
+//! other end, oldest first (Chase and Lev, "Dynamic circular work-stealing deque", 2005). The ring does not grow; what
 //! does not fit goes to the injector. An owner that steals from itself has a queue: first in, first out.
 //!
 //! `top` counts what was taken from the old end, `bottom` what was put at the new end; the tasks are those in between.
-//! Only the owner moves `bottom`. `top` only grows, by compare-and-swap, so whoever moves it past a task has it alone.
+//! Only the owner moves `bottom`. `top` only grows, by compare-and-swap, so the thread that moves it past a task has it
+//! alone.
 //!
 //! Memory order. Three steps are argued in the total order of sequentially consistent accesses:
-//! 1. The owner takes back the last task: it lowers `bottom`, then reads `top`. A thief reads `top`, then `bottom`. One of
-//!    the two sees the other, or both meet at the compare-and-swap. (Pairs: `pop` with `steal`.)
-//! 2. After a push, the owner reads who sleeps; who goes to sleep says so, then looks at `bottom` (`idle.rs`).
+//! 1. The owner takes back the last task: it lowers `bottom`, then reads `top`. A thief reads `top`, then `bottom`. One
+//!    of the two sees the other, or both meet at the compare-and-swap. (Pairs: `pop` with `steal`.)
+//! 2. After a push, the owner reads which workers sleep; a worker that goes to sleep says so, then looks at `bottom`
+//!    (`idle.rs`).
 //! 3. A slot is overwritten only after `top` was seen beyond it (acquire), which its thief wrote (release).
 //!
 //! A thief reads its slot before it knows whether it has won; slots are atomics so that this is no race.
@@ -28,11 +30,11 @@ pub(super) struct Deque {
     slots: Box<[AtomicPtr<TaskNode>]>,
 }
 
-/// What a thief comes home with.
+/// The result of a theft.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Steal {
     Empty,
-    /// Somebody else was faster; there may be more.
+    /// Another thread was faster; there may be more.
     Retry,
     Taken(*mut TaskNode),
 }
@@ -49,7 +51,8 @@ impl Deque {
         &self.slots[index & (self.slots.len() - 1)]
     }
 
-    /// Where the next push goes. For the owner, as a mark: what it pops while `bottom` is above the mark was pushed later.
+    /// Where the next push goes. For the owner, as a mark: what it pops while `bottom` is above the mark was pushed
+    /// later.
     pub(super) fn bottom(&self) -> usize {
         self.bottom.0.load(Relaxed)
     }

@@ -1,18 +1,19 @@
 //! Two closures, perhaps at the same time, on one stack and without an allocation.
 //!
-//! The caller lends the second closure, as a job on its stack, to whoever steals it, and calls the first. Then it takes
-//! the job back if nobody has begun it, and calls it itself; else it works for others until the thief has finished. The
-//! job's latch says so:
+//! The caller lends the second closure, as a job on its stack, to the worker that steals it, and calls the first. Then
+//! it takes the job back if it has not begun, and calls it itself; else it works for others until the thief has
+//! finished. The job's latch says so:
 //!
 //! ```text
 //!  OPEN --- the caller goes to sleep ---> AWAITED
 //!     '----------- the thief is done -----------+--> SET
 //! ```
 //!
-//! The caller does not return before the latch is set, by value or by panic, so the job outlives its use. Who sets it does
-//! not touch the job afterwards. Release by the thief pairs with acquire by the caller: the result is readable.
+//! The caller does not return before the latch is set, by value or by panic, so the job outlives its use. The thread
+//! that sets it does not touch the job afterwards. Release by the thief pairs with acquire by the caller: the result is
+//! readable.
 //!
-//! In a child made by `fork`, a thief is not there: what it has begun is nobody's, and the join has no answer.
+//! In a child made by `fork`, a thief is not there: no thread continues what it has begun, and the join has no answer.
 //!
 //! A job that is dropped instead of run (the pool is being cancelled) is left whole, and the caller calls it.
 
@@ -46,7 +47,8 @@ struct Latch {
 /// How the caller learns that its job is done.
 trait Done {
     /// # Safety
-    /// `this` is alive until it is set, and so is its pool afterwards: the caller is one of its threads or holds a handle.
+    /// `this` is alive until it is set, and so is its pool afterwards: the caller is one of its threads or holds a
+    /// handle.
     unsafe fn set(this: *const Self);
 }
 
@@ -77,12 +79,12 @@ impl Until for Latch {
     }
 
     fn is_over_before_sleep(&self) -> bool {
-        // Whoever sets it from here on wakes us, under a lock that we hold.
+        // A thread that sets it from here on wakes us, under a lock that we hold.
         self.state.compare_exchange(OPEN, AWAITED, Relaxed, Acquire).is_err_and(|state| state == SET)
     }
 }
 
-/// A latch, until it is known that nobody sets it: a task that was run meanwhile has forked, and this is the child.
+/// A latch, until it is known that no thread sets it: a task that was run meanwhile has forked, and this is the child.
 struct Awaited<'a>(&'a Latch, &'a Shared);
 
 impl Until for Awaited<'_> {
@@ -130,7 +132,7 @@ impl<F: FnOnce() -> R, R, D: Done> Job<F, R, D> {
         }
     }
 
-    /// What the thief has made of it is not wanted. Before another panic goes on: two at once end the process.
+    /// What the thief has made of it is not wanted. Called before another panic continues: two at once end the process.
     fn discard(self) {
         if let Some(Err(panic)) = self.result.into_inner() {
             panics::discard(panic);
@@ -223,7 +225,7 @@ fn wait(shared: &Shared, worker: &Worker, latch: &Latch) -> bool {
         shared.work_until(worker, &Awaited(latch, shared));
         worker.helps.set(helps);
     } else {
-        // Too deep to begin anything else, if somebody else can.
+        // Too deep to begin anything else, if another thread can.
         if shared.enter_blocking(None) {
             while !latch.is_over() {
                 shared.idle.sleep_alone(worker.seat, || latch.is_over_before_sleep());
@@ -254,7 +256,7 @@ where
     let mut job = Job::new(both, ManuallyDrop::new(done));
     // SAFETY: the job is complete, and what it holds is Send. It is invoked, or dropped, before the event happens.
     let task = unsafe { Task::from_raw((&raw mut job).cast()) };
-    // Who refuses a task gives it back; dropping it sets the event.
+    // An executor that refuses a task gives it back; dropping it sets the event.
     drop(shared.submit(task, Priority::Normal));
     // The job is on this stack. The event cannot fail, because its promise is only set.
     let _ = event.wait_uninterruptible();

@@ -1,25 +1,25 @@
-//! How workers sleep and are woken without losing a task, and without waking anybody for nothing.
+//! How workers sleep and are woken without losing a task, and without a needless wake-up.
 //!
-//! A worker is busy, searching (it has found nothing of its own and looks everywhere) or asleep. One word counts who
-//! searches and who sleeps. Whoever pushes a task reads it afterwards: while somebody searches, or nobody sleeps, there
-//! is nothing to do; else one sleeper is woken and counts as searching from that moment, so that the next push wakes
-//! nobody.
+//! A worker is busy, searching (it has found nothing of its own and looks everywhere) or asleep. One word counts the
+//! workers that search and those that sleep. A thread that pushes a task reads it afterwards: while a worker searches,
+//! or none sleeps, there is nothing to do; else one sleeper is woken and counts as searching from that moment, so that
+//! the next push wakes no worker.
 //!
-//! Why no task is forgotten. The push and the reading of the word, the change of the word and the look at the queues are
-//! sequentially consistent, so for each pair of them one comes first:
-//! 1. Who falls asleep counts itself as a sleeper first and then looks at all queues once more. Either it sees the task or
-//!    the pusher sees the sleeper.
-//! 2. Who stops to search because it found something leaves the count first and then looks at all queues once more, if
-//!    it was the last one; if there is more, it wakes the next. Either it sees the task or the pusher sees that nobody
-//!    searches.
+//! Why no task is forgotten. The push and the reading of the word, the change of the word and the look at the queues
+//! are sequentially consistent, so for each pair of them one is first:
+//! 1. A worker that falls asleep counts itself as a sleeper first and then looks at all queues once more. Either it
+//!    sees the task or the pusher sees the sleeper.
+//! 2. A worker that stops searching because it found something leaves the count first and then looks at all queues once
+//!    more, if it was the last one; if there is more, it wakes the next. Either it sees the task or the pusher sees
+//!    that no worker searches.
 //!
-//! Beside the sleepers, the lower half says if nobody watches the pool (`relief.rs`). A thread that pushes while all
-//! are busy and that is so begins to watch; that costs a push nothing otherwise, because it is the same look. The
-//! thread that ends the watch says so first and then looks at all queues once more: either it sees the task, or the
-//! pusher sees that nobody watches.
+//! Beside the sleepers, the lower half says if no thread watches the pool (`relief.rs`). A thread that pushes while all
+//! are busy and no thread watches begins to watch. This costs other pushes nothing, because both are read in one word.
+//! The thread that ends the watch says so first and then looks at all queues once more: either it sees the task, or the
+//! pusher sees that no thread watches.
 //!
-//! The sleepers' list is behind a lock, which a sleeper holds from its entry until it waits; so a wake-up cannot come in
-//! between. The last to fall asleep is the first to be woken: its cache is the warmest.
+//! The sleepers' list is behind a lock, which a sleeper holds from its entry until it waits; so a wake-up cannot happen
+//! in between. The last to fall asleep is the first to be woken: its cache is the warmest.
 
 use super::seats::Seats;
 use purlin_base::sync::atomic::AtomicUsize;
@@ -58,7 +58,7 @@ fn sleepers(word: usize) -> usize {
     word % UNWATCHED
 }
 
-/// True if there is something to be done for a task when nobody searches: somebody sleeps, or nobody watches.
+/// True if something is to be done for a task when no worker searches: a worker sleeps, or no thread watches.
 fn concerned(word: usize) -> bool {
     !word.is_multiple_of(SEARCHER)
 }
@@ -68,8 +68,8 @@ fn searchers(word: usize) -> usize {
 }
 
 impl Idle {
-    /// Room for `workers`, and for `most` after [`make_room`](Self::make_room). No thread watches, but in models, where that would be
-    /// one more step everywhere.
+    /// Room for `workers`, and for `most` after [`make_room`](Self::make_room). No thread watches, but in models, where
+    /// that would be one more step everywhere.
     pub(super) fn new(workers: usize, most: usize) -> Self {
         Self {
             word: AtomicUsize::new(if cfg!(any(loom, shuttle)) { 0 } else { UNWATCHED }),
@@ -100,8 +100,8 @@ impl Idle {
         searchers(before) == 1 && concerned(before)
     }
 
-    /// Sleeps until somebody wakes `worker`, unless `stay_awake`, which reads the queues, says that there is no need to.
-    /// The worker was searching, and is so again on return.
+    /// Sleeps until a thread wakes `worker`, unless `stay_awake`, which reads the queues, says that there is no need
+    /// to. The worker was searching, and is so again on return.
     pub(super) fn sleep(&self, worker: usize, stay_awake: impl FnOnce() -> bool) {
         let mut beds = self.beds.lock();
         self.word.fetch_add(SLEEPER.wrapping_sub(SEARCHER), SeqCst);
@@ -136,14 +136,14 @@ impl Idle {
         concerned(word) && searchers(word) == 0
     }
 
-    /// Wakes a sleeper, unless somebody searches. True if there is none and nobody watches.
+    /// Wakes a sleeper, unless a worker searches. True if there is none and no thread watches.
     #[cold]
     #[must_use]
     pub(super) fn wake_one(&self) -> bool {
         let worker = {
             let mut beds = self.beds.lock();
             let word = self.word.load(SeqCst);
-            // Somebody may have woken one meanwhile, who will find our task.
+            // Another thread may have woken one meanwhile, which will find our task.
             if searchers(word) > 0 {
                 return false;
             }
@@ -161,8 +161,8 @@ impl Idle {
         self.word.fetch_and(!UNWATCHED, SeqCst) & UNWATCHED != 0
     }
 
-    /// Ends the caller's watch; false if it must go on after all, because `tasks_wait`, which reads the queues, and nobody else has
-    /// begun to watch.
+    /// Ends the caller's watch; false if it must go on after all, because `tasks_wait`, which reads the queues, and no
+    /// other thread has begun to watch.
     pub(super) fn end_watch(&self, tasks_wait: impl FnOnce() -> bool) -> bool {
         self.word.fetch_or(UNWATCHED, SeqCst);
         total_order();
@@ -196,14 +196,14 @@ impl Idle {
         }
     }
 
-    /// True if nobody sleeps or searches; a hint.
+    /// True if no worker sleeps or searches; a hint.
     #[cfg(not(any(loom, shuttle)))]
     pub(super) fn all_busy(&self) -> bool {
         let word = self.word.load(SeqCst);
         sleepers(word) == 0 && searchers(word) == 0
     }
 
-    /// True if nobody sleeps; a hint.
+    /// True if no worker sleeps; a hint.
     pub(super) fn all_awake(&self) -> bool {
         sleepers(self.word.load(SeqCst)) == 0
     }

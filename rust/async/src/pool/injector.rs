@@ -2,17 +2,17 @@
 //!
 //! A lane is an inbox and an outbox. Schedulers push to the inbox, a stack linked through [`TaskNode::next`], by one
 //! compare-and-swap. Workers take from the outbox, a list behind a lock; when it is empty, they take the whole inbox by
-//! one exchange and turn it around. So schedulers and workers meet once per batch, and order is kept: the outbox is older
-//! than the inbox, and is refilled only when empty.
+//! one exchange and turn it around. So schedulers and workers meet once per batch, and order is kept: the outbox is
+//! older than the inbox, and is refilled only when empty.
 //!
-//! [`CLOSED`] in the inbox's word refuses pushes for ever: what was pushed before is still taken, and whoever finds the
-//! lane closed and empty knows that it stays so.
+//! [`CLOSED`] in the inbox's word refuses pushes for ever: what was pushed before is still taken, and a thread that
+//! finds the lane closed and empty knows that it stays so.
 //!
 //! A worker that takes several tasks puts the others into a ring of its own, from which others may take them in turn.
 //!
-//! Nobody may find a task nowhere while it is moved, because who finds nothing goes to sleep. `held` is raised before the
-//! inbox is emptied and lowered after the last task is in a ring; who looks reads `inbox`, then `held`, then the rings.
-//! All of these are sequentially consistent.
+//! A task that is moved must be visible somewhere at every moment, because a worker that finds nothing goes to sleep.
+//! `held` is raised before the inbox is emptied and lowered after the last task is in a ring; a worker that looks reads
+//! `inbox`, then `held`, then the rings. All of these are sequentially consistent.
 
 use std::ptr;
 
@@ -33,14 +33,14 @@ const CLOSED: usize = 1;
 pub(super) struct Injector {
     /// By [`Priority`].
     lanes: [Lane; 3],
-    /// Workers among whom the tasks are to be shared.
+    /// Workers that are to share the tasks.
     workers: usize,
 }
 
 struct Lane {
     /// The newest task, and [`CLOSED`].
     inbox: Padded<AtomicPtr<TaskNode>>,
-    /// Zero if the outbox is empty and nobody is moving tasks to or from it. Written under the lock.
+    /// Zero if the outbox is empty and no thread is moving tasks to or from it. Written under the lock.
     held: Padded<AtomicUsize>,
     outbox: Mutex<List>,
 }
@@ -137,7 +137,7 @@ impl Lane {
             }
             // SAFETY: the node is ours until the exchange succeeds.
             unsafe { (&raw mut (*node).next).write(newest) };
-            // Publishes the node to refill(); SeqCst because the scheduler reads next who sleeps (`idle.rs`).
+            // Publishes the node to refill(); SeqCst because the scheduler reads next which workers sleep (`idle.rs`).
             match self.inbox.0.compare_exchange_weak(newest, node, SeqCst, Relaxed) {
                 Ok(_) => {
                     total_order();
@@ -180,7 +180,7 @@ impl Lane {
             // SAFETY: the caller owns the ring, which has room for as many as more() says.
             unsafe { ring.push_all(std::iter::from_fn(|| outbox.pop()).take(count)) };
         }
-        // Also publishes the ring to whoever reads the zero.
+        // Also publishes the ring to the thread that reads the zero.
         self.held.0.store(outbox.len, SeqCst);
         total_order();
         first
@@ -195,7 +195,7 @@ impl Lane {
         for mut node in [outbox.oldest, inbox] {
             while !node.is_null() {
                 numbers.push(node.addr());
-                // SAFETY: a task of a list that nobody shortens; its link is not written any more.
+                // SAFETY: a task of a list that no thread shortens; its link is not written any more.
                 node = unsafe { (&raw const (*node).next).read() }.map_addr(|address| address & !CLOSED);
             }
         }
@@ -214,7 +214,8 @@ impl Lane {
         let mut list = List { oldest: ptr::null_mut(), len: 0 };
         let mut node = newest.map_addr(|address| address & !CLOSED);
         while !node.is_null() {
-            // SAFETY: a task of the list that is ours now. Its link may be marked: it was pushed before the lane closed.
+            // SAFETY: a task of the list that is ours now. Its link may be marked: it was pushed before the lane
+            // closed.
             let older = unsafe { std::mem::replace(&mut (*node).next, list.oldest) };
             list.oldest = node;
             list.len += 1;

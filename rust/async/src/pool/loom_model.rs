@@ -61,7 +61,7 @@ fn counting(runs: &Arc<AtomicUsize>) -> Task {
     Task::new(c"t", move || _ = runs.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Something that is told from a task.
+/// Identifies a task.
 fn number(node: *mut TaskNode) -> usize {
     node.addr() / 8
 }
@@ -147,7 +147,7 @@ fn injector_shows_tasks_while_they_move() {
             assert!(injector.push(counting(&runs), Priority::Normal).is_ok());
         }
         let looking = (Arc::clone(&injector), Arc::clone(&ring));
-        // One task is in a hand, one in the ring, one stays: somebody who looks must see one of the last two.
+        // One task is taken, one in the ring, one stays: a thread that looks must see one of the last two.
         let looker = thread::spawn(move || assert!(!looking.0.is_empty() || !looking.1.is_empty()));
         // SAFETY: this thread is the ring's owner.
         let mut taken: Vec<_> = unsafe { injector.take_batch(&ring) }.into_iter().collect();
@@ -180,7 +180,7 @@ fn a_task_wakes_a_sleeping_worker() {
 #[test]
 fn a_watch_does_not_end_while_a_task_waits() {
     explore("push against the end of a watch", None, || {
-        // Everybody is busy, and somebody watches.
+        // All workers are busy, and a thread watches.
         let (idle, injector) = (Arc::new(Idle::new(1, 1)), Arc::new(Injector::new(1)));
         let (watched, pushed) = (Arc::clone(&idle), Arc::clone(&injector));
         let task = counting(&Arc::new(AtomicUsize::new(0)));
@@ -243,7 +243,7 @@ fn two_tasks_that_need_each_other_meet() {
             };
             submit(&shared, Task::new(c"t", meet));
         }
-        // Before the shutdown, which would wake everybody.
+        // Before the shutdown, which would wake all.
         let mut count = met.0.lock();
         while *count < 2 {
             count = met.1.wait(count);

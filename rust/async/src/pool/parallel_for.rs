@@ -1,9 +1,9 @@
 //! Loops over ranges, shared among the calling thread and idle workers.
 //!
-//! The range is cut into chunks of `grain`. The caller schedules at most one helper per worker and then takes chunks like
-//! everybody else, until none is left; then it waits for chunks that helpers have begun. It never waits for a helper to
-//! start: one that comes late finds no chunk and leaves. So a loop inside a loop inside a fully busy pool just runs on its
-//! caller.
+//! The range is cut into chunks of `grain`. The caller schedules at most one helper per worker and then takes chunks
+//! like every helper, until none is left; then it waits for chunks that helpers have begun. It never waits for a helper
+//! to start: one that starts late finds no chunk and leaves. So a loop inside a loop inside a fully busy pool just runs
+//! on its caller.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) fn run(shared: &Arc<Shared>, count: usize, grain: usize, body: &Body<
     if chunks < 2 {
         return alone(count, grain, body);
     }
-    // SAFETY: only the lifetime changes; `take_chunks` says why nobody uses the body after this function returns.
+    // SAFETY: only the lifetime changes; `take_chunks` says why no thread uses the body after this function returns.
     let body = unsafe { std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body) };
     let this = Arc::new(Loop {
         body,
@@ -107,7 +107,8 @@ impl Loop {
         let mut mine = 0;
         // A body that forks ends the loop in the child, where the others are not.
         while self.process.is_this() {
-            // Relaxed: who gets a chunk needs only that nobody else does. Helpers are few, so this cannot wrap around.
+            // Relaxed: a thread that gets a chunk needs only that no other thread gets it. Helpers are few, so this
+            // cannot wrap around.
             let chunk = self.next_chunk.fetch_add(1, Relaxed);
             if chunk >= self.chunks {
                 break;

@@ -1,17 +1,20 @@
-//! Spares for threads that are blocked where the pool cannot see it: in a `std::future`, a stranger's lock, a read.
+//! Spares for threads that are blocked where the pool cannot see it: in a `std::future`, a foreign lock, a read.
 //!
-//! 1. A thread that pushes a task and finds that all are busy and none watches (`idle.rs`) asks for a *round*, a timer of
-//!    [`ROUND`] on timers of the pools' own: strangers' callbacks do not delay it. While rounds go on, a push costs nothing.
-//! 2. A round in which tasks wait looks at every thread of the pool. If each is asleep, and was in the round before, without a
-//!    moment awake in between, the pool is at a *standstill*: nobody computes, and nobody takes a task.
-//! 3. At a standstill the pool is *granted* one more thread, so each round at most one. With the grant, as many threads as before
-//!    may work beside those that are blocked unseen.
-//! 4. A second of rounds without a standstill takes one grant back; then a spare is superfluous, and goes as `blocking.rs` says.
-//! 5. Rounds end when no task waits and nothing is granted. The thread that ends them looks at the queues once more after saying so.
+//! 1. A thread that pushes a task and finds that all are busy and none watches (`idle.rs`) asks for a *round*, a timer
+//!    of [`ROUND`] on timers of the pools' own: user callbacks do not delay it. While rounds go on, a push costs
+//!    nothing.
+//! 2. A round in which tasks wait looks at every thread of the pool. If each is asleep, and was in the round before,
+//!    without a moment awake in between, the pool is at a *standstill*: no thread computes, and none takes a task.
+//! 3. At a standstill the pool is *granted* one more thread, so each round at most one. With the grant, as many threads
+//!    as before may work beside those that are blocked unseen.
+//! 4. A second of rounds without a standstill takes one grant back; then a spare is superfluous, and ends as
+//!    `blocking.rs` says.
+//! 5. Rounds end when no task waits and nothing is granted. The thread that ends them looks at the queues once more
+//!    after saying so.
 //!
-//! A thread that computes, or one that waits for the processor, is awake, so a pool that computes does not grow, however long its
-//! tasks are. Where the system does not say what threads do, a pool is at a standstill when nobody has taken or begun a task for
-//! [`BLIND_ROUNDS`]; then long computations may make it grow, by one thread in that time.
+//! A thread that computes, or one that waits for the processor, is awake, so a pool that computes does not grow,
+//! however long its tasks are. Where the system does not say what threads do, a pool is at a standstill when no thread
+//! has taken or begun a task for [`BLIND_ROUNDS`]; then long computations may make it grow, by one thread in that time.
 
 use std::ffi::c_int;
 use std::fs;
@@ -27,7 +30,7 @@ pub(super) const ROUND: Duration = Duration::from_millis(50);
 pub(super) const CALM_ROUNDS: u32 = 20;
 /// Rounds after which a pool is at a standstill of which only its queues can be seen.
 pub(super) const BLIND_ROUNDS: u32 = 100;
-/// How long nobody asks for a round after the system has refused the thread of the timers.
+/// How long no round is asked for after the system has refused the thread of the timers.
 const REFUSED: Duration = Duration::from_secs(1);
 /// How long that thread stays when there is no round.
 const LINGER: Duration = Duration::from_millis(if cfg!(purlin_faults) { 1 } else { 1000 });
@@ -62,7 +65,7 @@ struct Last {
     same: u32,
     /// Rounds since the last standstill or the last grant that was taken back.
     calm: u32,
-    /// Until then nobody asks for a round.
+    /// Until then no round is asked for.
     not_before: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! Models have no timers: nobody watches there, but for the model of watching itself.
+//! Models have no timers: no thread watches there, except in the model of watching itself.
 
 use super::worker::Shared;
 

@@ -1,5 +1,5 @@
-//! Pools whose threads block unseen. Where the world decides, it is a value: a clock that the test moves, and a system that says
-//! what the test wants it to.
+//! Pools whose threads block unseen. Where the world decides, it is a value: a clock that the test moves, and a system
+//! that says what the test wants it to.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -46,7 +46,7 @@ fn pool(world: &Arc<World>) -> (ThreadPool, impl Fn(u32)) {
     (pool, rounds)
 }
 
-/// A task that blocks unseen until the one behind it has run; what tells that both are over.
+/// A task that blocks unseen until the one behind it has run; returns a receiver that reports that both are over.
 fn block(pool: &ThreadPool) -> mpsc::Receiver<()> {
     let ((begins, begun), (opens, opened), (ends, ended)) = (mpsc::channel(), mpsc::channel(), mpsc::channel());
     pool.schedule(c"blocks unseen", move || {

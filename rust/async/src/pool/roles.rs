@@ -1,12 +1,12 @@
-//! Which threads of a pool work, are blocked, or rest; and which of those that wait is told that the pool cannot go on.
+//! Which threads of a pool work, are blocked, or rest; and which wait is given up when the pool cannot go on.
 //!
 //! A thread is *present* (it works, looks for work, or is blocked) or it *rests*: a spare that was superfluous, at most
-//! [`Roles::most_resting`] of them; a further one ends and gives up its seat. Seats are numbers; the lowest free one is taken
-//! first, so that few are looked at by thieves when few are taken.
+//! [`Roles::most_resting`] of them; a further one ends and gives up its seat. Seats are numbers; the lowest free one is
+//! taken first, so that few are looked at by thieves when few are taken.
 //!
-//! A pool is *stuck* when all who are present are blocked, tasks wait, and no thread can be added. When that has lasted for
-//! [`PATIENCE`] without an end of any wait, the newest wait that may be given up is: its thread goes on with an error. If
-//! something may be lent until the end of each of them, reports say so.
+//! A pool is *stuck* when all threads that are present are blocked, tasks wait, and no thread can be added. When that
+//! has lasted for [`PATIENCE`] without an end of any wait, the newest wait that may be given up ends: its thread
+//! continues with an error. If something may be lent until the end of each of them, reports say so.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use purlin_base::sync::atomic::Ordering::{Relaxed, SeqCst};
 use purlin_base::sync::atomic::{AtomicBool, AtomicUsize};
 use purlin_base::sync::{Condvar, Mutex};
 
-/// For how long a pool is stuck before a wait is given up: what is waited for may come from elsewhere, and the system may have a
-/// thread again.
+/// For how long a pool is stuck before a wait is given up: what is waited for may be completed elsewhere, and the
+/// system may have a thread again.
 pub(super) const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 
 pub(super) struct Roles {
@@ -44,7 +44,7 @@ struct State {
     resting: usize,
     /// Calls that no spare has heard yet.
     calls: usize,
-    /// Seats below `used` that nobody has.
+    /// Seats below `used` that no worker has.
     free: BTreeSet<usize>,
     waits: Waits,
     /// Since when the pool is stuck.
@@ -96,7 +96,7 @@ impl Roles {
         format!("{} present of which {} are blocked, {} spares rest", state.present, state.blocked, state.resting)
     }
 
-    /// True if nobody works: all threads, also the spares that do not rest, wait in a task.
+    /// True if no thread works: all threads, also the spares that do not rest, wait in a task.
     pub(super) fn all_wait(&self) -> bool {
         self.state.lock().working() == 0
     }
@@ -104,7 +104,8 @@ impl Roles {
     /// Seats from here on have no tasks.
     #[inline]
     pub(super) fn used_seats(&self) -> usize {
-        // SeqCst: a thread that looks for tasks before it sleeps must see the seat of one that has pushed before (`idle.rs`).
+        // SeqCst: a thread that looks for tasks before it sleeps must see the seat of one that has pushed before
+        // (`idle.rs`).
         self.used.load(SeqCst)
     }
 
@@ -152,7 +153,7 @@ impl Roles {
         cover
     }
 
-    /// As [`enter`](Self::enter), later, if still nobody works.
+    /// As [`enter`](Self::enter), later, if still no thread works.
     pub(super) fn cover_later(&self) -> Cover {
         let mut state = self.state.lock();
         let cover = if state.working() > 0 { Cover::Found } else { self.cover(&mut state) };
@@ -212,7 +213,7 @@ impl Roles {
         self.used.store(used, SeqCst);
     }
 
-    /// One that waited goes on; `over`: because its event has come.
+    /// A thread that waited continues; `over`: because its event has completed.
     pub(super) fn leave(&self, wait: Option<&Blocked<'_>>, over: bool) {
         let mut state = self.state.lock();
         state.unblock(wait);
@@ -222,15 +223,15 @@ impl Roles {
         self.note_surplus(&state);
     }
 
-    /// One who left is blocked again, without a spare as before.
+    /// A thread that left is blocked again, without a spare as before.
     pub(super) fn resume(&self, wait: Option<&Blocked<'_>>) {
         let mut state = self.state.lock();
         state.block(wait);
         self.note_surplus(&state);
     }
 
-    /// What somebody says who is blocked and found nobody to stand in: `needed` if anybody would have something to do. Gives
-    /// up a wait if that has lasted for long.
+    /// What a thread reports that is blocked and found no replacement: `needed` if another thread would have something
+    /// to do. Gives up a wait if that has lasted for long.
     pub(super) fn nobody_works(&self, needed: bool) {
         let mut state = self.state.lock();
         if !needed || state.working() > 0 {
@@ -245,14 +246,14 @@ impl Roles {
         state.stuck |= !state.waits.give_up_newest();
     }
 
-    /// How many threads wait, if nobody works and no further thread was to be had.
+    /// How many threads wait, if none works and no further thread was to be had.
     pub(super) fn standstill(&self) -> Option<usize> {
         let state = self.state.lock();
         (state.working() == 0 && !state.refusal.is_empty()).then_some(state.blocked)
     }
 
-    /// Why the pool has stood still for [`PATIENCE`] and goes on standing, in words, if that is so: all who are present wait,
-    /// and none of these waits may be given up.
+    /// Why the pool has stood still for [`PATIENCE`] and still does, in words, if that is so: all threads that are
+    /// present wait, and none of these waits may be given up.
     pub(super) fn describe_stuck(&self) -> Option<String> {
         let state = self.state.lock();
         let (blocked, refusal) = (state.blocked, &state.refusal);

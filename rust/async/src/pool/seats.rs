@@ -1,5 +1,5 @@
-//! Places that are numbered from 0, never move and grow in number: the first ones in one block, the others in blocks that are
-//! made when somebody needs them. A place that exists is found without a lock.
+//! Places that are numbered from 0, never move and grow in number: the first ones in one block, the others in blocks
+//! that are made when they are needed. A place that exists is found without a lock.
 
 use std::ops::Range;
 

@@ -151,7 +151,7 @@ fn the_last_handle_may_go_on_a_worker() {
     receive.recv().unwrap();
 }
 
-/// Shuts a pool down when it goes, and says what came of that.
+/// Shuts a pool down when it is dropped, and sends the result.
 struct ShutsDown(ThreadPool, mpsc::Sender<Result<(), Status>>);
 
 impl Drop for ShutsDown {
@@ -356,8 +356,8 @@ fn what_a_refused_task_owed_says_why() {
     assert!(!later.wait().unwrap_err().message().contains("because"), "the reason goes with the refusal");
 }
 
-/// Each task that waits runs the next one on top of itself, and that waits too: once, the one thread was counted as blocked
-/// for each of them, so the pool took itself for manned and slept for ever.
+/// Each task that waits runs the next one on top of itself, and that waits too: once, the one thread was counted as
+/// blocked for each of them, so the pool took itself for manned and slept for ever.
 #[test]
 fn without_spares_tasks_that_wait_nest_and_their_thread_is_blocked_once() {
     let pool = pool_of_at_most(1, 1).unwrap();

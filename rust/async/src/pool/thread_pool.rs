@@ -1,22 +1,23 @@
-//! A fixed number of named threads. A task scheduled by a worker goes to that worker, which runs the newest first; one from
-//! outside goes to a queue for all, which workers empty in order, in small batches; idle workers steal. With one worker,
-//! tasks from outside start in exactly the order in which they were scheduled.
+//! A fixed number of named threads. A task scheduled by a worker goes to that worker, which runs the newest first; one
+//! from outside goes to a queue for all, which workers empty in order, in small batches; idle workers steal. With one
+//! worker, tasks from outside start in exactly the order in which they were scheduled.
 //!
 //! # Shutdown
 //! 1. The queue for all is closed, then the pool: from here on each new task, also of a running task, is refused with
 //!    `Cancelled` and dropped.
 //! 2. All workers and resting spares are woken. They run what is queued, or, if it is to be cancelled, drop it, and end
 //!    when nothing is left. What a dropped task owed completes with an error.
-//! 3. The thread that shuts down waits until all have ended, at most until the deadline. If that passes, what has not begun
-//!    is cancelled, and whatever still runs a moment later ([`GRACE`]) is reported by label and left to end on its own.
+//! 3. The thread that shuts down waits until all have ended, at most until the deadline. If that passes, what has not
+//!    begun is cancelled, and whatever still runs a moment later ([`GRACE`]) is reported by label and left to end on
+//!    its own.
 //! 4. It joins the threads and checks that no task is left.
 //!
-//! Tasks that still wait for events belong to those events; they are refused when their events complete. The last handle
-//! shuts the pool down, without a deadline. If it goes on a worker of this pool (a task held it), or after a shutdown that
-//! passed its deadline, the threads end on their own after step 2.
+//! Tasks that still wait for events belong to those events; they are refused when their events complete. The last
+//! handle shuts the pool down, without a deadline. If it is dropped on a worker of this pool (a task held it), or after
+//! a shutdown that passed its deadline, the threads end on their own after step 2.
 //!
-//! In a child made by `fork` the threads are not there: tasks are refused, nothing is waited for, and a thread that comes back
-//! from the task in which it forked ends.
+//! In a child made by `fork` the threads are not there: tasks are refused, nothing is waited for, and a thread that
+//! returns from the task in which it forked ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,11 +38,11 @@ use purlin_base::sync::atomic::Ordering::Relaxed;
 
 /// The most threads that one pool may have.
 pub const MAX_THREADS: usize = 4096;
-/// The most spare threads that a pool may start for workers whose tasks wait. The system refuses at 30 000 or so, because of
-/// the stacks; what is left is for the rest of the process.
+/// The most spare threads that a pool may start for workers whose tasks wait. The system refuses further ones at about
+/// 30 000, because of the stacks; the difference is left for the rest of the process.
 pub const MAX_SPARES: usize = 16384;
-/// The fewest and the most spare threads that rest when they are not needed any more; in between, as many as the pool has
-/// threads.
+/// The fewest and the most spare threads that rest when they are not needed any more; in between, as many as the pool
+/// has threads.
 const AT_REST: (usize, usize) = (8, 64);
 /// How long threads may take to notice that they are to end.
 const GRACE: Duration = Duration::from_millis(50);
@@ -109,11 +110,12 @@ pub enum ShutdownMode {
 pub struct ShutdownOptions {
     /// What happens to tasks that have not begun.
     pub mode: ShutdownMode,
-    /// How long to wait for the pool's end; then what has not begun is dropped, whatever the mode. `None`: for ever.
+    /// How long to wait for the pool's end; after that, tasks that have not begun are dropped, whatever the mode.
+    /// `None`: for ever.
     pub deadline: Option<Duration>,
 }
 
-/// A handle to a pool; clones share it, and the last one to go shuts it down.
+/// A handle to a pool; clones share it, and the last one to be dropped shuts it down.
 ///
 /// ```
 /// use purlin::{EventPromise, ThreadPool, ThreadPoolOptions};
@@ -129,7 +131,7 @@ pub struct ShutdownOptions {
 #[derive(Clone, Debug)]
 pub struct ThreadPool(Arc<Handle>);
 
-/// What the handles share. The workers hold `shared` only, so that this goes with the last handle.
+/// What the handles share. The workers hold `shared` only, so that this is dropped with the last handle.
 #[derive(Debug)]
 struct Handle {
     shared: Arc<Shared>,
@@ -143,8 +145,9 @@ impl ThreadPool {
     /// Starts the threads.
     ///
     /// # Errors
-    /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument): more than [`MAX_THREADS`], or a name that is empty or has a
-    /// NUL. [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted): the system refused a thread; none is left running.
+    /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument): more than [`MAX_THREADS`], or a name that is
+    /// empty or has a NUL. [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted): the system refused a
+    /// thread; none is left running.
     pub fn new(options: &ThreadPoolOptions) -> StatusOr<Self> {
         Self::with_starter(options, threads::of_the_system())
     }
@@ -231,12 +234,12 @@ impl ThreadPool {
     }
 
     /// Calls `a` and `b`, perhaps at the same time, and returns when both have returned. A task of this pool calls `a`
-    /// itself and lends `b` to whoever is idle; it works for others while it waits. On another thread, the pool does both
-    /// and this blocks. After shutdown both are called here. Allocates nothing on a thread of the pool.
+    /// itself and lends `b` to a worker that is idle; it works for others while it waits. On another thread, the pool
+    /// does both and this blocks. After shutdown both are called here. Allocates nothing on a thread of the pool.
     ///
     /// # Panics
-    /// If `a` or `b` does, with what `a`, or else `b`, panicked with, after both have ended; `b` may then not have begun. With a
-    /// [`Status`], past the panic hook, where [`try_join`](Self::try_join) is an error.
+    /// If `a` or `b` panics, with the payload of `a`, or else of `b`, after both have ended; `b` may then not have
+    /// begun. With a [`Status`], past the panic hook, where [`try_join`](Self::try_join) is an error.
     ///
     /// # Examples
     /// ```
@@ -269,8 +272,9 @@ impl ThreadPool {
     /// As [`join`](Self::join).
     ///
     /// # Errors
-    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), in a child that `a` made by `fork` after another thread had
-    /// begun `b`: that thread is the parent's. What `a` gave is dropped, what `b` held stays where it is.
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), in a child that `a` made by `fork` after
+    /// another thread had begun `b`: that thread exists in the parent only. The result of `a` is dropped; what `b`
+    /// holds is not dropped.
     ///
     /// # Panics
     /// If `a` or `b` does, as `join`.
@@ -299,9 +303,9 @@ impl ThreadPool {
     /// Shuts the pool down as the module says, and blocks until that is done; a second call waits for the first.
     ///
     /// # Errors
-    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens: on a thread of this pool, or in
-    /// a child made by `fork`. [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): tasks still run, named in the
-    /// message; their threads end after them.
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens: on a thread of this
+    /// pool, or in a child made by `fork`. [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): tasks still
+    /// run, named in the message; their threads end after them.
     pub fn shutdown_with(&self, options: ShutdownOptions) -> Result<(), Status> {
         self.check_shutdown()?;
         self.0.stop(options)
@@ -389,20 +393,20 @@ impl Executor for ThreadPool {
         self.submit(task, Priority::Normal)
     }
 
-    /// Tasks of high priority go before everything that has not begun; those of low priority when there is nothing else,
-    /// but are not starved. A task that may block needs no hint here: a worker that waits is stood in for.
+    /// Tasks of high priority go before everything that has not begun; those of low priority when there is nothing
+    /// else, but are not starved. A task that may block needs no hint here: a worker that waits is stood in for.
     fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
         self.submit(options.apply(task)?, options.priority)
     }
 }
 
-/// Drops a task that came too late, which tells those to whom it owed something, and says so to the caller.
+/// Drops a task that was too late, whose debts then fail, and returns the reason to the caller.
 fn late(name: &str, task: Task) -> Status {
     let label = task.label();
     refused(task, Status::cancelled(format!("pool '{name}' has shut down and refused task '{label}'")))
 }
 
-/// Drops a task, whose debts are told why.
+/// Drops a task, whose debts fail with that reason.
 fn refused(task: Task, why: Status) -> Status {
     refusal::dropping(&why, || drop(task));
     why
@@ -414,7 +418,7 @@ impl AsyncWorkRunner for ThreadPool {
         if gate.is_ready() {
             return self.execute(task);
         }
-        // Not the handle: an event that never comes must not keep the pool.
+        // Not the handle: an event that never completes must not keep the pool.
         let shared = Arc::clone(&self.0.shared);
         gate.on_ready(move |_either_way| {
             if !shared.is_here() {

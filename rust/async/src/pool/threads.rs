@@ -1,6 +1,5 @@
-//! Starting and joining a pool's threads. Starting is a value, so that tests can refuse the n-th thread and models can use
-//! theirs. Threads that end before the pool are joined by the next one to be
-//! started or to end.
+//! Starting and joining a pool's threads. Starting is a value, so that tests can refuse the n-th thread and models can
+//! use theirs. Threads that end before the pool are joined by the next one to be started or to end.
 
 use std::io;
 use std::thread::{self, Builder, JoinHandle};
@@ -8,7 +7,7 @@ use std::thread::{self, Builder, JoinHandle};
 use crate::task::STACK_SIZE_BYTES;
 use purlin_base::sync::{Mutex, keep_record};
 
-/// Starts a thread with a name that runs a closure. Without a handle, nobody can join it.
+/// Starts a thread with a name that runs a closure. Without a handle, it cannot be joined.
 pub(super) type Starter =
     Box<dyn Fn(String, Box<dyn FnOnce() + Send>) -> io::Result<Option<JoinHandle<()>>> + Send + Sync>;
 

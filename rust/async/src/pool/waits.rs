@@ -1,5 +1,5 @@
-//! The waits of a pool's threads that may be given up, oldest first. Under the pool's lock, which a wait passes to leave it; so
-//! its event is alive while it is woken.
+//! The waits of a pool's threads that may be given up, oldest first. Under the pool's lock, which a wait passes to
+//! leave it; so its event is alive while it is woken.
 
 use crate::event::Blocked;
 

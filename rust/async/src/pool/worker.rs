@@ -1,11 +1,11 @@
 //! One thread of a pool, and what all of them share.
 //!
-//! A worker has two rings (`deque.rs`): `spawned` for the tasks that its own tasks schedule, which it runs newest first,
-//! and `batch` for what it took from the injector (`injector.rs`), oldest first. When both are empty it takes more from
-//! the injector; when that is empty too, it searches: it steals from the other workers, looks again for a while
-//! ([`LOOKS`]), and sleeps (`idle.rs`).
+//! A worker has two rings (`deque.rs`): `spawned` for the tasks that its own tasks schedule, which it runs newest
+//! first, and `batch` for what it took from the injector (`injector.rs`), oldest first. When both are empty it takes
+//! more from the injector; when that is empty too, it searches: it steals from the other workers, looks again for a
+//! while ([`LOOKS`]), and sleeps (`idle.rs`).
 //!
-//! Nobody starves: urgent tasks go first; now and then a worker takes an outside task or its oldest spawned one before
+//! No task starves: urgent tasks go first; now and then a worker takes an outside task or its oldest spawned one before
 //! the newest, and a task of low priority before everything.
 
 use std::cell::Cell;
@@ -40,13 +40,13 @@ const TURN: u32 = 61;
 const LOW_TURN: u32 = 8;
 /// Spawned tasks that a worker holds; the rest goes to the injector.
 const RING: usize = if cfg!(any(loom, shuttle)) { 4 } else { 1024 };
-/// How often a searching worker looks before it sleeps: for about 10 microseconds. If [`LOOKERS`] search already, another
-/// sleeps at once.
+/// How often a searching worker looks before it sleeps: for about 10 microseconds. If [`LOOKERS`] search already,
+/// another sleeps at once.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 32 + PAUSES };
-/// Of these, so many are a pause apart; before the others it lets another thread have the processor, which may be the one
-/// with the next task.
+/// Of these, so many are a pause apart; before the others it lets another thread have the processor, which may be the
+/// one with the next task.
 const PAUSES: u32 = 64;
-/// Two: when one has found a task, the next push still finds somebody awake.
+/// Two: when one has found a task, the next push still finds a thread awake.
 const LOOKERS: usize = 2;
 
 /// How many threads a pool may have beside those that it was made with.
@@ -73,7 +73,7 @@ pub(super) struct Shared {
     closing: AtomicBool,
     /// Tasks are dropped instead of run.
     cancelling: AtomicBool,
-    /// Threads that have not ended, and one for whoever still starts them.
+    /// Threads that have not ended, and one for the thread that still starts them.
     alive: AtomicUsize,
     /// Where the threads are.
     process: Process,
@@ -103,7 +103,7 @@ pub(super) struct Worker {
     mark: Cell<usize>,
     /// Tasks that are being run by tasks that wait.
     pub(super) helps: Cell<usize>,
-    /// The innermost wait of this stack on top of which a stranger's task runs (`blocking.rs`); null without one.
+    /// The innermost wait of this stack on top of which an unrelated task runs (`blocking.rs`); null without one.
     pub(super) beneath: Cell<*const Beneath>,
 }
 
@@ -123,7 +123,8 @@ pub(super) trait Until {
     }
 }
 
-/// Until the pool has closed and drained, or a spare is not needed any more, or this thread has become a process of its own.
+/// Until the pool has closed and drained, or a spare is not needed any more, or this thread has become a process of its
+/// own.
 struct Shift<'a>(&'a Shared, usize);
 
 impl Until for Shift<'_> {
@@ -138,8 +139,9 @@ impl Until for Shift<'_> {
         seat >= shared.thread_count && shared.roles.surplus() && shared.seats.get(seat).is_empty()
     }
 
-    /// Nobody wakes who falls asleep after the pool has closed, so nobody may: the last task may be taken between two looks
-    /// at the queues, of which the first says that it is not over and the second that there is nothing to do.
+    /// No push wakes a worker that falls asleep after the pool has closed, so none may fall asleep: the last task may
+    /// be taken between two looks at the queues, of which the first says that it is not over and the second that there
+    /// is nothing to do.
     fn is_over_before_sleep(&self) -> bool {
         self.0.is_closing() || self.is_over()
     }
@@ -198,11 +200,11 @@ impl Shared {
         self.threads.start(seat, work).inspect_err(|_| self.left())
     }
 
-    /// Before somebody calls [`work`](Self::work).
+    /// Before a thread calls [`work`](Self::work).
     pub(super) fn enlist(&self, seat: usize) {
         self.seats.make_room(seat);
         self.idle.make_room(seat);
-        // Relaxed: whoever enlists is alive.
+        // Relaxed: the thread that enlists is alive.
         self.alive.fetch_add(1, Relaxed);
     }
 
@@ -232,7 +234,7 @@ impl Shared {
     /// The worker that this thread is, if it is one of ours.
     #[inline]
     pub(super) fn current(&self) -> Option<&Worker> {
-        // SAFETY: a worker clears this before it goes, and we look on its own thread.
+        // SAFETY: a worker clears this before it ends, and we look on its own thread.
         let worker = unsafe { CURRENT.with(Cell::get).as_ref() }?;
         ptr::eq(worker.shared, self).then_some(worker)
     }
@@ -247,7 +249,7 @@ impl Shared {
         self.current().map(|worker| worker.seat)
     }
 
-    /// Queues a task and wakes somebody for it; gives it back after [`close`](Self::close).
+    /// Queues a task and wakes a worker for it; gives it back after [`close`](Self::close).
     #[inline]
     pub(super) fn submit(&self, task: Task, priority: Priority) -> Result<(), Task> {
         let _span =
@@ -290,7 +292,7 @@ impl Shared {
         self.injector.push(task, priority)
     }
 
-    /// Lends a job on this worker's stack to whoever steals it; false if there is no room.
+    /// Lends a job on this worker's stack to the worker that steals it; false if there is no room.
     ///
     /// # Safety
     /// The node is complete and stays until it was taken back or invoked; `worker` is this thread.
@@ -360,7 +362,7 @@ impl Shared {
         self.closing.load(SeqCst)
     }
 
-    /// After [`close`](Self::close): drops every task that nobody has begun, here and on the workers.
+    /// After [`close`](Self::close): drops every task that has not begun, here and on the workers.
     pub(super) fn cancel(&self) {
         self.cancelling.store(true, SeqCst);
         while let Some(task) = self.find_anywhere() {
@@ -524,7 +526,7 @@ impl Worker {
 
     /// The worker that this thread is, with its pool.
     pub(super) fn with_current<R>(f: impl FnOnce(&Shared, &Self) -> R) -> Option<R> {
-        // SAFETY: a worker clears this before it goes, and holds its pool meanwhile; we look on its own thread.
+        // SAFETY: a worker clears this before it ends, and holds its pool meanwhile; we look on its own thread.
         unsafe {
             let worker = CURRENT.with(Cell::get).as_ref()?;
             Some(f(&*worker.shared, worker))

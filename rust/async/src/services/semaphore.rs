@@ -1,13 +1,14 @@
-//! A number of units, taken and given back: how many launches may be in flight, how many bytes may be on their way.
+//! A number of units, taken and given back: how many launches may be in flight, how many bytes may be in transfer.
 //!
-//! States of an acquisition: waiting, then granted, withdrawn (given up, timed out, cancelled) or refused (closed); each
-//! leaves the queue once, under the lock, and whoever took it out completes its event, under no lock. First come, first
-//! served: an acquisition that could be granted still waits behind an earlier, larger one, so large ones do not starve.
-//! When the one in front leaves without its units, those behind it are looked at again.
+//! States of an acquisition: waiting, then granted, withdrawn (given up, timed out, cancelled) or refused (closed);
+//! each leaves the queue once, under the lock, and the thread that took it out completes its event, under no lock. The
+//! order is first come, first served: an acquisition that could be granted still waits behind an earlier, larger one,
+//! so large ones do not starve. When the one in front leaves without its units, those behind it are looked at again.
 //!
-//! In a child made by `fork`, threads that hold units or wait for them may not be there: an acquisition that would have to wait is refused.
+//! In a child made by `fork`, threads that hold units or wait for them may not be there: an acquisition that would have
+//! to wait is refused.
 //!
-//! Units return only by dropping their [`Permit`], which came from an acquisition, so there are never more than the
+//! Units return only by dropping their [`Permit`], which an acquisition made, so there are never more than the
 //! capacity.
 
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ struct Waiting {
 /// Where the permit of an acquisition is put before its event happens.
 type Slot = Mutex<Option<Permit>>;
 
-/// Units that were granted; dropping it gives them back, which may grant others theirs on this thread.
+/// Units that were granted. Dropping it gives them back, which may grant units to waiters on this thread.
 ///
 /// ```
 /// use purlin::Semaphore;
@@ -121,7 +122,7 @@ impl Semaphore {
         self.0.capacity
     }
 
-    /// Units that nobody holds now; another thread may take them before you.
+    /// Units that are not held now; another thread may take them before you.
     #[must_use]
     pub fn available(&self) -> usize {
         self.0.state.lock().available
@@ -136,7 +137,7 @@ impl Semaphore {
     /// Takes `amount` units now.
     ///
     /// # Errors
-    /// [`Unavailable`](purlin_base::StatusCode::Unavailable): there are too few, or somebody waits already;
+    /// [`Unavailable`](purlin_base::StatusCode::Unavailable): there are too few, or an acquisition waits already;
     /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument): more than the capacity;
     /// [`Cancelled`](purlin_base::StatusCode::Cancelled): closed.
     pub fn try_acquire(&self, amount: usize) -> StatusOr<Permit> {
@@ -174,8 +175,8 @@ impl Semaphore {
     /// As [`acquire_for`](Self::acquire_for), until `cancel` is cancelled; no `timeout` waits for ever.
     ///
     /// # Errors
-    /// As [`acquire_for`](Self::acquire_for); [`Cancelled`](purlin_base::StatusCode::Cancelled), with the token's reason in the
-    /// message, if that ended it.
+    /// As [`acquire_for`](Self::acquire_for); [`Cancelled`](purlin_base::StatusCode::Cancelled), with the token's
+    /// reason in the message, if the token ended the wait.
     pub fn acquire_with(&self, amount: usize, timeout: Option<Duration>, cancel: &CancelToken) -> StatusOr<Permit> {
         let mut pending = self.acquire_async(amount, cancel);
         let waited = match timeout {
@@ -185,14 +186,14 @@ impl Semaphore {
         match waited {
             Ok(()) => pending.take(),
             Err(error) => {
-                // Somebody may grant it just now: then it is ours, or goes back with `pending`.
+                // Another thread may grant it just now: then it is ours, or goes back with `pending`.
                 let late = pending.slot.lock().take();
                 late.ok_or_else(|| self.0.explain(amount, timeout, &error, &pending.event))
             }
         }
     }
 
-    /// Joins the queue for `amount` units. Never blocks. The event of the answer happens when the units are granted and
+    /// Joins the queue for `amount` units. Never blocks. The event of the result happens when the units are granted and
     /// fails as [`acquire_for`](Self::acquire_for) does; it runs its waiters on the thread that gave the units back.
     #[track_caller]
     pub fn acquire_async(&self, amount: usize, cancel: &CancelToken) -> PendingPermit {
@@ -248,8 +249,9 @@ impl Semaphore {
         }
     }
 
-    /// [`acquire_async`](Self::acquire_async), with a callback instead of an event: called exactly once, on the thread that
-    /// decided the matter, which may be this one before this returns. Nesting is bounded as for events.
+    /// As [`acquire_async`](Self::acquire_async), with a callback instead of an event. It is called exactly once, on
+    /// the thread that decides the outcome, which may be this one before this returns. Nesting is bounded as for
+    /// events.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -279,8 +281,8 @@ impl Semaphore {
         });
     }
 
-    /// Refuses what waits and what comes, with [`Cancelled`](purlin_base::StatusCode::Cancelled). Permits stay valid. Again:
-    /// nothing happens.
+    /// Refuses acquisitions that wait and all later ones, with [`Cancelled`](purlin_base::StatusCode::Cancelled).
+    /// Permits stay valid. Again: nothing happens.
     pub fn close(&self) {
         let error = Status::cancelled(format!("semaphore '{}' was closed", self.0.label));
         let refused = {
@@ -321,8 +323,8 @@ impl PendingPermit {
     /// The units, once the event has happened; they are the caller's then.
     ///
     /// # Errors
-    /// The event's; [`Unavailable`](purlin_base::StatusCode::Unavailable) while it is pending;
-    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition): they were taken already.
+    /// The event's error; [`Unavailable`](purlin_base::StatusCode::Unavailable) while it is pending;
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition): the units were taken already.
     pub fn take(&mut self) -> StatusOr<Permit> {
         if let Some(permit) = self.slot.lock().take() {
             return Ok(permit);
@@ -352,7 +354,7 @@ impl Shared {
         Permit { semaphore: Arc::clone(self), amount }
     }
 
-    /// True if the units were taken, false if the caller must wait. Overtakes nobody.
+    /// True if the units were taken, false if the caller must wait. Overtakes no acquisition that waits.
     fn grant_now(&self, state: &mut State, amount: usize) -> StatusOr<bool> {
         if amount > self.capacity {
             let Self { label, capacity, .. } = self;
@@ -391,7 +393,7 @@ impl Shared {
 
     /// The permits exist from here on; dropping one takes the lock.
     fn deliver(self: &Arc<Self>, granted: Vec<Waiting>) {
-        // All have their units before anybody's code runs, and lose none of them if it panics.
+        // All have their units before any user code runs, and lose none of them if it panics.
         for waiting in &granted {
             *waiting.slot.lock() = Some(self.permit(waiting.amount));
         }
@@ -420,7 +422,7 @@ impl Shared {
     }
 }
 
-/// Takes out of the queue, from the front, whoever can have their units.
+/// Takes out of the queue, from the front, the acquisitions that can have their units.
 fn grant_waiting(state: &mut State) -> Vec<Waiting> {
     let mut granted = Vec::new();
     while let Some(first) = state.waiting.first_entry() {

@@ -1,4 +1,4 @@
-//! Who waits for whom, as a graph, and its cycles.
+//! Which thread or event waits for which, as a graph, and its cycles.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -49,8 +49,9 @@ pub(super) fn graph(events: &[Pending], sleepers: &[Sleeper], executors: &[Occup
     graph
 }
 
-/// Of a pool that stands still, if each wait of its threads is for what a task owes that is queued there: those tasks, and those that
-/// wait for them. A queued task waits for any of the threads, so it is no cycle if but one of them waits for something else.
+/// Of a pool that stands still, if each wait of its threads is for what a task owes that is queued there: those tasks,
+/// and those that wait for them. A queued task waits for any of the threads, so it is no cycle if but one of them waits
+/// for something else.
 fn edges_of_standstill(graph: &Graph, sleepers: &[Sleeper], executor: &Occupation) -> Vec<(usize, usize)> {
     let Some((pool, threads)) = executor.standstill else { return Vec::new() };
     let queued: BTreeSet<_> = executor.queued.iter().copied().collect();

@@ -1,16 +1,16 @@
-//! Why nothing happens: which events are pending, who owes them, who waits, and whether they wait for each other.
+//! Why nothing happens: which events are pending, what owes them, what waits, and whether they wait for each other.
 //!
-//! Nothing is recorded for this beforehand but what events carry anyway (label, place, age, and what completes them where
-//! that is known), so it is always on. A report ([`stalls`], [`dump_stalls`]) reads all event cells, the sleeping threads
-//! and the executors while they go on; it is a photograph, true of each object at some moment during the call. A
-//! [`Watchdog`] takes one every so often.
+//! Nothing is recorded for this beforehand except what events carry anyway (label, place, age, and what completes them
+//! where that is known), so it is always on. A report ([`stalls`], [`dump_stalls`]) reads all event cells, the sleeping
+//! threads and the executors while they run; it is a snapshot, true of each object at some moment during the call. A
+//! [`Watchdog`] takes one at intervals.
 //!
-//! What is known of who owes an event: `future_on`, mapping on an executor and the like owe it to a task; mapping,
-//! forwarding and joining owe it to other events; everything else is owed by whoever holds the promise, whose label and
+//! What is known of how an event is owed: `future_on`, mapping on an executor and the like owe it to a task; mapping,
+//! forwarding and joining owe it to other events; everything else is owed by the holder of the promise, whose label and
 //! place are given.
 //!
-//! Events in the caller's own storage are not seen. Reports need no thread of any pool and run no code of strangers, but
-//! for the watchdog's callback.
+//! Events in the caller's own storage are not seen. Reports need no thread of any pool and run no user code, except for
+//! the watchdog's callback.
 
 mod cycle;
 mod poison;
@@ -22,8 +22,8 @@ use std::time::Duration;
 pub use report::{BlockedThread, StallReport, StalledEvent};
 pub use watchdog::{StallSink, Watchdog, WatchdogAction, WatchdogOptions};
 
-/// What is stuck: events that have been pending for at least `older_than`, and all threads that sleep on an event. Does not
-/// block but for the locks of one list at a time.
+/// What is stuck: events that have been pending for at least `older_than`, and all threads that sleep on an event.
+/// Blocks only for the lock of one list at a time.
 ///
 /// ```
 /// use std::time::Duration;

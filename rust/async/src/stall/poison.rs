@@ -1,8 +1,9 @@
-//! What a watchdog may make fail. The law: an event that a promise of the user's owes, and until which no memory is kept.
+//! What a watchdog may make fail: only an event that a user's promise owes, and until which no memory is kept.
 //!
-//! Everything else stands for something that goes on: a copy, a loop on somebody's stack, a thread that ends; or it follows other
-//! events, and fails with them. So a watchdog that finds a thread asleep follows the debts of its event to the promises of
-//! users, breaks these, and lets the error flow. What a task owes is none: the task may use what its waiter guards.
+//! Everything else stands for something that goes on: a copy, a loop on a thread's stack, a thread that ends; or it
+//! follows other events, and fails with them. So a watchdog that finds a thread asleep follows the debts of its event
+//! to the promises of users, makes these fail, and lets the error flow. An event that a task owes is not poisoned: the
+//! task may use what its waiter guards.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -70,7 +71,7 @@ impl<'a> Verdicts<'a> {
             let sources = event.debt.events();
             if let Some(&source) = sources.get(*next) {
                 if *next == 0 {
-                    // Until it is known: a path that comes back here has gone round.
+                    // Until it is known: a path that returns here is a cycle.
                     self.ends.insert(address, End::Cycle);
                 }
                 *next += 1;
@@ -91,8 +92,8 @@ impl<'a> Verdicts<'a> {
         }
     }
 
-    /// Whether a watchdog does anything about `event`, if a thread sleeps on it, and what, or why not. `name` is how events
-    /// are named.
+    /// Whether a watchdog does anything about `event`, if a thread sleeps on it, and what, or why not. `name` is how
+    /// events are named.
     pub(super) fn of(&self, event: &Pending, name: impl Fn(usize) -> String) -> (bool, String) {
         match self.ends.get(&event.address).copied().unwrap_or(End::Cycle) {
             End::Poisonable(root) if root == event.address => (true, "can be poisoned".to_owned()),
@@ -121,7 +122,7 @@ pub(super) fn poison(stalled: &StalledEvent, older_than: Duration) {
     let Some(event) = slept_on(stalled.address) else { return };
     let is_direct = event.is_poisonable();
     let targets = if is_direct { vec![event] } else { event.roots() };
-    // Events that have come to keep memory since the report was taken.
+    // Events that have begun to keep memory since the report was taken.
     let all = if targets.is_empty() { Vec::new() } else { pending(Duration::ZERO) };
     let known: Known<'_> = all.iter().map(|event| (event.address, event)).collect();
     let protected = protected(&known);
@@ -134,7 +135,7 @@ pub(super) fn poison(stalled: &StalledEvent, older_than: Duration) {
     }
 }
 
-/// Ends the wait by which a cycle of tasks closes, if it is too old. The event stays pending: its task goes on.
+/// Ends the wait by which a cycle of tasks closes, if it is too old. The event stays pending: its task continues.
 pub(super) fn end_wait_in(report: &StallReport, index: usize, older_than: Duration) {
     let (Some(sentence), Some(&Some((event, age, task)))) =
         (report.cycles.get(index), report.waits_in_cycles.get(index))

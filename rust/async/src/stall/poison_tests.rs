@@ -50,8 +50,8 @@ fn verdict(label: &str) -> StalledEvent {
     found.unwrap_or_else(|| panic!("no event '{label}' in:\n{report}")).clone()
 }
 
-/// What `wait`, on a thread of its own, does while a watchdog poisons and `going_on` has not ended: nothing. `label` is what
-/// it sleeps on.
+/// What `wait`, on a thread of its own, does while a watchdog poisons and `going_on` has not ended: nothing. `label` is
+/// what it sleeps on.
 fn survives(label: &str, going_on: EventPromise, wait: impl FnOnce() + Send + 'static) {
     let (tell, told) = mpsc::channel();
     let waiter = thread::spawn(move || {
@@ -299,7 +299,7 @@ fn promises_that_go_while_they_are_poisoned_are_freed_once() {
                     let mapped = value.map(|_| ());
                     let all = when_all(&[promise.event(), mapped.into_event()]);
                     let owner = scope.spawn(move || {
-                        // One of the two is poisoned first; the other goes at the same time.
+                        // One of the two is poisoned first; the other completes at the same time.
                         while !promise.event().is_ready() && !value.is_ready() {
                             thread::yield_now();
                         }

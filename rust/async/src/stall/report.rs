@@ -39,9 +39,9 @@ pub struct StalledEvent {
     pub age: Duration,
     /// The number of the user context in which it was made; 0 for none.
     pub context: u64,
-    /// Who completes it, in words.
+    /// What completes it, in words.
     pub owed_by: String,
-    /// Who waits for it, in words.
+    /// What waits for it, in words.
     pub waited_for_by: Vec<String>,
     /// What a watchdog that poisons may do about it, in words.
     pub poison: String,
@@ -197,8 +197,8 @@ impl Names<'_> {
         }
     }
 
-    /// The wait of a task for what another task of the cycle owes, of several that for the oldest event: where tasks wait for
-    /// what they have begun, that is the one that goes the other way.
+    /// The wait of a task for what another task of the cycle owes, of several that for the oldest event: where tasks
+    /// wait for what they have begun, that is the one that goes the other way.
     fn wait_in(&self, cycle: &[(Node, &str)]) -> Option<(usize, Duration, usize)> {
         let next = cycle.iter().skip(1).chain(cycle.first());
         let waits = cycle.iter().zip(next).filter_map(|((node, _), (target, _))| match (*node, *target) {

@@ -87,7 +87,7 @@ fn events_that_follow_each_other_are_a_cycle() {
     let (a, b) = (EventPromise::new(c"stall: ring a"), EventPromise::new(c"stall: ring b"));
     let (ready_a, ready_b) = (a.event(), b.event());
     a.forward(&ready_b);
-    // What closes the cycle fails, and the rest with it: nobody else could complete them.
+    // What closes the cycle fails, and the rest with it: no other thread could complete them.
     b.forward(&ready_a);
     for event in [ready_a, ready_b] {
         let error = event.error();

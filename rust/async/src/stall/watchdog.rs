@@ -1,4 +1,4 @@
-//! A thread that looks for stalls every so often, says what it sees, and does what it was told to about it.
+//! A thread that looks for stalls at intervals, reports what it sees, and does what its options say about it.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -35,11 +35,12 @@ pub enum WatchdogAction {
     /// Nothing.
     #[default]
     Report = 0,
-    /// Where a thread sleeps on an event that is too old, the promises of users that the event waits for, itself one perhaps,
-    /// fail with [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), if they are too old themselves; who owes them
-    /// will be told that it is too late. Nothing else is poisoned: not what tasks and the library owe, and not what memory
-    /// is kept until. The report says of each event whether it can be, and why not. A wait that closes a cycle of tasks
-    /// ends with `DeadlineExceeded`, naming the cycle; its event stays pending.
+    /// Where a thread sleeps on an event that is too old, the promises of users that the event waits for, itself one
+    /// perhaps, fail with [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), if they are too old
+    /// themselves. Their owner's later attempt to complete them is refused. Nothing else is poisoned: not what tasks
+    /// and the library owe, and not what memory is kept until. The report says of each event whether it can be, and why
+    /// not. A wait that closes a cycle of tasks ends with `DeadlineExceeded`, naming the cycle; its event stays
+    /// pending.
     Poison = 1,
     /// The process ends by SIGABRT.
     Abort = 2,
@@ -70,7 +71,8 @@ pub struct WatchdogOptions {
     pub older_than: Duration,
     /// What to do then.
     pub action: WatchdogAction,
-    /// Who is told; without, stderr. A panic in it is reported by the panic hook and swallowed.
+    /// The callback that gets the reports; without one, stderr. A panic in it is reported by the panic hook and
+    /// swallowed.
     pub sink: Option<StallSink>,
 }
 
@@ -83,9 +85,9 @@ impl fmt::Debug for WatchdogOptions {
     }
 }
 
-/// Watches until it is dropped, which blocks until its thread has ended; not in a sink, its own or another watchdog's, where it
-/// only ends as soon as its own sink has returned. Each event is reported once, within a quarter of
-/// `older_than` of becoming too old, and once more if a cycle closes later.
+/// Watches until it is dropped, which blocks until its thread has ended; except in a sink, its own or another
+/// watchdog's, where the drop does not block and the thread ends as soon as its own sink has returned. Each event is
+/// reported once, within a quarter of `older_than` of becoming too old, and once more if a cycle closes later.
 ///
 /// ```
 /// use std::time::Duration;
@@ -129,7 +131,7 @@ impl Watchdog {
         let promise = EventPromise::guarding(ENDED);
         let ended = promise.event();
         let watch = move || {
-            // The sink goes before the promise, also by a panic.
+            // The sink is dropped before the promise, also by a panic.
             let (promise, options) = (promise, options);
             let _ = IS_WATCHDOG.try_with(|here| here.set(true));
             let mut known = Known::default();
@@ -200,8 +202,8 @@ fn look(options: &WatchdogOptions, known: &mut Known, stopped: &Event) {
         return;
     }
     match options.action {
-        // Also what was reported before: a thread may have gone to sleep on it since. Who went to sleep after the report was
-        // taken is in none yet.
+        // Also what was reported before: a thread may have gone to sleep on it since. A thread that went to sleep after
+        // the report was taken is in none yet.
         WatchdogAction::Poison => {
             report.events.iter().filter(|event| event.is_slept_on).for_each(|event| poison(event, options.older_than));
             // Those that two looks have seen: a report is no photograph of one moment.

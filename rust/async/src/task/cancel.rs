@@ -1,13 +1,13 @@
-//! Asking work to stop: a [`CancelSource`] asks, any number of [`CancelToken`]s hear.
+//! Asking work to stop: a [`CancelSource`] asks, and any number of [`CancelToken`]s report it.
 //!
-//! States: live, then cancelled (somebody asked, for a reason) or retired (the last source went away, so that nobody can
-//! ask any more); neither changes again. A child is cancelled with its parent, not the other way round, and is retired once
-//! its own sources and its parent are. Retiring drops callbacks uncalled and fails [`CancelToken::event`], so nobody waits
-//! for what cannot come.
+//! States: live, then cancelled (cancellation was requested, for a reason) or retired (the last source was dropped, so
+//! that it can no longer be requested); neither changes again. A child is cancelled with its parent, not the other way
+//! round, and is retired once its own sources and its parent are. Retiring drops callbacks uncalled and fails
+//! [`CancelToken::event`], so no thread waits for what cannot happen.
 //!
-//! Whoever cancels runs, on its own thread and under no lock: the event's waiters, then the callbacks in the order in which
-//! they were registered, then the same for each child. Chains of children need no stack. A callback that panics is reported
-//! and the others run.
+//! The thread that cancels runs, itself and under no lock: the event's waiters, then the callbacks in the order in
+//! which they were registered, then the same for each child. Chains of children need no stack. A callback that panics
+//! is reported and the others run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -73,7 +73,7 @@ struct Shared {
     /// The event of `asked`, to look at without counting.
     happened: Event,
     state: Mutex<State>,
-    /// Set while a child is made, taken when it goes.
+    /// Set while a child is made, taken when it is dropped.
     parent: Mutex<CancelRegistration>,
 }
 
@@ -102,7 +102,7 @@ enum Entry {
 }
 
 impl CancelSource {
-    /// A source that nobody cancels but its holders.
+    /// A source that only its holders cancel.
     #[must_use]
     #[track_caller]
     pub fn new(label: impl Into<Label>) -> Self {
@@ -132,8 +132,9 @@ impl CancelSource {
         CancelToken(Some(Arc::clone(&self.0)))
     }
 
-    /// Cancels the tokens and their children, for `reason` (OK counts as a [`Cancelled`](purlin_base::StatusCode::Cancelled) that
-    /// names the source), and returns when the callbacks have. False, and nothing changes, if that was done before.
+    /// Cancels the tokens and their children, for `reason` (OK counts as a
+    /// [`Cancelled`](purlin_base::StatusCode::Cancelled) that names the source), and returns when the callbacks have.
+    /// False, and nothing changes, if that was done before.
     #[track_caller]
     pub fn cancel(&self, reason: Status) -> bool {
         let reason = if reason.ok() { Status::cancelled(format!("'{}' was cancelled", self.0.label)) } else { reason };
@@ -191,14 +192,14 @@ impl CancelToken {
         if self.is_cancelled() { Err(self.status()) } else { Ok(()) }
     }
 
-    /// True if it can never be cancelled: the default token, or one whose sources are gone. Then nobody need listen.
+    /// True if it can never be cancelled: the default token, or one whose sources are gone. Then no callback is needed.
     #[must_use]
     pub fn is_retired(&self) -> bool {
         self.0.as_ref().is_none_or(|shared| matches!(shared.state().end, Some(End::Retired)))
     }
 
-    /// Happens when the token is cancelled; fails with [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) when
-    /// nobody is left who could cancel it.
+    /// Happens when the token is cancelled; fails with
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) when no source is left that could cancel it.
     ///
     /// ```
     /// use purlin::{CancelSource, Status};
@@ -218,9 +219,10 @@ impl CancelToken {
         }
     }
 
-    /// Calls `callback` with the reason when the token is cancelled: on the thread that cancels, or here and now if that
-    /// has happened. It is dropped uncalled with the registration, or when nobody is left who could cancel. Dropping the
-    /// registration does not wait for a callback that another thread is in; it may be dropped inside the callback.
+    /// Calls `callback` with the reason when the token is cancelled: on the thread that cancels, or inside this call if
+    /// that has happened. It is dropped uncalled with the registration, or when no source is left that could cancel.
+    /// Dropping the registration does not wait for a callback that another thread is in; it may be dropped inside the
+    /// callback.
     pub fn on_cancel(&self, callback: impl FnOnce(&Status) + Send + 'static) -> CancelRegistration {
         let Some(shared) = &self.0 else { return CancelRegistration::default() };
         match shared.register(Entry::Call(Box::new(callback))) {
@@ -249,7 +251,7 @@ impl CancelRegistration {
 
 impl Drop for CancelRegistration {
     fn drop(&mut self) {
-        // Dropped here, under no lock; it is a stranger's closure.
+        // Dropped here, under no lock; it is a user's closure.
         drop(self.take());
     }
 }
@@ -269,8 +271,8 @@ impl Shared {
         })
     }
 
-    /// In a child made by `fork`, what was not cancelled never will be: its event has failed with the others that were pending.
-    /// The entries are the parent's, and stay where they are.
+    /// In a child made by `fork`, what was not cancelled never will be: its event has failed with the others that were
+    /// pending. The entries are the parent's, and stay where they are.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock();
         if !state.process.is_this() {
@@ -299,7 +301,7 @@ impl Shared {
         Ok(CancelRegistration(Some((Arc::clone(self), id))))
     }
 
-    /// Moves the state and says whom to tell; `None` if it stays.
+    /// Moves the state and returns the callbacks to call; `None` if it stays.
     fn close(&self, end: &End) -> Option<BTreeMap<u64, Entry>> {
         let mut state = self.state();
         if state.end.is_some() {
@@ -312,7 +314,8 @@ impl Shared {
         Some(std::mem::take(&mut state.entries))
     }
 
-    /// As a waiter, because it may cancel something, whose callbacks do too, and so on: then they take turns, and the stack stays flat.
+    /// As a waiter, because it may cancel something, whose callbacks do too, and so on: then they take turns, and the
+    /// stack stays flat.
     fn call(&self, callback: Box<dyn FnOnce(&Status) + Send>, end: &End) {
         let (label, end) = (self.label, end.clone());
         Event::ready().on_ready(move |_status| {
@@ -358,7 +361,7 @@ fn retired(label: Label) -> Status {
 }
 
 impl Drop for Shared {
-    /// Lets go of the parents one by one: a long chain must not need a long stack.
+    /// Releases the parents one by one: a long chain must not need a long stack.
     fn drop(&mut self) {
         let mut parent = take_parent(&self.parent);
         while let Some(shared) = parent {

@@ -1,5 +1,5 @@
-//! All executors of ours in the process, and clients, so that a stall report can say what each is doing. Known weakly: being listed
-//! keeps nothing alive.
+//! All executors of ours in the process, and clients, so that a stall report can say what each is doing. Known weakly:
+//! being listed keeps nothing alive.
 
 use std::sync::{Arc, Weak};
 
@@ -14,8 +14,8 @@ pub struct Occupation {
     pub running: Option<usize>,
     /// The numbers of the tasks that wait for `running`, or are queued in a pool that stands still.
     pub queued: Vec<usize>,
-    /// Of a pool that stands still, because each of its threads waits, tasks are queued and no thread is to be had: its address, and
-    /// how many threads wait. Each of `queued` waits for all of them.
+    /// Of a pool that stands still, because each of its threads waits, tasks are queued and no thread is to be had: its
+    /// address, and how many threads wait. Each of `queued` waits for all of them.
     pub standstill: Option<(usize, usize)>,
 }
 
@@ -27,7 +27,7 @@ pub trait Occupied: Send + Sync {
 
 static ALL: Mutex<Vec<Weak<dyn Occupied>>> = Mutex::new(Vec::new());
 
-/// Lists an executor, or whoever else has something to say.
+/// Lists an executor, or anything else that has an occupation to report.
 pub fn enlist(executor: Weak<dyn Occupied>) {
     let mut all = ALL.lock();
     if all.len() == all.capacity() {
@@ -36,7 +36,7 @@ pub fn enlist(executor: Weak<dyn Occupied>) {
     all.push(executor);
 }
 
-/// What everybody is doing.
+/// What all threads are doing.
 pub(crate) fn occupations() -> Vec<Occupation> {
     let all: Vec<Arc<dyn Occupied>> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
     all.iter().map(|executor| executor.occupation()).collect()

@@ -1,4 +1,4 @@
-//! Nobody asks in a model.
+//! A model never asks.
 
 use std::sync::Weak;
 

@@ -1,6 +1,7 @@
-//! What a thread that completes events, of a backend's or of the timers, does when a waiter on it waits for an event: it hands its
-//! work over, because what is waited for may be that work. Where no other thread can be had, it goes on with the work inside the
-//! wait, at most [`MAX_NESTED`] deep. Deeper, the wait is given up, or, if it may not be, goes on so to [`MAX_NESTED_LENT`].
+//! What a thread that completes events, of a backend's or of the timers, does when a waiter on it waits for an event:
+//! it passes its work to another thread, because what is waited for may be that work. Where no other thread can be had,
+//! it continues the work inside the wait, at most [`MAX_NESTED`] deep. Deeper, the wait is given up; a wait that may
+//! not be given up continues so up to [`MAX_NESTED_LENT`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -20,7 +21,8 @@ pub trait Driver: Send + Sync {
     /// Which thread it is, after "on", for errors.
     fn thread(&self) -> &'static str;
 
-    /// The calling thread is about to sleep in a waiter: from now on another one does its work. False if there is none to be had.
+    /// The calling thread is about to sleep in a waiter: from now on another one does its work. False if there is none
+    /// to be had.
     fn hand_over(&self) -> bool;
 
     /// Does a piece of the work here. False if there is nothing to do now.
@@ -37,8 +39,8 @@ per_thread!(static CURRENT: RefCell<Option<Arc<dyn Driver>>> = RefCell::new(None
 // How many waits of this thread work.
 per_thread!(static NESTED: Cell<u32> = Cell::new(0));
 
-/// Calls `work`, on whose thread `driver` says what becomes of the work while a waiter waits. A thread that has other duties
-/// while it waits, a pool's or another driver's, keeps those.
+/// Calls `work`. While a waiter inside it waits, `driver` says what becomes of the thread's work. A thread that has
+/// other duties while it waits, a pool's or another driver's, keeps those.
 pub fn drive<R>(driver: &Arc<dyn Driver>, work: impl FnOnce() -> R) -> R {
     let _scope = (!has_blocking_hook()).then(|| Scope::new(Arc::clone(driver)));
     work()

@@ -1,7 +1,8 @@
 //! A task, what may be said about it, and what runs it.
 //!
-//! [`Executor`] takes a [`Task`]; [`AsyncWorkRunner`] also understands events and loops. An executor that refuses a task drops its
-//! closure before it returns, so that what the closure owed completes with an error: no completion is lost.
+//! [`Executor`] takes a [`Task`]; [`AsyncWorkRunner`] also understands events and loops. An executor that refuses a
+//! task drops its closure before it returns, so that what the closure owed completes with an error: no completion is
+//! lost.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -32,7 +33,8 @@ use purlin_base::status::Status;
 pub use node::Task;
 pub use options::{Priority, TaskOptions};
 
-/// Bytes of stack of every thread that Purlin starts, unless its maker chose another size: whatever `RUST_MIN_STACK` says.
+/// Bytes of stack of every thread that Purlin starts, unless its maker chose another size; `RUST_MIN_STACK` has no
+/// effect.
 pub const STACK_SIZE_BYTES: usize = 2 << 20;
 
 /// Something that runs tasks: a pool of ours, or one of yours.
@@ -56,20 +58,20 @@ pub const STACK_SIZE_BYTES: usize = 2 << 20;
 /// # Ok::<(), purlin::Status>(())
 /// ```
 pub trait Executor: Send + Sync {
-    /// Takes `task` to be run once, on a thread of the executor's choosing, in general after this returns. Does not block
-    /// on other tasks.
+    /// Takes `task` to be run once, on a thread of the executor's choosing, in general after this returns. Does not
+    /// block on other tasks.
     ///
     /// # Errors
     /// The task was dropped uncalled: [`Cancelled`](purlin_base::StatusCode::Cancelled) after shutdown.
     fn execute(&self, task: Task) -> Result<(), Status>;
 
-    /// As [`execute`](Self::execute), unless the task's token is cancelled or its deadline has passed, now or when its turn
-    /// comes: then it is dropped uncalled, which tells those to whom it owed something, and counted
-    /// ([`options::dropped_tasks`]). An executor that knows what to do with the hints overrides this.
+    /// As [`execute`](Self::execute), unless the task's token is cancelled or its deadline has passed, now or when its
+    /// turn comes: then it is dropped uncalled, which fails what it owed, and counted ([`options::dropped_tasks`]). An
+    /// executor that knows what to do with the hints overrides this.
     ///
     /// # Errors
-    /// As [`execute`](Self::execute); the token's reason; [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded). The
-    /// task was dropped uncalled.
+    /// As [`execute`](Self::execute); the token's reason;
+    /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded). The task was dropped uncalled.
     fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
         self.execute(options.apply(task)?)
     }
@@ -97,13 +99,13 @@ pub trait AsyncWorkRunner: Executor {
     /// As [`execute`](Executor::execute), when all events are terminal already.
     fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Status>;
 
-    /// Calls `body` for consecutive ranges that together cover `0..count`, each at most `grain` long (0: chosen from the
-    /// count and the number of threads), on this thread and on idle workers, and returns when all calls have returned.
-    /// This thread works too, so nesting cannot deadlock.
+    /// Calls `body` for consecutive ranges that together cover `0..count`, each at most `grain` long (0: chosen from
+    /// the count and the number of threads), on this thread and on idle workers, and returns when all calls have
+    /// returned. This thread works too, so nesting cannot deadlock.
     ///
     /// # Errors
-    /// The error of the lowest failed range; a panic counts as [`Internal`](purlin_base::StatusCode::Internal). The other
-    /// ranges still run.
+    /// The error of the lowest failed range; a panic counts as [`Internal`](purlin_base::StatusCode::Internal). The
+    /// other ranges still run.
     fn parallel_for(
         &self,
         count: usize,

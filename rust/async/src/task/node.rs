@@ -1,8 +1,8 @@
 //! A closure on its way to a thread: called once or destroyed uncalled, never both and never neither.
 //!
-//! A [`Task`] is one word, the address of a [`TaskNode`]. Closures of up to 40 bytes live in the node, of 64 bytes; those
-//! of up to 104 too, in a node of 128. Nodes are recycled (`purlin_base::slab`), so such tasks cost no heap allocation. A node
-//! never moves, so it can hold C++ objects that know their own address.
+//! A [`Task`] is one word, the address of a [`TaskNode`]. Closures of up to 40 bytes live in the node, of 64 bytes;
+//! those of up to 104 too, in a node of 128. Nodes are recycled (`purlin_base::slab`), so such tasks cost no heap
+//! allocation. A node never moves, so it can hold C++ objects that know their own address.
 
 use std::ffi::c_char;
 use std::fmt;
@@ -15,8 +15,8 @@ use purlin_base::panics::contained;
 use purlin_base::slab::{self, Class};
 use purlin_base::thread_state;
 
-/// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed. A number, as C++
-/// asks, too: one that is not known destroys the closure uncalled.
+/// What [`TaskNode::invoke`] is asked to do. Either way the closure is destroyed and the node is freed. It is a number,
+/// because C++ calls this, too; an unknown number destroys the closure uncalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct TaskOp(u32);
@@ -30,14 +30,14 @@ impl TaskOp {
 
 /// Bytes in a node for a closure.
 pub const INLINE_BYTES: usize = 40;
-/// Bytes for a closure in a node of the wide class, whose `storage` goes on that far.
+/// Bytes for a closure in a node of the wide class, whose `storage` extends that far.
 pub const WIDE_BYTES: usize = INLINE_BYTES + Class::WideNode.block_bytes() - Class::Node.block_bytes();
 
 /// The memory of a task, shared with C++ (`include/purlin/internal/abi.h`).
 #[derive(Debug)]
 #[repr(C, align(8))]
 pub struct TaskNode {
-    /// For whoever holds the node in a list.
+    /// For the list that holds the node.
     pub next: *mut TaskNode,
     /// Consumes the node. Must not unwind.
     pub invoke: unsafe extern "C" fn(node: *mut TaskNode, op: TaskOp),
@@ -127,14 +127,14 @@ impl Task {
 
     /// Calls the closure on this thread.
     pub fn run(self) {
-        // It runs in the user context where it was made, not in that of whoever runs it.
+        // It runs in the user context where it was made, not in that of the thread that runs it.
         let _cleared = user_context::cleared();
         // SAFETY: the node is ours until it is invoked.
         let label = unsafe { self.0.as_ref().label };
         thread_state::running(self.number(), label, || self.invoke(TaskOp::RUN));
     }
 
-    /// Tells this task apart from all others until it has run or was dropped: the address of its node.
+    /// Distinguishes this task from all others until it has run or was dropped: the address of its node.
     pub(crate) fn number(&self) -> usize {
         self.0.addr().get()
     }
@@ -163,7 +163,7 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        // The node goes with this second owner, and `self` is not used after it.
+        // The node is freed with this second owner, and `self` is not used after it.
         Self(self.0).invoke(TaskOp::DROP);
     }
 }
@@ -223,7 +223,7 @@ unsafe fn label_of(node: *mut TaskNode) -> *const c_char {
     unsafe { (&raw const (*node).label).read() }
 }
 
-/// Calls or drops a closure; a panic is reported by the panic hook, with the task's name, and goes no further.
+/// Calls or drops a closure; a panic is reported by the panic hook, with the task's name, and swallowed.
 fn consume(closure: impl FnOnce(), label: *const c_char, op: TaskOp) {
     let consume = || if op == TaskOp::RUN { closure() } else { drop(closure) };
     // SAFETY: a label is a static string with a NUL.

@@ -1,5 +1,5 @@
-//! What a caller may say about a task beside what it does: how urgent it is, until when it is worth running, and who may
-//! call it off.
+//! What a caller may say about a task beside what it does: how urgent it is, until when it is worth running, and which
+//! token may cancel it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use super::cancel::CancelToken;
 use purlin_base::label::Label;
 use purlin_base::status::Status;
 
-/// Which of the tasks that wait for a thread goes first. A hint: an executor without such a choice ignores it.
+/// Which of the tasks that wait for a thread runs first. A hint: an executor without such a choice ignores it.
 ///
 /// ```
 /// use purlin::{EventPromise, Executor, Priority, Task, TaskOptions, ThreadPool, ThreadPoolOptions};
@@ -52,8 +52,8 @@ pub struct TaskOptions {
     pub priority: Priority,
     /// When this has passed, the task is dropped instead of started. A task that runs is not interrupted.
     pub deadline: Option<Instant>,
-    /// When this is cancelled, the task is dropped instead of started. A task that runs is not interrupted; it may look at
-    /// its own clone of the token.
+    /// When this is cancelled, the task is dropped instead of started. A task that runs is not interrupted; it may look
+    /// at its own clone of the token.
     pub cancel: CancelToken,
     /// Replaces the name that the task was made with.
     pub label: Option<Label>,
@@ -109,7 +109,7 @@ impl TaskOptions {
     }
 
     /// A task that does what `task` does unless, at its turn, the token is cancelled or the deadline has passed: then
-    /// `task` is dropped uncalled, so what it owed is told, and that is counted and traced. For executors that keep no
+    /// `task` is dropped uncalled, so what it owed fails, and that is counted and traced. For executors that keep no
     /// options beside their tasks.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! An object with `traceEvents`: spans as complete events (`"ph":"X"`, `ts` and `dur` in microseconds since the start,
 //! with nanoseconds as fraction), events as instants (`"i"`), names of process and threads as metadata (`"M"`).
-//! `otherData` tells how many records were dropped for want of memory. Strings may hold anything.
+//! `otherData` has how many records were dropped for want of memory. Strings may hold anything.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -87,7 +87,7 @@ impl Json {
         }
         match &record.what {
             What::Span(span) => self.description(span.metadata.name(), span.metadata, &span.fields.lock()),
-            // The name that `tracing` gives an event is the place of its macro; its message tells more.
+            // The name that `tracing` gives an event is the place of its macro; its message says more.
             What::Event(metadata, fields) => {
                 self.description(fields.text("message").unwrap_or(metadata.name()), metadata, fields);
             }

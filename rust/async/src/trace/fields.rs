@@ -1,7 +1,7 @@
 //! The values that a span or an event carries.
 //!
-//! Numbers stay numbers until the file is written; text is copied, because it may not outlive the call. A value's `Debug`
-//! is a stranger's code: it runs here, outside every lock, and what it wrote before it failed is kept.
+//! Numbers stay numbers until the file is written; text is copied, because it may not outlive the call. A value's
+//! `Debug` is user code: it runs here, outside every lock, and what it wrote before it failed is kept.
 
 use std::error::Error;
 use std::fmt::{self, Write};
@@ -56,7 +56,7 @@ impl Fields {
 
     fn set_text(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         let mut text = String::new();
-        // Only the value's own formatting can fail; half a text tells more than none.
+        // Only the value's own formatting can fail; half a text says more than none.
         let _ = text.write_fmt(value);
         self.set(field.name(), Value::Text(text));
     }

@@ -9,7 +9,7 @@ use purlin_base::fault::{self, Site};
 use purlin_base::replaced_file::{Failure, Replacement};
 use purlin_base::status::Status;
 
-/// Where a recording goes.
+/// Where a recording is written.
 #[derive(Debug)]
 pub(super) struct Target {
     /// As the caller wrote it, for messages.

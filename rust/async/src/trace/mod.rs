@@ -2,11 +2,11 @@
 //!
 //! Purlin, and any Rust code beside it, opens spans with the macros of `tracing`. From [`start`] to [`stop`] a
 //! subscriber of ours keeps, in memory, each stretch of time that a thread spent inside a span, and each event as an
-//! instant; [`stop`] writes them. All targets and levels are recorded: the host program's spans explain ours. In between
-//! recordings the subscriber has no interest in anything, so that a span costs one relaxed load.
+//! instant; [`stop`] writes them. All targets and levels are recorded: the host program's spans explain ours. In
+//! between recordings the subscriber has no interest in anything, so that a span costs one relaxed load.
 //!
-//! Ours, because the published ones do not serve: tracing-chrome keeps a sender per thread that dies with the first
-//! recording, so it cannot start again, and it ignores errors of writing.
+//! The subscriber is our own, because the published ones are not suitable: tracing-chrome keeps a sender per thread
+//! that dies with the first recording, so it cannot start again, and it ignores errors of writing.
 //!
 //! Phases, moved only by [`start`] and [`stop`] under `STATE`'s lock; neither holds it while it works:
 //!
@@ -16,12 +16,12 @@
 //! ```
 //!
 //! Threads look at `ACTIVE` first, then at a recording of their own (`session.rs`); a thread that is late writes into a
-//! recording that nobody will read. No code of strangers (`Debug` of a field's value, other subscribers) runs under a
-//! lock of ours. A call site that is reached for the first time in the very moment of [`start`] may stay silent in that
+//! recording that no thread will read. No user code (`Debug` of a field's value, other subscribers) runs under a lock
+//! of ours. A call site that is reached for the first time in the very moment of [`start`] may stay silent in that
 //! recording: `tracing` then asked us too early.
 //!
 //! The subscriber is installed at the first [`start`] and is the process's global one from then on, because `tracing`
-//! lets nobody take it back.
+//! has no way to take it back.
 
 mod chrome;
 mod fields;
@@ -71,8 +71,8 @@ fn state() -> MutexGuard<'static, State> {
     state
 }
 
-/// The number of the session that records, 0 for none. Relaxed everywhere: it is a hint, and what it hints at is reached
-/// through `STATE`'s lock.
+/// The number of the session that records, 0 for none. Relaxed everywhere: it is a hint, and what it hints at is
+/// reached through `STATE`'s lock.
 static ACTIVE: AtomicU64 = AtomicU64::new(0);
 
 /// Whether `tracing` knows our subscriber. Written in Starting only; relaxed, because STATE's lock orders those.
@@ -82,9 +82,9 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// `InvalidArgument`: the path is empty or no path. `FailedPrecondition`: a trace is being recorded or still written,
-/// somebody else's global `tracing` subscriber is installed, or `path` names something that is no file.
-/// Otherwise the system's reason why the file could not be written (`NotFound`, `PermissionDenied`,
-/// `ResourceExhausted`, `Unknown`), naming the path. Nothing is left on disk.
+/// another global `tracing` subscriber is installed, or `path` names something that is no file. Otherwise the system's
+/// reason why the file could not be written (`NotFound`, `PermissionDenied`, `ResourceExhausted`, `Unknown`), naming
+/// the path. Nothing is left on disk.
 ///
 /// # Examples
 /// ```

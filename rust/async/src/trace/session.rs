@@ -1,8 +1,8 @@
 //! One recording in memory.
 //!
 //! Each thread writes into a lane of its own, whose lock it shares only with the end of the recording; spans are found
-//! by their number in a few maps. Memory is bounded: [`BUDGET_BYTES`] hold about three million spans with a short
-//! label each; what comes after them is counted and thrown away, and the file says how many.
+//! by their number in a few maps. Memory is bounded: [`BUDGET_BYTES`] hold about three million spans with a short label
+//! each; what is recorded after them is counted and discarded, and the file says how many.
 //!
 //! A thread keeps its lane in a variable of the thread, with the recording's number, and looks for a new one when that
 //! number is no longer [`super::ACTIVE`]. Locks here guard a few moves of our own data and are never nested.
@@ -26,8 +26,8 @@ use purlin_base::sync::{Mutex, Process, per_thread};
 const BUDGET_BYTES: usize = 512 << 20;
 const SHARDS: usize = 16;
 
-/// The numbers of spans, of `tracing` and of C++ alike; never used twice in a process, so that a span of an old recording
-/// is known as such. Relaxed: only uniqueness counts.
+/// The numbers of spans, of `tracing` and of C++ alike; never used twice in a process, so that a span of an old
+/// recording is known as such. Relaxed: only uniqueness counts.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 pub(super) fn next_id() -> u64 {
@@ -145,7 +145,7 @@ impl Session {
         let in_map = self.shard(id).lock().remove(&id);
         drop(in_map);
         if Arc::strong_count(&span) == 1 {
-            // Nobody was ever inside: it leaves no record.
+            // No thread was ever inside: it leaves no record.
             let size_bytes = size_of::<Span>() + span.fields.lock().size_bytes();
             let _ = self
                 .used_bytes
@@ -154,8 +154,8 @@ impl Session {
         true
     }
 
-    /// Ends what is open and takes everything out. Called once, when no thread finds this session any more; a thread that
-    /// found it before may still write into what is left, which nobody reads.
+    /// Ends what is open and takes everything out. Called once, when no thread finds this session any more; a thread
+    /// that found it before may still write into what is left, which no thread reads.
     pub(super) fn finish(&self) -> Recording {
         let end = self.now();
         let lanes = mem::take(&mut *self.lanes.lock());
@@ -291,7 +291,7 @@ mod tests {
         assert!(!local.begin(3, What::Named(c"three")));
         assert!(!local.end(3, session.now()));
         assert!(local.end(2, session.now()), "what began can end");
-        // A thread that comes later has no lane at all.
+        // A thread that is later has no lane at all.
         let late = Local::new(Arc::clone(&session));
         assert!(!late.begin(4, What::Named(c"four")));
         let recording = session.finish();

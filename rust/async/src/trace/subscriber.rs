@@ -1,4 +1,4 @@
-//! What `tracing` calls. Between recordings it is told that nothing is of interest, and stops calling.
+//! What `tracing` calls. Between recordings it answers that nothing is of interest, and `tracing` stops calling.
 
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};

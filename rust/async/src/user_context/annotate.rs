@@ -28,9 +28,9 @@ fn annotate_lazily(mut error: Status, ids: impl FnOnce() -> Vec<u64>) -> Status 
     error
 }
 
-/// `error` with the texts of its contexts in the message, in place of their numbers: for those who show it to people.
-/// Renders, so it may call closures of the user's; do not call it under a lock that those take. Contexts that have ended
-/// are named by their numbers. An error without contexts, and OK, stay as they are.
+/// `error` with the texts of its contexts in the message, in place of their numbers: for display to people. Renders, so
+/// it may call the user's closures; do not call it under a lock that those take. Contexts that have ended are named by
+/// their numbers. An error without contexts, and OK, stay as they are.
 #[must_use]
 pub fn expand(error: &Status) -> Status {
     let Some(ids) = error.payload(PAYLOAD) else { return error.clone() };

@@ -9,7 +9,7 @@ use purlin_base::panics::caught;
 /// Contexts share parts, so a text can be longer than the memory that they take. It ends after so many parts.
 const MOST_PARTS: usize = 1000;
 
-/// A text, or a closure that makes it when somebody asks.
+/// A text, or a closure that makes it when it is asked for.
 ///
 /// ```
 /// use purlin::UserContext;
@@ -23,12 +23,12 @@ const MOST_PARTS: usize = 1000;
 pub enum Origin {
     /// A text that exists already.
     Text(Cow<'static, str>),
-    /// A text that is made each time somebody asks.
+    /// A text that is made each time it is asked for.
     Lazy(Box<dyn Fn() -> String + Send + Sync>),
 }
 
 impl Origin {
-    /// A text that is made each time somebody asks, on any thread, under no lock of Purlin's.
+    /// A text that is made each time it is asked for, on any thread, under no lock of Purlin's.
     #[must_use]
     pub fn lazy(render: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self::Lazy(Box::new(render))
@@ -97,7 +97,7 @@ pub(super) fn render(context: &UserContext) -> String {
     }
     let mut text = String::new();
     let mut parts = 0;
-    // What comes next is last.
+    // The context that is pushed last is taken next.
     let mut left = vec![Left::Context(context)];
     while let Some(next) = left.pop() {
         let context = match next {
@@ -144,7 +144,7 @@ pub(super) fn chain_ids(context: &UserContext) -> Vec<u64> {
     let mut left = vec![context];
     while let Some(context) = left.pop() {
         match &context.0.kind {
-            // Beyond the limit, a chain goes by its own number: it can still be looked up whole.
+            // Beyond the limit, a chain is represented by its own number: it can still be looked up whole.
             Kind::Chained([outer, inner]) if ids.len() + left.len() < MOST_IDS => left.extend([inner, outer]),
             _ => ids.push(context.id()),
         }

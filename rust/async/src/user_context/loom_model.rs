@@ -7,8 +7,8 @@ use loom::thread;
 use super::*;
 use purlin_base::sync::explore;
 
-/// loom does not see a count of std's `Arc`, so it sees no reason to let an end come between two steps of another thread;
-/// the touches, on which both depend, are that reason.
+/// loom does not see a count of std's `Arc`, so it sees no reason to let an end come between two steps of another
+/// thread; the touches, on which both depend, are that reason.
 #[test]
 fn an_end_neither_blocks_nor_removes_a_successor() {
     explore("context ends against a successor", None, || {

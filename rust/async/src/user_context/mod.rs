@@ -1,9 +1,9 @@
-//! On whose behalf something is done: a number, and a text that says where it came from, rendered only when asked for.
+//! On whose behalf something is done: a number, and a text that names its origin, rendered only when asked for.
 //!
-//! A [`UserContext`] is made by who starts work (a line of a Python program, say), made current by a [`UserContextScope`],
-//! and carried from there: events remember its number, waiters and tasks hold it and make it current while they run, and
-//! an error takes its number along (`annotate.rs`). A process-wide registry (`registry.rs`) finds it again by its number
-//! for as long as somebody holds it.
+//! A [`UserContext`] is made where work starts (a line of a Python program, say), made current by a
+//! [`UserContextScope`], and carried from there: events remember its number, waiters and tasks hold it and make it
+//! current while they run, and an error takes its number along (`annotate.rs`). A process-wide registry (`registry.rs`)
+//! finds it again by its number for as long as a reference is held.
 //!
 //! Kinds: a basic one has an origin; an annotated one a parent and a further text; a chained one an outer and an inner
 //! context; a fused one several of equal rank. Contexts never change, and cannot form a cycle.
@@ -77,7 +77,7 @@ impl UserContext {
         Self::numbered(Kind::Chained([outer, inner]))
     }
 
-    /// All of `contexts` at once: for work that was merged. `None` of none; of one, that one itself.
+    /// All of `contexts` at once: for work that was merged. `None` for no contexts; for one, that one itself.
     ///
     /// ```
     /// use purlin::UserContext;
@@ -95,8 +95,8 @@ impl UserContext {
         }
     }
 
-    /// A context that has its number from elsewhere, another process, say: the living one of that number if there is one
-    /// (then `origin` is dropped), else a new one.
+    /// A context whose number was made elsewhere, in another process, say: the living one of that number if there is
+    /// one (then `origin` is dropped), else a new one.
     ///
     /// # Errors
     /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument): `id` is 0, which stands for no context.
@@ -126,7 +126,8 @@ impl UserContext {
         self.0.id
     }
 
-    /// The text, rendered here and now: it may call closures of the user's. Do not call it under a lock that those take.
+    /// The text, rendered inside this call: it may call the user's closures. Do not call it under a lock that those
+    /// take.
     #[must_use]
     pub fn debug_string(&self) -> String {
         kind::render(self)
@@ -169,7 +170,7 @@ impl UserContext {
         Self(unsafe { Arc::from_raw(context.cast()) })
     }
 
-    /// One more reference to a context that somebody else holds.
+    /// One more reference to a context that the caller holds by another reference.
     ///
     /// # Safety
     /// `context` came from [`into_raw`](Self::into_raw), and that reference outlives this call.

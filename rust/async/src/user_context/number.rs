@@ -10,7 +10,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// A number that no other call in this process has given; never 0.
 pub(super) fn next() -> u64 {
     if NEXT.load(Relaxed) == 0 {
-        // Where the system's randomness makes std's hashes begin. Whoever is first decides.
+        // Where the system's randomness makes std's hashes begin. The first thread decides.
         let start = RandomState::new().build_hasher().finish() | 1;
         let _ = NEXT.compare_exchange(0, start, Relaxed, Relaxed);
     }

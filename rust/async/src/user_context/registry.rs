@@ -1,8 +1,9 @@
 //! Which contexts live, by number.
 //!
-//! An entry is weak: it keeps nothing alive. It is dead from the moment when the last reference goes, which is before its
-//! own end removes it; until then a dead entry gives way to a new context of the same number, and whoever removes looks
-//! whether the entry is still a dead one. No reference is dropped under the lock, so no code of strangers runs there.
+//! An entry is weak: it keeps nothing alive. It is dead from the moment when the last reference is dropped, which is
+//! before its own end removes it; until then a dead entry gives way to a new context of the same number, and the thread
+//! that removes looks whether the entry is still a dead one. No reference is dropped under the lock, so no user code
+//! runs there.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

@@ -1,7 +1,7 @@
 //! The current context of a thread.
 //!
-//! The thread's state owns one reference to what is current; a scope owns the one that it displaced. So each of them is
-//! in one pair of hands whatever the order in which scopes end, and a scope that is forgotten leaks and does no harm.
+//! The thread's state owns one reference to what is current; a scope owns the one that it displaced. So each reference
+//! has one owner, whatever the order in which scopes end, and a scope that is forgotten leaks and does no harm.
 
 use std::ptr;
 
@@ -43,7 +43,7 @@ impl Drop for UserContextScope {
     fn drop(&mut self) {
         let ended = replace(self.displaced);
         if !ended.is_null() {
-            // Its end may run code of strangers, who see what is current now.
+            // Its end may run user code, which sees what is current now.
             // SAFETY: the state owned a reference, which is ours now.
             drop(unsafe { UserContext::from_raw(ended) });
         }
@@ -55,14 +55,14 @@ fn replace(context: *const u64) -> *const u64 {
     thread_state::with_state(|state| state.context.replace(context))
 }
 
-/// Makes none current if one is: before code runs that was handed in where none was. Code that was handed in with a
-/// context sets it itself.
+/// Makes no context current while the result lives, if one is current: for code that was given to Purlin where none
+/// was. Code that was given with a context sets it itself.
 #[inline]
 pub fn cleared() -> Option<UserContextScope> {
     if thread_state::with_state(|state| state.context.get().is_null()) { None } else { Some(UserContextScope::none()) }
 }
 
-/// `closure`, to be called with `context` current, for threads of your own. Events and tasks do this by themselves.
+/// `closure`, to be called with `context` current, for your own threads. Events and tasks do this by themselves.
 ///
 /// ```
 /// use purlin::{UserContext, with_user_context};

@@ -10,7 +10,7 @@ use crate::pool::{ThreadPool, ThreadPoolOptions};
 use crate::task::{AsyncWorkRunner, Task};
 use purlin_base::status::StatusCode;
 
-/// Keeps tests apart: whoever lists all contexts holds those of the others for a moment.
+/// Keeps tests apart: a test that lists all contexts holds those of the others for a moment.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -32,7 +32,7 @@ fn counted() -> (UserContext, Arc<AtomicUsize>) {
     (UserContext::new(origin), renders)
 }
 
-/// The one reference of whoever asks; more would be a leak.
+/// The one reference of the caller; more would be a leak.
 fn is_last(context: &UserContext) -> bool {
     Arc::strong_count(&context.0) == 1
 }
@@ -332,7 +332,7 @@ fn an_error_names_the_context_of_its_event() {
     assert_eq!(payload_of(&elsewhere.event().error()), setter.id().to_string());
     assert_eq!(payload_of(&Event::from_error(Status::aborted("x")).error()), setter.id().to_string());
 
-    // The first to fail is who is named, however far the error travels.
+    // The first context to fail is named, however far the error travels.
     let follower = EventPromise::new(c"follower");
     let followed = follower.event();
     follower.forward(&failed.event());

@@ -1,12 +1,13 @@
-//! Fail points: the places where something outside Purlin may say no, or a stranger's code may panic, made to do so on purpose.
+//! Fail points: the places where something outside Purlin may fail, or user code may panic, made to do so on purpose.
 //!
-//! A place is a [`Site`]. Where the code asks the system for memory, a thread or a file, starts or runs a copy, gives a task away or
-//! opens a backend's door, it passes [`point`]; where it calls a stranger, it passes [`callback`] inside whatever contains
-//! that stranger's panic. In ordinary builds both are nothing. Under `--cfg purlin_faults` (`walk.rs`) a test arms one site:
-//! its n-th reach fails, or the n-th and all after it. `tests/faults` walks n = 1, 2, 3 ... over every site in every scenario.
+//! A place is a [`Site`]. Where the code asks the system for memory, a thread or a file, starts or runs a copy, gives a
+//! task away or opens a backend's door, it passes [`point`]; where it calls user code, it passes [`callback`] inside
+//! the guard that contains that code's panic. In ordinary builds both are nothing. Under `--cfg purlin_faults`
+//! (`walk.rs`) a test arms one site: its n-th reach fails, or the n-th and all after it. `tests/faults` walks n = 1, 2,
+//! 3 ... over every site in every scenario.
 //!
-//! Small allocations of Rust's own (`Box`, `Vec`, the slab's chunks) are no sites: they end the process when the system has
-//! no memory at all, as everywhere in Rust; what is large or asked for by a user is a site and an error value.
+//! Small allocations of Rust's own (`Box`, `Vec`, the slab's chunks) are no sites: they end the process when the system
+//! has no memory at all, as everywhere in Rust; what is large or asked for by a user is a site and an error value.
 
 use crate::status::StatusCode;
 
@@ -43,7 +44,7 @@ pub enum Kind {
     Driver,
     /// A file is not read, written, closed, synchronised or renamed.
     File,
-    /// A stranger's code panics.
+    /// User code panics.
     Callback,
 }
 

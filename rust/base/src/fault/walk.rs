@@ -19,7 +19,7 @@ pub struct Plan {
     pub and_all_after: bool,
 }
 
-/// What came of it.
+/// The result of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// How often each site was reached, in the order of [`Site::ALL`].
@@ -47,7 +47,7 @@ pub fn disarm() -> Seen {
     state.map_or_else(Seen::default, |State { reached, failed, .. }| Seen { reached, failed })
 }
 
-/// What came of the armed plan up to now.
+/// The result of the armed plan up to now.
 pub fn seen() -> Seen {
     let state = STATE.lock();
     state

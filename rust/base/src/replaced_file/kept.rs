@@ -1,7 +1,7 @@
-//! A file's owner and permissions: what the file that comes has from the one that was there.
+//! A file's owner and permissions: what the new file takes over from the one that was there.
 //!
-//! No user gets more than before: where the group or the access control list cannot be kept, the group may do what all may.
-//! The set-user-ID and set-group-ID bits are lost, as by any write.
+//! No user gets more than before: where the group or the access control list cannot be kept, the group may do what all
+//! may. The set-user-ID and set-group-ID bits are lost, as by any write.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -29,7 +29,8 @@ impl Kept {
         Ok(Self { mode: found.mode() & ALL, owner: Some((found.uid(), found.gid(), list)) })
     }
 
-    /// What a new file in `folder` has, as an empty one shows, because to ask for the user's mask is to change it for a moment.
+    /// What a new file in `folder` has, as an empty one shows, because to ask for the user's mask is to change it for a
+    /// moment.
     pub(super) fn of_new(folder: &Path) -> io::Result<Self> {
         let path = temporary::name_in(folder);
         let file = OpenOptions::new().write(true).create_new(true).mode(ASKED_FOR).open(&path)?;
@@ -59,7 +60,7 @@ impl Kept {
     }
 }
 
-/// `mode`, where the group may do no more than everybody.
+/// `mode`, where the group may do no more than all others.
 fn without_group(mode: u32) -> u32 {
     mode & !0o070 | mode & ((mode & 0o007) << 3)
 }

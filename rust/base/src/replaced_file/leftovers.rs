@@ -1,10 +1,10 @@
 //! Temporary files whose maker was killed are removed by the next writer in their folder.
 //!
-//! A writer that gets the lock of such a file knows that its maker is gone (`temporary.rs`), and holds the lock while the name is
-//! removed. Names are random, so that none is made again between the last look and the removal.
+//! A writer that gets the lock of such a file knows that its maker is gone (`temporary.rs`), and holds the lock while
+//! the name is removed. Names are random, so that none is made again between the last look and the removal.
 //!
-//! A folder is listed at every write, unless it is large: then at every n-th of this process, n being a thousandth of its
-//! entries. That bounds what a write pays for it, on average, to the listing of a thousand names.
+//! A folder is listed at every write, unless it is large: then at every n-th of this process, n being a thousandth of
+//! its entries. That bounds what a write pays for it, on average, to the listing of a thousand names.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -19,8 +19,8 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 const ENTRIES_PER_WRITE: u64 = 1000;
 
-/// For some large folders, which in the upper bits, and how many writes come before the next listing in the lower ones.
-/// Relaxed everywhere: a folder that is overlooked or forgotten is listed too often, or a little later.
+/// For some large folders, which in the upper bits, and how many writes there are before the next listing in the lower
+/// ones. Relaxed everywhere: a folder that is overlooked or forgotten is listed too often, or a little later.
 static SKIPPED: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 const COUNT: u64 = 0xffff;
 
@@ -41,7 +41,7 @@ pub(super) fn remove(folder: &Path) {
     }
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut count = 0;
-    // An error would come again and again.
+    // An error would be returned again and again.
     for entry in entries.map_while(Result::ok) {
         count += 1;
         if is_name(entry.file_name().as_bytes()) {
@@ -58,7 +58,7 @@ fn remove_if_left(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     if found.is_file() {
         let file = open(path)?;
-        // Locked, or not to be locked: somebody's.
+        // Locked, or not to be locked: another process uses it.
         if is_same(&file.metadata()?, &found)
             && file.try_lock().is_ok()
             && is_same(&fs::symlink_metadata(path)?, &found)

@@ -1,14 +1,15 @@
 //! Files that appear whole or not at all: written under a temporary name in the same folder, then renamed. For all of
-//! Purlin's crates that read and write files; `regular.rs` has what they open at all.
+//! Purlin's crates that read and write files; `regular.rs` says which files they open at all.
 //!
 //! A [`Replacement`] goes through these steps:
-//! 1. `place.rs`: what is at the path is looked at, links are followed to where the file is, or would be. A user that may not write
-//!    the file may not replace it, although a rename asks the folder alone.
+//! 1. `place.rs`: what is at the path is looked at, links are followed to where the file is, or would be. A user that
+//!    may not write the file may not replace it, although a rename asks the folder alone.
 //! 2. `leftovers.rs`: what writers that are gone have left in the folder is removed.
-//! 3. `temporary.rs`: a file that only its maker can open, under a name of its own, locked for as long as its maker lives.
+//! 3. `temporary.rs`: a file that only its maker can open, under a name of its own, locked for as long as its maker
+//!    lives.
 //! 4. The content is written by the caller.
 //! 5. `kept.rs`: owner, group, mode and access control list of the file that was there, or what a new file would get.
-//! 6. `fsync`, if asked for; then an answer from `close`, which is the last to tell of what could not be written.
+//! 6. `fsync`, if asked for; then an answer from `close`, which is the last to report what could not be written.
 //! 7. The rename. Until here every error leaves what was there, and no temporary file.
 //! 8. `fsync` of the folder, if asked for. An error says that the file is there.
 
@@ -45,8 +46,8 @@ impl Replacement {
     /// An empty one for `path`. It is removed unless it is committed.
     ///
     /// # Errors
-    /// The system's. `PermissionDenied` also: there is a file that the caller may not write. `IsADirectory`; `AlreadyExists`:
-    /// what is there is no regular file, or has no name that a rename could take.
+    /// The system's. `PermissionDenied` also: there is a file that the caller may not write. `IsADirectory`;
+    /// `AlreadyExists`: what is there is no regular file, or has no name that a rename could take.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let Place { path, kept } = Place::find(path)?;
         let folder = folder_of(&path);
@@ -67,7 +68,8 @@ impl Replacement {
         self.temporary.file()
     }
 
-    /// Makes it the file at its path, in one step. If `is_durable`, its bytes are on the disk before, and its name after that.
+    /// Makes it the file at its path, in one step. If `is_durable`, its bytes are on the disk before, and its name
+    /// after that.
     ///
     /// # Errors
     /// See [`Failure`].

@@ -1,6 +1,6 @@
 //! Regular files are opened, and nothing else is: opening a pipe may wait for ever, opening a device may have effects.
 //!
-//! What is at a path may be exchanged between a look and the opening. So the look only spares strangers' pipes and devices
+//! What is at a path may be exchanged between a look and the opening. So the look only spares foreign pipes and devices
 //! from being opened; the opening itself never waits; and what counts is what the descriptor says.
 
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -10,7 +10,8 @@ use std::path::Path;
 
 use super::system::{self, DO_NOT_CONTROL, DO_NOT_WAIT};
 
-/// The regular file at `path`, for reading, and what it was then. Links are followed. Does not wait for the writer of a pipe.
+/// The regular file at `path`, for reading, and what it was then. Links are followed. Does not wait for the writer of a
+/// pipe.
 ///
 /// # Errors
 /// The system's; `IsADirectory`; `AlreadyExists`: something else is there.
@@ -18,11 +19,11 @@ pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     open_with(OpenOptions::new().read(true), path)
 }
 
-/// That the caller may write the regular file at `path`. It is asked for, not tried, because opening it for writing tells whoever
-/// watches the file, and on a layered file system copies it whole.
+/// That the caller may write the regular file at `path`. It is asked for, not tried, because opening it for writing
+/// notifies the programs that watch the file, and on a layered file system copies it whole.
 pub(super) fn check_writable(path: &Path) -> io::Result<()> {
     match system::may_write(path) {
-        // An immutable file; or somebody who keeps this process from asking.
+        // An immutable file; or a security policy that keeps this process from asking.
         Err(error) if system::is_not_permitted(&error) => open_with(OpenOptions::new().write(true), path).map(drop),
         answer => answer,
     }
@@ -32,7 +33,7 @@ fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<(File, Metada
     check(&fs::metadata(path)?)?;
     let opened = options.custom_flags(DO_NOT_WAIT | DO_NOT_CONTROL).open(path);
     let file = opened.map_err(|error| {
-        // A pipe without readers, or a socket, that came since the look.
+        // A pipe without readers, or a socket, that was made since the look.
         match fs::metadata(path).and_then(|found| check(&found)) {
             Err(changed) if changed.kind() == ErrorKind::AlreadyExists => changed,
             _ => error,

@@ -21,7 +21,7 @@ use std::path::Path;
 )))]
 compile_error!("the numbers below are Linux's on x86, ARM and RISC-V");
 
-/// `O_NONBLOCK`: neither opening nor reading waits for somebody else.
+/// `O_NONBLOCK`: neither opening nor reading waits for another process.
 pub(super) const DO_NOT_WAIT: c_int = 0o4000;
 /// `O_NOCTTY`: a terminal does not become the process's.
 pub(super) const DO_NOT_CONTROL: c_int = 0o400;
@@ -29,7 +29,7 @@ pub(super) const DO_NOT_CONTROL: c_int = 0o400;
 /// `AT_FDCWD`: paths are of the working folder.
 const WORKING_FOLDER: c_int = -100;
 const MAY_WRITE: c_int = 2; // W_OK
-/// `AT_EACCESS`: for whom this thread acts, not whose the process was.
+/// `AT_EACCESS`: for the user for which this thread acts, not the one that started the process.
 const AS_WE_ACT: c_int = 0x200;
 
 const NOT_PERMITTED: i32 = 1; // EPERM
@@ -90,7 +90,8 @@ fn c_path(path: &Path) -> io::Result<CString> {
 pub(super) fn access_list(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let path = c_path(path)?;
     let read = |list: &mut [u8]| {
-        // SAFETY: path and name end with a NUL; at most as many bytes are written, none if that is 0, which asks for the size.
+        // SAFETY: path and name end with a NUL; at most as many bytes are written, none if that is 0, which asks for
+        // the size.
         checked(unsafe { lgetxattr(path.as_ptr(), LIST.as_ptr(), list.as_mut_ptr().cast(), list.len()) })
     };
     let asked = read(&mut []).and_then(|size_bytes| {
@@ -125,7 +126,7 @@ fn has_none(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(NO_DATA | NOT_SUPPORTED)) || error.kind() == ErrorKind::Unsupported
 }
 
-/// What following more links than Linux does comes to.
+/// The error for following more links than Linux does.
 pub(super) fn loop_of_links() -> io::Error {
     io::Error::from_raw_os_error(TOO_MANY_LINKS)
 }

@@ -1,8 +1,9 @@
 //! A file under a name of its own, which only its maker can open, removed unless it is renamed.
 //!
-//! Its maker holds a lock of it (`flock`), which ends with the process, however that ends: a file that can be locked belongs to
-//! nobody (`leftovers.rs`). A writer that has made one and finds it locked, or without a name, was taken for gone between the two
-//! steps, and makes another. Where the file system has no locks, the name says so, and nobody takes it for left behind.
+//! Its maker holds a lock of it (`flock`), which ends with the process, however that ends: a file that can be locked
+//! has no owner any more (`leftovers.rs`). A writer that has made one and finds it locked, or without a name, was
+//! mistaken for one that has ended between the two steps, and makes another. Where the file system has no locks, the
+//! name says so, and no process takes it for left behind.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -16,10 +17,10 @@ use super::is_same;
 /// Before the process's number and a random one.
 const BEGINNING: &str = ".purlin-";
 const WITHOUT_LOCK: &str = ".purlin-unlocked-";
-/// Names are random: more than two attempts are somebody's doing.
+/// Names are random: more than two attempts mean that a program makes these files on purpose.
 const MOST_ATTEMPTS: usize = 100;
 
-/// A name that no other file has, as far as chance goes.
+/// A name that no other file has, except by chance.
 fn new_name(beginning: &str) -> String {
     // Of the process, too: a child made by fork draws the same numbers.
     let process = process::id();

@@ -1,5 +1,5 @@
-//! What is opened, what is replaced, what is kept, and what is left in the folder. A race is run many times, and a thread that
-//! hangs is noticed by its silence.
+//! What is opened, what is replaced, what is kept, and what is left in the folder. A race is run many times, and a
+//! thread that hangs is noticed by its silence.
 
 #![allow(unsafe_code, reason = "a thread becomes somebody who may not do everything")]
 
@@ -24,7 +24,7 @@ unsafe extern "C" {
     fn setxattr(path: *const c_char, name: *const c_char, value: *const c_void, size: usize, flags: c_int) -> c_int;
 }
 
-/// A folder of a test's own, that anybody may write.
+/// A folder of a test's own, which every user may write.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -90,7 +90,7 @@ fn left(error: Failure) -> io::Error {
     }
 }
 
-/// Does `work` as a user who is not root, if we are. Files alone ask this thread who it is.
+/// Does `work` as a user other than root, if we are root. Only file operations look at this thread's user.
 fn as_nobody<T>(work: impl FnOnce() -> T) -> T {
     struct BackToUs(c_int, c_int);
     impl Drop for BackToUs {
@@ -302,7 +302,7 @@ fn the_temporary_file_is_private_and_locked() {
 #[test]
 fn what_a_killed_writer_left_is_removed_by_the_next() {
     let folder = Folder::new();
-    // Another process is told apart from us by its lock alone: this test's binary, which waits to be killed.
+    // Another process differs from us by its lock alone: this test's binary, which waits to be killed.
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -337,7 +337,7 @@ fn a_writer_waits_to_be_killed_where_the_test_above_says_so() {
     replacement.file().write_all(b"half").unwrap();
     print!("it waits");
     io::stdout().flush().unwrap();
-    // Longer than anybody takes to kill it, and not for ever.
+    // Longer than it takes to kill it, and not for ever.
     thread::sleep(Duration::from_secs(60));
 }
 

@@ -1,4 +1,4 @@
-//! Where blocks wait between threads, and where they come from.
+//! Where blocks wait between threads, and where they are made.
 
 use std::alloc::{Layout, alloc, handle_alloc_error};
 use std::cell::Cell;
@@ -149,7 +149,7 @@ fn take(class: Class) -> List {
     let mut batch = List::EMPTY;
     // From the end, so that a batch is used from its lowest address up.
     for index in (0..blocks).rev() {
-        // SAFETY: inside the chunk, which nobody else knows yet.
+        // SAFETY: inside the chunk, which no other thread knows yet.
         batch.push(unsafe { chunk.add(index * class.block_bytes()) });
         if batch.count == BATCH && index > 0 {
             depot.batches.push(std::mem::replace(&mut batch, List::EMPTY));
@@ -167,7 +167,7 @@ fn new_chunk(class: Class) -> *mut u8 {
     if class.is_cell() {
         forked::watch();
         for offset in (0..CHUNK_BYTES).step_by(class.block_bytes()) {
-            // SAFETY: inside the chunk, aligned, and nobody else's yet.
+            // SAFETY: inside the chunk, aligned, and without another user yet.
             unsafe { mark_free(chunk.add(offset)) };
         }
     }
@@ -186,8 +186,8 @@ pub fn for_each_cell(mut visit: impl FnMut(*const u8)) {
     large::for_each(visit);
 }
 
-/// Calls `look` with the cell at `address`, which was one once; a cell that is `far` may be gone, and then there is nothing to
-/// look at. It may have become another one: read atomics only.
+/// Calls `look` with the cell at `address`, which was one once; a cell that is `far` may be gone, and then there is
+/// nothing to look at. It may have become another one: read atomics only.
 pub fn with_cell<R>(address: usize, is_far: bool, look: impl FnOnce(*const u8) -> R) -> Option<R> {
     if is_far { large::with(address, look) } else { Some(look(ptr::with_exposed_provenance(address))) }
 }

@@ -1,6 +1,7 @@
-//! In a child made by `fork`, nobody completes what was pending: those who would have are not there. So every such event of the slab
-//! fails, in `fork`, before anybody looks; its waiters belong to the parent and are never called, and what they hold stays where it
-//! is. Events in memory of their owner's are not known here; the clock tells them apart ([`is_inherited`]).
+//! In a child made by `fork`, no thread completes what was pending: the threads that would have are not there. So every
+//! such event of the slab fails, in `fork`, before any code looks; its waiters belong to the parent and are never
+//! called, and what they hold stays where it is. Events in their owner's memory are not known here; the clock
+//! distinguishes them ([`is_inherited`]).
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
@@ -32,8 +33,8 @@ fn fail_pending() {
         if word.load(Relaxed) & TERMINAL_BIT != 0 {
             return;
         }
-        // SAFETY: a cell; its error stands there. Its writer is not there, or is this thread further out on its stack, which
-        // then overwrites it.
+        // SAFETY: a cell; its error stands there. Its writer is not there, or is this thread further out on its stack,
+        // which then overwrites it.
         let error = unsafe { &*cell.byte_add(LINK_OFFSET).cast::<AtomicPtr<StatusRep>>() };
         error.store(failure.clone().into_raw().cast_mut(), Relaxed);
         word.store(ERROR_WORD, Release);
@@ -45,8 +46,8 @@ pub fn is_child() -> bool {
     IS_CHILD.load(Relaxed)
 }
 
-/// True for what was made, at `born_ms` of the coarse clock, before this process was made by `fork`. For 24 days: then the clock
-/// cannot tell, and this is false.
+/// True for what was made, at `born_ms` of the coarse clock, before this process was made by `fork`. For 24 days: then
+/// the clock cannot tell, and this is false.
 pub fn is_inherited(born_ms: u32) -> bool {
     let forked_ms = FORKED_MS.load(Relaxed);
     is_child()

@@ -33,9 +33,9 @@ pub fn allocate_large(size_bytes: usize, align_bytes: usize) -> *mut u8 {
 /// Gives it back.
 ///
 /// # Safety
-/// `cell` came from [`allocate_large`] with the same numbers, and nobody uses it any more.
+/// `cell` came from [`allocate_large`] with the same numbers, and it is no longer used.
 pub unsafe fn free_large(cell: *mut u8, size_bytes: usize, align_bytes: usize) {
-    // Readers hold the lock while they read, so the memory goes after them.
+    // Readers hold the lock while they read, so the memory is freed after they have finished.
     CELLS.lock().remove(&cell.addr());
     // SAFETY: the caller's promise.
     unsafe { dealloc(cell, layout(size_bytes, align_bytes)) };

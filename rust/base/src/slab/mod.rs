@@ -4,12 +4,14 @@
 //! instructions without an atomic; C++ does the same inline (`include/purlin/internal/thread_state.h`). Blocks travel
 //! between threads in batches through `depot.rs`, whose lock is paid once per [`BATCH`] blocks. Blocks come from chunks
 //! that are never given back to the system, so an event's address stays an event cell for ever: that is what lets
-//! `for_each_cell` read all cells of the process, while they are in use, to explain a stall, and fail them in a child of `fork`.
+//! `for_each_cell` read all cells of the process, while they are in use, to explain a stall, and fail them in a child
+//! of `fork`.
 //!
 //! While a block is free, its word at [`LINK_OFFSET`] is the link to the next one. The first word of a free cell is
-//! [`FREE_WORD`], a terminal state, so that nobody takes it for a pending event; `event/memory.rs` keeps that rule.
+//! [`FREE_WORD`], a terminal state, so that no reader takes it for a pending event; `event/memory.rs` keeps that rule.
 //!
-//! AddressSanitizer (`plain.rs`) and models (`model.rs`) take every block from the system, so that they see each of them.
+//! AddressSanitizer (`plain.rs`) and models (`model.rs`) take every block from the system, so that they see each of
+//! them.
 
 #![allow(unsafe_code, reason = "free blocks are raw memory, linked by hand and shared with C++")]
 
@@ -121,7 +123,7 @@ pub fn allocate(class: Class) -> *mut u8 {
 /// Gives a block back.
 ///
 /// # Safety
-/// `block` came from [`allocate`] with the same class, and nobody uses it any more, except `for_each_cell`'s readers.
+/// `block` came from [`allocate`] with the same class, and it is no longer used, except `for_each_cell`'s readers.
 #[inline]
 pub unsafe fn free(class: Class, block: *mut u8) {
     with_state(|state| {
@@ -137,8 +139,8 @@ pub unsafe fn free(class: Class, block: *mut u8) {
     });
 }
 
-/// The link of a free block. Only its owner uses it; but who saw a cell pending may read the atomic that was there, until
-/// it looks at the word again, and drop what it read.
+/// The link of a free block. Only its owner uses it; but a thread that saw a cell pending may read the atomic that was
+/// there, until it looks at the word again, and drop what it read.
 ///
 /// # Safety
 /// `block` is a block, and stays one while the reference is used.

@@ -25,7 +25,7 @@ pub fn allocate_slowly(class: Class) -> *mut u8 {
 /// Frees a block.
 ///
 /// # Safety
-/// `block` came from [`allocate_slowly`] with the same class, and nobody uses it any more.
+/// `block` came from [`allocate_slowly`] with the same class, and it is no longer used.
 pub unsafe fn free_slowly(class: Class, block: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { dealloc(block, layout(class)) };

@@ -1,5 +1,5 @@
-//! Blocks straight from the system, for AddressSanitizer, which sees a block's end only if it is really freed. The lists
-//! of the threads stay empty, so everybody comes here.
+//! Blocks straight from the system, for AddressSanitizer, which sees a block's end only if it is really freed. The
+//! lists of the threads stay empty, so every allocation is made here.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
@@ -21,7 +21,7 @@ pub fn allocate_slowly(class: Class) -> *mut u8 {
 /// Frees a block.
 ///
 /// # Safety
-/// `block` came from [`allocate_slowly`] with the same class, and nobody uses it any more.
+/// `block` came from [`allocate_slowly`] with the same class, and it is no longer used.
 pub unsafe fn free_slowly(class: Class, block: *mut u8) {
     // SAFETY: the caller's promises.
     unsafe {

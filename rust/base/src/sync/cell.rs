@@ -11,12 +11,12 @@ impl<T> UnsafeCell<T> {
         Self(std::cell::UnsafeCell::new(value))
     }
 
-    /// For reading through the pointer, while nobody writes.
+    /// For reading through the pointer, while no thread writes.
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
     }
 
-    /// For writing through the pointer, while nobody else looks.
+    /// For writing through the pointer, while no other thread looks.
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }

@@ -1,5 +1,5 @@
-//! How models are run: loom over every interleaving within a bound, shuttle over random schedules. Each model prints one
-//! line about what was seen, which the scripts count (`scripts/loom`, `scripts/shuttle`).
+//! How models are run: loom over every interleaving within a bound, shuttle over random schedules. Each model prints
+//! one line about what was seen, which the scripts count (`scripts/loom`, `scripts/shuttle`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,8 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Explores `f` with at most `preemptions` interruptions of a thread that could go on, `None` without a bound.
-/// `PURLIN_LOOM_BOUND` raises lower bounds; `PURLIN_LOOM_SECONDS` stops a model that takes longer, and its line says so.
+/// `PURLIN_LOOM_BOUND` raises lower bounds; `PURLIN_LOOM_SECONDS` stops a model that takes longer, and its line says
+/// so.
 #[cfg(loom)]
 pub fn explore(name: &str, preemptions: impl Into<Option<usize>>, f: impl Fn() + Send + Sync + 'static) {
     let (executions, start) = (Arc::new(AtomicUsize::new(0)), Instant::now());

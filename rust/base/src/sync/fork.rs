@@ -1,18 +1,19 @@
 //! `fork`, for all locks of the process: it copies none that is taken, and the child knows that it is one.
 //!
 //! Handlers of `pthread_atfork`, which are there before the first lock is taken:
-//! 1. *prepare* closes the gate (`gate/mod.rs`) and waits until every other thread is outside of our locks ([`LONGEST_WAIT`] at
-//!    most: a thread that stands still inside, in a debugger perhaps, must not stop the process);
+//! 1. *prepare* closes the gate (`gate/mod.rs`) and waits until every other thread is outside of our locks
+//!    ([`LONGEST_WAIT`] at most: a thread that stands still inside, in a debugger perhaps, must not stop the process);
 //! 2. *parent* opens the gate;
-//! 3. *child* forgets the threads that are not there, opens the gate, counts the process ([`Process`]) and calls what was handed
-//!    to [`in_children`].
+//! 3. *child* forgets the threads that are not there, opens the gate, counts the process ([`Process`]) and calls what
+//!    was given to [`in_children`].
 //!
-//! Each thread has a record in a list, from its first lock or fork to its end. What takes a lock later, in another destructor
-//! of the thread or in one of the process, borrows a place of [`LATE`] for that.
+//! Each thread has a record in a list, from its first lock or fork to its end. Code that takes a lock later, in another
+//! destructor of the thread or in one of the process, borrows a place of [`LATE`] for that.
 //!
-//! A thread that forks while it holds a lock of ours is not waited for: it goes on in the child, and gives the lock back there. A fork in a
-//! signal handler is a fork of the thread that was interrupted, perhaps inside; its child may only `exec`, as POSIX says.
-//! `vfork`, `posix_spawn` and a bare system call run no handlers; their children may call nothing of ours, either.
+//! A thread that forks while it holds a lock of ours is not waited for: it continues in the child, and gives the lock
+//! back there. A fork in a signal handler is a fork of the thread that was interrupted, perhaps inside; its child may
+//! only `exec`, as POSIX says. `vfork`, `posix_spawn` and a bare system call run no handlers; their children may call
+//! nothing of ours, either.
 
 #![allow(unsafe_code, reason = "handlers of pthread_atfork, and a list of variables of threads")]
 
@@ -27,8 +28,9 @@ use std::time::{Duration, Instant};
 use super::futex;
 use super::gate::{COUNT, Gate, Presence};
 
-/// How long a fork waits for who is inside, and who wants to go inside for a fork. Neither takes long; but handlers of other
-/// libraries, which hold their locks meanwhile, must not make a deadlock out of both.
+/// How long a fork waits for threads that are inside, and how long a thread that wants to go inside waits for a fork.
+/// Neither takes long; but handlers of other libraries, which hold their locks meanwhile, must not make a deadlock out
+/// of both.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Bits of a presence above the count. The thread has no record in the list:
@@ -61,14 +63,15 @@ impl Process {
         self == Self::this()
     }
 
-    /// As a number, for who keeps it in an atomic.
+    /// As a number, for code that keeps it in an atomic.
     #[inline]
     pub fn number(self) -> u32 {
         self.0
     }
 }
 
-/// `call` is what every child calls from now on, in `fork`, before anybody else runs there; no lock of ours is taken then.
+/// `call` is what every child calls from now on, in `fork`, before any other code runs there; no lock of ours is taken
+/// then.
 pub fn in_children(call: &'static fn()) {
     IN_CHILDREN.store(ptr::from_ref(call).cast_mut(), Relaxed);
     watch();
@@ -107,8 +110,8 @@ impl Drop for End {
     }
 }
 
-/// The list of records, while its lock is held; a fork holds it from *prepare* to the end. A lock of its own, because it comes
-/// before the others are usable.
+/// The list of records, while its lock is held; a fork holds it from *prepare* to the end. A lock of its own, because
+/// it is needed before the others are usable.
 struct List;
 
 static LIST_IS_TAKEN: AtomicBool = AtomicBool::new(false);
@@ -164,7 +167,7 @@ impl Drop for List {
     }
 }
 
-/// Places for who takes locks while its thread ends: odd while somebody is inside, the address of its record and one.
+/// Places for threads that take locks while they end: odd while a thread is inside, the address of its record and one.
 static LATE: [Presence; 64] = [const { Presence(AtomicUsize::new(0)) }; 64];
 
 /// Says that its thread is inside, until it is dropped.
@@ -180,7 +183,7 @@ impl Drop for Inside {
 }
 
 impl Inside {
-    /// Goes inside; waits while somebody forks, unless this thread is inside already.
+    /// Goes inside; waits while a thread forks, unless this thread is inside already.
     #[inline(always)]
     pub fn enter() -> Self {
         RECORD.with(|record| {
@@ -242,7 +245,8 @@ fn enter_slowly(record: &Record, mut before: usize) -> Inside {
 
 fn enlist(record: &Record) {
     watch();
-    // A thread that asks for a destructor has the dynamic linker's lock, which a fork would copy: so it borrows a place.
+    // A thread that asks for a destructor has the dynamic linker's lock, which a fork would copy: so it borrows a
+    // place.
     let place = enter_late(record);
     // An error means that the thread is ending already.
     let is_ending = END.try_with(|end| end.0.get()).is_err();
@@ -315,8 +319,8 @@ const UNWATCHED: u32 = 0;
 const WATCHED: u32 = u32::MAX;
 static WATCH: AtomicU32 = AtomicU32::new(UNWATCHED);
 
-/// Installs the handlers, once. A thread that comes meanwhile waits until they are there; not for one that a fork has left behind in
-/// the parent.
+/// Installs the handlers, once. A thread that calls this meanwhile waits until they are there; it does not wait for a
+/// thread that a fork has left behind in the parent.
 fn watch() {
     let mut looks = 0;
     if cfg!(miri) {
@@ -333,14 +337,15 @@ fn watch() {
             pause(&mut looks);
             continue;
         }
-        // SAFETY: the handlers are functions of this library, which lives as long as they are installed. An error means that
-        // memory is short; then forks are as they are without us.
+        // SAFETY: the handlers are functions of this library, which lives as long as they are installed. An error means
+        // that memory is short; then forks are as they are without us.
         let _ = unsafe { pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
         return WATCH.store(WATCHED, Release);
     }
 }
 
-/// The record of the thread that forks. The handlers may be there twice: a fork may copy them before it copies that they are there.
+/// The record of the thread that forks. The handlers may be there twice: a fork may copy them before it copies that
+/// they are there.
 static FORKS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
 
 /// Whether this is the first call of one of the other two handlers in this fork.
@@ -356,8 +361,8 @@ unsafe extern "C" fn prepare() {
     if FORKS.load(Relaxed) == own_record() {
         return;
     }
-    // In the child this thread then needs no destructor, for which it would ask the dynamic linker: a stranger's thread may have
-    // that one's lock now.
+    // In the child this thread then needs no destructor, for which it would ask the dynamic linker: another thread may
+    // have that one's lock now.
     RECORD.with(|own| {
         if own.presence.0.load(Relaxed) & UNLISTED != 0 {
             enlist(own);

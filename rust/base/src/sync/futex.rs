@@ -1,5 +1,5 @@
-//! Sleeping until a word changes, and a barrier for all threads: what std has and does not show. On Linux, system calls; elsewhere
-//! short sleeps, because nobody runs this there yet.
+//! Sleeping until a word changes, and a barrier for all threads: what std has and does not show. On Linux, system
+//! calls; elsewhere short sleeps, because this does not run there yet.
 
 #![allow(unsafe_code, reason = "system calls")]
 
@@ -11,7 +11,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     system::wait(word, expected, timeout);
 }
 
-/// Wakes as many as `count` of those who sleep on `word`.
+/// Wakes as many as `count` of the threads that sleep on `word`.
 pub(super) fn wake(word: &AtomicU32, count: i32) {
     system::wake(word, count);
 }
@@ -53,7 +53,8 @@ mod system {
             nanoseconds: timeout.subsec_nanos().into(),
         });
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: the word and the time live during the call, which only reads them. Whatever it answers, the caller looks again.
+        // SAFETY: the word and the time live during the call, which only reads them. Whatever it answers, the caller
+        // looks again.
         unsafe { syscall(FUTEX, word.as_ptr(), WAIT_PRIVATE, expected, timeout) };
     }
 

@@ -1,4 +1,5 @@
-//! Locks that a `fork` never copies while they are taken (`fork.rs`). The lock itself is ours (`futex_lock`), std's or parking_lot's.
+//! Locks that a `fork` never copies while they are taken (`fork.rs`). The lock itself is ours (`futex_lock`), std's or
+//! parking_lot's.
 
 #![allow(unsafe_code, reason = "what is made once is read through a pointer")]
 
@@ -68,8 +69,8 @@ impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
     }
 }
 
-/// A condition of what a [`Mutex`] guards. A waiting thread is outside, and takes the lock as any does when it wakes: std's own would
-/// take it behind the gate's back.
+/// A condition of what a [`Mutex`] guards. A waiting thread is outside, and takes the lock as any does when it wakes:
+/// std's own would take it behind the gate's back.
 #[derive(Debug, Default)]
 pub struct Condvar {
     /// Changes with every notification. Relaxed: what is waited for is behind the lock.
@@ -93,20 +94,21 @@ impl Condvar {
     }
 
     fn wait_at_most<'a, T>(&self, guard: MutexGuard<'a, T>, timeout: Option<Duration>) -> MutexGuard<'a, T> {
-        // Under the lock: a thread that changes what is waited for later changes the turn later, and then the sleep does not begin.
+        // Under the lock: a thread that changes what is waited for later changes the turn later, and then the sleep
+        // does not begin.
         let (turn, mutex) = (self.turn.load(Relaxed), guard.mutex);
         drop(guard);
         futex::wait(&self.turn, turn, timeout);
         mutex.lock()
     }
 
-    /// Wakes one of those who wait.
+    /// Wakes one of the threads that wait.
     pub fn notify_one(&self) {
         self.turn.fetch_add(1, Relaxed);
         futex::wake(&self.turn, 1);
     }
 
-    /// Wakes all who wait.
+    /// Wakes all threads that wait.
     pub fn notify_all(&self) {
         self.turn.fetch_add(1, Relaxed);
         futex::wake(&self.turn, i32::MAX);
@@ -147,7 +149,7 @@ impl<T> OnceLock<T> {
         unsafe { self.made.load(Acquire).as_ref() }
     }
 
-    /// What was made, by this call if nobody has. Others wait meanwhile, so `make` is no stranger's.
+    /// What was made, by this call if no other has. Other threads wait meanwhile, so `make` is no user code.
     #[inline]
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         self.get().unwrap_or_else(|| self.make_it(make))
@@ -169,7 +171,7 @@ impl<T> Drop for OnceLock<T> {
     fn drop(&mut self) {
         let made = *self.made.get_mut();
         if !made.is_null() {
-            // SAFETY: a box that make_it() gave up; nobody has a reference any more.
+            // SAFETY: a box that make_it() gave up; no reference to it remains.
             drop(unsafe { Box::from_raw(made) });
         }
     }

@@ -1,15 +1,15 @@
-//! The only door to locks, atomics and threads for this crate and all others of this house. No code of users may run while a lock of
-//! these is held: a fork waits for it.
+//! The only door to locks, atomics and threads for this crate and all others of Purlin. No user code may run while one
+//! of these locks is held: a fork waits for it.
 //!
 //! Four faces, chosen at compile time, with one shape (locks without poisoning, as parking_lot's):
 //! - std, in every ordinary build, with locks on a futex where there is one (`futex_lock`);
 //! - loom under `--cfg loom`, so that the models in `rust/model` explore every interleaving;
 //! - shuttle under `--cfg shuttle`, for random schedules of what is too large for loom;
-//! - parking_lot under `--cfg purlin_tsan`, because std's locks reach us uninstrumented and ThreadSanitizer would report
-//!   races that are none.
+//! - parking_lot under `--cfg purlin_tsan`, because std's locks reach us uninstrumented and ThreadSanitizer would
+//!   report races that are none.
 //!
-//! Outside of models, locks keep clear of `fork` (`fork.rs`): it copies none that is taken. A lock that does not come from here
-//! may hang a child for ever, so there is none (`.ci/check/locks`).
+//! Outside of models, locks keep clear of `fork` (`fork.rs`): it copies none that is taken. A lock that is not of this
+//! module may hang a child for ever, so there is none (`.ci/check/locks`).
 //!
 //! std's other uninstrumented parts that order what threads do stay out of reach: no `LazyLock`, no `mpsc`, no `park`.
 
@@ -89,18 +89,18 @@ macro_rules! per_thread {
 }
 pub use per_thread;
 
-/// Called before a share of std's record of a thread is let go of while that thread may end: which gives up its own share
-/// inside std, where ThreadSanitizer does not look, so that it would take the last share's end for a race. Under it there
-/// is no last one; otherwise this does nothing.
+/// Called before a share of std's record of a thread is released while that thread may end: the thread gives up its own
+/// share inside std, where ThreadSanitizer does not look, so that it would take the last share's end for a race. Under
+/// it there is no last one; otherwise this does nothing.
 pub fn keep_record(thread: &std::thread::Thread) {
     if cfg!(purlin_tsan) {
         std::mem::forget(thread.clone());
     }
 }
 
-/// Where the argument needs the one total order of sequentially consistent accesses. loom takes such accesses for acquire
-/// and release only, and knows the total order by fences; ThreadSanitizer knows it by accesses and not by fences. So the
-/// code makes its accesses `SeqCst`, and this is a fence for loom and nothing for everybody else.
+/// Where the argument needs the one total order of sequentially consistent accesses. loom takes such accesses for
+/// acquire and release only, and knows the total order by fences; ThreadSanitizer knows it by accesses and not by
+/// fences. So the code makes its accesses `SeqCst`, and this is a fence for loom and nothing in all other builds.
 #[inline(always)]
 pub fn total_order() {
     #[cfg(loom)]

@@ -1,5 +1,5 @@
-//! Locks of std. A poisoned lock is entered all the same: no code of strangers runs under our locks, so a panic cannot
-//! leave the data half-changed.
+//! Locks of std. A poisoned lock is entered all the same: no user code runs under our locks, so a panic cannot leave
+//! the data half-changed.
 
 use std::sync::{self, PoisonError};
 

@@ -32,8 +32,8 @@ pub struct MemoryStats {
     pub largest_free_block_bytes: u64,
 }
 
-/// The books behind [`MemoryStats`]; how many allocations were made, classes and extents count under their locks. All orderings are
-/// relaxed: the numbers publish nothing but themselves.
+/// The counters behind [`MemoryStats`]; how many allocations were made, classes and extents count under their locks.
+/// All orderings are relaxed: the numbers publish nothing but themselves.
 #[derive(Debug)]
 pub(super) struct Books {
     bytes_in_use: AtomicU64,

@@ -1,7 +1,7 @@
 //! Small blocks: slots of one size, in runs that are cut from extents.
 //!
-//! The newest free slot of the newest run goes first, so what is warm stays in use. One empty run stays with its class;
-//! further ones are given back, and that one too when memory is short or trimmed. One lock per class.
+//! The newest free slot of the newest run is used first, so what is warm stays in use. One empty run stays with its
+//! class; further ones are given back, and that one too when memory is short or trimmed. One lock per class.
 
 #![allow(unsafe_code, reason = "holders are asked under the lock under which they go")]
 
@@ -105,7 +105,8 @@ impl<H> Class<H> {
         Some(piece)
     }
 
-    /// Adds a run, made of [`run_bytes`] bytes, and takes a slot of it at once: nobody else can have taken them all.
+    /// Adds a run, made of [`run_bytes`] bytes, and takes a slot of it at once: no other thread can have taken them
+    /// all.
     pub(super) fn take_of_new_run(&self, span: Piece, holder: &PinnedArc<H>) -> Piece {
         let count = slots_per_run(self.number.into());
         let mut state = self.state.lock();

@@ -1,8 +1,8 @@
 //! Extents of a memory, and what their bytes are used for: parts, each a block, a run of small blocks, or a hole.
 //!
-//! Parts lie side by side and fill their extent; two holes are never neighbours. A block takes the smallest hole that is
-//! large enough (of equal ones a warm one, whose pages are there already), so a hole of exactly the right size always
-//! serves, and [`Extents::largest_hole`] bytes can always be had. One lock; the memory is called outside it.
+//! Parts lie side by side and fill their extent; two holes are never neighbours. A block takes the smallest hole that
+//! is large enough (of equal ones a warm one, whose pages are there already), so a hole of exactly the right size
+//! always serves, and [`Extents::largest_hole`] bytes can always be had. One lock; the memory is called outside it.
 
 #![allow(unsafe_code, reason = "holders are asked under the lock under which they go")]
 
@@ -43,14 +43,14 @@ struct Part<H> {
 
 /// What a part is used for.
 pub(super) enum Usage<H> {
-    /// A block, by whom it is held.
+    /// A block, by its holder.
     Block(Holder<H>),
     /// Many small blocks, which a class knows; or a hole that is being given back to the system.
     Other,
     /// Nothing, since that time.
     Hole {
         idle_since_ms: u32,
-        /// Nobody has written there since the memory came from the system.
+        /// Nothing was written there since the memory came from the system.
         cold: bool,
     },
 }
@@ -92,7 +92,7 @@ impl<H> Extents<H> {
         self.0.lock().taken
     }
 
-    /// Of the holes, the ones that somebody has used.
+    /// Of the holes, the ones that have been used.
     pub(super) fn warm_bytes(&self) -> usize {
         self.0.lock().warm_bytes
     }
@@ -180,8 +180,8 @@ impl<H> Extents<H> {
         empty.into_iter().map(take).collect()
     }
 
-    /// Takes one hole of at least `least_bytes` that is warm and idle for `idle_ms` at least, as a piece to be given back, and its
-    /// size.
+    /// Takes one hole of at least `least_bytes` that is warm and idle for `idle_ms` at least, as a piece to be given
+    /// back, and its size.
     pub(super) fn take_idle(&self, least_bytes: usize, now_ms: u32, idle_ms: u32) -> Option<(Piece, usize)> {
         let hole = {
             let state = self.0.lock();

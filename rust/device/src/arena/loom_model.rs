@@ -1,5 +1,6 @@
-//! Reports beside allocations: a thread that lists the holders of blocks against one that lets the last reference go. The arena is
-//! the real one; `sync/pinned_arc/grave_model.rs` notices a holder that is listed although its memory has gone.
+//! Reports beside allocations: a thread that lists the holders of blocks against one that lets the last reference go.
+//! The arena is the real one; `sync/pinned_arc/grave_model.rs` notices a holder that is listed although its memory has
+//! gone.
 
 #![allow(unsafe_code, reason = "the model allocates, and gives back")]
 
@@ -14,7 +15,7 @@ use purlin_base::sync::explore;
 struct Block {
     arena: Arc<Arena<Block>>,
     size_bytes: usize,
-    /// There from before anybody else can drop the block.
+    /// There from before any other thread can drop the block.
     piece: Mutex<Option<Piece>>,
 }
 
@@ -61,7 +62,8 @@ fn allocated(arena: &Arc<Arena<Block>>, size_bytes: usize) -> PinnedArc<Block> {
     block
 }
 
-/// One thread lets a block of `size_bytes` go while two others list who holds memory; the last of them ends the block.
+/// One thread releases a block of `size_bytes` while two others list the holders of memory; the last of them ends the
+/// block.
 fn report_against_the_last_reference(name: &str, size_bytes: usize, caching: bool) {
     explore(name, 2, move || {
         let arena = Arc::new(Arena::new(Box::new(Addresses { caching }), None));
@@ -70,7 +72,7 @@ fn report_against_the_last_reference(name: &str, size_bytes: usize, caching: boo
             move || {
                 for holder in arena.holders() {
                     assert_eq!(holder.size_bytes, size_bytes);
-                    // As a report does: the last reference goes elsewhere.
+                    // As a report does: the last reference is dropped elsewhere.
                     drop(PinnedArc::into_last(holder));
                 }
             }

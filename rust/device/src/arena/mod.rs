@@ -1,17 +1,19 @@
 //! The allocator's policy: how the memory of one space is cut into blocks, kept warm, limited and given back.
 //!
-//! - Blocks of up to 32 KiB come from slots of fixed sizes (`class.rs`), larger ones from extents (`extents.rs`). What is
-//!   known of a block is kept beside the memory, never in it, so the same policy serves memory that the host cannot reach.
-//! - An extent is mapped when no hole is large enough: twice as large as the one before, from 2 to 64 MiB, or as large as
-//!   the block if that is more. With a limit, the first extent is all of it, so that holes grow together.
-//! - Freed memory stays, warm, for the next block. [`Arena::trim`] gives back what has been idle for a time: extents without a
-//!   block are unmapped, the pages of other holes discarded.
-//! - Memory whose blocks come from an allocator of the user's is not cut: each block is an extent, and goes with it.
+//! - Blocks of up to 32 KiB are slots of fixed sizes (`class.rs`), larger ones are cut from extents (`extents.rs`).
+//!   What is known of a block is kept beside the memory, never in it, so the same policy serves memory that the host
+//!   cannot reach.
+//! - An extent is mapped when no hole is large enough: twice as large as the one before, from 2 to 64 MiB, or as large
+//!   as the block if that is more. With a limit, the first extent is all of it, so that holes grow together.
+//! - Freed memory stays, warm, for the next block. [`Arena::trim`] gives back what has been idle for a time: extents
+//!   without a block are unmapped, the pages of other holes discarded.
+//! - Memory whose blocks are made by a user's allocator is not cut: each block is an extent, and is given back with it.
 //!
-//! Nothing fails while what is kept for later would do: before [`Arena::allocate`] gives up, empty runs and extents have
-//! been given back. Three kinds of locks, each a leaf but the first: growth (one thread maps at a time; the backend is
-//! called under it), a class's, the extents'. Holders are known without being counted: a block gives its memory back in its own drop, under
-//! the lock under which holders are listed, and stays where it is until then (`PinnedArc`).
+//! Nothing fails while memory that is kept for later would suffice: before [`Arena::allocate`] gives up, empty runs and
+//! extents have been given back. Three kinds of locks, each a leaf but the first: growth (one thread maps at a time;
+//! the backend is called under it), a class's, the extents'. Holders are known without being counted: a block gives its
+//! memory back in its own drop, under the lock under which holders are listed, and stays where it is until then
+//! (`PinnedArc`).
 
 #![allow(unsafe_code, reason = "whoever allocates promises to give back")]
 
@@ -114,10 +116,11 @@ impl<H> Arena<H> {
         Ok(piece)
     }
 
-    /// Takes back what [`allocate`](Self::allocate) gave for `size_bytes`; true if that made more memory idle than a slot.
+    /// Takes back what [`allocate`](Self::allocate) gave for `size_bytes`; true if that made more memory idle than a
+    /// slot.
     pub(crate) fn give_back(&self, piece: Piece, size_bytes: usize) -> bool {
         piece.memory().given_back(piece.offset_bytes, size_bytes);
-        // First the books: who waits for this memory and gets it is not to find it counted twice.
+        // First the accounting: a thread that waits for this memory and gets it must not find it counted twice.
         self.books.release(size_bytes);
         match piece.home {
             Home::Slot { class, slot, run } => {
@@ -129,7 +132,8 @@ impl<H> Arena<H> {
                 true
             }
             Home::Own { extent } => {
-                // What is still on its way back counts as mapped, so that nobody who waits for it gives up too early.
+                // What is still on its way back counts as mapped, so that no thread that waits for it gives up too
+                // early.
                 let (memory, reserved_bytes) = self.extents.take_own(extent);
                 drop(memory);
                 self.extents.unreserve(reserved_bytes);
@@ -141,7 +145,7 @@ impl<H> Arena<H> {
     /// Gives back to the system what has not been used for `idle_ms`.
     pub(crate) fn trim(&self, idle_ms: u32) {
         let now_ms = touch();
-        // Whoever finds no memory meanwhile waits for this lock and looks again.
+        // A thread that finds no memory meanwhile waits for this lock and looks again.
         let _growth = self.growth.lock();
         self.release_empty_runs();
         drop(self.extents.take_empty(now_ms, idle_ms));
@@ -165,8 +169,8 @@ impl<H> Arena<H> {
         }
     }
 
-    /// The most bytes that one block of the default alignment can have without freeing another, as far as is known: without a
-    /// limit, what the system would still give is not.
+    /// The most bytes that one block of the default alignment can have without freeing another, as far as is known:
+    /// without a limit, what the system would still give is not.
     fn largest_free_block(&self) -> usize {
         let headroom = match self.limit_bytes {
             usize::MAX => 0,
@@ -196,7 +200,7 @@ impl<H> Arena<H> {
         self.books.clear_peak();
     }
 
-    /// Who holds blocks. Dropped under no lock: one of these may be the last reference.
+    /// The holders of blocks. Dropped under no lock: one of these may be the last reference.
     pub(crate) fn holders(&self) -> Vec<PinnedArc<H>> {
         let mut holders = Vec::new();
         self.extents.holders(&mut holders);

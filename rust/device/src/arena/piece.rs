@@ -1,4 +1,4 @@
-//! A piece of memory that somebody holds, and who that is.
+//! A piece of memory that is held, and its holder.
 
 #![allow(unsafe_code, reason = "pieces know their extents, and extents their holders, without counting them")]
 
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::backend::Extent;
 use purlin_base::sync::{PinnedArc, Uncounted};
 
-/// Where its bytes are, and where to give it back. The arena keeps the extent mapped until then. How long it is knows who asked
-/// for it.
+/// Where its bytes are, and where to give it back. The arena keeps the extent mapped until then. The code that asked
+/// for it knows its length.
 pub(crate) struct Piece {
     /// The extent in which it lies, at the place where the arena has it: one word, because each block has one.
     memory: NonNull<Shared>,
@@ -26,14 +26,14 @@ unsafe impl Send for Piece {}
 // SAFETY: as above.
 unsafe impl Sync for Piece {}
 
-/// Who takes a piece back.
+/// What takes a piece back.
 #[derive(Clone, Copy)]
 pub(super) enum Home {
     /// A slot of a run of a class.
     Slot { class: u8, slot: u16, run: u32 },
     /// A part of an extent.
     Part { extent: u32 },
-    /// A whole extent, which goes with it.
+    /// A whole extent, which is given back with it.
     Own { extent: u32 },
 }
 
@@ -50,14 +50,14 @@ impl Piece {
 
     /// The extent in which it lies.
     pub(crate) fn memory(&self) -> &dyn Extent {
-        // SAFETY: the arena keeps an extent while a part of it is not given back, and whoever has the piece keeps the arena:
-        // blocks refer to their client's instance.
+        // SAFETY: the arena keeps an extent while a part of it is not given back, and the owner of the piece keeps the
+        // arena: blocks refer to their client's instance.
         unsafe { &**self.memory.as_ref() }
     }
 }
 
-/// The holder of a piece, not counted: it gives the piece back in its own drop, and with it this. That its memory is there
-/// until then is [`PinnedArc`]'s promise: nothing moves the holder out of it.
+/// The holder of a piece, not counted: it gives the piece back in its own drop, and with it this. That its memory is
+/// there until then is [`PinnedArc`]'s promise: nothing moves the holder out of it.
 pub(super) struct Holder<H>(Uncounted<H>);
 
 impl<H> Clone for Holder<H> {

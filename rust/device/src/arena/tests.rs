@@ -93,7 +93,7 @@ impl Drop for CountingExtent {
     }
 }
 
-/// Who holds a block here: nobody asks.
+/// The holder of a block; no test here asks for it.
 struct Holder;
 
 fn arena(limit_bytes: Option<usize>) -> (Arc<Account>, Arena<Holder>) {
@@ -108,7 +108,7 @@ fn take(arena: &Arena<Holder>, size_bytes: usize) -> Piece {
 }
 
 fn allocate(arena: &Arena<Holder>, size_bytes: usize, alignment_bytes: usize) -> Result<Piece, Shortage> {
-    // SAFETY: nobody asks for the holders of these.
+    // SAFETY: no code asks for the holders of these.
     unsafe { arena.allocate(size_bytes, alignment_bytes, &PinnedArc::new(Holder)) }
 }
 
@@ -318,8 +318,8 @@ fn holders_are_those_of_live_blocks() {
     assert_eq!(arena.holders().len(), 0);
 }
 
-/// Blocks come and go at random; what the arena says is free is what the account finds free, and it fails only when no
-/// free range is long enough.
+/// Blocks are allocated and freed at random; what the arena says is free is what the account finds free, and it fails
+/// only when no free range is long enough.
 fn play(seed: u64, limit_bytes: Option<usize>, sizes: impl Fn(&mut Dice) -> usize, exact: bool) {
     let (account, arena) = arena(limit_bytes);
     account.capacity_bytes.store(32 * MIB, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Host memory that holds an array, and how its elements come to a device's memory in a layout.
+//! Host memory that holds an array, and how its elements are copied to a device's memory in a layout.
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
@@ -80,7 +80,7 @@ impl<'a> ArraySource<'a> {
     /// Starts to copy all elements to `memory`.
     ///
     /// # Safety
-    /// As [`Buffer::from_host_array`]; `memory` is new, and nobody else has it.
+    /// As [`Buffer::from_host_array`]; `memory` is new, and has no other user.
     pub(crate) unsafe fn start(&self, memory: &RawBuffer, caller_waits: bool) -> Event {
         let size_bytes = self.shape().size_bytes();
         if self.is_dense || size_bytes == 0 {

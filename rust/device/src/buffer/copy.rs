@@ -11,8 +11,8 @@ use purlin_base::label::Label;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
 
 impl Buffer {
-    /// A new buffer in the default memory space of `device` that becomes ready after this one and the copy, or fails with
-    /// this one's error. Never blocks.
+    /// A new buffer in the default memory space of `device` that becomes ready after this one and the copy, or fails
+    /// with this one's error. Never blocks.
     ///
     /// # Errors
     /// As [`copy_to_memory_space`](Self::copy_to_memory_space).
@@ -37,8 +37,8 @@ impl Buffer {
         self.copy_to_memory_space(&device.default_memory_space())
     }
 
-    /// A new buffer in `memory_space`, which may be this one's, that becomes ready after this one and the copy, or fails with this
-    /// one's error. Blocks only while this one is being donated.
+    /// A new buffer in `memory_space`, which may be this one's, that becomes ready after this one and the copy, or
+    /// fails with this one's error. Blocks only while this one is being donated.
     ///
     /// # Errors
     /// `InvalidArgument`: this one is gone, or another client's space. `ResourceExhausted`: no memory there.
@@ -77,13 +77,14 @@ impl Buffer {
         Ok(Self::new(shape, layout, memory_space.clone(), Some(destination), copied))
     }
 
-    /// Donates `destination`; the new buffer is a copy of this one in its memory, and becomes ready after both and the copy, or
-    /// fails with this one's error. Everything is checked before `destination` is touched. Blocks for usage holds only.
+    /// Donates `destination`; the new buffer is a copy of this one in its memory, and becomes ready after both and the
+    /// copy, or fails with this one's error. Everything is checked before `destination` is touched. Blocks for usage
+    /// holds only.
     ///
     /// # Errors
-    /// `InvalidArgument`, and `destination` stays as it is: another shape, layout or client; the same buffer; memory that may not
-    /// be written; either is gone; `destination` has an external reference. This buffer's error, or that of `destination`, if it
-    /// never had memory.
+    /// `InvalidArgument`, and `destination` stays as it is: another shape, layout or client; the same buffer; memory
+    /// that may not be written; either is gone; `destination` has an external reference. This buffer's error, or that
+    /// of `destination`, if it never had memory.
     #[track_caller]
     pub fn copy_into(&self, destination: &Self) -> StatusOr<Self> {
         self.copy_into_at(destination, SourceLocation::caller())
@@ -109,7 +110,7 @@ impl Buffer {
             )));
         }
         let donate = || destination.donate_at(c"CopyInto", place);
-        // One order for everybody, so that two copies into one another's sources do not wait for each other.
+        // One order for all, so that two copies into one another's sources do not wait for each other.
         let (hold, donation) = if std::sync::Arc::as_ptr(&self.0) < std::sync::Arc::as_ptr(&destination.0) {
             let hold = self.usage_hold()?;
             (hold, donate()?)
@@ -140,8 +141,9 @@ impl Buffer {
 fn copy(hold: UsageHold, destination: &RawBuffer, after: &[Event]) -> Event {
     let ready = hold.ready_event();
     let copied = match after {
-        // SAFETY: nobody else has the destination, or has used it since `after`; the source does not change once it is ready,
-        // and whoever writes through a raw alias of it has promised (RawBuffer) that nobody reads meanwhile.
+        // SAFETY: the destination has no other user, and had none since `after`; the source does not change once it is
+        // ready, and code that writes through a raw alias of it has promised (RawBuffer) that nothing reads it
+        // meanwhile.
         [] => unsafe { hold.memory().copy_to(destination, std::slice::from_ref(&ready)) },
         // SAFETY: as above.
         _ => unsafe { hold.memory().copy_to(destination, &[&[ready], after].concat()) },

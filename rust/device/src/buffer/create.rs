@@ -1,4 +1,4 @@
-//! Buffers that do not come from the host: of memory that is there, that will be, or that never will.
+//! Buffers that are not made from host memory: of memory that is there, that will be, or that never will.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use purlin_base::label::Label;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
 
 impl Buffer {
-    /// An array whose elements nobody has written, ready when its memory is there.
+    /// An array whose elements have not been written, ready when its memory is there.
     ///
     /// # Errors
     /// `InvalidArgument`: a layout of another rank. Otherwise as [`RawBuffer::allocate_with`].
@@ -59,11 +59,12 @@ impl Buffer {
         Ok(Self::new(shape.clone(), layout, memory_space.clone(), Some(memory), ready))
     }
 
-    /// `memory` as an array, ready after `ready` and when the memory is there. It stays at least until `ready`, so whoever
-    /// writes it needs no reference.
+    /// `memory` as an array, ready after `ready` and when the memory is there. It stays at least until `ready`, so the
+    /// code that writes it needs no reference.
     ///
     /// # Errors
-    /// `InvalidArgument`: `memory.size_bytes() != shape.on_device_size_bytes()`, both named, or a layout of another rank.
+    /// `InvalidArgument`: `memory.size_bytes() != shape.on_device_size_bytes()`, both named, or a layout of another
+    /// rank.
     pub fn from_raw(memory: RawBuffer, shape: &Shape, layout: Option<&Layout>, ready: &Event) -> StatusOr<Self> {
         let layout = checked_layout(shape, layout)?;
         if memory.size_bytes() != shape.on_device_size_bytes() {
@@ -72,14 +73,14 @@ impl Buffer {
                 shape.on_device_size_bytes()
             )));
         }
-        // Until the event itself, whatever becomes of the client: somebody may write until then.
+        // Until the event itself, whatever becomes of the client: the memory may be written until then.
         memory.retain_until(ready);
         let defined = memory.space().until_end(ready, Label::new(c"definition of a buffer"))?;
         let defined = both(&memory.allocation_event(), &defined);
         if ready.is_ready() {
             return Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), defined));
         }
-        // Whoever gets the memory next waits for the event itself, too.
+        // The next owner of the memory waits for the event itself, too.
         Ok(Self::with_uses(shape.clone(), layout, memory, defined, std::iter::once(ready.clone()).collect()))
     }
 
@@ -121,7 +122,7 @@ impl Buffer {
         Self::from_raw(RawBuffer::allocate_at(memory_space, 0, &options, place)?, &Shape::token(), None, ready)
     }
 
-    /// An array that somebody provides later, once, and the promise to do so. It can be used at once: copies and reads wait.
+    /// An array that is provided later, once, and the promise to do so. It can be used at once: copies and reads wait.
     /// Dropping the promise fails it.
     ///
     /// # Errors
@@ -150,7 +151,7 @@ impl Buffer {
         let (memory, provides) = RawBuffer::channel_at(memory_space, shape.on_device_size_bytes(), &options, place);
         let promise = EventPromise::new_at(c"buffer", place);
         let ready = memory_space.until_end(&promise.event(), Label::new(c"definition of a buffer"))?;
-        // Whoever gets the memory next, even before it is there, waits for the uses that the source will have had.
+        // The next owner of the memory, even before it is there, waits for the uses that the source will have had.
         let freed = EventPromise::guarding_at(c"uses of what a channel is fulfilled with", place);
         let uses = std::iter::once(freed.event()).collect();
         let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, uses);
@@ -184,9 +185,8 @@ impl BufferPromise {
     /// Donates `source`, whose memory the buffer gets; it becomes ready, or fails, as `source` does.
     ///
     /// # Errors
-    /// With the promise back, and `source` as it was: `InvalidArgument`, another shape, layout or memory space, or the buffer that is to be
-    /// provided; otherwise as
-    /// [`Buffer::donate`].
+    /// With the promise back, and `source` as it was: `InvalidArgument`, another shape, layout or memory space, or the
+    /// buffer that is to be provided; otherwise as [`Buffer::donate`].
     #[track_caller]
     #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
     pub fn fulfil(self, source: &Buffer) -> Result<(), (Status, Self)> {

@@ -10,12 +10,13 @@ use purlin_base::label::Label;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
 
 impl Buffer {
-    /// Donates this buffer; the new one has its memory and becomes ready after this one and `event`, or fails with the error of
-    /// either. Blocks for usage holds only. A buffer that failed before it had memory gives another one that failed like it.
+    /// Donates this buffer; the new one has its memory and becomes ready after this one and `event`, or fails with the
+    /// error of either. Blocks for usage holds only. A buffer that failed before it had memory gives another one that
+    /// failed like it.
     ///
     /// # Errors
-    /// As [`donate`](Self::donate). `FailedPrecondition`, and this buffer is as before: the client has shut down, and `event` has
-    /// not happened.
+    /// As [`donate`](Self::donate). `FailedPrecondition`, and this buffer is as before: the client has shut down, and
+    /// `event` has not happened.
     ///
     /// # Examples
     /// ```
@@ -48,12 +49,13 @@ impl Buffer {
         self.become_other(Label::new(c"DonateAfter"), place, shape, layout, ready)
     }
 
-    /// Donates this buffer; the new one has its memory, read as `shape` in `layout` (`None`: row-major). Blocks for usage holds
-    /// only.
+    /// Donates this buffer; the new one has its memory, read as `shape` in `layout` (`None`: row-major). Blocks for
+    /// usage holds only.
     ///
     /// # Errors
-    /// `InvalidArgument`, and this buffer stays as it is: `shape.on_device_size_bytes() != self.size_bytes()`, both named; a token
-    /// or a dynamic shape on either side; a layout of another rank. Otherwise as [`donate`](Self::donate).
+    /// `InvalidArgument`, and this buffer stays as it is: `shape.on_device_size_bytes() != self.size_bytes()`, both
+    /// named; a token or a dynamic shape on either side; a layout of another rank. Otherwise as
+    /// [`donate`](Self::donate).
     ///
     /// # Examples
     /// ```

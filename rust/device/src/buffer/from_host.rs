@@ -40,8 +40,9 @@ pub enum HostBufferSemantics {
     ImmutableOnlyDuringCall = 0,
     /// Until `on_done`, or the buffer's ready event: the copy may run behind.
     ImmutableUntilTransferCompletes = 1,
-    /// Until `on_done`, which comes when the buffer's memory is no longer used: it may be the host's. Where it cannot be
-    /// (strides, layout, packed types, alignment, the backend), it is copied as with `ImmutableUntilTransferCompletes`.
+    /// Until `on_done`, which is called when the buffer's memory is no longer used: it may be the host's. Where it
+    /// cannot be (strides, layout, packed types, alignment, the backend), it is copied as with
+    /// `ImmutableUntilTransferCompletes`.
     ImmutableZeroCopy = 2,
     /// As `ImmutableZeroCopy`, and the buffer's users may write the memory.
     MutableZeroCopy = 3,
@@ -70,7 +71,8 @@ pub enum Aliasing {
     Copied,
 }
 
-/// Called exactly once, when the host memory is no longer read, with how that went: also when the call that got it fails.
+/// Called exactly once, when the host memory is no longer read, with how that went: also when the call that got it
+/// fails.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -91,7 +93,7 @@ pub enum Aliasing {
 /// ```
 pub type OnDone = Box<dyn FnOnce(Status) + Send + Sync>;
 
-/// How an array comes from the host.
+/// How an array is taken from the host.
 ///
 /// ```
 /// use purlin::{Buffer, DType, FromHostOptions, HostArray, Layout, Shape};
@@ -115,8 +117,8 @@ pub struct FromHostOptions {
     pub layout: Option<Layout>,
     /// How the memory on the device is asked for, and what it is for.
     pub alloc: AllocOptions,
-    /// Called before the buffer is ready if the bytes are copied, or when its memory goes if they are not; on the caller's thread,
-    /// or on that which is the last to use the host memory.
+    /// Called before the buffer is ready if the bytes are copied, or when its memory is released if they are not; on
+    /// the caller's thread, or on that which is the last to use the host memory.
     pub on_done: Option<OnDone>,
 }
 
@@ -131,15 +133,15 @@ impl fmt::Debug for FromHostOptions {
 }
 
 impl Buffer {
-    /// Copies a dense row-major array of `size_bytes` bytes from the host into `memory_space`. Blocks for the copy under
-    /// [`HostBufferSemantics::ImmutableOnlyDuringCall`], never otherwise.
+    /// Copies a dense row-major array of `size_bytes` bytes from the host into `memory_space`. Blocks for the copy
+    /// under [`HostBufferSemantics::ImmutableOnlyDuringCall`], never otherwise.
     ///
     /// # Errors
-    /// As [`from_host_array`](Self::from_host_array); also `InvalidArgument`, naming the values: a negative dimension, a product
-    /// that overflows, `size_bytes != shape.host_size_bytes()`.
+    /// As [`from_host_array`](Self::from_host_array); also `InvalidArgument`, naming the values: a negative dimension,
+    /// a product that overflows, `size_bytes != shape.host_size_bytes()`.
     ///
     /// # Safety
-    /// For as long as `semantics` says, any thread may read `size_bytes` bytes at `data` and nobody writes them.
+    /// For as long as `semantics` says, any thread may read `size_bytes` bytes at `data` and nothing writes them.
     #[track_caller]
     pub unsafe fn from_host(
         data: *const u8,
@@ -182,8 +184,8 @@ impl Buffer {
         Ok(unsafe { Self::from_host_dense_at(data, shape, memory_space, semantics, &alloc, nobody, place) }?.0)
     }
 
-    /// The dense row-major array of `shape` at `data`, as [`from_host_array`](Self::from_host_array) makes it, with less to look at.
-    /// `on_done` is [`FromHostOptions::on_done`], of any type.
+    /// The dense row-major array of `shape` at `data`, as [`from_host_array`](Self::from_host_array) makes it, with
+    /// less to look at. `on_done` is [`FromHostOptions::on_done`], of any type.
     ///
     /// # Errors
     /// As there.
@@ -241,17 +243,18 @@ impl Buffer {
         unsafe { Self::from_host(values.as_ptr().cast(), size_of_val(values), T::DTYPE, dims, memory_space, semantics) }
     }
 
-    /// The array that `array` describes and whose element `[0, 0, ...]` is at `data`, in `memory_space`; and whether its memory is
-    /// the host's. Copies before it returns under [`HostBufferSemantics::ImmutableOnlyDuringCall`], never blocks otherwise.
+    /// The array that `array` describes and whose element `[0, 0, ...]` is at `data`, in `memory_space`; and whether
+    /// its memory is the host's. Copies before it returns under [`HostBufferSemantics::ImmutableOnlyDuringCall`], never
+    /// blocks otherwise.
     ///
     /// # Errors
-    /// `on_done` is then called with the same error before this returns. `InvalidArgument`: null `data` with elements, a layout
-    /// of another rank. As [`RawBuffer::allocate_with`]. When it blocks, also what the copy failed with.
+    /// `on_done` is then called with the same error before this returns. `InvalidArgument`: null `data` with elements,
+    /// a layout of another rank. As [`RawBuffer::allocate_with`]. When it blocks, also what the copy failed with.
     ///
     /// # Safety
-    /// Until `options.on_done` is called (without it, for as long as `options.semantics` says), any thread may read the bytes
-    /// of `array.extent()` from `data` that are elements, and nobody writes them; under `MutableZeroCopy`, the buffer's users may
-    /// also write them, and others read them as ordered by events.
+    /// Until `options.on_done` is called (without it, for as long as `options.semantics` says), any thread may read the
+    /// bytes of `array.extent()` from `data` that are elements, and nothing writes them; under `MutableZeroCopy`, the
+    /// buffer's users may also write them, and other code reads them only as ordered by events.
     ///
     /// # Examples
     /// ```
@@ -304,7 +307,8 @@ impl Buffer {
     }
 }
 
-/// Who is to be told that host memory is no longer read; if this is dropped, nobody has read it and nobody will.
+/// The callback to call when host memory is no longer read; if this is dropped, the memory has not been read and will
+/// not be.
 pub(super) struct Done<D: FnOnce(Status) + Send + Sync + 'static = OnDone>(Option<D>);
 
 impl<D: FnOnce(Status) + Send + Sync + 'static> Done<D> {
@@ -318,7 +322,7 @@ impl<D: FnOnce(Status) + Send + Sync + 'static> Done<D> {
         }
     }
 
-    /// `error`, which is told.
+    /// `error`, after `done` was called with it.
     pub(super) fn fail(self, error: Status) -> Status {
         self.tell(error.clone());
         error
@@ -341,7 +345,7 @@ struct Host<D: FnOnce(Status) + Send + Sync + 'static> {
 
 impl<D: FnOnce(Status) + Send + Sync + 'static> Owner for Host<D> {
     fn take_back(self) {
-        // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
+        // SAFETY: the memory is the caller's promise until `done` is called, which happens next.
         let outcome = self.frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
         self.done.tell(outcome.err().unwrap_or_default());
     }
@@ -366,7 +370,7 @@ impl ArraySource<'_> {
             _ => None,
         };
         if let Some(mutability) = mutability.filter(|_| self.can_be_aliased(memory_space)) {
-            // SAFETY: the caller's promise, until `done` is told.
+            // SAFETY: the caller's promise, until `done` is called.
             let buffer = unsafe { self.alias(memory_space, mutability, done, place) }?;
             return Ok((buffer, Aliasing::Aliased));
         }
@@ -376,7 +380,7 @@ impl ArraySource<'_> {
     }
 
     /// # Safety
-    /// Until `done` is told, the memory is as [`Buffer::from_host_array`] says.
+    /// Until `done` is called, the memory is as [`Buffer::from_host_array`] says.
     unsafe fn alias<D: FnOnce(Status) + Send + Sync + 'static>(
         self,
         memory_space: &MemorySpace,
@@ -387,7 +391,7 @@ impl ArraySource<'_> {
         let frozen = (mutability == Mutability::Immutable).then(|| self.freeze(memory_space, place)).flatten();
         let (address, size_bytes, host) = (self.data.cast_mut(), self.shape().size_bytes(), Host { done, frozen });
         let tag = Tag::new(Label::new(c"imported"), place);
-        // SAFETY: the caller's promise: until `on_done`, which the host is told by.
+        // SAFETY: the caller's promise: until `on_done`, by which the host is notified.
         match unsafe { RawBuffer::import_from(memory_space, address, size_bytes, mutability, Some(host), tag) } {
             Ok(memory) => Ok(self.into_buffer(memory, Event::ready())),
             Err((error, Some(host))) => Err(host.done.fail(error)),
@@ -435,14 +439,14 @@ impl ArraySource<'_> {
     }
 }
 
-/// An event that happens after `copied`, and after everybody was told that the host memory is no longer read.
+/// An event that happens after `copied`, and after every callback that reports that the host memory is no longer read.
 fn finish<D: FnOnce(Status) + Send + Sync + 'static>(
     copied: &Event,
     done: Done<D>,
     frozen: Option<Box<Frozen>>,
 ) -> Event {
     let end = move |status: &Status| {
-        // SAFETY: the memory is the caller's promise until `done` is told, which comes next.
+        // SAFETY: the memory is the caller's promise until `done` is called, which happens next.
         let outcome = frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
         let status = if status.ok() { outcome.err().unwrap_or_default() } else { status.clone() };
         done.tell(status.clone());

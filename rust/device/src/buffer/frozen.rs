@@ -15,7 +15,7 @@ pub(super) struct Frozen {
     place: SourceLocation,
 }
 
-// SAFETY: from_host_array's caller promises that any thread may read there until it is told otherwise.
+// SAFETY: from_host_array's caller promises that any thread may read there until `on_done` is called.
 unsafe impl Send for Frozen {}
 // SAFETY: as above; a shared reference gives nothing away.
 unsafe impl Sync for Frozen {}
@@ -52,7 +52,7 @@ impl Frozen {
 }
 
 /// # Safety
-/// `size_bytes` bytes at `data` are readable; somebody may write them, which is what this is to find out.
+/// `size_bytes` bytes at `data` are readable; other code may write them, which is what this is to find out.
 unsafe fn checksum(data: *const u8, size_bytes: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
     for offset in (0..size_bytes).step_by(8) {

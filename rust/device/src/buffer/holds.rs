@@ -15,8 +15,8 @@ use purlin_base::label::Label;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
 use purlin_base::sync::PinnedArc;
 
-/// The right to start work that reads a buffer: while it exists, the buffer is not donated. Short-lived; what it has started is
-/// named by [`release_after`](Self::release_after).
+/// The right to start work that reads a buffer: while it exists, the buffer is not donated. Short-lived; what it has
+/// started is named by [`release_after`](Self::release_after).
 ///
 /// ```
 /// use purlin::{Buffer, EventPromise};
@@ -53,8 +53,8 @@ impl UsageHold {
         self.array.ready.clone()
     }
 
-    /// As [`release_after`](Self::release_after), for a copy, which keeps the memory itself: then it is free as soon as the
-    /// event says so.
+    /// As [`release_after`](Self::release_after), for a copy, which keeps the memory itself: then it is free as soon as
+    /// the event says so.
     pub(super) fn release_after_copy(mut self, copied: &Event) {
         self.used_until = copied.clone();
     }
@@ -73,7 +73,7 @@ impl UsageHold {
         array.layout.as_deref().cloned().unwrap_or_else(|| Layout::row_major(array.shape.rank()))
     }
 
-    /// Ends the hold. The memory stays until `event` is terminal, and whoever gets it by donation waits for that.
+    /// Ends the hold. The memory stays until `event` is terminal, and a donee waits for that.
     pub fn release_after(mut self, event: Event) {
         self.memory.retain_until(&event);
         self.used_until = event;
@@ -87,8 +87,8 @@ impl Drop for UsageHold {
     }
 }
 
-/// Somebody outside Purlin uses a buffer's memory: it stays as long as this exists, also when the buffer is deleted, and cannot
-/// be donated.
+/// Code outside Purlin uses a buffer's memory: it stays as long as this exists, also when the buffer is deleted, and
+/// cannot be donated.
 ///
 /// ```
 /// use purlin::Buffer;
@@ -128,7 +128,8 @@ impl Drop for ExternalReference {
     }
 }
 
-/// The right to take a buffer's memory over, and nobody else's meanwhile. Dropping it gives the buffer back as it was.
+/// The right to take a buffer's memory over, which no other code has meanwhile. Dropping it gives the buffer back as it
+/// was.
 ///
 /// ```
 /// use purlin::Buffer;
@@ -164,8 +165,9 @@ impl DonationHold {
         self.array.ready.clone()
     }
 
-    /// Happens when the bytes may be overwritten: the buffer's own producer and all who have used it are done, whether they
-    /// succeeded or failed. Fails only if the client ends first, with its name: then nobody knows of these.
+    /// Happens when the bytes may be overwritten: the buffer's own producer and all its uses are done, whether they
+    /// succeeded or failed. Fails only if the client ends first, with its name: then it is not known when these are
+    /// done.
     #[must_use]
     pub fn free_event(&self) -> Event {
         self.array.memory_space.until_end_of_use(&self.free())
@@ -178,7 +180,7 @@ impl DonationHold {
         after_all(&events)
     }
 
-    /// The buffer is gone, for all its references; its memory is the caller's, who waits for
+    /// The buffer is gone, for all its references; its memory is the caller's, which waits for
     /// [`free_event`](Self::free_event) before writing it.
     #[must_use]
     pub fn confirm(self) -> RawBuffer {
@@ -211,7 +213,8 @@ impl Buffer {
     /// A [`UsageHold`]. Waits for a donation that is under way.
     ///
     /// # Errors
-    /// `InvalidArgument`, "Buffer has been deleted or donated." and by whom; the buffer's own error if it never had memory.
+    /// `InvalidArgument`, "Buffer has been deleted or donated." and the place that did so; the buffer's own error if it
+    /// never had memory.
     pub fn usage_hold(&self) -> StatusOr<UsageHold> {
         let memory = self.0.state.hold(Patience::Wait(&|| self.may_wait()))?;
         self.hold(memory)
@@ -226,7 +229,7 @@ impl Buffer {
         self.hold(memory)
     }
 
-    /// Whether somebody may be there who has the holds that are in the way.
+    /// Whether other code may exist that has the holds that are in the way.
     fn may_wait(&self) -> Result<(), Status> {
         if self.0.memory_space.is_here() { Ok(()) } else { Err(fork::refusal("a buffer that others use")) }
     }
@@ -251,12 +254,12 @@ impl Buffer {
         Ok(ExternalReference { array: Arc::clone(&self.0), memory: RawBuffer::whole(memory) })
     }
 
-    /// A [`DonationHold`] for `by`, whose name later errors show. Waits for usage holds and for another donation; these are
-    /// short, because they last while work is started, not while it runs.
+    /// A [`DonationHold`] for `by`, whose name later errors show. Waits for usage holds and for another donation; these
+    /// are short, because they last while work is started, not while it runs.
     ///
     /// # Errors
-    /// `InvalidArgument`: "Donation requested for invalid buffer." if it is gone, "Donation requested for buffer with external
-    /// reference" if it has one; the buffer's own error if it never had memory.
+    /// `InvalidArgument`: "Donation requested for invalid buffer." if it is gone, "Donation requested for buffer with
+    /// external reference" if it has one; the buffer's own error if it never had memory.
     #[track_caller]
     pub fn donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
         self.donate_at(by, SourceLocation::caller())

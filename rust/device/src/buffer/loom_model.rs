@@ -1,5 +1,5 @@
-//! Holds against one another, against donation and against the end. The memory is a cell that loom watches: whoever has a hold
-//! touches it as that hold allows.
+//! Holds against one another, against donation and against the end. The memory is a cell that loom watches: the owner
+//! of a hold touches it as that hold allows.
 
 #![allow(unsafe_code, reason = "memory that loom watches is reached by address")]
 
@@ -16,7 +16,7 @@ use purlin_base::sync::{UnsafeCell, explore};
 /// Memory of one word.
 struct Word(UnsafeCell<u32>);
 
-// SAFETY: what the models are about: holds order who reads and who writes.
+// SAFETY: what the models are about: holds order readers and writers.
 unsafe impl Sync for Word {}
 
 type Memory = Arc<Word>;
@@ -27,10 +27,10 @@ fn buffer() -> (Buffer, Memory) {
     (Arc::new(BufferState::new(Some(memory.clone()))), memory)
 }
 
-/// Reads while it holds; how it went.
+/// Reads while it holds; returns the result.
 fn read(buffer: &Buffer, patience: Patience<'_>) -> Result<u32, Status> {
     let memory = buffer.hold(patience)?.expect("it has memory");
-    // SAFETY: what the model checks: nobody writes while there is a usage hold.
+    // SAFETY: what the model checks: no thread writes while there is a usage hold.
     let word = memory.0.with(|word| unsafe { *word });
     buffer.let_go(Event::ready());
     Ok(word)
@@ -43,7 +43,7 @@ fn write(buffer: &Buffer, confirm: bool) -> bool {
     else {
         return false;
     };
-    // SAFETY: what the model checks: nobody else has a hold while there is a donation hold.
+    // SAFETY: what the model checks: no other thread has a hold while there is a donation hold.
     taken.memory.0.with_mut(|word| unsafe { *word += 1 });
     drop(buffer.end_donation(confirm));
     true
@@ -117,7 +117,7 @@ fn a_pending_read_keeps_what_is_deleted() {
             let held = held.expect("it has memory");
             let promise = EventPromise::new(c"read");
             buffer.let_go(promise.event());
-            // SAFETY: nobody writes.
+            // SAFETY: no thread writes.
             assert_eq!(held.0.with(|word| unsafe { *word }), 1);
             promise.set_ready();
         }
@@ -150,10 +150,10 @@ fn who_gets_a_released_buffer_waits_for_the_last_use() {
             thread::spawn(move || {
                 let promise = EventPromise::new(c"use");
                 if is_long {
-                    // What it has started goes on after its hold.
+                    // What it has started continues after its hold.
                     buffer.let_go(promise.event());
                 }
-                // SAFETY: what the model checks: nobody writes while there is a hold, or a use that one has left.
+                // SAFETY: what the model checks: no thread writes while there is a hold, or a use that one has left.
                 assert_eq!(held.0.with(|word| unsafe { *word }), 1);
                 promise.set_ready();
                 if !is_long {

@@ -1,11 +1,11 @@
 //! An array on a device: a shape, bytes, and an event that says when they are there.
 //!
-//! The shape never changes, and the bytes do not once the buffer is ready. Clones refer to the same array; deleting, donating
-//! or releasing it ends it for all of them (`state.rs` has the states, `holds.rs` the rights). Everything here is any thread's to
-//! call; what blocks says so.
+//! The shape never changes, and the bytes do not once the buffer is ready. Clones refer to the same array; deleting,
+//! donating or releasing it ends it for all of them (`state.rs` has the states, `holds.rs` the rights). Everything here
+//! is any thread's to call; what blocks says so.
 //!
-//! Files: `create.rs` buffers without bytes from the host; `from_host.rs`, `shards.rs`, `array_source.rs` and `to_host.rs` both ways; `copy.rs` to other spaces,
-//! `donate.rs` a buffer that becomes another one.
+//! Files: `create.rs` buffers without bytes from the host; `from_host.rs`, `shards.rs`, `array_source.rs` and
+//! `to_host.rs` both ways; `copy.rs` to other spaces, `donate.rs` a buffer that becomes another one.
 
 #![allow(unsafe_code, reason = "a buffer crosses the boundary as the pointer of its Arc")]
 
@@ -110,7 +110,7 @@ impl Buffer {
     #[must_use]
     pub fn into_pointer(self) -> *const Array {
         let pointer = Arc::into_raw(self.0);
-        // Whoever has only a reference to what it points to finds the counts beside that again.
+        // Code that has only a reference to what it points to finds the counts beside that again.
         let _ = pointer.expose_provenance();
         pointer
     }
@@ -118,8 +118,8 @@ impl Buffer {
     /// A reference that [`into_pointer`](Self::into_pointer) has put aside.
     ///
     /// # Safety
-    /// The pointer has a reference, and the caller gives it up; or the answer is never dropped, and the pointer keeps a reference for as
-    /// long as the answer lives.
+    /// The pointer has a reference, and the caller gives it up; or the answer is never dropped, and the pointer keeps a
+    /// reference for as long as the answer lives.
     #[must_use]
     pub unsafe fn from_pointer(pointer: *const Array) -> Self {
         let pointer = std::ptr::with_exposed_provenance(pointer.addr());
@@ -185,8 +185,8 @@ impl Buffer {
         self.0.ready.clone()
     }
 
-    /// The bytes themselves, for those who compute on them: read them only after [`ready_event`](Self::ready_event). Nothing
-    /// keeps the buffer from being donated meanwhile, unlike [`usage_hold`](Self::usage_hold).
+    /// The bytes themselves, for code that computes on them: read them only after [`ready_event`](Self::ready_event).
+    /// Nothing keeps the buffer from being donated meanwhile, unlike [`usage_hold`](Self::usage_hold).
     ///
     /// # Errors
     /// As [`usage_hold`](Self::usage_hold).
@@ -200,8 +200,8 @@ impl Buffer {
         self.0.state.counts()
     }
 
-    /// Gives the memory up, through every reference; work in flight keeps what it needs. Idempotent; never blocks. Under a
-    /// donation hold it takes effect if that is given back.
+    /// Gives the memory up, through every reference; work in flight keeps what it needs. Idempotent; never blocks.
+    /// Under a donation hold it takes effect if that is given back.
     ///
     /// ```
     /// use purlin::Buffer;
@@ -225,10 +225,10 @@ impl Buffer {
         drop(left);
     }
 
-    /// The memory becomes the caller's, and the buffer is gone for all its references; the event says when nobody uses the
-    /// memory any more, usage holds and what they have started included, and fails as
-    /// [`DonationHold::free_event`] does. `None` if it is gone already; if it never had memory, and then it is gone; and if it is
-    /// being donated, and then nothing has happened: given back, it is as before. Never blocks.
+    /// The memory becomes the caller's, and the buffer is gone for all its references; the event says when the memory
+    /// is no longer used, usage holds and what they have started included, and fails as [`DonationHold::free_event`]
+    /// does. `None` if it is gone already; if it never had memory, and then it is gone; and if it is being donated, and
+    /// then nothing has happened: given back, it is as before. Never blocks.
     ///
     /// ```
     /// use purlin::Buffer;
@@ -254,12 +254,12 @@ impl Buffer {
         Some((RawBuffer::whole(taken.memory), free))
     }
 
-    /// As [`release`](Self::release), the memory only. If it `waits`, blocks until nobody uses the memory any more.
+    /// As [`release`](Self::release), the memory only. If it `waits`, blocks until the memory is no longer used.
     ///
     /// # Errors
-    /// Only if it waits, and the memory is then let go of: the buffer's own, in PJRT's words ("Error Execute: "), if it has
-    /// failed; the client's, if that ends first. `FailedPrecondition`, in a callback without whose end the buffer does not become
-    /// ready; then it is as it was.
+    /// Only if it waits, and the memory is then released: the buffer's own, in PJRT's words ("Error Execute: "), if it
+    /// has failed; the client's, if that ends first. `FailedPrecondition`, in a callback without whose end the buffer
+    /// does not become ready; then it is as it was.
     #[track_caller]
     pub fn release_ownership(&self, waits: bool) -> purlin_base::StatusOr<Option<RawBuffer>> {
         self.release_ownership_at(waits, SourceLocation::caller())

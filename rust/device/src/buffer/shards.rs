@@ -35,19 +35,20 @@ pub struct HostShard<'a> {
     pub array: &'a HostArray,
     /// In which order the elements are to stand on the device; `None`: row-major.
     pub layout: Option<&'a Layout>,
-    /// Where it goes.
+    /// Where it is copied to.
     pub memory_space: &'a MemorySpace,
 }
 
 impl Buffer {
-    /// A buffer per shard, in that order. All are checked, and all memory is asked for, before the first byte is copied. Under
-    /// [`HostBufferSemantics::ImmutableOnlyDuringCall`] it copies before it returns; otherwise copies run behind, and nothing is
-    /// aliased. `on_done` is called exactly once, when no shard is read any more, with the first error by index.
+    /// A buffer per shard, in that order. All are checked, and all memory is asked for, before the first byte is
+    /// copied. Under [`HostBufferSemantics::ImmutableOnlyDuringCall`] it copies before it returns; otherwise copies run
+    /// behind, and nothing is aliased. `on_done` is called exactly once, when no shard is read any more, with the first
+    /// error by index.
     ///
     /// # Errors
-    /// `on_done` is then called with the same error before this returns, and there are no buffers. `InvalidArgument`, naming the
-    /// shard: null `data` with elements, a layout of another rank, another client's space, or another kind of memory than the
-    /// first shard's. As [`RawBuffer::allocate_with`]. When it blocks, also what a copy failed with.
+    /// `on_done` is then called with the same error before this returns, and there are no buffers. `InvalidArgument`,
+    /// naming the shard: null `data` with elements, a layout of another rank, another client's space, or another kind
+    /// of memory than the first shard's. As [`RawBuffer::allocate_with`]. When it blocks, also what a copy failed with.
     ///
     /// # Safety
     /// As [`from_host_array`](Self::from_host_array), for every shard.

@@ -1,7 +1,7 @@
-//! Who may use a buffer's memory, and how it ends.
+//! Which code may use a buffer's memory, and how it ends.
 //!
-//! States: *live*, with any number of usage holds and external references; *donating*, while one donation hold exists; and
-//! *gone*: deleted, donated or released, by whom, where and when, once and for all references.
+//! States: *live*, with any number of usage holds and external references; *donating*, while one donation hold exists;
+//! and *gone*: deleted, donated or released, with the recorded caller, place and time, once and for all references.
 //!
 //! ```text
 //! live -> donating             by donate(): without usage holds and external references
@@ -10,11 +10,11 @@
 //! ```
 //!
 //! A usage hold is short: it lasts while work is started. What it leaves is an event that says when that work no longer
-//! uses the memory; whoever gets the memory by donation must wait for all of them, and for the buffer's own readiness.
-//! (That the memory stays until then is the matter of whoever uses it: each has a reference.) Holds that stand in
-//! somebody's way are waited for by an event, so that reports name it.
+//! uses the memory; the donee of the memory must wait for all of them, and for the buffer's own readiness. (That the
+//! memory stays until then is ensured by its users: each has a reference.) Holds that are in the way are waited for by
+//! an event, so that reports name it.
 //!
-//! One lock, a leaf: nothing of strangers' is called under it, and memory and events are let go of outside.
+//! One lock, a leaf: no user code is called under it, and memory and events are released outside.
 
 use std::mem;
 
@@ -45,9 +45,9 @@ struct Rest {
     external_references: u32,
     /// Of uses that may still go on.
     uses: Uses,
-    /// Set when a hold goes for which somebody waits.
+    /// Set when a hold ends for which a thread waits.
     changed: Option<EventPromise>,
-    /// Who donates it, while it is being donated.
+    /// The code that donates it, while it is being donated.
     donation: Option<Ending>,
     /// How it ended; while it is being donated, how it is to end if it is given back.
     ending: Option<Ending>,
@@ -64,13 +64,14 @@ enum Phase {
     Gone,
 }
 
-/// The usage holds that were there when it was released: what the new owner waits for, and the uses that they have left so far.
+/// The usage holds that were there when it was released: what the new owner waits for, and the uses that they have left
+/// so far.
 struct Late {
     over: EventPromise,
     uses: Uses,
 }
 
-/// How, by whom, where and when a buffer ended.
+/// How, by which caller, where and when a buffer ended.
 #[derive(Clone, Copy)]
 pub(super) struct Ending {
     how: &'static str,
@@ -106,7 +107,7 @@ impl Ending {
     }
 }
 
-/// What somebody takes over: memory, and what it may still be used by.
+/// What a donee takes over: memory, and the uses that may still go on.
 pub(super) struct Taken<M> {
     pub(super) memory: M,
     pub(super) uses: Uses,
@@ -156,8 +157,8 @@ impl<M: Clone> BufferState<M> {
     /// One more usage hold, and the memory.
     ///
     /// # Errors
-    /// `InvalidArgument`, in PJRT's words, once gone; `FailedPrecondition` while it is being donated, unless that is waited
-    /// for.
+    /// `InvalidArgument`, in PJRT's words, once gone; `FailedPrecondition` while it is being donated, unless that is
+    /// waited for.
     pub(super) fn hold(&self, patience: Patience<'_>) -> StatusOr<Option<M>> {
         loop {
             let in_the_way = {
@@ -184,7 +185,7 @@ impl<M: Clone> BufferState<M> {
         }
     }
 
-    /// A usage hold goes; `used_until` says when what it has started no longer uses the memory.
+    /// A usage hold ends; `used_until` says when what it has started no longer uses the memory.
     pub(super) fn let_go(&self, used_until: Event) {
         let mut state = self.0.lock();
         state.usage_holds -= 1;
@@ -221,7 +222,7 @@ impl<M: Clone> BufferState<M> {
         Ok(memory)
     }
 
-    /// An external reference goes.
+    /// An external reference ends.
     pub(super) fn dereference(&self) {
         let mut state = self.0.lock();
         state.rest().external_references -= 1;
@@ -230,11 +231,11 @@ impl<M: Clone> BufferState<M> {
         tell(changed);
     }
 
-    /// The one donation hold, with the memory; `by` is who gets it.
+    /// The one donation hold, with the memory; `by` is the donee.
     ///
     /// # Errors
-    /// `InvalidArgument`, in PJRT's words: gone, or there are external references. `FailedPrecondition`: usage holds or another
-    /// donation are in the way, unless they are waited for.
+    /// `InvalidArgument`, in PJRT's words: gone, or there are external references. `FailedPrecondition`: usage holds or
+    /// another donation are in the way, unless they are waited for.
     pub(super) fn donate(&self, by: Ending, patience: Patience<'_>) -> StatusOr<Taken<M>> {
         loop {
             let in_the_way = {
@@ -278,8 +279,8 @@ impl<M: Clone> BufferState<M> {
         }
     }
 
-    /// The donation hold goes. Confirmed, the buffer is gone; otherwise it is as before, or deleted, if it was meanwhile:
-    /// then its memory is answered.
+    /// The donation hold ends. Confirmed, the buffer is gone; otherwise it is as before, or deleted, if it was
+    /// meanwhile: then its memory is returned.
     pub(super) fn end_donation(&self, confirmed: bool) -> Option<Taken<M>> {
         let mut state = self.0.lock();
         let rest = state.rest();
@@ -291,18 +292,19 @@ impl<M: Clone> BufferState<M> {
         let changed = state.take_changed();
         drop(state);
         tell(changed);
-        // The donee has its own reference, and has been told of the uses.
+        // The donee has its own reference, and has received the list of uses.
         taken.filter(|_| !confirmed)
     }
 
-    /// The end: the memory, if this was it. Under a donation hold it comes when that goes, unless it was to be given away: then
-    /// nothing happens. If it is given away although there are usage holds, their uses count as uses, too.
+    /// The end: returns the memory, if this was it. Under a donation hold it happens when that ends, unless it was to
+    /// be given away: then nothing happens. If it is given away although there are usage holds, their uses count as
+    /// uses, too.
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
         let mut state = self.0.lock();
         let is_given_away = ending.how == RELEASED;
         let phase = state.phase();
         if phase == Phase::Donating && is_given_away {
-            // Who wants the memory, and does not get it, has not asked for its end.
+            // A caller that wants the memory, and does not get it, has not asked for its end.
             return None;
         }
         // The first end counts.
@@ -322,7 +324,7 @@ impl<M: Clone> BufferState<M> {
         taken
     }
 
-    /// True once nobody can use it any more.
+    /// True once the buffer can no longer be used.
     pub(super) fn is_gone(&self) -> bool {
         self.0.lock().ending().is_some()
     }
@@ -340,7 +342,7 @@ impl<M> State<M> {
         self.memory.take().map(|memory| Taken { memory, uses })
     }
 
-    /// A usage hold has gone: whom to tell, outside the lock, if it was the last.
+    /// A usage hold has ended: the promises to set, outside the lock, if it was the last.
     fn last_usage_hold(&mut self) -> Last {
         let is_last = self.usage_holds == 0;
         let Some(rest) = self.rest.as_deref_mut() else { return Last { changed: None, late: None } };
@@ -362,7 +364,7 @@ impl<M> State<M> {
         self.rest.as_deref().and_then(|rest| rest.ending)
     }
 
-    /// Who donates it, if somebody does.
+    /// The donor, if it is being donated.
     fn donation(&self) -> Option<Ending> {
         self.rest.as_deref().and_then(|rest| rest.donation)
     }
@@ -375,7 +377,7 @@ impl<M> State<M> {
         }
     }
 
-    /// Whom to tell of a hold that has gone.
+    /// The promise to set after a hold has ended.
     fn take_changed(&mut self) -> Option<EventPromise> {
         self.rest.as_deref_mut().and_then(|rest| rest.changed.take())
     }
@@ -386,7 +388,7 @@ impl<M> State<M> {
     }
 }
 
-/// Who waits for the last usage hold.
+/// The waiters for the last usage hold.
 struct Last {
     changed: Option<EventPromise>,
     late: Option<Late>,

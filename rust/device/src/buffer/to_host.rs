@@ -23,7 +23,8 @@ struct Address(*mut u8);
 // SAFETY: the caller of the copy promises that any thread may write there until its event.
 unsafe impl Send for Address {}
 
-/// Memory of the host that a copy is to write, as it travels from whoever finds it: a pointer that any thread may use.
+/// Memory of the host that a copy is to write, as it travels from the code that finds it: a pointer that any thread may
+/// use.
 ///
 /// ```
 /// use purlin::{Buffer, HostAddress, Promise};
@@ -42,21 +43,22 @@ unsafe impl Send for Address {}
 #[derive(Clone, Copy, Debug)]
 pub struct HostAddress(pub *mut u8);
 
-// SAFETY: a number until somebody writes there, which copy_raw_to_host_when's caller promises to be sound on any thread.
+// SAFETY: a number until a thread writes there, which copy_raw_to_host_when's caller promises to be sound on any
+// thread.
 unsafe impl Send for HostAddress {}
 // SAFETY: as above.
 unsafe impl Sync for HostAddress {}
 
 impl Buffer {
-    /// Copies the whole array, dense and row-major, to `destination` once it is ready. Blocks only while the buffer is being
-    /// donated.
+    /// Copies the whole array, dense and row-major, to `destination` once it is ready. Blocks only while the buffer is
+    /// being donated.
     ///
-    /// The event fails with `InvalidArgument` (`size_bytes != shape().host_size_bytes()`, both named; null `destination` with
-    /// `size_bytes > 0`; the buffer is gone), with the buffer's own error if it never became ready, or as
-    /// [`RawBuffer::copy_to_host`](crate::RawBuffer::copy_to_host).
+    /// The event fails with `InvalidArgument` (`size_bytes != shape().host_size_bytes()`, both named; null
+    /// `destination` with `size_bytes > 0`; the buffer is gone), with the buffer's own error if it never became ready,
+    /// or as [`RawBuffer::copy_to_host`](crate::RawBuffer::copy_to_host).
     ///
     /// # Safety
-    /// Until the event is terminal, any thread may write `size_bytes` bytes at `destination` and nobody else touches
+    /// Until the event is terminal, any thread may write `size_bytes` bytes at `destination` and nothing else touches
     /// them.
     ///
     /// # Examples
@@ -81,7 +83,8 @@ impl Buffer {
         }
         let is_plain = self.0.layout.is_none() && !shape.dtype().is_sub_byte() && !shape.is_dynamic();
         if is_plain && !(destination.is_null() && size_bytes > 0) {
-            // SAFETY: the caller's promise; the elements stand on the device as they are to stand on the host, first of all.
+            // SAFETY: the caller's promise; the elements stand on the device as they are to stand on the host, first of
+            // all.
             return unsafe { self.copy_raw_to_host(destination, 0, size_bytes) };
         }
         match HostArray::new(shape, None) {
@@ -91,27 +94,27 @@ impl Buffer {
         }
     }
 
-    /// Copies the array to where `array` says that its elements are, the first at `destination`, once it is ready: any strides
-    /// that do not overlap. Blocks only while the buffer is being donated.
+    /// Copies the array to where `array` says that its elements are, the first at `destination`, once it is ready: any
+    /// strides that do not overlap. Blocks only while the buffer is being donated.
     ///
     /// The event fails with `InvalidArgument` (another shape than this one's; strides by which elements overlap; null
     /// `destination` with elements; the buffer is gone), with the buffer's own error if it never became ready, or as
     /// [`RawBuffer::copy_to_host`](crate::RawBuffer::copy_to_host).
     ///
     /// # Safety
-    /// Until the event is terminal, any thread may write the bytes of `array.extent()` from `destination` that are elements,
-    /// and nobody else touches them.
+    /// Until the event is terminal, any thread may write the bytes of `array.extent()` from `destination` that are
+    /// elements, and nothing else touches them.
     pub unsafe fn copy_to_host_array(&self, destination: *mut u8, array: &HostArray) -> Event {
         let order = CopyOrder { dependencies: std::slice::from_ref(&self.0.ready), caller_waits: false };
         // SAFETY: the caller's promise.
         unsafe { self.read(destination, array, order) }
     }
 
-    /// Copies `size_bytes` bytes, as they stand on the device, at `offset_bytes` to `destination`, once the array is ready.
-    /// Blocks only while the buffer is being donated.
+    /// Copies `size_bytes` bytes, as they stand on the device, at `offset_bytes` to `destination`, once the array is
+    /// ready. Blocks only while the buffer is being donated.
     ///
-    /// The event fails with `OutOfRange`, naming the numbers, unless `offset_bytes + size_bytes <= self.size_bytes()`; otherwise
-    /// as [`copy_to_host`](Self::copy_to_host).
+    /// The event fails with `OutOfRange`, naming the numbers, unless `offset_bytes + size_bytes <= self.size_bytes()`;
+    /// otherwise as [`copy_to_host`](Self::copy_to_host).
     ///
     /// # Safety
     /// As [`copy_to_host`](Self::copy_to_host).
@@ -127,12 +130,13 @@ impl Buffer {
         copied
     }
 
-    /// As [`copy_raw_to_host`](Self::copy_raw_to_host), to an address that comes later; the buffer is in use until the event is
-    /// terminal. If `destination` fails, or the client ends first, nothing is copied and the event fails with that error.
+    /// As [`copy_raw_to_host`](Self::copy_raw_to_host), to an address that is known later; the buffer is in use until
+    /// the event is terminal. If `destination` fails, or the client ends first, nothing is copied and the event fails
+    /// with that error.
     ///
     /// # Safety
-    /// From when `destination` has its address until the event is terminal, any thread may write `size_bytes` bytes there, and
-    /// nobody else touches them.
+    /// From when `destination` has its address until the event is terminal, any thread may write `size_bytes` bytes
+    /// there, and nothing else touches them.
     pub unsafe fn copy_raw_to_host_when(
         &self,
         destination: &Future<HostAddress>,
@@ -214,8 +218,8 @@ impl Buffer {
     /// The actual dimensions: `dims()` of a static shape, else what the array says once it is ready. Blocks until then.
     ///
     /// # Errors
-    /// The buffer's own, if it never becomes ready; `InvalidArgument`: it is gone; `DataLoss`, naming them: sizes that are no
-    /// dimensions of this shape.
+    /// The buffer's own, if it never becomes ready; `InvalidArgument`: it is gone; `DataLoss`, naming them: sizes that
+    /// are no dimensions of this shape.
     pub fn logical_dims(&self) -> StatusOr<Vec<i64>> {
         let shape = &self.0.shape;
         if !shape.is_dynamic() {
@@ -271,8 +275,8 @@ impl Buffer {
 /// Starts to copy the array that is held to `destination`.
 ///
 /// # Safety
-/// As [`Buffer::copy_to_host_array`], with `array` of that shape and writable; `order` has the array's readiness, or that has
-/// been seen.
+/// As [`Buffer::copy_to_host_array`], with `array` of that shape and writable; `order` has the array's readiness, or
+/// that has been seen.
 unsafe fn read(
     hold: &UsageHold,
     shape: &Shape,
@@ -312,7 +316,7 @@ unsafe fn read(
         Err(error) => return Event::from_error(error),
     };
     let block = staged.as_mut_ptr();
-    // SAFETY: the block lives until the copy is over: the waiter below keeps it, and nobody else touches it before.
+    // SAFETY: the block lives until the copy is over: the waiter below keeps it, and nothing else touches it before.
     let copied = unsafe { memory.copy_to_host_ordered(block, 0, size_bytes, order) };
     let staged = Arc::new(staged);
     let kept = Arc::clone(&staged);

@@ -1,17 +1,19 @@
 //! How a client ends.
 //!
-//! 1. The books are closed: new copies, allocations and definitions behind events are refused with `FailedPrecondition`.
-//! 2. `Drain`: what is in flight goes on, at most until the deadline. `CancelPending`: at once step 3.
-//! 3. What has not begun, because it waits for an event or for memory, fails: with `DeadlineExceeded` after the deadline, else with
-//!    `Cancelled`, and its own name and that of the event. It lets go of its memory and completes its event as after any failed
-//!    dependency, so callbacks are told once.
-//! 4. The runner shuts down in the same mode: it runs what is queued, or drops it, and joins its threads; whatever still runs a
-//!    moment after the deadline is named and left to end by itself.
+//! 1. The client accepts no more: new copies, allocations and definitions behind events are refused with
+//!    `FailedPrecondition`.
+//! 2. `Drain`: what is in flight continues, at most until the deadline. `CancelPending`: at once step 3.
+//! 3. What has not begun, because it waits for an event or for memory, fails: with `DeadlineExceeded` after the
+//!    deadline, else with `Cancelled`. The error has its own name and that of the event. It releases its memory and
+//!    completes its event as after any failed dependency, so callbacks are called once.
+//! 4. The runner shuts down in the same mode: it runs what is queued, or drops it, and joins its threads; whatever
+//!    still runs a moment after the deadline is named and left to end by itself.
 //! 5. Whatever a backend still does on its own is waited for, until the deadline.
 //!
-//! Afterwards nothing of the client is in flight, unless the answer says so. Handles stay valid: memory lives as long as somebody
-//! holds it, and memory that somebody else may use until an event (`RawBuffer::retain_until`) until that event. That a stranger uses
-//! memory is no operation of the client's; but who has asked when that is over waits behind a gate, as for anything else.
+//! Afterwards nothing of the client is in flight, unless the answer says so. Handles stay valid: memory lives as long
+//! as it is held, and memory that other code may use until an event (`RawBuffer::retain_until`) until that event. A
+//! foreign use of memory is no operation of the client's; but a caller that has asked when it is over waits behind a
+//! gate, as for anything else.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +24,8 @@ use purlin_async::pool::{ShutdownMode, ShutdownOptions};
 use purlin_base::status::{Status, StatusCode};
 use purlin_base::sync::PinnedArc;
 
-/// How long operations may take to notice that what they wait for has failed. They do at once, where there is a thread for them.
+/// How long operations may take to notice that what they wait for has failed. They do at once, where there is a thread
+/// for them.
 const GRACE: Duration = Duration::from_secs(1);
 /// How many operations a message names.
 const NAMED: usize = 4;

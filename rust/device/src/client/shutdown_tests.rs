@@ -97,7 +97,7 @@ fn a_deadline_fails_what_waits_and_names_it() {
     says(&defined.ready_event(), &["'definition of a buffer', which waited for 'gradient'"]);
     says(&waiting.allocation_event(), &["waited for memory"]);
     drop((later, defined, all, waiting));
-    // The memory behind the definition stays: whoever was to write it may still do so.
+    // The memory behind the definition stays: the code that was to write it may still do so.
     assert_eq!(space.stats().bytes_in_use, 10);
     gate.set_ready();
     assert_eq!(space.stats().bytes_in_use, 0);
@@ -125,7 +125,7 @@ fn a_deadline_fails_who_waits_for_memory_that_is_promised() {
         );
     }
     assert_eq!(kept.allocation_event().wait(), Ok(()));
-    // Whoever keeps the promise late is told nothing new, and nothing is lost.
+    // A promise that is kept late reports nothing new, and nothing is lost.
     promise.fulfil(&kept).unwrap();
     assert_eq!(memory.allocation_event().error().code(), StatusCode::DeadlineExceeded);
     let (late, _promise) = RawBuffer::channel(&space, 10, &AllocOptions::default());
@@ -141,7 +141,7 @@ fn a_deadline_fails_a_donation_behind_an_event_and_a_read_whose_address_never_co
     let shape = Shape::new(DType::U8, &[10]).unwrap();
     let array = || Buffer::uninitialized(&shape, None, &space, &AllocOptions::default()).unwrap();
     let (donated, source) = (array().donate_after(&gate.event()).unwrap(), array());
-    // SAFETY: no address ever comes.
+    // SAFETY: no address is ever given.
     let read = || unsafe { source.copy_raw_to_host_when(&address.future(), 0, 10) };
     let pending = read();
     assert!(client.shutdown(by_deadline(1)).unwrap_err().message().contains("2 operations had not begun"));
@@ -184,7 +184,7 @@ fn a_deadline_fails_who_waits_for_the_end_of_uses() {
     let (client, gate) = (client(), EventPromise::new(c"kernel"));
     let space = client.devices()[0].default_memory_space();
     let shape = Shape::new(DType::U8, &[10]).unwrap();
-    // Memory that somebody uses until an event of their own.
+    // Memory that is used until a user's event.
     let used = || {
         let memory = RawBuffer::allocate(&space, 10).unwrap();
         let array = Buffer::from_raw(memory, &shape, None, &Event::ready()).unwrap();
@@ -201,7 +201,7 @@ fn a_deadline_fails_who_waits_for_the_end_of_uses() {
     let defined = Buffer::from_raw(memory, &shape, None, &gate.event()).unwrap();
     let error = client.shutdown(by_deadline(1)).unwrap_err();
     assert!(error.message().contains("4 operations had not begun"), "{error}");
-    // Whoever was to define an array may still write it.
+    // The code that was to define an array may still write it.
     let (_, undefined) = defined.release().unwrap();
     for event in [asked_for, donation.free_event(), free, free_too, undefined] {
         let error = event.wait().unwrap_err();
@@ -215,7 +215,7 @@ fn a_deadline_fails_who_waits_for_the_end_of_uses() {
     let error = asked_later.release_ownership(true).unwrap_err();
     assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
     drop((donation, released, made, handed_on, asked_later));
-    // Whoever uses the memory still has it.
+    // The user of the memory still has it.
     assert_eq!(space.stats().bytes_in_use, 50);
     gate.set_ready();
     assert_eq!(space.stats().bytes_in_use, 0);
@@ -286,7 +286,7 @@ fn the_last_handle_ends_the_client_as_its_options_say() {
         let copied = copy_after(&client, &gate.event());
         drop(client);
         assert_eq!(copied.wait().unwrap_err().code(), code);
-        // Nothing lives, although the event never came.
+        // Nothing lives, although the event never completed.
         while instance.strong_count() > 0 {
             std::thread::yield_now();
         }
@@ -369,7 +369,7 @@ fn a_waiter_of_a_copy_that_ends_elsewhere_cannot_wait_for_its_clients_end() {
         let later = RawBuffer::allocate_with(&space, 300, &after).unwrap();
         let waiting = Arc::clone(&client);
         later.allocation_event().on_ready(move |_| told.send(waiting.shutdown(ShutdownOptions::default())).unwrap());
-        // The memory comes on this thread, inside the operation.
+        // The memory is provided on this thread, inside the operation.
         gate.set_ready();
     });
     let answer = answer.recv_timeout(Duration::from_secs(60)).expect("a waiter that shuts its client down hangs");

@@ -1,9 +1,9 @@
 //! The link from a block to the one for which it stands, while it is not known where that way ends.
 //!
-//! States: a link to some block, some bytes into it; it may be replaced, again and again, by one that goes further the same way, and
-//! so lets go of what lies between. All links of a space are read and replaced under one lock of that space, under which also new
-//! ones come: so no way comes back to where it began. A search that follows a way makes it shorter for the next: each link that was
-//! passed skips a block, and the first goes to the end.
+//! States: a link to some block, some bytes into it; it may be replaced, again and again, by one that goes further the
+//! same way, and so releases what lies between. All links of a space are read and replaced under one lock of that
+//! space, under which new ones are added, too: so no way returns to where it began. A search that follows a way makes
+//! it shorter for the next: each link that was passed skips a block, and the first link then leads to the end.
 
 #![allow(unsafe_code, reason = "links are guarded by a lock that stands elsewhere")]
 
@@ -36,7 +36,7 @@ pub(crate) struct Links(());
 pub(super) type Outdated = SmallVec<[Link; 4]>;
 
 impl Alias {
-    /// For the caller that lets go of the block that has it.
+    /// For the caller that releases the block that has it.
     pub(super) fn into_target(self) -> PinnedArc<MemoryBlock> {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: it is ours, and is not dropped; so the link is read once.
@@ -53,7 +53,7 @@ impl Link {
     /// How a block whose bytes these are keeps them.
     pub(super) fn into_backing(self) -> Backing {
         match self.target.backing() {
-            // No other link can come there.
+            // No other link can be added there.
             Some(Backing::Piece(_) | Backing::Imported(_)) => Backing::Part(self.target, self.offset_bytes),
             _ => Backing::Alias(Box::new(Alias(UnsafeCell::new(self)))),
         }
@@ -104,12 +104,12 @@ impl Links {
     }
 
     fn get(&self, alias: &Alias) -> &Link {
-        // SAFETY: it is replaced only where this is borrowed exclusively, while nobody has what this answers.
+        // SAFETY: it is replaced only where this is borrowed exclusively, while no code has what this returns.
         alias.0.with(|link| unsafe { &*link })
     }
 
     fn replace(&mut self, alias: &Alias, by: Link) -> Link {
-        // SAFETY: nobody else reads or replaces it: that needs this.
+        // SAFETY: no other code reads or replaces it: that needs this.
         alias.0.with_mut(|link| unsafe { ptr::replace(link, by) })
     }
 }

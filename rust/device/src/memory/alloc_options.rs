@@ -28,12 +28,12 @@ pub enum OomPolicy {
     /// Fail at once. What is only kept for later has been given back before that.
     #[default]
     Fail = 0,
-    /// Ask the client's hook to free something, and try again for as long as it says that it may have, a thousand times at most; then
-    /// fail. It is not asked where nothing that is freed could make room: more than the space's limit, or another error than that
-    /// there is no memory.
+    /// Ask the client's hook to free something, and try again for as long as it says that it may have, a thousand times
+    /// at most; then fail. It is not asked where nothing that is freed could make room: more than the space's limit, or
+    /// another error than that there is no memory.
     Retry = 1,
-    /// Answer with memory that is not there yet: it comes when enough has been freed, first come, first served. Fails at once
-    /// if nothing is in use that could be freed.
+    /// Answer with memory that is not there yet: it is provided when enough has been freed, first come, first served.
+    /// Fails at once if nothing is in use that could be freed.
     Wait = 2,
 }
 

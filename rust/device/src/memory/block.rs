@@ -1,9 +1,10 @@
-//! A block of memory: what handles, slices and copies in flight share, and the last of them frees.
+//! A block of memory: handles, slices and copies in flight share it, and the last of them frees it.
 //!
-//! States: *there* from the beginning; or *pending*, and then, once, there or failed, as its event tells. Whoever makes a
-//! pending block there or failed holds a promise (`waiting.rs`, `RawBufferPromise`), which fails it if it is dropped. Where
-//! the bytes are is written before the event happens, and read after it. A block may stand for another one that is pending
-//! itself (`alias.rs`); no chain of these comes back to where it began, and however long one is, it goes in a loop.
+//! States: *there* from the beginning; or *pending*, and then, once, there or failed, as its event says. The code that
+//! makes a pending block there or failed holds a promise (`waiting.rs`, `RawBufferPromise`), which fails it if it is
+//! dropped. Where the bytes are is written before the event happens, and read after it. A block may stand for another
+//! one that is pending itself (`alias.rs`); no chain of these returns to where it began, and however long one is, it is
+//! released in a loop.
 //!
 //! There is one for each buffer, so it is kept small: what few blocks need stands behind a pointer.
 
@@ -24,7 +25,7 @@ use purlin_base::status::SourceLocation;
 use purlin_base::sync::atomic::{AtomicU32, Ordering};
 use purlin_base::sync::{PinnedArc, SetOnce};
 
-/// Who asked for a block, where and when.
+/// The code that asked for a block, the place and the time.
 #[derive(Clone, Copy)]
 pub(crate) struct Tag {
     pub(crate) label: Label,
@@ -60,7 +61,7 @@ pub(crate) struct MemoryBlock {
 pub(crate) enum Backing {
     /// In the space's arena.
     Piece(Piece),
-    /// In memory of somebody else's.
+    /// In foreign memory.
     Imported(Box<dyn Foreign>),
     /// In another block, which has bytes of its own, from that offset on.
     Part(PinnedArc<MemoryBlock>, usize),
@@ -69,19 +70,21 @@ pub(crate) enum Backing {
 }
 
 impl MemoryBlock {
-    /// A block of `space` that is to be there at once: [`provide`](Self::provide) comes before anybody else sees it.
+    /// A block of `space` that is to be there at once: [`provide`](Self::provide) is called before any other code sees
+    /// it.
     pub(crate) fn new(space: MemorySpace, size_bytes: usize, mutable: bool, tag: Tag) -> PinnedArc<Self> {
         Self::with_event(space, size_bytes, mutable, tag, Event::ready())
     }
 
-    /// A pending block, and the promise that whoever provides it keeps.
+    /// A pending block, and the promise that its provider keeps.
     pub(crate) fn pending(space: MemorySpace, size_bytes: usize, tag: Tag) -> (PinnedArc<Self>, EventPromise) {
         let promise = EventPromise::lending_nothing(c"memory", tag.place());
         let block = Self::with_event(space, size_bytes, true, tag, promise.event());
         (block, promise)
     }
 
-    /// A pending block that is there, or has failed, when `allocated` is terminal; that comes after [`provide`](Self::provide).
+    /// A pending block that is there, or has failed, when `allocated` is terminal; it completes after
+    /// [`provide`](Self::provide).
     pub(crate) fn with_event(
         space: MemorySpace,
         size_bytes: usize,
@@ -99,7 +102,7 @@ impl MemoryBlock {
         let block = Self::with_event(target.space.clone(), size_bytes, target.mutable, target.tag, allocated);
         let link = Link::new(target, offset_bytes);
         let end = block.end_of(&link);
-        // SAFETY: nobody else knows the block, so no way leads to it.
+        // SAFETY: no other code knows the block, so no way leads to it.
         unsafe { block.provide(end.into_backing()) };
         block
     }
@@ -129,7 +132,7 @@ impl MemoryBlock {
             drop(links);
             return Err(());
         }
-        // Before the lock is let go of: a search for a way back from here finds this link.
+        // Before the lock is released: a search for a way back from here finds this link.
         // SAFETY: the caller's promise.
         unsafe { self.provide(end.into_backing()) };
         drop(links);
@@ -165,12 +168,12 @@ impl MemoryBlock {
         (unsafe { &*std::ptr::from_ref::<Self>(&end.target) }, end.offset_bytes)
     }
 
-    /// Lets go of blocks that lie on the way to the bytes, as far as it is known now.
+    /// Releases blocks that lie on the way to the bytes, as far as it is known now.
     pub(crate) fn shorten(&self) {
         let _ = self.end();
     }
 
-    /// Where the bytes are, if somebody has said so.
+    /// Where the bytes are, if they have been provided.
     pub(super) fn backing(&self) -> Option<&Backing> {
         self.backing.get()
     }
@@ -247,7 +250,7 @@ impl Drop for MemoryBlock {
             Some(Backing::Alias(alias)) => let_go(alias.into_target()),
             // Others may have queued behind it.
             None if !self.allocated.is_ready() => self.space.serve_waiting(),
-            // Imported memory goes by itself.
+            // Imported memory is released by its own drop.
             Some(Backing::Imported(_)) | None => {}
         }
     }

@@ -1,8 +1,9 @@
-//! When memory that is kept for the next allocation goes back to the system: once it has been idle for a while.
+//! When memory that is kept for the next allocation is given back to the system: once it has been idle for a while.
 //!
-//! The first large block that is freed sets a timer of the process; while warm memory is left the timer is set again, and
-//! otherwise there is none. So a program that has stopped allocating gives its memory back without being asked, and one that
-//! goes on pays a load per free. Where no thread for timers can be had, memory stays warm until the next large free or trim.
+//! The first large block that is freed sets a timer of the process; while warm memory is left the timer is set again,
+//! and otherwise there is none. So a program that has stopped allocating gives its memory back without being asked, and
+//! one that continues pays a load per free. Where no thread for timers can be had, memory stays warm until the next
+//! large free or trim.
 
 use std::time::Duration;
 

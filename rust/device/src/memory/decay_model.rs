@@ -1,4 +1,4 @@
-//! Models have no timers, and their memory goes with them.
+//! Models have no timers, and their memory is freed with them.
 
 use crate::instance::Instance;
 use purlin_base::sync::PinnedArc;

@@ -1,8 +1,8 @@
-//! Host memory that a backend was told of, so that its hardware may reach it: pinned, registered, mapped.
+//! Host memory that was announced to a backend, so that its hardware may reach it: pinned, registered, mapped.
 //!
-//! A [`DmaMapping`] is the right to end that. Copies from and to the host that touch mapped memory count as uses while they are
-//! in flight; [`DmaMapping::unmap`] refuses while there are any, and a mapping that is dropped ends with the last of them. So
-//! no transfer loses its memory's mapping.
+//! A [`DmaMapping`] is the right to end that. Copies from and to the host that touch mapped memory count as uses while
+//! they are in flight; [`DmaMapping::unmap`] refuses while there are any, and a mapping that is dropped ends with the
+//! last of them. So no transfer loses its memory's mapping.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -80,17 +80,17 @@ impl Mappings {
 
 impl Drop for DmaUse {
     fn drop(&mut self) {
-        // Release, for the load in unmap(): what the copy did comes before.
+        // Release, for the load in unmap(): what the copy did happens before.
         self.0.in_flight.fetch_sub(1, Ordering::Release);
     }
 }
 
 impl DmaMapping {
-    /// Tells the backend of `instance` of `size_bytes` bytes at `address`.
+    /// Announces `size_bytes` bytes at `address` to the backend of `instance`.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it overlaps
-    /// another mapping of this client. The backend's.
+    /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it
+    /// overlaps another mapping of this client. The backend's.
     pub(crate) fn new(instance: &PinnedArc<Instance>, address: usize, size_bytes: usize) -> StatusOr<Self> {
         let end = address.checked_add(size_bytes).filter(|_| address != 0 && size_bytes > 0);
         let Some(end) = end else {
@@ -104,7 +104,7 @@ impl DmaMapping {
         let range = Arc::new(Range { address, size_bytes, in_flight, _registration: registration });
         {
             let mut ranges = mappings.ranges.lock();
-            // Somebody may have come in between; then what the backend did is undone, under no lock.
+            // Another thread may have been faster; then what the backend did is undone, under no lock.
             if overlapping(&ranges, address, end).is_none() {
                 ranges.insert(address, Arc::clone(&range));
                 mappings.count.fetch_add(1, Ordering::Relaxed);

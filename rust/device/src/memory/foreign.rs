@@ -1,4 +1,4 @@
-//! Somebody else's memory: where it is, and how to tell its owner that nobody uses it any more.
+//! Foreign memory: where it is, and how to notify its owner that it is no longer used.
 
 #![allow(unsafe_code, reason = "foreign memory is known by its address")]
 
@@ -10,7 +10,7 @@ use purlin_async::event::Event;
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
 
-/// Somebody else's memory.
+/// Foreign memory.
 pub(crate) trait Foreign: Send + Sync {
     /// Where it is.
     fn extent(&self) -> &dyn Extent;
@@ -18,12 +18,12 @@ pub(crate) trait Foreign: Send + Sync {
 
 /// Whose memory it is.
 pub(crate) trait Owner: Send + Sync + 'static {
-    /// Nobody uses the memory any more.
+    /// The memory is no longer used.
     fn take_back(self);
 }
 
-/// Called once, when nobody uses imported memory any more: before the drop of the last use returns, unless that is itself called, more
-/// than 32 deep, by callbacks of Purlin's; then when they have returned.
+/// Called once, when imported memory is no longer used: before the drop of the last use returns, unless that is itself
+/// called, more than 32 deep, by callbacks of Purlin's; then when they have returned.
 pub type Release = Box<dyn FnOnce() + Send + Sync>;
 
 impl Owner for Release {
@@ -50,7 +50,7 @@ enum ForeignExtent {
 /// Memory that device and host reach at its own address.
 struct InPlace(NonNull<u8>);
 
-// SAFETY: whoever imports memory promises that any thread may use it.
+// SAFETY: the caller that imports memory promises that any thread may use it.
 unsafe impl Send for InPlace {}
 // SAFETY: as above; a shared reference gives away only the address.
 unsafe impl Sync for InPlace {}
@@ -88,8 +88,8 @@ impl<O: Owner> Drop for Imported<O> {
         // First the backend forgets the memory, then its owner may.
         self.extent = ForeignExtent::Gone;
         if let Some(owner) = self.owner.take() {
-            // As a waiter, because it may let go of other memory, whose owner does too, and so on: then they take turns, and the stack
-            // stays flat.
+            // As a waiter, because it may release other memory, whose owner does too, and so on: then they take turns,
+            // and the stack stays flat.
             Event::ready().on_ready(move |_status| {
                 contained("release of imported memory", Label::default, || owner.take_back());
             });

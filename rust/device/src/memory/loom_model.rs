@@ -1,6 +1,6 @@
-//! Allocations that wait: memory that comes back, others who wait, who gives up and the client's end, against one another.
-//! The queue and what follows from a shortage are the real ones; the arena is a count of free units behind a lock, and a block
-//! gives its units back, and serves the queue, when the last who holds it goes.
+//! Allocations that wait: memory that is freed, other waiters, waiters that give up and the client's end, against one
+//! another. The queue and what follows from a shortage are the real ones; the arena is a count of free units behind a
+//! lock, and a block gives its units back, and serves the queue, when its last holder drops it.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ struct Books {
 struct Block {
     name: char,
     units: u64,
-    /// Who holds it; it is gone with the last.
+    /// Its holders; it is gone with the last.
     holders: AtomicUsize,
     /// Units that it has.
     has: Mutex<u64>,
@@ -45,7 +45,7 @@ enum Found {
 }
 
 impl Space {
-    /// `held` units are held by somebody.
+    /// `held` units are held.
     fn new(free: u64, held: u64) -> Arc<Self> {
         let books = Books { free, held, num_allocs: held, served: Vec::new(), has_ended: false };
         Arc::new(Self { turns: Turns::new(), books: Mutex::new(books), told: Mutex::new(Vec::new()) })
@@ -84,7 +84,7 @@ impl Space {
         block
     }
 
-    /// Somebody who holds `block` goes.
+    /// A holder of `block` drops it.
     fn let_go(&self, block: &Block) {
         if block.holders.fetch_sub(1, Ordering::AcqRel) == 1 {
             let had = *block.has.lock();
@@ -100,7 +100,7 @@ impl Space {
         self.turns.serve(self);
     }
 
-    /// What `name` was told; it has been told once.
+    /// What `name` was answered; it has been answered once.
     fn told(&self, name: char) -> Found {
         let told: Vec<Found> = self.told.lock().iter().filter(|told| told.0 == name).map(|&(_, found)| found).collect();
         assert_eq!(told.len(), 1, "{name} was told {told:?}");
@@ -216,7 +216,7 @@ fn a_client_that_ends_tells_everybody_once() {
         holder.join().unwrap();
         late.join().unwrap();
         assert!(matches!(space.told('a'), Found::Memory | Found::Ended));
-        // It waits for what the first holds on to, or comes too late.
+        // It waits for what the first holds on to, or is too late.
         assert!(matches!(space.told('b'), Found::Memory | Found::Ended));
         assert_eq!(space.turns.count(), 0);
     });

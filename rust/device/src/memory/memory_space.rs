@@ -122,13 +122,14 @@ impl MemorySpace {
         self.space().index / self.instance().kind_count()
     }
 
-    /// Who holds the memory of this space now.
+    /// The holders of this space's memory now.
     #[must_use]
     pub fn report(&self) -> MemoryReport {
         MemoryReport::of(self.space(), self.to_string(), None)
     }
 
-    /// Gives back to the system what is kept for later allocations, at once; without this, it goes after ten seconds.
+    /// Gives back to the system what is kept for later allocations, at once; without this, it is given back after ten
+    /// seconds.
     pub fn trim(&self) {
         self.space().arena.trim(0);
     }
@@ -162,12 +163,11 @@ impl MemorySpace {
         unsafe { self.0.as_ref() }
     }
 
-    /// New memory, entered into the books for as long as it lives; pending if it has to wait for something.
+    /// New memory, counted in the statistics for as long as it lives; pending if it has to wait for something.
     ///
     /// # Errors
-    /// `InvalidArgument`: an alignment that is no power of two up to 1 GiB. `ResourceExhausted`: a report of who holds the
-    /// memory, also as the payload [`MEMORY_REPORT_TYPE_URL`]. What `options.after` failed
-    /// with, if it has.
+    /// `InvalidArgument`: an alignment that is no power of two up to 1 GiB. `ResourceExhausted`: a report of the
+    /// memory's holders, also as the payload [`MEMORY_REPORT_TYPE_URL`]. What `options.after` failed with, if it has.
     pub(crate) fn allocate(
         &self,
         size_bytes: usize,
@@ -216,7 +216,7 @@ impl MemorySpace {
         }
     }
 
-    /// The promise goes with the event's waiter: if the event never happens, it tells.
+    /// The promise is dropped with the event's waiter: if the event never happens, it reports that.
     fn allocate_after(
         &self,
         after: &Event,
@@ -240,7 +240,7 @@ impl MemorySpace {
                     promise.set_error(status.clone());
                     return;
                 }
-                // What it fails with, the promise tells.
+                // The promise reports what it fails with.
                 let _ = block.memory_space().fill_or_wait(&block, alignment_bytes, oom, promise);
             });
         });
@@ -275,8 +275,8 @@ impl MemorySpace {
         Ok(())
     }
 
-    /// Looks for memory for `block`, with the client's hook's help if `oom` says so, and if that could help. A hook that allocates
-    /// is not called for that.
+    /// Looks for memory for `block`, with the client's hook's help if `oom` says so, and if that could help. A hook
+    /// that allocates is not called for that.
     fn fill(&self, block: &PinnedArc<MemoryBlock>, alignment_bytes: usize, oom: OomPolicy) -> Result<(), Shortage> {
         let mut calls_left = if oom == OomPolicy::Retry { MOST_HOOK_CALLS } else { 0 };
         loop {
@@ -342,8 +342,8 @@ impl MemorySpace {
     /// `event`, unless the client ends first; `label` is what that fails then.
     ///
     /// # Errors
-    /// `FailedPrecondition`: the client has shut down, and `event` has not happened.
-    /// False in a child made by `fork`, where nobody works for the client.
+    /// `FailedPrecondition`: the client has shut down, and `event` has not happened. False in a child made by `fork`,
+    /// where no thread works for the client.
     pub(crate) fn is_here(&self) -> bool {
         self.in_flight().process().is_this()
     }
@@ -352,7 +352,8 @@ impl MemorySpace {
         self.in_flight().until_end(event, label)
     }
 
-    /// As [`until_end`](Self::until_end), for a use of memory that has begun already; it has failed if the client has ended.
+    /// As [`until_end`](Self::until_end), for a use of memory that has begun already; it has failed if the client has
+    /// ended.
     pub(crate) fn until_end_of_use(&self, event: &Event) -> Event {
         self.in_flight().until_end_of_begun(event, Label::new(c"use of a buffer"))
     }

@@ -1,4 +1,4 @@
-//! Who holds the memory of a space: the autopsy of an allocation that failed, and a picture at any other time.
+//! The holders of a space's memory: the autopsy of an allocation that failed, and a picture at any other time.
 
 use std::fmt::{self, Write as _};
 

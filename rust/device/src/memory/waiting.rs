@@ -1,9 +1,10 @@
 //! Allocations that wait until others are freed: first come, first served.
 //!
-//! Every block that is freed serves the queue (`turns.rs`); the oldest entry is served first, so a large request is not passed
-//! by smaller ones behind it in the queue (those that do not wait take what they find). An entry whose block nobody holds any
-//! more leaves it; so does one that cannot be served although nothing is held that could still be freed, with the reason.
-//! Memory may come from an allocator of the user's, so it is looked for, and events are completed, under no lock.
+//! Every block that is freed serves the queue (`turns.rs`); the oldest entry is served first, so a large request is not
+//! passed by smaller ones behind it in the queue (those that do not wait take what they find). An entry whose block is
+//! no longer held leaves the queue; so does one that cannot be served although nothing is held that could still be
+//! freed, with that error. Memory may be made by a user's allocator, so it is looked for, and events are completed,
+//! under no lock.
 
 use super::MemorySpace;
 use super::block::MemoryBlock;
@@ -19,14 +20,14 @@ pub(super) struct Entry {
     pub(super) block: PinnedWeak<MemoryBlock>,
     pub(super) alignment_bytes: usize,
     pub(super) promise: EventPromise,
-    /// Let go of last.
+    /// Dropped last.
     pub(super) pending: Pending,
 }
 
 /// See the module.
 pub(crate) struct Waiting {
     turns: Turns<Entry>,
-    /// The client has ended: why nobody waits any more.
+    /// The client has ended: why nothing waits any more.
     ended: Mutex<Option<Status>>,
 }
 
@@ -34,11 +35,11 @@ pub(crate) struct Waiting {
 pub(super) enum Found {
     /// The block has it.
     Memory,
-    /// Nobody holds the block any more.
+    /// The block is no longer held.
     NobodyWaits,
     /// The client has ended.
     Ended(Status),
-    /// No memory, and none can come.
+    /// No memory, and none can become free.
     Nothing(PinnedArc<MemoryBlock>, Shortage),
 }
 
@@ -52,15 +53,15 @@ impl Waiting {
         self.turns.wait(entry, &Memory { space, waiting: self });
     }
 
-    /// Gives memory of `space`, whose queue this is, to the oldest entries, as far as it goes.
+    /// Gives memory of `space`, whose queue this is, to the oldest entries, as far as it suffices.
     pub(super) fn serve(&self, space: &MemorySpace) {
         // The memory was given back under a lock of the arena before this.
         self.turns.serve(&Memory { space, waiting: self });
     }
 
-    /// From now on nobody waits: the entries fail with `why`.
+    /// From now on nothing waits: the entries fail with `why`.
     pub(super) fn end(&self, space: &MemorySpace, why: Status) {
-        // Under the lock under which looks ask for it: an entry whose look came before is one that serve() sees.
+        // Under the lock under which looks ask for it: an entry whose look was before is one that serve() sees.
         self.ended.lock().get_or_insert(why);
         self.serve(space);
     }
@@ -116,20 +117,21 @@ impl Source for Memory<'_> {
     }
 }
 
-/// Whether who finds no memory between two looks at the books is to wait on; `Take`: none can come.
+/// Whether an allocation that finds no memory between two looks at the statistics is to wait on; `Take`: none can
+/// become free.
 pub(super) fn after_shortage(before: &MemoryStats, after: &MemoryStats) -> Look<()> {
     if after.pool_bytes > 0 {
-        // Somebody holds memory, or is about to. They serve the queue when they free it, or come away empty-handed.
+        // Another thread holds memory, or is about to. It serves the queue when it frees it, or when it gets none.
         return Look::Stay;
     }
     if before.pool_bytes > 0 || before.num_allocs != after.num_allocs {
-        // Somebody has allocated and freed meanwhile.
+        // Another thread has allocated and freed meanwhile.
         return Look::Again;
     }
     Look::Take(())
 }
 
-/// The buffer of a pending block is gone; somebody may still have its event.
+/// The buffer of a pending block is gone; its event may still have holders.
 pub(super) fn not_wanted(promise: &EventPromise) {
     promise.set_error(Status::cancelled("nobody holds the memory any more that was waited for"));
 }

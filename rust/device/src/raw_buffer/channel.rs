@@ -1,7 +1,7 @@
-//! Buffers whose memory somebody provides later, once: a channel for memory.
+//! Buffers whose memory is provided later, once: a channel for memory.
 //!
 //! States: open, then there (fulfilled with memory of another buffer, or allocated) or failed, by the one
-//! [`RawBufferPromise`]; dropping that fails the buffer, so who waits for the memory is told in any case.
+//! [`RawBufferPromise`]; dropping that fails the buffer, so a waiter for the memory is notified in any case.
 
 use std::fmt;
 
@@ -32,12 +32,12 @@ pub struct RawBufferPromise {
 }
 
 impl RawBuffer {
-    /// A buffer of `size_bytes` in `memory_space` without memory, and the promise to provide it: by another buffer, or by
-    /// allocating it when the time has come, as an execution does for its outputs. `options.label` names it in reports;
+    /// A buffer of `size_bytes` in `memory_space` without memory, and the promise to provide it: by another buffer, or
+    /// by allocating it at the time of need, as an execution does for its outputs. `options.label` names it in reports;
     /// of `options`, nothing else counts here.
     ///
-    /// Slices may be made and copies asked for at once; they wait for [`allocation_event`](Self::allocation_event). That fails, as
-    /// a copy would, if the client ends before the promise is kept.
+    /// Slices may be made and copies asked for at once; they wait for [`allocation_event`](Self::allocation_event).
+    /// That fails, as a copy would, if the client ends before the promise is kept.
     #[track_caller]
     pub fn channel(memory_space: &MemorySpace, size_bytes: usize, options: &AllocOptions) -> (Self, RawBufferPromise) {
         Self::channel_at(memory_space, size_bytes, options, SourceLocation::caller())
@@ -62,8 +62,8 @@ impl RawBufferPromise {
     /// The buffer gets the memory of `memory`, which it shares and keeps from now on; that may itself be there later.
     ///
     /// # Errors
-    /// `InvalidArgument`, with the promise back: `memory` has another size, lies in another memory space, or is what this promise is to
-    /// provide.
+    /// `InvalidArgument`, with the promise back: `memory` has another size, lies in another memory space, or is what
+    /// this promise is to provide.
     pub fn fulfil(self, memory: &RawBuffer) -> Result<(), (Status, Self)> {
         let wanted = (self.block.size_bytes(), self.block.memory_space());
         if (memory.size_bytes(), memory.space()) != wanted {
@@ -95,7 +95,7 @@ impl RawBufferPromise {
             promise.set_error(cycle);
             return Ok(());
         }
-        // The block stays until then, so that its promise is not kept for nobody.
+        // The block stays until then, so that its promise is not kept for a block without holders.
         allocated.on_ready(move |status| {
             block.shorten();
             promise.set(status.clone());
@@ -114,8 +114,8 @@ impl RawBufferPromise {
         space.fill_or_wait(&block, 1, oom, promise)
     }
 
-    /// The buffer has failed with `status`, and so do copies that wait for it. OK counts as `Internal`: a buffer without
-    /// memory is not well.
+    /// The buffer has failed with `status`, and so do copies that wait for it. OK counts as `Internal`: a buffer
+    /// without memory is not well.
     pub fn fail(self, status: Status) {
         let fallback = || {
             Status::internal(format!(

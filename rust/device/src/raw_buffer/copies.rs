@@ -21,12 +21,12 @@ pub(crate) struct CopyOrder<'a> {
 impl RawBuffer {
     /// Copies `size_bytes` from `source` to this buffer at `offset_bytes`.
     ///
-    /// The event fails with `InvalidArgument` (null source, size > 0; memory that may not be written), `OutOfRange`, a dependency's error, or `Cancelled`
-    /// (the copy needed the client's runner, and that has shut down).
+    /// The event fails with `InvalidArgument` (null source, size > 0; memory that may not be written), `OutOfRange`, a
+    /// dependency's error, or `Cancelled` (the copy needed the client's runner, and that has shut down).
     ///
     /// # Safety
-    /// Until the event is terminal, any thread may read `size_bytes` bytes at `source` and nobody writes them; and from
-    /// the moment when the dependencies have happened, nobody else reads or writes the bytes that are copied to.
+    /// Until the event is terminal, any thread may read `size_bytes` bytes at `source` and nothing writes them; and
+    /// from the moment when the dependencies have happened, nothing else reads or writes the bytes that are copied to.
     pub unsafe fn copy_from_host(
         &self,
         source: *const u8,
@@ -44,8 +44,8 @@ impl RawBuffer {
     /// Errors as [`copy_from_host`](Self::copy_from_host); `Unimplemented` where a backend holds no bytes.
     ///
     /// # Safety
-    /// Until the event is terminal, any thread may write `size_bytes` bytes at `destination` and nobody else touches them;
-    /// and from the moment when the dependencies have happened, nobody writes the bytes that are copied from.
+    /// Until the event is terminal, any thread may write `size_bytes` bytes at `destination` and nothing else touches
+    /// them; and from the moment when the dependencies have happened, nothing writes the bytes that are copied from.
     pub unsafe fn copy_to_host(
         &self,
         destination: *mut u8,
@@ -61,12 +61,12 @@ impl RawBuffer {
     /// Copies all of this buffer to the start of `destination`, in any memory space of the same client. Overlapping
     /// ranges of one allocation are copied as by memmove.
     ///
-    /// The event fails with `InvalidArgument` (`self.size_bytes() > destination.size_bytes()`, another client's buffer, or
-    /// a destination that may not be written); other errors as [`copy_from_host`](Self::copy_from_host).
+    /// The event fails with `InvalidArgument` (`self.size_bytes() > destination.size_bytes()`, another client's buffer,
+    /// or a destination that may not be written); other errors as [`copy_from_host`](Self::copy_from_host).
     ///
     /// # Safety
-    /// From the moment when the dependencies have happened until the event is terminal, nobody else writes the bytes
-    /// that are copied from, and nobody else reads or writes those that are copied to.
+    /// From the moment when the dependencies have happened until the event is terminal, nothing else writes the bytes
+    /// that are copied from, and nothing else reads or writes those that are copied to.
     ///
     /// # Examples
     /// ```
@@ -94,8 +94,8 @@ impl RawBuffer {
         unsafe { self.copy_range_to(0, destination, 0, self.size_bytes(), dependencies) }
     }
 
-    /// Copies `size_bytes` at `offset_bytes` of this buffer to `destination` at `destination_offset_bytes`, in any memory
-    /// space of the same client.
+    /// Copies `size_bytes` at `offset_bytes` of this buffer to `destination` at `destination_offset_bytes`, in any
+    /// memory space of the same client.
     ///
     /// The event fails with `OutOfRange`, naming the numbers, if either range does not lie within its buffer; with
     /// `InvalidArgument` (another client's buffer, or a destination that may not be written); other errors as
@@ -154,8 +154,8 @@ impl RawBuffer {
         Err(Status::invalid_argument(format!("{self:?} may not be written: it was imported read-only")))
     }
 
-    /// Happens when the memory, which is not there yet, is there, and fails if it may not be written then: a channel may be fulfilled with
-    /// read-only memory after it was taken for a destination.
+    /// Happens when the memory, which is not there yet, is there, and fails if it may not be written then: a channel
+    /// may be fulfilled with read-only memory after it was taken for a destination.
     fn writable(&self) -> Event {
         let (destination, promise) = (self.clone(), EventPromise::guarding(c"memory to write to"));
         promise.waits_for(self.block.allocated());

@@ -1,4 +1,4 @@
-//! Memory of somebody else's as a buffer.
+//! Foreign memory as a buffer.
 
 #![allow(unsafe_code, reason = "foreign memory is taken by address")]
 
@@ -38,18 +38,17 @@ pub enum Mutability {
 }
 
 impl RawBuffer {
-    /// A buffer over `size_bytes` bytes at `address` that belong to somebody else: no copy. `on_release` is called once, on
-    /// whatever thread is the last to use the memory (a handle, a slice, a copy in flight); if this fails, it is dropped
-    /// uncalled, and the memory was not touched. Such memory is not in the books of its space.
+    /// A buffer over `size_bytes` bytes at `address` that belong to another owner: no copy. `on_release` is called
+    /// once, on the thread that is the last to use the memory (a handle, a slice, a copy in flight); if this fails, it
+    /// is dropped uncalled, and the memory was not touched. Such memory is not in the statistics of its space.
     ///
     /// # Errors
-    /// `InvalidArgument`: null, not aligned as the space needs for imports, or bytes past the end of the address space; the values are
-    /// named. `Unimplemented`: the backend cannot
-    /// use foreign memory in this space.
+    /// `InvalidArgument`: null, not aligned as the space needs for imports, or bytes past the end of the address space;
+    /// the values are named. `Unimplemented`: the backend cannot use foreign memory in this space.
     ///
     /// # Safety
     /// Until `on_release` is called (or, without it, for ever), the device may read these bytes (and write them if
-    /// `Mutable`) from any thread, and nobody else writes them but as ordered by events.
+    /// `Mutable`) from any thread, and nothing else writes them except as ordered by events.
     #[track_caller]
     pub unsafe fn import(
         memory_space: &MemorySpace,
@@ -64,7 +63,7 @@ impl RawBuffer {
         imported.map_err(|(error, _uncalled)| error)
     }
 
-    /// As [`import`](Self::import), of any owner, who comes back with the error.
+    /// As [`import`](Self::import), of any owner, which is returned with the error.
     ///
     /// # Errors
     /// As there.

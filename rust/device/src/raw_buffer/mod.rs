@@ -1,13 +1,13 @@
 //! Untyped bytes in a memory space.
 //!
-//! A [`RawBuffer`] is a range of a block of memory; clones and slices share the block, and the last of them, or the last
-//! copy in flight, frees it. Copies (`copies.rs`) are asynchronous and return an [`Event`]. A copy begins after all of its
-//! dependencies, and when the memory at both ends is there; if one of these fails, nothing is copied and the event has that
-//! error. Copies that touch the same bytes are not ordered among themselves: say so with dependencies. A copy of 0 bytes
-//! copies nothing and completes when its dependencies have.
+//! A [`RawBuffer`] is a range of a block of memory; clones and slices share the block, and the last of them, or the
+//! last copy in flight, frees it. Copies (`copies.rs`) are asynchronous and return an [`Event`]. A copy begins after
+//! all of its dependencies, and when the memory at both ends is there; if one of these fails, nothing is copied and the
+//! event has that error. Copies that touch the same bytes are not ordered among themselves: say so with dependencies. A
+//! copy of 0 bytes copies nothing and completes when its dependencies have.
 //!
-//! Memory may be there later than its buffer: [`RawBuffer::allocate_with`] can wait, and [`RawBuffer::channel`] leaves it to
-//! somebody else (`channel.rs`). It may be somebody else's (`foreign.rs`).
+//! Memory may be there later than its buffer: [`RawBuffer::allocate_with`] can wait, and [`RawBuffer::channel`] leaves
+//! it to other code (`channel.rs`). It may be foreign (`foreign.rs`).
 
 #![allow(unsafe_code, reason = "copies read and write host memory by address")]
 
@@ -30,8 +30,8 @@ pub use foreign::Mutability;
 
 /// A reference to a range of device memory; it keeps the memory and the client alive.
 ///
-/// Its bytes are reached through events and raw addresses only, never as a Rust reference; so whoever writes them promises
-/// that nobody else uses them meanwhile. That is what the `unsafe` methods ask for.
+/// Its bytes are reached through events and raw addresses only, never as a Rust reference; so code that writes them
+/// promises that nothing else uses them meanwhile. That is what the `unsafe` methods ask for.
 ///
 /// ```
 /// use purlin::RawBuffer;
@@ -58,7 +58,7 @@ impl RawBuffer {
     /// New memory of `size_bytes` (0 is allowed), aligned to [`MemorySpace::alignment_bytes`], contents unspecified.
     ///
     /// # Errors
-    /// `ResourceExhausted`, with a report of who holds the memory: there is not so much.
+    /// `ResourceExhausted`, with a report of the memory's holders: there is not so much.
     ///
     /// # Examples
     /// ```
@@ -80,8 +80,8 @@ impl RawBuffer {
     /// [`allocation_event`](Self::allocation_event). Never blocks.
     ///
     /// # Errors
-    /// `ResourceExhausted`, as [`allocate`](Self::allocate), unless it waits; `InvalidArgument`: an alignment that is no power
-    /// of two up to 1 GiB; what `options.after` has failed with.
+    /// `ResourceExhausted`, as [`allocate`](Self::allocate), unless it waits; `InvalidArgument`: an alignment that is
+    /// no power of two up to 1 GiB; what `options.after` has failed with.
     #[track_caller]
     pub fn allocate_with(memory_space: &MemorySpace, size_bytes: usize, options: &AllocOptions) -> StatusOr<Self> {
         Self::allocate_at(memory_space, size_bytes, options, SourceLocation::caller())
@@ -137,15 +137,15 @@ impl RawBuffer {
         self.block.allocated().clone()
     }
 
-    /// Whether its bytes may be written. Memory that was imported read-only may not, nor may slices of it; also while the
-    /// memory of a [`channel`](Self::channel) is not there yet, the answer is that it may.
+    /// Whether its bytes may be written. Memory that was imported read-only may not, nor may slices of it; also while
+    /// the memory of a [`channel`](Self::channel) is not there yet, the answer is that it may.
     #[must_use]
     pub fn is_mutable(&self) -> bool {
         self.block.is_mutable()
     }
 
-    /// Address of the first byte if the host can reach the memory, and it is there. Valid while a reference to the memory
-    /// lives; reading and writing through it is ordered by events only.
+    /// Address of the first byte if the host can reach the memory, and it is there. Valid while a reference to the
+    /// memory lives; reading and writing through it is ordered by events only.
     #[must_use]
     pub fn host_pointer(&self) -> Option<NonNull<u8>> {
         let (extent, offset_bytes) = self.block.place_if_there()?;
@@ -156,8 +156,8 @@ impl RawBuffer {
     /// Address of the first byte as the device sees it. Valid while a reference to the memory lives.
     ///
     /// # Errors
-    /// `FailedPrecondition`: the memory is not there yet; see [`allocation_event`](Self::allocation_event). What it failed
-    /// with.
+    /// `FailedPrecondition`: the memory is not there yet; see [`allocation_event`](Self::allocation_event). What it
+    /// failed with.
     pub fn device_pointer(&self) -> StatusOr<usize> {
         if let Some((extent, offset_bytes)) = self.block.place_if_there() {
             return Ok(extent.address() + offset_bytes + self.range.offset_bytes());
@@ -200,8 +200,8 @@ impl RawBuffer {
         ranges.iter().map(|&(offset_bytes, size_bytes)| self.slice(offset_bytes, size_bytes)).collect()
     }
 
-    /// Keeps the memory at least until `event` is terminal, without a handle: for work that Purlin does not see. A watchdog
-    /// poisons neither `event` nor what that waits for.
+    /// Keeps the memory at least until `event` is terminal, without a handle: for work that Purlin does not see. A
+    /// watchdog poisons neither `event` nor what that waits for.
     pub fn retain_until(&self, event: &Event) {
         if event.is_ready() {
             return;

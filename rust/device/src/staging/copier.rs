@@ -12,8 +12,8 @@ use crate::raw_buffer::RawBuffer;
 use purlin_async::event::Event;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
 
-/// See the module. Dropping it cancels the pieces that wait for a lease, and does not wait; each read is told of its end all
-/// the same.
+/// See the module. Dropping it cancels the pieces that wait for a lease, and does not wait; each read's end is reported
+/// all the same.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -73,7 +73,7 @@ impl StagedPiece {
         self.size_bytes
     }
 
-    /// No piece of the read comes after it.
+    /// No piece of the read follows it.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.is_last
@@ -98,17 +98,18 @@ impl StagingCopier {
         Self(Arc::new(Shared::new(pool)))
     }
 
-    /// Reads all bytes of `source`, after `dependencies`. Never blocks; small copies run inside this call, or inside the drop of a
-    /// lease.
+    /// Reads all bytes of `source`, after `dependencies`. Never blocks; small copies run inside this call, or inside
+    /// the drop of a lease.
     ///
-    /// `on_piece` is told of each piece in order, and then dropped; the event happens after that, and when no copy reads the
-    /// source any more. Both are told the same error:
-    /// what a dependency or a copy has failed with; `InvalidArgument`: `source` is of another client than the pool; `Cancelled`:
-    /// the copier went away first, or the client has shut down; `Internal`: `on_piece` panicked. A read of no bytes is told of by
-    /// the event only.
+    /// `on_piece` is called with each piece in order, and then dropped; the event happens after that, and when no copy
+    /// reads the source any more. Both get the same error: what a dependency or a copy has failed with;
+    /// `InvalidArgument`: `source` is of another client than the pool; `Cancelled`: the copier was dropped first, or
+    /// the client has shut down; `Internal`: `on_piece` panicked. The end of a read of no bytes is reported by the
+    /// event only.
     ///
     /// # Safety
-    /// From the moment when the dependencies have happened until the event is terminal, nobody writes the bytes of `source`.
+    /// From the moment when the dependencies have happened until the event is terminal, nothing writes the bytes of
+    /// `source`.
     #[track_caller]
     pub unsafe fn read(
         &self,
@@ -134,10 +135,10 @@ impl StagingCopier {
         self.0.read(source.clone(), dependencies.to_vec(), None, place, Box::new(on_piece))
     }
 
-    /// As [`read`](Self::read), the bytes of `buffer` as they stand on the device, once it is ready. While the read goes on, the
-    /// buffer is not donated.
+    /// As [`read`](Self::read), the bytes of `buffer` as they stand on the device, once it is ready. While the read
+    /// lasts, the buffer is not donated.
     ///
-    /// A client that shuts down fails the copies, not a read that waits for leases: whoever has these is to let go of them.
+    /// A client that shuts down fails the copies, not a read that waits for leases: their owners must release them.
     ///
     /// # Errors
     /// As [`Buffer::usage_hold`]; `on_piece` is then dropped uncalled.
@@ -150,7 +151,8 @@ impl StagingCopier {
         self.read_buffer_at(buffer, SourceLocation::caller(), content(on_piece))
     }
 
-    /// As [`read_buffer`](Self::read_buffer), for a caller at `place`. An error of `on_piece` ends the read, and is the event's.
+    /// As [`read_buffer`](Self::read_buffer), for a caller at `place`. An error of `on_piece` ends the read, and is the
+    /// event's.
     ///
     /// # Errors
     /// As [`read_buffer`](Self::read_buffer).
@@ -165,8 +167,8 @@ impl StagingCopier {
         Ok(self.0.read(source, vec![ready], Some(hold), place, Box::new(on_piece)))
     }
 
-    /// What dropping it does, for who shares it: pieces that wait for a lease, and those of reads that come, are cancelled.
-    /// Again: nothing happens.
+    /// What dropping it does, for code that shares it: pieces that wait for a lease, and those of later reads, are
+    /// cancelled. Again: nothing happens.
     pub fn close(&self) {
         self.0.close();
     }

@@ -1,11 +1,11 @@
-//! Bytes on their way between devices and a transport, through host memory that is lent piece by piece.
+//! Bytes in transfer between devices and a transport, through host memory that is lent piece by piece.
 //!
-//! A [`StagingPool`] is a block of host memory cut into leases of one size. A [`StagingCopier`] reads device memory into leases,
-//! several at a time, and tells of them in order. A [`StagingSink`] takes pieces in any order and completes when device memory
-//! has them all. How many bytes are on their way is what the pool has: who is slow to give leases back slows the others down,
-//! and nothing else.
+//! A [`StagingPool`] is a block of host memory cut into leases of one size. A [`StagingCopier`] reads device memory
+//! into leases, several at a time, and reports them in order. A [`StagingSink`] takes pieces in any order and completes
+//! when device memory has them all. The pool's size bounds the bytes that are in flight: a user that is slow to give
+//! leases back slows the pool's other users down, and nothing else.
 //!
-//! A lease goes back when it is dropped, on every path: told, refused, failed, cancelled, panicked.
+//! A lease is given back when it is dropped, on every path: reported, refused, failed, cancelled, panicked.
 
 mod copier;
 mod pool;

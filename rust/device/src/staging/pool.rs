@@ -1,7 +1,7 @@
 //! The host memory that leases are cut from.
 //!
-//! A lease is a unit of a semaphore and a number from a list. The number goes back before the unit, so whoever gets the unit
-//! finds a number. First come, first served, as with the semaphore.
+//! A lease is a unit of a semaphore and a number from a list. The number is given back before the unit, so the caller
+//! that gets the unit finds a number. First come, first served, as with the semaphore.
 
 #![allow(unsafe_code, reason = "host memory is reached by address")]
 
@@ -47,7 +47,7 @@ impl Default for StagingOptions {
     }
 }
 
-/// A handle; clones share the memory, which goes with the last of them and the last lease.
+/// A handle; clones share the memory, which is freed with the last of them and the last lease.
 ///
 /// ```
 /// use purlin::{StagingOptions, StagingPool, StatusCode};
@@ -75,7 +75,7 @@ struct Shared {
     permits: Semaphore,
 }
 
-/// Numbers of leases that nobody has.
+/// Numbers of leases that are free.
 struct Free {
     /// The newest last, so that what is warm stays in use.
     returned: Vec<usize>,
@@ -83,8 +83,8 @@ struct Free {
     first_fresh: usize,
 }
 
-/// Host memory of [`StagingPool::lease_bytes`] bytes that nobody else has; dropping it gives it back, which may hand it to
-/// others on this thread.
+/// Host memory of [`StagingPool::lease_bytes`] bytes that has no other owner; dropping it gives it back, which may hand
+/// it to a waiter on this thread.
 ///
 /// ```
 /// use purlin::{StagingOptions, StagingPool};
@@ -107,12 +107,13 @@ pub struct StagingLease {
 }
 
 impl StagingPool {
-    /// A pool in `memory_space`, all of whose memory is taken now and kept. A lease's bytes are touched when it is lent for the first
-    /// time, and an idle lease is lent again before a fresh one: what was never needed at the same time costs no pages.
+    /// A pool in `memory_space`, all of whose memory is taken now and kept. A lease's bytes are touched when it is lent
+    /// for the first time, and an idle lease is lent again before a fresh one: what was never needed at the same time
+    /// costs no pages.
     ///
     /// # Errors
-    /// `InvalidArgument`: no leases, leases of no bytes, more bytes than can be counted, or memory that the host cannot reach;
-    /// `ResourceExhausted`: there is not so much.
+    /// `InvalidArgument`: no leases, leases of no bytes, more bytes than can be counted, or memory that the host cannot
+    /// reach; `ResourceExhausted`: there is not so much.
     #[track_caller]
     pub fn new(memory_space: &MemorySpace, options: &StagingOptions) -> StatusOr<Self> {
         Self::new_at(memory_space, options, SourceLocation::caller())
@@ -159,7 +160,7 @@ impl StagingPool {
         self.0.permits.capacity()
     }
 
-    /// Leases that nobody has now; another thread may take them before you.
+    /// Leases that are free now; another thread may take them before you.
     #[must_use]
     pub fn free_count(&self) -> usize {
         self.0.permits.available()
@@ -174,7 +175,7 @@ impl StagingPool {
     /// A lease, now.
     ///
     /// # Errors
-    /// `Unavailable`: all are lent, or somebody waits already.
+    /// `Unavailable`: all are lent, or a caller waits already.
     pub fn try_acquire(&self) -> StatusOr<StagingLease> {
         self.0.permits.try_acquire(1).and_then(|permit| self.0.lend(permit))
     }
@@ -187,8 +188,8 @@ impl StagingPool {
         self.0.permits.acquire_with(1, None, cancel).and_then(|permit| self.0.lend(permit))
     }
 
-    /// As [`acquire`](Self::acquire), without blocking: `callback` is called exactly once, on the thread that gave a lease back
-    /// or cancelled, or on this one before this returns.
+    /// As [`acquire`](Self::acquire), without blocking: `callback` is called exactly once, on the thread that gave a
+    /// lease back or cancelled, or on this one before this returns.
     pub fn acquire_then(&self, cancel: &CancelToken, callback: impl FnOnce(StatusOr<StagingLease>) + Send + 'static) {
         let pool = Arc::clone(&self.0);
         self.0.permits.acquire_then(1, cancel, move |permit| callback(permit.and_then(|permit| pool.lend(permit))));
@@ -210,8 +211,9 @@ impl Shared {
         let memory = self.memory.slice(number * self.stride_bytes, self.lease_bytes)?;
         let lease = StagingLease { pool: Arc::clone(self), number, memory, permit: Some(permit) };
         if is_fresh {
-            // So that bytes are never uninitialised to who looks at them, and no copy meets a page for the first time.
-            // SAFETY: the lease has that many bytes, and nobody else knows them yet.
+            // So that bytes are never uninitialised for code that looks at them, and no copy meets a page for the first
+            // time.
+            // SAFETY: the lease has that many bytes, and no other code knows them yet.
             unsafe { ptr::write_bytes(lease.address().as_ptr(), 0, self.lease_bytes) };
         }
         Ok(lease)
@@ -219,17 +221,18 @@ impl Shared {
 }
 
 impl StagingLease {
-    /// The bytes, as memory that copies go to and come from. They are this lease's only while it exists.
+    /// The bytes, as memory that copies write and read. They are this lease's only while it exists.
     #[must_use]
     pub fn memory(&self) -> &RawBuffer {
         &self.memory
     }
 
-    /// The bytes. Those that nobody wrote since they were lent are what an earlier lease left.
+    /// The bytes. Those that were not written since they were lent are what an earlier lease left.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the pool has written these bytes when it lent them for the first time, and keeps them. While the lease exists only who has
-        // it writes there: by `bytes_mut`, which excludes this, or by copies, whose callers promise that nobody reads.
+        // SAFETY: the pool has written these bytes when it lent them for the first time, and keeps them. While the
+        // lease exists only its owner writes there: by `bytes_mut`, which excludes this, or by copies, whose callers
+        // promise that nothing reads.
         unsafe { slice::from_raw_parts(self.address().as_ptr(), self.memory.size_bytes()) }
     }
 

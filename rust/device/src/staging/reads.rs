@@ -1,17 +1,18 @@
-//! The reads of a copier, and whose turn it is to see to them.
+//! The reads of a copier, and the thread whose turn it is to serve them.
 //!
-//! A read is cut into pieces of a lease each. A piece is *waiting*, until it has a lease; *begun*, until its copy is over; then it
-//! is told of, when all before it have been. Reads begin in the order in which they were asked for, and so do their pieces;
-//! copies end in any order.
+//! A read is cut into pieces of a lease each. A piece is *waiting*, until it has a lease; *begun*, until its copy is
+//! over; then it is reported, when all before it have been. Reads begin in the order in which they were asked for, and
+//! so do their pieces; copies end in any order.
 //!
-//! Two turns, each taken by one thread at a time, without waiting for it: to begin pieces, and to tell of them. Who changes
-//! something looks for work afterwards; if another thread has the turn, that one looks again before it gives the turn up, under
-//! the lock. So nothing is left undone, callbacks are called one at a time and under no lock, and the stack stays flat.
+//! Two turns, each taken by one thread at a time, without waiting for it: to begin pieces, and to report them. A thread
+//! that changes something looks for work afterwards; if another thread has the turn, that one looks again before it
+//! gives the turn up, under the lock. So nothing is left undone, callbacks are called one at a time and under no lock,
+//! and the stack stays flat.
 //!
-//! A read ends once: after its last piece, or with the first error in the order of pieces, which is told of in its place; what
-//! was begun behind it is still copied, and goes back untold. Its event comes with the last reference to it, so when no piece of
-//! it waits or is begun: nobody uses the source any more. A read is begun and told in the user context in which it was
-//! asked for, whoever's turn it is.
+//! A read ends once: after its last piece, or with the first error in the order of pieces, which is reported in its
+//! place; what was begun behind it is still copied, and its leases are given back unreported. Its event completes with
+//! the last reference to it, so when no piece of it waits or is begun: the source is no longer used. A read is begun
+//! and reported in the user context in which it was asked for, whichever thread has the turn.
 
 #![allow(unsafe_code, reason = "device memory is read by address")]
 
@@ -32,16 +33,16 @@ use purlin_base::panics::contained;
 use purlin_base::status::{SourceLocation, Status, StatusOr};
 use purlin_base::sync::Mutex;
 
-/// Told of each piece of a read, in order, on any thread, one call at a time for all reads of a copier. An error is the last
-/// that it is told, and so is the piece with [`is_last`](StagedPiece::is_last). Its wait for a read of the copier fails. Its error
-/// ends the read; a panic does so with `Internal`.
+/// Called with each piece of a read, in order, on any thread, one call at a time for all reads of a copier. An error is
+/// its last call, and so is the piece with [`is_last`](StagedPiece::is_last). Its wait for a read of the copier fails.
+/// Its error ends the read; a panic does so with `Internal`.
 pub(super) type OnPiece = Box<dyn FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send>;
 
 /// What a copier and the copies that it has begun share.
 pub(super) struct Shared {
     pool: StagingPool,
     state: Mutex<State>,
-    /// Cancelled when the copier goes.
+    /// Cancelled when the copier is dropped.
     going: CancelSource,
 }
 
@@ -70,7 +71,7 @@ enum Lease {
 struct Read {
     source: RawBuffer,
     dependencies: Vec<Event>,
-    /// Taken while it is told, and when the read ends.
+    /// Taken while it is called, and when the read ends.
     on_piece: Mutex<Option<OnPiece>>,
     /// Where it was asked for.
     context: Option<UserContext>,
@@ -80,7 +81,7 @@ struct Read {
     end: End,
 }
 
-/// What the event becomes when this goes.
+/// What the event becomes when this is dropped.
 struct End {
     outcome: Mutex<Status>,
     /// What its pieces wait for.
@@ -122,7 +123,7 @@ impl Shared {
         Self { pool: pool.clone(), state: Mutex::default(), going: CancelSource::new(c"staging copier") }
     }
 
-    /// Pieces that wait for a lease, and those of reads that come, are cancelled.
+    /// Pieces that wait for a lease, and those of later reads, are cancelled.
     pub(super) fn close(self: &Arc<Self>) {
         self.going.cancel(Status::cancelled("the staging copier went away"));
         self.advance();
@@ -247,8 +248,8 @@ impl Shared {
         let Begin { number, read, offset_bytes, size_bytes, lease } = begin;
         let scope = read.scope();
         let copied = match &lease {
-            // SAFETY: who asked for the read promises that the source stays; the lease's bytes are nobody else's, and the lease
-            // is kept until the copy is over.
+            // SAFETY: the caller of the read promises that the source stays; the lease's bytes have no other owner, and
+            // the lease is kept until the copy is over.
             Some(lease) => unsafe {
                 read.source.copy_range_to(offset_bytes, lease.memory(), 0, size_bytes, &read.dependencies)
             },
@@ -297,7 +298,7 @@ impl Shared {
         let Piece { read, offset_bytes, size_bytes, is_last, .. } = piece;
         let taken = read.on_piece.lock().take();
         let Some(mut on_piece) = taken else {
-            // The memory is free before the event, which may come here, says so.
+            // The memory is free before the event, which may complete here, says so.
             drop(outcome);
             return;
         };
@@ -326,8 +327,8 @@ impl Shared {
         drop(self.forget(&read));
     }
 
-    /// Whether the event there is that of `told` or of another read that has pieces: they are told of after this one, by the same
-    /// thread.
+    /// Whether the event there is that of `told` or of another read that has pieces: such pieces are reported after
+    /// this one, by the same thread.
     fn owes(&self, told: &Read, event: usize) -> bool {
         let state = self.state.lock();
         let waiting = state.waiting.iter().map(|(read, _)| &**read);

@@ -1,9 +1,9 @@
 //! Device memory that is filled piece by piece.
 //!
-//! *Filling*, until every byte has a piece; then it waits for the copies under way, and is *done*. Or *failed*: by
-//! [`poison`](StagingSink::poison), by a copy that failed, or because the sink went away first; then nothing is written any more but
-//! by copies under way, and the event fails when the last of these is over. So whoever sees the event, however it ended, knows
-//! that nobody writes the memory.
+//! States: *filling*, until every byte has a piece; then it waits for the copies under way, and is *done*. Or *failed*:
+//! by [`poison`](StagingSink::poison), by a copy that failed, or because the sink was dropped first; then nothing is
+//! written any more except by copies under way, and the event fails when the last of these is over. So a thread that
+//! sees the event terminal, however it ended, knows that the memory is no longer written.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,15 +44,15 @@ struct State {
     under_way: usize,
     /// OK while filling.
     error: Status,
-    /// Taken by whoever ends it.
+    /// Taken by the code that ends it.
     promise: Option<EventPromise>,
     /// The destination's memory. Taken before.
     awaited: Option<Awaited>,
 }
 
 impl StagingSink {
-    /// A sink for all bytes of `destination`, and the event that says that they are there. Of no bytes: they are there. A client
-    /// that shuts down fails the copies, not a sink that waits for pieces: that is its owner's to end.
+    /// A sink for all bytes of `destination`, and the event that says that they are there. Of no bytes: they are there.
+    /// A client that shuts down fails the copies, not a sink that waits for pieces: that is its owner's to end.
     #[track_caller]
     #[must_use]
     pub fn new(destination: &RawBuffer) -> (Self, Event) {
@@ -72,17 +72,19 @@ impl StagingSink {
         (Self(shared), event)
     }
 
-    /// Copies the first `size_bytes` bytes of `lease` to `[offset_bytes, offset_bytes + size_bytes)`; the lease goes back when that
-    /// is over, or at once if it is refused. Pieces may come in any order, from any thread. Never blocks.
+    /// Copies the first `size_bytes` bytes of `lease` to `[offset_bytes, offset_bytes + size_bytes)`; the lease is
+    /// given back when that is over, or at once if it is refused. Pieces may be put in any order, from any thread.
+    /// Never blocks.
     ///
     /// # Errors
-    /// `OutOfRange`, naming the numbers: more bytes than the lease has, or not within the destination; `InvalidArgument`, naming
-    /// them: bytes that had a piece already. The sink is then as it was. What it has failed with.
+    /// `OutOfRange`, naming the numbers: more bytes than the lease has, or not within the destination;
+    /// `InvalidArgument`, naming them: bytes that had a piece already. The sink is then as it was. What it has failed
+    /// with.
     pub fn put(&self, offset_bytes: usize, size_bytes: usize, lease: StagingLease) -> Result<(), Status> {
         let shared = &self.0;
         let (from, to) = shared.begin(offset_bytes, size_bytes, &lease)?;
-        // SAFETY: the ranges of pieces are disjoint, and who made the sink leaves the destination to it; the lease's bytes are
-        // nobody else's, and it is kept until the copy is over.
+        // SAFETY: the ranges of pieces are disjoint, and the sink's maker leaves the destination to it; the lease's
+        // bytes have no other owner, and it is kept until the copy is over.
         #[allow(unsafe_code, reason = "device memory is written by address")]
         let copied = unsafe { from.copy_to(&to, &[]) };
         let shared = Arc::clone(shared);
@@ -96,7 +98,8 @@ impl StagingSink {
         Ok(())
     }
 
-    /// Nothing is written any more, and the event fails with `error`, unless all bytes are on their way; the first error stays.
+    /// Nothing is written any more, and the event fails with `error`, unless all bytes are on their way; the first
+    /// error stays.
     ///
     /// # Errors
     /// `InvalidArgument`: `error` is OK.
@@ -116,7 +119,7 @@ impl StagingSink {
 }
 
 impl Shared {
-    /// Counts a piece. Where it comes from and goes to.
+    /// Counts a piece. Returns the copy's source and destination.
     fn begin(&self, offset_bytes: usize, size_bytes: usize, lease: &StagingLease) -> StatusOr<(RawBuffer, RawBuffer)> {
         let from = lease.memory().slice(0, size_bytes)?;
         let to = self.destination.slice(offset_bytes, size_bytes)?;

@@ -1,15 +1,15 @@
 //! Filling buffers piece by piece from the host, while others already use them: what PJRT calls an asynchronous
 //! host-to-device transfer manager.
 //!
-//! All memory is asked for when the manager is made, and each buffer may be retrieved, once, before its bytes are there. Each
-//! has a slot (`slot.rs`) with states of its own: *filling*, until the piece that says it is the last; *sealed*, until no piece is
-//! on its way; then *done*; or *failed*, by [`set_buffer_error`](AsyncHostToDeviceTransferManager::set_buffer_error), by a piece
-//! that could not be copied, or because the manager went away before the last piece. An illegal step is an error and changes
-//! nothing.
+//! All memory is asked for when the manager is made, and each buffer may be retrieved, once, before its bytes are
+//! there. Each has a slot (`slot.rs`) with states of its own: *filling*, until the piece that says it is the last;
+//! *sealed*, until no piece is on its way; then *done*; or *failed*, by
+//! [`set_buffer_error`](AsyncHostToDeviceTransferManager::set_buffer_error), by a piece that could not be copied, or
+//! because the manager was dropped before the last piece. An illegal step is an error and changes nothing.
 //!
-//! When a piece has been copied, its `on_done` is called first, then the slot counts it, then the buffer becomes ready, if it
-//! was the last: so whoever sees the buffer ready knows that the host memory of all its pieces is free. `on_done` is called under
-//! no lock, exactly once on every path, and may drop the manager.
+//! When a piece has been copied, its `on_done` is called first, then the slot counts it, then the buffer becomes ready,
+//! if it was the last: so a thread that sees the buffer ready knows that the host memory of all its pieces is free.
+//! `on_done` is called under no lock, exactly once on every path, and may drop the manager.
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
@@ -77,7 +77,7 @@ pub struct AsyncHostToDeviceTransferManager {
 
 impl AsyncHostToDeviceTransferManager {
     /// A manager for one buffer per entry of `specs`, in that order, all in `memory_space`. `options` are those of each
-    /// allocation, so memory may come later than this call returns.
+    /// allocation, so memory may be provided after this call has returned.
     ///
     /// # Errors
     /// Then nothing is allocated. `InvalidArgument`: a layout of another rank; otherwise as
@@ -137,16 +137,17 @@ impl AsyncHostToDeviceTransferManager {
         slot.retrieve().ok_or_else(|| Status::failed_precondition(format!("buffer {index} was retrieved before")))
     }
 
-    /// Copies a whole array, of any strides, to that buffer, packed and in its layout; the buffer then has all its bytes.
+    /// Copies a whole array, of any strides, to that buffer, packed and in its layout; the buffer then has all its
+    /// bytes.
     ///
     /// # Errors
-    /// `on_done` is then called with the same error before this returns, and the buffer is as it was. `InvalidArgument`:
-    /// `index >= self.buffer_count()`, another shape, null `data` with elements, or "already been fully transferred";
-    /// `FailedPrecondition`: pieces were transferred before; what the buffer has failed with.
+    /// `on_done` is then called with the same error before this returns, and the buffer is as it was.
+    /// `InvalidArgument`: `index >= self.buffer_count()`, another shape, null `data` with elements, or "already been
+    /// fully transferred"; `FailedPrecondition`: pieces were transferred before; what the buffer has failed with.
     ///
     /// # Safety
-    /// Until `on_done` is called (without it, until the buffer is ready), any thread may read the elements of `array` at
-    /// `data`, and nobody writes them.
+    /// Until `on_done` is called (without it, until the buffer is ready), any thread may read the elements of `array`
+    /// at `data`, and nothing writes them.
     pub unsafe fn transfer_array(
         &self,
         index: usize,
@@ -187,18 +188,20 @@ impl AsyncHostToDeviceTransferManager {
         }
     }
 
-    /// Copies `size_bytes` bytes, as they are to stand on the device, to that buffer at `offset_bytes`. Pieces may come in any
-    /// order and be copied in any; no two may touch the same bytes. After the one with `is_last` there is no other, and the
-    /// buffer becomes ready when all have been copied. If one cannot be copied, the buffer fails with its error, at once.
+    /// Copies `size_bytes` bytes, as they are to stand on the device, to that buffer at `offset_bytes`. Pieces may be
+    /// transferred and copied in any order; no two may touch the same bytes. After the one with `is_last` there is no
+    /// other, and the buffer becomes ready when all have been copied. If one cannot be copied, the buffer fails with
+    /// its error, at once.
     ///
     /// # Errors
-    /// `on_done` is then called with the same error before this returns, and the buffer is as it was. `InvalidArgument`:
-    /// `index >= self.buffer_count()`, null `data` with `size_bytes > 0`, or "already been fully transferred"; `OutOfRange`, naming
-    /// the numbers, unless `offset_bytes + size_bytes <= self.buffer_size(index)`; what the buffer has failed with.
+    /// `on_done` is then called with the same error before this returns, and the buffer is as it was.
+    /// `InvalidArgument`: `index >= self.buffer_count()`, null `data` with `size_bytes > 0`, or "already been fully
+    /// transferred"; `OutOfRange`, naming the numbers, unless `offset_bytes + size_bytes <= self.buffer_size(index)`;
+    /// what the buffer has failed with.
     ///
     /// # Safety
-    /// Until `on_done` is called (without it, until the buffer is ready), any thread may read `size_bytes` bytes at `data`, and
-    /// nobody writes them.
+    /// Until `on_done` is called (without it, until the buffer is ready), any thread may read `size_bytes` bytes at
+    /// `data`, and nothing writes them.
     pub unsafe fn transfer_raw_data_to_sub_buffer(
         &self,
         index: usize,
@@ -219,8 +222,8 @@ impl AsyncHostToDeviceTransferManager {
     /// That buffer fails with `error`; pieces on their way are still copied, and their `on_done` called.
     ///
     /// # Errors
-    /// `InvalidArgument`: `index >= self.buffer_count()`, an `error` that is OK, or "already been fully transferred"; what the
-    /// buffer has failed with before.
+    /// `InvalidArgument`: `index >= self.buffer_count()`, an `error` that is OK, or "already been fully transferred";
+    /// what the buffer has failed with before.
     ///
     /// # Examples
     /// ```
@@ -239,7 +242,7 @@ impl AsyncHostToDeviceTransferManager {
         self.slot(index)?.fail(index, error)
     }
 
-    /// Notes something for whoever debugs; the same key again replaces it.
+    /// Notes something for debugging; the same key again replaces it.
     pub fn add_transfer_metadata(&self, key: impl Into<String>, value: impl Into<String>) {
         self.metadata.lock().insert(key.into(), value.into());
     }
@@ -250,7 +253,8 @@ impl AsyncHostToDeviceTransferManager {
         self.metadata.lock().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Happens when all buffers are over: ready, or failed; then it fails with the error of the first of those by index.
+    /// Happens when all buffers are over: ready, or failed; then it fails with the error of the first of those by
+    /// index.
     #[must_use]
     pub fn ready_event(&self) -> Event {
         let events: Vec<Event> = self.slots.iter().map(|slot| slot.ready_event()).collect();

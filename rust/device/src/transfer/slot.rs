@@ -32,11 +32,11 @@ struct State {
     in_flight: usize,
     /// Whether there ever was one.
     is_touched: bool,
-    /// As long as pieces may come or are on their way: then it is the buffer's alone.
+    /// As long as pieces may follow or are in flight: then it is the buffer's alone.
     memory: Option<RawBuffer>,
-    /// Taken by whoever completes the buffer.
+    /// Taken by the code that completes the buffer.
     promise: Option<EventPromise>,
-    /// Taken by who retrieves it.
+    /// Taken by the code that retrieves it.
     buffer: Option<Buffer>,
 }
 
@@ -47,14 +47,14 @@ enum Phase {
 }
 
 impl State {
-    /// The memory, when no piece will come and none is on its way; to be dropped under no lock.
+    /// The memory, when no piece will follow and none is in flight; to be dropped under no lock.
     fn unused_memory(&mut self) -> Option<RawBuffer> {
         let is_over = !matches!(self.phase, Phase::Filling) && self.in_flight == 0;
         if is_over { self.memory.take() } else { None }
     }
 }
 
-/// Calls `on_done` with `error`, which comes back.
+/// Calls `on_done` with `error`, which is returned.
 pub(super) fn told(on_done: Option<OnDone>, error: Status) -> Status {
     tell(on_done, error.clone());
     error
@@ -183,12 +183,12 @@ impl Slot {
         Err(error)
     }
 
-    /// As a waiter of `copied`, so that an `on_done` that hands the next piece in needs no further stack.
+    /// As a waiter of `copied`, so that an `on_done` that transfers the next piece needs no further stack.
     fn finish(self: &Arc<Self>, copied: &Event, on_done: Option<OnDone>) {
         let slot = Arc::clone(self);
         copied.on_ready(move |status| {
             let completed = slot.end(status, on_done);
-            // First the memory: whoever sees the buffer fail does not find it still in use by this.
+            // First the memory: a thread that sees the buffer fail does not find it still in use by this.
             drop(slot);
             complete(completed);
         });
@@ -238,7 +238,7 @@ impl Slot {
         Ok(())
     }
 
-    /// The manager goes: without a last piece, the buffer will never be whole.
+    /// The manager is dropped: without a last piece, the buffer will never be whole.
     pub(super) fn abandon(&self) {
         let (promise, buffer, unused) = {
             let mut state = self.state.lock();

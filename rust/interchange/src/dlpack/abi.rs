@@ -40,7 +40,7 @@ pub struct DLDataType {
     pub lanes: u16,
 }
 
-/// An array that somebody else owns.
+/// An array with another owner.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLTensor {
@@ -64,7 +64,7 @@ pub struct DLTensor {
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensorVersioned {
-    /// Who has another major version may read nothing else but `deleter`.
+    /// A reader of another major version may read nothing else but `deleter`.
     pub version: DLPackVersion,
     /// The producer's.
     pub manager_ctx: *mut c_void,
@@ -88,7 +88,7 @@ pub mod device {
 
 /// Bits of [`DLManagedTensorVersioned::flags`].
 pub mod flag {
-    /// Nobody may write the array.
+    /// No code may write the array.
     pub const READ_ONLY: u64 = 1;
     /// The producer has made it for this.
     pub const IS_COPIED: u64 = 2;

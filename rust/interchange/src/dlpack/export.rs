@@ -1,7 +1,7 @@
 //! Buffers as DLPack's.
 //!
-//! What is given away is one allocation: the struct, the numbers that it points to, and an external reference. The deleter
-//! drops it all.
+//! What is given away is one allocation: the struct, the numbers that it points to, and an external reference. The
+//! deleter drops it all.
 
 #![allow(unsafe_code, reason = "the struct ends itself through a pointer")]
 
@@ -44,12 +44,14 @@ struct Exported {
 }
 
 impl DlpackTensor {
-    /// The array of `buffer`, where it is, for whoever reads it: it stays, also when the buffer is deleted, and is not donated,
-    /// until the deleter is called. It is marked as read-only. Never blocks, but while the buffer is being donated.
+    /// The array of `buffer`, where it is, for any reader: it stays, also when the buffer is deleted, and is not
+    /// donated, until the deleter is called. It is marked as read-only. Never blocks, except while the buffer is being
+    /// donated.
     ///
     /// # Errors
-    /// `FailedPrecondition`: the buffer is not ready yet (wait for its ready event). Its own, if it failed. `InvalidArgument`: it
-    /// is gone, a token, or of a dynamic shape. `Unimplemented`: the host does not reach its memory.
+    /// `FailedPrecondition`: the buffer is not ready yet (wait for its ready event). Its own, if it failed.
+    /// `InvalidArgument`: it is gone, a token, or of a dynamic shape. `Unimplemented`: the host does not reach its
+    /// memory.
     pub fn new(buffer: &Buffer) -> StatusOr<Self> {
         let shape = buffer.shape();
         let Some(dtype) = described(shape.dtype()).filter(|_| !shape.is_dynamic()) else {

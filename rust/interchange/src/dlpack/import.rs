@@ -1,7 +1,8 @@
 //! DLPack's arrays as buffers.
 //!
-//! Who owns the struct: the caller, until this succeeds; then whoever uses its memory, and the last of them calls the deleter. The
-//! struct goes armed only at the end, so that no error on the way, told to whomever, ends what the caller still owns.
+//! The owner of the struct: the caller, until this succeeds; then the users of its memory, of which the last calls the
+//! deleter. The struct is armed only at the end, so that no error on the way, wherever it is reported, ends what the
+//! caller still owns.
 
 #![allow(unsafe_code, reason = "a stranger's array is read by address")]
 
@@ -19,19 +20,19 @@ use super::export::memory_of_ours;
 use crate::MAX_RANK;
 use crate::array_bytes::{into_buffer, packed_into_buffer};
 
-/// A buffer of the array at `tensor`, in `memory_space`, and whether its memory is the array's. Row-major arrays are used where
-/// they are if alignment and space allow; others are copied, maybe behind. Blocks only for copying packed elements. On success the
-/// deleter is called once, when the memory is no longer read, on whatever thread is the last to do so; on an error it is not
-/// called, and the struct stays the caller's.
+/// A buffer of the array at `tensor`, in `memory_space`, and whether its memory is the array's. Row-major arrays are
+/// used where they are if alignment and space allow; others are copied, maybe behind. Blocks only for copying packed
+/// elements. On success the deleter is called once, when the memory is no longer read, on whatever thread is the last
+/// to do so; on an error it is not called, and the struct stays the caller's.
 ///
 /// # Errors
-/// `InvalidArgument`, with the value: null, another major version, a negative or too large number, null where something must be.
-/// `Unimplemented`: memory that is not the host's, elements that no buffer holds, packed elements with gaps. Also as
-/// [`Buffer::from_host_array`].
+/// `InvalidArgument`, with the value: null, another major version, a negative or too large number, null where something
+/// must be. `Unimplemented`: memory that is not the host's, elements that no buffer holds, packed elements with gaps.
+/// Also as [`Buffer::from_host_array`].
 ///
 /// # Safety
-/// `tensor` is null, or the caller owns a struct whose pointers are what DLPack says, and whose deleter may be called on any
-/// thread, and does not unwind. Until it is called, nobody writes the elements.
+/// `tensor` is null, or the caller owns a struct whose pointers are what DLPack says, and whose deleter may be called
+/// on any thread, and does not unwind. Until it is called, nothing writes the elements.
 pub unsafe fn import_dlpack(
     tensor: *mut DLManagedTensorVersioned,
     memory_space: &MemorySpace,
@@ -61,14 +62,14 @@ pub unsafe fn import_dlpack(
         // SAFETY: the caller's promise: they are as many packed bytes as the shape has.
         None => unsafe { packed_into_buffer(data, &shape, memory_space, label) }?,
     };
-    // Relaxed: whoever is last to drop a reference sees what was done before the others were dropped.
+    // Relaxed: the thread that is last to drop a reference sees what was done before the others were dropped.
     owned.is_armed.store(true, Ordering::Relaxed);
     Ok(made)
 }
 
-/// Another buffer of the memory that one of our own structs is about, if nobody may write that any more: then it needs no struct to
-/// hold on to, which is ended here. So arrays that go out and come in again, any number of times, are the memory of the first. Memory
-/// that may be written is held by the struct, so that nobody is donated it.
+/// Another buffer of the memory that one of our own structs is about, if that may no longer be written: then it needs
+/// no struct to hold on to, which is ended here. So arrays that are exported and imported again, any number of times,
+/// are the memory of the first. Memory that may be written is held by the struct, so that it cannot be donated.
 ///
 /// # Errors
 /// As [`Buffer::from_raw`].
@@ -88,7 +89,7 @@ unsafe fn shared_with_ours(
     let is_whole = |memory: &&RawBuffer| is_dense && memory.size_bytes() == shape.size_bytes();
     let Some(memory) = memory.filter(is_constant).filter(is_whole) else { return Ok(None) };
     let buffer = Buffer::from_raw(memory.clone(), shape, None, &Event::ready())?;
-    // SAFETY: the struct is ours now, and is ended as strangers' are: once.
+    // SAFETY: the struct is ours now, and is ended as foreign ones are: once.
     drop(Owned { tensor, is_armed: AtomicBool::new(true) });
     Ok(Some(buffer))
 }

@@ -1,11 +1,12 @@
 //! DLPack: arrays in the memory of this process, passed between libraries as pointers that know how to end themselves.
 //!
-//! Spoken is the versioned struct of DLPack 1 (`abi.rs`), for memory that the host reaches. A struct has one owner, who calls
-//! its deleter once, from any thread. `export.rs` makes one that holds an external reference to a buffer: the memory stays
-//! and is not donated until the deleter. `import.rs` makes a buffer of a stranger's.
+//! Spoken is the versioned struct of DLPack 1 (`abi.rs`), for memory that the host reaches. A struct has one owner,
+//! which calls its deleter once, from any thread. `export.rs` makes one that holds an external reference to a buffer:
+//! the memory stays and is not donated until the deleter. `import.rs` makes a buffer of a foreign struct.
 //!
-//! An array that is passed on does not change any more: ours are marked as read-only, and a stranger's must stay as it is until
-//! its deleter is called. Elements narrower than a byte are packed, unless the struct says that they are padded.
+//! An array that is passed on does not change any more: ours are marked as read-only, and a foreign one must stay as it
+//! is until its deleter is called. Elements narrower than a byte are packed, unless the struct says that they are
+//! padded.
 
 #![allow(unsafe_code, reason = "the arrays are pointers")]
 

@@ -1,4 +1,4 @@
-//! Arrays that go out and come in again, each the next one's input, as loops over two libraries make them.
+//! Arrays that are exported and imported again, each the next one's input, as loops over two libraries make them.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,7 +13,7 @@ const TRIPS: usize = 8000;
 
 fn there_and_back(buffer: &Buffer, space: &MemorySpace) -> Buffer {
     let tensor = DlpackTensor::new(buffer).unwrap().into_raw();
-    // SAFETY: it is ours, given up here, and nobody writes it.
+    // SAFETY: it is ours, given up here, and nothing writes it.
     let (back, aliasing) = unsafe { import_dlpack(tensor, space) }.unwrap();
     assert_eq!(aliasing, Aliasing::Aliased);
     back
@@ -67,7 +67,7 @@ fn a_strangers_array_ends_once_after_any_number_of_round_trips() {
     on_a_small_stack(|| {
         let u8s = DLDataType { code: code::UINT, bits: 8, lanes: 1 };
         let (stranger, ends) = Stranger::new(&[5; 64], u8s, &[64], None);
-        // SAFETY: a stranger is what DLPack says, and nobody writes it.
+        // SAFETY: a `Stranger` is what DLPack says, and nothing writes it.
         let (mut last, _) = unsafe { import_dlpack(Stranger::managed(stranger), &host.space) }.unwrap();
         let first_address = address(&last);
         for _ in 0..TRIPS {

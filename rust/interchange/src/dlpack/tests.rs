@@ -1,4 +1,4 @@
-//! DLPack: what goes out, what comes in, and that each deleter is called once or, after an error, not at all.
+//! DLPack: exports, imports, and that each deleter is called once or, after an error, not at all.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -15,7 +15,7 @@ use super::*;
 use crate::array_bytes::HostBytes;
 use crate::testing::Host;
 
-/// A stranger's array: bytes, numbers, and a count of its ends.
+/// A foreign array: bytes, numbers, and a count of its ends.
 pub(crate) struct Stranger {
     pub(crate) managed: DLManagedTensorVersioned,
     _bytes: Vec<u64>,
@@ -25,7 +25,7 @@ pub(crate) struct Stranger {
 }
 
 impl Stranger {
-    /// `bytes` begin at a multiple of 16, and the struct goes by its pointer: its deleter frees it.
+    /// `bytes` begin at a multiple of 16, and the struct is passed by pointer: its deleter frees it.
     pub(crate) fn new(bytes: &[u8], dtype: DLDataType, shape: &[i64], strides: Option<&[i64]>) -> (*mut Self, Ends) {
         let ends = Arc::new(AtomicUsize::new(0));
         let mut words = vec![0_u64; bytes.len() / 8 + 4];
@@ -77,7 +77,7 @@ impl Ends {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Waits until it was called: what was copied is let go by a worker, soon.
+    /// Waits until it was called: what was copied is released by a worker, soon.
     pub(crate) fn wait(&self) {
         crate::testing::until("a deleter was called", || self.count() > 0);
     }
@@ -88,7 +88,7 @@ const U8: DLDataType = DLDataType { code: code::UINT, bits: 8, lanes: 1 };
 const S4: DLDataType = DLDataType { code: code::INT, bits: 4, lanes: 1 };
 
 fn import(host: &Host, tensor: *mut Stranger) -> purlin_base::StatusOr<(Buffer, purlin_device::Aliasing)> {
-    // SAFETY: a stranger is what DLPack says, or what the test made of it, and nobody writes it.
+    // SAFETY: a `Stranger` is what DLPack says, or what the test made of it, and nothing writes it.
     unsafe { import_dlpack(Stranger::managed(tensor), &host.space) }
 }
 
@@ -96,7 +96,7 @@ fn host_bytes(buffer: &Buffer) -> Vec<u8> {
     HostBytes::of(buffer).unwrap().as_slice().to_vec()
 }
 
-/// Tells what memory the client still has in its books.
+/// The memory that the client still counts as in use.
 fn in_use(host: &Host) -> u64 {
     host.space.stats().bytes_in_use
 }
@@ -184,7 +184,7 @@ fn the_memory_stays_and_is_not_donated_until_the_deleter() {
     let raw = second.into_raw();
     // SAFETY: it was given away, so this is the one call of the deleter.
     unsafe { (*raw).deleter.unwrap()(raw) };
-    // Whoever has copied the bytes into it lets go of it soon.
+    // The worker that has copied the bytes into it releases it soon.
     crate::testing::until("nothing is in use", || in_use(&host) == 0);
 }
 
@@ -284,7 +284,7 @@ fn a_tensor_that_is_refused_stays_the_callers() {
     let host = Host::new();
     type Spoil = fn(&mut DLManagedTensorVersioned);
     fn set(first: *mut i64, number: i64) {
-        // SAFETY: the stranger's shape and strides have two entries.
+        // SAFETY: the foreign struct's shape and strides have two entries.
         unsafe { *first = number };
     }
     let invalid = StatusCode::InvalidArgument;
@@ -326,7 +326,7 @@ fn a_tensor_that_there_is_no_memory_for_stays_the_callers() {
     let client = purlin_device::Client::new(&options, Arc::new(purlin_host::HostBackend::new())).unwrap();
     let space = client.devices()[0].default_memory_space();
     let (tensor, ends) = Stranger::new(&[0; 4096], U8, &[64, 64], Some(&[1, 64]));
-    // SAFETY: a stranger is what DLPack says.
+    // SAFETY: a `Stranger` is what DLPack says.
     let error = unsafe { import_dlpack(Stranger::managed(tensor), &space) }.unwrap_err();
     assert_eq!(error.code(), StatusCode::ResourceExhausted);
     assert_eq!(ends.count(), 0);
@@ -354,6 +354,6 @@ fn scalars_empty_arrays_and_those_without_a_deleter_are_arrays() {
     unsafe { (*kept).managed.deleter = None };
     drop(import(&host, kept).unwrap());
     assert_eq!(ends.count(), 0);
-    // SAFETY: nobody else ends it.
+    // SAFETY: no other code ends it.
     unsafe { Stranger::end(Stranger::managed(kept)) };
 }

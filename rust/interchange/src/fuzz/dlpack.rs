@@ -1,5 +1,5 @@
-//! DLPack: structs whose numbers lie. Their pointers do not: a struct is believed in where its memory is, so arrays that reach
-//! beyond the memory of this test are only described, not read.
+//! DLPack: structs whose numbers lie. Their pointers do not: a struct is believed in where its memory is, so arrays
+//! that reach beyond the memory of this test are only described, not read.
 
 #![allow(unsafe_code, reason = "arrays are read by address")]
 
@@ -118,7 +118,7 @@ fn no_dlpack_struct_breaks_the_import() {
             // SAFETY: it stayed ours.
             return unsafe { Stranger::end(Stranger::managed(raw)) };
         }
-        // SAFETY: all elements are the memory's, which nobody writes.
+        // SAFETY: all elements are the memory's, which nothing writes.
         match unsafe { import_dlpack(Stranger::managed(raw), &host.space) } {
             Ok((buffer, _)) => {
                 outcome.accepted += 1;

@@ -1,8 +1,8 @@
-//! Damaged files and structs by the thousand, from a seed: nothing panics, every refusal names a byte of the file, and what is
-//! accepted lies inside it and makes the journey back.
+//! Damaged files and structs by the thousand, from a seed: nothing panics, every refusal names a byte of the file, and
+//! what is accepted lies inside it and makes the journey back.
 //!
-//! `PURLIN_FUZZ_INPUTS` is the number for each format (20 000), `PURLIN_FUZZ_SEED` where to begin (a fixed one). A failure shows
-//! the input, which then goes to the format's own tests.
+//! `PURLIN_FUZZ_INPUTS` is the number for each format (20 000), `PURLIN_FUZZ_SEED` where to begin (a fixed one). A
+//! failure shows the input, which then belongs into the format's own tests.
 
 mod dlpack;
 mod npy;
@@ -102,7 +102,7 @@ fn replace_number(bytes: &mut Vec<u8>, at: usize, number: &str) {
     bytes.splice(begin..end, number.bytes());
 }
 
-/// What came of all inputs.
+/// The results of all inputs.
 #[derive(Default)]
 struct Outcome {
     accepted: u64,

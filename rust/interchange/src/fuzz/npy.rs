@@ -102,7 +102,7 @@ fn no_npy_file_breaks_the_reader() {
         // There and back again; narrow elements keep only their low bits.
         let kept = data.to_vec();
         let first = kept.as_ptr();
-        // SAFETY: the keeper is the bytes, which nobody writes.
+        // SAFETY: the keeper is the bytes, which nothing writes.
         let made = unsafe { into_buffer(first, &array, &host.space, Label::default(), false, kept) };
         let buffer: Buffer = made.unwrap().0;
         let elements = HostBytes::of(&buffer).unwrap();

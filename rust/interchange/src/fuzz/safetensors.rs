@@ -1,5 +1,6 @@
-//! safetensors: descriptions whose words are exchanged, whose numbers overlap, overflow and lie. What is accepted is accepted by
-//! the format's own implementation, which sees the same arrays; what only that accepts is refused for a reason that is known.
+//! safetensors: descriptions whose words are exchanged, whose numbers overlap, overflow and lie. What is accepted is
+//! accepted by the format's own implementation, which sees the same arrays; what only that accepts is refused for a
+//! reason that is known.
 
 use std::collections::{HashMap, HashSet};
 

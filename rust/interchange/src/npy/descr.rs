@@ -56,7 +56,7 @@ impl Descr {
             },
         };
         match order {
-            // Bytes have no order, and '=' is the writer's, which nobody knows.
+            // Bytes have no order, and '=' is the writer's, which is not known here.
             _ if descr.width() == 1 => Ok(descr),
             b'<' => Ok(descr),
             b'>' => Err(Refusal::Unsupported("big-endian elements")),

@@ -1,8 +1,10 @@
-//! The header of `.npy`: `\x93NUMPY`, two bytes of version, the length of the text (two bytes, from version 2.0 on four), the text.
+//! The header of `.npy`: `\x93NUMPY`, two bytes of version, the length of the text (two bytes, from version 2.0 on
+//! four), the text.
 //!
-//! The text is a Python dictionary of three entries, in any order: `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`
-//! and white space to its end. It is read as just that, not as Python: one pass, no recursion, nothing allocated but the
-//! dimensions, of which there are at most [`MAX_RANK`]. Its first bytes alone say how long it is ([`size_bytes`]).
+//! The text is a Python dictionary of three entries, in any order:
+//! `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }` and white space to its end. It is read as just that,
+//! not as Python: one pass, no recursion, nothing allocated but the dimensions, of which there are at most
+//! [`MAX_RANK`]. Its first bytes alone say how long it is ([`size_bytes`]).
 
 use purlin_array::Shape;
 use purlin_base::{Status, StatusOr};
@@ -14,7 +16,8 @@ use crate::fault::{Fault, shown};
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// As many bytes of a file as say how long its header is.
 pub(crate) const PREFIX_BYTES: usize = 12;
-/// The longest text: hundreds of times what any array of plain elements needs, and nothing to read for a stranger's number.
+/// The longest text: hundreds of times what any array of plain elements needs, and short enough to read when a foreign
+/// number says so.
 const MOST_TEXT_BYTES: usize = 1 << 20;
 /// What elements begin at a multiple of, in files that are written: a cache line, as NumPy does.
 const ALIGNMENT_BYTES: usize = 64;
@@ -43,7 +46,8 @@ impl Header {
     }
 }
 
-/// How many bytes the header has, of a file of `file_bytes` bytes that begins with `front`: [`PREFIX_BYTES`] of them, or all.
+/// How many bytes the header has, of a file of `file_bytes` bytes that begins with `front`: [`PREFIX_BYTES`] of them,
+/// or all.
 pub(crate) fn size_bytes(front: &[u8], file_bytes: usize) -> Result<usize, Fault> {
     let matching = front.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
     if matching < MAGIC.len() {
@@ -218,7 +222,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether `byte` comes next, after white space; then it is behind us.
+    /// Whether `byte` is next, after white space; then it is consumed.
     fn takes(&mut self, byte: u8) -> bool {
         self.skip_space();
         let is_next = self.peek() == Some(byte);
@@ -238,7 +242,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The whole header of a file with an array of that shape, row-major: version 1.0, which anybody reads.
+/// The whole header of a file with an array of that shape, row-major: version 1.0, which every reader knows.
 ///
 /// # Errors
 /// `InvalidArgument`: a token, or more dimensions than are read back.

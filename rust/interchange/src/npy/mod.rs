@@ -1,15 +1,15 @@
 //! `.npy`: one array a file, as `numpy.save` writes it and `numpy.load` reads it.
 //!
-//! A magic, a version, a header that is a Python dictionary (`header.rs`), the elements. Versions 1.0, 2.0 and 3.0 are read; 1.0 is
-//! written, with the elements at a multiple of 64 bytes, as NumPy does.
+//! A magic, a version, a header that is a Python dictionary (`header.rs`), the elements. Versions 1.0, 2.0 and 3.0 are
+//! read; 1.0 is written, with the elements at a multiple of 64 bytes, as NumPy does.
 //!
 //! | elements | in the file | read back by |
 //! |---|---|---|
-//! | `pred`, integers, `f16` to `f64`, `c64`, `c128` | NumPy's own (`\|b1`, `<i4`, `<f2`, `<c8`, ...) | anybody |
-//! | `bf16`, 8-bit floats, types narrower than a byte (a byte each) | opaque (`<V2`, `\|V1`), as `ml_dtypes` writes them | who knows the type: [`NpyReadOptions::dtype`] here, `.view(ml_dtypes.bfloat16)` there |
+//! | `pred`, integers, `f16` to `f64`, `c64`, `c128` | NumPy's own (`\|b1`, `<i4`, `<f2`, `<c8`, ...) | every reader |
+//! | `bf16`, 8-bit floats, types narrower than a byte (a byte each) | opaque (`<V2`, `\|V1`), as `ml_dtypes` writes them | a reader that knows the type: [`NpyReadOptions::dtype`] here, `.view(ml_dtypes.bfloat16)` there |
 //!
-//! Refused as `Unimplemented`: pickled objects, structured types, text, dates, big-endian elements, `longdouble`. Elements in
-//! Fortran's order are copied into rows. Bytes behind the array are refused, because they would be lost.
+//! Refused as `Unimplemented`: pickled objects, structured types, text, dates, big-endian elements, `longdouble`.
+//! Elements in Fortran's order are copied into rows. Bytes behind the array are refused, because they would be lost.
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
@@ -48,20 +48,21 @@ use crate::file::{FileAccess, Opened, WriteOptions, replace};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NpyReadOptions {
-    /// What the elements must be. For those that NumPy does not know, the file tells only their width, and this the type.
+    /// What the elements must be. For those that NumPy does not know, the file has only their width, and this gives the
+    /// type.
     pub dtype: Option<DType>,
-    /// How the file's bytes come into memory.
+    /// How the file's bytes are brought into memory.
     pub access: FileAccess,
 }
 
-/// The array in the `.npy` file at `path`, in `memory_space`, and whether its memory is the file's mapping. Blocks. A file that is
-/// refused is not read beyond its header.
+/// The array in the `.npy` file at `path`, in `memory_space`, and whether its memory is the file's mapping. Blocks. A
+/// file that is refused is not read beyond its header.
 ///
 /// # Errors
-/// Name the file. `DataLoss`: it is damaged, with the byte. `Unimplemented`: no buffer can hold such elements, with the byte.
-/// `InvalidArgument`: the elements are others than `options.dtype`, or opaque, and no type was given. `Aborted`: the file became
-/// longer or shorter meanwhile. `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular file), `Unknown`: the system's
-/// answer. Also as [`Buffer::from_host_array`].
+/// Name the file. `DataLoss`: it is damaged, with the byte. `Unimplemented`: no buffer can hold such elements, with the
+/// byte. `InvalidArgument`: the elements are others than `options.dtype`, or opaque, and no type was given. `Aborted`:
+/// the file became longer or shorter meanwhile. `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular file),
+/// `Unknown`: the system's answer. Also as [`Buffer::from_host_array`].
 ///
 /// # Examples
 /// ```
@@ -86,13 +87,13 @@ pub fn read_npy(path: &Path, memory_space: &MemorySpace, options: &NpyReadOption
     let (array, offset) = parsed.map_err(|fault| fault.of(path))?;
     let bytes = file.whole(options.access)?;
     let data = bytes[offset..].as_ptr();
-    // SAFETY: parse has seen that the array's bytes are in the file's, which the keeper is; a mapped file does not change, by
-    // the promise of FileAccess::mapped.
+    // SAFETY: parse has seen that the array's bytes are in the file's, which the keeper is; a mapped file does not
+    // change, by the promise of FileAccess::mapped.
     unsafe { into_buffer(data, &array, memory_space, Label::new(c"npy file"), bytes.is_mapped(), bytes) }
 }
 
-/// Where the array stands in a file of `size_bytes` bytes that begins with `front`, all of its header. Everything is checked; the
-/// array ends where the file does.
+/// Where the array stands in a file of `size_bytes` bytes that begins with `front`, all of its header. Everything is
+/// checked; the array ends where the file does.
 pub(crate) fn parse(front: &[u8], size_bytes: usize, named: Option<DType>) -> Result<(HostArray, usize), Fault> {
     let header = Header::parse(front)?;
     let dtype = match (header.descr, named) {
@@ -139,12 +140,12 @@ fn column_major(shape: &Shape) -> Vec<i64> {
     shape.dims().iter().map(step).collect()
 }
 
-/// Writes `buffer` to the file at `path`, dense and row-major; the file is there when all of it is, and what was there before
-/// stays if this fails. Blocks until the buffer is ready and the file is written.
+/// Writes `buffer` to the file at `path`, dense and row-major; the file is there when all of it is, and what was there
+/// before stays if this fails. Blocks until the buffer is ready and the file is written.
 ///
 /// # Errors
-/// The buffer's own; `InvalidArgument`: it is gone, a token, or of a dynamic shape; as [`read_npy`] for what the system says, and
-/// `ResourceExhausted`: the disk is full.
+/// The buffer's own; `InvalidArgument`: it is gone, a token, or of a dynamic shape; as [`read_npy`] for what the system
+/// says, and `ResourceExhausted`: the disk is full.
 ///
 /// # Examples
 /// ```

@@ -89,7 +89,7 @@ fn a_mapping_outlives_the_files_name_and_ends_with_its_last_buffer() {
     write_npy(&path, &other, WriteOptions::default()).unwrap();
     assert_eq!(read.to_vec::<i64>().unwrap(), [7; 1024], "the mapping is of the file that was replaced");
     drop(read);
-    // The worker that has read it lets go of it soon.
+    // The worker that has read it releases it soon.
     crate::testing::until("the file is unmapped", || !maps().contains(name));
 }
 

@@ -1,10 +1,11 @@
-//! The header of safetensors: its length in eight bytes, then `{"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}`,
-//! with `__metadata__` for strings about the file, and spaces behind.
+//! The header of safetensors: its length in eight bytes, then
+//! `{"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}`, with `__metadata__` for strings about the
+//! file, and spaces behind.
 //!
-//! The arrays' bytes follow each other without a gap or an overlap and end where the file does; `data_offsets` count from the end
-//! of the header. Whatever breaks one of these rules is refused, because two readers would see two files: also equal names.
-//! Values are kept as JSON text until they are looked at, so that a fault knows its byte. Entries unknown here are passed over.
-//! Its first bytes alone say how long it is, and whether it can be one ([`size_bytes`]).
+//! The arrays' bytes follow each other without a gap or an overlap and end where the file does; `data_offsets` count
+//! from the end of the header. Whatever breaks one of these rules is refused, because two readers would see two files:
+//! also equal names. Values are kept as JSON text until they are looked at, so that a fault knows its byte. Entries
+//! unknown here are passed over. Its first bytes alone say how long it is, and whether it can be one ([`size_bytes`]).
 
 use std::borrow::Cow;
 use std::collections::{HashSet, TryReserveError};
@@ -24,7 +25,8 @@ use crate::fault::{Fault, shown};
 pub(super) const LENGTH_BYTES: usize = 8;
 /// The longest header, as the format's own implementation has it: a bound for what a length can make us read.
 pub(super) const MOST_HEADER_BYTES: usize = 100_000_000;
-/// As many bytes of a file as are looked at before its header is read: the length, and more of the text than a refusal shows.
+/// As many bytes of a file as are looked at before its header is read: the length, and more of the text than a refusal
+/// shows.
 pub(crate) const PREFIX_BYTES: usize = LENGTH_BYTES + 64;
 /// An entry for an array takes at least `"":{"dtype":"U8","shape":[],"data_offsets":[0,0]}`.
 const SHORTEST_ENTRY_BYTES: usize = 48;
@@ -113,8 +115,8 @@ impl Header {
     }
 }
 
-/// How many bytes the header has, with its length, of a file of `file_bytes` bytes that begins with `front`: [`PREFIX_BYTES`] of
-/// them, or all.
+/// How many bytes the header has, with its length, of a file of `file_bytes` bytes that begins with `front`:
+/// [`PREFIX_BYTES`] of them, or all.
 pub(crate) fn size_bytes(front: &[u8], file_bytes: usize) -> Result<usize, Fault> {
     let Some(length) = front.first_chunk::<LENGTH_BYTES>() else {
         return Err(Fault::damage(front.len(), "the file ends inside the length of its header"));
@@ -189,8 +191,8 @@ fn check_size(shape: &Shape, size_bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The entries of a JSON object in its own order, with repetitions. Text of which an entry takes fewer than `shortest` bytes is no
-/// sound header, and refused before it has grown to many times its size in memory.
+/// The entries of a JSON object in its own order, with repetitions. Text of which an entry takes fewer than `shortest`
+/// bytes is no sound header, and refused before it has grown to many times its size in memory.
 fn object<'a, V: Deserialize<'a>>(text: &'a str, shortest: usize) -> Result<Vec<(Cow<'a, str>, V)>, Fault> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let visitor = Entries { most: text.len() / shortest + FEW_ENTRIES, values: std::marker::PhantomData };

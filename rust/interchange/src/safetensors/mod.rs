@@ -1,11 +1,12 @@
 //! safetensors: many named arrays a file, each dense and row-major, back to back.
 //!
-//! Eight bytes with the length of the header, the header (JSON; `header.rs` reads it, `write.rs` writes it), the bytes of the
-//! arrays. A file is opened once and checked whole; its arrays are then read by name, in any order, by any thread.
+//! Eight bytes with the length of the header, the header (JSON; `header.rs` reads it, `write.rs` writes it), the bytes
+//! of the arrays. A file is opened once and checked whole; its arrays are then read by name, in any order, by any
+//! thread.
 //!
-//! Elements: all types of the format but `F6_E2M3` and `F6_E3M2`, which no buffer holds: such arrays are listed and cannot be
-//! read. `F4` stands packed, two in a byte, as on a device. The format has none for `c128`, for integers of less than 8 bits,
-//! and for some 8-bit floats: these cannot be written.
+//! Elements: all types of the format but `F6_E2M3` and `F6_E3M2`, which no buffer holds: such arrays are listed and
+//! cannot be read. `F4` stands packed, two in a byte, as on a device. The format has none for `c128`, for integers of
+//! less than 8 bits, and for some 8-bit floats: these cannot be written.
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
@@ -140,11 +141,13 @@ pub struct SafetensorsFile {
 }
 
 impl SafetensorsFile {
-    /// Opens the file at `path` and checks all that its header says. Blocks. A file that is refused is not read beyond that.
+    /// Opens the file at `path` and checks all that its header says. Blocks. A file that is refused is not read beyond
+    /// that.
     ///
     /// # Errors
-    /// Name the file. `DataLoss`, with the byte: it is damaged. `Aborted`: it became longer or shorter meanwhile. `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular
-    /// file), `ResourceExhausted` (no memory to read it into), `Unknown`: the system's answer.
+    /// Name the file. `DataLoss`, with the byte: it is damaged. `Aborted`: it became longer or shorter meanwhile.
+    /// `NotFound`, `PermissionDenied`, `FailedPrecondition` (no regular file), `ResourceExhausted` (no memory to read
+    /// it into), `Unknown`: the system's answer.
     pub fn open(path: &Path, access: FileAccess) -> StatusOr<Self> {
         let mut file = Opened::open(path)?;
         let size_bytes = file.size_bytes();
@@ -168,12 +171,12 @@ impl SafetensorsFile {
         &self.header.metadata
     }
 
-    /// The array of that name, in `memory_space`, and whether its memory is the file's mapping. Blocks only for reading packed
-    /// elements (`F4`).
+    /// The array of that name, in `memory_space`, and whether its memory is the file's mapping. Blocks only for reading
+    /// packed elements (`F4`).
     ///
     /// # Errors
-    /// Name the file. `NotFound`: it has no such array. `Unimplemented`, with the byte: no buffer can hold such elements. Also as
-    /// [`Buffer::from_host_array`].
+    /// Name the file. `NotFound`: it has no such array. `Unimplemented`, with the byte: no buffer can hold such
+    /// elements. Also as [`Buffer::from_host_array`].
     pub fn read(&self, name: &str, memory_space: &MemorySpace) -> StatusOr<(Buffer, Aliasing)> {
         let Some(tensor) = self.header.find(name) else {
             return Err(Status::not_found(format!("{} has no array {name:?}", self.path.display())));
@@ -185,8 +188,8 @@ impl SafetensorsFile {
         let data = self.bytes[tensor.range.clone()].as_ptr();
         let label = Label::new(c"safetensors file");
         if shape.dtype().is_sub_byte() {
-            // SAFETY: the header's check has seen that the range is as long as the packed elements; a mapped file does not
-            // change, by the promise of FileAccess::mapped.
+            // SAFETY: the header's check has seen that the range is as long as the packed elements; a mapped file does
+            // not change, by the promise of FileAccess::mapped.
             return unsafe { packed_into_buffer(data, shape, memory_space, label) };
         }
         let array = HostArray::new(shape, None)?;

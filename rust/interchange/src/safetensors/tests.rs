@@ -1,4 +1,5 @@
-//! safetensors: what is read, what is written, what is refused at which byte, and what the format's own implementation says.
+//! safetensors: what is read, what is written, what is refused at which byte, and what the format's own implementation
+//! says.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Writing safetensors: the widest elements first, so that every array begins at a multiple of its element's size, and the first
-//! at a multiple of 64 bytes, for which the header is padded with spaces.
+//! Writing safetensors: the widest elements first, so that every array begins at a multiple of its element's size, and
+//! the first at a multiple of 64 bytes, for which the header is padded with spaces.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::file::{WriteOptions, replace};
 /// What the first array begins at a multiple of.
 const ALIGNMENT_BYTES: usize = 64;
 
-/// Writes `tensors`, and strings about them, to the file at `path`; the file is there when all of it is, and what was there before
-/// stays if this fails. One array at a time is in the host's memory, if it is not there anyway. Blocks until all buffers are ready
-/// and the file is written.
+/// Writes `tensors`, and strings about them, to the file at `path`; the file is there when all of it is, and what was
+/// there before stays if this fails. One array at a time is in the host's memory, if it is not there anyway. Blocks
+/// until all buffers are ready and the file is written.
 ///
 /// # Errors
-/// Nothing is written for those of them that are `InvalidArgument`: two equal names, or one that is `__metadata__`; two equal keys;
-/// an array of a type that the format has none for, of a dynamic shape, of an odd number of 4-bit elements; a header of more than
-/// 100 MB. Otherwise as [`write_npy`](crate::write_npy).
+/// Nothing is written for those of them that are `InvalidArgument`: two equal names, or one that is `__metadata__`; two
+/// equal keys; an array of a type that the format has none for, of a dynamic shape, of an odd number of 4-bit elements;
+/// a header of more than 100 MB. Otherwise as [`write_npy`](crate::write_npy).
 pub fn write_safetensors(
     path: &Path,
     tensors: &[(&str, &Buffer)],

@@ -27,7 +27,7 @@ fn from_host(run: &Arc<Run>, semantics: HostBufferSemantics, options: ClientOpti
         let (_, array) = floats(count)?;
         let data = run.bytes(count * 4);
         let options = FromHostOptions { semantics, on_done: Some(run.on_done("on_done")), ..Default::default() };
-        // SAFETY: the run keeps the bytes until its end, after all its events, and nobody writes them.
+        // SAFETY: the run keeps the bytes until its end, after all its events, and nothing writes them.
         let made = unsafe { Buffer::from_host_array(data, &array, &space, options) };
         let Some((buffer, _)) = run.see("from_host_array", made) else { continue };
         run.watch("ready", &buffer.ready_event());
@@ -107,7 +107,7 @@ pub(super) fn strided(run: &Arc<Run>) -> Result<(), Status> {
             let layout = Some(Layout::new(&[1, 0])?);
             let options =
                 FromHostOptions { semantics, layout, on_done: Some(run.on_done("on_done")), ..Default::default() };
-            // SAFETY: the run keeps the bytes until its end, after all its events, and nobody writes them.
+            // SAFETY: the run keeps the bytes until its end, after all its events, and nothing writes them.
             let made = unsafe { Buffer::from_host_array(data, &array, &space, options) };
             let Some((buffer, _)) = run.see("from_host_array", made) else { continue };
             run.watch("ready", &buffer.ready_event());
@@ -145,7 +145,7 @@ pub(super) fn shards(run: &Arc<Run>) -> Result<(), Status> {
         let shard = |memory_space| HostShard { data, array: &array, layout: None, memory_space };
         let shards: Vec<HostShard<'_>> = spaces.iter().map(shard).collect();
         let (options, on_done) = (AllocOptions::default(), Some(run.on_done("on_done of shards")));
-        // SAFETY: the run keeps the bytes until its end, after all its events, and nobody writes them.
+        // SAFETY: the run keeps the bytes until its end, after all its events, and nothing writes them.
         let made = unsafe { Buffer::from_host_shards(&shards, semantics, &options, on_done) };
         for buffer in run.see("from_host_shards", made).into_iter().flatten() {
             run.watch("ready", &buffer.ready_event());

@@ -30,7 +30,7 @@ fn large_copies(run: &Arc<Run>, client: &Client) -> Result<Vec<Event>, Status> {
     for _ in 0..4 {
         let buffer = RawBuffer::allocate(&space, LARGE)?;
         let data = run.bytes(LARGE);
-        // SAFETY: the run keeps the bytes until its end, after all its events, and nobody writes them.
+        // SAFETY: the run keeps the bytes until its end, after all its events, and nothing writes them.
         copies.push(unsafe { buffer.copy_from_host(data, 0, LARGE, &[]) });
     }
     Ok(copies)

@@ -16,7 +16,7 @@ use crate::run::Run;
 
 const DURABLE: WriteOptions = WriteOptions { is_durable: true };
 
-/// A folder that goes at the end of its scope.
+/// A folder that is removed at the end of its scope.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -35,7 +35,7 @@ impl Folder {
         path
     }
 
-    /// That `written` tells the truth of the file: it is the old one, unless the error says that the new one is there.
+    /// That `written` is true of the file: it is the old one, unless the error says that the new one is there.
     fn check(&self, path: &Path, written: Result<(), Status>) -> Result<(), Status> {
         let names: Vec<_> =
             fs::read_dir(&self.0).expect("it is a folder").map(|entry| entry.unwrap().file_name()).collect();

@@ -81,7 +81,7 @@ pub(super) fn channels(run: &Arc<Run>) -> Result<(), Status> {
     if let Err((error, promise)) = provides_second.fulfil(&first) {
         promise.fail(error);
     }
-    // The event tells it, too.
+    // The event reports it, too.
     let _ = provides_first.allocate(OomPolicy::Fail);
     let memory = run.see("allocate", RawBuffer::allocate(&space, 100));
     let (third, provides_third) = RawBuffer::channel(&space, 100, &options);

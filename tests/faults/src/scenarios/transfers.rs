@@ -20,7 +20,7 @@ fn spec(size_bytes: usize) -> Result<TransferSpec, Status> {
 fn send(run: &Arc<Run>, manager: &AsyncHostToDeviceTransferManager, index: usize) {
     for (offset_bytes, is_last) in [(HALF, false), (0, true)] {
         let (data, on_done) = (run.bytes(HALF), Some(run.on_done("on_done of a piece")));
-        // SAFETY: the run keeps the bytes until its end, after all its events, and nobody writes them.
+        // SAFETY: the run keeps the bytes until its end, after all its events, and nothing writes them.
         let sent =
             unsafe { manager.transfer_raw_data_to_sub_buffer(index, data, offset_bytes, HALF, is_last, on_done) };
         run.see("transfer of a piece", sent);
@@ -58,8 +58,8 @@ pub(super) fn whole_arrays(run: &Arc<Run>) -> Result<(), Status> {
     let buffer = manager.retrieve_buffer(0)?;
     let array = HostArray::new(&shape, None)?;
     let data = run.bytes(shape.size_bytes());
-    // SAFETY: the run keeps the bytes until its end, after all its events, and nobody writes them. On the null backend there is
-    // nothing to write them to.
+    // SAFETY: the run keeps the bytes until its end, after all its events, and nothing writes them. On the null backend
+    // there is nothing to write them to.
     run.see("transfer_array", unsafe { manager.transfer_array(0, data, &array, Some(run.on_done("on_done"))) });
     run.watch("ready", &buffer.ready_event());
     Ok(())

@@ -28,7 +28,7 @@ fn task(run: &Run, what: &'static str) -> Task {
     })
 }
 
-/// The two closures of a join, and a loop; panics of the closures come back to the caller, who is us.
+/// The two closures of a join, and a loop; panics of the closures are passed to the caller, which is this code.
 fn join(pool: &ThreadPool) {
     let closure = || fault::callback(Site::Join.name());
     let joined = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.join(closure, closure)));
@@ -150,7 +150,7 @@ pub(super) fn timers(run: &Arc<Run>) -> Result<(), Status> {
         called.meet("a timer's action", outcome);
     });
     let never = EventPromise::new(c"never");
-    // The thread may sleep until then, although nobody wants it any more.
+    // The thread may sleep until then, although nothing wants it any more.
     let late = timers.with_deadline(&never.event(), timers.after(Duration::from_secs(3)));
     never.set_ready();
     run.watch("in time", &late);
@@ -165,8 +165,8 @@ pub(super) fn timers(run: &Arc<Run>) -> Result<(), Status> {
 pub(super) fn semaphore(run: &Arc<Run>) -> Result<(), Status> {
     let pool = new_pool(2)?;
     let semaphore = Semaphore::new(c"units", 2);
-    // One for each thread: where no spare can be had, a third would run on top of one that waits, and could wait for the
-    // units that this one has been granted and cannot give back.
+    // One for each thread: where no spare can be had, a third would run on top of one that waits, and could wait for
+    // the units that this one has been granted and cannot give back.
     for _ in 0..2 {
         let (inner, token, done) = (semaphore.clone(), run.token("a task with a permit"), EventPromise::new(c"permit"));
         run.watch("a task with a permit", &done.event());

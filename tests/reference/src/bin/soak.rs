@@ -1,10 +1,10 @@
 //! Works for a long time, and writes down once a second how much memory the process has: `soak MINUTES FILE.csv`.
 //!
-//! Three threads work beside each other: one plays sequences of the reference model, which must agree all the time; one makes each of its
-//! outputs the next input (`soak/feedback.rs`); one moves arrays of mixed
-//! sizes through every kind of end: donated, given back, bitcast, copied to another device, cancelled, failed, abandoned, transferred in
-//! pieces, refused for want of memory. The last line says by how much memory grows in a minute after the first fifth of the time (least
-//! squares); more than a MiB is a failure, and so is memory of a device that is in use in the end.
+//! Three threads work beside each other: one plays sequences of the reference model, which must agree all the time; one
+//! makes each of its outputs the next input (`soak/feedback.rs`); one moves arrays of mixed sizes through every kind of
+//! end: donated, given back, bitcast, copied to another device, cancelled, failed, abandoned, transferred in pieces,
+//! refused for want of memory. The last line says by how much memory grows in a minute after the first fifth of the
+//! time (least squares); more than a MiB is a failure, and so is memory of a device that is in use in the end.
 
 #![allow(unsafe_code, reason = "transfers read host memory by address")]
 
@@ -148,8 +148,8 @@ impl Mixed {
         let buffer = manager.retrieve_buffer(0)?;
         let half = size / 2;
         let data = self.source.as_ptr();
-        // SAFETY: the source lives as long as this, and is never written; the event is waited for below, or the pieces are small
-        // copies that the wait for all of them covers.
+        // SAFETY: the source lives as long as this, and is never written; the event is waited for below, or the pieces
+        // are small copies that the wait for all of them covers.
         unsafe { manager.transfer_raw_data_to_sub_buffer(0, data, 0, half, false, None)? };
         if self.random.below(4) == 0 {
             drop(manager);

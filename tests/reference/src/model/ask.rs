@@ -1,4 +1,4 @@
-//! What those ask who interleave two threads, or count what was tried.
+//! What tests need that interleave two threads, or count what was tried.
 
 use super::step::Task;
 use super::{Phase, World};

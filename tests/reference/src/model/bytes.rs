@@ -82,9 +82,9 @@ pub fn hash(bytes: &[u8]) -> u32 {
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Bytes(Arc<[u8]>),
-    /// Nobody has written them.
+    /// They have not been written.
     Unwritten,
-    /// Nobody has provided them yet.
+    /// They have not been provided yet.
     Owed,
     /// Those of another one, by index.
     Same(usize),

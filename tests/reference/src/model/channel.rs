@@ -1,4 +1,4 @@
-//! Channels: arrays that somebody provides later.
+//! Channels: arrays that are provided later.
 
 use super::bytes::Content;
 use super::event::Moment;
@@ -40,7 +40,8 @@ impl World {
             Err(Some(error)) => return Done(error),
             Err(None) => return Blocked,
         };
-        // Something that waits for the channel, in memory of its own: a circle of the user's, who would wait for ever.
+        // Something that waits for the channel, in memory of its own: a circle that the user made, and whose wait would
+        // never end.
         let Kind::Channel { free, .. } = self.memories[channel.memory].kind else { return none() };
         let promised = [channel.ready, self.memories[channel.memory].allocated, free];
         let waits = |&moment: &Moment| self.events.waits_for(moment, &promised);

@@ -10,7 +10,7 @@ pub(super) type End = Result<(), String>;
 
 #[derive(Clone, Debug)]
 enum Rule {
-    /// Whoever promised it says.
+    /// The owner of the promise says.
     Promise(Option<End>),
     /// After all of them, with the error of the lowest index.
     All(Vec<Moment>),
@@ -68,7 +68,7 @@ impl Events {
         self.rules[promise] = Rule::All(vec![other]);
     }
 
-    /// The promise goes: what is pending fails.
+    /// The promise is dropped: what is pending fails.
     pub(super) fn abandon(&mut self, promise: Moment) {
         let end = if self.wrong == Some(Wrong::DroppedPromiseIsReady) { Ok(()) } else { Err("13:abandoned".into()) };
         if matches!(self.rules[promise], Rule::Promise(None)) {

@@ -1,4 +1,4 @@
-//! Holds: who may use an array's memory, and how it ends.
+//! Holds: which code may use an array's memory, and how it ends.
 
 use super::event::Moment;
 use super::step::{Progress, Progress::Done, Taken, none, ok};
@@ -6,7 +6,7 @@ use super::{Given, Phase, World, Wrong};
 use crate::op::Op;
 
 impl World {
-    /// One more usage hold, and the memory, if there ever was any; `None` as error: somebody is in the way.
+    /// One more usage hold, and the memory, if there ever was any; `None` as error: another hold is in the way.
     pub(super) fn hold(&mut self, array: usize) -> Result<Option<usize>, Option<String>> {
         let allowed = self.is(Wrong::DonationAllowsUsage);
         let array = &mut self.arrays[array];
@@ -36,7 +36,7 @@ impl World {
         }
     }
 
-    /// The donation hold; `None` as error: somebody is in the way.
+    /// The donation hold; `None` as error: another hold is in the way.
     pub(super) fn donate(&mut self, array: usize) -> Result<Taken, Option<String>> {
         let (over_usage, over_external) = (self.is(Wrong::UsageAllowsDonation), self.is(Wrong::ExternalAllowsDonation));
         if self.arrays[array].first_memory.is_none() {

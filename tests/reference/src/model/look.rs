@@ -7,7 +7,8 @@ use super::bytes::{Content, SHAPES, hash, turned};
 use super::{Kind, Phase, Range, Reading, World, Wrong};
 
 impl World {
-    /// One line: every slot that is not empty, who was told that host memory is no longer read, and the bytes in use.
+    /// One line: every slot that is not empty, the callbacks that reported that host memory is no longer read, and the
+    /// bytes in use.
     pub fn look(&mut self) -> String {
         let mut line = String::new();
         let mut put = |name: &str, index: usize, text: String| _ = write!(line, "{name}{index}={text} ");
@@ -85,7 +86,7 @@ impl World {
         }
     }
 
-    /// Memory that somebody can still use, by its root.
+    /// Memory that can still be used, by its root.
     fn reachable(&self) -> BTreeSet<usize> {
         let mut memories = Vec::new();
         let mut arrays: BTreeSet<usize> = self.buffers.iter().flatten().copied().collect();

@@ -1,12 +1,13 @@
-//! The reference model: what buffers, events, holds and donation are, as a sequential program without memory, threads or clocks.
+//! The reference model: what buffers, events, holds and donation are, as a sequential program without memory, threads
+//! or clocks.
 //!
-//! A [`World`] has tables of slots, and behind them arrays, pieces of memory and events, which are never forgotten, only no
-//! longer reachable. An event is a rule (`event.rs`) that is evaluated when somebody looks, so nothing is ever completed: setting a
-//! promise is enough. [`World::step`] is one operation; [`World::look`] describes all that can be seen when everything that can
-//! happen has happened. Both answer text, which the library's answers are compared with.
+//! A [`World`] has tables of slots, and behind them arrays, pieces of memory and events, which are never forgotten,
+//! only no longer reachable. An event is a rule (`event.rs`) that is evaluated when a test looks, so nothing is ever
+//! completed: setting a promise is enough. [`World::step`] is one operation; [`World::look`] describes all that can be
+//! seen when everything that can happen has happened. Both answer text, which the library's answers are compared with.
 //!
-//! Where an operation of the library is several atomic steps (it takes a hold, works, and ends the hold), so is the model's
-//! (`step.rs`), so that two threads can be interleaved.
+//! Where an operation of the library is several atomic steps (it takes a hold, works, and ends the hold), so is the
+//! model's (`step.rs`), so that two threads can be interleaved.
 
 mod ask;
 mod bytes;
@@ -71,7 +72,7 @@ enum Kind {
     Imported {
         mutable: bool,
     },
-    /// Another one's, once somebody says whose; and when all users of that are done.
+    /// Another one's, once it is known whose; and when all uses of that are done.
     Channel {
         target: Option<usize>,
         free: Moment,
@@ -131,7 +132,7 @@ struct Given {
     free: Moment,
 }
 
-/// Host memory that an array came from.
+/// Host memory of which an array was made.
 #[derive(Clone)]
 struct Host {
     /// What uses it in place.
@@ -203,7 +204,7 @@ impl World {
         self.memories.len() - 1
     }
 
-    /// The memory that a channel of channels comes from in the end; that it owes, if nobody has said.
+    /// The memory that a channel of channels is made of in the end; the memory that it owes, if that is not known.
     fn root(&self, mut memory: usize) -> usize {
         while let Kind::Channel { target: Some(target), .. } = self.memories[memory].kind {
             memory = target;

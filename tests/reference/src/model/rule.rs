@@ -1,5 +1,5 @@
-//! Rules of the model that can be turned around, one at a time: then the library must be found to differ, or the fuzz would not
-//! notice a library that breaks that rule.
+//! Rules of the model that can be turned around, one at a time: then the library must be found to differ, or the fuzz
+//! would not notice a library that breaks that rule.
 
 /// A rule turned around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! One operation at a time, in the atomic steps that the library takes.
 //!
-//! [`World::step`] takes all steps of one in a row. [`World::advance`] takes one, for interleaving two threads: what an operation
-//! still has to do is a [`Task`].
+//! [`World::step`] takes all steps of one in a row. [`World::advance`] takes one, for interleaving two threads: what an
+//! operation still has to do is a [`Task`].
 
 use super::bytes::{Content, SHAPES, TOKEN, pattern, shape_of, turned};
 use super::event::Moment;
@@ -21,7 +21,7 @@ pub enum Task {
     LetGo(usize),
     /// It has the donation hold, and takes what that gives.
     Become(Op, Taken),
-    /// An array that failed before it had memory goes.
+    /// An array that failed before it had memory is dropped.
     Vanish(Op, usize),
 }
 
@@ -33,16 +33,16 @@ pub struct Taken {
     pub(super) uses: Vec<Moment>,
 }
 
-/// How far an operation came.
+/// How far an operation got.
 #[derive(Clone, Debug)]
 pub enum Progress {
     /// It is over, with this answer.
     Done(String),
-    /// It goes on.
+    /// It continues.
     More(Task),
-    /// It waits for somebody else's hold to go; nothing has changed.
+    /// It waits for the end of another hold; nothing has changed.
     Blocked,
-    /// It is not to be done here: the answer is nobody's business (unwritten memory, circles), or not determined.
+    /// It is not to be done here: the answer has no meaning (unwritten memory, circles), or is not determined.
     Senseless,
 }
 
@@ -78,8 +78,8 @@ impl World {
         }
     }
 
-    /// As [`step`](Self::step) for a world that may have a wrong rule, beside the right one: only what `right` would do, too. So the
-    /// library, which does as `right` does, never waits for ever before the difference is seen.
+    /// As [`step`](Self::step) for a world that may have a wrong rule, beside the right one: only what `right` would
+    /// do, too. So the library, which does as `right` does, never waits for ever before the difference is seen.
     pub fn step_beside(&mut self, right: &mut Self, op: Op) -> Option<String> {
         if self.wrong.is_none() {
             return self.step(op);
@@ -343,7 +343,8 @@ impl World {
         Done(if aliased { "aliased" } else { "copied" }.into())
     }
 
-    /// The event of a copy after `first` and `then`, between `memories`, the destination first; memory of no bytes need not be there.
+    /// The event of a copy after `first` and `then`, between `memories`, the destination first; memory of no bytes need
+    /// not be there.
     fn copied(&mut self, first: Moment, memories: &[usize], then: &[Moment]) -> Moment {
         let mut after = vec![first];
         after.extend(then);
@@ -542,7 +543,7 @@ impl World {
         {
             return Senseless;
         }
-        // Which of two errors is told depends on addresses.
+        // Which of two errors is reported depends on addresses.
         let held = self.clone().hold(from);
         let donated = self.clone().donate(to);
         let held = held.and_then(|memory| memory.ok_or_else(|| Some(self.own_error(from))));

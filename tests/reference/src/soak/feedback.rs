@@ -1,5 +1,6 @@
-//! Feedback: each output is the next input, for ever, through everything that makes an array of an array without a copy: donation, bitcasts,
-//! channels, DLPack within a client and through another one, parts of the same memory. What a step leaves behind adds up.
+//! Feedback: each output is the next input, for ever, through everything that makes an array of an array without a
+//! copy: donation, bitcasts, channels, DLPack within a client and through another one, parts of the same memory. What a
+//! step leaves behind adds up.
 
 use std::sync::Arc;
 
@@ -84,7 +85,7 @@ impl Feedback {
     fn round_trip(&self, client: usize) -> Result<Buffer, Status> {
         self.last.ready_event().wait()?;
         let tensor = DlpackTensor::new(&self.last)?.into_raw();
-        // SAFETY: the struct was made for this, and nobody writes the array.
+        // SAFETY: the struct was made for this, and nothing writes the array.
         Ok(unsafe { import_dlpack(tensor, &self.spaces[client]) }?.0)
     }
 

@@ -1,5 +1,5 @@
-//! A watchdog that gets hold of a promise, known to it by a chain of debts only, against the owner, who completes and frees it. A
-//! model keeps the cell when it is freed, as the slab does, and says that it was.
+//! A watchdog that gets hold of a promise, known to it by a chain of debts only, against the owner, which completes and
+//! frees it. A model keeps the cell when it is freed, as the slab does, and says that it was.
 
 use std::alloc::Layout;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ impl Root {
             if rescue::may_free(event) {
                 let root = &*event.cast::<Self>();
                 root.frees.fetch_add(1, Ordering::Relaxed);
-                // SAFETY: loom checks that nobody looks.
+                // SAFETY: loom checks that no other thread looks.
                 root.bare.0.with_mut(|place| *place = 1);
             }
         }
@@ -52,14 +52,14 @@ impl Root {
     /// What the holder of a reference may do.
     ///
     /// # Safety
-    /// The root of a model that goes on.
+    /// The root of a model that continues.
     unsafe fn look(event: *const EventHeader) {
-        // SAFETY: the caller's promise; loom checks that nobody has freed it.
+        // SAFETY: the caller's promise; loom checks that no thread has freed it.
         unsafe { assert_eq!((*event.cast::<Self>()).bare.0.with(|place| *place), 0, "freed under a reference") };
     }
 }
 
-/// `release` lets go of the owner's reference.
+/// `release` releases the owner's reference.
 fn rescued_or_freed(name: &str, release: unsafe fn(*mut EventHeader)) {
     explore(name, Some(3), move || {
         let root = Root::new();
@@ -85,7 +85,7 @@ fn rescued_or_freed(name: &str, release: unsafe fn(*mut EventHeader)) {
         }
         owner.join().unwrap();
         assert!(followed_by.is_ready());
-        // SAFETY: nobody refers to the root any more.
+        // SAFETY: no thread refers to the root any more.
         unsafe {
             assert_eq!((*root.cast::<Root>()).frees.load(Ordering::Relaxed), 1, "freed once");
             std::ptr::drop_in_place(&raw mut (*root.cast::<Root>()).bare);

@@ -1,5 +1,5 @@
-//! Values in cells, from the outside. Groups: `r1_` set once, `r2_` nothing owed is lost, `r3_` nobody's code under a lock.
-//! What only interleavings show is in `crate::future`'s models.
+//! Values in cells, from the outside. Groups: `r1_` set once, `r2_` nothing owed is lost, `r3_` no user code under a
+//! lock. What only interleavings show is in `crate::future`'s models.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

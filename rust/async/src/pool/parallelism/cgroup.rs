@@ -1,9 +1,9 @@
 //! CPU quotas of control groups: how much CPU time a group may use per period, in v2 and v1.
 //!
-//! `/proc/self/cgroup` names our group in each hierarchy, `/proc/self/mountinfo` says where that hierarchy is mounted and
-//! which of its groups is the mount's root (in a container often our own). From our group's directory we walk up to the
-//! mount point, because a quota binds all groups below it. A path that leads outside the mount (a cgroup namespace of
-//! somebody else) cannot be followed; then the mount point alone is read.
+//! `/proc/self/cgroup` names our group in each hierarchy, `/proc/self/mountinfo` says where that hierarchy is mounted
+//! and which of its groups is the mount's root (in a container often our own). From our group's directory we walk up to
+//! the mount point, because a quota binds all groups below it. A path that leads outside the mount (another cgroup
+//! namespace) cannot be followed; then the mount point alone is read.
 //!
 //! On machines with both versions the cpu controller lives in one of them; looking into both needs no decision.
 
@@ -154,7 +154,8 @@ fn locate(version: Version, group: &Path, mounts: &str) -> (PathBuf, PathBuf) {
     (PathBuf::from(usual_place), below.unwrap_or(Path::new("")).to_owned())
 }
 
-/// A field of mountinfo, in which the kernel writes blanks, tabs, line ends and backslashes as `\` and three octal digits.
+/// A field of mountinfo, in which the kernel writes blanks, tabs, line ends and backslashes as `\` and three octal
+/// digits.
 fn unescape(field: &str) -> String {
     let mut text = String::with_capacity(field.len());
     let mut rest = field;

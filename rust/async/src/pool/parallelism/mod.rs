@@ -6,8 +6,8 @@
 //! - the CPU quota of our cgroup and of every cgroup above it, rounded up (`cgroup.rs`),
 //! - `PURLIN_NPROC`, a cap that the user may set.
 //!
-//! Nothing here fails: what cannot be read or understood is left out, and the reason says so. Files are read below a root
-//! directory, so that tests bring machines of their own.
+//! Nothing here fails: what cannot be read or understood is left out, and the reason says so. Files are read below a
+//! root directory, so that tests bring machines of their own.
 
 mod cgroup;
 #[cfg(test)]
@@ -28,12 +28,13 @@ const USER_CAP: &str = "PURLIN_NPROC";
 pub struct Parallelism {
     /// At least 1.
     pub threads: usize,
-    /// One line, the deciding limit first: `2 threads: cgroup quota 1.5 CPUs (/sys/fs/cgroup/x/cpu.max), affinity allows 8`.
+    /// One line, the deciding limit first: `2 threads: cgroup quota 1.5 CPUs (/sys/fs/cgroup/x/cpu.max), affinity
+    /// allows 8`.
     pub reason: String,
 }
 
 impl Parallelism {
-    /// Asks the system, now: both limits can change while a process runs. Reads a few small files.
+    /// Asks the system at each call: both limits can change while a process runs. Reads a few small files.
     #[must_use]
     pub fn detect() -> Self {
         let system = System::new(PathBuf::from("/"));

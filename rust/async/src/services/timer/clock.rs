@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use purlin_base::sync::Mutex;
 
-/// A clock that never goes back.
+/// A clock that never runs backwards.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told otherwise. Clones share the time.
+/// A clock that stands still until it is set. Clones share the time.
 ///
 /// ```
 /// use std::time::Duration;

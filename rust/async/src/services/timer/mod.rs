@@ -1,14 +1,15 @@
 //! Things that happen at a time: [`Timers`] knows the times, a [`Timer`] is the right to one of them.
 //!
-//! States of a timer: waiting, then due, cancelled (by its owner, who may simply drop it) or abandoned (the [`Timers`] went
-//! away); it leaves the list once, under the lock, and whoever took it out runs what it was for, under no lock. So nothing
-//! is left in the list of an owner who went away, and nobody waits for timers that went away.
+//! States of a timer: waiting, then due, cancelled (by its owner, which may simply drop it) or abandoned (the
+//! [`Timers`] were dropped); it leaves the list once, under the lock, and the thread that took it out runs what it was
+//! for, under no lock. So nothing is left in the list of an owner that was dropped, and no thread waits for timers that
+//! were dropped.
 //!
-//! [`Timers::shared`] has one thread, which starts with the first timer, sleeps until the next one is due, and ends when there has
-//! been none for a while, so idle timers cost nothing. Callbacks and waiters of timers run on that thread and delay others
-//! if they take long; but one that waits for an event hands the timers over to another thread first (`turn.rs`). In a child made by
-//! `fork` it starts anew with the first timer that is made there; those of the parent do not happen there.
-//! [`Timers::with_clock`] has no thread: its owner says when to look at the clock, as tests do.
+//! [`Timers::shared`] has one thread, which starts with the first timer, sleeps until the next one is due, and ends
+//! when there has been none for a while, so idle timers cost nothing. Callbacks and waiters of timers run on that
+//! thread and delay others if they take long; but one that waits for an event passes the timers to another thread first
+//! (`turn.rs`). In a child made by `fork` it starts anew with the first timer that is made there; those of the parent
+//! never fire there. [`Timers::with_clock`] has no thread: its owner says when to look at the clock, as tests do.
 
 mod clock;
 mod turn;
@@ -56,7 +57,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone)]
 pub struct Timers(Arc<Handle>);
 
-/// What the handles share. The thread and the timers hold `Shared` only, so that this goes with the last handle.
+/// What the handles share. The thread and the timers hold `Shared` only, so that this is dropped with the last handle.
 struct Handle(Arc<Shared>);
 
 struct Shared {
@@ -92,7 +93,7 @@ struct Waiting {
     action: Action,
 }
 
-/// Called once, with OK when the time has come, else with why it will not be waited for.
+/// Called once, with OK when it is due, else with the reason why it will not be waited for.
 type Action = Box<dyn FnOnce(Status) + Send>;
 
 /// The right to something that happens at a time. Dropping it cancels.
@@ -161,8 +162,8 @@ impl Timers {
         self.event_at(self.after(delay), label)
     }
 
-    /// Calls `action` exactly once: with OK at `time`, else with the reason why not, on the thread that decided that. The
-    /// timer's own event is [`Event::ready`].
+    /// Calls `action` exactly once: with OK at `time`, else with the reason why not, on the thread that decides that.
+    /// The timer's own event is [`Event::ready`].
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -196,10 +197,10 @@ impl Timers {
     }
 
     /// An event that completes as `event` does, or fails at `deadline` with
-    /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming `event`, which stays pending. `event` itself if it
-    /// is terminal. If no thread could be started, the answer has failed with
-    /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted). The timer goes when `event` completes; after the
-    /// deadline a small node stays with `event` until it does.
+    /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded), naming `event`, which stays pending. `event`
+    /// itself if it is terminal. If no thread could be started, the result has failed with
+    /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted). The timer is removed when `event` completes;
+    /// after the deadline a small node stays with `event` until it does.
     ///
     /// ```
     /// use std::time::Duration;
@@ -258,8 +259,8 @@ impl Timers {
         self.inner().state().has_thread
     }
 
-    /// Makes everything happen here and now that is due by the clock, in order of time; how many timers that were. Only
-    /// timers without a thread need it.
+    /// Fires every timer that is due by the clock, inside this call, in order of time; returns how many timers that
+    /// were. Only timers without a thread need it.
     pub fn run_due(&self) -> usize {
         let mut count = 0;
         while let Some(due) = self.inner().take_due() {
@@ -274,20 +275,21 @@ impl Timers {
     }
 }
 
-/// The two who may complete an event with a deadline; the promise takes the first.
+/// The two parties that may complete an event with a deadline; the promise takes the first.
 struct Race {
     promise: EventPromise,
     timer: Mutex<Option<Timer>>,
 }
 
 impl Timer {
-    /// Happens when the time comes.
+    /// Happens at that time.
     #[must_use]
     pub fn event(&self) -> &Event {
         &self.event
     }
 
-    /// Cancels: the event fails with [`Cancelled`](purlin_base::StatusCode::Cancelled), here and now. False if it was too late.
+    /// Cancels: the event fails with [`Cancelled`](purlin_base::StatusCode::Cancelled), inside this call. False if it
+    /// was too late.
     pub fn cancel(mut self) -> bool {
         self.take_out()
     }
@@ -301,7 +303,7 @@ impl Timer {
         let Some((shared, key)) = self.place.take() else { return false };
         let Some(shared) = shared.upgrade() else { return false };
         let waiting = shared.state().waiting.remove(&key);
-        // The thread sleeps on until the time of the one that went; waking it now would cost more.
+        // The thread sleeps on until the time of the one that was removed; waking it now would cost more.
         let Some(waiting) = waiting else { return false };
         let label = waiting.label;
         waiting.end(Status::cancelled(format!("timer '{label}' was cancelled")));
@@ -322,14 +324,14 @@ impl Waiting {
 }
 
 impl Shared {
-    /// In a child made by `fork` there is no thread, and what waited for it is the parent's: its events have failed, and its actions
-    /// are not called. What a clock without a thread makes happen waits on.
+    /// In a child made by `fork` there is no thread, and what waited for it is the parent's: its events have failed,
+    /// and its actions are not called. What a clock without a thread makes happen waits on.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock();
         if state.process.is_none_or(|process| !process.is_this()) {
             let before = state.process.replace(Process::this());
             if before.is_some() && self.linger.is_some() {
-                // Not dropped: an action holds what its maker gave it, whose destructors are strangers.
+                // Not dropped: an action holds what its maker gave it, whose destructors are user code.
                 mem::forget(mem::take(&mut state.waiting));
                 state.has_thread = false;
             }
@@ -360,7 +362,7 @@ impl Shared {
         let Err(error) = self.start(turn) else {
             return Some(key);
         };
-        // Others may have come meanwhile and relied on this thread: all that wait are told.
+        // Others may have been added meanwhile and relied on this thread: all that wait are notified.
         let waiting = {
             let mut state = self.state();
             state.has_thread = false;

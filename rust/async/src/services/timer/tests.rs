@@ -150,7 +150,7 @@ fn the_thread_starts_with_the_first_timer_and_goes_when_there_is_none() {
         near.event().wait().unwrap();
         assert!(!far.event().is_ready());
         drop(far);
-        // Nothing wakes the thread for a timer that went; the next one does.
+        // Nothing wakes the thread for a timer that was removed; the next one does.
         let last = timers.event_at(timers.now(), c"last");
         last.event().wait().unwrap();
         while timers.has_thread() {
@@ -197,7 +197,7 @@ fn r7_a_wait_for_a_timer_on_the_thread_of_the_timers_ends_and_stops_nobody() {
     for _ in 0..20 * 6 {
         assert_eq!(waits.recv_timeout(LIMIT).expect("a wait for a timer, on their thread, hangs"), Ok(()));
     }
-    // A wait for what no timer does hands over, too; the timers of others go on meanwhile.
+    // A wait for what no timer does passes the timers on, too; those of others continue meanwhile.
     let (begun, opened) = (EventPromise::new(c"begun"), EventPromise::new(c"opened"));
     let (has_begun, gate, timers) = (begun.event(), opened.event(), Timers::shared());
     let inside = move |_| {

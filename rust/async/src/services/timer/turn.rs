@@ -1,9 +1,10 @@
-//! What the thread of the timers does when a callback of a timer, or a waiter of its event, waits for an event: it hands the timers
-//! over, so that nothing is late because of it, and what it waits for may be a timer.
+//! What the thread of the timers does when a callback of a timer, or a waiter of its event, waits for an event: it
+//! passes the timers to another thread, so that nothing is late because of it, and what it waits for may be a timer.
 //!
-//! Each thread has a turn. A thread that is about to wait ends its own: the next turn belongs to a thread that is started there and
-//! then, or, if no timer waits, to the one that the next timer starts. A thread whose turn is over ends when its callback returns. If
-//! the system refuses a thread, the turn stays, and the waiting thread makes due timers happen on its own stack (`../driver.rs`).
+//! Each thread has a turn. A thread that is about to wait ends its own: the next turn belongs to a thread that is
+//! started there and then, or, if no timer waits, to the one that the next timer starts. A thread whose turn is over
+//! ends when its callback returns. If the system refuses a thread, the turn stays, and the waiting thread makes due
+//! timers happen on its own stack (`task/driver.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;

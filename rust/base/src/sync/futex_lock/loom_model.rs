@@ -19,7 +19,7 @@ struct World {
     woken: Condvar,
 }
 
-// SAFETY: what is guarded is reached under the lock; loom tells if not.
+// SAFETY: what is guarded is reached under the lock; loom reports if not.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -63,7 +63,7 @@ fn count(others: u32) {
     for thread in threads {
         thread.join().unwrap();
     }
-    // SAFETY: nobody else is there.
+    // SAFETY: no other thread is there.
     assert_eq!(world.guarded.with(|guarded| unsafe { *guarded }), others + 1);
 }
 

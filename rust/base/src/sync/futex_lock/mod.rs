@@ -1,11 +1,12 @@
-//! Locks on a futex. std's ask at both ends whether the thread panics, for the sake of poison that nobody here wants
+//! Locks on a futex. std's ask at both ends whether the thread panics, for the sake of poison that no code here wants
 //! (`std_locks.rs`), and that costs as much as the gate of forks does.
 //!
-//! The word says whether the lock is free, taken, or taken while a thread perhaps sleeps for it. One that finds it taken writes the
-//! last of these before it sleeps, and sleeps only while that stands; the thread that gives such a lock back wakes one sleeper, which
-//! writes it again, because there may be others. So nobody sleeps for a lock that is free.
+//! The word says whether the lock is free, taken, or taken while a thread perhaps sleeps for it. One that finds it
+//! taken writes the last of these before it sleeps, and sleeps only while that stands; the thread that gives such a
+//! lock back wakes one sleeper, which writes it again, because there may be others. So no thread sleeps for a lock that
+//! is free.
 //!
-//! The system is handed in, so that loom sees the rest (`loom_model.rs`).
+//! The system is a parameter, so that loom sees the rest (`loom_model.rs`).
 
 #![allow(unsafe_code, reason = "a lock")]
 
@@ -26,9 +27,9 @@ use crate::sync::hint;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
-/// Taken, and somebody sleeps, or did.
+/// Taken, and a thread sleeps, or did.
 const AWAITED: u32 = 2;
-/// How often somebody looks before it sleeps.
+/// How often a thread looks before it sleeps.
 const LOOKS: usize = if cfg!(loom) { 0 } else { 100 };
 
 /// The lock without what it guards.
@@ -59,7 +60,7 @@ impl Word {
         }
     }
 
-    /// `wake` wakes one of those who sleep.
+    /// `wake` wakes one of the threads that sleep.
     #[inline(always)]
     fn give_back(&self, wake: impl Fn(&AtomicU32)) {
         if self.0.swap(FREE, Release) == AWAITED {

@@ -22,7 +22,7 @@ fn world() -> Arc<World> {
     Arc::new(World { gate: Gate(AtomicU32::new(Gate::OPEN)), threads: [presence(), presence()], taken })
 }
 
-/// What a thread does around a lock that nobody else wants.
+/// What a thread does around a lock that no other thread wants.
 fn take_lock(world: &World, thread: usize) {
     let presence = &world.threads[thread];
     let before = presence.enter();
@@ -34,7 +34,7 @@ fn take_lock(world: &World, thread: usize) {
     presence.leave();
 }
 
-/// What a fork copies, if it finds nobody inside. It does not wait for them here, where every interleaving is tried.
+/// What a fork copies, if it finds no thread inside. It does not wait for them here, where every interleaving is tried.
 fn fork(world: &World) {
     world.gate.close(|| fence(SeqCst));
     if !world.threads.iter().any(Presence::is_inside) {

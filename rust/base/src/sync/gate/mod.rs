@@ -1,16 +1,17 @@
 //! Which threads are inside a lock, as the one that is about to fork sees it.
 //!
-//! `fork` copies one thread and all memory, so a lock that another thread holds at that moment is held for ever in the child.
-//! Therefore each thread says that it is *inside* before it takes a lock, and that it is outside after it has given the last one
-//! back; the forking thread closes the [`Gate`] and waits until everybody is outside.
+//! `fork` copies one thread and all memory, so a lock that another thread holds at that moment is held for ever in the
+//! child. Therefore each thread says that it is *inside* before it takes a lock, and that it is outside after it has
+//! given the last one back; the forking thread closes the [`Gate`] and waits until all threads are outside.
 //!
-//! Why nobody slips in. A thread that enters says so, then looks at the gate, then takes the lock; a fork closes the gate and then
-//! looks which threads are inside. Between the two steps of each lies a barrier, so at least one sees the other: either the fork waits, or
-//! the thread finds the gate closed, is outside again, and waits. A thread that is inside already does not look: the fork waits for it,
-//! also while it takes further locks.
+//! Why no thread slips in. A thread that enters says so, then looks at the gate, then takes the lock; a fork closes the
+//! gate and then looks which threads are inside. Between the two steps of each lies a barrier, so at least one sees the
+//! other: either the fork waits, or the thread finds the gate closed, is outside again, and waits. A thread that is
+//! inside already does not look: the fork waits for it, also while it takes further locks.
 //!
-//! Locks are many and forks are few, so the barriers are unequal: a thread that enters only keeps the compiler from changing the
-//! order ([`light_barrier`]), and a fork makes all processors that run this process pass a barrier (`fork.rs`).
+//! Locks are many and forks are few, so the barriers are unequal: a thread that enters only keeps the compiler from
+//! changing the order ([`light_barrier`]), and a fork makes all processors that run this process pass a barrier
+//! (`fork.rs`).
 //!
 //! No loop over threads and no `fork` is in this file, so that loom sees all of it (`loom_model.rs`).
 
@@ -33,7 +34,7 @@ impl Presence {
     /// One lock more is about to be taken. What was there before.
     #[inline(always)]
     pub(super) fn enter(&self) -> usize {
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let before = self.0.load(Relaxed);
         self.0.store(before.wrapping_add(1), Relaxed);
         light_barrier();
@@ -80,7 +81,7 @@ impl Gate {
         self.0.load(Acquire)
     }
 
-    /// From now on, after a barrier for all, nobody who is outside comes inside.
+    /// From now on, after a barrier for all, no thread that is outside goes inside.
     pub(super) fn close(&self, barrier_for_all: impl FnOnce()) {
         self.0.store(CLOSED, Relaxed);
         barrier_for_all();

@@ -21,7 +21,7 @@ impl Grave {
     /// Gives the memory back.
     ///
     /// # Safety
-    /// It is a box's, nobody uses it any more, and its value is gone.
+    /// It is a box's, it is no longer used, and its value is gone.
     pub(super) unsafe fn bury<T: ?Sized>(inner: NonNull<Inner<T>>) {
         // SAFETY: the caller's promise; the value is not dropped again, because ManuallyDrop has its layout.
         unsafe {

@@ -1,12 +1,13 @@
 //! A counted reference to a value that stays where it is until its own drop has run.
 //!
-//! As std's `Arc`, but for one thing: nothing moves the value out. There is no `into_inner`, no `try_unwrap`, no mutable
-//! reference, so an address that somebody keeps beside the counts ([`Uncounted`]) is good for as long as the value's drop has
-//! not removed it from where it is kept. A caller that wants to decide where the value ends gets the last reference itself
-//! ([`PinnedArc::into_last`]), whose drop is the value's.
+//! As std's `Arc`, except that nothing moves the value out. There is no `into_inner`, no `try_unwrap`, no mutable
+//! reference, so an address that is kept beside the counts ([`Uncounted`]) is good for as long as the value's drop has
+//! not removed it from where it is kept. A caller that wants to decide where the value ends gets the last reference
+//! itself ([`PinnedArc::into_last`]), whose drop is the value's.
 //!
-//! States: shared, while there are references; *last*, when one thread has the value alone and nobody gets a reference any
-//! more; dropped, while [`PinnedWeak`]s keep the memory; gone. The references share one of the weak counts.
+//! States: shared, while there are references; *last*, when one thread has the value alone and no thread can get a
+//! reference any more; dropped, while [`PinnedWeak`]s keep the memory; gone. The references share one of the weak
+//! counts.
 
 #![allow(unsafe_code, reason = "values are reached through a pointer and counted")]
 
@@ -41,7 +42,7 @@ impl<T: ?Sized> fmt::Debug for PinnedWeak<T> {
     }
 }
 
-/// The value, when its last reference is gone: nobody else has it or gets it. Dropping this drops it where it is.
+/// The value, when its last reference is gone: no other thread has it or gets it. Dropping this drops it where it is.
 #[must_use = "the value goes when this is dropped"]
 pub struct PinnedLast<T: ?Sized>(NonNull<Inner<T>>);
 
@@ -60,7 +61,7 @@ impl<T> fmt::Debug for Uncounted<T> {
     }
 }
 
-/// The counts and the value. Opaque to everybody else.
+/// The counts and the value. Opaque outside this module.
 pub struct Inner<T: ?Sized> {
     strong: AtomicUsize,
     weak: AtomicUsize,
@@ -100,16 +101,16 @@ impl<T> PinnedArc<T> {
     pub fn new_cyclic(make: impl FnOnce(&PinnedWeak<T>) -> T) -> Self {
         let inner = NonNull::from(Box::leak(Box::<Inner<T>>::new_uninit())).cast::<Inner<T>>();
         let at = inner.as_ptr();
-        // SAFETY: the memory is for these fields, and nobody else knows it.
+        // SAFETY: the memory is for these fields, and no other thread knows it.
         unsafe {
             (&raw mut (*at).strong).write(AtomicUsize::new(0));
             (&raw mut (*at).weak).write(AtomicUsize::new(1));
             (&raw mut (*at).grave).write(Grave::new());
         }
-        // It is the one that the references share; if `make` panics, the memory goes with it.
+        // It is the one that the references share; if `make` panics, the memory is freed with it.
         let weak = PinnedWeak(inner);
         let value = make(&weak);
-        // SAFETY: the place is for the value, and nobody reads it before the count below.
+        // SAFETY: the place is for the value, and no thread reads it before the count below.
         unsafe { (&raw mut (*at).value).write(value) };
         // Release, for a thread that upgrades: the value is there.
         weak.counts().0.store(1, Ordering::Release);
@@ -146,8 +147,8 @@ impl<T: ?Sized> PinnedArc<T> {
     /// Gives the reference up; the value, if it was the last.
     pub fn into_last(this: Self) -> Option<PinnedLast<T>> {
         let this = mem::ManuallyDrop::new(this);
-        // Release: what was done by this reference comes before the value's end. Acquire, for the last: it comes after what
-        // was done by all others.
+        // Release: what was done by this reference happens before the value's end. Acquire, for the last: the end
+        // happens after what was done by all others.
         match this.inner().strong.fetch_sub(1, Ordering::AcqRel) {
             1 => Some(PinnedLast(this.0)),
             _ => None,
@@ -160,7 +161,8 @@ impl<T: ?Sized> PinnedArc<T> {
     }
 
     /// # Safety
-    /// The pointer has a reference, from [`into_raw`](Self::into_raw) and maybe unsized since, which the caller gives up.
+    /// The pointer has a reference, from [`into_raw`](Self::into_raw) and maybe unsized since, which the caller gives
+    /// up.
     pub unsafe fn from_raw(raw: NonNull<Inner<T>>) -> Self {
         Self(raw)
     }
@@ -215,9 +217,9 @@ impl<T: ?Sized> PinnedLast<T> {
     /// The value, to be changed where it is.
     ///
     /// # Safety
-    /// Nothing is moved out as a whole: the value's drop is still to come, here.
+    /// Nothing is moved out as a whole: the value's drop still follows, here.
     pub unsafe fn get_mut(&mut self) -> &mut T {
-        // SAFETY: nobody else has the value.
+        // SAFETY: no other thread has the value.
         unsafe { &mut self.0.as_mut().value }
     }
 }
@@ -226,7 +228,7 @@ impl<T: ?Sized> Drop for PinnedLast<T> {
     fn drop(&mut self) {
         // The references' share of the memory: given up when the value is gone, also by a panic.
         let _share = PinnedWeak(self.0);
-        // SAFETY: nobody else has the value, and nobody gets it any more.
+        // SAFETY: no other thread has the value, and none gets it any more.
         unsafe { std::ptr::drop_in_place(&raw mut (*self.0.as_ptr()).value) };
     }
 }
@@ -269,8 +271,9 @@ impl<T: ?Sized> Drop for PinnedWeak<T> {
     #[inline]
     fn drop(&mut self) {
         let weak = self.counts().1;
-        // A thread that finds itself alone needs no locked instruction: nobody can make another one. Acquire: the memory goes after all
-        // that others did with it; release: what was done here comes before.
+        // A thread that finds itself alone needs no locked instruction: no other thread can make another one. Acquire:
+        // the memory is freed after all that other threads did with it; release: what was done here happens before
+        // that.
         if weak.load(Ordering::Acquire) == 1 || weak.fetch_sub(1, Ordering::AcqRel) == 1 {
             // SAFETY: it came from a box; the value is gone or was never there, and the rest needs no drop.
             unsafe { Grave::bury(self.0) };
@@ -291,7 +294,8 @@ impl<T> Uncounted<T> {
     /// # Safety
     /// The value's drop has not ended, and cannot before this has.
     pub unsafe fn upgrade(&self) -> Option<PinnedArc<T>> {
-        // Not dropped: it stands for the share that the references have together, which is given up after the value's drop.
+        // Not dropped: it stands for the share that the references have together, which is given up after the value's
+        // drop.
         mem::ManuallyDrop::new(PinnedWeak(self.0)).upgrade()
     }
 
@@ -304,7 +308,7 @@ impl<T> Uncounted<T> {
         unsafe { &self.0.as_ref().value }
     }
 
-    /// A reference that somebody has put aside by forgetting it.
+    /// A reference that was put aside by forgetting it.
     ///
     /// # Safety
     /// There is one, and it is given up to the answer.

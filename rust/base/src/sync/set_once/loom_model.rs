@@ -1,4 +1,4 @@
-//! Who sets and who looks.
+//! The thread that sets and the threads that look.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -11,7 +11,7 @@ fn a_value_is_seen_whole_or_not_at_all() {
     explore("a value is set once", None, || {
         let cell = Arc::new(SetOnce::new());
         let (setter, other) = (cell.clone(), cell.clone());
-        // SAFETY: nobody else sets it.
+        // SAFETY: no other thread sets it.
         let set = thread::spawn(move || unsafe { setter.set([1_u8; 2]) });
         let look = move || assert!(matches!(other.get().copied(), None | Some([1, 1])));
         let looked = thread::spawn(look);

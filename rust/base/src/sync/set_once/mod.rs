@@ -1,8 +1,8 @@
-//! A value that is put in place once, by the one who may, and then read by anybody.
+//! A value that is put in place once, by the one thread that may, and then read by any thread.
 //!
-//! States: *empty*, then *there*. What was put there is written before the release store that says so, and read after the acquire
-//! load that saw it. Unlike std's cell it makes nobody wait, and costs no locked instruction: who looks too early finds
-//! nothing, and that nobody else sets it is the caller's to know.
+//! States: *empty*, then *there*. What was put there is written before the release store that says so, and read after
+//! the acquire load that saw it. Unlike std's cell it makes no thread wait, and costs no locked instruction: a thread
+//! that looks too early finds nothing, and the caller ensures that no other thread sets it.
 
 #![allow(unsafe_code, reason = "the value is reached through a cell")]
 
@@ -27,7 +27,8 @@ impl<T> fmt::Debug for SetOnce<T> {
     }
 }
 
-// SAFETY: the value is moved in by one thread, lent to any by shared reference, and dropped by one; `is_there` orders these.
+// SAFETY: the value is moved in by one thread, lent to any by shared reference, and dropped by one; `is_there` orders
+// these.
 unsafe impl<T: Send + Sync> Sync for SetOnce<T> {}
 
 impl<T> Default for SetOnce<T> {
@@ -45,11 +46,11 @@ impl<T> SetOnce<T> {
     /// Puts `value` there.
     ///
     /// # Safety
-    /// Nobody else sets it, before or at the same time.
+    /// No other thread sets it, before or at the same time.
     pub unsafe fn set(&self, value: T) {
-        // Relaxed: who sets it looks at what nobody else has written.
+        // Relaxed: the thread that sets it looks at what no other thread has written.
         debug_assert!(!self.is_there.load(Ordering::Relaxed), "the value is set once");
-        // SAFETY: the caller's promise; nobody reads before the store below.
+        // SAFETY: the caller's promise; no thread reads before the store below.
         self.value.with_mut(|place| unsafe { (*place).write(value) });
         self.is_there.store(true, Ordering::Release);
     }
@@ -65,9 +66,9 @@ impl<T> SetOnce<T> {
         if !self.is_there() {
             return None;
         }
-        // Relaxed: nobody else has a reference.
+        // Relaxed: there is no other reference.
         self.is_there.store(false, Ordering::Relaxed);
-        // SAFETY: it was there, and nobody else has a reference; it is not read from here again.
+        // SAFETY: it was there, and there is no other reference; it is not read from here again.
         Some(self.value.with(|value| unsafe { (*value).assume_init_read() }))
     }
 
