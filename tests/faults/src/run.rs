@@ -46,6 +46,7 @@ impl On {
 }
 
 /// See the module.
+#[derive(Debug)]
 pub struct Run {
     /// The backend.
     pub on: On,
@@ -58,6 +59,7 @@ pub struct Run {
 }
 
 /// The record of a callback.
+#[derive(Debug)]
 struct Call {
     name: String,
     called: AtomicUsize,
@@ -65,6 +67,7 @@ struct Call {
 }
 
 /// What a callback captures: its end is the callback's.
+#[derive(Debug)]
 pub struct Token(Arc<Call>);
 
 impl Token {

@@ -66,6 +66,7 @@ pub struct Walked {
 }
 
 /// Keeps other tests out, and the panics of fail points quiet, until it is dropped.
+#[derive(Debug)]
 pub struct Alone(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 impl Alone {
