@@ -1,10 +1,11 @@
 # Delegates to cargo, cmake, ctest and scripts/. Nothing outside this folder changes without a line that says so first.
 PREFIX ?= $(CURDIR)/build/prefix
-# How many jobs run at once, in all that is built and tested: make JOBS=1 test. Without it each tool follows its own rule.
+# How many jobs run at once, in all that is built and tested: make JOBS=1 test. Without it each tool follows its own
+# rule.
 JOBS ?=
 export JOBS
 
-.PHONY: help demo build test test-all verify soak bench interop loom format install clean
+.PHONY: help demo build docs test test-all verify soak bench interop loom format install clean
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 	@echo; echo 'make JOBS=n ...   n jobs at once, in all that is built and tested (default: as many as there are cores)'
@@ -14,6 +15,9 @@ demo: ## train a classifier on handwritten digits over four devices, from C++
 
 build: ## libpurlin.a, libpurlin.so, examples and tests, in build/release
 	@scripts/build
+
+docs: ## all pages, the C++ and the Rust reference as web pages, in build/docs (brings Doxygen on first use)
+	@scripts/document
 
 test: ## every test that needs no extra tools (minutes)
 	@scripts/test

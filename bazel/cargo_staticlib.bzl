@@ -14,6 +14,7 @@ def _cargo_staticlib_impl(ctx):
             "dev" if ctx.var["COMPILATION_MODE"] == "dbg" else "release",
             archive.path,
             headers.path,
+            ",".join([ctx.attr.package + "/" + feature for feature in ctx.attr.features_of_cargo]),
         ],
         inputs = ctx.files.srcs + [ctx.file.manifest, ctx.file.lockfile, ctx.file._crates, ctx.file._host],
         outputs = [archive, headers],
@@ -31,6 +32,7 @@ cargo_staticlib = rule(
     implementation = _cargo_staticlib_impl,
     attrs = {
         "archive": attr.string(mandatory = True, doc = "The file that cargo makes, such as libname.a."),
+        "features_of_cargo": attr.string_list(doc = "The package's features; no others, also not the default ones."),
         "headers": attr.string(mandatory = True, doc = "The folder for the headers; the output group `headers`."),
         "lockfile": attr.label(mandatory = True, allow_single_file = True, doc = "Cargo.lock, beside the manifest."),
         "manifest": attr.label(mandatory = True, allow_single_file = True, doc = "Cargo.toml of the workspace."),

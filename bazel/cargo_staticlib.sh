@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The action of cargo_staticlib.bzl: builds one package's static archive and the headers of its bridge, without the network
-# and without a HOME.
+# The action of cargo_staticlib.bzl: builds one package's static archive and the headers of its bridge, without the
+# network and without a HOME.
 #
-#   cargo_staticlib.sh HOST_SH CRATES_TAR MANIFEST PACKAGE PROFILE ARCHIVE HEADERS       PROFILE: dev or release
+#   cargo_staticlib.sh HOST_SH CRATES_TAR MANIFEST PACKAGE PROFILE ARCHIVE HEADERS FEATURES
+#
+# PROFILE: dev or release. FEATURES: of the package, between commas, and no others.
 set -euo pipefail
-host=$1 crates=$2 manifest=$3 package=$4 profile=$5 archive=$6 headers=$7
+host=$1 crates=$2 manifest=$3 package=$4 profile=$5 archive=$6 headers=$7 features=$8
 # shellcheck source=/dev/null  # written by rust_host.bzl
 . "$host"
 workspace=$PWD/$(dirname "$manifest")
@@ -42,5 +44,5 @@ export "$linker=$CC"
 
 # rustc reads its standard input while cargo probes it.
 "$CARGO" --config "$work/config.toml" build --quiet --offline --locked --manifest-path "$manifest" --package "$package" \
-  --profile "$profile" --target "$PURLIN_RUST_TARGET" </dev/null
+  --no-default-features --features "$features" --profile "$profile" --target "$PURLIN_RUST_TARGET" </dev/null
 cp "$CARGO_TARGET_DIR/$PURLIN_RUST_TARGET/$folder/$(basename "$archive")" "$archive"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The action of prelinked_archive.bzl. cmake/PurlinLibraries.cmake does the same for CMake and says why each flag is there.
+# The action of prelinked_archive.bzl. cmake/PurlinLibraries.cmake does the same for CMake and says why each flag is
+# there.
 #
-#   prelinked_archive.sh HOST_SH EXPORTED_SYMBOLS keep|strip CPP_ARCHIVE RUST_ARCHIVE ARCHIVE       keep: debug information
+#   prelinked_archive.sh HOST_SH EXPORTED_SYMBOLS keep|strip CPP_ARCHIVE RUST_ARCHIVE ARCHIVE   keep: debug information
 set -euo pipefail
 host=$1 exported=$2 debug=$3 cpp=$4 rust=$5 archive=$6
 # shellcheck source=/dev/null  # written by rust_host.bzl

@@ -1,5 +1,5 @@
-# The installed prefix: headers, libraries, CMake package, pkg-config file. No path in it is absolute, so it may be moved.
-# Nothing of Rust or cxx goes there, and nothing generated.
+# The installed prefix: headers, libraries, CMake package, pkg-config file. No path in it is absolute, so it may be
+# moved. Nothing of Rust or cxx goes there, and nothing generated.
 include(CMakePackageConfigHelpers)
 
 if(NOT PURLIN_PRELINK AND PURLIN_BUILD_STATIC)
@@ -8,8 +8,12 @@ if(NOT PURLIN_PRELINK AND PURLIN_BUILD_STATIC)
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/purlin)
+set(left_out "")
+foreach(header ${purlin_left_out_headers})
+  list(APPEND left_out PATTERN ${header} EXCLUDE)
+endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/purlin DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT purlin_devel
-        FILES_MATCHING PATTERN "*.h")
+        FILES_MATCHING PATTERN "*.h" ${left_out})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT purlin_devel)
 
 # One export per kind, so that a prefix may hold either or both.

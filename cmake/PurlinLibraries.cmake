@@ -1,7 +1,8 @@
 # libpurlin.a and libpurlin.so, out of the objects of cpp/ (purlin_objects) and the Rust archive (purlin_rust).
 
-# What Rust's std asks of the system. libgcc_s, libstdc++ and libc come with the C++ compiler driver; naming libgcc_s here
-# would break -static. With glibc >= 2.34 all of these are empty. As flags, so that a target called "util" is not meant.
+# What Rust's std asks of the system. libgcc_s, libstdc++ and libc come with the C++ compiler driver; naming libgcc_s
+# here would break -static. With glibc >= 2.34 all of these are empty. As flags, so that a target called "util" is not
+# meant.
 set(PURLIN_SYSTEM_LIBRARIES -lutil -lrt -lpthread -lm -ldl)
 set(exported_symbols ${PROJECT_SOURCE_DIR}/cmake/exported_symbols.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${exported_symbols})
@@ -24,8 +25,8 @@ function(purlin_describe target kind)
 endfunction()
 
 # Prelinked: one object of everything, in which only purlin:: stays global, so that a program may hold another Rust
-# library or another user of cxx beside it. --force-group-allocation makes the hidden parts of COMDAT groups our own (lld
-# refuses them otherwise); .llvmbc/.llvmcmd are Rust's bitcode, which makes some ranlibs abort.
+# library or another user of cxx beside it. --force-group-allocation makes the hidden parts of COMDAT groups our own
+# (lld refuses them otherwise); .llvmbc/.llvmcmd are Rust's bitcode, which makes some ranlibs abort.
 if(PURLIN_BUILD_STATIC AND PURLIN_PRELINK)
   find_program(PURLIN_LD NAMES ld.bfd ld REQUIRED DOC "GNU ld, for the prelink step")
   find_program(PURLIN_OBJCOPY NAMES objcopy REQUIRED DOC "GNU objcopy, for the prelink step")

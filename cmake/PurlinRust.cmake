@@ -42,7 +42,8 @@ endforeach()
 
 separate_arguments(rustflags UNIX_COMMAND "${PURLIN_RUSTFLAGS}")
 list(APPEND rustflags ${purlin_sanitize_rustflags})
-# For cxx.cc and the C++ half of the bridge, which cargo compiles: the same compiler and flags as for our own C++, but its warnings are not ours.
+# For cxx.cc and the C++ half of the bridge, which cargo compiles: the same compiler and flags as for our own C++, but
+# its warnings are not ours.
 list(JOIN purlin_sanitize_flags " " sanitize_flags)
 set(cargo_cxxflags "${CMAKE_CXX_FLAGS} ${sanitize_flags} -fvisibility=hidden -fno-exceptions -w")
 if(CMAKE_SYSROOT)
@@ -63,6 +64,8 @@ endif()
 string(ASCII 31 separator)  # What CARGO_ENCODED_RUSTFLAGS wants between flags, so that paths may hold spaces.
 list(JOIN rustflags "${separator}" encoded_rustflags)
 
+list(TRANSFORM purlin_features PREPEND "purlin-lib/" OUTPUT_VARIABLE cargo_features)
+list(JOIN cargo_features "," cargo_features)
 separate_arguments(cargo_flags UNIX_COMMAND "${PURLIN_CARGO_FLAGS}")
 
 add_custom_target(purlin_cargo
@@ -71,7 +74,7 @@ add_custom_target(purlin_cargo
           "PURLIN_GENERATED_HEADERS=${purlin_generated_headers}"
           "RUSTC=${PURLIN_RUSTC}" "AR=${CMAKE_AR}" "CXX=${CMAKE_CXX_COMPILER}" "CXXFLAGS=${cargo_cxxflags}"
           ${PURLIN_CARGO} build --locked --package purlin-lib --profile ${cargo_profile} --target ${PURLIN_RUST_TARGET}
-          ${cargo_flags}
+          --no-default-features --features=${cargo_features} ${cargo_flags}
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
   BYPRODUCTS ${purlin_rust_archive} ${bridge_headers}
   COMMENT "cargo build --package purlin-lib --profile ${cargo_profile}"

@@ -1,9 +1,10 @@
 # Sanitizers over C++ and Rust together. Sets, for the whole build: compile and link options, and for cargo
 # purlin_sanitize_rustflags and purlin_sanitize_environment.
 #
-# rustc 1.95 has the -Z flags behind RUSTC_BOOTSTRAP; its std stays uninstrumented. That is enough for ASan. For TSan the
-# locks must be instrumented too: --cfg purlin_tsan makes rust/base take parking_lot, compiled with us, for std's. For ASan
-# --cfg purlin_asan makes it take each block of memory from the system, so that ASan sees where it ends and when it is freed.
+# rustc 1.95 has the -Z flags behind RUSTC_BOOTSTRAP; its std stays uninstrumented. That is enough for ASan. For TSan
+# the locks must be instrumented too: --cfg purlin_tsan makes rust/base take parking_lot, compiled with us, for std's.
+# For ASan --cfg purlin_asan makes it take each block of memory from the system, so that ASan sees where it ends and
+# when it is freed.
 set(purlin_sanitize_rustflags "")
 set(purlin_sanitize_environment "")
 if(NOT PURLIN_SANITIZE)
@@ -31,7 +32,7 @@ list(APPEND purlin_sanitize_rustflags -Zsanitizer=${PURLIN_SANITIZE} -Cunsafe-al
 set(purlin_sanitize_environment RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=off)
 add_compile_options(${purlin_sanitize_flags})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Its manual: "-fsanitize=... may cause false positives" of this warning. Builds without sanitizers have it.
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+  # Its manual: "-fsanitize=... may cause false positives" of these warnings. Builds without sanitizers have them.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized> $<$<COMPILE_LANGUAGE:CXX>:-Wno-uninitialized>)
 endif()
 add_link_options(${purlin_sanitize_flags})

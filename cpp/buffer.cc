@@ -51,9 +51,11 @@ StatusOr<Buffer> Buffer::CreateUninitialized(const Shape& shape, const MemorySpa
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
-StatusOr<Buffer> Buffer::CreateError(Status error, const Shape& shape, const MemorySpace& memory_space) {
+StatusOr<Buffer> Buffer::CreateError(Status error, const Shape& shape, const MemorySpace& memory_space,
+                                     SourceLocation location) {
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
+  error = internal::NotOk(std::move(error), "Buffer::CreateError", location);
   const internal::StatusRep* refused = nullptr;
   const internal::RawShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep =

@@ -20,7 +20,8 @@ Status BufferPromise::Fulfil(const Buffer& source, SourceLocation location) {
   return Status::FromRep(internal::purlin_buffer_promise_fulfil(rep_, source.rep(), internal::ToRust(location)));
 }
 
-Status BufferPromise::Fail(Status error) {
+Status BufferPromise::Fail(Status error, SourceLocation location) {
+  error = internal::NotOk(std::move(error), "BufferPromise::Fail", location);
   return Status::FromRep(internal::purlin_buffer_promise_fail(rep_, std::move(error).ReleaseRep()));
 }
 

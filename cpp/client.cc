@@ -83,7 +83,7 @@ StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const inter
       process_index.value_or(0),
       at_end.has_value(),
       static_cast<std::uint32_t>(end.mode),
-      end.deadline_ns,
+      end.timeout_ns,
       ToRust(Known(options, options.on_out_of_memory, Hook()), calls),
       ToRust(Known(options, options.host_memory_allocator, std::shared_ptr<HostMemoryAllocator>()), calls)};
   const internal::StatusRep* error = nullptr;
@@ -127,7 +127,8 @@ StatusOr<int> Client::process_index() const {
   return index;
 }
 
-StatusOr<std::vector<std::vector<int>>> Client::GetDefaultDeviceAssignment(int num_replicas, int num_partitions) const {
+StatusOr<std::vector<std::vector<int>>> Client::GetDefaultDeviceAssignment(std::size_t num_replicas,
+                                                                           std::size_t num_partitions) const {
   if (rep_ == nullptr) return internal::Gone("Client");
 
   const internal::StatusRep* error = nullptr;
@@ -151,7 +152,7 @@ Status Client::Shutdown(const ShutdownOptions& options) const {
   if (rep_ == nullptr) return internal::Gone("Client");
 
   return Status::FromRep(
-      internal::purlin_client_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.deadline_ns));
+      internal::purlin_client_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
 }
 
 std::string Client::Describe() const {

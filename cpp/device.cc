@@ -87,6 +87,42 @@ std::string_view Device::kind() const noexcept {
   return internal::FromRust(ffi::device_kind(*rep_));
 }
 
+int Device::local_hardware_id() const noexcept {
+  if (rep_ == nullptr) return -1;
+  return ffi::device_local_hardware_id(*rep_);
+}
+
+namespace {
+DeviceAttribute FromRust(const ffi::RawAttribute& raw) {
+  DeviceAttribute attribute{std::string(raw.name), {}};
+  switch (raw.kind) {
+    case ffi::AttributeKind::Boolean:
+      attribute.value = raw.boolean;
+      break;
+    case ffi::AttributeKind::Integer:
+      attribute.value = raw.integer;
+      break;
+    case ffi::AttributeKind::Integers:
+      attribute.value = std::vector<std::int64_t>(raw.integers.begin(), raw.integers.end());
+      break;
+    case ffi::AttributeKind::Real:
+      attribute.value = raw.real;
+      break;
+    default:
+      attribute.value = std::string(raw.text);
+  }
+  return attribute;
+}
+}  // namespace
+
+std::vector<DeviceAttribute> Device::attributes() const {
+  std::vector<DeviceAttribute> attributes;
+  if (rep_ == nullptr) return attributes;
+
+  for (const ffi::RawAttribute& raw : ffi::device_attributes(*rep_)) attributes.push_back(FromRust(raw));
+  return attributes;
+}
+
 std::vector<MemorySpace> Device::memory_spaces() const {
   if (rep_ == nullptr) return {};
 

@@ -1,5 +1,7 @@
 #include "purlin/elastic_pool.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "cpp/internal/deadline.h"
@@ -57,21 +59,17 @@ std::size_t ElasticPool::NumIdle() const noexcept {
   return internal::purlin_elastic_pool_num_idle(rep_);
 }
 
-Status ElasticPool::Shutdown() {
-  if (rep_ == nullptr) return internal::Gone("ElasticPool");
-  return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 0, 0));
-}
-
-Status ElasticPool::ShutdownCancelPending() {
+Status ElasticPool::Shutdown(const ShutdownOptions& options) {
   if (rep_ == nullptr) return internal::Gone("ElasticPool");
 
-  return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 1, 0));
+  return Status::FromRep(
+      internal::purlin_elastic_pool_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
 }
+
+Status ElasticPool::ShutdownCancelPending() { return Shutdown({ShutdownMode::kCancelPending}); }
 
 Status ElasticPool::ShutdownBy(std::chrono::steady_clock::time_point deadline) {
-  if (rep_ == nullptr) return internal::Gone("ElasticPool");
-
-  return Status::FromRep(internal::purlin_elastic_pool_shutdown(rep_, 2, internal::NanosecondsUntil(deadline)));
+  return Shutdown({ShutdownMode::kDrain, std::max<std::int64_t>(internal::NanosecondsUntil(deadline), 0)});
 }
 
 }  // namespace v0

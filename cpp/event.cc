@@ -70,6 +70,11 @@ EventHeader* EventJoin(EventHeader* const* events, std::size_t count, std::uint3
   return purlin_event_join(events, count, policy, static_cast<std::uint32_t>(rule), ToRust(location));
 }
 
+const StatusRep* JoinError(std::uint32_t policy, std::size_t total, std::size_t failed, const StatusRep* const* errors,
+                           const std::size_t* indices, std::size_t count) noexcept {
+  return purlin_join_error(policy, total, failed, errors, indices, count);
+}
+
 void DeferWaiter(EventHeader* event, Waiter* waiter) noexcept { purlin_event_defer_waiter(event, waiter); }
 
 void RunDeferredWaiters() noexcept { purlin_event_run_deferred_waiters(); }

@@ -104,7 +104,7 @@ Status Pool::Shutdown(const ShutdownOptions& options) {
   if (rep_ == nullptr) return internal::Gone("ThreadPoolAsyncWorkRunner");
 
   return Status::FromRep(
-      internal::purlin_thread_pool_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.deadline_ns));
+      internal::purlin_thread_pool_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
 }
 
 }  // namespace v0

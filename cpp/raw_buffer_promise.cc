@@ -25,7 +25,8 @@ Status RawBufferPromise::Allocate(OomPolicy oom) {
   return Status::FromRep(internal::purlin_raw_buffer_promise_allocate(rep_, static_cast<std::int32_t>(oom)));
 }
 
-Status RawBufferPromise::Fail(Status error) {
+Status RawBufferPromise::Fail(Status error, SourceLocation location) {
+  error = internal::NotOk(std::move(error), "RawBufferPromise::Fail", location);
   return Status::FromRep(internal::purlin_raw_buffer_promise_fail(rep_, std::move(error).ReleaseRep()));
 }
 

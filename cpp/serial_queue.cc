@@ -57,6 +57,13 @@ bool SerialQueue::HasBacklog() const noexcept {
   return internal::purlin_serial_queue_has_backlog(rep_);
 }
 
+Status SerialQueue::Shutdown(const ShutdownOptions& options) const noexcept {
+  if (rep_ == nullptr) return internal::Gone("SerialQueue");
+
+  return Status::FromRep(
+      internal::purlin_serial_queue_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
+}
+
 void SerialQueue::Close() const noexcept {
   if (rep_ == nullptr) return;
   internal::purlin_serial_queue_close(rep_);

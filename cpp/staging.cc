@@ -140,7 +140,8 @@ Status StagingSink::Put(std::size_t offset_bytes, std::size_t size_bytes, Stagin
       internal::purlin_staging_sink_put(rep_, offset_bytes, size_bytes, std::move(lease).ReleaseRep()));
 }
 
-Status StagingSink::Poison(Status error) {
+Status StagingSink::Poison(Status error, SourceLocation location) {
+  error = internal::NotOk(std::move(error), "StagingSink::Poison", location);
   return Status::FromRep(internal::purlin_staging_sink_poison(rep_, std::move(error).ReleaseRep()));
 }
 

@@ -100,9 +100,10 @@ Status AsyncHostToDeviceTransferManager::TransferPiece(std::size_t index, const 
       internal::purlin_transfer_piece(rep_, index, data, offset_bytes, size_bytes, is_last, on_done));
 }
 
-Status AsyncHostToDeviceTransferManager::SetBufferError(std::size_t index, Status error) {
+Status AsyncHostToDeviceTransferManager::SetBufferError(std::size_t index, Status error, SourceLocation location) {
   if (rep_ == nullptr) return internal::Gone("AsyncHostToDeviceTransferManager");
 
+  error = internal::NotOk(std::move(error), "SetBufferError", location);
   return Status::FromRep(internal::purlin_transfer_set_error(rep_, index, std::move(error).ReleaseRep()));
 }
 

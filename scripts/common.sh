@@ -1,5 +1,5 @@
-# Sourced by the scripts before they leave the folder that they were called from: what is said of a wrong argument, and how
-# many jobs run at once.
+# Sourced by the scripts before they leave the folder that they were called from: what is said of a wrong argument, and
+# how many jobs run at once.
 #
 #   usage WHY...        says so, and how the script is called (the indented lines of its head); ends it with exit code 2
 #   no_arguments "$@"   ends the script so if it was given any
@@ -16,7 +16,8 @@ usage() {
 }
 no_arguments() { (($# == 0)) || usage "no such argument: '$1'"; }
 
-# Told to all that start jobs of their own: cargo, nextest, libtest, CMake and with it Ninja, ctest. Without JOBS each follows its own rule.
+# Told to all that start jobs of their own: cargo, nextest, libtest, CMake and with it Ninja, ctest. Without JOBS each
+# follows its own rule.
 if [[ -n ${JOBS-} ]]; then
   [[ $JOBS =~ ^[1-9][0-9]{0,3}$ ]] || usage "JOBS is a number from 1 to 9999, not '$JOBS'"
   export JOBS CARGO_BUILD_JOBS=$JOBS NEXTEST_TEST_THREADS=$JOBS RUST_TEST_THREADS=$JOBS

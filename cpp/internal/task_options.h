@@ -15,8 +15,8 @@ namespace internal {
 
 /// Borrows from `options`.
 inline RawTaskOptions ToRust(const TaskOptions& options) noexcept {
-  const std::int64_t deadline_ns = options.deadline.has_value() ? NanosecondsUntil(*options.deadline) : 0;
-  return {deadline_ns,
+  const std::int64_t until_deadline_ns = options.deadline.has_value() ? NanosecondsUntil(*options.deadline) : 0;
+  return {until_deadline_ns,
           options.cancel.rep(),
           options.label.c_str(),
           static_cast<std::uint32_t>(options.priority),

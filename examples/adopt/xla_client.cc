@@ -55,7 +55,7 @@ namespace after {
 
 purlin::StatusOr<purlin::Client> MakeClient(int devices) {
   purlin::ClientOptions options;
-  options.device_count = devices;
+  options.device_count = static_cast<std::size_t>(devices);
   return purlin::Client::Create(options);
 }
 

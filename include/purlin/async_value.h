@@ -91,9 +91,7 @@ class [[nodiscard]] ErrorAsyncValueRef final {
  public:
   /// An OK `error` is a bug of the caller and becomes kInternal.
   explicit ErrorAsyncValueRef(Status error, SourceLocation location = SourceLocation::Current()) noexcept
-      : event_(Event::Error(
-            error.ok() ? InternalError("an error value was made from an OK status", location) : std::move(error),
-            location)) {}
+      : event_(Event::Error(internal::NotOk(std::move(error), "an error value", location), location)) {}
   /// The event, failed.
   const Event& event() const noexcept { return event_; }
 

@@ -112,7 +112,7 @@ class AsyncValueVerbs {
 
   /// How many references there are; 0 for null; a large number for a value in the caller's storage. Other threads may
   /// change that at any time.
-  [[nodiscard]] std::uint32_t NumRef() const noexcept {
+  [[nodiscard]] std::size_t NumRef() const noexcept {
     return header_ == nullptr ? 0 : header_->refs.load(std::memory_order_acquire);
   }
   /// True if this is the only reference to the value, and to the value that it shows if it is indirect. False while an
@@ -157,7 +157,7 @@ class AsyncValueVerbs {
   /// changes, if the value was completed before. An OK `error` is a bug of the caller and becomes kInternal.
   bool SetError(Status error, SourceLocation location = SourceLocation::Current()) const noexcept {
     if (header_ == nullptr) return false;
-    if (error.ok()) error = InternalError("SetError of an asynchronous value was given an OK status", location);
+    if (error.ok()) error = internal::OkAsError("SetError of an asynchronous value", location);
     return internal::FailValue(header_, std::move(error));
   }
   /// Makes an indirect value show what `other` shows, now or once `other` is available, and keep it alive. From this

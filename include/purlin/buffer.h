@@ -131,9 +131,10 @@ class Buffer final : public internal::Handle<Buffer, const internal::BufferRep> 
                                                          const Layout* layout = nullptr,
                                                          const AllocOptions& options = AllocOptions(),
                                                          SourceLocation location = SourceLocation::Current());
-  /// An array that has failed with `error`, and so has everything made of it; no memory. OK counts as kInternal. Never
-  /// blocks. kInvalidArgument: an unsound shape.
-  PURLIN_API static StatusOr<Buffer> CreateError(Status error, const Shape& shape, const MemorySpace& memory_space);
+  /// An array that has failed with `error`, and so has everything made of it; no memory. OK counts as kInternal,
+  /// made at `location`. Never blocks. kInvalidArgument: an unsound shape.
+  PURLIN_API static StatusOr<Buffer> CreateError(Status error, const Shape& shape, const MemorySpace& memory_space,
+                                                 SourceLocation location = SourceLocation::Current());
   /// A token: no elements; ready after `ready`, or failed with its error. Never blocks.
   PURLIN_API static StatusOr<Buffer> CreateToken(const MemorySpace& memory_space, const Event& ready = Event(),
                                                  SourceLocation location = SourceLocation::Current());

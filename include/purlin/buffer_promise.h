@@ -49,9 +49,9 @@ class [[nodiscard]] BufferPromise final : public internal::Handle<BufferPromise,
   /// it was. kInvalidArgument: another shape, layout or memory space; the memory that this promise is to provide; or as
   /// Buffer::Donate. kFailedPrecondition: spent.
   PURLIN_API Status Fulfil(const Buffer& source, SourceLocation location = SourceLocation::Current());
-  /// The buffer has failed with `error`, and so do copies that wait for it. OK counts as kInternal. Never blocks.
-  /// kFailedPrecondition: spent.
-  PURLIN_API Status Fail(Status error);
+  /// The buffer has failed with `error`, and so do copies that wait for it. OK counts as kInternal, made at
+  /// `location`. Never blocks. kFailedPrecondition: spent.
+  PURLIN_API Status Fail(Status error, SourceLocation location = SourceLocation::Current());
 
  private:
   using Handle::Handle;

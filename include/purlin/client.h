@@ -46,9 +46,9 @@ struct ClientOptions {
   /// For versioning: leave it alone.
   std::size_t struct_size = sizeof(ClientOptions);
   /// Virtual devices, 1..1024.
-  int device_count = 1;
+  std::size_t device_count = 1;
   /// Threads of the client's runner, 1..4096; 0 takes what the machine allows (see ThreadPoolOptions).
-  int worker_count = 0;
+  std::size_t worker_count = 0;
   /// "host": real memory of this machine. "null": accounts for memory but holds no bytes; for tests, and as a model for
   /// new backends. "sim": devices with streams on a simulated clock, for tests. Its copies run late and, where no event
   /// orders them, in an order that the environment variable PURLIN_SIM_SEED (a number, else 0) decides. Copies that
@@ -118,8 +118,8 @@ class Client final : public internal::Handle<Client, const internal::ClientRep> 
   /// The devices for `num_replicas` replicas of a program in `num_partitions` partitions: for each replica the ids of
   /// its partitions' devices, in the order of the devices. kInvalidArgument, naming the numbers: a number below 1, or
   /// more than there are devices.
-  [[nodiscard]] PURLIN_API StatusOr<std::vector<std::vector<int>>> GetDefaultDeviceAssignment(int num_replicas,
-                                                                                              int num_partitions) const;
+  [[nodiscard]] PURLIN_API StatusOr<std::vector<std::vector<int>>> GetDefaultDeviceAssignment(
+      std::size_t num_replicas, std::size_t num_partitions) const;
   /// Makes `size_bytes` bytes of host memory at `data` reachable for the hardware, where that is needed (pinning,
   /// registering); copies are faster from and to such memory. The memory must stay until the mapping has ended (dma.h).
   /// kInvalidArgument, naming the range: null, empty, or past the end of the address space. kAlreadyExists: it overlaps
@@ -130,20 +130,20 @@ class Client final : public internal::Handle<Client, const internal::ClientRep> 
   /// Ends the client's work, and blocks until that is done; a second call waits for the same. From now on, copies,
   /// allocations and buffers behind events are refused with kFailedPrecondition, "the client has been shut down".
   ///
-  /// With ShutdownMode::kDrain, work in flight goes on until the deadline; without a deadline for as long as it takes,
+  /// With ShutdownMode::kDrain, work in flight goes on for the timeout; without one for as long as it takes,
   /// which DumpStalls() shows. Then, or at once with kCancelPending, work that has not begun fails: copies and
   /// allocations behind pending events, memory that is waited for or promised (RawBuffer::CreateChannel), buffers whose
   /// definition event is pending, and events for the end of a buffer's last use (DonationHold::free_event,
-  /// Buffer::Release; uses for which no such event was made are not in flight). Their errors, kDeadlineExceeded after a
-  /// deadline and else kCancelled, name them and what they waited for; their memory is released, and every on_done is
-  /// called once. Then the runner is shut down: it runs its queued tasks, or drops them. Handles stay valid: memory
+  /// Buffer::Release; uses for which no such event was made are not in flight). Their errors, kDeadlineExceeded after
+  /// the timeout and else kCancelled, name them and what they waited for; their memory is released, and every on_done
+  /// is called once. Then the runner is shut down: it runs its queued tasks, or drops them. Handles stay valid: memory
   /// lives as long as they do, and memory that may be written until an event (Buffer::FromRaw, RawBuffer::RetainUntil,
   /// UsageHold::ReleaseAfter) lives until that event.
   ///
   /// kFailedPrecondition, and nothing happens: on a thread of the client's runner, in a waiter of one of the client's
   /// operations (also of one that a shutdown fails: it ends when that waiter has returned), or in a child made by
   /// fork(). kInvalidArgument, and nothing happens: no such ShutdownMode. kDeadlineExceeded, naming the operations that
-  /// have failed for it and those that still run: work was in flight when the deadline passed.
+  /// have failed for it and those that still run: work was in flight when the timeout was over.
   PURLIN_API Status Shutdown(const ShutdownOptions& options = ShutdownOptions()) const;
   /// A few lines: platform, devices, memory in use, and why the runner has as many threads as it has.
   [[nodiscard]] PURLIN_API std::string Describe() const;

@@ -12,20 +12,19 @@
 // ```
 //
 // States: counting, then complete; the count never goes below zero. Copies share the counter. Errors are kept in a
-// lock-free list in their order in time, and the call that completes the value chooses one by the policy; the default
-// is the first in time. The value completes when the count is zero, or, with fail_fast, with the first error. If the
-// last copy is dropped before that, the value fails with kInternal.
+// lock-free list in their order in time, and the call that completes the value merges them by the policy
+// (error_policy.h). The value completes when the count is zero, or, with fail_fast, with the first error. If the last
+// copy is dropped before that, the value fails with kInternal.
 #ifndef PURLIN_COUNT_DOWN_H_
 #define PURLIN_COUNT_DOWN_H_
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "purlin/async_value.h"
 #include "purlin/error_policy.h"
@@ -58,33 +57,25 @@ class ErrorList final {
     for (Node* node = newest_.load(std::memory_order_relaxed); node != nullptr;) delete std::exchange(node, node->next);
   }
 
-  void Push(Status error, std::size_t index) {
-    auto* node = new Node{nullptr, std::move(error), index};
+  void Push(Status error, std::size_t index, std::size_t members) {
+    auto* node = new Node{nullptr, std::move(error), index, members};
     node->next = newest_.load(std::memory_order_relaxed);
     // Release publishes the node to Choose().
     while (!newest_.compare_exchange_weak(node->next, node, std::memory_order_release, std::memory_order_relaxed)) {
     }
   }
 
-  /// OK if there is none.
-  Status Choose(ErrorPolicy policy) const {
-    const Node* newest = newest_.load(std::memory_order_acquire);
-    if (newest == nullptr) return Status();
-    const Node* first = newest;
-    const Node* lowest = newest;
-    std::string all(newest->error.message());
-    for (const Node* node = newest->next; node != nullptr; node = node->next) {
-      first = node;
-      if (node->index <= lowest->index) lowest = node;  // Of equal indices the first in time.
-      if (policy == ErrorPolicy::kAll) all.insert(0, std::string(node->error.message()).append("; "));
+  /// The error of a count-down of `total` things; OK if there is none.
+  Status Merge(ErrorPolicy policy, std::size_t total) const {
+    const Node* node = newest_.load(std::memory_order_acquire);
+    if (node == nullptr) return Status();
+    std::vector<const Node*> newest_first;
+    for (; node != nullptr; node = node->next) newest_first.push_back(node);
+    JoinErrors errors;
+    for (auto at = newest_first.rbegin(); at != newest_first.rend(); ++at) {
+      errors.Add((*at)->error, (*at)->index, (*at)->members);
     }
-    if (policy == ErrorPolicy::kLastInTime) return newest->error;
-    if (policy == ErrorPolicy::kFirstByIndex) return lowest->error;
-    if (policy == ErrorPolicy::kFirstInTime || first == newest) return first->error;
-    Status merged(first->error.code(), all, first->error.location());
-    first->error.ForEachPayload(
-        [&merged](std::string_view type_url, std::string_view payload) { merged.SetPayload(type_url, payload); });
-    return merged;
+    return errors.Merge(policy, total);
   }
 
  private:
@@ -92,6 +83,7 @@ class ErrorList final {
     Node* next;
     Status error;
     std::size_t index;
+    std::size_t members;
   };
   std::atomic<Node*> newest_{nullptr};
 };
@@ -100,7 +92,7 @@ class ErrorList final {
 template <typename T>
 struct CountDownState {
   CountDownState(AsyncValueRef<T> shown, std::size_t count, CountDownOptions how) noexcept
-      : value(std::move(shown)), left(count), options(how) {}
+      : value(std::move(shown)), total(count), left(count), options(how) {}
   CountDownState(const CountDownState&) = delete;
   CountDownState& operator=(const CountDownState&) = delete;
   ~CountDownState() {
@@ -110,6 +102,7 @@ struct CountDownState {
   }
 
   AsyncValueRef<T> value;
+  const std::size_t total;
   std::atomic<std::size_t> left;
   ErrorList errors;
   CountDownOptions options;
@@ -139,18 +132,17 @@ class CountDownAsyncValueRef final {
     }
   }
 
-  /// Counts `n` things, which failed if `status` is not OK. `index` is their index for ErrorPolicy::kFirstByIndex. True
+  /// Counts `n` things, which failed if `status` is not OK. `index` is their index, by default none. True
   /// if this call completed the value, whose waiters have then run on this thread. False also if fewer than `n` were
   /// left: then nothing is counted, and `status` is not used.
-  bool CountDown(std::size_t n = 1, Status status = Status(),
-                 std::size_t index = std::numeric_limits<std::size_t>::max()) {
+  bool CountDown(std::size_t n = 1, Status status = Status(), std::size_t index = internal::JoinErrors::kNoIndex) {
     if (!state_ || n == 0) return false;
     internal::CountDownState<T>& state = *state_;
     std::size_t left = state.left.load(std::memory_order_relaxed);
     if (left < n) return false;
     if (!status.ok()) {
       // Before counting, so that a thread that reaches zero meanwhile finds it.
-      state.errors.Push(status, index);
+      state.errors.Push(status, index, n);
       if (state.options.fail_fast) return CountFailFast(n, std::move(status));
     }
     // Acquire and release: the thread that reaches zero sees what all other threads did before they counted.
@@ -158,7 +150,7 @@ class CountDownAsyncValueRef final {
       if (left < n) return false;
     }
     const ErrorPolicy policy = state.options.fail_fast ? ErrorPolicy::kFirstInTime : state.options.policy;
-    return left == n && Complete(state.errors.Choose(policy));
+    return left == n && Complete(state.errors.Merge(policy, state.total));
   }
   /// Counts one thing, which failed if `status` is not OK.
   bool CountDown(Status status) { return CountDown(1, std::move(status)); }

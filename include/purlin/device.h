@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "purlin/export.h"
@@ -92,6 +93,14 @@ class MemorySpace final : public internal::Handle<MemorySpace, const internal::M
   PURLIN_API static bool Equal(const MemorySpace& a, const MemorySpace& b) noexcept;
 };
 
+/// A property of a device, with a name of the backend's, such as "core_count". The types are those of PJRT.
+struct DeviceAttribute {
+  /// The backend's name for it.
+  std::string name;
+  /// Of the type that the backend gives it.
+  std::variant<std::string, bool, std::int64_t, std::vector<std::int64_t>, float> value;
+};
+
 /// A device of a client. A handle of one word; copies are cheap.
 class Device final : public internal::Handle<Device, const internal::DeviceRep> {
  public:
@@ -107,8 +116,12 @@ class Device final : public internal::Handle<Device, const internal::DeviceRep> 
 
   /// Its index in Client::devices().
   [[nodiscard]] PURLIN_API int id() const noexcept;
-  /// The backend's name for it, such as "host". Static storage.
+  /// The backend's name for its model, such as "host" or "NVIDIA H100". Valid while a handle of the client lives.
   [[nodiscard]] PURLIN_API std::string_view kind() const noexcept;
+  /// The number by which the driver knows it; of virtual devices, id().
+  [[nodiscard]] PURLIN_API int local_hardware_id() const noexcept;
+  /// What else the backend says of it; no name twice.
+  [[nodiscard]] PURLIN_API std::vector<DeviceAttribute> attributes() const;
   /// All memory spaces, the default one ("device") first.
   [[nodiscard]] PURLIN_API std::vector<MemorySpace> memory_spaces() const;
   /// The space "device".

@@ -90,13 +90,15 @@ class PURLIN_API ElasticPool final : public Executor {
   /// Threads that wait for work at this moment.
   [[nodiscard]] PURLIN_API std::size_t NumIdle() const noexcept;
 
-  /// 1. Refuses new tasks (kCancelled). 2. Runs queued tasks. 3. Joins the threads. Blocks until done; a second call
-  /// waits too. kFailedPrecondition, and nothing happens, on a thread of this pool.
-  PURLIN_API Status Shutdown();
-  /// As Shutdown(), but step 2 destroys queued tasks, uncalled.
+  /// 1. Refuses new tasks (kCancelled). 2. Runs queued tasks, or destroys them uncalled. 3. Joins the threads. Blocks
+  /// until done; a second call, which may be stricter, waits too. After the timeout, tasks left in the queue are
+  /// destroyed uncalled, running tasks are no longer waited for, and it returns kDeadlineExceeded, with their numbers.
+  /// kFailedPrecondition, and nothing happens, on a thread of this pool or in a child made by fork(). kInvalidArgument,
+  /// and nothing happens: no such ShutdownMode.
+  PURLIN_API Status Shutdown(const ShutdownOptions& options = {});
+  /// Shutdown with kCancelPending.
   PURLIN_API Status ShutdownCancelPending();
-  /// As Shutdown(), until `deadline`: then tasks left in the queue are destroyed uncalled, running tasks are no longer
-  /// waited for, and it returns kDeadlineExceeded, with their numbers.
+  /// Shutdown with the time that is left until `deadline`.
   PURLIN_API Status ShutdownBy(std::chrono::steady_clock::time_point deadline);
 
  private:

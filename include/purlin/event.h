@@ -82,9 +82,9 @@ class [[nodiscard]] Event final {
   constexpr Event() noexcept = default;
   /// Already happened; allocates nothing.
   static Event Ready() noexcept { return Event(); }
-  /// Already failed. An OK `status` gives Ready().
+  /// Already failed. OK counts as kInternal, made at `location`.
   static Event Error(Status status, SourceLocation location = SourceLocation::Current()) noexcept {
-    if (status.ok()) return Event();
+    if (status.ok()) status = internal::OkAsError("Event::Error", location);
     return Adopt(internal::EventNewError(std::move(status).ReleaseRep(), location));
   }
 
@@ -134,7 +134,7 @@ class [[nodiscard]] Event final {
   /// True while a waiter is attached or a thread sleeps. Other threads may change that at any time.
   [[nodiscard]] bool HasWaiters() const noexcept { return header_ != nullptr && internal::HasWaiters(header_); }
   /// How many references there are; 0 for Ready(), which is not counted. Other threads may change that at any time.
-  [[nodiscard]] std::uint32_t NumRef() const noexcept {
+  [[nodiscard]] std::size_t NumRef() const noexcept {
     return header_ == nullptr ? 0 : header_->refs.load(std::memory_order_acquire);
   }
 
@@ -241,7 +241,7 @@ class EventPromise final {
   /// Makes the event fail with `error` and runs its waiters on this thread. False if it was set before (or moved from):
   /// nothing changed. An OK `error` is a bug of the caller and becomes kInternal.
   bool SetError(Status error, SourceLocation location = SourceLocation::Current()) noexcept {
-    if (error.ok()) error = InternalError("EventPromise::SetError was given an OK status", location);
+    if (error.ok()) error = internal::OkAsError("EventPromise::SetError", location);
     return header_ != nullptr && internal::TrySetError(header_, std::move(error));
   }
   /// SetReady() if `status` is OK, else SetError(status).

@@ -183,7 +183,7 @@ struct ThreadPoolOptions {
   std::string_view name = "purlin";
 };
 
-/// What a pool that shuts down does with tasks that have not begun.
+/// What a shutdown does with tasks that have not begun.
 enum class ShutdownMode : std::uint32_t {
   /// They run.
   kDrain = 0,
@@ -191,13 +191,13 @@ enum class ShutdownMode : std::uint32_t {
   kCancelPending = 1,
 };
 
-/// How to shut a pool down.
+/// How to shut down a pool, an elastic pool, a serial queue or a client.
 struct ShutdownOptions {
   /// What happens to tasks that have not begun.
   ShutdownMode mode = ShutdownMode::kDrain;
-  /// How long to wait for the pool's end, in nanoseconds; then tasks that have not begun are destroyed, whatever the
-  /// mode. Negative: for ever.
-  std::int64_t deadline_ns = -1;
+  /// How long to wait for the end, in nanoseconds; then tasks that have not begun are destroyed, whatever the mode.
+  /// Negative: for ever.
+  std::int64_t timeout_ns = -1;
 };
 
 /// A fixed number of named threads; idle ones steal. A handle: copies share the pool, and destroying the last one shuts
@@ -275,12 +275,12 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   PURLIN_API Status JoinCalls(bool (*a)(void* data), void* a_data, bool (*b)(void* data), void* b_data);
 
   /// 1. Refuses new tasks (kCancelled). 2. Runs, or destroys uncalled, everything that is queued. 3. Waits for running
-  /// tasks, at most until the deadline. 4. Joins the threads. Tasks that still wait for events are destroyed uncalled
+  /// tasks, at most for the timeout. 4. Joins the threads. Tasks that still wait for events are destroyed uncalled
   /// when their events complete. Blocks until done; a second call waits too. kFailedPrecondition, and nothing happens,
-  /// on a thread of this pool. kInvalidArgument, and nothing happens: no such ShutdownMode. kDeadlineExceeded: tasks
-  /// still run, named in the message; their threads end after them. A task that shuts another pool down waits for the
-  /// tasks of that pool: two pools whose tasks shut each other down, or destroy each other's last handle, need a
-  /// deadline.
+  /// on a thread of this pool or in a child made by fork(). kInvalidArgument, and nothing happens: no such
+  /// ShutdownMode. kDeadlineExceeded: tasks still run, named in the message; their threads end after them. A task that
+  /// shuts another pool down waits for the tasks of that pool: two pools whose tasks shut each other down, or destroy
+  /// each other's last handle, need a timeout.
   PURLIN_API Status Shutdown(const ShutdownOptions& options = {});
 
  private:

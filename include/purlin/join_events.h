@@ -31,10 +31,8 @@
 namespace purlin {
 inline namespace v0 {
 
-/// As WhenAll(events), with the error that `options` chooses. With `fail_fast`, the event fails as soon as one of
-/// `events` does, with its error, whatever the policy. kAll has the code and payloads of the lowest index, and names
-/// each error with its index. One event alone: that event itself. If all are ready and none has failed, nothing is
-/// allocated.
+/// As WhenAll(events), with the error that `options` chooses (error_policy.h). One event alone: that event itself. If
+/// all are ready and none has failed, nothing is allocated.
 inline Event WhenAll(Span<const Event> events, const JoinOptions& options,
                      SourceLocation location = SourceLocation::Current()) noexcept {
   return Event::Adopt(internal::EventJoin(reinterpret_cast<internal::EventHeader* const*>(events.data()), events.size(),

@@ -9,19 +9,16 @@
 // if (!values.ok()) return values.status();
 // ```
 //
-// A join is ready after all of its members are, or, with JoinOptions::fail_fast, with the first error.
-// JoinOptions::policy chooses its error. No lock is held while other code runs. If all members are ready, nothing is
-// allocated for the join itself. A join of no members is ready; a join with an invalid member is invalid. A waiting
-// join keeps no member alive: a member whose promise is dropped unset fails it.
+// A join is ready after all of its members are, or as JoinOptions say; error_policy.h is the contract of its errors. No
+// lock is held while other code runs. If all members are ready, nothing is allocated for the join itself. A join of no
+// members is ready; a join with an invalid member is invalid. A waiting join keeps no member alive: a member whose
+// promise is dropped unset fails it.
 #ifndef PURLIN_JOIN_FUTURES_H_
 #define PURLIN_JOIN_FUTURES_H_
 
 #include <atomic>
 #include <cstddef>
-#include <limits>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -45,30 +42,17 @@ inline namespace v0 {
 namespace internal {
 
 /// The error of a join whose members are all ready; OK if none failed. `first` and `last` are the indices of the first
-/// and last errors in time.
-inline Status JoinError(Span<const Event> members, ErrorPolicy policy, std::size_t first, std::size_t last) {
-  if (first == std::numeric_limits<std::size_t>::max()) return Status();
-  switch (policy) {
-    case ErrorPolicy::kFirstInTime:
-      return members[first].error();
-    case ErrorPolicy::kLastInTime:
-      return members[last].error();
-    case ErrorPolicy::kFirstByIndex:
-    case ErrorPolicy::kAll:
-      break;
+/// and last errors in time; no policy asks for the order of those between.
+inline Status JoinErrorOf(Span<const Event> members, ErrorPolicy policy, std::size_t first, std::size_t last) {
+  if (first == JoinErrors::kNoIndex) return Status();
+  JoinErrors errors;
+  errors.Add(members[first].error(), first);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (i == first || i == last) continue;
+    if (Status error = members[i].error(); !error.ok()) errors.Add(std::move(error), i);
   }
-  std::string messages;
-  for (const Event& member : members) {
-    Status error = member.error();
-    if (error.ok()) continue;
-    if (policy == ErrorPolicy::kFirstByIndex) return error;
-    messages.append(messages.empty() ? "" : "; ").append(error.message());
-  }
-  const Status chosen = members[first].error();
-  Status all(chosen.code(), messages, chosen.location());
-  chosen.ForEachPayload(
-      [&all](std::string_view type_url, std::string_view payload) { all.SetPayload(type_url, payload); });
-  return all;
+  if (last != first) errors.Add(members[last].error(), last);
+  return errors.Merge(policy, members.size());
 }
 
 /// A join that waits. `Make` makes the result when all members have a value; it has a reference to each.
@@ -100,7 +84,7 @@ class JoinState final {
   }
 
  private:
-  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t kNone = JoinErrors::kNoIndex;
   /// To each member: one in `members_`, and `Make`'s.
   static constexpr std::size_t kReferences = 1 + Make::kReferences;
 
@@ -120,8 +104,8 @@ class JoinState final {
     // Release: what an arrival wrote is seen by the last one, which acquires.
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     EventsArrived(owed_);
-    Status error = JoinError(members_, options_.policy, first_.load(std::memory_order_relaxed),
-                             last_.load(std::memory_order_relaxed));
+    Status error = JoinErrorOf(members_, options_.policy, first_.load(std::memory_order_relaxed),
+                               last_.load(std::memory_order_relaxed));
     if (error.ok()) {
       // Copies the members' values, which may throw.
       error = StatusOfThrow("copying the values of a join", SourceLocation(), [this] { promise_.Set(make_()); });
@@ -149,7 +133,7 @@ Future<R> Join(std::size_t count, const EventAt& event, const JoinOptions& optio
     return Future<R>(AsyncValueRef<FuturePayload<R>>(std::move(unknown), location));
   }
   bool all_ready = true;
-  std::size_t first_error = std::numeric_limits<std::size_t>::max();
+  std::size_t first_error = JoinErrors::kNoIndex;
   std::size_t last_error = first_error;
   for (std::size_t i = 0; i < count; ++i) {
     const Event member = event(i);
@@ -174,7 +158,7 @@ Future<R> Join(std::size_t count, const EventAt& event, const JoinOptions& optio
   for (std::size_t i = 0; i < count; ++i) members.push_back(event(i));
   if (all_ready) {
     return Future<R>(
-        AsyncValueRef<FuturePayload<R>>(JoinError(members, options.policy, first_error, last_error), location));
+        AsyncValueRef<FuturePayload<R>>(JoinErrorOf(members, options.policy, first_error, last_error), location));
   }
   auto [promise, future] = MakeGuardingPromise<R>(options.label, location);
   using State = JoinState<R, Make>;

@@ -36,7 +36,6 @@
 #include "purlin/coroutine.h"
 #include "purlin/count_down.h"
 #include "purlin/device.h"
-#include "purlin/dlpack.h"
 #include "purlin/dma.h"
 #include "purlin/dtype.h"
 #include "purlin/elastic_pool.h"
@@ -53,12 +52,10 @@
 #include "purlin/label.h"
 #include "purlin/layout.h"
 #include "purlin/memory_report.h"
-#include "purlin/npy.h"
 #include "purlin/promise.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/raw_buffer_promise.h"
 #include "purlin/run_when_ready.h"
-#include "purlin/safetensors.h"
 #include "purlin/semaphore.h"
 #include "purlin/serial_queue.h"
 #include "purlin/shape.h"
@@ -75,6 +72,12 @@
 #include "purlin/transfer.h"
 #include "purlin/user_context.h"
 #include "purlin/version.h"
+// What a build without the feature `interchange` leaves out.
+#if __has_include("purlin/npy.h")
+#include "purlin/dlpack.h"
+#include "purlin/npy.h"
+#include "purlin/safetensors.h"
+#endif
 // IWYU pragma: end_exports
 
 #endif  // PURLIN_PURLIN_H_

@@ -22,6 +22,7 @@
 #include "purlin/alloc_options.h"
 #include "purlin/export.h"
 #include "purlin/internal/handle.h"
+#include "purlin/source_location.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
 
@@ -54,9 +55,9 @@ class [[nodiscard]] RawBufferPromise final : public internal::Handle<RawBufferPr
   /// the buffer has failed with this error, too. kInvalidArgument, and the promise stays open: no such policy.
   /// kFailedPrecondition: spent.
   PURLIN_API Status Allocate(OomPolicy oom = OomPolicy::kFail);
-  /// The buffer has failed with `error`, and so do copies that wait for it. OK counts as kInternal, because a buffer
-  /// without memory has not succeeded. kFailedPrecondition: spent.
-  PURLIN_API Status Fail(Status error);
+  /// The buffer has failed with `error`, and so do copies that wait for it. OK counts as kInternal, made at
+  /// `location`. kFailedPrecondition: spent.
+  PURLIN_API Status Fail(Status error, SourceLocation location = SourceLocation::Current());
 
  private:
   using Handle::Handle;

@@ -9,10 +9,8 @@
 // }
 // ```
 //
-// Closing: 1. New tasks are refused with kCancelled and destroyed. 2. Queued tasks still run, in order, on the
-// executor's threads. Destroying the last handle closes the queue and does not wait; call Drain() first to wait for the
-// end. If the executor refuses or drops the queue, its tasks are destroyed uncalled, so their promises complete with an
-// error.
+// Shutdown() closes the queue and waits for its end. Destroying the last handle closes it and does not wait. If the
+// executor refuses or drops the queue, its tasks are destroyed uncalled, so their promises complete with an error.
 //
 // Memory order: what a task did is visible to the next one, whatever threads they run on.
 #ifndef PURLIN_SERIAL_QUEUE_H_
@@ -84,7 +82,13 @@ class PURLIN_API SerialQueue final : public Executor {
   PURLIN_API Status Drain() const noexcept;
   /// True while a task is queued or runs; false as soon as Drained() happens, unless there are further tasks.
   [[nodiscard]] PURLIN_API bool HasBacklog() const noexcept;
-  /// Refuses new tasks; queued tasks still run. A second call does nothing.
+  /// 1. Refuses new tasks (kCancelled). 2. Queued tasks run, in order, on the executor's threads, or are destroyed
+  /// uncalled. 3. Waits until the last task has run, at most for the timeout; then tasks that have not begun are
+  /// destroyed uncalled, a running one is no longer waited for, and it returns kDeadlineExceeded. A second call waits
+  /// too. kFailedPrecondition, and nothing happens: in a task of this queue, or in a child made by fork().
+  /// kInvalidArgument, and nothing happens: no such ShutdownMode. kCancelled: the executor dropped the queued tasks.
+  PURLIN_API Status Shutdown(const ShutdownOptions& options = {}) const noexcept;
+  /// Step 1 of Shutdown() alone; queued tasks still run. A second call does nothing.
   PURLIN_API void Close() const noexcept;
   /// Destroys the tasks that have not started, uncalled, on this thread; the queue goes on. Returns their number.
   PURLIN_API std::size_t CancelPending() const noexcept;

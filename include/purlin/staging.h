@@ -340,8 +340,8 @@ class [[nodiscard]] StagingSink final : public internal::Handle<StagingSink, con
   /// the sink's error.
   PURLIN_API Status Put(std::size_t offset_bytes, std::size_t size_bytes, StagingLease lease);
   /// Accepts no further piece, and fails the event with `error`, unless every byte has a piece already; the first error
-  /// stays. kInvalidArgument: `error` is OK. kFailedPrecondition: the sink was moved from.
-  PURLIN_API Status Poison(Status error);
+  /// stays. OK counts as kInternal, made at `location`. kFailedPrecondition: the sink was moved from.
+  PURLIN_API Status Poison(Status error, SourceLocation location = SourceLocation::Current());
   /// Bytes that have a piece, copied or in flight; 0 once moved from.
   [[nodiscard]] PURLIN_API std::size_t begun_bytes() const noexcept;
 

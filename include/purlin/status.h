@@ -15,6 +15,10 @@
 // it was made, so that one error can reach a thousand waiters for the price of a reference count. Copying, moving,
 // destroying and reading are thread-safe as for a shared_ptr: distinct objects freely, one object by one writer.
 //
+// What fails with OK (an Event::Error, a promise, a StatusOr without a value, a buffer, a sink, a transfer) is a bug of
+// the caller, and has one answer everywhere: it fails with kInternal, "SetError was given an OK status", at the
+// caller's place.
+//
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_STATUS_H_
 #define PURLIN_STATUS_H_
@@ -259,6 +263,18 @@ inline Status DataLossError(std::string_view message, SourceLocation location = 
 inline Status UnauthenticatedError(std::string_view message, SourceLocation location = SourceLocation::Current()) {
   return Status(StatusCode::kUnauthenticated, message, location);
 }
+
+namespace internal {
+/// What `function` fails with that was given OK, by a caller at `location`. Out of line, for the callers' size.
+[[gnu::cold]] __attribute__((noinline)) inline Status OkAsError(const char* function, SourceLocation location) {
+  return InternalError(std::string(function).append(" was given an OK status"), location);
+}
+/// `error`, with which something is to fail; OkAsError() if it is OK.
+inline Status NotOk(Status error, const char* function, SourceLocation location) {
+  if (error.ok()) return OkAsError(function, location);
+  return error;
+}
+}  // namespace internal
 
 /// Whether the code is the one in the name.
 inline bool IsCancelled(const Status& status) noexcept { return status.code() == StatusCode::kCancelled; }

@@ -37,10 +37,9 @@ class [[nodiscard]] StatusOr final {
 
   /// kUnknown: no value was given.
   StatusOr() : status_(StatusCode::kUnknown, "StatusOr was default-constructed") {}
-  /// An error. An OK status is a bug of the caller and becomes kInternal.
+  /// An error. OK counts as kInternal, made at `location`.
   StatusOr(Status status, SourceLocation location = SourceLocation::Current())  // NOLINT(google-explicit-constructor)
-      : status_(status.ok() ? InternalError("StatusOr was made from an OK status and no value", location)
-                            : std::move(status)) {}
+      : status_(status.ok() ? internal::OkAsError("a StatusOr without a value", location) : std::move(status)) {}
   /// A value.
   StatusOr(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
 

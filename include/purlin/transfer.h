@@ -156,9 +156,10 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final
   }
 
   /// That buffer fails with `error`; pieces in flight are still copied, and their on_done called. Waiters of the buffer
-  /// run on this thread. kInvalidArgument: index >= buffer_count(), an `error` that is OK, or "already been fully
-  /// transferred". Or the error with which the buffer failed before.
-  PURLIN_API Status SetBufferError(std::size_t index, Status error);
+  /// run on this thread. OK counts as kInternal, made at `location`. kInvalidArgument: index >= buffer_count(), or
+  /// "already been fully transferred". Or the error with which the buffer failed before.
+  PURLIN_API Status SetBufferError(std::size_t index, Status error,
+                                   SourceLocation location = SourceLocation::Current());
 
   /// Stores a text for debugging; the same key again replaces it. Bytes that are not UTF-8 are replaced.
   PURLIN_API void AddTransferMetadata(std::string_view key, std::string_view value);

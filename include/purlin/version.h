@@ -21,9 +21,9 @@
 namespace purlin {
 inline namespace v0 {
 
-/// The ABI that these headers inline (`EventHeader`, `Waiter`, `TaskNode`). Grows by one with every incompatible
-/// change.
-constexpr std::uint32_t kAbiVersion = 4;
+/// The ABI of these headers: what they inline (`EventHeader`, `Waiter`, `TaskNode`), and option structs. Grows by one
+/// with every incompatible change.
+constexpr std::uint32_t kAbiVersion = 5;
 
 /// The ABI version of the library that was linked. Equal to `kAbiVersion` in a sound build. Never blocks.
 PURLIN_API std::uint32_t AbiVersion() noexcept;

@@ -3,6 +3,10 @@
 use std::path::Path;
 use std::{env, fs, io};
 
+/// What belongs to a feature.
+const OPTIONAL: [(&str, &[&str]); 2] =
+    [("INTERCHANGE", &["dlpack.cc", "npy.cc", "safetensors.cc"]), ("PJRT", &["pjrt_tables.cc"])];
+
 fn main() -> io::Result<()> {
     let root = Path::new("../..").canonicalize()?;
     let (sources, include) = (root.join("cpp"), root.join("include"));
@@ -15,9 +19,16 @@ fn main() -> io::Result<()> {
     if env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_none() {
         build.define("NDEBUG", None);
     }
+    let left_out: Vec<&str> = OPTIONAL
+        .into_iter()
+        .filter(|(feature, _)| env::var_os(format!("CARGO_FEATURE_{feature}")).is_none())
+        .flat_map(|(_, files)| files)
+        .copied()
+        .collect();
     for entry in fs::read_dir(&sources)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "cc") {
+        let name = path.file_name().unwrap_or_default();
+        if path.extension().is_some_and(|extension| extension == "cc") && !left_out.iter().any(|file| name == *file) {
             build.file(path);
         }
     }

@@ -3,11 +3,11 @@
 # tests/CMakeLists.txt gives; `install` comes first and the others share its prefix.
 #
 #   tests/consumer/run.sh install | static | shared | moved | no_exceptions | package | pkg_config_shared |
-#                         pkg_config_static | second_rust | cargo | add_subdirectory
+#                         pkg_config_static | second_rust | cargo | features | add_subdirectory
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 step=${1-}
-[[ $step =~ ^(install|static|shared|moved|no_exceptions|package|pkg_config_shared|pkg_config_static|second_rust|cargo|add_subdirectory)$ ]] ||
+[[ $step =~ ^(install|static|shared|moved|no_exceptions|package|pkg_config_shared|pkg_config_static|second_rust|cargo|features|add_subdirectory)$ ]] ||
   usage "no such step: '$step'"
 no_arguments "${@:2}"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -156,6 +156,25 @@ cargo)
   # Neither the prefix nor CMake's build: cargo compiles all of it.
   RUSTC=$PURLIN_RUSTC CARGO_TARGET_DIR=$PURLIN_WORK_DIR/cargo_consumer "$PURLIN_CARGO" run --quiet --locked \
     --manifest-path "$here/cargo/Cargo.toml" </dev/null | grep -q '^the C++ of this program says 42$'
+  ;;
+features)
+  # All that can be left out is: neither its headers nor its code are there, and the rest works. Debug, because that is
+  # built in seconds.
+  "$CMAKE" -S "$PURLIN_SOURCE_DIR" -B "$work/build" -G "$CMAKE_GENERATOR" -DCMAKE_MAKE_PROGRAM="$CMAKE_MAKE_PROGRAM" \
+    -DCMAKE_BUILD_TYPE=Debug -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC" -DPURLIN_BUILD_SHARED=OFF \
+    -DPURLIN_BUILD_TESTS=OFF -DPURLIN_BUILD_EXAMPLES=OFF -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF
+  "$CMAKE" --build "$work/build"
+  "$CMAKE" --install "$work/build" --prefix "$work/prefix" >/dev/null
+  for header in dlpack.h npy.h safetensors.h adapters/pjrt_abi.h adapters/pjrt_tables.h; do
+    [[ ! -e $work/prefix/include/purlin/$header ]] || fail "$header is installed, and what it declares is left out"
+  done
+  # shellcheck disable=SC2086  # warnings are words
+  "$CXX" -std=c++17 $warnings -I"$work/prefix/include" "$here/features/main.cc" "$work/prefix/$PURLIN_LIBDIR/libpurlind.a" \
+    -lpthread -ldl -lm -o "$work/consumer"
+  "$work/consumer"
+  if nm -C "$work/prefix/$PURLIN_LIBDIR/libpurlind.a" | grep -m 3 -E 'purlin_(interchange|sim|pjrt)::'; then
+    fail "code that was left out is in the archive"
+  fi
   ;;
 add_subdirectory)
   cmake_project "$here/subdirectory" "$work" -DPURLIN_SOURCE_DIR="$PURLIN_SOURCE_DIR" \

@@ -25,7 +25,7 @@ constexpr std::size_t kLarge = 300'000;
 
 ShutdownOptions ByDeadline(std::chrono::milliseconds deadline) {
   ShutdownOptions options;
-  options.deadline_ns = std::chrono::nanoseconds(deadline).count();
+  options.timeout_ns = std::chrono::nanoseconds(deadline).count();
   return options;
 }
 

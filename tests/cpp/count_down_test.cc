@@ -86,7 +86,22 @@ TEST(CountDownTest, ThePolicyChoosesTheError) {
   EXPECT_EQ(ErrorUnder(ErrorPolicy::kFirstByIndex).message(), "a");
   EXPECT_TRUE(ErrorUnder(ErrorPolicy::kFirstByIndex).GetPayload("type").has_value()) << "nothing is flattened";
   EXPECT_EQ(ErrorUnder(ErrorPolicy::kLastInTime), CancelledError("a again"));
-  EXPECT_EQ(ErrorUnder(ErrorPolicy::kAll), AbortedError("b; a; c; a again"));
+  const Status all = ErrorUnder(ErrorPolicy::kAll);
+  EXPECT_EQ(all.message(), "4 of 5 failed: [0] NOT_FOUND: a; [0] CANCELLED: a again; [1] ABORTED: b; [2] DATA_LOSS: c");
+  EXPECT_TRUE(IsNotFound(all));
+  EXPECT_TRUE(all.GetPayload("type").has_value());
+}
+
+TEST(CountDownTest, AllCountsThingsAndListsThoseWithoutAnIndexLast) {
+  CountDownOptions options;
+  options.policy = ErrorPolicy::kAll;
+  CountDownAsyncValueRef<Chain> count_down(7, options);
+  count_down.CountDown(3, AbortedError("three of them"));
+  count_down.CountDown(2);
+  count_down.CountDown(1, DataLossError("named"), 4);
+  EXPECT_TRUE(count_down.CountDown(CancelledError("later")));
+  EXPECT_EQ(count_down.AsRef().GetError(),
+            DataLossError("5 of 7 failed: [4] DATA_LOSS: named; ABORTED: three of them; CANCELLED: later"));
 }
 
 TEST(CountDownTest, AllOfOneErrorIsThatErrorWithItsPayloads) {

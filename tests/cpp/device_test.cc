@@ -16,7 +16,7 @@
 namespace purlin {
 namespace {
 
-Client MakeClient(int device_count, std::string_view platform = "host") {
+Client MakeClient(std::size_t device_count, std::string_view platform = "host") {
   ClientOptions options;
   options.device_count = device_count;
   options.worker_count = 1;
@@ -30,8 +30,17 @@ TEST(DeviceTest, IsNamedByItsBackendAndIndex) {
     const Device device = client.devices()[2];
     EXPECT_EQ(device.id(), 2);
     EXPECT_EQ(device.kind(), platform);
+    EXPECT_EQ(device.local_hardware_id(), device.id());
     EXPECT_EQ(device.DebugString(), std::string(platform) + ":2");
   }
+}
+
+TEST(DeviceTest, HasTheAttributesThatItsBackendKnows) {
+  EXPECT_TRUE(MakeClient(1, "null").devices()[0].attributes().empty());
+  const std::vector<DeviceAttribute> attributes = MakeClient(2).devices()[1].attributes();
+  ASSERT_EQ(attributes.size(), 1U);
+  EXPECT_EQ(attributes[0].name, "core_count");
+  EXPECT_GT(std::get<std::int64_t>(attributes[0].value), 0);
 }
 
 TEST(DeviceTest, HasADeviceSpaceAndTwoOfTheHost) {

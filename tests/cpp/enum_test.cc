@@ -172,6 +172,24 @@ TEST_F(EnumTest, ShutdownMode) {
          EXPECT_EQ(status.ok(), IsCancelled(pool.Schedule([] {})));
          return status;
        }},
+      {"ElasticPool::Shutdown", 1,
+       [](int number) {
+         ShutdownOptions options;
+         options.mode = Raw<purlin::ShutdownMode>(number);
+         ElasticPool pool = ElasticPool::Create({}).value();
+         const Status status = pool.Shutdown(options);
+         EXPECT_EQ(status.ok(), IsCancelled(pool.Schedule([] {})));
+         return status;
+       }},
+      {"SerialQueue::Shutdown", 1,
+       [](int number) {
+         ShutdownOptions options;
+         options.mode = Raw<purlin::ShutdownMode>(number);
+         SerialQueue queue(NewPool());
+         const Status status = queue.Shutdown(options);
+         EXPECT_EQ(status.ok(), IsCancelled(queue.Schedule([] {})));
+         return status;
+       }},
       {"Client::Shutdown", 1,
        [](int number) {
          ShutdownOptions options;

@@ -228,7 +228,7 @@ const std::vector<Case>& Cases() {
          MUST(Refused(world.pool.Shutdown()));
          ShutdownOptions options;
          options.mode = ShutdownMode::kCancelPending;
-         options.deadline_ns = 1000000000;
+         options.timeout_ns = 1000000000;
          MUST(Refused(world.pool.Shutdown(options)));
          return nullptr;
        }},
@@ -244,6 +244,9 @@ const std::vector<Case>& Cases() {
       {"ElasticPool.Shutdown",
        [](World& world) -> const char* {
          MUST(Refused(world.elastic.Shutdown()));
+         ShutdownOptions options;
+         options.timeout_ns = 1000000000;
+         MUST(Refused(world.elastic.Shutdown(options)));
          MUST(Refused(world.elastic.ShutdownCancelPending()));
          MUST(Refused(world.elastic.ShutdownBy(std::chrono::steady_clock::now())));
          return nullptr;
@@ -256,6 +259,7 @@ const std::vector<Case>& Cases() {
            MUST(Refused(queue->Schedule([owed = std::move(owed)]() mutable { owed.SetReady(); })));
            MUST(event.state() == EventState::kError);
            MUST(Answered(queue->Drain()));
+           MUST(Refused(queue->Shutdown()));
            MUST(Answered(queue->Drained().Wait()));
            static_cast<void>(queue->HasBacklog());
            queue->Close();

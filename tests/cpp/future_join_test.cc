@@ -48,10 +48,11 @@ TEST(JoinFuturesTest, WithAnInvalidMemberIsInvalid) {
 }
 
 TEST(JoinFuturesTest, WaitsForAllAndTakesTheErrorThatThePolicyNames) {
-  const std::vector<std::pair<ErrorPolicy, std::string>> expected{{ErrorPolicy::kFirstByIndex, "zero"},
-                                                                  {ErrorPolicy::kFirstInTime, "two"},
-                                                                  {ErrorPolicy::kLastInTime, "zero"},
-                                                                  {ErrorPolicy::kAll, "zero; two"}};
+  const std::vector<std::pair<ErrorPolicy, std::string>> expected{
+      {ErrorPolicy::kFirstByIndex, "zero"},
+      {ErrorPolicy::kFirstInTime, "two"},
+      {ErrorPolicy::kLastInTime, "zero"},
+      {ErrorPolicy::kAll, "2 of 3 failed: [0] ABORTED: zero; [2] DATA_LOSS: two"}};
   for (const auto& [policy, message] : expected) {
     auto [promises, futures] = Several(3);
     JoinOptions options;

@@ -237,7 +237,7 @@ TEST(HostMemoryAllocatorTest, ServesNoOtherPlatformAndIsGivenUpWhenNoClientComes
   for (const std::size_t struct_size : {std::size_t{0}, sizeof(ClientOptions)}) {
     ClientOptions options = Options(allocator);
     options.struct_size = struct_size;
-    options.device_count = -1;
+    options.device_count = 5000;
     EXPECT_TRUE(IsInvalidArgument(Client::Create(options).status()));
   }
   EXPECT_EQ(allocator.use_count(), 1);

@@ -151,6 +151,8 @@ TEST_F(MovedFromTest, ClientsAndDevices) {
   NOTHING(Client, Describe, static_cast<void>(no_client.Describe()));
   IS(Device, id, no_device.id() == -1);
   IS(Device, kind, no_device.kind().empty());
+  IS(Device, local_hardware_id, no_device.local_hardware_id() == -1);
+  IS(Device, attributes, no_device.attributes().empty());
   IS(Device, memory_spaces, no_device.memory_spaces().empty());
   IS(Device, default_memory_space, no_device.default_memory_space() == no_space);
   FAILS(Device, memory_space, no_device.memory_space("device"));
@@ -429,6 +431,7 @@ TEST_F(MovedFromTest, Work) {
     rows.push_back({"SerialQueue", "Schedule", [=] { return Failed(kept->Schedule([] { std::abort(); })); }});
     rows.push_back({"SerialQueue", "Drained", [=] { return Failed(kept->Drained()); }});
     rows.push_back({"SerialQueue", "Drain", [=] { return Failed(kept->Drain()); }});
+    rows.push_back({"SerialQueue", "Shutdown", [=] { return Failed(kept->Shutdown()); }});
     rows.push_back({"SerialQueue", "HasBacklog", [=] { return kept->HasBacklog() ? "has" : ""; }});
     rows.push_back({"SerialQueue", "Close", [=] { return kept->Close(), ""; }});
     rows.push_back({"SerialQueue", "CancelPending", [=] { return kept->CancelPending() == 0 ? "" : "some"; }});

@@ -56,7 +56,7 @@ TEST(PjrtPromiseTest, EverySetCompletesItsEvent) {
 TEST(PjrtPromiseTest, ItsEventIsLent) {
   PurlinPjrtDeviceEventPromise* const promise = MakePjrtPromise();
   const Event event = EventOf(promise);
-  const std::uint32_t before = event.NumRef();
+  const std::size_t before = event.NumRef();
   const PurlinPjrtDeviceEvent lent = promise->table->event(promise);
   EXPECT_EQ(lent.event, promise->table->event(promise).event);
   EXPECT_EQ(event.NumRef(), before);

@@ -147,6 +147,30 @@ TEST(SerialQueueTest, R8AClosedQueueRefusesAndStillRunsWhatItHas) {
   EXPECT_EQ(ran, 1);
 }
 
+TEST(SerialQueueTest, R8AShutdownDrainsOrDestroysWhatIsQueuedAndKeepsItsTimeout) {
+  {
+    ThreadPoolAsyncWorkRunner pool = ThreadPoolAsyncWorkRunner::Create({}).value();
+    SerialQueue queue(pool);
+    int ran = 0;
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Schedule([&ran] { ++ran; }).ok());
+    EXPECT_EQ(queue.Shutdown(), OkStatus());
+    EXPECT_EQ(ran, 10);
+    EXPECT_TRUE(IsCancelled(queue.Schedule([&ran] { ++ran; })));
+    EXPECT_EQ(queue.Shutdown(), OkStatus()) << "again";
+  }
+  for (const ShutdownMode mode : {ShutdownMode::kCancelPending, ShutdownMode::kDrain}) {
+    auto keeper = std::make_shared<Keeper>();
+    SerialQueue queue = SerialQueue::Create(keeper).value();
+    EventPromise owed("owed");
+    const Event event = owed.event();
+    ASSERT_TRUE(queue.Schedule([owed = std::move(owed)]() mutable { owed.SetReady(); }).ok());
+    const Status status = queue.Shutdown({mode, /*timeout_ns=*/0});
+    EXPECT_EQ(status.code(), mode == ShutdownMode::kDrain ? StatusCode::kDeadlineExceeded : StatusCode::kOk) << status;
+    EXPECT_EQ(event.state(), EventState::kError) << "the task was destroyed uncalled";
+    keeper->RunAll();
+  }
+}
+
 TEST(SerialQueueTest, PendingTasksCanBeDestroyedAndTheQueueGoesOn) {
   auto keeper = std::make_shared<Keeper>();
   SerialQueue queue = SerialQueue::Create(keeper).value();

@@ -1,7 +1,7 @@
 // Random delays where threads meet, so that orders of events which a quiet machine never shows happen in tests.
 //
-// Loaded before the C library (LD_PRELOAD, see scripts/delays), it sleeps up to three milliseconds in one of RATE calls of
-// malloc and free, and around one of four futex calls, each thread by a sequence of its own from SEED. A test that
+// Loaded before the C library (LD_PRELOAD, see scripts/delays), it sleeps up to three milliseconds in one of RATE calls
+// of malloc and free, and around one of four futex calls, each thread by a sequence of its own from SEED. A test that
 // fails under it relies on luck.
 #define _GNU_SOURCE
 #include <errno.h>

@@ -80,7 +80,7 @@ has_table_of() {
 }
 trains_on() { trains --steps "$steps" --devices "$1" && has_table_of "$1"; }
 
-# Results ---------------------------------------------------------------------------------------------------------------
+# Results --------------------------------------------------------------------------------------------------------------
 check "default_options_reach_95_percent" accurate
 check "report_names_platform_runner_and_speed" \
   eval 'prints "platform +host, 4 devices" && prints "runner +pool" && prints "speed +[0-9]+ steps/s" && has_table_of 4'
@@ -104,7 +104,7 @@ check "last_line_needs_no_newline" same_result --steps "$steps" -- --steps "$ste
 head -3 "$data" >three.csv
 check "one_image_a_device_is_enough" trains --steps "$steps" --data three.csv --devices 2
 
-# Trace -----------------------------------------------------------------------------------------------------------------
+# Trace ----------------------------------------------------------------------------------------------------------------
 has_trace() {
   trains --steps "$steps" --trace files/trace.json && [[ $(ls -A files) == trace.json ]] &&
     python3 - files/trace.json >>err 2>&1 <<'EOF'
@@ -118,7 +118,7 @@ EOF
 with_python "trace_has_schedule_run_copy_wait_and_leaves_one_file" has_trace
 rm -f files/trace.json
 
-# Progress --------------------------------------------------------------------------------------------------------------
+# Progress -------------------------------------------------------------------------------------------------------------
 check "no_bar_where_there_is_no_terminal" eval 'trains --steps "$steps" && [[ ! -s err ]]'
 has_bar() {
   python3 - "$digits" --data "$data" --steps "$steps" >out 2>err <<'EOF'
@@ -141,7 +141,7 @@ EOF
 }
 with_python "a_terminal_gets_a_bar_that_is_wiped_out" has_bar
 
-# Errors ----------------------------------------------------------------------------------------------------------------
+# Errors ---------------------------------------------------------------------------------------------------------------
 check "missing_file_is_named" refuses "'files/none.csv'.*No such file" --data files/none.csv
 check "folder_as_data_is_refused" refuses "'/'.*[Dd]irectory" --data /
 : >empty.csv

@@ -10,23 +10,19 @@ column stay outside of functions; all other lines are the body of a function, wh
 them has a `return`. Adapters may have such a block; those that need the standard library alone are compiled too.
 Exit code 77 if COMPILER is not there.
 """
-import concurrent.futures
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve()
-sys.path.insert(0, str(HERE.parents[2] / "scripts"))
-from jobs import JOBS  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import blocks  # noqa: E402
 
-FLAGS = ("-Wall -Wextra -Wpedantic -Wconversion -Werror -fno-exceptions -fno-rtti -fsyntax-only "
-         "-Wno-unused-variable -Wno-unused-but-set-variable -Wno-unused-parameter").split()
+FLAGS = [*blocks.FLAGS, "-fsyntax-only", "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-parameter"]
 STD_ADAPTERS = ("std.h", "pjrt_tables.h")
 CLASS = re.compile(r"(?:template|class|struct|enum)\b")
-# `Type Name(` with neither `=` nor `.` before the bracket: a function if a brace follows the parameters, else a variable.
+# `Type Name(` with neither `=` nor `.` before the bracket: a function if a brace follows the parameters, else a
+# variable.
 NAMED = re.compile(r"(?!return\b|else\b)[\w:<>,&* ]*[\w:<>&*] \w+\(")
 COROUTINES = "defined(__cpp_impl_coroutine) && defined(__cpp_lib_coroutine)"
 
@@ -34,8 +30,8 @@ COROUTINES = "defined(__cpp_impl_coroutine) && defined(__cpp_lib_coroutine)"
 def example_of(text):
     """The lines of the block in the comment at the top; None if there is none."""
     top = re.match(r"(?:[ \t]*//[^\n]*\n)*", text).group()
-    block = re.search(r"^// ```cpp\n((?://[^\n]*\n)*?)// ```$", top, re.M)
-    return block and [re.sub(r"^// ?", "", line) for line in block.group(1).splitlines()]
+    examples = [block for block in blocks.fenced(top, "// ") if block.language == "cpp"]
+    return examples[0].code.splitlines() if examples else None
 
 
 def begins_definition(line, rest):
@@ -86,8 +82,7 @@ def judge(compiler, include, header):
         return f"{header}: its example is empty"
     standard = "c++20" if any("co_await" in line for line in lines) else "c++17"
     unit = unit_of(header, lines)
-    run = subprocess.run([compiler, "-x", "c++", f"-std={standard}", *FLAGS, f"-I{include}", "-"], input=unit, text=True,
-                         capture_output=True)
+    run = blocks.run([compiler, "-x", "c++", f"-std={standard}", *FLAGS, f"-I{include}", "-"], input=unit)
     return "" if run.returncode == 0 else f"{header}: its example does not compile\n{unit}\n{run.stderr}"
 
 
@@ -95,9 +90,7 @@ def check(compiler, root):
     include = root / "include"
     headers = sorted(str(file.relative_to(include)) for file in (include / "purlin").glob("*.h"))
     headers += [f"purlin/adapters/{name}" for name in STD_ADAPTERS if (include / "purlin/adapters" / name).exists()]
-    with concurrent.futures.ThreadPoolExecutor(int(JOBS)) as pool:
-        wrong = [said for said in pool.map(lambda header: judge(compiler, include, header), headers) if said]
-    return len(headers), wrong
+    return len(headers), blocks.judge_all(lambda header: judge(compiler, include, header), headers)
 
 
 def self_test(compiler):
@@ -129,31 +122,15 @@ def self_test(compiler):
         for name, (top, _) in plants.items():
             (place / name).write_text(top + good)
         _, wrong = check(compiler, pathlib.Path(folder))
-    bad = 0
-    for name, (_, expected) in plants.items():
-        said = "".join(one for one in wrong if one.startswith(f"purlin/{name}:"))
-        if (expected not in said) if expected else said:
-            print(f"{name}: instead of '{expected}': {said or 'nothing was said'}")
-            bad = 1
-    if not bad:
-        print(f"examples: all {len(plants)} planted headers were judged rightly")
-    return bad
+    return blocks.judged_rightly("examples", "headers", {f"purlin/{name}": said for name, (_, said) in plants.items()}, wrong)
 
 
 def main(arguments):
-    testing = arguments[:1] == ["--self-test"]
-    arguments = arguments[testing:]
-    if not 1 <= len(arguments) <= 2 - testing or arguments[0].startswith("-"):
-        print(f"examples.py: it takes a compiler\n{__doc__}", file=sys.stderr)
-        return 2
-    if shutil.which(arguments[0]) is None:
-        print(f"skipped: no such compiler here: '{arguments[0]}'; no example was compiled")
-        return 77
+    testing, (compiler, *root) = blocks.command_line(__doc__, arguments, 1, 2)
     if testing:
-        return self_test(arguments[0])
-    count, wrong = check(arguments[0], pathlib.Path(arguments[1]) if arguments[1:] else HERE.parents[2])
-    print("\n".join(f"FAILED: {said}" for said in wrong) if wrong else f"the examples of {count} headers compile: {arguments[0]}")
-    return 1 if wrong or not count else 0
+        return self_test(compiler)
+    count, wrong = check(compiler, pathlib.Path(root[0]) if root else blocks.ROOT)
+    return blocks.verdict(wrong, count, f"the examples of {count} headers compile: {compiler}")
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ TEST(ToEigenTest, WhatAShutdownDropsRunsAllTheSame) {
       for (int i = 0; i < 50; ++i) pool.Schedule([&runs] { ++runs; });
       ShutdownOptions options;
       options.mode = ShutdownMode::kCancelPending;
-      options.deadline_ns = 0;
+      options.timeout_ns = 0;
       EXPECT_EQ(shared.Shutdown(options).code(), StatusCode::kDeadlineExceeded);
     }
   }

@@ -7,8 +7,8 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 # What clang would say of system headers all the same: Eigen's std::result_of, which g++ looks out for in ours, and the
 # __COUNTER__ in TensorFlow's macros.
 set(clang_flags -Wno-deprecated-declarations -Wno-c2y-extensions -Wno-unknown-warning-option)
-# The limit of a test in seconds: TensorFlow's headers take clang a minute, TensorFlow and JAX a quarter of one to load, where cores are
-# busy.
+# The limit of a test in seconds: TensorFlow's headers take clang a minute, TensorFlow and JAX a quarter of one to load,
+# where cores are busy.
 set(purlin_interop_seconds 300)
 set(purlin_flags -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror)
 
@@ -107,8 +107,8 @@ function(purlin_interop_test name source)
   endif()
 endfunction()
 
-# purlin_interop_example(NAME [EXCEPTIONS] [RTTI] OTHER_SIDES side...): examples/adopt/NAME.cc, which does the same before
-# and after, and answers 0 if both came to the same. Run as the test adopt.NAME.
+# purlin_interop_example(NAME [EXCEPTIONS] [RTTI] OTHER_SIDES side...): examples/adopt/NAME.cc, which does the same
+# before and after, and answers 0 if both came to the same. Run as the test adopt.NAME.
 function(purlin_interop_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "EXCEPTIONS;RTTI" "" "OTHER_SIDES")
   purlin_interop_needs(adopt.${name} ${arg_OTHER_SIDES})
@@ -120,9 +120,9 @@ function(purlin_interop_example name)
   set_tests_properties(adopt.${name} PROPERTIES TIMEOUT ${purlin_interop_seconds})
 endfunction()
 
-# purlin_interop_module(NAME SOURCE [EXCEPTIONS] [RTTI] [ONLY] EXPORTS name... OTHER_SIDES side...): a shared library NAME.so
-# for Python to load, with the archive of Purlin inside and none of its names outside; the test exports.NAME looks. With ONLY,
-# a version script leaves nothing but the EXPORTS, also not what headers made.
+# purlin_interop_module(NAME SOURCE [EXCEPTIONS] [RTTI] [ONLY] EXPORTS name... OTHER_SIDES side...): a shared library
+# NAME.so for Python to load, with the archive of Purlin inside and none of its names outside; the test exports.NAME
+# looks. With ONLY, a version script leaves nothing but the EXPORTS, also not what headers made.
 function(purlin_interop_module name source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI;ONLY" "" "EXPORTS;OTHER_SIDES")
   purlin_interop_missing(missing ${arg_OTHER_SIDES})
@@ -152,8 +152,9 @@ function(purlin_interop_module name source)
     COMMAND ${purlin_source}/tests/symbols/module.sh ${only} $<TARGET_FILE:${name}> ${arg_EXPORTS})
 endfunction()
 
-# purlin_interop_python(NAME SCRIPT OTHER_SIDES side...): python/SCRIPT, run as the test NAME by the Python of the virtual
-# environment. PURLIN_INTEROP_MODULES is the folder of the modules. Exit code 77 skips, with the reason on its last line.
+# purlin_interop_python(NAME SCRIPT OTHER_SIDES side...): python/SCRIPT, run as the test NAME by the Python of the
+# virtual environment. PURLIN_INTEROP_MODULES is the folder of the modules. Exit code 77 skips, with the reason on its
+# last line.
 function(purlin_interop_python name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OTHER_SIDES")
   purlin_interop_needs(${name} ${arg_OTHER_SIDES})

@@ -1,5 +1,6 @@
-# The other sides of the adapters: a library `other_NAME` for each that is on this machine, with what compiling and linking
-# against it takes. Their headers are system headers, so that warnings are about ours. `why_not_NAME` is for the others.
+# The other sides of the adapters: a library `other_NAME` for each that is on this machine, with what compiling and
+# linking against it takes. Their headers are system headers, so that warnings are about ours. `why_not_NAME` is for the
+# others.
 set(PURLIN_INTEROP_SITE "" CACHE PATH "The site-packages with what scripts/interop has installed")
 set(PURLIN_INTEROP_PYTHON "" CACHE FILEPATH "The Python of that")
 
@@ -48,7 +49,8 @@ set(why_not_jax "jax is not installed")
 if(EXISTS ${PURLIN_INTEROP_SITE}/jaxlib/include/xla/ffi/api/ffi.h)
   add_library(other_jax INTERFACE)
   target_include_directories(other_jax SYSTEM INTERFACE ${PURLIN_INTEROP_SITE}/jaxlib/include)
-  # With it, g++ rejects declarations in XLA's C header, also in a system header. Clang does not, and looks at ours with it.
+  # With it, g++ rejects declarations in XLA's C header, also in a system header. Clang does not, and looks at ours with
+  # it.
   target_compile_options(other_jax INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-pedantic>)
 endif()
 

@@ -84,7 +84,7 @@ TEST(EventMisuse, AnErrorThatIsOkIsABugOfTheCaller) {
   EventPromise promise("ok");
   EXPECT_TRUE(promise.SetError(OkStatus()));
   EXPECT_TRUE(Fails(promise.event(), StatusCode::kInternal, {"OK status"}));
-  EXPECT_TRUE(Event::Error(OkStatus()).IsReady());
+  EXPECT_TRUE(Fails(Event::Error(OkStatus()), StatusCode::kInternal, {"OK status"}));
 }
 
 TEST(EventMisuse, ADroppedPromiseFailsByName) {

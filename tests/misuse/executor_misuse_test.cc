@@ -228,7 +228,7 @@ TEST(PoolMisuse, ADeadlineThatPassedNamesTheTaskThatRuns) {
       "the slow one")));
   gate->begun.get_future().wait();
   ShutdownOptions options;
-  options.deadline_ns = 0;
+  options.timeout_ns = 0;
   EXPECT_TRUE(Fails(pool.Shutdown(options), StatusCode::kDeadlineExceeded, {"the slow one"}));
   gate->go.set_value();
 }
@@ -236,14 +236,14 @@ TEST(PoolMisuse, ADeadlineThatPassedNamesTheTaskThatRuns) {
 TEST(PoolMisuse, ADeadlineOfMinimumMeansForEver) {
   auto pool = PoolOf(1);
   ShutdownOptions options;
-  options.deadline_ns = std::numeric_limits<std::int64_t>::min();
+  options.timeout_ns = std::numeric_limits<std::int64_t>::min();
   EXPECT_TRUE(Ok(pool.Shutdown(options)));
 }
 
 TEST(PoolMisuse, ADeadlineOfMaximumDoesNotOverflow) {
   auto pool = PoolOf(1);
   ShutdownOptions options;
-  options.deadline_ns = std::numeric_limits<std::int64_t>::max();
+  options.timeout_ns = std::numeric_limits<std::int64_t>::max();
   EXPECT_TRUE(Ok(pool.Shutdown(options)));
 }
 
@@ -260,7 +260,7 @@ TEST(PoolMisuse, CancellingDestroysWhatWaitsAndTellsItsPromises) {
   ASSERT_TRUE(Ok(pool.Schedule([owed = std::move(owed)]() mutable { owed.SetReady(); })));
   ShutdownOptions options;
   options.mode = ShutdownMode::kCancelPending;
-  options.deadline_ns = 0;
+  options.timeout_ns = 0;
   EXPECT_TRUE(Fails(pool.Shutdown(options), StatusCode::kDeadlineExceeded));
   EXPECT_TRUE(Fails(event, StatusCode::kInternal, {"'owed by a queued task'"}));
   gate->go.set_value();

@@ -36,12 +36,16 @@ StatusOr<Client> With(void (*change)(ClientOptions&)) {
 // Client --------------------------------------------------------------------------------------------------------------
 
 TEST(ClientMisuse, NumbersOutOfRangeAreRefusedByValue) {
+  // What a negative number becomes.
+  constexpr auto kMinusOne = static_cast<std::size_t>(-1);
   EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.device_count = 0; }), StatusCode::kInvalidArgument, {"0"}));
-  EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.device_count = -1; }), StatusCode::kInvalidArgument, {"-1"}));
+  EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.device_count = kMinusOne; }), StatusCode::kInvalidArgument,
+                    {"18446744073709551615"}));
   EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.device_count = 1025; }), StatusCode::kInvalidArgument, {"1025"}));
-  EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.device_count = std::numeric_limits<int>::min(); }),
-                    StatusCode::kInvalidArgument, {"-2147483648"}));
-  EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.worker_count = -1; }), StatusCode::kInvalidArgument, {"-1"}));
+  EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.device_count = std::numeric_limits<std::size_t>::max() / 2 + 1; }),
+                    StatusCode::kInvalidArgument, {"9223372036854775808"}));
+  EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.worker_count = kMinusOne; }), StatusCode::kInvalidArgument,
+                    {"18446744073709551615"}));
   EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.worker_count = 4097; }), StatusCode::kInvalidArgument, {"4097"}));
   EXPECT_TRUE(Fails(With([](ClientOptions& o) { o.process_index = -5; }), StatusCode::kInvalidArgument, {"-5"}));
 }
@@ -113,9 +117,10 @@ TEST(ClientMisuse, NoProcessIndexIsGuessed) {
 
 TEST(ClientMisuse, AssignmentsOfNothingAndOfTooMuch) {
   const Client client = HostClient(4);
-  const int max = std::numeric_limits<int>::max();
+  const std::size_t max = std::numeric_limits<std::size_t>::max();
   EXPECT_TRUE(Fails(client.GetDefaultDeviceAssignment(0, 1), StatusCode::kInvalidArgument, {"0"}));
-  EXPECT_TRUE(Fails(client.GetDefaultDeviceAssignment(1, -2), StatusCode::kInvalidArgument, {"-2"}));
+  EXPECT_TRUE(Fails(client.GetDefaultDeviceAssignment(1, static_cast<std::size_t>(-2)), StatusCode::kInvalidArgument,
+                    {"18446744073709551614"}));
   EXPECT_TRUE(Fails(client.GetDefaultDeviceAssignment(5, 1), StatusCode::kInvalidArgument, {"5", "4"}));
   EXPECT_TRUE(Fails(client.GetDefaultDeviceAssignment(max, max), StatusCode::kInvalidArgument));
 }

@@ -77,7 +77,7 @@ std::string InChild(F f) {
   return WIFEXITED(ended) ? "exit " + std::to_string(WEXITSTATUS(ended)) : "signal " + std::to_string(WTERMSIG(ended));
 }
 
-inline Client HostClient(int devices = 1, int workers = 2, std::size_t limit_bytes = 0) {
+inline Client HostClient(std::size_t devices = 1, std::size_t workers = 2, std::size_t limit_bytes = 0) {
   ClientOptions options;
   options.device_count = devices;
   options.worker_count = workers;

@@ -240,7 +240,9 @@ TEST_F(StagingMisuse, PoisonedWithOkAndTwice) {
   const StagingPool pool = Make(64, 1).value();
   const RawBuffer destination = RawBuffer::Allocate(space_, 100).value();
   auto [sink, done] = StagingSink::Create(destination);
-  EXPECT_TRUE(Fails(sink.Poison(OkStatus()), StatusCode::kInvalidArgument));
+  auto [of_ok, failed] = StagingSink::Create(RawBuffer::Allocate(space_, 100).value());
+  EXPECT_TRUE(Ok(of_ok.Poison(OkStatus())));
+  EXPECT_TRUE(Fails(failed, StatusCode::kInternal, {"OK status"}));
   EXPECT_TRUE(Ok(sink.Poison(DataLossError("cut off"))));
   static_cast<void>(sink.Poison(AbortedError("again")).ok());
   EXPECT_TRUE(Fails(done, StatusCode::kDataLoss, {"cut off"}));

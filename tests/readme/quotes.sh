@@ -20,7 +20,8 @@ awk -v quotes="$quotes" '
     while ((getline text < file) > 0) lines[++count] = text
     close(file)
   }
-  # Whether the part from first to last of the block stands in the file behind line `after`; sets `end` to its last line.
+  # Whether the part from first to last of the block stands in the file behind line `after`; sets `end` to its last
+  # line.
   function stands(first, last, after,    i, at, pad, same) {
     for (at = after + 1; at + last - first <= count; ++at) {
       pad = substr(lines[at], 1, length(lines[at]) - length(block[first]))

@@ -1,4 +1,5 @@
-//! The least that makes a pool out of crossbeam's deques: an injector, a deque a worker, stealing, a condition to sleep.
+//! The least that makes a pool out of crossbeam's deques: an injector, a deque a worker, stealing, a condition to
+//! sleep.
 
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};

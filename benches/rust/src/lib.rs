@@ -1,5 +1,5 @@
-//! Purlin's events from Rust, linked into `benches/driver.cc`: the rows of `benches/event_rows.h`, so that neither language
-//! pays for the other.
+//! Purlin's events from Rust, linked into `benches/driver.cc`: the rows of `benches/event_rows.h`, so that neither
+//! language pays for the other.
 
 #[path = "../../peers/src/op.rs"]
 mod op;

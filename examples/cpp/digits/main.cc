@@ -1,6 +1,7 @@
 // Digits: trains a softmax classifier on handwritten digits, data-parallel over the virtual devices of one client.
 // See trainer.h for how a step is made of copies, tasks and events.
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -63,8 +64,8 @@ purlin::StatusOr<std::string> Run(const Options& options) {
   }
 
   purlin::ClientOptions client_options;
-  client_options.device_count = options.devices;
-  client_options.worker_count = options.workers;
+  client_options.device_count = static_cast<std::size_t>(options.devices);
+  client_options.worker_count = static_cast<std::size_t>(options.workers);
   const purlin::StatusOr<purlin::Client> client = purlin::Client::Create(client_options);
   if (!client.ok()) return client.status();
 

@@ -77,7 +77,10 @@ inline Event FromTsl(tsl::AsyncValue* value, SourceLocation location = SourceLoc
     const absl::Status* error = value->GetErrorIfPresent();
     return error == nullptr ? OkStatus() : FromAbsl(*error, location);
   };
-  if (value->IsAvailable()) return Event::Error(result(), location);
+  if (value->IsAvailable()) {
+    Status status = result();
+    return status.ok() ? Event() : Event::Error(std::move(status), location);
+  }
   EventPromise promise(Label("tsl::AsyncValue"), location);
   Event event = promise.event();
   value->AndThen([promise = std::move(promise), result]() mutable { promise.Set(result()); });
@@ -97,7 +100,10 @@ Event FromTsl(const tsl::AsyncValueRef<T>& value, SourceLocation location = Sour
         return FromAbsl(value.get().status(), location);
       }
     };
-    if (value.IsAvailable()) return Event::Error(result(), location);
+    if (value.IsAvailable()) {
+      Status status = result();
+      return status.ok() ? Event() : Event::Error(std::move(status), location);
+    }
     EventPromise promise(Label("tsl::AsyncValue"), location);
     Event event = promise.event();
     value.GetAsyncValue()->AndThen([promise = std::move(promise), result]() mutable { promise.Set(result()); });

@@ -226,6 +226,12 @@ enum class JoinRule : std::uint32_t { kWait = 0, kFailFast = 1, kIgnore = 2 };
 /// (0: the lowest index) and a rule. kIgnore: the policy does not matter.
 PURLIN_API EventHeader* EventJoin(EventHeader* const* events, std::size_t count, std::uint32_t policy, JoinRule rule,
                                   SourceLocation location) noexcept;
+/// The owned error of a join of `total` members, by an ErrorPolicy's number: of `count` errors, which are in the order
+/// of time, with the indices of their members (the largest number: none), and which `failed` members had. Null if
+/// `count` is 0.
+PURLIN_API const StatusRep* JoinError(std::uint32_t policy, std::size_t total, std::size_t failed,
+                                      const StatusRep* const* errors, const std::size_t* indices,
+                                      std::size_t count) noexcept;
 /// Queues a waiter of a terminal event until this thread's stack has unwound to its outermost waiter.
 PURLIN_API void DeferWaiter(EventHeader* event, Waiter* waiter) noexcept;
 /// Runs what `DeferWaiter` queued on this thread.

@@ -204,10 +204,17 @@ template <typename T, bool kMove, typename F>
 using OnReadyArgument = std::conditional_t<kMove || (IsCopyable<T>::value && std::is_invocable_v<F, StatusOr<T>>),
                                            StatusOr<T>, StatusOr<const T*>>;
 
+/// An error, as what `f` takes. Out of line: where gcc sees that it has no value, it warns of every move (-O1).
+template <typename Argument>
+__attribute__((noinline, cold)) Argument ErrorArgument(Status error) {
+  return Argument(std::move(error));
+}
+
 /// Calls `f` with the error of a future that has failed, or is invalid.
 template <typename Argument, typename F>
 __attribute__((noinline, cold)) void CallOnError(F& f, const EventHeader* source) {
-  static_cast<void>(std::invoke(std::move(f), Argument(source == nullptr ? NullValueError() : ErrorOf(source))));
+  Status error = source == nullptr ? NullValueError() : ErrorOf(source);
+  static_cast<void>(std::invoke(std::move(f), ErrorArgument<Argument>(std::move(error))));
 }
 
 /// What a copy of the value is made of.
@@ -239,7 +246,7 @@ void CallOnReady(F& f, EventHeader* source) {
       // Not inside the call of `f`, which gets an exception of the copy as its error.
       std::optional<Argument> taken;
       Status thrown = StatusOfThrow("copying the value", source, [&] { taken.emplace(TakenFrom<kMove>(value)); });
-      if (!thrown.ok()) return static_cast<void>(std::invoke(std::move(f), Argument(std::move(thrown))));
+      if (!thrown.ok()) return static_cast<void>(std::invoke(std::move(f), ErrorArgument<Argument>(std::move(thrown))));
       std::invoke(std::move(f), *std::move(taken));
     }
   }

@@ -123,6 +123,7 @@ impl DType {
     }
 
     /// Every type, by its number.
+    #[must_use]
     pub fn all() -> impl ExactSizeIterator<Item = Self> {
         TYPES.iter().map(|row| row.0)
     }

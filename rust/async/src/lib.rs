@@ -23,11 +23,11 @@ pub mod executors;
 pub mod future;
 pub mod pool;
 pub mod services;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub mod stall;
 pub mod task;
 // A recording is one per process, which models, that begin anew thousands of times, cannot have.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub mod trace;
 pub mod user_context;
 
@@ -35,17 +35,17 @@ pub use event::{
     AsyncValue, AsyncValueRef, CountDown, DefinitionStream, ErrorPolicy, Event, EventPromise, EventState, JoinOptions,
     StreamEventMap, after_all, run_when_ready, when_all, when_all_with,
 };
-#[cfg(not(any(loom, shuttle)))]
-pub use executors::elastic_pool::{ElasticPool, ElasticPoolOptions, Shutdown};
+#[cfg(not(purlin_model))]
+pub use executors::elastic_pool::{ElasticPool, ElasticPoolOptions};
 pub use executors::inline::InlineExecutor;
 pub use executors::serial_queue::SerialQueue;
 pub use future::{AlreadySet, Future, Joined, Promise, SharedPromise, future_on, join_futures, spawn, try_spawn};
-pub use pool::{ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
+pub use pool::{ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
 pub use services::semaphore::{PendingPermit, Permit, Semaphore};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use services::timer::{Clock, ManualClock, SystemClock, Timer, Timers};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, dump_stalls, stalls};
 pub use task::cancel::{CancelRegistration, CancelSource, CancelToken};
-pub use task::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions};
+pub use task::{AsyncWorkRunner, Executor, Priority, ShutdownMode, ShutdownOptions, Task, TaskOptions};
 pub use user_context::{UserContext, UserContextScope, with_user_context};

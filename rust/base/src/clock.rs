@@ -22,7 +22,7 @@ fn exact_ms() -> u32 {
 }
 
 /// Goes a step ahead; returns the time before it, which nothing has that is made later.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub fn step() -> u32 {
     let before = touch();
     AHEAD_MS.fetch_add(1, Relaxed);

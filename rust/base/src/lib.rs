@@ -27,7 +27,7 @@ pub mod label;
 pub mod panics;
 pub mod quoted;
 // Its numbers are of the process, which models do not have.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub mod replaced_file;
 #[doc(hidden)]
 pub mod slab;

@@ -1,16 +1,71 @@
-//! Panics of callbacks, contained: the only place that catches any (`.ci/check/guards`).
+//! Panics of callbacks, contained: the only file that catches any (`clippy.toml`).
 //!
-//! Only the text of a panic is kept. Its payload is not, and the payload's destructor, which may panic in turn, runs in
-//! here.
+//! What was thrown is a text: what `panic!` was given, or "a value that is not text". In an error and in a report that
+//! reads "WHAT panicked: TEXT". Only the text is kept, unless the panic is to be [carried on](kept). The payload, whose
+//! destructor may panic in turn, is dropped in here.
 
 use std::any::Any;
+use std::fmt::Display;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::fault;
 use crate::label::Label;
 use crate::status::Status;
 use crate::stderr;
+
+/// What a panic was thrown with. A panic of its destructor is swallowed.
+#[derive(Debug)]
+pub struct Thrown(Option<Box<dyn Any + Send>>);
+
+impl Thrown {
+    /// The panic goes on, on this thread.
+    #[cold]
+    pub fn resume(mut self) -> ! {
+        resume_unwind(self.0.take().expect("only this and the destructor take it"))
+    }
+
+    /// What it says.
+    fn text(&self) -> String {
+        let payload = self.0.as_deref();
+        let text = payload.and_then(|payload| payload.downcast_ref::<String>()).map(String::as_str);
+        let text = text.or_else(|| payload.and_then(|payload| payload.downcast_ref::<&str>()).copied());
+        text.unwrap_or("a value that is not text").to_owned()
+    }
+}
+
+impl Drop for Thrown {
+    fn drop(&mut self) {
+        if let Some(payload) = self.0.take() {
+            discard(payload);
+        }
+    }
+}
+
+/// What a panic of the destructor was thrown with is leaked.
+#[cold]
+fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(second) = try_call(|| drop(payload)) {
+        mem::forget(second);
+    }
+}
+
+/// The one call.
+#[inline]
+#[expect(clippy::disallowed_methods, reason = "this is where panics are caught")]
+fn try_call<R>(f: impl FnOnce() -> R) -> std::thread::Result<R> {
+    // Unwind safety: what `f` borrows is either given up by the caller or left as a panic of its owner left it.
+    catch_unwind(AssertUnwindSafe(f))
+}
+
+/// Calls `f`; if it panics, what carries the panic on, to this thread or to another.
+///
+/// # Errors
+/// What it panicked with.
+#[inline]
+pub fn kept<R>(f: impl FnOnce() -> R) -> Result<R, Thrown> {
+    try_call(f).map_err(|payload| Thrown(Some(payload)))
+}
 
 /// Calls `f`; if it panics, what it said.
 ///
@@ -18,49 +73,54 @@ use crate::stderr;
 /// The text that `panic!` was given, or that it was none.
 #[inline]
 pub fn caught<R>(f: impl FnOnce() -> R) -> Result<R, String> {
-    // Unwind safety: what `f` borrows is either given up by the caller or left as a panic of its owner left it.
-    catch_unwind(AssertUnwindSafe(f)).map_err(text_of)
+    try_call(f).map_err(text_of)
 }
 
 #[cold]
 fn text_of(payload: Box<dyn Any + Send>) -> String {
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    let text =
-        text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a value that is not text").to_owned();
-    discard(payload);
-    text
+    Thrown(Some(payload)).text()
 }
 
-/// Drops what a panic was thrown with. A panic of its destructor is swallowed, and what that was thrown with is leaked.
-pub fn discard(payload: Box<dyn Any + Send>) {
-    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        mem::forget(second);
-    }
+/// Calls `f`; false if it panicked, which has then been [reported](report) as a panic of `what`.
+#[inline]
+pub fn reported<W: Display>(what: impl FnOnce() -> W, f: impl FnOnce()) -> bool {
+    let Err(message) = caught(f) else { return true };
+    report(what(), &message);
+    false
 }
 
-/// Calls `f`; false if it panicked. The panic hook has then printed the place and the message; this reports whose code
-/// it was, on stderr and by `tracing`.
+/// As [`reported`], for a callback of the user's: a fail point, known by its label.
 pub fn contained(what: &str, label: impl FnOnce() -> Label, f: impl FnOnce()) -> bool {
-    let called = caught(|| {
+    let called = || {
         fault::callback(what);
         f();
-    });
-    let Err(message) = called else { return true };
-    let label = label();
-    tracing::error!(target: "purlin", %label, message, "a {what} panicked");
-    stderr::tell(&format!("purlin: panic in {what} '{label}': {message}\n"));
-    false
+    };
+    reported(|| format!("{what} '{}'", label()), called)
 }
 
 /// What `f` answers; a panic, once the panic hook has printed it, is an error.
 ///
 /// # Errors
 /// Those of `f`. `Internal`: it panicked.
-pub fn answered<R>(what: impl FnOnce() -> String, f: impl FnOnce() -> Result<R, Status>) -> Result<R, Status> {
-    caught(f).unwrap_or_else(|message| Err(Status::internal(format!("{} panicked: {message}", what()))))
+#[inline]
+pub fn answered<W: Display, R>(what: impl FnOnce() -> W, f: impl FnOnce() -> Result<R, Status>) -> Result<R, Status> {
+    caught(f).unwrap_or_else(|message| Err(Status::internal(said(what(), &message))))
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+/// Says on stderr and through `tracing` that `what` panicked, and that this was swallowed. The panic hook has printed
+/// the place.
+#[cold]
+#[inline(never)]
+pub fn report(what: impl Display, message: &str) {
+    tracing::error!(target: "purlin", message, "{what} panicked");
+    stderr::tell(&format!("purlin: {}\n", said(what, message)));
+}
+
+fn said(what: impl Display, message: &str) -> String {
+    format!("{what} panicked: {message}")
+}
+
+#[cfg(all(test, not(purlin_model)))]
 mod tests {
     use std::panic::panic_any;
 
@@ -89,13 +149,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_goes_on_with_its_payload_or_ends_here() {
+        let thrown = kept(|| panic_any(7)).unwrap_err();
+        let again = try_call(|| thrown.resume()).unwrap_err();
+        assert_eq!(again.downcast_ref(), Some(&7));
+        drop(kept(|| panic_any(Bomb)).unwrap_err());
+        assert_eq!(kept(|| 7).ok(), Some(7));
+    }
+
+    #[test]
+    fn an_error_says_what_panicked_with_what() {
+        assert_eq!(answered(|| "a map", || Ok(7)), Ok(7));
+        assert_eq!(answered(|| "a map", || Err::<(), _>(Status::aborted("x"))), Err(Status::aborted("x")));
+        let error = answered(|| "a map", || -> Result<(), Status> { panic!("planted") }).unwrap_err();
+        assert_eq!(error, Status::internal("a map panicked: planted"));
+        let error = answered(|| "a map", || -> Result<(), Status> { panic_any(Bomb) }).unwrap_err();
+        assert_eq!(error, Status::internal("a map panicked: a value that is not text"));
+    }
+
+    #[test]
     fn says_whether_it_panicked_and_swallows_it() {
         assert!(contained("task", || Label::new(c"fine"), || ()));
         assert!(!contained("task", || Label::new(c"broken"), || panic!("expected by a test")));
+        assert!(reported(|| "a waiter", || ()));
+        assert!(!reported(|| "a waiter", || panic!("expected by a test")));
     }
 
     #[test]
     fn a_payload_whose_destructor_panics_is_contained_too() {
         assert!(!contained("task", Label::default, || panic_any(Bomb)));
+        assert!(!reported(|| "a waiter", || panic_any(Bomb)));
     }
 }

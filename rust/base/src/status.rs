@@ -157,11 +157,13 @@ impl SourceLocation {
     }
 
     /// In two words, and back: for what is kept by the thousand.
+    #[must_use]
     pub const fn into_parts(self) -> (StaticText, u32) {
         (self.file, self.line)
     }
 
     /// See [`into_parts`](Self::into_parts).
+    #[must_use]
     pub const fn from_parts(file: StaticText, line: u32) -> Self {
         Self { file, line }
     }
@@ -298,6 +300,7 @@ impl Status {
     }
 
     /// Type URLs and bytes, in the order in which they were first set.
+    #[must_use]
     pub fn payloads(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
         let payloads: &[(String, Vec<u8>)] = self.0.as_ref().map_or(&[], |rep| &rep.payloads);
         payloads.iter().map(|(type_url, bytes)| (type_url.as_str(), bytes.as_slice()))
@@ -360,6 +363,14 @@ impl Status {
         if self.ok() {
             self.clone_from(new_status);
         }
+    }
+
+    /// This, with which something is to fail; where it is OK, which is a bug of the caller, `Internal`, made at the
+    /// place of that caller.
+    #[must_use]
+    #[track_caller]
+    pub fn not_ok(self, function: &str) -> Self {
+        if self.ok() { Self::internal(format!("{function} was given an OK status")) } else { self }
     }
 
     /// `Ok(())`, or the error.

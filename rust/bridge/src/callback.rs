@@ -46,9 +46,9 @@ impl Drop for Callback {
 }
 
 /// A callback that is called once, whatever happens.
-pub(crate) struct Told(Option<Callback>);
+pub(crate) struct CallbackOnce(Option<Callback>);
 
-impl Told {
+impl CallbackOnce {
     /// Takes over what C++ gives up; null is none.
     ///
     /// # Safety
@@ -75,7 +75,7 @@ impl Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for CallbackOnce {
     fn drop(&mut self) {
         if self.0.is_some() {
             Self(self.0.take()).tell(Status::internal("the transfer from host memory was given up"));

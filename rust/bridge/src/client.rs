@@ -9,13 +9,12 @@ use std::sync::Arc;
 use cxx::CxxString;
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
-use purlin_device::backend::{Backend, NullBackend};
+use purlin_device::backend::Backend;
+use purlin_device::platform::PlatformOptions;
 use purlin_device::{Client, ClientOptions};
 use purlin_ffi::handle::{self, elements, give, give_handle, give_or, share};
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::struct_size;
-use purlin_host::HostBackend;
-use purlin_sim::{SimBackend, SimOptions};
 
 use crate::device::DeviceRep;
 use crate::executor::{ThreadPoolRep, shutdown_options};
@@ -26,7 +25,7 @@ use crate::memory_hook::ForeignMemoryHook;
 pub struct ClientRep(pub(crate) Arc<Client>);
 
 /// The size itself and the two counts: no version of `ClientOptions` is smaller.
-const SMALLEST_OPTIONS_BYTES: usize = 16;
+const SMALLEST_OPTIONS_BYTES: usize = 24;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -58,8 +57,8 @@ pub(crate) mod ffi {
         /// The ids, replica by replica; none, and an error.
         fn client_default_device_assignment(
             client: &ClientRep,
-            replica_count: i32,
-            partition_count: i32,
+            replica_count: usize,
+            partition_count: usize,
             error: &mut *const StatusRep,
         ) -> Vec<i32>;
         fn client_runner(client: &ClientRep) -> *const ThreadPoolRep;
@@ -77,15 +76,15 @@ pub struct RawClientOptions {
     platform: *const c_char,
     platform_size_bytes: usize,
     memory_limit_bytes: usize,
-    device_count: i32,
-    worker_count: i32,
+    device_count: usize,
+    worker_count: usize,
     check_frozen_memory: bool,
     has_process_index: bool,
     process_index: i32,
     shuts_down_at_end: bool,
-    /// Unchecked; counts if `shuts_down_at_end`, as does `deadline_ns`.
+    /// Unchecked; counts if `shuts_down_at_end`, as does `timeout_ns`.
     shutdown_mode: u32,
-    deadline_ns: i64,
+    timeout_ns: i64,
     /// Owned.
     on_out_of_memory: ForeignMemoryHook,
     /// Owned.
@@ -117,7 +116,7 @@ pub unsafe extern "C" fn purlin_client_create(
             process_index: options.has_process_index.then_some(options.process_index),
             shutdown_at_end: options
                 .shuts_down_at_end
-                .then(|| shutdown_options(options.shutdown_mode, options.deadline_ns))
+                .then(|| shutdown_options(options.shutdown_mode, options.timeout_ns))
                 .transpose()?,
         };
         Client::new(&options, backend).map(ClientRep)
@@ -125,28 +124,19 @@ pub unsafe extern "C" fn purlin_client_create(
     give_handle(made, error)
 }
 
-/// Ends the client's work. A negative `deadline_ns` is none. Null, or an error, C++'s. Blocks.
+/// Ends the client's work. A negative `timeout_ns` is none. Null, or an error, C++'s. Blocks.
 #[unsafe(no_mangle)]
-pub extern "C" fn purlin_client_shutdown(client: &ClientRep, mode: u32, deadline_ns: i64) -> *const StatusRep {
-    give(guard(|| client.0.shutdown(shutdown_options(mode, deadline_ns)?)))
+pub extern "C" fn purlin_client_shutdown(client: &ClientRep, mode: u32, timeout_ns: i64) -> *const StatusRep {
+    give(guard(|| client.0.shutdown(shutdown_options(mode, timeout_ns)?)))
 }
 
 /// The backend of that platform, on `allocator` if there is one.
 fn backend(platform: &[u8], allocator: Option<ForeignAllocator>) -> Result<Arc<dyn Backend>, Status> {
-    match (platform, allocator) {
-        (b"host", None) => Ok(Arc::new(HostBackend::new())),
-        (b"host", Some(allocator)) => Ok(Arc::new(HostBackend::with_source(Arc::new(allocator)))),
-        (b"null", None) => Ok(Arc::new(NullBackend::new())),
-        (b"sim", None) => Ok(Arc::new(SimBackend::new(SimOptions::from_environment()?))),
-        (b"null" | b"sim", Some(_)) => Err(Status::invalid_argument(format!(
-            "ClientOptions::host_memory_allocator is set; it serves platform 'host', not '{}'",
-            String::from_utf8_lossy(platform)
-        ))),
-        _ => Err(Status::not_found(format!(
-            "platform '{}' does not exist; there are 'host', 'null' and 'sim'",
-            String::from_utf8_lossy(platform)
-        ))),
+    let mut options = PlatformOptions::default();
+    if let Some(allocator) = allocator {
+        options = options.with_host_memory_source(Arc::new(allocator));
     }
+    purlin::platforms().open(&String::from_utf8_lossy(platform), &options)
 }
 
 /// # Safety
@@ -183,8 +173,8 @@ fn client_process_index(client: &ClientRep, error: &mut *const ffi::StatusRep) -
 
 fn client_default_device_assignment(
     client: &ClientRep,
-    replica_count: i32,
-    partition_count: i32,
+    replica_count: usize,
+    partition_count: usize,
     error: &mut *const ffi::StatusRep,
 ) -> Vec<i32> {
     let assigned = guard(|| Ok(client.0.default_device_assignment(replica_count, partition_count)?.concat()));

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::ptr;
 
 use cxx::CxxString;
+use purlin_device::backend::{AttributeValue, DeviceAttribute};
 use purlin_device::{Device, MemorySpace};
 use purlin_ffi::handle::{self, give_handle, share};
 use purlin_ffi::panic::{contain, guard};
@@ -29,6 +30,26 @@ pub(crate) mod ffi {
         largest_free_block_bytes: u64,
     }
 
+    /// Which field of a [`RawAttribute`] counts.
+    enum AttributeKind {
+        Text,
+        Boolean,
+        Integer,
+        Integers,
+        Real,
+    }
+
+    /// `purlin::DeviceAttribute`.
+    struct RawAttribute {
+        name: String,
+        kind: AttributeKind,
+        text: String,
+        boolean: bool,
+        integer: i64,
+        integers: Vec<i64>,
+        real: f32,
+    }
+
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
 
@@ -47,7 +68,9 @@ pub(crate) mod ffi {
         unsafe fn device_retain(device: *const DeviceRep);
         unsafe fn device_release(device: *const DeviceRep);
         fn device_id(device: &DeviceRep) -> i32;
-        fn device_kind(device: &DeviceRep) -> &'static str;
+        fn device_kind(device: &DeviceRep) -> &str;
+        fn device_local_hardware_id(device: &DeviceRep) -> i32;
+        fn device_attributes(device: &DeviceRep) -> Vec<RawAttribute>;
         fn device_memory_space_count(device: &DeviceRep) -> usize;
         /// Space `index` of `device_memory_space_count`.
         fn device_memory_space_at(device: &DeviceRep, index: usize) -> *const MemorySpaceRep;
@@ -91,8 +114,37 @@ fn device_id(device: &DeviceRep) -> i32 {
     device.0.id()
 }
 
-fn device_kind(device: &DeviceRep) -> &'static str {
+fn device_kind(device: &DeviceRep) -> &str {
     device.0.kind()
+}
+
+fn device_local_hardware_id(device: &DeviceRep) -> i32 {
+    contain("device_local_hardware_id", -1, || device.0.local_hardware_id())
+}
+
+fn device_attributes(device: &DeviceRep) -> Vec<ffi::RawAttribute> {
+    contain("device_attributes", Vec::new(), || device.0.attributes().iter().map(raw_attribute).collect())
+}
+
+fn raw_attribute(DeviceAttribute { name, value }: &DeviceAttribute) -> ffi::RawAttribute {
+    let mut raw = ffi::RawAttribute {
+        name: name.clone().into_owned(),
+        kind: ffi::AttributeKind::Text,
+        text: String::new(),
+        boolean: false,
+        integer: 0,
+        integers: Vec::new(),
+        real: 0.0,
+    };
+    match value {
+        AttributeValue::Boolean(answer) => (raw.kind, raw.boolean) = (ffi::AttributeKind::Boolean, *answer),
+        AttributeValue::Integer(number) => (raw.kind, raw.integer) = (ffi::AttributeKind::Integer, *number),
+        AttributeValue::Integers(numbers) => (raw.kind, raw.integers) = (ffi::AttributeKind::Integers, numbers.clone()),
+        AttributeValue::Float(number) => (raw.kind, raw.real) = (ffi::AttributeKind::Real, *number),
+        // Also what later versions have.
+        other => raw.text = other.to_string(),
+    }
+    raw
 }
 
 fn device_memory_space_count(device: &DeviceRep) -> usize {

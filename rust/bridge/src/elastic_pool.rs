@@ -6,13 +6,13 @@ use std::ffi::c_char;
 use std::str;
 
 use purlin_async::task::node::TaskNode;
-use purlin_async::{ElasticPool, ElasticPoolOptions, Executor, Shutdown, Timers};
+use purlin_async::{ElasticPool, ElasticPoolOptions, Executor};
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
 use purlin_ffi::handle::{elements, give, give_handle, release, retain};
 use purlin_ffi::panic::{contain, guard};
 
-use crate::executor::take;
+use crate::executor::{shutdown_options, take};
 use crate::timer::duration;
 
 /// What a `purlin::ElasticPool` points to.
@@ -102,24 +102,16 @@ pub unsafe extern "C" fn purlin_elastic_pool_num_idle(pool: *const ElasticPoolRe
     })
 }
 
-/// 0 drains, 1 cancels what is pending, 2 drains for `deadline_ns`. Null, or an error, C++'s.
+/// Ends the pool with the numbers of C++'s `ShutdownOptions`. Null, or an error, C++'s. Blocks.
 ///
 /// # Safety
 /// `pool` is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_elastic_pool_shutdown(
     pool: *const ElasticPoolRep,
-    how: u32,
-    deadline_ns: i64,
+    mode: u32,
+    timeout_ns: i64,
 ) -> *const StatusRep {
-    give(guard(|| {
-        let how = match how {
-            0 => Shutdown::Drain,
-            1 => Shutdown::CancelPending,
-            2 => Shutdown::Deadline(Timers::shared().after(duration(deadline_ns))),
-            _ => return Err(Status::invalid_argument(format!("an elastic pool's shutdown has no kind {how}"))),
-        };
-        // SAFETY: alive.
-        unsafe { (*pool).0.shutdown(how) }
-    }))
+    // SAFETY: alive.
+    give(guard(|| unsafe { (*pool).0.shutdown_with(shutdown_options(mode, timeout_ns)?) }))
 }

@@ -6,12 +6,13 @@ use std::ffi::{c_char, c_void};
 use std::ptr;
 
 use purlin_async::event::abi::{EventHeader, Waiter};
+use purlin_async::event::error_policy::merge;
 use purlin_async::event::raw::{Creditors, OwedBy};
 use purlin_async::event::{after_all_at, raw, when_all_at};
 use purlin_async::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions};
 use purlin_base::Status;
 use purlin_base::status::StatusRep;
-use purlin_ffi::handle::give;
+use purlin_ffi::handle::{elements, give};
 use purlin_ffi::number::known;
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words::{Location, borrowed};
@@ -198,6 +199,33 @@ pub unsafe extern "C" fn purlin_event_join(
         Ok(if rule == 2 { after_all_at(events, place) } else { when_all_at(events, options, place) })
     });
     all.unwrap_or_else(Event::from_error).into_raw()
+}
+
+/// The error of a join of `total` members, `failed` of which failed, with the number of C++'s `ErrorPolicy`; null if
+/// `count` is 0.
+///
+/// # Safety
+/// `errors` points to `count` words, each null or an alive error, and `indices` to as many numbers, unchanged for this
+/// call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_join_error(
+    policy: u32,
+    total: usize,
+    failed: usize,
+    errors: *const *const StatusRep,
+    indices: *const usize,
+    count: usize,
+) -> *const StatusRep {
+    give(guard(|| {
+        // An `int` in C++.
+        let policy = known("ErrorPolicy", policy.cast_signed(), POLICIES)?;
+        // SAFETY: the caller's promises.
+        let (reps, indices) = unsafe { (elements(errors, count), elements(indices, count)) };
+        // SAFETY: null or alive.
+        let errors: Vec<_> = reps.iter().map(|rep| unsafe { Status::from_borrowed_raw(*rep) }).collect();
+        let failures: Vec<_> = indices.iter().copied().zip(&errors).collect();
+        merge(policy, total, failed, &failures).into_result()
+    }))
 }
 
 /// Queues a waiter of a terminal event until this thread's stack has unwound to its outermost waiter.

@@ -246,7 +246,7 @@ pub unsafe extern "C" fn purlin_thread_pool_join(
     }))
 }
 
-/// Refuses new tasks, runs what is queued or drops it, as `mode` says, joins the threads. A negative `deadline_ns` is
+/// Refuses new tasks, runs what is queued or drops it, as `mode` says, joins the threads. A negative `timeout_ns` is
 /// none. Null, or an error, C++'s.
 ///
 /// # Safety
@@ -255,18 +255,18 @@ pub unsafe extern "C" fn purlin_thread_pool_join(
 pub unsafe extern "C" fn purlin_thread_pool_shutdown(
     pool: *const ThreadPoolRep,
     mode: u32,
-    deadline_ns: i64,
+    timeout_ns: i64,
 ) -> *const StatusRep {
     // SAFETY: alive.
-    give(guard(|| unsafe { (*pool).0.shutdown_with(shutdown_options(mode, deadline_ns)?) }))
+    give(guard(|| unsafe { (*pool).0.shutdown_with(shutdown_options(mode, timeout_ns)?) }))
 }
 
-/// A `purlin::ShutdownOptions`; a negative `deadline_ns` is none.
+/// A `purlin::ShutdownOptions`; a negative `timeout_ns` is none.
 ///
 /// # Errors
 /// `InvalidArgument`: there is no mode of that number.
-pub(crate) fn shutdown_options(mode: u32, deadline_ns: i64) -> StatusOr<ShutdownOptions> {
+pub(crate) fn shutdown_options(mode: u32, timeout_ns: i64) -> StatusOr<ShutdownOptions> {
     let modes = [("kDrain", ShutdownMode::Drain), ("kCancelPending", ShutdownMode::CancelPending)];
     let mode = known("ShutdownMode", mode, &modes)?;
-    Ok(ShutdownOptions { mode, deadline: u64::try_from(deadline_ns).ok().map(Duration::from_nanos) })
+    Ok(ShutdownOptions { mode, timeout: u64::try_from(timeout_ns).ok().map(Duration::from_nanos) })
 }

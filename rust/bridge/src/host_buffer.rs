@@ -12,7 +12,7 @@ use purlin_ffi::words::Location;
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::buffer_create::give_buffer;
-use crate::callback::{Callback, Told};
+use crate::callback::{Callback, CallbackOnce};
 use crate::device::MemorySpaceRep;
 use crate::layout::RawLayout;
 use crate::shape::dtype;
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller gives it up.
-    let on_done = unsafe { Told::take(on_done) };
+    let on_done = unsafe { CallbackOnce::take(on_done) };
     let made = guard(move || {
         let checked = (|| {
             // SAFETY: the caller's promises.
@@ -124,12 +124,13 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
         let place = unsafe { location.get() };
         match host {
             Described::Dense(shape) => {
-                let on_done = on_done.map(Told::into_closure);
+                let on_done = on_done.map(CallbackOnce::into_closure);
                 // SAFETY: the caller's promise.
                 unsafe { Buffer::from_host_dense_at(array.data, shape, &space.0, semantics, &alloc, on_done, place) }
             }
             Described::Strided(host) => {
-                let options = FromHostOptions { semantics, layout, alloc, on_done: on_done.map(Told::into_on_done) };
+                let options =
+                    FromHostOptions { semantics, layout, alloc, on_done: on_done.map(CallbackOnce::into_on_done) };
                 // SAFETY: the caller's promise.
                 unsafe { Buffer::from_host_array_at(array.data, &host, &space.0, options, place) }
             }

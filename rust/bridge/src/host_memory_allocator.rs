@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use purlin_host::ByteSource;
+use purlin_device::backend::ByteSource;
 
 /// Owned: `release` is called once, when all of its memory is back.
 #[repr(C)]

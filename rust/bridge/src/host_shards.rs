@@ -10,7 +10,7 @@ use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
-use crate::callback::{Callback, Told};
+use crate::callback::{Callback, CallbackOnce};
 use crate::device::MemorySpaceRep;
 use crate::host_buffer::{RawHostArray, semantics};
 use crate::layout::RawLayout;
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_shards(
     // SAFETY: the caller's promise.
     let shards = unsafe { elements(shards, count) };
     // SAFETY: owned, and taken over once.
-    let told: Vec<_> = shards.iter().map(|shard| unsafe { Told::take(shard.on_done) }).collect();
+    let told: Vec<_> = shards.iter().map(|shard| unsafe { CallbackOnce::take(shard.on_done) }).collect();
     let made = guard(|| {
         // SAFETY: the caller's promises.
         let (alloc, place) = unsafe { (alloc.get()?, location.get()) };

@@ -27,6 +27,7 @@ pub mod callback;
 pub mod cancel;
 pub mod client;
 pub mod device;
+#[cfg(feature = "interchange")]
 pub mod dlpack;
 pub mod dma;
 pub mod dtype;
@@ -40,11 +41,14 @@ pub mod host_shards;
 pub mod layout;
 pub mod memory_hook;
 pub mod memory_report;
+#[cfg(feature = "interchange")]
 pub mod npy;
 pub mod piece_callback;
+#[cfg(feature = "pjrt")]
 pub mod pjrt;
 pub mod raw_buffer;
 pub mod raw_buffer_promise;
+#[cfg(feature = "interchange")]
 pub mod safetensors;
 pub mod semaphore;
 pub mod serial_queue;

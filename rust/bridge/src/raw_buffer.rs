@@ -309,7 +309,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
 
     use purlin_base::StatusOr;
-    use purlin_device::backend::{Backend, CopyOperation, CopySchedule, Extent, Memory, NullBackend};
+    use purlin_device::backend::{Backend, Extent, Memory, NullBackend, Operation, Schedule};
     use purlin_device::{Client, ClientOptions, MemorySpace};
 
     use super::*;
@@ -330,7 +330,7 @@ pub(crate) mod tests {
             if device == 0 { Ok(Box::new(Self)) } else { NullBackend::new().open_memory(device, kind) }
         }
 
-        fn copy(&self, operation: CopyOperation, _schedule: &CopySchedule<'_>) -> Event {
+        fn run(&self, operation: Operation, _schedule: &Schedule<'_>) -> Event {
             panic!("cannot do the {operation:?}")
         }
     }

@@ -15,7 +15,7 @@ use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words::give_event;
 
 use crate::cancel::label;
-use crate::executor::{ThreadPoolRep, take};
+use crate::executor::{ThreadPoolRep, shutdown_options, take};
 use crate::foreign_executor::ForeignExecutor;
 
 /// What a `purlin::SerialQueue` points to.
@@ -143,6 +143,20 @@ pub unsafe extern "C" fn purlin_serial_queue_close(queue: *const SerialQueueRep)
         // SAFETY: alive.
         unsafe { (*queue).0.close() };
     })
+}
+
+/// Ends the queue with the numbers of C++'s `ShutdownOptions`. Null, or an error, C++'s. Blocks.
+///
+/// # Safety
+/// `queue` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_serial_queue_shutdown(
+    queue: *const SerialQueueRep,
+    mode: u32,
+    timeout_ns: i64,
+) -> *const StatusRep {
+    // SAFETY: alive.
+    give(guard(|| unsafe { (*queue).0.shutdown_with(shutdown_options(mode, timeout_ns)?) }))
 }
 
 /// Drops what has not started; how many.

@@ -358,7 +358,10 @@ pub unsafe extern "C" fn purlin_staging_sink_poison(
 ) -> *const StatusRep {
     // SAFETY: the caller's promises.
     let (sink, status) = unsafe { (kept(sink, "StagingSink"), Status::from_raw(status)) };
-    give(guard(|| sink?.0.poison(&status)))
+    give(guard(|| {
+        sink?.0.poison(&status);
+        Ok(())
+    }))
 }
 
 /// Bytes that have a piece.

@@ -24,7 +24,7 @@ const PRIORITIES: &[(&str, Priority)] =
 #[repr(C)]
 pub struct RawTaskOptions {
     /// Nanoseconds from now; counts if `has_deadline`.
-    deadline_ns: i64,
+    until_deadline_ns: i64,
     /// Null, or alive.
     cancel: *const CancelTokenRep,
     /// Static, ends with a NUL; "" keeps the task's own.
@@ -44,10 +44,10 @@ impl RawTaskOptions {
     pub(crate) unsafe fn get(&self) -> StatusOr<TaskOptions> {
         // SAFETY: the caller's promise.
         let (cancel, name) = unsafe { (token(self.cancel), label(self.label)) };
-        let deadline = if self.deadline_ns < 0 {
-            Instant::now().checked_sub(duration(self.deadline_ns.saturating_neg())).unwrap_or_else(Instant::now)
+        let deadline = if self.until_deadline_ns < 0 {
+            Instant::now().checked_sub(duration(self.until_deadline_ns.saturating_neg())).unwrap_or_else(Instant::now)
         } else {
-            Timers::shared().after(duration(self.deadline_ns))
+            Timers::shared().after(duration(self.until_deadline_ns))
         };
         Ok(TaskOptions {
             priority: known("Priority", self.priority, PRIORITIES)?,

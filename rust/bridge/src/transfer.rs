@@ -19,7 +19,7 @@ use purlin_ffi::words::{Location, give_event};
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
 use crate::buffer_create::give_buffer;
-use crate::callback::{Callback, Told};
+use crate::callback::{Callback, CallbackOnce};
 use crate::device::MemorySpaceRep;
 use crate::host_buffer::RawHostArray;
 use crate::layout::RawLayout;
@@ -126,8 +126,8 @@ unsafe fn transferring(
     f: impl FnOnce(&AsyncHostToDeviceTransferManager, Option<OnDone>) -> Result<(), Status>,
 ) -> *const StatusRep {
     // SAFETY: the caller's promises.
-    let (transfer, told) = unsafe { (handle::kept(transfer), Told::take(on_done)) };
-    give(guard(|| f(&transfer.0, told.map(Told::into_on_done))))
+    let (transfer, told) = unsafe { (handle::kept(transfer), CallbackOnce::take(on_done)) };
+    give(guard(|| f(&transfer.0, told.map(CallbackOnce::into_on_done))))
 }
 
 /// A whole array. Null, or an error, C++'s.

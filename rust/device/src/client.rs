@@ -14,9 +14,9 @@ use purlin_base::status::{Status, StatusCode, StatusOr};
 use purlin_base::sync::PinnedArc;
 
 /// The most virtual devices that a client may have.
-const MAX_DEVICES: i32 = 1024;
+const MAX_DEVICES: usize = 1024;
 /// The most threads that its runner may have.
-const MAX_WORKERS: i32 = 4096;
+const MAX_WORKERS: usize = 4096;
 
 /// How to make a client.
 ///
@@ -34,9 +34,9 @@ const MAX_WORKERS: i32 = 4096;
 #[derive(Clone)]
 pub struct ClientOptions {
     /// Virtual devices, 1..=1024.
-    pub device_count: i32,
+    pub device_count: usize,
     /// Threads of the client's runner, 1..=4096; 0 takes what the machine allows.
-    pub worker_count: i32,
+    pub worker_count: usize,
     /// Which of the processes that work together this one is, if it is one of several. There is no default: without it,
     /// [`Client::process_index`] is an error.
     pub process_index: Option<i32>,
@@ -211,17 +211,16 @@ impl Client {
     /// assert_eq!((assignment.len(), assignment[0].len()), (2, 2));
     /// # Ok::<(), purlin::Status>(())
     /// ```
-    pub fn default_device_assignment(&self, replica_count: i32, partition_count: i32) -> StatusOr<Vec<Vec<i32>>> {
+    pub fn default_device_assignment(&self, replica_count: usize, partition_count: usize) -> StatusOr<Vec<Vec<i32>>> {
         let device_count = self.instance.device_count();
-        let needed = i64::from(replica_count) * i64::from(partition_count);
-        let fits = usize::try_from(needed).is_ok_and(|needed| needed <= device_count);
-        if replica_count < 1 || partition_count < 1 || !fits {
-            return Err(Status::invalid_argument(format!(
+        let needed = replica_count.checked_mul(partition_count);
+        let needed = needed.filter(|needed| (1..=device_count).contains(needed)).ok_or_else(|| {
+            Status::invalid_argument(format!(
                 "{replica_count} replicas of {partition_count} partitions cannot be assigned to {device_count} devices"
-            )));
-        }
-        let row = |replica| (0..partition_count).map(|partition| replica * partition_count + partition).collect();
-        Ok((0..replica_count).map(row).collect())
+            ))
+        })?;
+        let ids: Vec<i32> = (0..).take(needed).collect();
+        Ok(ids.chunks(partition_count).map(<[i32]>::to_vec).collect())
     }
 
     /// Makes `size_bytes` bytes of host memory at `address` reachable for the hardware, where that is needed (pinning,
@@ -236,7 +235,7 @@ impl Client {
 
     /// Ends the client's work, and blocks until that is done; a second call waits for the same. From now on, copies,
     /// allocations and buffers behind events are refused with `FailedPrecondition`. With
-    /// [`Drain`](purlin_async::ShutdownMode), what is in flight continues until the deadline; without one for as long
+    /// [`Drain`](purlin_async::ShutdownMode), what is in flight continues for the timeout; without one for as long
     /// as it takes, which stall reports show. Then, or at once with [`CancelPending`](purlin_async::ShutdownMode), what
     /// has not begun fails: copies and allocations behind events that have not happened, memory that is waited for or
     /// promised ([`RawBuffer::channel`](crate::RawBuffer::channel)), buffers whose definition has not happened, and
@@ -320,12 +319,12 @@ impl fmt::Debug for Client {
     }
 }
 
-/// `value`, if it is in `least..=most`; neither is negative.
-fn in_range(name: &str, value: i32, least: i32, most: i32) -> StatusOr<usize> {
-    usize::try_from(value)
-        .ok()
-        .filter(|_| (least..=most).contains(&value))
-        .ok_or_else(|| Status::invalid_argument(format!("{name} is {value}; it must be in {least}..{most}")))
+/// `value`, if it is in `least..=most`.
+fn in_range(name: &str, value: usize, least: usize, most: usize) -> StatusOr<usize> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Status::invalid_argument(format!("{name} is {value}; it must be in {least}..{most}")))
 }
 
 #[cfg(test)]
@@ -333,7 +332,7 @@ mod tests {
     use super::*;
     use crate::backend::{Memory, NullBackend};
 
-    fn client(device_count: i32, worker_count: i32) -> StatusOr<Arc<Client>> {
+    fn client(device_count: usize, worker_count: usize) -> StatusOr<Arc<Client>> {
         Client::new(&ClientOptions { device_count, worker_count, ..Default::default() }, Arc::new(NullBackend::new()))
     }
 
@@ -341,9 +340,9 @@ mod tests {
     fn counts_out_of_range_are_named() {
         for (device_count, worker_count, message) in [
             (0, 1, "device_count is 0; it must be in 1..1024"),
-            (-1, 1, "device_count is -1; it must be in 1..1024"),
+            (usize::MAX, 1, "device_count is 18446744073709551615; it must be in 1..1024"),
             (1025, 1, "device_count is 1025; it must be in 1..1024"),
-            (1, -1, "worker_count is -1; it must be in 0..4096"),
+            (1, usize::MAX, "worker_count is 18446744073709551615; it must be in 0..4096"),
             (1, 4097, "worker_count is 4097; it must be in 0..4096"),
         ] {
             let error = client(device_count, worker_count).unwrap_err();
@@ -402,7 +401,7 @@ mod tests {
         assert_eq!(client.default_device_assignment(2, 3), Ok(vec![vec![0, 1, 2], vec![3, 4, 5]]));
         assert_eq!(client.default_device_assignment(1, 1), Ok(vec![vec![0]]));
         assert_eq!(client.default_device_assignment(6, 1).unwrap().concat(), [0, 1, 2, 3, 4, 5]);
-        for (replicas, partitions) in [(0, 1), (1, 0), (-1, 1), (7, 1), (2, 4), (i32::MAX, i32::MAX), (i32::MIN, -1)] {
+        for (replicas, partitions) in [(0, 1), (1, 0), (7, 1), (2, 4), (usize::MAX, 2), (usize::MAX, usize::MAX)] {
             let error = client.default_device_assignment(replicas, partitions).unwrap_err();
             assert_eq!(error.code(), StatusCode::InvalidArgument);
             assert!(error.message().contains(&format!("{replicas} replicas of {partitions} partitions")), "{error}");

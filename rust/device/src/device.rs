@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::backend::{DeviceAttribute, DeviceDescription};
 use crate::instance::Instance;
 use crate::memory::MemorySpace;
 use purlin_base::status::{Status, StatusOr};
@@ -37,10 +38,33 @@ impl Device {
         i32::try_from(self.index).expect("a client has at most 1024 devices")
     }
 
-    /// The backend's name for it, such as `"host"`.
+    /// The backend's name for its model, such as `"host"`.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
-        self.instance.backend().device_kind()
+    pub fn kind(&self) -> &str {
+        &self.description().kind
+    }
+
+    /// The number by which the driver knows it; of virtual devices, [`id`](Self::id).
+    #[must_use]
+    pub fn local_hardware_id(&self) -> i32 {
+        self.description().local_hardware_id.unwrap_or_else(|| self.id())
+    }
+
+    /// What else the backend says of it.
+    ///
+    /// ```
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// let attributes = client.devices()[0].attributes().to_vec();
+    /// assert!(attributes.iter().any(|attribute| attribute.name == "core_count"), "{attributes:?}");
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
+    #[must_use]
+    pub fn attributes(&self) -> &[DeviceAttribute] {
+        &self.description().attributes
+    }
+
+    fn description(&self) -> &DeviceDescription {
+        &self.instance.devices()[self.index]
     }
 
     /// All memory spaces, the default one first.
@@ -95,7 +119,7 @@ impl Eq for Device {}
 /// `host:2`
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind(), self.index)
+        write!(f, "{}:{}", self.instance.backend().platform_name(), self.index)
     }
 }
 

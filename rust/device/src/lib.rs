@@ -5,7 +5,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`backend`] | the traits of a kind of hardware, copies in flight, and the null backend |
+//! | [`backend`] | the traits of a kind of hardware, operations in flight, and the null backend |
 //! | `arena` | the allocator's policy: blocks cut from extents, kept warm, limited, given back |
 //! | [`memory`] | [`MemorySpace`], its blocks, and reports of what holds them |
 //! | `instance` | what the handles of one client share |
@@ -15,6 +15,7 @@
 //! | [`transfer`] | [`AsyncHostToDeviceTransferManager`]: buffers that are filled piece by piece |
 //! | [`staging`] | [`StagingPool`], [`StagingCopier`], [`StagingSink`]: bytes between devices and a transport |
 //! | [`client`] | [`Client`]: the root of it all |
+//! | [`platform`] | backends by the names of their platforms |
 
 #![deny(unsafe_code)]
 
@@ -25,6 +26,7 @@ pub mod client;
 pub mod device;
 mod instance;
 pub mod memory;
+pub mod platform;
 pub mod raw_buffer;
 pub mod staging;
 pub mod transfer;

@@ -4,16 +4,19 @@ use std::cell::Cell;
 use std::panic::{set_hook, take_hook};
 
 use purlin_base::Status;
-use purlin_base::panics::caught;
+use purlin_base::panics::{caught, report};
 use purlin_base::sync::OnceLock;
 
 thread_local! {
-    /// Where this thread last panicked. The payload that catch_unwind gives back does not know.
+    /// Where this thread last panicked. What was thrown does not know.
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
 /// Calls `f`; a panic inside becomes [`Internal`](purlin_base::StatusCode::Internal) "panic: MESSAGE at FILE:LINE". The
 /// report that Rust prints is printed as well: a panic is a bug.
+///
+/// # Errors
+/// That of `f`, or `Internal` for a panic.
 pub fn guard<T>(f: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
     remember_places();
     caught(f).unwrap_or_else(|message| Err(error_of(&message)))
@@ -33,13 +36,6 @@ pub fn contain<T>(entry: &'static str, nothing: T, f: impl FnOnce() -> T) -> T {
         report(entry, &message);
         nothing
     })
-}
-
-#[cold]
-#[inline(never)]
-fn report(entry: &str, message: &str) {
-    tracing::error!(target: "purlin", entry, message, "a panic was contained");
-    purlin_base::stderr::tell(&format!("purlin: panic in {entry}, which goes on: {message}\n"));
 }
 
 /// Puts a hook that notes the place in front of the one that was there, once.

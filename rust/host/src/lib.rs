@@ -5,14 +5,14 @@
 //! unchanged. Memory is in huge pages where the kernel gives them, and stays warm until it has been idle for a while;
 //! an allocator of the user's ([`ByteSource`]) is asked for every block instead.
 //!
-//! A copy without unfinished dependencies and of at most [`INLINE_LIMIT_BYTES`] runs inside the call; others are tasks
-//! of the client's runner.
+//! An operation without unfinished dependencies and on at most [`INLINE_LIMIT_BYTES`] runs inside the call; others are
+//! tasks of the client's runner.
 
 #![deny(unsafe_code)]
 
-mod copy;
 mod extent;
 mod memory;
+mod perform;
 #[cfg(purlin_asan)]
 mod poison;
 #[cfg(not(purlin_asan))]
@@ -25,10 +25,19 @@ use std::sync::Arc;
 
 use purlin_async::Event;
 use purlin_base::StatusOr;
-use purlin_device::backend::{Backend, CopyOperation, CopySchedule, INLINE_LIMIT_BYTES, Memory};
+use purlin_device::backend::{
+    AttributeValue, Backend, DeviceDescription, INLINE_LIMIT_BYTES, Memory, Operation, Schedule,
+};
+
+use purlin_device::platform::Platform;
 
 pub use memory::{ALIGNMENT_BYTES, IMPORT_ALIGNMENT_BYTES};
-pub use source::{ByteSource, SystemSource};
+pub use purlin_device::backend::ByteSource;
+pub use source::SystemSource;
+
+/// The platform of this backend.
+pub const PLATFORM: Platform =
+    Platform { name: "host", make: |options| Ok(Arc::new(HostBackend { source: options.host_memory_source.clone() })) };
 
 /// See the crate.
 ///
@@ -80,6 +89,12 @@ impl Backend for HostBackend {
         "host"
     }
 
+    fn devices(&self, count: usize) -> StatusOr<Vec<DeviceDescription>> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| i64::try_from(cores.get()).unwrap_or(1));
+        let device = DeviceDescription::of_kind("host").with_attribute("core_count", AttributeValue::Integer(cores));
+        Ok(vec![device; count])
+    }
+
     fn memory_kinds(&self) -> &'static [&'static str] {
         &["device", "pinned_host", "unpinned_host"]
     }
@@ -88,7 +103,7 @@ impl Backend for HostBackend {
         Ok(Box::new(memory::HostMemory::new(self.source.clone())))
     }
 
-    fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
-        schedule.run(operation, INLINE_LIMIT_BYTES, copy::execute)
+    fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
+        schedule.run(operation, INLINE_LIMIT_BYTES, perform::perform)
     }
 }

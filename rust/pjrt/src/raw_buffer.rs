@@ -248,7 +248,7 @@ unsafe extern "C" fn schedule_copy_to(
             let source = NonNull::new(source).map(|source| kept(source.as_ptr().cast::<Ours>().cast_const()));
             (vector::take(dependencies), promises, source, Destination::new(destination))
         };
-        let on_allocated = Told(on_allocated.map(|callback| (callback, user_data)));
+        let on_allocated = CallbackOnce(on_allocated.map(|callback| (callback, user_data)));
         let after = when_all(&dependencies);
         after.on_ready(move |status| {
             let begun = match (status.ok(), source, destination) {
@@ -270,12 +270,12 @@ unsafe extern "C" fn schedule_copy_to(
 }
 
 /// A callback that is called once, whatever happens.
-struct Told(Option<(unsafe extern "C" fn(error: *mut Error, user_data: *mut c_void), *mut c_void)>);
+struct CallbackOnce(Option<(unsafe extern "C" fn(error: *mut Error, user_data: *mut c_void), *mut c_void)>);
 
 // SAFETY: the contract of `schedule_copy_to`: it is called on any thread.
-unsafe impl Send for Told {}
+unsafe impl Send for CallbackOnce {}
 
-impl Told {
+impl CallbackOnce {
     fn tell(self, status: Status) {
         if let Some((callback, user_data)) = ManuallyDrop::new(self).0 {
             // SAFETY: the callback came with the argument that it takes, and this is consumed; it owns the error.
@@ -284,7 +284,7 @@ impl Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for CallbackOnce {
     fn drop(&mut self) {
         Self(self.0.take()).tell(Status::internal("a copy was given up before it began"));
     }

@@ -13,7 +13,7 @@ use purlin_base::{Status, StatusCode};
 use purlin_device::RawBuffer as Bytes;
 
 use purlin_base::StatusOr;
-use purlin_device::backend::{Backend, CopyOperation, CopySchedule, Memory, NullBackend};
+use purlin_device::backend::{Backend, Memory, NullBackend, Operation, Schedule};
 use purlin_device::{Client, ClientOptions, MemorySpace};
 
 use super::abi::{AndThen, DeviceEvent, DeviceEventTable, EventVector, slot};
@@ -324,7 +324,7 @@ impl Backend for CannotCopy {
         NullBackend::new().open_memory(device, kind)
     }
 
-    fn copy(&self, operation: CopyOperation, _schedule: &CopySchedule<'_>) -> Event {
+    fn run(&self, operation: Operation, _schedule: &Schedule<'_>) -> Event {
         panic!("cannot do the {operation:?}")
     }
 }

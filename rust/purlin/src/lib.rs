@@ -19,17 +19,17 @@
 pub use purlin_array::{dtype, layout, shape, strided};
 pub use purlin_async::{event, executors, future, pool, services, stall, task, trace, user_context};
 pub use purlin_base::{fault, label, status};
-pub use purlin_device::{backend, buffer, client, device, memory, raw_buffer, staging, transfer};
+pub use purlin_device::{backend, buffer, client, device, memory, platform, raw_buffer, staging, transfer};
 
 pub use purlin_array::{DType, Element, HostArray, Layout, Shape, StridedPlan};
 pub use purlin_async::{
     AlreadySet, AsyncValue, AsyncValueRef, AsyncWorkRunner, CancelRegistration, CancelSource, CancelToken, Clock,
     CountDown, DefinitionStream, ElasticPool, ElasticPoolOptions, ErrorPolicy, Event, EventPromise, EventState,
     Executor, Future, InlineExecutor, JoinOptions, Joined, ManualClock, PendingPermit, Permit, Priority, Promise,
-    Semaphore, SerialQueue, SharedPromise, Shutdown, ShutdownMode, ShutdownOptions, StallReport, StreamEventMap,
-    SystemClock, Task, TaskOptions, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions, Timer, Timers,
-    UserContext, UserContextScope, Watchdog, WatchdogAction, WatchdogOptions, after_all, dump_stalls, future_on,
-    join_futures, run_when_ready, spawn, stalls, try_spawn, when_all, when_all_with, with_user_context,
+    Semaphore, SerialQueue, SharedPromise, ShutdownMode, ShutdownOptions, StallReport, StreamEventMap, SystemClock,
+    Task, TaskOptions, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions, Timer, Timers, UserContext,
+    UserContextScope, Watchdog, WatchdogAction, WatchdogOptions, after_all, dump_stalls, future_on, join_futures,
+    run_when_ready, spawn, stalls, try_spawn, when_all, when_all_with, with_user_context,
 };
 pub use purlin_base::{Label, SourceLocation, Status, StatusCode, StatusOr};
 pub use purlin_device::{
@@ -44,3 +44,30 @@ pub use purlin_host as host;
 pub use purlin_interchange as interchange;
 #[cfg(feature = "sim")]
 pub use purlin_sim as sim;
+
+/// The platforms of this process by name: those that Purlin was built with, and those that the program has registered.
+///
+/// ```
+/// use purlin::platform::PlatformOptions;
+/// use purlin::{Client, ClientOptions};
+///
+/// assert!(purlin::platforms().names().contains(&"host".to_owned()));
+/// let backend = purlin::platforms().open("host", &PlatformOptions::default())?;
+/// assert_eq!(Client::new(&ClientOptions::default(), backend)?.platform_name(), "host");
+/// # Ok::<(), purlin::Status>(())
+/// ```
+#[must_use]
+pub fn platforms() -> &'static platform::Platforms {
+    static PLATFORMS: platform::Platforms = platform::Platforms::new(&[
+        platform::NULL,
+        host::PLATFORM,
+        #[cfg(feature = "sim")]
+        sim::PLATFORM,
+    ]);
+    &PLATFORMS
+}
+
+// The Rust programs of the tutorial are tests of this crate; its C++ programs are those of tests/tutorial.
+#[cfg(all(doctest, feature = "sim"))]
+#[doc = include_str!("../../../docs/tutorial.md")]
+struct Tutorial;

@@ -1,6 +1,8 @@
 //! Panics thrown with a value whose destructor panics with another such value, in all code that Purlin calls: each is
 //! an error or reported, and is then swallowed. Only core's `caught` looks at payloads.
 
+#![expect(clippy::disallowed_methods, reason = "a user's program, which is none of the library's files")]
+
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use purlin::backend::{Backend, CopyOperation, CopySchedule, Extent, Memory, MemoryProperties};
+use purlin::backend::{Backend, Extent, Memory, MemoryProperties, Operation, Schedule};
 use purlin::{
     AllocOptions, Client, ClientOptions, Event, EventPromise, MemoryHook, MemorySpace, NullBackend, OomPolicy,
     RawBuffer, ShutdownOptions, StatusOr, Watchdog, WatchdogOptions, dump_stalls, stalls,
@@ -53,8 +53,8 @@ impl Backend for Uncached {
         Ok(Box::new(UncachedMemory(self.0.open_memory(device, kind)?)))
     }
 
-    fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
-        self.0.copy(operation, schedule)
+    fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
+        self.0.run(operation, schedule)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Recordings, from start to the file. One process has one recorder, so these tests take turns.
 
+#![expect(clippy::disallowed_methods, reason = "a user's program, which is none of the library's files")]
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::bytes::Ends;
 use crate::report::{Defect, Party, SimReport};
 use crate::shadow::{Mark, Shadow, Span};
+use crate::touched::Touched;
 
 /// Reports that are kept; more are only counted.
 const MOST_REPORTS: usize = 1000;
 
-/// Two copies touch the same bytes, and one of them writes.
+/// Two operations touch the same bytes, and one of them writes.
 pub(crate) struct Clash {
     span: Span,
     /// The one that was asked writes them.
@@ -21,15 +21,18 @@ pub(crate) struct Clash {
     pub(crate) other_writes: bool,
 }
 
-impl Ends {
+impl Touched {
     /// Where the two must not meet. Of several places, one where both write.
     pub(crate) fn clash(&self, other: &Self) -> Option<Clash> {
-        let clash = |mine: Span, writes, theirs: Span, other_writes| {
-            mine.intersection(theirs).map(|span| Clash { span, writes, other_writes })
-        };
-        clash(self.to(), true, other.to(), true)
-            .or_else(|| clash(self.from(), false, other.to(), true))
-            .or_else(|| clash(self.to(), true, other.from(), false))
+        fn meet(mine: impl Iterator<Item = Span>, theirs: impl Iterator<Item = Span> + Clone) -> Option<Span> {
+            mine.filter_map(|span| theirs.clone().find_map(|other| span.intersection(other))).next()
+        }
+        let clash = |writes, other_writes| move |span| Clash { span, writes, other_writes };
+        let (reads, writes): (Vec<_>, Vec<_>) = (other.reads().collect(), other.writes().collect());
+        meet(self.writes(), writes.iter().copied())
+            .map(clash(true, true))
+            .or_else(|| meet(self.reads(), writes.iter().copied()).map(clash(false, true)))
+            .or_else(|| meet(self.writes(), reads.iter().copied()).map(clash(true, false)))
     }
 }
 
@@ -78,30 +81,38 @@ impl Detector {
         self.report(defect, clash.span, later, earlier, now_ns)
     }
 
-    /// A copy begins; `copy` is it. What is to be said against it.
-    pub(crate) fn begins(&mut self, ends: &Ends, copy: Party, now_ns: u64) -> Option<String> {
-        let writes = |copy: &Party| match copy.clone() {
-            Party::Copy { number, what, asked_ns, .. } => Party::Copy { number, what, writes: true, asked_ns },
-            other => other,
+    /// An operation begins; `party` is it. What is to be said against it.
+    pub(crate) fn begins(&mut self, touched: &Touched, party: &Party, now_ns: u64) -> Option<String> {
+        let freed = |number, at_ns| (Defect::UseAfterFree, Party::Release { number, at_ns });
+        let shadow = &self.shadow;
+        let read = touched.reads().find_map(|read| {
+            shadow.find(read).find_map(|(span, mark)| match mark {
+                Mark::Unwritten { number, at_ns } => {
+                    touched.to_host.then_some((span, (Defect::ReadBeforeWrite, Party::Allocation { number, at_ns })))
+                }
+                Mark::Freed { number, at_ns } => Some((span, freed(number, at_ns))),
+            })
+        });
+        let written = touched.writes().find_map(|written| {
+            shadow.find(written).find_map(|(span, mark)| match mark {
+                Mark::Unwritten { .. } => None,
+                Mark::Freed { number, at_ns } => Some((span, freed(number, at_ns))),
+            })
+        });
+        let mut report = |(span, (defect, earlier)), writes| {
+            self.report(defect, span, party.clone().that_writes(writes), earlier, now_ns)
         };
-        let read = self.shadow.find(ends.from()).find_map(|(span, mark)| match mark {
-            Mark::Unwritten { number, at_ns } => {
-                ends.to_host.then_some((Defect::ReadBeforeWrite, span, Party::Allocation { number, at_ns }))
-            }
-            Mark::Freed { number, at_ns } => Some((Defect::UseAfterFree, span, Party::Release { number, at_ns })),
-        });
-        let written = self.shadow.find(ends.to()).find_map(|(span, mark)| match mark {
-            Mark::Unwritten { .. } => None,
-            Mark::Freed { number, at_ns } => Some((Defect::UseAfterFree, span, Party::Release { number, at_ns })),
-        });
-        let written = written.map(|(defect, span, earlier)| self.report(defect, span, writes(&copy), earlier, now_ns));
-        let read = read.map(|(defect, span, earlier)| self.report(defect, span, copy, earlier, now_ns));
+        let written = written.map(|found| report(found, true));
+        let read = read.map(|found| report(found, false));
         read.or(written)
     }
 
-    /// A copy has moved its bytes.
-    pub(crate) fn copied(&mut self, ends: &Ends) {
-        self.shadow.copied(ends.from(), ends.to(), ends.to_watched);
+    /// An operation has done its work.
+    pub(crate) fn done(&mut self, touched: &Touched) {
+        match touched.copied() {
+            Some((from, to, is_watched)) => self.shadow.copied(from, to, is_watched),
+            None => touched.writes().for_each(|written| self.shadow.clear(written)),
+        }
     }
 
     fn report(&mut self, defect: Defect, span: Span, later: Party, earlier: Party, found_ns: u64) -> String {

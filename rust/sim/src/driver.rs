@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use purlin_async::task::STACK_SIZE_BYTES;
 use purlin_base::fault::{self, Site};
-use purlin_base::sync::{Mutex, Process, keep_record};
+use purlin_base::sync::{Mutex, Process};
 use purlin_base::{Status, StatusOr};
 use purlin_device::backend::{Driver, drive};
 
@@ -46,12 +46,15 @@ impl fmt::Debug for SimDriver {
     }
 }
 
-/// What a waiter that waits inside [`SimDriver::step`] does: it takes the next steps itself.
-struct ByHand(Arc<Simulation>);
+/// What a waiter does that waits on a thread which steps the simulation: it takes the next steps itself.
+struct Stepping {
+    simulation: Arc<Simulation>,
+    thread: &'static str,
+}
 
-impl Driver for ByHand {
+impl Driver for Stepping {
     fn thread(&self) -> &'static str {
-        "the thread that steps the simulation"
+        self.thread
     }
 
     fn hand_over(&self) -> bool {
@@ -59,13 +62,18 @@ impl Driver for ByHand {
     }
 
     fn step(&self) -> bool {
-        self.0.step()
+        self.simulation.step()
     }
+}
+
+/// The driver of the thread that is called so.
+fn stepping(simulation: &Arc<Simulation>, thread: &'static str) -> Arc<dyn Driver> {
+    Arc::new(Stepping { simulation: Arc::clone(simulation), thread })
 }
 
 impl SimDriver {
     pub(crate) fn new(simulation: &Arc<Simulation>) -> Self {
-        Self { simulation: Arc::clone(simulation), here: Arc::new(ByHand(Arc::clone(simulation))) }
+        Self { simulation: Arc::clone(simulation), here: stepping(simulation, "the thread that steps the simulation") }
     }
 
     /// The next thing happens, at its simulated time: a copy begins, ends, or fails. False if nothing can happen before
@@ -90,77 +98,14 @@ impl Drop for SimDriver {
 }
 
 /// The thread of a backend that drives itself. It is started when a client opens the backend's memory, and keeps the
-/// simulation but not the backend, which ends it. Each thread has a turn: one that waits in a waiter ends its own and
-/// starts the thread of the next, and ends itself when the waiter has returned.
+/// simulation but not the backend, which ends it. Copies that are over go to the client's runner; only where that has
+/// shut down, their waiters run here, as they do in a test's steps.
 #[derive(Default)]
-pub(crate) struct DriverThread(Arc<Mutex<Option<Turn>>>);
+pub(crate) struct DriverThread(Mutex<Option<Running>>);
 
-/// The thread that drives now.
-struct Turn {
-    number: u64,
+struct Running {
     home: Process,
     thread: JoinHandle<()>,
-}
-
-/// What the thread of a turn knows.
-struct Drives {
-    simulation: Arc<Simulation>,
-    turn: Arc<Mutex<Option<Turn>>>,
-    number: u64,
-    /// A waiter that forks returns here in the child, too, alone.
-    home: Process,
-}
-
-impl Drives {
-    /// # Errors
-    /// `ResourceExhausted`: the system has no thread.
-    fn start(self) -> StatusOr<Turn> {
-        let (name, number, home) = (self.simulation.options().thread_name.clone(), self.number, self.home);
-        let start = move || {
-            let this = Arc::new(self);
-            drive(&(Arc::clone(&this) as Arc<dyn Driver>), || {
-                let mut drive = Drive::default();
-                while this.home.is_this() && this.has_the_turn() && this.simulation.wait_for_step(&mut drive) {
-                    this.simulation.step();
-                }
-            });
-        };
-        let started = fault::spawn(Site::SpawnSimulator)
-            .and_then(|()| thread::Builder::new().name(name).stack_size(STACK_SIZE_BYTES).spawn(start));
-        let thread = started
-            .map_err(|error| Status::resource_exhausted(format!("cannot start the simulator's thread: {error}")))?;
-        Ok(Turn { number, home, thread })
-    }
-
-    /// Not after it was handed over. After [`DriverThread::join`] it is this thread's to the end.
-    fn has_the_turn(&self) -> bool {
-        self.turn.lock().as_ref().is_none_or(|turn| turn.number == self.number)
-    }
-}
-
-impl Driver for Drives {
-    fn thread(&self) -> &'static str {
-        "the simulator's thread"
-    }
-
-    fn hand_over(&self) -> bool {
-        let mut turn = self.turn.lock();
-        let Some(current) = turn.as_mut().filter(|current| current.number == self.number && self.home.is_this()) else {
-            // Another one drives, or the simulation has ended.
-            return self.simulation.is_closed() || turn.is_some();
-        };
-        let (simulation, number) = (Arc::clone(&self.simulation), self.number + 1);
-        let next = Self { simulation, turn: Arc::clone(&self.turn), number, home: self.home };
-        let Ok(next) = next.start() else { return false };
-        keep_record(current.thread.thread());
-        // The thread of this turn ends behind.
-        *current = next;
-        true
-    }
-
-    fn step(&self) -> bool {
-        self.simulation.step()
-    }
 }
 
 impl DriverThread {
@@ -168,33 +113,48 @@ impl DriverThread {
     /// `ResourceExhausted`: the system has no thread.
     pub(crate) fn start(&self, simulation: &Arc<Simulation>) -> StatusOr<()> {
         let mut running = self.0.lock();
-        if let Some(of_the_parent) = running.take_if(|turn| !turn.home.is_this()) {
+        if let Some(of_the_parent) = running.take_if(|running| !running.home.is_this()) {
             // In a child made by `fork` there is no thread, and its record is the parent's.
             std::mem::forget(of_the_parent);
         }
         if running.is_some() {
             return Ok(());
         }
-        let (simulation, turn) = (Arc::clone(simulation), Arc::clone(&self.0));
-        *running = Some(Drives { simulation, turn, number: 0, home: Process::this() }.start()?);
+        let simulation = Arc::clone(simulation);
+        let name = simulation.options().thread_name.clone();
+        // A waiter that forks returns here in the child, too, where nothing is to be done.
+        let home = Process::this();
+        let work = move || {
+            drive(&stepping(&simulation, "the simulator's thread"), || {
+                let mut next = Drive::default();
+                while home.is_this() && simulation.wait_for_step(&mut next) {
+                    simulation.step();
+                }
+            });
+        };
+        let started = fault::spawn(Site::SpawnSimulator)
+            .and_then(|()| thread::Builder::new().name(name).stack_size(STACK_SIZE_BYTES).spawn(work));
+        let thread = started
+            .map_err(|error| Status::resource_exhausted(format!("cannot start the simulator's thread: {error}")))?;
+        *running = Some(Running { home, thread });
         Ok(())
     }
 
     /// True in a child made by `fork`, until the thread is started there.
     pub(crate) fn is_elsewhere(&self) -> bool {
-        self.0.lock().as_ref().is_some_and(|turn| !turn.home.is_this())
+        self.0.lock().as_ref().is_some_and(|running| !running.home.is_this())
     }
 
     /// Waits for the thread to end, after the simulation is closed. On that thread itself it returns at once, and the
     /// thread ends behind.
     pub(crate) fn join(&self) {
-        let Some(turn) = self.0.lock().take() else { return };
-        if !turn.home.is_this() {
-            return std::mem::forget(turn);
+        let Some(running) = self.0.lock().take() else { return };
+        if !running.home.is_this() {
+            return std::mem::forget(running);
         }
-        if turn.thread.thread().id() != thread::current().id() {
+        if running.thread.thread().id() != thread::current().id() {
             // Waiters that panic are contained by their events, so there is nothing to learn from the result.
-            let _ = turn.thread.join();
+            let _ = running.thread.join();
         }
     }
 }

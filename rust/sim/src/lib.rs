@@ -30,7 +30,6 @@
 
 #![deny(unsafe_code)]
 
-mod bytes;
 mod chance;
 mod detector;
 mod driver;
@@ -39,13 +38,15 @@ mod queue;
 mod report;
 mod shadow;
 mod simulation;
+mod touched;
 
 use std::fmt;
 use std::sync::Arc;
 
 use purlin_async::Event;
 use purlin_base::{Status, StatusOr};
-use purlin_device::backend::{Backend, CopyOperation, CopySchedule, Memory};
+use purlin_device::backend::{AttributeValue, Backend, DeviceDescription, Memory, Operation, Schedule};
+use purlin_device::platform::Platform;
 
 pub use driver::SimDriver;
 pub use memory::{FREED_BYTE, FRESH_BYTE, IN_FLIGHT_BYTE};
@@ -74,6 +75,9 @@ pub struct SimOptions {
     /// A copy that the detector objects to does not run; its event fails with `FailedPrecondition` and the report.
     /// Otherwise it runs, and the report is only kept.
     pub fail_on_report: bool,
+    /// For proofs that tests notice a lost wait: no operation waits for another of the simulation, only for events of
+    /// others, and nothing is reported of it.
+    pub lose_waits: bool,
     /// The most bytes that each memory space takes from the system: all of what is handed out is written to.
     pub space_bytes: usize,
     /// What the backend's own thread is called.
@@ -86,6 +90,7 @@ impl Default for SimOptions {
             seed: 0,
             streams_per_device: 4,
             fail_on_report: false,
+            lose_waits: false,
             space_bytes: 4 << 30,
             thread_name: "purlin-sim".to_owned(),
         }
@@ -112,6 +117,15 @@ fn parse_seed(text: &str) -> StatusOr<u64> {
         .map_err(|_| Status::invalid_argument(format!("{SEED_VARIABLE} is '{text}', which is no seed: 0..2^64")))
 }
 
+/// The platform of this backend, with the options [of the environment](SimOptions::from_environment).
+pub const PLATFORM: Platform = Platform {
+    name: "sim",
+    make: |options| {
+        options.without_host_memory_source("sim")?;
+        Ok(Arc::new(SimBackend::new(SimOptions::from_environment()?)))
+    },
+};
+
 /// See the crate. One value serves one client or several, on the same devices, streams and clock.
 ///
 /// ```
@@ -135,17 +149,17 @@ pub struct SimBackend {
 }
 
 impl SimBackend {
-    /// A backend with a thread of its own, which ends with it. Waiters of copies run there; while one waits for an
-    /// event, another thread takes over, and where the system refuses one, the simulation continues inside that wait,
-    /// at most 16 deep, or 256 if memory is lent until the event.
+    /// A backend with a thread of its own, which ends with it. Waiters of copies run on the client's runner; once that
+    /// has shut down, on this thread, where one that waits takes the next steps itself, at most 16 deep, or 256 if
+    /// memory is lent until the event.
     #[must_use]
     pub fn new(options: SimOptions) -> Self {
-        Self { simulation: Simulation::new(options), thread: Some(DriverThread::default()) }
+        Self { simulation: Simulation::new(options, false), thread: Some(DriverThread::default()) }
     }
 
     /// A backend on which nothing happens but by the driver.
     pub fn by_hand(options: SimOptions) -> (Self, SimDriver) {
-        let simulation = Simulation::new(options);
+        let simulation = Simulation::new(options, true);
         let driver = SimDriver::new(&simulation);
         (Self { simulation, thread: None }, driver)
     }
@@ -203,22 +217,28 @@ impl Backend for SimBackend {
         "sim"
     }
 
+    fn devices(&self, count: usize) -> StatusOr<Vec<DeviceDescription>> {
+        let streams = i64::try_from(self.simulation.options().streams_per_device.max(1)).unwrap_or(i64::MAX);
+        let device = DeviceDescription::of_kind("sim").with_attribute("stream_count", AttributeValue::Integer(streams));
+        Ok(vec![device; count])
+    }
+
     fn memory_kinds(&self) -> &'static [&'static str] {
         &["device", "pinned_host", "unpinned_host"]
     }
 
-    fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+    fn open_memory(&self, _device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
         if self.simulation.is_closed() {
             return Err(Status::failed_precondition("the simulation has ended"));
         }
         if let Some(thread) = &self.thread {
             thread.start(&self.simulation)?;
         }
-        Ok(Box::new(memory::SimMemory::new(Arc::clone(&self.simulation), device, kind != "device")))
+        Ok(Box::new(memory::SimMemory::new(Arc::clone(&self.simulation), kind != "device")))
     }
 
-    fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
-        let event = self.simulation.copy(operation, schedule);
+    fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
+        let event = self.simulation.run(operation, schedule);
         if self.thread.is_none() && schedule.caller_waits {
             // What would drive while the caller waits?
             while !event.is_ready() && self.simulation.step() {}

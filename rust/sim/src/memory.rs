@@ -26,22 +26,20 @@ pub const IN_FLIGHT_BYTE: u8 = 0xDE;
 /// One memory space.
 pub(crate) struct SimMemory {
     simulation: Arc<Simulation>,
-    device: usize,
     is_host_visible: bool,
     /// Bytes that are mapped.
     mapped_bytes: Arc<AtomicUsize>,
 }
 
 impl SimMemory {
-    pub(crate) fn new(simulation: Arc<Simulation>, device: usize, is_host_visible: bool) -> Self {
-        Self { simulation, device, is_host_visible, mapped_bytes: Arc::default() }
+    pub(crate) fn new(simulation: Arc<Simulation>, is_host_visible: bool) -> Self {
+        Self { simulation, is_host_visible, mapped_bytes: Arc::default() }
     }
 
     fn extent(&self, base: NonNull<u8>, owned: Option<Layout>) -> Arc<SimExtent> {
         Arc::new(SimExtent {
             simulation: Arc::clone(&self.simulation),
             base,
-            device: self.device,
             is_host_visible: self.is_host_visible || owned.is_none(),
             owned: owned.map(|layout| (layout, Arc::clone(&self.mapped_bytes))),
         })
@@ -81,7 +79,6 @@ impl Memory for SimMemory {
 pub(crate) struct SimExtent {
     simulation: Arc<Simulation>,
     base: NonNull<u8>,
-    device: usize,
     /// Whether the host may write it by itself, so that it is not known what was written.
     is_host_visible: bool,
     /// How it was allocated, and its counter; `None`: foreign.
@@ -137,20 +134,19 @@ impl Drop for SimExtent {
     }
 }
 
-/// Where the bytes of a copy's device end are. Only after its dependencies.
+/// Where the bytes of a range are. Only after the operation's dependencies.
 pub(crate) struct Place {
     pub(crate) address: *mut u8,
-    pub(crate) device: usize,
     pub(crate) is_host_visible: bool,
 }
 
 impl Place {
-    pub(crate) fn of(end: &DeviceRange) -> Self {
-        let (extent, offset_bytes) = end.place();
+    pub(crate) fn of(range: &DeviceRange) -> Self {
+        let (extent, offset_bytes) = range.place();
         let Some(extent) = (extent as &dyn Any).downcast_ref::<SimExtent>() else {
-            unreachable!("core guarantees that both ends belong to the backend's own client")
+            unreachable!("core guarantees that ranges belong to the backend's own client")
         };
         let address = extent.base.as_ptr().wrapping_add(offset_bytes);
-        Self { address, device: extent.device, is_host_visible: extent.is_host_visible }
+        Self { address, is_host_visible: extent.is_host_visible }
     }
 }

@@ -11,17 +11,18 @@
 //! never taken for a missing one; a missing wait is not seen if the first copy happened to be over.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
 use purlin_async::Event;
 use purlin_base::Status;
 use purlin_base::fault::{self, Site};
-use purlin_device::backend::PromisedCopy;
+use purlin_device::backend::OperationPromise;
 
 use crate::SimOptions;
-use crate::bytes::Ends;
 use crate::chance::Chance;
 use crate::detector::Detector;
 use crate::report::Party;
+use crate::touched::Touched;
 
 /// A copy's number.
 pub(crate) type Number = u64;
@@ -40,9 +41,14 @@ enum Stage {
 
 /// A copy that is not over.
 pub(crate) struct Queued {
-    pub(crate) promised: PromisedCopy,
-    /// What `promised` owes, to be asked for its waiters.
+    /// `None` while its work is done, outside the lock.
+    pub(crate) promise: Option<OperationPromise>,
+    /// What it does, in words.
+    what: String,
+    /// What `promise` owes, to be asked for its waiters.
     event: Event,
+    /// Where its bytes are; known once it is armed.
+    touched: Option<Arc<Touched>>,
     stage: Stage,
     /// The copies of ours that it waits for.
     waits_for: Vec<Number>,
@@ -64,17 +70,17 @@ pub(crate) struct Queued {
     /// Its bytes are being touched, outside the lock.
     busy: bool,
     /// Its caller does nothing else meanwhile.
-    caller_waits: bool,
+    pub(crate) caller_waits: bool,
 }
 
 impl Queued {
     pub(crate) fn party(&self, number: Number, writes: bool) -> Party {
-        Party::Copy { number, what: format!("{:?}", self.promised.operation()), writes, asked_ns: self.asked_ns }
+        Party::Copy { number, what: self.what.clone(), writes, asked_ns: self.asked_ns }
     }
 
-    /// Where its bytes are; known once it is armed.
-    pub(crate) fn ends(&self) -> Option<Ends> {
-        matches!(self.stage, Stage::Armed(_) | Stage::Running { .. }).then(|| Ends::of(self.promised.operation()))
+    /// Where its bytes are, while it is armed or runs.
+    pub(crate) fn touched(&self) -> Option<&Arc<Touched>> {
+        self.touched.as_ref().filter(|_| matches!(self.stage, Stage::Armed(_) | Stage::Running { .. }))
     }
 
     fn note_failure(&mut self, index: usize, error: Status) {
@@ -93,9 +99,9 @@ struct Stream {
 /// What the driver has to do next, outside the lock.
 pub(crate) enum Step {
     /// The copy runs from now on; its destination is to be spoiled.
-    Begin(Number, Ends),
-    /// Its bytes are to be moved; then it is over.
-    End(Number, Ends),
+    Begin(Number, Arc<Touched>),
+    /// Its work is to be done; then it is over.
+    End(Number, Box<OperationPromise>),
     /// It is over without having run.
     Fail(Box<Queued>, Status),
 }
@@ -105,6 +111,7 @@ pub(crate) struct Queue {
     chance: Chance,
     streams_per_device: u64,
     fail_on_report: bool,
+    loses_waits: bool,
     pub(crate) closed: bool,
     pub(crate) now_ns: u64,
     next_number: Number,
@@ -122,6 +129,7 @@ impl Queue {
             chance: Chance(options.seed),
             streams_per_device: options.streams_per_device.max(1) as u64,
             fail_on_report: options.fail_on_report,
+            loses_waits: options.lose_waits,
             closed: false,
             now_ns: 0,
             next_number: 0,
@@ -138,15 +146,17 @@ impl Queue {
     pub(crate) fn add(
         &mut self,
         event: Event,
-        promised: PromisedCopy,
+        promise: OperationPromise,
         dependencies: &[Event],
         caller_waits: bool,
     ) -> (Number, Vec<(usize, Event)>) {
         let number = self.next_number;
         self.next_number += 1;
         let mut copy = Queued {
-            promised,
+            what: format!("{:?}", promise.operation()),
+            promise: Some(promise),
             event,
+            touched: None,
             stage: Stage::Waiting,
             waits_for: Vec::new(),
             dependents: Vec::new(),
@@ -170,6 +180,9 @@ impl Queue {
                 continue;
             }
             let ours = self.by_event.get(&dependency.as_raw().addr());
+            if self.loses_waits && ours.is_some() {
+                continue;
+            }
             match ours.and_then(|before| Some((*before, self.copies.get_mut(before)?))) {
                 Some((before, earlier)) => {
                     earlier.dependents.push((number, index));
@@ -224,19 +237,23 @@ impl Queue {
             }
             return;
         }
-        let ends = Ends::of(copy.promised.operation());
-        let stream = (ends.device, self.chance.stream(number, self.streams_per_device));
-        copy.stage = Stage::Armed(stream);
+        let Some(promise) = &copy.promise else { unreachable!("its work is not done yet") };
+        let touched = Arc::new(Touched::by(promise.operation()));
+        let stream = (touched.device, self.chance.stream(number, self.streams_per_device));
+        (copy.stage, copy.touched) = (Stage::Armed(stream), Some(Arc::clone(&touched)));
         self.streams.entry(stream).or_default().queue.push_back(number);
-        self.compare(number, &ends);
+        self.compare(number, &touched);
     }
 
     /// Reports the armed copies that touch what `number` touches, and that no event orders.
-    fn compare(&mut self, number: Number, ends: &Ends) {
+    fn compare(&mut self, number: Number, touched: &Touched) {
         let mut objection = None;
+        if self.loses_waits {
+            return;
+        }
         for (&other_number, other) in &self.copies {
-            let Some(other_ends) = (other_number != number).then(|| other.ends()).flatten() else { continue };
-            let Some(clash) = ends.clash(&other_ends) else { continue };
+            let Some(others) = (other_number != number).then(|| other.touched()).flatten() else { continue };
+            let Some(clash) = touched.clash(others) else { continue };
             if self.is_ordered(number, other_number) {
                 continue;
             }
@@ -298,26 +315,27 @@ impl Queue {
         if let Some((_, error)) = copy.failed.take() {
             return self.fail(number, error);
         }
-        let ends = Ends::of(copy.promised.operation());
+        let Some(touched) = copy.touched.clone() else { unreachable!("it is on a stream, so it was armed") };
         match copy.stage {
             Stage::Running { .. } => {
                 if let Err(error) = fault::point(Site::RunSimulated) {
                     return self.fail(number, error);
                 }
+                let Some(promise) = copy.promise.take() else { unreachable!("it is not busy") };
                 copy.busy = true;
-                Some(Step::End(number, ends))
+                Some(Step::End(number, Box::new(promise)))
             }
             Stage::Armed(stream) => {
                 let what = copy.party(number, false);
-                let found = self.detector.begins(&ends, what, self.now_ns);
+                let found = self.detector.begins(&touched, &what, self.now_ns);
                 let copy = self.copies.get_mut(&number)?;
                 if let (true, Some(text)) = (self.fail_on_report, copy.objection.take().or(found)) {
                     return self.fail(number, Status::failed_precondition(text));
                 }
-                let end_ns = self.now_ns + self.chance.duration_ns(number, ends.from().size_bytes());
+                let end_ns = self.now_ns + self.chance.duration_ns(number, touched.size_bytes);
                 copy.stage = Stage::Running { stream, end_ns };
                 copy.busy = true;
-                Some(Step::Begin(number, ends))
+                Some(Step::Begin(number, touched))
             }
             Stage::Waiting | Stage::Doomed => {
                 unreachable!("such a copy is on no stream, and a doomed one has an error")
@@ -337,10 +355,12 @@ impl Queue {
         }
     }
 
-    /// The bytes were moved. The copy, to be completed outside the lock.
-    pub(crate) fn ended(&mut self, number: Number, ends: &Ends) -> Option<Queued> {
-        self.detector.copied(ends);
-        self.remove(number, None)
+    /// The work was done, or has failed. Whether the copy's caller waits for it.
+    pub(crate) fn ended(&mut self, number: Number, result: &Result<(), Status>) -> bool {
+        if let (Ok(()), Some(touched)) = (result, self.copies.get(&number).and_then(|copy| copy.touched.clone())) {
+            self.detector.done(&touched);
+        }
+        self.remove(number, result.as_ref().err()).is_some_and(|copy| copy.caller_waits)
     }
 
     /// Takes a copy out, and notifies those that wait for it.
@@ -395,7 +415,7 @@ impl Queue {
     }
 
     /// The armed copies, with where their bytes are.
-    pub(crate) fn in_use(&self) -> impl Iterator<Item = (Number, &Queued, Ends)> {
-        self.copies.iter().filter_map(|(&number, copy)| Some((number, copy, copy.ends()?)))
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = (Number, &Queued, &Touched)> {
+        self.copies.iter().filter_map(|(&number, copy)| Some((number, copy, &**copy.touched()?)))
     }
 }

@@ -87,6 +87,16 @@ pub enum Party {
     },
 }
 
+impl Party {
+    /// This one, and whether the bytes in question are those that it writes.
+    pub(crate) fn that_writes(mut self, does: bool) -> Self {
+        if let Self::Copy { writes, .. } = &mut self {
+            *writes = does;
+        }
+        self
+    }
+}
+
 impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

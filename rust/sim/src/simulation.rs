@@ -12,12 +12,13 @@ use std::time::Duration;
 use purlin_async::Event;
 use purlin_base::Status;
 use purlin_base::sync::{Condvar, Mutex};
-use purlin_device::backend::{CopyOperation, CopySchedule};
+use purlin_device::backend::{Operation, OperationPromise, Schedule};
 
 use crate::SimOptions;
 use crate::queue::{Number, Queue, Queued, Step};
 use crate::report::SimReport;
 use crate::shadow::Span;
+use crate::touched;
 
 /// How often the driver's thread looks whether a thread waits.
 const LOOK_EVERY: Duration = Duration::from_micros(50);
@@ -27,6 +28,8 @@ const PATIENCE_LOOKS: u32 = 20;
 /// See the module.
 pub(crate) struct Simulation {
     options: SimOptions,
+    /// Whether a test drives, and waiters run in its steps.
+    steps_by_hand: bool,
     queue: Mutex<Queue>,
     /// There is something new for the driver's thread.
     changed: Condvar,
@@ -42,16 +45,17 @@ pub(crate) struct Drive {
 }
 
 impl Simulation {
-    pub(crate) fn new(options: SimOptions) -> Arc<Self> {
-        Arc::new(Self { queue: Mutex::new(Queue::new(&options)), options, changed: Condvar::default() })
+    pub(crate) fn new(options: SimOptions, steps_by_hand: bool) -> Arc<Self> {
+        let queue = Mutex::new(Queue::new(&options));
+        Arc::new(Self { queue, options, steps_by_hand, changed: Condvar::default() })
     }
 
     pub(crate) fn options(&self) -> &SimOptions {
         &self.options
     }
 
-    /// A copy as the schedule says.
-    pub(crate) fn copy(self: &Arc<Self>, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
+    /// An operation as the schedule says.
+    pub(crate) fn run(self: &Arc<Self>, operation: Operation, schedule: &Schedule<'_>) -> Event {
         let (dependencies, caller_waits) = (schedule.dependencies, schedule.caller_waits);
         if let Some(refused) = schedule.refused() {
             return refused;
@@ -63,22 +67,22 @@ impl Simulation {
             }
         }
         let gate = schedule.gate(&operation);
-        let (event, promised) = match schedule.begin(operation, Event::ready()) {
-            Ok(promised) => promised,
+        let (event, promise) = match schedule.begin(operation) {
+            Ok(begun) => begun,
             Err(refused) => return Event::from_error(refused),
         };
         let mut queue = self.queue.lock();
         if queue.closed {
             drop(queue);
-            let cancelled = cancelled(promised.operation());
-            promised.complete(Err(cancelled));
+            let cancelled = cancelled(promise.operation());
+            promise.complete(Err(cancelled));
             return event;
         }
-        let (number, foreign) = queue.add(event.clone(), promised, dependencies, caller_waits);
+        let (number, foreign) = queue.add(event.clone(), promise, dependencies, caller_waits);
         drop(queue);
         for (index, dependency) in foreign {
             let simulation = Arc::clone(self);
-            gate.before(&dependency).on_ready(move |status| {
+            gate.when_ready(&dependency, move |status| {
                 simulation.arrived(number, (!status.ok()).then(|| (index, status.clone())));
             });
         }
@@ -96,18 +100,18 @@ impl Simulation {
     pub(crate) fn step(&self) -> bool {
         let Some(step) = self.queue.lock().next() else { return false };
         match step {
-            Step::Begin(number, ends) => {
+            Step::Begin(number, touched) => {
                 // SAFETY: the copy's dependencies have happened, and only its end, which is another step, completes it.
-                unsafe { ends.spoil() };
+                unsafe { touched.spoil() };
                 self.queue.lock().begun(number);
             }
-            Step::End(number, ends) => {
+            Step::End(number, mut promise) => {
                 // SAFETY: as above; it is completed below.
-                unsafe { ends.transfer() };
-                let copy = self.queue.lock().ended(number, &ends);
-                complete(copy, Ok(()));
+                let result = unsafe { touched::perform(promise.operation_mut()) };
+                let caller_waits = self.queue.lock().ended(number, &result);
+                self.complete(*promise, result, caller_waits);
             }
-            Step::Fail(copy, error) => complete(Some(*copy), Err(error)),
+            Step::Fail(copy, error) => self.complete_queued(*copy, error),
         }
         true
     }
@@ -117,8 +121,23 @@ impl Simulation {
         let cancelled_copies = self.queue.lock().close();
         self.changed.notify_all();
         for copy in cancelled_copies {
-            let error = cancelled(copy.promised.operation());
-            complete(Some(copy), Err(error));
+            let error = copy.promise.as_ref().map(|promise| cancelled(promise.operation()));
+            self.complete_queued(copy, error.unwrap_or_default());
+        }
+    }
+
+    fn complete_queued(&self, copy: Queued, error: Status) {
+        if let Some(promise) = copy.promise {
+            self.complete(promise, Err(error), copy.caller_waits);
+        }
+    }
+
+    /// Reports how an operation has ended, which runs user code: on the client's runner, unless a test steps.
+    fn complete(&self, promise: OperationPromise, result: Result<(), Status>, caller_waits: bool) {
+        if self.steps_by_hand || caller_waits {
+            promise.complete(result);
+        } else {
+            promise.complete_on_runner(result);
         }
     }
 
@@ -182,8 +201,9 @@ impl Simulation {
         let now_ns = queue.now_ns;
         let in_use = queue
             .in_use()
-            .flat_map(|(number, copy, ends)| {
-                [(ends.from(), false), (ends.to(), true)].into_iter().filter_map(move |(touched, writes)| {
+            .flat_map(|(number, copy, touched)| {
+                let reads = touched.reads().map(|read| (read, false));
+                reads.chain(touched.writes().map(|written| (written, true))).filter_map(move |(touched, writes)| {
                     Some((touched.intersection(span)?, copy.party(number, writes)))
                 })
             })
@@ -196,13 +216,6 @@ impl Simulation {
     }
 }
 
-/// Reports the result of a copy; runs user code.
-fn complete(copy: Option<Queued>, result: Result<(), Status>) {
-    if let Some(copy) = copy {
-        copy.promised.complete(result);
-    }
-}
-
-fn cancelled(operation: &CopyOperation) -> Status {
+fn cancelled(operation: &Operation) -> Status {
     Status::cancelled(format!("the {operation:?} was not run: the simulation has ended"))
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use purlin_async::{Event, EventPromise, Task};
 use purlin_base::{Status, StatusOr};
-use purlin_device::backend::{Backend, CopyOperation, CopySchedule, Memory};
+use purlin_device::backend::{Backend, DeviceDescription, Memory, Operation, Schedule};
 use purlin_sim::{SimBackend, SimOptions};
 
 /// A launch of a copy: a task of the client's runner.
@@ -43,6 +43,10 @@ impl Backend for Audited {
         self.0.platform_name()
     }
 
+    fn devices(&self, count: usize) -> StatusOr<Vec<DeviceDescription>> {
+        self.0.devices(count)
+    }
+
     fn memory_kinds(&self) -> &'static [&'static str] {
         self.0.memory_kinds()
     }
@@ -51,15 +55,15 @@ impl Backend for Audited {
         self.0.open_memory(device, kind)
     }
 
-    fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
+    fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
         if schedule.caller_waits {
-            return self.0.copy(operation, schedule);
+            return self.0.run(operation, schedule);
         }
         let launch = Launch { promise: EventPromise::new(c"launch"), what: format!("{operation:?}") };
         let dependencies = [schedule.dependencies, &[launch.promise.event()]].concat();
         // A refused task was dropped, and has failed the event.
         let _ = schedule.runner().execute(Task::new(c"launch", move || _ = launch.promise.set_ready()));
-        self.0.copy(operation, &schedule.after(&dependencies))
+        self.0.run(operation, &schedule.after(&dependencies))
     }
 }
 

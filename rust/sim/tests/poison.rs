@@ -2,47 +2,77 @@
 
 #![allow(unsafe_code, reason = "host memory is given by address")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use purlin_array::{DType, Shape};
 use purlin_async::stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, stalls};
 use purlin_async::{Event, EventPromise, ShutdownOptions};
-use purlin_base::StatusCode;
+use purlin_base::{StatusCode, StatusOr};
+use purlin_device::backend::{Backend, Memory, Operation, Schedule};
 use purlin_device::{
     AllocOptions, AsyncHostToDeviceTransferManager, Buffer, Client, ClientOptions, MemorySpace, RawBuffer, TransferSpec,
 };
 use purlin_sim::{SimBackend, SimOptions};
 
-/// A simulation whose driver stands still, in a waiter, until `go_on` is set: copies that were asked for stay in
-/// flight.
+/// A simulation whose driver stands still until `go_on` is set: copies that were asked for stay in flight, also those
+/// for which a caller waits.
 struct Held {
     client: Arc<Client>,
     space: MemorySpace,
     go_on: Arc<AtomicBool>,
+    is_over: Arc<AtomicBool>,
+    driver: Option<thread::JoinHandle<()>>,
+}
+
+/// A backend whose callers never step the simulation themselves.
+struct Driven(SimBackend);
+
+impl Backend for Driven {
+    fn platform_name(&self) -> &'static str {
+        self.0.platform_name()
+    }
+
+    fn memory_kinds(&self) -> &'static [&'static str] {
+        self.0.memory_kinds()
+    }
+
+    fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+        self.0.open_memory(device, kind)
+    }
+
+    fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
+        let mut schedule = schedule.after(schedule.dependencies);
+        schedule.caller_waits = false;
+        self.0.run(operation, &schedule)
+    }
 }
 
 fn held() -> Held {
-    let backend = Arc::new(SimBackend::new(SimOptions::default()));
-    let client = Client::new(&ClientOptions { worker_count: 1, ..Default::default() }, backend).unwrap();
+    let (backend, driver) = SimBackend::by_hand(SimOptions::default());
+    let options = ClientOptions { worker_count: 1, ..Default::default() };
+    let client = Client::new(&options, Arc::new(Driven(backend))).unwrap();
     let space = client.devices()[0].default_memory_space();
-    let go_on = Arc::new(AtomicBool::new(false));
-    let (tell, told) = mpsc::channel();
-    let open = Arc::clone(&go_on);
-    let memory = RawBuffer::allocate(&space, 8).unwrap();
-    let bytes: &'static [u8] = vec![1; 8].leak();
-    // SAFETY: the bytes live for ever.
-    let first = unsafe { memory.copy_from_host(bytes.as_ptr(), 0, 8, &[]) };
-    first.on_ready(move |_| {
-        tell.send(()).unwrap();
-        while !open.load(Ordering::Acquire) {
-            thread::yield_now();
+    let (go_on, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (may_step, ends) = (Arc::clone(&go_on), Arc::clone(&is_over));
+    let driver = thread::spawn(move || {
+        while !ends.load(Ordering::Acquire) {
+            if !(may_step.load(Ordering::Acquire) && driver.step()) {
+                thread::yield_now();
+            }
         }
     });
-    told.recv().unwrap();
-    Held { client, space, go_on }
+    Held { client, space, go_on, is_over, driver: Some(driver) }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        let ended = self.driver.take().map(thread::JoinHandle::join);
+        assert!(thread::panicking() || ended.is_none_or(|ended| ended.is_ok()), "the driver panicked");
+    }
 }
 
 fn poisoner() -> Watchdog {

@@ -7,6 +7,7 @@ mod fixture;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use purlin_async::{Event, EventPromise};
 use purlin_base::{Status, StatusCode};
@@ -313,4 +314,37 @@ fn the_thread_ends_with_the_backend() {
     assert_eq!(threads(), 1);
     drop((buffer, backend, client));
     assert_eq!(threads(), 0);
+}
+
+/// Copies of a simulation that drives itself, whose client's runner has shut down: the first copy's waiter waits for
+/// the second, or does what `in_the_waiter` does. What the waiter says.
+fn after_the_runner<T: Send + 'static>(in_the_waiter: impl FnOnce(Event, Arc<SimBackend>) -> T + Send + 'static) -> T {
+    let backend = Arc::new(SimBackend::new(SimOptions::default()));
+    let client = client_of(&backend);
+    client.runner().shutdown().unwrap();
+    let space = client.devices()[0].default_memory_space();
+    let (first, second) = (RawBuffer::allocate(&space, 8).unwrap(), RawBuffer::allocate(&space, 8).unwrap());
+    let gate = EventPromise::new(c"both were asked for");
+    let (one, other) = (write(&first, 1, &[gate.event()]), write(&second, 2, &[gate.event()]));
+    let (say, said) = mpsc::channel();
+    let simulation = Arc::clone(&backend);
+    one.on_ready(move |_| say.send(in_the_waiter(other, simulation)).unwrap());
+    gate.set_ready();
+    said.recv_timeout(Duration::from_secs(60)).expect("a waiter on the simulator's thread hangs")
+}
+
+#[test]
+fn a_waiter_on_the_simulators_thread_that_waits_goes_on_with_the_simulation() {
+    assert_eq!(after_the_runner(|other, _simulation| other.wait()), Ok(()));
+}
+
+#[test]
+fn a_waiter_on_the_simulators_thread_may_end_the_simulation() {
+    let is_over = after_the_runner(|other, simulation| {
+        simulation.shutdown();
+        // It was done before or is cancelled: what counts is that nothing is left to wait for.
+        let _ = other.wait();
+        other.is_ready()
+    });
+    assert!(is_over);
 }

@@ -31,17 +31,18 @@ mod poison;
 mod shards;
 mod shutdown;
 mod staging;
+mod streams;
 mod strides;
 mod to_host;
 mod transfer;
 mod upstream;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 pub use purlin_device::backend::Backend;
 
 use fixture::Fixture;
+use purlin_base::panics::kept;
 
 /// Calls `$then!` with `$args` and all cases, suite by suite. The one list: a case that is missing here is never used,
 /// and the compiler says so.
@@ -332,6 +333,36 @@ macro_rules! for_each_case {
                 a_sink_for_memory_that_comes_after_it_fails
                 bytes_pass_through_both_from_many_threads
             }
+            streams {
+                a_chain_ends_with_the_first_bytes
+                a_chain_goes_through_every_space
+                a_chain_goes_round_the_devices
+                chains_side_by_side_do_not_mix
+                reads_follow_their_writes
+                writes_follow_the_reads_of_what_was_there
+                the_last_of_many_writes_stays
+                every_version_is_read_between_two_writes
+                a_writer_waits_for_all_readers
+                a_writer_waits_for_readers_on_other_devices
+                both_ways_of_a_diamond_arrive
+                diamonds_follow_each_other
+                one_write_reaches_many
+                many_writes_are_read_as_one
+                two_blocks_are_swapped_by_way_of_a_third
+                blocks_of_three_devices_rotate
+                overlapping_ranges_move_step_by_step
+                host_memory_is_written_and_sent_on
+                memory_that_is_dropped_under_a_copy_is_not_reused_too_early
+                memory_is_used_again_right_after_its_last_use
+                arrays_each_copied_from_the_last
+                arrays_deleted_under_their_copies
+                a_donee_writes_after_the_reads_of_the_old_array
+                memory_is_donated_from_step_to_step
+                a_donated_array_is_read_and_deleted
+                events_of_others_stand_between_two_copies
+                a_failed_link_keeps_the_rest_from_happening
+                arrays_come_to_host_memory_in_columns
+            }
             from_host {
                 every_semantics_brings_the_bytes
                 aliased_memory_is_the_hosts_until_the_last_use
@@ -432,13 +463,28 @@ pub fn run(name: &str, make: fn() -> Arc<dyn Backend>, gaps: &[(&str, &str)]) {
     });
 }
 
+/// The cases of a suite, by name.
+pub fn cases_of(suite: &str) -> impl Iterator<Item = &'static str> {
+    CASES.iter().filter(move |(name, _)| name.split("::").next() == Some(suite)).map(|(name, _)| *name)
+}
+
+/// Whether the case `name` passes on the backend that `make` makes: for proofs that cases notice what is planted.
+///
+/// # Panics
+/// There is no such case.
+#[must_use]
+pub fn passes(name: &str, make: fn() -> Arc<dyn Backend>) -> bool {
+    let (_, case) = CASES.iter().find(|(known, _)| *known == name).expect("for_each_case! lists every case");
+    kept(|| case(&Fixture::new(make))).is_ok()
+}
+
 /// Runs `case`, and panics unless what it does is what `gaps` says.
 fn judge(name: &str, gaps: &[(&str, &str)], case: impl FnOnce()) {
-    let outcome = catch_unwind(AssertUnwindSafe(case));
+    let outcome = kept(case);
     let gap = gaps.iter().find(|(listed, _)| *listed == name);
     match (outcome, gap) {
         (Ok(()), None) => {}
-        (Err(panic), None) => resume_unwind(panic),
+        (Err(panic), None) => panic.resume(),
         (Err(_), Some((_, reason))) => println!("{name} is not supported: {reason}"),
         (Ok(()), Some((_, reason))) => {
             panic!("{name} passes, but is listed as unsupported ({reason}): remove it from the list")
@@ -448,6 +494,8 @@ fn judge(name: &str, gaps: &[(&str, &str)], case: impl FnOnce()) {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::resume_unwind;
+
     use super::*;
 
     fn fails() {
@@ -455,7 +503,7 @@ mod tests {
     }
 
     fn panics(gaps: &[(&str, &str)], case: fn()) -> bool {
-        catch_unwind(AssertUnwindSafe(|| judge("a", gaps, case))).is_err()
+        kept(|| judge("a", gaps, case)).is_err()
     }
 
     #[test]

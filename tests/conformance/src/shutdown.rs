@@ -11,8 +11,8 @@ use purlin_device::{AllocOptions, ClientOptions, RawBuffer};
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, becomes_free};
 use crate::host_copy::between;
 
-const LATE: ShutdownOptions = ShutdownOptions { mode: ShutdownMode::Drain, deadline: Some(Duration::from_millis(1)) };
-const CANCEL: ShutdownOptions = ShutdownOptions { mode: ShutdownMode::CancelPending, deadline: None };
+const LATE: ShutdownOptions = ShutdownOptions { mode: ShutdownMode::Drain, timeout: Some(Duration::from_millis(1)) };
+const CANCEL: ShutdownOptions = ShutdownOptions { mode: ShutdownMode::CancelPending, timeout: None };
 
 pub(crate) fn a_shutdown_drains_what_is_in_flight(fixture: &Fixture) {
     let client = fixture.own_client();

@@ -165,7 +165,9 @@ pub(crate) fn a_buffer_fails_once(fixture: &Fixture) {
     let (bytes, told) = (pattern(LARGE_BYTES, 6), Told::default());
     let occupied = fixture.occupy_runner();
     piece(&manager, 0, &bytes, 0, false, told.on_done()).unwrap();
-    assert_error(&manager.set_buffer_error(0, Status::OK).unwrap_err(), StatusCode::InvalidArgument, &["OK"]);
+    let fails_with_ok = self::manager(fixture, &[10]);
+    fails_with_ok.set_buffer_error(0, Status::OK).unwrap();
+    assert_error(&fails_with_ok.ready_event().wait().unwrap_err(), StatusCode::Internal, &["was given an OK status"]);
     manager.set_buffer_error(0, Status::data_loss("a bad disk")).unwrap();
     assert_eq!(buffer.ready_event().wait().unwrap_err().code(), StatusCode::DataLoss);
     for again in [

@@ -104,7 +104,8 @@ def test_many_calls_leave_nothing():
     leaves_nothing("purlin_scale", MODULE, lambda x: OPS.purlin_scale(x, factor=1), x, 20000)
     leaves_nothing("a graph", MODULE, graph, x, 5000)
 
-    # In a session, because outside of one this TensorFlow keeps about 650 bytes for each error of each op, also its own.
+    # In a session, because outside of one this TensorFlow keeps about 650 bytes for each error of each op, also its
+    # own.
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         placeholder = tf.compat.v1.placeholder(tf.float32, [16])
         failing = session.make_callable(OPS.purlin_fail(placeholder, code=15), [placeholder])

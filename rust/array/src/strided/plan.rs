@@ -97,6 +97,7 @@ impl StridedPlan {
     /// Ranges of elements, one after another, that together are the array: to be moved in any order, or by several
     /// threads at once. Each has about `target_bytes` bytes of the host, and more where the host's order is so
     /// different that smaller pieces would read each cache line several times. An empty array has no pieces.
+    #[must_use]
     pub fn pieces(&self, target_bytes: usize) -> impl ExactSizeIterator<Item = Range<usize>> + use<> {
         let (count, step) = (self.element_count, self.piece_elements(target_bytes));
         (0..count.div_ceil(step)).map(move |index| index * step..count.min((index + 1).saturating_mul(step)))

@@ -331,7 +331,7 @@ fn a_range_that_is_none_or_begins_inside_a_byte_panics_before_anything_is_moved(
     let plan = StridedPlan::new(&array, &Layout::row_major(1)).unwrap();
     #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
     for range in [1..2, 0..3, 0..6, 4..2] {
-        let moved = std::panic::catch_unwind(|| {
+        let moved = purlin_base::panics::caught(|| {
             // SAFETY: nothing is moved.
             unsafe { plan.gather(std::ptr::null(), std::ptr::null_mut(), range.clone()) }
         });

@@ -173,7 +173,7 @@ impl EventCell {
     }
 }
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 const _: () = {
     use std::mem::offset_of;
     assert!(size_of::<EventHeader>() == 32 && align_of::<EventHeader>() == 8);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 
-use super::join::merged;
+use super::error_policy::{NO_INDEX, merge};
 use super::{ErrorPolicy, Event, EventPromise, JoinOptions};
 use purlin_base::label::Label;
 use purlin_base::status::Status;
@@ -29,13 +29,13 @@ use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 /// # Ok::<(), purlin::Status>(())
 /// ```
 #[derive(Clone)]
-pub struct CountDown(Arc<State>);
+pub struct CountDown(Arc<CountDownState>);
 
-struct State {
+struct CountDownState {
     left: AtomicUsize,
     count: usize,
     options: JoinOptions,
-    /// Indices and errors; more than one only where all are wanted. Only moved in and out under the lock.
+    /// Indices and errors, in the order of time. Only moved in and out under the lock.
     errors: Mutex<Vec<(usize, Status)>>,
     promise: EventPromise,
 }
@@ -50,8 +50,8 @@ impl CountDown {
     }
 
     /// As [`new`](Self::new), with a policy. With `fail_fast` the first error completes the event, whatever the policy;
-    /// the other steps are still counted, and change nothing. Errors of steps [without an index](Self::count_down_with)
-    /// are listed after those with one, in the order in which the steps were reported.
+    /// the other steps are still counted, and change nothing. Steps that are counted [without an
+    /// index](Self::count_down_with) are members without one.
     #[must_use]
     #[track_caller]
     pub fn with_options(label: impl Into<Label>, count: usize, options: JoinOptions) -> Self {
@@ -60,7 +60,7 @@ impl CountDown {
             promise.set_ready();
         }
         let errors = Mutex::new(Vec::new());
-        Self(Arc::new(State { left: AtomicUsize::new(count), count, options, errors, promise }))
+        Self(Arc::new(CountDownState { left: AtomicUsize::new(count), count, options, errors, promise }))
     }
 
     /// What happens at zero.
@@ -83,7 +83,7 @@ impl CountDown {
 
     /// One step that has failed, unless `error` is OK; see [`count_down`](Self::count_down).
     pub fn count_down_with(&self, error: Status) -> bool {
-        self.count_down_at(usize::MAX, error)
+        self.count_down_at(NO_INDEX, error)
     }
 
     /// As [`count_down_with`](Self::count_down_with), for the step of that index: for [`ErrorPolicy::FirstByIndex`] and
@@ -103,14 +103,12 @@ impl CountDown {
         if self.left() == 0 {
             return false;
         }
-        let JoinOptions { policy, fail_fast } = state.options;
+        let fail_fast = state.options.fail_fast;
         let failed = !error.ok();
         let fast = if fail_fast { error.clone() } else { Status::OK };
         if failed {
-            let policy = if fail_fast { ErrorPolicy::FirstInTime } else { policy };
-            // Before the step, so that the last one finds it. The lock ends with the statement; an error that loses is
-            // dropped after it.
-            let _lost = note(policy, &mut state.errors.lock(), index, error);
+            // Before the step, so that the last one finds it.
+            state.errors.lock().push((index, error));
         }
         let left = self.step();
         if failed && fail_fast {
@@ -119,11 +117,9 @@ impl CountDown {
         if left != Some(0) {
             return false;
         }
-        let mut errors = mem::take(&mut *state.errors.lock());
-        // Stable: those without an index stay in the order in which they were reported.
-        errors.sort_by_key(|(index, _)| *index);
-        let errors: Vec<_> = errors.iter().map(|(index, error)| (*index, error)).collect();
-        state.promise.set(merged(state.count, &errors))
+        let errors = mem::take(&mut *state.errors.lock());
+        let failures: Vec<_> = errors.iter().map(|(index, error)| (*index, error)).collect();
+        state.promise.set(merge(state.options.effective_policy(), state.count, failures.len(), &failures))
     }
 
     /// Takes a step: how many are left then. `None` if there was none left.
@@ -138,20 +134,6 @@ impl CountDown {
         }
         None
     }
-}
-
-/// Notes an error, if the policy wants it; the one that it does not want.
-fn note(policy: ErrorPolicy, errors: &mut Vec<(usize, Status)>, index: usize, error: Status) -> Option<Status> {
-    let replaces = match (policy, errors.first()) {
-        (ErrorPolicy::All, _) | (_, None) => {
-            errors.push((index, error));
-            return None;
-        }
-        (ErrorPolicy::FirstInTime, _) => false,
-        (ErrorPolicy::LastInTime, _) => true,
-        (ErrorPolicy::FirstByIndex, Some((lowest, _))) => index < *lowest,
-    };
-    Some(if replaces { mem::replace(&mut errors[0], (index, error)).1 } else { error })
 }
 
 impl fmt::Debug for CountDown {

@@ -254,7 +254,7 @@ fn look(link: Link) -> Option<Seen> {
 }
 
 /// False if an event of the slab is terminal; takes no lock.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub(super) fn may_be_pending(link: Link) -> bool {
     link.is_far || look(link).is_some()
 }

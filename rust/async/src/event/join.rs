@@ -7,66 +7,22 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::offset_of;
 use std::ptr;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 use std::sync::atomic::AtomicUsize as PlainUsize;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 use super::abi::DEBT_SEVERAL;
 use super::abi::{EventHeader, Waiter};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 use super::debt;
-#[cfg(not(any(loom, shuttle)))]
+use super::error_policy::{ErrorPolicy, JoinOptions, chosen, merge};
+#[cfg(not(purlin_model))]
 use super::several::{self, Several};
-use super::{Event, EventPromise};
+use super::{Event, EventPromise, EventState};
 use purlin_base::status::{SourceLocation, Status};
 use purlin_base::sync::UnsafeCell;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-
-/// Which error a join has when several of its events failed.
-///
-/// ```
-/// use purlin::{ErrorPolicy, Event, JoinOptions, Status, when_all_with};
-///
-/// let failed = [Status::internal("a"), Status::data_loss("b")].map(Event::from_error);
-/// let with = |policy| when_all_with(&failed, JoinOptions { policy, ..Default::default() }).error();
-/// assert_eq!(with(ErrorPolicy::FirstByIndex).message(), "a");
-/// let all = with(ErrorPolicy::All);
-/// assert!(all.message().contains('a') && all.message().contains('b'));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorPolicy {
-    /// That of the event with the lowest index: the result does not depend on the order of completion.
-    #[default]
-    FirstByIndex,
-    /// That of the event that failed first. Of those that had failed before the join, the one with the lowest index.
-    FirstInTime,
-    /// That of the event that failed last. Of those that had failed before the join, the one with the highest index.
-    LastInTime,
-    /// All of them: the code and payloads of the lowest index, a message that lists index and error of each. One
-    /// failure alone is itself.
-    All,
-}
-
-/// How a join treats errors.
-///
-/// ```
-/// use purlin::{EventPromise, JoinOptions, Status, when_all_with};
-///
-/// let (slow, broken) = (EventPromise::new(c"slow"), EventPromise::new(c"broken"));
-/// let options = JoinOptions { fail_fast: true, ..Default::default() };
-/// let joined = when_all_with(&[slow.event(), broken.event()], options);
-/// broken.set_error(Status::internal("broken"));
-/// assert_eq!(joined.error().message(), "broken", "it did not wait for the slow one");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JoinOptions {
-    /// Which error the join has.
-    pub policy: ErrorPolicy,
-    /// Fail as soon as one event fails, with its error, whatever the policy; otherwise wait for all of them.
-    pub fail_fast: bool,
-}
 
 /// As [`when_all_with`] with the default options: after all of `events`, with the error of the lowest index.
 ///
@@ -101,6 +57,7 @@ pub fn after_all(events: &[Event]) -> Event {
 }
 
 /// As [`after_all`], made at `place`, which is asked for if an event is made.
+#[doc(hidden)]
 #[must_use]
 pub fn after_all_at(events: &[Event], place: impl FnOnce() -> SourceLocation) -> Event {
     if events.iter().all(Event::is_ready) {
@@ -138,7 +95,8 @@ pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// An event that completes after all of `events`, and fails if any of them did, as `options` say. For no events, or
+/// An event that completes after all of `events`, and fails if any of them did, as `options` say
+/// ([`ErrorPolicy`] has the contract). For no events, or
 /// only ready ones, it is [`Event::ready`], without an allocation. For one event alone, it is that event. For several
 /// that are all terminal, it is the failed one that the policy chooses.
 ///
@@ -160,19 +118,20 @@ pub fn when_all_with(events: &[Event], options: JoinOptions) -> Event {
 }
 
 /// As [`when_all_with`], made at `place`, which is asked for if an event is made.
+#[doc(hidden)]
 #[must_use]
 pub fn when_all_at(events: &[Event], options: JoinOptions, place: impl FnOnce() -> SourceLocation) -> Event {
     if let [only] = events {
         return only.clone();
     }
     if events.iter().all(Event::is_ready) {
-        let mut failed = events.iter().filter(|event| !event.error().ok());
-        let (first, last) = (failed.next(), failed.next_back());
-        match (first, last, options.policy) {
-            (None, ..) => return Event::ready(),
-            (Some(_), Some(last), ErrorPolicy::LastInTime) if !options.fail_fast => return last.clone(),
-            (Some(_), Some(_), ErrorPolicy::All) if !options.fail_fast => {}
-            (Some(first), ..) => return first.clone(),
+        if events.iter().all(|event| event.state() == EventState::Ready) {
+            return Event::ready();
+        }
+        let errors: Vec<Status> = events.iter().map(Event::error).collect();
+        let failures: Vec<_> = errors.iter().enumerate().filter(|(_, error)| !error.ok()).collect();
+        if let Some(at) = chosen(options.effective_policy(), &failures) {
+            return events[failures[at].0].clone();
         }
     }
     let promise = EventPromise::guarding_at(c"WhenAll", place());
@@ -200,7 +159,7 @@ struct Join {
     rule: Rule,
     count: usize,
     /// In the list, if more than one of the events was pending.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     owed: Option<Several>,
     nodes: [Node; 0],
 }
@@ -215,7 +174,7 @@ struct Node {
     /// The error's number in time.
     failure: usize,
     /// The debt to the event, until it has arrived; for reports.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     owed: PlainUsize,
 }
 
@@ -244,7 +203,7 @@ impl Join {
                 promise,
                 rule,
                 count: events.len(),
-                #[cfg(not(any(loom, shuttle)))]
+                #[cfg(not(purlin_model))]
                 owed: None,
                 nodes: [],
             });
@@ -254,12 +213,12 @@ impl Join {
                     join,
                     error: UnsafeCell::new(Status::OK),
                     failure: 0,
-                    #[cfg(not(any(loom, shuttle)))]
+                    #[cfg(not(purlin_model))]
                     owed: PlainUsize::new(0),
                 });
             }
         }
-        #[cfg(not(any(loom, shuttle)))]
+        #[cfg(not(purlin_model))]
         let (mut pending, mut only) = (0, 0);
         for (index, event) in events.iter().enumerate() {
             // SAFETY: `missing` still counts this function, so the join is alive; until the push below succeeds, no
@@ -267,7 +226,7 @@ impl Join {
             unsafe {
                 let node = Self::node(join, index);
                 let header = event.as_raw();
-                #[cfg(not(any(loom, shuttle)))]
+                #[cfg(not(purlin_model))]
                 if !event.is_ready() {
                     only = debt::to(header);
                     pending += 1;
@@ -279,7 +238,7 @@ impl Join {
             }
         }
         // SAFETY: as above, and the events are alive.
-        #[cfg(not(any(loom, shuttle)))]
+        #[cfg(not(purlin_model))]
         unsafe {
             Self::note_debts(join, pending, only);
         }
@@ -293,7 +252,7 @@ impl Join {
     ///
     /// # Safety
     /// All nodes are attached, `start` counts, and the events are alive.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     unsafe fn note_debts(join: *mut Self, pending: usize, only: usize) {
         // SAFETY: the caller's promises.
         unsafe {
@@ -329,14 +288,15 @@ impl Join {
         let (promise, status) = unsafe {
             let _ = (*join).missing.load(Acquire);
             let count = (*join).count;
-            #[cfg(not(any(loom, shuttle)))]
+            #[cfg(not(purlin_model))]
             if let Some(owed) = (*join).owed.as_mut() {
                 Several::leave(owed);
             }
             let nodes = std::slice::from_raw_parts_mut(Self::node(join, 0), count);
             let status = match (*join).rule {
                 Rule::Ignore | Rule::FailFast => Status::OK,
-                Rule::Wait(policy) => choose(policy, nodes),
+                Rule::Wait(_) if (*join).failures.load(Relaxed) == 0 => Status::OK,
+                Rule::Wait(policy) => result_of(policy, nodes),
             };
             ptr::drop_in_place(nodes);
             let Self { promise, .. } = join.read();
@@ -367,7 +327,7 @@ impl Node {
         // then.
         unsafe {
             let join = (*node).join;
-            #[cfg(not(any(loom, shuttle)))]
+            #[cfg(not(purlin_model))]
             several::arrived(&(*node).owed);
             let error = event.as_ref().map_or(Status::OK, EventHeader::error);
             if !error.ok() {
@@ -386,45 +346,13 @@ impl Node {
     }
 }
 
-/// The result of a join of these nodes.
-fn choose(policy: ErrorPolicy, nodes: &[Node]) -> Status {
-    let mut failed = nodes.iter().filter(|node| !node.noted().ok());
-    let chosen = match policy {
-        ErrorPolicy::FirstByIndex => failed.next(),
-        ErrorPolicy::FirstInTime => failed.min_by_key(|node| node.failure),
-        ErrorPolicy::LastInTime => failed.max_by_key(|node| node.failure),
-        ErrorPolicy::All => return all_errors(nodes),
-    };
-    chosen.map_or(Status::OK, |node| node.noted().clone())
+/// The result of a join of these nodes, all of which have arrived.
+fn result_of(policy: ErrorPolicy, nodes: &[Node]) -> Status {
+    let mut failed: Vec<_> = nodes.iter().enumerate().filter(|(_, node)| !node.noted().ok()).collect();
+    failed.sort_by_key(|(_, node)| node.failure);
+    let failures: Vec<_> = failed.into_iter().map(|(index, node)| (index, node.noted())).collect();
+    merge(policy, nodes.len(), failures.len(), &failures)
 }
 
-fn all_errors(nodes: &[Node]) -> Status {
-    let failed = nodes.iter().map(Node::noted).enumerate().filter(|(_, error)| !error.ok());
-    merged(nodes.len(), &failed.collect::<Vec<_>>())
-}
-
-/// What [`ErrorPolicy::All`] makes of `failed`, indices with errors in the order of the indices, of `total` things; an
-/// index of `usize::MAX` is none.
-pub(super) fn merged(total: usize, failed: &[(usize, &Status)]) -> Status {
-    let first = match failed {
-        [] => return Status::OK,
-        [(_, only)] => return Status::clone(only),
-        [(_, first), ..] => first,
-    };
-    let list: Vec<_> = failed
-        .iter()
-        .map(|(index, error)| {
-            let number = if *index == usize::MAX { String::new() } else { format!("[{index}] ") };
-            format!("{number}{}: {}", error.code().name(), error.message())
-        })
-        .collect();
-    let message = format!("{} of {total} failed: {}", failed.len(), list.join("; "));
-    let mut all = Status::with_location(first.code(), message, first.location().unwrap_or(SourceLocation::UNKNOWN));
-    for (type_url, bytes) in first.payloads() {
-        all.set_payload(type_url, bytes);
-    }
-    all
-}
-
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;

@@ -13,9 +13,9 @@
 //! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
 //! `memory.rs` where cells live, `debt.rs` and `several.rs` what completes them, `rescue.rs` how a watchdog gets hold
 //! of them, `lent.rs` which waits are not given up, `inherited.rs` which have no end after a fork, `park.rs` blocking,
-//! `join.rs` and `count_down.rs` several at once, `stream_map.rs` one per stream, `raw.rs` for the bridge; `refusal.rs`
-//! why a promise is dropped; `typed.rs` cells with a payload, `value.rs` their safe face; `poll.rs` for Rust's `async`.
-//! Models: `loom_model.rs`.
+//! `join.rs` and `count_down.rs` several at once, `error_policy.rs` with which error, `stream_map.rs` one per stream,
+//! `raw.rs` for the bridge; `refusal.rs` why a promise is dropped; `typed.rs` cells with a payload, `value.rs` their
+//! safe face; `poll.rs` for Rust's `async`. Models: `loom_model.rs`.
 
 #![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
 
@@ -23,25 +23,27 @@
 pub mod abi;
 mod count_down;
 mod debt;
-#[cfg(not(any(loom, shuttle)))]
+#[doc(hidden)]
+pub mod error_policy;
+#[cfg(not(purlin_model))]
 mod inherited;
 mod join;
 mod lent;
-#[cfg_attr(any(loom, shuttle), path = "memory_model.rs")]
+#[cfg_attr(purlin_model, path = "memory_model.rs")]
 mod memory;
 mod owing;
 mod park;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 mod pending;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 mod poll;
 #[doc(hidden)]
 pub mod raw;
 pub mod refusal;
 mod rescue;
-#[cfg_attr(any(loom, shuttle), path = "several_model.rs")]
+#[cfg_attr(purlin_model, path = "several_model.rs")]
 mod several;
-#[cfg_attr(any(loom, shuttle), path = "sleepers_model.rs")]
+#[cfg_attr(purlin_model, path = "sleepers_model.rs")]
 mod sleepers;
 mod state;
 mod stream_map;
@@ -67,19 +69,18 @@ use raw::OwedBy;
 
 pub use abi::DefinitionStream;
 pub use count_down::CountDown;
-pub use join::{
-    ErrorPolicy, JoinOptions, after_all, after_all_at, run_when_ready, when_all, when_all_at, when_all_with,
-};
+pub use error_policy::{ErrorPolicy, JoinOptions};
+pub use join::{after_all, after_all_at, run_when_ready, when_all, when_all_at, when_all_with};
 pub use owing::owed_after;
 pub(crate) use park::{Blocked, Waited, has_blocking_hook, set_blocking_hook};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub(crate) use park::{end_wait, sleepers, slept_on};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub(crate) use pending::{Debt, Pending, pending};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use poll::EventFuture;
 pub use several::Awaited;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub(crate) use sleepers::Sleeper;
 pub use stream_map::StreamEventMap;
 pub(crate) use value::guarded;
@@ -299,8 +300,8 @@ impl Event {
 
     /// The number of references; 0 for [`Event::ready`], which is not counted. Other threads may change it at any time.
     #[must_use]
-    pub fn ref_count(&self) -> u32 {
-        self.header().map_or(0, EventHeader::ref_count)
+    pub fn ref_count(&self) -> usize {
+        self.header().map_or(0, |header| header.ref_count() as usize)
     }
 
     /// Blocks until the event is terminal. In a task of a [`ThreadPool`](crate::ThreadPool), the tasks that this task
@@ -498,6 +499,7 @@ impl EventPromise {
     }
 
     /// As [`new`](Self::new), for a caller at `place`.
+    #[doc(hidden)]
     #[inline]
     pub fn new_at(label: impl Into<Label>, place: SourceLocation) -> Self {
         Self::owed_by(OwedBy::User, label, place)
@@ -513,6 +515,7 @@ impl EventPromise {
     }
 
     /// As [`guarding`](Self::guarding), for a caller at `place`.
+    #[doc(hidden)]
     #[inline]
     pub fn guarding_at(label: impl Into<Label>, place: SourceLocation) -> Self {
         Self::owed_by(OwedBy::Library, label, place)
@@ -559,7 +562,7 @@ impl EventPromise {
     /// this one also while it waits for them. The returned value must be dropped before the event is set.
     #[must_use]
     pub fn waits_for_all(&self, others: &[Event]) -> Option<Awaited> {
-        #[cfg_attr(any(loom, shuttle), allow(unused_unsafe, reason = "models note nothing"))]
+        #[cfg_attr(purlin_model, allow(unused_unsafe, reason = "models note nothing"))]
         // SAFETY: our reference keeps it alive; it is new, and the caller drops the answer while it is pending.
         let awaited = self.0.header().and_then(|event| unsafe { Awaited::of(event, others) });
         if awaited.is_some() {
@@ -657,7 +660,7 @@ impl EventPromise {
     /// ```
     #[track_caller]
     pub fn set_error(&self, error: Status) -> bool {
-        let error = if error.ok() { Status::internal("EventPromise::set_error was given an OK status") } else { error };
+        let error = error.not_ok("EventPromise::set_error");
         // SAFETY: our reference keeps the event alive.
         unsafe { raw::set_error(self.0.as_raw(), error) }
     }
@@ -712,7 +715,7 @@ impl fmt::Debug for EventPromise {
 /// An event in its owner's memory, or one that waits for such an event, which is still pending although a fork has made
 /// this process since: no thread completes it.
 fn refuse_inherited(cell: &EventCell) -> Result<(), Status> {
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     if purlin_base::slab::is_child() {
         let (name, place) = (describe(cell), cell.location());
         let forked =
@@ -738,5 +741,5 @@ fn describe(cell: &EventCell) -> String {
 
 #[cfg(all(test, loom))]
 mod loom_model;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;

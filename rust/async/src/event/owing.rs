@@ -97,7 +97,7 @@ pub(super) fn why_never(event: &EventHeader, looks_at_tasks: bool) -> Option<Sta
     Some(Status::with_location(StatusCode::FailedPrecondition, message, cell.location()))
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests {
     use std::time::Duration;
 

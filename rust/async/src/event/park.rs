@@ -12,10 +12,10 @@ use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 use super::Event;
 use super::abi::{EventCell, EventHeader};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 use super::sleepers::Sleeper;
 use super::sleepers::Sleepers;
 use super::{lent, owing};
@@ -27,14 +27,14 @@ use purlin_base::sync::{Condvar, Mutex, hint, per_thread};
 
 const BUCKETS: usize = 64;
 /// Looks before a thread goes to sleep; about a microsecond, less than the price of sleeping.
-const SPINS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 100 };
+const SPINS: u32 = if cfg!(purlin_model) { 0 } else { 100 };
 
 struct Bucket {
     sleepers: Mutex<Sleepers>,
     woken: Condvar,
 }
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 static TABLE: [Bucket; BUCKETS] =
     [const { Bucket { sleepers: Mutex::new(Sleepers::new()), woken: Condvar::new() } }; BUCKETS];
 
@@ -240,13 +240,13 @@ pub(super) fn wait(event: &EventHeader, patience: Patience) -> Waited {
 }
 
 /// All sleeping threads, for stall reports.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub(crate) fn sleepers() -> Vec<Sleeper> {
     TABLE.iter().flat_map(|bucket| bucket.sleepers.lock().all()).collect()
 }
 
 /// A reference to an event on which a thread sleeps, by the event's address; `None` if no thread does any more.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub(crate) fn slept_on(event: usize) -> Option<Event> {
     TABLE.iter().find_map(|bucket| {
         let sleepers = bucket.sleepers.lock();
@@ -257,7 +257,7 @@ pub(crate) fn slept_on(event: usize) -> Option<Event> {
 
 /// Ends the wait of the thread that runs `task` and sleeps on the event at that address, before the event is terminal:
 /// it answers `why`. False if there is none, or it is one of the library's own.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub(crate) fn end_wait(event: usize, task: usize, why: &Status) -> bool {
     TABLE.iter().any(|bucket| {
         let ended = bucket.sleepers.lock().end(event, task, why);

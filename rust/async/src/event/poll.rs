@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::Event;
-use purlin_base::panics::caught;
+use purlin_base::panics::reported;
 use purlin_base::status::Status;
 use purlin_base::sync::Mutex;
 
@@ -197,9 +197,7 @@ impl Hub {
         let wakers = mem::take(&mut seats.wakers);
         drop(seats);
         for waker in wakers.into_iter().flatten() {
-            if let Err(message) = caught(|| waker.wake()) {
-                tracing::error!(target: "purlin", message, "a waker panicked");
-            }
+            reported(|| "a waker", || waker.wake());
         }
     }
 }

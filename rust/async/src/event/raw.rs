@@ -10,7 +10,7 @@ use super::abi::{
     DefinitionStream, EventCell, EventHeader, EventVTable, FLAG_LENDS_NOTHING, FLAG_POISONABLE, FLAG_STREAM,
     STATE_ERROR, STATE_PENDING, Waiter,
 };
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use super::several::Creditors;
 use super::state::Completion;
 use super::{Event, debt, describe, memory, park, refusal, rescue, waiters};

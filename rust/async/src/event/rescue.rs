@@ -21,7 +21,7 @@ use purlin_base::sync::atomic::fence;
 
 #[cfg(not(loom))]
 static AT_WORK: AtomicBool = AtomicBool::new(false);
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 static LOCK: Mutex<()> = Mutex::new(());
 
 #[cfg(loom)]
@@ -37,7 +37,7 @@ shuttle::lazy_static! {
 
 /// While it is held in a child made by `fork`, what is far and followed stays where it is: the thread that ends such an
 /// event passes the lock before (`inherited.rs`).
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub(super) fn lock() -> purlin_base::sync::MutexGuard<'static, ()> {
     LOCK.lock()
 }
@@ -81,7 +81,7 @@ pub(super) unsafe fn may_free_followed(event: *mut EventHeader) -> bool {
 /// at one in its owner's memory.
 #[cold]
 fn is_nobodys(flags: u16) -> bool {
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     if flags & FLAG_FAR != 0 && purlin_base::slab::is_child() {
         pass_lock();
     }

@@ -142,7 +142,7 @@ impl Drop for Creditors {
 pub struct Awaited {
     /// Leaves the list before the events may go.
     _creditors: Box<Creditors>,
-    _sources: Vec<Event>,
+    sources: Vec<Event>,
 }
 
 impl fmt::Debug for Awaited {
@@ -165,7 +165,13 @@ impl Awaited {
         let sources: Vec<_> = sources.iter().filter(|source| !source.is_ready()).cloned().collect();
         // SAFETY: the caller's promise.
         let creditors = unsafe { Creditors::of(ptr::from_ref(event).cast_mut(), &sources) }?;
-        Some(Self { _creditors: creditors, _sources: sources })
+        Some(Self { _creditors: creditors, sources })
+    }
+
+    /// Those that have not happened yet.
+    #[must_use]
+    pub fn pending(&self) -> Vec<Event> {
+        self.sources.iter().filter(|source| !source.is_ready()).cloned().collect()
     }
 }
 

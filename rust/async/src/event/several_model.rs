@@ -11,6 +11,11 @@ impl Awaited {
     pub(super) fn of(_event: &EventHeader, _sources: &[Event]) -> Option<Self> {
         None
     }
+
+    /// See `several.rs`.
+    pub fn pending(&self) -> Vec<Event> {
+        Vec::new()
+    }
 }
 
 /// See `several.rs`.

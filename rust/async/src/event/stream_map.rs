@@ -90,7 +90,7 @@ impl fmt::Debug for StreamEventMap {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests {
     use super::*;
     use crate::event::{AsyncValue, EventPromise};

@@ -17,7 +17,7 @@ use super::abi::{
 };
 use super::{Event, memory, raw, rescue};
 use purlin_base::label::Label;
-use purlin_base::panics::caught;
+use purlin_base::panics::reported;
 use purlin_base::status::{SourceLocation, Status};
 use purlin_base::sync::UnsafeCell;
 use purlin_base::sync::atomic::Ordering::Relaxed;
@@ -193,8 +193,6 @@ unsafe fn destroy<P>(event: *mut EventHeader) {
             return;
         }
         let payload = (*event.cast::<TypedCell<P>>()).payload.with_mut(|payload| payload.cast::<P>());
-        if let Err(message) = caught(|| payload.drop_in_place()) {
-            tracing::error!(target: "purlin", message, "the destructor of a value panicked");
-        }
+        reported(|| "the destructor of a value", || payload.drop_in_place());
     }
 }

@@ -22,7 +22,7 @@ use super::abi::{
 };
 use super::{Event, debt, raw, typed};
 use purlin_base::label::Label;
-use purlin_base::panics::caught;
+use purlin_base::panics::answered;
 use purlin_base::status::{SourceLocation, Status};
 use purlin_base::sync::atomic::AtomicU16;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -235,7 +235,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
     #[track_caller]
     pub fn set_error(&self, error: Status) -> bool {
-        let error = if error.ok() { Status::internal("AsyncValue::set_error was given an OK status") } else { error };
+        let error = error.not_ok("AsyncValue::set_error");
         // SAFETY: our reference keeps the cell alive, whose payload is of that type.
         unsafe {
             if self.has(FLAG_INDIRECT) {
@@ -633,11 +633,11 @@ impl<T: Send + Sync + 'static> Source<T> {
 
 /// Calls `f`; a panic becomes an error that says what panicked.
 pub(crate) fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, Status>) -> Result<R, Status> {
-    let guarded = caught(|| {
+    let called = || {
         purlin_base::fault::callback("closure");
         f()
-    });
-    guarded.unwrap_or_else(|panic| Err(Status::internal(format!("the closure of {what} panicked: {panic}"))))
+    };
+    answered(|| format!("the closure of {what}"), called)
 }
 
 impl<T: Send + Sync + 'static> Clone for AsyncValue<T> {
@@ -659,5 +659,5 @@ impl<T: Send + Sync + 'static> fmt::Debug for AsyncValue<T> {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;

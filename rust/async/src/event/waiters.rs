@@ -12,7 +12,7 @@ use std::ptr;
 use super::Event;
 use super::abi::{EventHeader, Waiter};
 use crate::user_context::{self, UserContext, with_user_context};
-use purlin_base::panics::caught;
+use purlin_base::panics::reported;
 use purlin_base::slab::{self, Class};
 use purlin_base::status::Status;
 use purlin_base::sync::per_thread;
@@ -210,10 +210,8 @@ pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter
     }
 }
 
-/// Calls a waiter; a panic is reported by the panic hook and in the trace, and swallowed.
+/// Calls a waiter; a panic is reported and swallowed.
 #[inline]
 pub(super) fn call(waiter: impl FnOnce(&Status), status: &Status) {
-    if let Err(message) = caught(|| waiter(status)) {
-        tracing::error!(target: "purlin", message, "a waiter panicked");
-    }
+    reported(|| "a waiter", || waiter(status));
 }

@@ -11,10 +11,10 @@
 //!
 //! # Shutdown
 //! 1. New tasks are refused with `Cancelled` and dropped.
-//! 2. What is queued runs ([`Shutdown::Drain`]) or is dropped uncalled ([`Shutdown::CancelPending`]); with
-//!    [`Shutdown::Deadline`] it runs until the deadline, when what is left is dropped.
+//! 2. What is queued runs, or is dropped uncalled, as the [`ShutdownMode`] says; after the timeout, what is left is
+//!    dropped.
 //! 3. The threads end. The thread that shuts down waits for that as for an event, so that other pools, the timers and
-//!    the simulator go on. Then they are joined. After a deadline, those that are still in a task end on their own.
+//!    the simulator go on. Then they are joined. After the timeout, those that are still in a task end on their own.
 //!
 //! In a child made by `fork` the threads are not there: tasks are refused and nothing is waited for, as in
 //! `thread_pool.rs`.
@@ -32,7 +32,8 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::elastic_waits::{Pace, Standing};
-use crate::event::{Blocked, EventPromise, Waited, refusal, set_blocking_hook};
+use crate::event::{Blocked, EventPromise, Waited, set_blocking_hook};
+use crate::task::shutdown::{ShutdownMode, ShutdownOptions, by_own_task, late, refused};
 use crate::task::{Executor, STACK_SIZE_BYTES, Task, census, fork};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
@@ -90,31 +91,9 @@ impl Default for ElasticPoolOptions {
     }
 }
 
-/// What a shutdown does with tasks that have not started.
-///
-/// ```
-/// use purlin::{ElasticPool, ElasticPoolOptions, Shutdown};
-///
-/// let pool = ElasticPool::new(&ElasticPoolOptions::default())?;
-/// let (sender, receiver) = std::sync::mpsc::channel();
-/// pool.schedule(c"send", move || sender.send(1).unwrap())?;
-/// pool.shutdown(Shutdown::Drain)?;
-/// assert_eq!(receiver.try_recv(), Ok(1), "what was queued has run");
-/// # Ok::<(), purlin::Status>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shutdown {
-    /// Runs them all.
-    Drain,
-    /// Drops them uncalled.
-    CancelPending,
-    /// Runs them until then, drops the rest, and does not wait longer.
-    Deadline(Instant),
-}
-
 /// A handle; clones share the pool, and the last one to be dropped drains it and joins its threads. If that happens in
-/// a task of the pool, which cannot wait for itself, or after a shutdown that passed its deadline, the threads end on
-/// their own.
+/// a task of the pool, which cannot wait for itself, or after a shutdown that took longer than its timeout, the
+/// threads end on their own.
 ///
 /// ```
 /// use purlin::{ElasticPool, ElasticPoolOptions, EventPromise};
@@ -130,20 +109,20 @@ pub enum Shutdown {
 #[derive(Clone)]
 pub struct ElasticPool(Arc<Handle>);
 
-/// What the handles share. Threads hold `Shared` only, so that this is dropped with the last handle.
-struct Handle(Arc<Shared>);
+/// What the handles share. Threads hold `ElasticPoolShared` only, so that this is dropped with the last handle.
+struct Handle(Arc<ElasticPoolShared>);
 
 /// Starts a thread; std's, but for tests of a system that refuses.
 type Spawn = dyn Fn(Builder, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> + Send + Sync;
 
-pub(super) struct Shared {
+pub(super) struct ElasticPoolShared {
     pub(super) options: ElasticPoolOptions,
     spawn: Box<Spawn>,
     /// Where the threads are.
     pub(super) process: Process,
     /// Held while a thread is started; taken before `state`.
     pub(super) starting: Mutex<()>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<ElasticPoolState>,
     /// Tasks were queued, a thread was listed for good, or the pool was closed.
     pub(super) work: Condvar,
     /// Happens when the pool is closed and no thread is listed any more.
@@ -153,7 +132,7 @@ pub(super) struct Shared {
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct ElasticPoolState {
     pub(super) queue: VecDeque<Task>,
     /// By number; the handle is entered once the thread is known to have started.
     pub(super) threads: BTreeMap<u64, Option<JoinHandle<()>>>,
@@ -165,12 +144,12 @@ pub(super) struct State {
     /// Left the list, not joined.
     ended: Vec<JoinHandle<()>>,
     closed: bool,
-    /// A shutdown has passed its deadline.
+    /// A shutdown took longer than its timeout.
     gave_up: bool,
     pub(super) standing: Standing,
 }
 
-impl State {
+impl ElasticPoolState {
     /// True if a listed thread will certainly look at the queue.
     fn is_manned(&self) -> bool {
         self.threads.keys().any(|number| Some(*number) != self.starting)
@@ -205,14 +184,14 @@ impl State {
 enum Served {
     /// It is queued.
     Yes,
-    /// It is queued, and the caller must [`watch`](Shared::watch), under no lock.
+    /// It is queued, and the caller must [`watch`](ElasticPoolShared::watch), under no lock.
     Watch,
     /// A thread must be started for it.
     No(Task),
 }
 
 // The pool of which this thread is one.
-per_thread!(static CURRENT: Cell<*const Shared> = Cell::new(ptr::null()));
+per_thread!(static CURRENT: Cell<*const ElasticPoolShared> = Cell::new(ptr::null()));
 
 impl ElasticPool {
     /// A pool without threads; the first task starts one.
@@ -239,12 +218,12 @@ impl ElasticPool {
         if name.is_empty() || name.contains('\0') {
             return Err(Status::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
         }
-        let shared = Arc::new_cyclic(|me| Shared {
+        let shared = Arc::new_cyclic(|me| ElasticPoolShared {
             options: options.clone(),
             spawn,
             process: Process::this(),
             starting: Mutex::new(()),
-            state: Mutex::new(State::default()),
+            state: Mutex::new(ElasticPoolState::default()),
             work: Condvar::new(),
             ended: EventPromise::guarding(c"pool ended"),
             pace,
@@ -274,23 +253,30 @@ impl ElasticPool {
         self.0.0.state.lock().idle
     }
 
+    /// [`shutdown_with`](Self::shutdown_with), which drains and has no timeout.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn shutdown(&self) -> Result<(), Status> {
+        self.shutdown_with(ShutdownOptions::default())
+    }
+
     /// Shuts the pool down as the module says, and blocks until that is done. A second call may use a stricter mode for
     /// what is left than the first, and waits too.
     ///
     /// # Errors
-    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens, on a thread of this
-    /// pool; [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): tasks still run, or some were dropped at
-    /// the deadline.
-    pub fn shutdown(&self, how: Shutdown) -> Result<(), Status> {
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens: on a thread of this
+    /// pool, or in a child made by `fork`. [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): tasks still
+    /// run, or some were dropped after the timeout.
+    pub fn shutdown_with(&self, options: ShutdownOptions) -> Result<(), Status> {
         let shared = &self.0.0;
         if !shared.process.is_this() {
             return Err(shared.refusal_of_child());
         }
         if shared.is_current() {
-            let name = &shared.options.name;
-            return Err(Status::failed_precondition(format!("pool '{name}' cannot be shut down by a task of its own")));
+            return Err(by_own_task(format_args!("pool '{}'", shared.options.name)));
         }
-        shared.shutdown(how)
+        shared.shutdown(options)
     }
 }
 
@@ -310,7 +296,7 @@ impl Executor for ElasticPool {
     }
 }
 
-impl Shared {
+impl ElasticPoolShared {
     fn refusal_of_child(&self) -> Status {
         fork::refusal(format_args!("pool '{}'", self.options.name))
     }
@@ -334,7 +320,7 @@ impl Shared {
         if state.closed {
             drop(state);
             drop(one_at_a_time);
-            return Err(self.refused(task));
+            return Err(self.late(task));
         }
         let number = state.list_thread();
         drop(state);
@@ -365,7 +351,7 @@ impl Shared {
                 Ok(())
             }
             (Some(task), Some(error)) if !closed => Err(self.no_thread(task, &error)),
-            (Some(task), _) => Err(self.refused(task)),
+            (Some(task), _) => Err(self.late(task)),
         }
     }
 
@@ -374,7 +360,7 @@ impl Shared {
         let mut state = self.state.lock();
         if state.closed {
             drop(state);
-            return Err(self.refused(task));
+            return Err(self.late(task));
         }
         let full = state.threads.len() >= self.options.max_threads && state.is_manned();
         if state.idle <= state.queue.len() && !full {
@@ -441,7 +427,7 @@ impl Shared {
                 continue;
             }
             // The thread that started this one has a task for it and will list its handle.
-            let expected = |state: &State| state.starting == Some(number);
+            let expected = |state: &ElasticPoolState| state.starting == Some(number);
             if state.closed && !expected(&state) {
                 break;
             }
@@ -474,18 +460,19 @@ impl Shared {
         }
     }
 
-    fn shutdown(&self, how: Shutdown) -> Result<(), Status> {
+    fn shutdown(&self, ShutdownOptions { mode, timeout }: ShutdownOptions) -> Result<(), Status> {
         let mut state = self.state.lock();
         state.closed = true;
-        let mut dropped = if how == Shutdown::CancelPending { mem::take(&mut state.queue) } else { VecDeque::new() };
+        let mut dropped =
+            if mode == ShutdownMode::CancelPending { mem::take(&mut state.queue) } else { VecDeque::new() };
         drop(state);
         self.work.notify_all();
         dropped.clear();
         self.end_if_over();
         let ended = self.ended.event();
-        if let Shutdown::Deadline(deadline) = how {
+        if let Some(timeout) = timeout {
             // An error means that it is late: the event is never failed.
-            let _ = ended.wait_uninterruptible_for(deadline.saturating_duration_since(Instant::now()));
+            let _ = ended.wait_uninterruptible_for(timeout);
         } else {
             ended.wait_uninterruptible()?;
         }
@@ -508,13 +495,9 @@ impl Shared {
         Ok(())
     }
 
-    /// Drops a task that was too late, whose debts then fail.
-    fn refused(&self, task: Task) -> Status {
-        let label = task.label();
-        refused(
-            task,
-            Status::cancelled(format!("pool '{}' has shut down and refused task '{label}'", self.options.name)),
-        )
+    /// Drops a task that was too late.
+    fn late(&self, task: Task) -> Status {
+        late(format_args!("pool '{}'", self.options.name), task)
     }
 
     /// Drops a task for which there is no thread.
@@ -537,12 +520,6 @@ fn block(blocked: &Blocked<'_>) -> Waited {
     shared.map_or_else(|| blocked.sleep().into(), |shared| shared.wait(blocked))
 }
 
-/// Drops a task, whose debts fail with that reason.
-fn refused(task: Task, why: Status) -> Status {
-    refusal::dropping(&why, || drop(task));
-    why
-}
-
 fn join(threads: Vec<JoinHandle<()>>) {
     for thread in threads {
         // An error would be a panic of the thread itself, which catches those of its tasks.
@@ -561,14 +538,14 @@ impl Drop for Handle {
             self.0.end_if_over();
         } else {
             // Draining cannot fail.
-            let _ = self.0.shutdown(Shutdown::Drain);
+            let _ = self.0.shutdown(ShutdownOptions::default());
         }
     }
 }
 
 impl fmt::Debug for ElasticPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { options, state, .. } = &*self.0.0;
+        let ElasticPoolShared { options, state, .. } = &*self.0.0;
         let state = state.lock();
         let (threads, idle, queued) = (state.threads.len(), state.idle, state.queue.len());
         write!(f, "ElasticPool({:?}, {threads} threads, {idle} idle, {queued} queued)", options.name)

@@ -7,6 +7,11 @@ use crate::services::timer::Timers;
 use purlin_base::status::StatusCode;
 
 const HOUR: Duration = Duration::from_secs(3600);
+const CANCEL: ShutdownOptions = ShutdownOptions { mode: ShutdownMode::CancelPending, timeout: None };
+
+fn within(timeout: Duration) -> ShutdownOptions {
+    ShutdownOptions { timeout: Some(timeout), ..Default::default() }
+}
 
 fn options(max_threads: usize, idle_timeout: Duration) -> ElasticPoolOptions {
     ElasticPoolOptions { max_threads, idle_timeout, stack_size_bytes: 0, name: "elastic".to_owned() }
@@ -60,7 +65,7 @@ fn tasks_that_block_get_a_thread_each_up_to_the_cap() {
     until(|| inside.load(Ordering::Relaxed) == 3);
     assert_eq!(pool.num_threads(), 3);
     gate.set_ready();
-    pool.shutdown(Shutdown::Drain).unwrap();
+    pool.shutdown().unwrap();
     assert_eq!((inside.load(Ordering::Relaxed), pool.num_threads()), (5, 0));
 }
 
@@ -106,7 +111,7 @@ fn many_threads_may_schedule() {
         })
     };
     (0..4).map(submit).collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
-    pool.shutdown(Shutdown::Drain).unwrap();
+    pool.shutdown().unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 800);
 }
 
@@ -156,15 +161,15 @@ fn r10_without_a_thread_the_task_is_refused_and_with_one_it_waits() {
     }
     assert_eq!(pool.num_threads(), 1);
     gate.set_ready();
-    pool.shutdown(Shutdown::Drain).unwrap();
+    pool.shutdown().unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 3);
 }
 
 #[test]
 fn r8_after_shutdown_tasks_are_refused() {
     let pool = pool(1, HOUR);
-    pool.shutdown(Shutdown::Drain).unwrap();
-    pool.shutdown(Shutdown::CancelPending).unwrap();
+    pool.shutdown().unwrap();
+    pool.shutdown_with(CANCEL).unwrap();
     let promise = EventPromise::new(c"owed");
     let owed = promise.event();
     let error = pool.schedule(c"late", move || _ = promise.set_ready()).unwrap_err();
@@ -198,7 +203,7 @@ fn r8_cancel_pending_drops_what_has_not_started() {
     let (pool, gate, owed) = busy();
     let canceller = {
         let pool = pool.clone();
-        thread::spawn(move || pool.shutdown(Shutdown::CancelPending))
+        thread::spawn(move || pool.shutdown_with(CANCEL))
     };
     for owed in owed {
         assert_eq!(owed.wait().unwrap_err().code(), StatusCode::Internal);
@@ -211,12 +216,12 @@ fn r8_cancel_pending_drops_what_has_not_started() {
 #[test]
 fn r8_a_shutdown_with_a_deadline_gives_up_and_says_so() {
     let (pool, gate, owed) = busy();
-    let error = pool.shutdown(Shutdown::Deadline(Instant::now())).unwrap_err();
+    let error = pool.shutdown_with(within(Duration::ZERO)).unwrap_err();
     assert_eq!(error.code(), StatusCode::DeadlineExceeded);
     assert!(error.message().contains("1 threads") && error.message().contains("5 tasks"), "{error}");
     assert!(when_all(&owed).wait().is_err());
     gate.set_ready();
-    pool.shutdown(Shutdown::Deadline(Instant::now() + HOUR)).unwrap();
+    pool.shutdown_with(within(HOUR)).unwrap();
     assert_eq!(pool.num_threads(), 0);
 }
 
@@ -226,7 +231,7 @@ fn r7_a_task_cannot_shut_its_own_pool_down_but_may_hold_the_last_handle() {
     let (inner, answer) = (pool.clone(), EventPromise::new(c"answer"));
     let told = answer.event();
     drop(pool.schedule(c"t", move || {
-        let refused = inner.shutdown(Shutdown::Drain).unwrap_err();
+        let refused = inner.shutdown().unwrap_err();
         drop(inner);
         answer.set_error(refused);
     }));
@@ -258,7 +263,7 @@ fn r8_the_last_handle_does_not_wait_for_what_a_deadline_has_left() {
     };
     pool.schedule(c"slow", task).unwrap();
     has_begun.wait().unwrap();
-    let error = pool.shutdown(Shutdown::Deadline(Instant::now())).unwrap_err();
+    let error = pool.shutdown_with(within(Duration::ZERO)).unwrap_err();
     assert_eq!(error.code(), StatusCode::DeadlineExceeded);
     let (gone, seen) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -307,7 +312,7 @@ fn a_task_at_the_cap_may_shut_a_pool_down_whose_task_waits_for_one_behind_it() {
             open.wait().unwrap();
         };
         inner.schedule(c"waits", waits).unwrap();
-        shut_down.shutdown(Shutdown::Drain).unwrap();
+        shut_down.shutdown().unwrap();
         ended.set_ready();
     };
     outer.schedule(c"shuts another pool down", task).unwrap();
@@ -329,11 +334,11 @@ fn a_pool_whose_last_start_is_refused_while_it_is_shut_down_ends() {
         thread::spawn(move || pool.schedule(c"t", || ()).unwrap_err())
     };
     has_begun.wait().unwrap();
-    let late = pool.shutdown(Shutdown::Deadline(Instant::now())).unwrap_err();
+    let late = pool.shutdown_with(within(Duration::ZERO)).unwrap_err();
     assert_eq!(late.code(), StatusCode::DeadlineExceeded);
     refused.set_ready();
     assert_eq!(scheduling.join().unwrap().code(), StatusCode::Cancelled);
-    pool.shutdown(Shutdown::Deadline(Instant::now() + LIMIT)).unwrap();
+    pool.shutdown_with(within(LIMIT)).unwrap();
 }
 
 /// A pool that gets as many threads as said, then none, and notices standstills soon.
@@ -371,7 +376,7 @@ fn tasks_at_the_cap_may_wait_for_one_that_is_queued_behind_them() {
     }
     // Also those until which memory is lent.
     assert_eq!(waits_for_the_last(&pool, 30, EventPromise::guarding(c"lent")), vec![Ok(()); 30]);
-    pool.shutdown(Shutdown::Drain).unwrap();
+    pool.shutdown().unwrap();
 }
 
 #[test]
@@ -387,7 +392,7 @@ fn a_wait_at_the_cap_of_a_pool_that_gets_no_thread_is_given_up_and_names_the_poo
         let end = "; the wait for event 'opened', which is still pending, was given up";
         assert!(error.message().ends_with(end), "{error}");
     }
-    pool.shutdown(Shutdown::Drain).unwrap();
+    pool.shutdown().unwrap();
 }
 
 #[test]

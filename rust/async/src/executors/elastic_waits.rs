@@ -19,7 +19,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::elastic_pool::{Shared, State};
+use super::elastic_pool::{ElasticPoolShared, ElasticPoolState};
 use crate::event::{Blocked, Waited};
 use crate::pool::relief;
 use crate::pool::thread_pool::MAX_SPARES;
@@ -62,20 +62,20 @@ pub(super) struct Standing {
     refusal: String,
 }
 
-impl State {
+impl ElasticPoolState {
     fn stands_still(&self) -> bool {
         let waiting = self.standing.waiting;
         !self.queue.is_empty() && self.starting.is_none() && waiting > 0 && waiting >= self.threads.len()
     }
 
-    /// Whether the caller must watch from now on: by [`Shared::watch`], under no lock.
+    /// Whether the caller must watch from now on: by [`ElasticPoolShared::watch`], under no lock.
     #[must_use]
     pub(super) fn begins_watch(&mut self) -> bool {
         self.stands_still() && !std::mem::replace(&mut self.standing.watched, true)
     }
 }
 
-impl Shared {
+impl ElasticPoolShared {
     /// What `event/park.rs` calls on a thread of the pool instead of just sleeping.
     pub(super) fn wait(self: &Arc<Self>, blocked: &Blocked<'_>) -> Waited {
         if !self.process.is_this() {
@@ -196,7 +196,7 @@ impl Shared {
     }
 }
 
-impl Occupied for Shared {
+impl Occupied for ElasticPoolShared {
     fn occupation(&self) -> Occupation {
         let state = self.state.lock();
         let (threads, most, idle, tasks) =

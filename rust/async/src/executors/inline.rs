@@ -66,6 +66,6 @@ fn run(task: Option<Task>) {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 #[path = "inline_tests.rs"]
 mod tests;

@@ -2,9 +2,9 @@
 //! ([`serial_queue`]), as many threads as tasks ([`elastic_pool`]).
 
 // Threads of std, which models cannot explore.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub mod elastic_pool;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 mod elastic_waits;
 pub mod inline;
 pub mod serial_queue;

@@ -1,18 +1,21 @@
 //! Tasks one at a time, in the order in which they were scheduled, on threads of any executor.
 //!
-//! At most one pump exists: the right to take entries out. It is made by the thread that schedules into an idle queue,
-//! given to the executor as a task, runs entries until none is left or a batch is done (then it goes to the back of the
-//! executor's queue, so that a long queue does not keep a thread from others), and ends with an empty queue. If the
-//! executor refuses or drops it, its destructor drops every entry and notifies its waiters: no completion is lost. An
-//! executor that panics has the pump or has dropped it, as after any other answer.
+//! At most one pump exists: the right to take entries out, a turn (base's `turns.rs`). It is made by the thread that
+//! schedules into an idle queue, given to the executor as a task, runs entries until none is left or a batch is done
+//! (then it goes to the back of the executor's queue, so that a long queue does not keep a thread from others), and
+//! ends with an empty queue. If the executor refuses or drops it, its destructor drops every entry and notifies its
+//! waiters: no completion is lost. An executor that panics has the pump or has dropped it, as after any other answer.
 //!
 //! Memory order: what a task did is visible to the next one, whatever threads they run on.
 //!
-//! # Closing
-//! 1. New tasks are refused with `Cancelled` and dropped.
-//! 2. What is queued still runs, in order, on the executor's threads.
+//! # Shutdown
+//! 1. The queue is closed: new tasks are refused with `Cancelled` and dropped.
+//! 2. What is queued still runs, in order, on the executor's threads, or is dropped, as the mode says.
+//! 3. The thread that shuts down waits until the last task has run, at most for the timeout. After that, what has not
+//!    begun is dropped; a task that runs is left to end on its own.
 //!
-//! Dropping the last handle closes and does not wait; [`SerialQueue::drain`] first if you must know the end.
+//! Dropping the last handle does step 1 alone and does not wait; [`SerialQueue::shutdown`] first if you must know the
+//! end.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,16 +23,18 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 
-use crate::event::{Event, EventPromise, refusal};
+use crate::event::{Event, EventPromise};
 use crate::task::census;
 use crate::task::census::{Occupation, Occupied};
 use crate::task::fork;
+use crate::task::shutdown::{ShutdownMode, ShutdownOptions, by_own_task, is_late, late, refused};
 use crate::task::{Executor, Task};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::panics::answered;
 use purlin_base::status::Status;
 use purlin_base::sync::{Mutex, Process, per_thread};
+use purlin_base::turns::Turn;
 
 /// Entries that a pump runs before it lets others have the thread.
 const BATCH: usize = 64;
@@ -54,22 +59,22 @@ const BATCH: usize = 64;
 #[derive(Clone)]
 pub struct SerialQueue(Arc<Handle>);
 
-/// What the handles share. Pumps hold `Shared` only, so that this is dropped with the last handle.
-struct Handle(Arc<Shared>);
+/// What the handles share. Pumps hold `SerialQueueShared` only, so that this is dropped with the last handle.
+struct Handle(Arc<SerialQueueShared>);
 
-struct Shared {
+struct SerialQueueShared {
     label: Label,
     executor: Arc<dyn Executor>,
     /// Where the pump is.
     process: Process,
-    state: Mutex<State>,
+    state: Mutex<SerialQueueState>,
 }
 
 #[derive(Default)]
-struct State {
+struct SerialQueueState {
     entries: VecDeque<Entry>,
-    /// A pump exists.
-    pumping: bool,
+    /// The pump's.
+    turn: Turn,
     /// The task that runs.
     running: Option<usize>,
     /// The pump returned to the frame that gave it away, on the same thread.
@@ -92,8 +97,12 @@ impl SerialQueue {
     /// An empty queue over `executor`, which the queue keeps.
     #[must_use]
     pub fn new(label: impl Into<Label>, executor: Arc<dyn Executor>) -> Self {
-        let shared =
-            Shared { label: label.into(), executor, process: Process::this(), state: Mutex::new(State::default()) };
+        let shared = SerialQueueShared {
+            label: label.into(),
+            executor,
+            process: Process::this(),
+            state: Mutex::new(SerialQueueState::default()),
+        };
         let shared = Arc::new(shared);
         census::enlist(Arc::downgrade(&(Arc::clone(&shared) as Arc<dyn Occupied>)));
         Self(Arc::new(Handle(shared)))
@@ -117,11 +126,11 @@ impl SerialQueue {
         let event = promise.event();
         let shared = self.shared();
         let mut state = shared.state.lock();
-        if state.pumping && !shared.process.is_this() {
+        if state.turn.is_taken() && !shared.process.is_this() {
             drop(state);
             return Event::from_error(shared.refusal_of_child());
         }
-        if state.pumping {
+        if state.turn.is_taken() {
             state.entries.push_back(Entry::Drained(promise));
             return event;
         }
@@ -169,7 +178,58 @@ impl SerialQueue {
         dropped.len()
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    /// [`shutdown_with`](Self::shutdown_with), which drains and has no timeout.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn shutdown(&self) -> Result<(), Status> {
+        self.shutdown_with(ShutdownOptions::default())
+    }
+
+    /// Shuts the queue down as the module says, and blocks until that is done; a second call waits too.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use purlin::{InlineExecutor, SerialQueue, ShutdownMode, ShutdownOptions};
+    ///
+    /// let queue = SerialQueue::new(c"log", Arc::new(InlineExecutor));
+    /// queue.shutdown_with(ShutdownOptions { mode: ShutdownMode::CancelPending, ..Default::default() })?;
+    /// assert!(queue.schedule(c"late", || ()).is_err());
+    /// # Ok::<(), purlin::Status>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens: in a task of this
+    /// queue, or in a child made by `fork`. [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): a task
+    /// still runs, or some were dropped after the timeout. [`Cancelled`](purlin_base::StatusCode::Cancelled): the
+    /// executor dropped what was queued.
+    pub fn shutdown_with(&self, ShutdownOptions { mode, timeout }: ShutdownOptions) -> Result<(), Status> {
+        let shared = self.shared();
+        if !shared.process.is_this() {
+            return Err(shared.refusal_of_child());
+        }
+        if shared.is_current() {
+            return Err(by_own_task(format_args!("queue '{}'", shared.label)));
+        }
+        self.close();
+        if mode == ShutdownMode::CancelPending {
+            self.cancel_pending();
+        }
+        // A pump that has nothing left to run need not come.
+        let ended = if self.has_backlog() { self.drained() } else { Event::ready() };
+        let Some(timeout) = timeout else { return ended.wait_uninterruptible() };
+        let waited = ended.wait_uninterruptible_for(timeout);
+        if !is_late(&waited) {
+            return waited;
+        }
+        let (label, dropped) = (shared.label, self.cancel_pending());
+        Err(Status::deadline_exceeded(format!(
+            "queue '{label}' did not end within {timeout:?} of its shutdown: {dropped} tasks were dropped"
+        )))
+    }
+
+    fn shared(&self) -> &Arc<SerialQueueShared> {
         &self.0.0
     }
 }
@@ -191,24 +251,16 @@ impl Executor for SerialQueue {
         let mut state = shared.state.lock();
         if state.closed {
             drop(state);
-            let label = task.label();
-            let why = format!("queue '{}' was closed and refused task '{label}'", shared.label);
-            return Err(refused(task, Status::cancelled(why)));
+            return Err(late(format_args!("queue '{}'", shared.label), task));
         }
         state.entries.push_back(Entry::Task(task));
-        if mem::replace(&mut state.pumping, true) {
+        if !state.turn.take() {
             return Ok(());
         }
         let abandoned = state.abandoned;
         drop(state);
         shared.give_pump(abandoned)
     }
-}
-
-/// Drops a task, whose debts fail with that reason.
-fn refused(task: Task, why: Status) -> Status {
-    refusal::dropping(&why, || drop(task));
-    why
 }
 
 impl Drop for Handle {
@@ -218,7 +270,7 @@ impl Drop for Handle {
 }
 
 /// The right to take entries out. Dropped without having run, it drops them all.
-struct Pump(Option<Arc<Shared>>);
+struct Pump(Option<Arc<SerialQueueShared>>);
 
 impl Pump {
     fn run(mut self) {
@@ -241,7 +293,7 @@ impl Drop for Pump {
     }
 }
 
-impl Shared {
+impl SerialQueueShared {
     /// `abandoned` is how many pumps were before.
     fn give_pump(self: &Arc<Self>, abandoned: u64) -> Result<(), Status> {
         let pump = Pump(Some(Arc::clone(self)));
@@ -298,7 +350,9 @@ impl Shared {
         }
         let mut state = self.state.lock();
         let entry = state.entries.pop_front();
-        state.pumping = entry.is_some();
+        if entry.is_none() {
+            state.turn.end();
+        }
         state.running = match &entry {
             Some(Entry::Task(task)) => Some(task.number()),
             _ => None,
@@ -310,7 +364,7 @@ impl Shared {
     fn abandon(&self) {
         let entries = {
             let mut state = self.state.lock();
-            state.pumping = false;
+            state.turn.end();
             state.abandoned += 1;
             mem::take(&mut state.entries)
         };
@@ -339,7 +393,7 @@ impl Shared {
     }
 }
 
-impl Occupied for Shared {
+impl Occupied for SerialQueueShared {
     fn occupation(&self) -> Occupation {
         let state = self.state.lock();
         let numbers = state.entries.iter().filter_map(|entry| match entry {
@@ -374,10 +428,15 @@ impl fmt::Debug for SerialQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.shared().state.lock();
         let (label, entries) = (self.shared().label, state.entries.len());
-        write!(f, "SerialQueue({label:?}, {entries} queued, pumping: {}, closed: {})", state.pumping, state.closed)
+        write!(
+            f,
+            "SerialQueue({label:?}, {entries} queued, pumping: {}, closed: {})",
+            state.turn.is_taken(),
+            state.closed
+        )
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 #[path = "serial_queue_tests.rs"]
 mod tests;

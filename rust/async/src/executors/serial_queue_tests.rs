@@ -324,3 +324,70 @@ fn an_executor_that_panics_loses_nothing_and_stops_nothing() {
         assert!(!queue.has_backlog());
     }
 }
+
+#[test]
+fn r8_a_shutdown_runs_what_is_queued_or_drops_it_and_refuses_what_comes_later() {
+    for (mode, expected) in [(ShutdownMode::Drain, 4), (ShutdownMode::CancelPending, 1)] {
+        let (pool, ran) = (pool(1), Arc::new(AtomicUsize::new(0)));
+        let queue = SerialQueue::new(c"q", Arc::new(pool));
+        let (begin, gate) = (EventPromise::new(c"begin"), EventPromise::new(c"gate"));
+        let (begun, open) = (begin.event(), gate.event());
+        let inside = Arc::clone(&ran);
+        queue
+            .schedule(c"first", move || {
+                begin.set_ready();
+                open.wait().unwrap();
+                inside.fetch_add(1, Ordering::Relaxed);
+            })
+            .unwrap();
+        let debts: Vec<_> = std::iter::repeat_with(|| EventPromise::new(c"owed")).take(3).collect();
+        let owed: Vec<_> = debts.iter().map(EventPromise::event).collect();
+        for promise in debts {
+            let ran = Arc::clone(&ran);
+            let task = move || {
+                ran.fetch_add(1, Ordering::Relaxed);
+                promise.set_ready();
+            };
+            queue.schedule(c"t", task).unwrap();
+        }
+        begun.wait().unwrap();
+        std::thread::scope(|scope| {
+            let ends = scope.spawn(|| queue.shutdown_with(ShutdownOptions { mode, timeout: None }));
+            // Either they are dropped, or the gate lets them run.
+            if mode == ShutdownMode::CancelPending {
+                owed.iter().for_each(|event| _ = event.wait());
+            }
+            gate.set_ready();
+            assert_eq!(ends.join().unwrap(), Ok(()), "{mode:?}");
+        });
+        assert_eq!(ran.load(Ordering::Relaxed), expected, "{mode:?}");
+        assert!(owed.iter().all(|event| event.is_ready() && event.error().ok() == (expected == 4)), "{mode:?}");
+        let late = queue.schedule(c"late", || ()).unwrap_err();
+        assert_eq!(late, Status::cancelled("queue 'q' has shut down and refused task 'late'"));
+        assert_eq!(queue.shutdown(), Ok(()), "again");
+    }
+}
+
+#[test]
+fn r8_a_shutdown_that_takes_longer_than_its_timeout_drops_the_rest_and_says_so() {
+    let keeper = Arc::new(Keeper::default());
+    let queue = SerialQueue::new(c"q", Arc::clone(&keeper) as _);
+    queue.schedule(c"never", || panic!("it was dropped")).unwrap();
+    let options = ShutdownOptions { mode: ShutdownMode::Drain, timeout: Some(std::time::Duration::ZERO) };
+    let error = queue.shutdown_with(options).unwrap_err();
+    assert_eq!(error.code(), StatusCode::DeadlineExceeded);
+    assert!(error.message().starts_with("queue 'q' did not end within 0ns of its shutdown: 1 tasks"), "{error}");
+    assert_eq!(queue.shutdown(), Ok(()), "nothing is left to wait for");
+    drop(mem::take(&mut *keeper.0.lock()));
+}
+
+#[test]
+fn a_task_cannot_shut_its_queue_down() {
+    let queue = SerialQueue::new(c"q", Arc::new(InlineExecutor));
+    let (inside, answer) = (queue.clone(), Arc::new(Mutex::new(None)));
+    let given = Arc::clone(&answer);
+    queue.schedule(c"t", move || *given.lock() = Some(inside.shutdown())).unwrap();
+    let error = Status::failed_precondition("queue 'q' cannot be shut down by a task of its own");
+    assert_eq!(*answer.lock(), Some(Err(error)));
+    assert_eq!(queue.schedule(c"t", || ()), Ok(()), "nothing has happened");
+}

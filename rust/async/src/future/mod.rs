@@ -13,19 +13,19 @@
 mod derived;
 mod join;
 mod on;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 mod poll;
 mod spawn;
 mod value;
 
 pub use join::{Joined, join_futures};
 pub use on::future_on;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use poll::FutureRef;
 pub use spawn::{spawn, try_spawn};
 pub use value::{AlreadySet, Future, Promise, SharedPromise};
 
 #[cfg(all(test, loom))]
 mod loom_model;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;

@@ -25,7 +25,7 @@ use crate::future::{Future, Promise};
 use crate::task::{Executor, Task};
 use crate::user_context::{UserContext, UserContextScope};
 use purlin_base::label::Label;
-use purlin_base::panics::caught;
+use purlin_base::panics::reported;
 use purlin_base::status::Status;
 use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::AtomicU8;
@@ -170,9 +170,7 @@ impl<T: Send + Sync + 'static> Spawned<T> {
         self.state.store(DONE, Release);
         let Work { future, promise } = work;
         // What it holds is dropped before its waiters are notified of its end.
-        if let Err(message) = caught(|| drop(future)) {
-            tracing::error!(target: "purlin", message, "the destructor of a spawned future panicked");
-        }
+        reported(|| "the destructor of a spawned future", || drop(future));
         // No other thread sets it.
         let _ = promise.set(result);
     }
@@ -218,5 +216,5 @@ impl<T: Send + Sync + 'static> Drop for Turn<T> {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;

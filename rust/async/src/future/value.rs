@@ -362,7 +362,10 @@ impl From<Event> for Future<()> {
 }
 
 impl<T> AlreadySet<T> {
-    /// The value or error that was too late.
+    /// The value that was too late.
+    ///
+    /// # Errors
+    /// The error, if it was one that was too late.
     pub fn into_rejected(self) -> Result<T, Status> {
         self.rejected
     }

@@ -24,7 +24,7 @@
 use std::time::{Duration, Instant};
 
 use super::roles::{Cover, PATIENCE};
-use super::worker::{Shared, Worker};
+use super::worker::{PoolShared, Worker};
 use crate::event::{Blocked, Waited};
 use crate::task::fork;
 use purlin_base::fault::{self, Site};
@@ -58,7 +58,7 @@ pub(super) fn block(blocked: &Blocked<'_>) -> Waited {
     Worker::with_current(|shared, worker| shared.wait(worker, blocked)).unwrap_or_else(|| blocked.sleep().into())
 }
 
-impl Shared {
+impl PoolShared {
     fn wait(&self, worker: &Worker, blocked: &Blocked<'_>) -> Waited {
         if !self.is_here() {
             return blocked.sleep().into();

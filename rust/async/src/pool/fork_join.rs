@@ -19,16 +19,15 @@
 
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::thread;
 
 use super::blocking::{Doze, MAX_HELPS};
-use super::worker::{Shared, Until, Worker};
+use super::worker::{PoolShared, Until, Worker};
 use crate::event::EventPromise;
 use crate::task::node::{INLINE_BYTES, TaskNode, TaskOp};
 use crate::task::{Priority, Task};
-use purlin_base::panics;
+use purlin_base::panics::{Thrown, kept};
 use purlin_base::sync::atomic::AtomicU32;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -39,7 +38,7 @@ const SET: u32 = 2;
 /// Set once; awaited by one worker.
 struct Latch {
     state: AtomicU32,
-    shared: *const Shared,
+    shared: *const PoolShared,
     /// The worker to be woken.
     seat: usize,
 }
@@ -85,7 +84,7 @@ impl Until for Latch {
 }
 
 /// A latch, until it is known that no thread sets it: a task that was run meanwhile has forked, and this is the child.
-struct Awaited<'a>(&'a Latch, &'a Shared);
+struct Awaited<'a>(&'a Latch, &'a PoolShared);
 
 impl Until for Awaited<'_> {
     #[inline]
@@ -104,7 +103,7 @@ struct Job<F, R, D> {
     node: TaskNode,
     done: D,
     closure: UnsafeCell<Option<F>>,
-    result: UnsafeCell<Option<thread::Result<R>>>,
+    result: UnsafeCell<Option<Result<R, Thrown>>>,
 }
 
 impl<F: FnOnce() -> R, R, D: Done> Job<F, R, D> {
@@ -126,16 +125,9 @@ impl<F: FnOnce() -> R, R, D: Done> Job<F, R, D> {
             if op == TaskOp::RUN
                 && let Some(closure) = (*(*this).closure.get()).take()
             {
-                *(*this).result.get() = Some(catch_unwind(AssertUnwindSafe(closure)));
+                *(*this).result.get() = Some(kept(closure));
             }
             D::set(&raw const (*this).done);
-        }
-    }
-
-    /// What the thief has made of it is not wanted. Called before another panic continues: two at once end the process.
-    fn discard(self) {
-        if let Some(Err(panic)) = self.result.into_inner() {
-            panics::discard(panic);
         }
     }
 
@@ -143,7 +135,7 @@ impl<F: FnOnce() -> R, R, D: Done> Job<F, R, D> {
     fn into_result(self) -> R {
         match (self.result.into_inner(), self.closure.into_inner()) {
             (Some(Ok(value)), _) => value,
-            (Some(Err(panic)), _) => resume_unwind(panic),
+            (Some(Err(panic)), _) => panic.resume(),
             (None, Some(closure)) => closure(),
             (None, None) => unreachable!("a closure that was called has left a result"),
         }
@@ -152,7 +144,7 @@ impl<F: FnOnce() -> R, R, D: Done> Job<F, R, D> {
 
 /// See [`ThreadPool::try_join`](crate::pool::ThreadPool::try_join), which has no answer where this has none.
 #[inline]
-pub(super) fn join<A, B, RA, RB>(shared: &Shared, a: A, b: B) -> Option<(RA, RB)>
+pub(super) fn join<A, B, RA, RB>(shared: &PoolShared, a: A, b: B) -> Option<(RA, RB)>
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
@@ -166,7 +158,7 @@ where
 }
 
 #[inline]
-fn on_worker<A, B, RA, RB>(shared: &Shared, worker: &Worker, a: A, b: B) -> Option<(RA, RB)>
+fn on_worker<A, B, RA, RB>(shared: &PoolShared, worker: &Worker, a: A, b: B) -> Option<(RA, RB)>
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB + Send,
@@ -180,13 +172,14 @@ where
         let a = a();
         return Some((a, job.into_result()));
     }
-    let a = catch_unwind(AssertUnwindSafe(a));
+    let a = kept(a);
     let is_ours = take_back(shared, worker, node, &job.done);
     match a {
         Ok(a) if is_ours => Some((a, job.into_result())),
         Err(panic) if is_ours => {
-            job.discard();
-            resume_unwind(panic)
+            // Before the panic continues: two at once end the process. What the thief has made of it is not wanted.
+            drop(job);
+            panic.resume()
         }
         // What the thief was doing with the job stays as the fork has copied it.
         Ok(_) => {
@@ -195,14 +188,14 @@ where
         }
         Err(panic) => {
             std::mem::forget(job);
-            resume_unwind(panic)
+            panic.resume()
         }
     }
 }
 
 /// Returns when the job is the caller's again; false if it never will be.
 #[inline]
-fn take_back(shared: &Shared, worker: &Worker, job: *mut TaskNode, latch: &Latch) -> bool {
+fn take_back(shared: &PoolShared, worker: &Worker, job: *mut TaskNode, latch: &Latch) -> bool {
     // What is newer was scheduled by the first closure.
     while let Some(task) = shared.pop(worker) {
         if task == job {
@@ -215,7 +208,7 @@ fn take_back(shared: &Shared, worker: &Worker, job: *mut TaskNode, latch: &Latch
 
 /// Works until the thief is done; false if it is not in this process.
 #[cold]
-fn wait(shared: &Shared, worker: &Worker, latch: &Latch) -> bool {
+fn wait(shared: &PoolShared, worker: &Worker, latch: &Latch) -> bool {
     if !shared.is_here() {
         return false;
     }
@@ -240,7 +233,7 @@ fn wait(shared: &Shared, worker: &Worker, latch: &Latch) -> bool {
 }
 
 /// Hands both to a worker and blocks; does both here if the pool has shut down.
-fn from_outside<A, B, RA, RB>(shared: &Shared, a: A, b: B) -> Option<(RA, RB)>
+fn from_outside<A, B, RA, RB>(shared: &PoolShared, a: A, b: B) -> Option<(RA, RB)>
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,

@@ -72,7 +72,7 @@ impl Idle {
     /// that would be one more step everywhere.
     pub(super) fn new(workers: usize, most: usize) -> Self {
         Self {
-            word: AtomicUsize::new(if cfg!(any(loom, shuttle)) { 0 } else { UNWATCHED }),
+            word: AtomicUsize::new(if cfg!(purlin_model) { 0 } else { UNWATCHED }),
             beds: Mutex::new(Beds { asleep: Vec::with_capacity(workers), states: vec![Sleep::Awake; workers] }),
             woken: Seats::new(workers, most, Condvar::new),
         }
@@ -197,7 +197,7 @@ impl Idle {
     }
 
     /// True if no worker sleeps or searches; a hint.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     pub(super) fn all_busy(&self) -> bool {
         let word = self.word.load(SeqCst);
         sleepers(word) == 0 && searchers(word) == 0

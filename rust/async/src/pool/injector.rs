@@ -91,7 +91,7 @@ impl Injector {
     }
 
     /// Tasks that were moved out of the inboxes, by lane; a hint.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     pub(super) fn held(&self) -> [usize; 3] {
         self.lanes.each_ref().map(|lane| lane.held.0.load(Relaxed))
     }

@@ -13,7 +13,7 @@ use super::idle::Idle;
 use super::injector::Injector;
 use super::relief::Relief;
 use super::threads::Starter;
-use super::worker::{Shared, Spares};
+use super::worker::{PoolShared, Spares};
 use crate::event::EventPromise;
 use crate::task::node::TaskNode;
 use crate::task::{Priority, Task};
@@ -30,12 +30,12 @@ fn starter(started: &Started) -> Starter {
     })
 }
 
-fn pool(threads: usize, spares: usize) -> Arc<Shared> {
+fn pool(threads: usize, spares: usize) -> Arc<PoolShared> {
     pool_with(threads, spares, &Started::default())
 }
 
-fn pool_with(threads: usize, spares: usize, started: &Started) -> Arc<Shared> {
-    let shared = Shared::new(
+fn pool_with(threads: usize, spares: usize, started: &Started) -> Arc<PoolShared> {
+    let shared = PoolShared::new(
         "model",
         threads,
         Spares { most: spares, at_rest: spares },
@@ -47,12 +47,12 @@ fn pool_with(threads: usize, spares: usize, started: &Started) -> Arc<Shared> {
     shared
 }
 
-fn work(shared: &Arc<Shared>, seat: usize) -> thread::JoinHandle<()> {
+fn work(shared: &Arc<PoolShared>, seat: usize) -> thread::JoinHandle<()> {
     let shared = Arc::clone(shared);
     thread::spawn(move || shared.work(seat))
 }
 
-fn submit(shared: &Shared, task: Task) {
+fn submit(shared: &PoolShared, task: Task) {
     assert!(shared.submit(task, Priority::Normal).is_ok());
 }
 

@@ -15,16 +15,19 @@ mod idle;
 mod injector;
 mod parallel_for;
 pub mod parallelism;
-#[cfg_attr(any(loom, shuttle), path = "relief_model.rs")]
+#[cfg_attr(purlin_model, path = "relief_model.rs")]
 pub(crate) mod relief;
 mod roles;
 mod seats;
+mod submitter;
 pub(crate) mod thread_pool;
 mod threads;
 pub(crate) mod waits;
 mod worker;
 
-pub use thread_pool::{MAX_SPARES, MAX_THREADS, ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
+pub use crate::task::shutdown::{ShutdownMode, ShutdownOptions};
+pub use submitter::PoolSubmitter;
+pub use thread_pool::{MAX_SPARES, MAX_THREADS, ThreadPool, ThreadPoolOptions};
 
 /// The field's name for [`ThreadPool`], as C++ has it.
 ///
@@ -43,11 +46,11 @@ pub use thread_pool::{MAX_SPARES, MAX_THREADS, ShutdownMode, ShutdownOptions, Th
 /// ```
 pub type ThreadPoolAsyncWorkRunner = ThreadPool;
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod blocking_tests;
 #[cfg(all(test, loom))]
 mod loom_model;
 #[cfg(all(test, shuttle))]
 mod shuttle_model;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;

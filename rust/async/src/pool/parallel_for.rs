@@ -8,11 +8,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::worker::Shared;
+use super::worker::PoolShared;
 use crate::event::EventPromise;
 use crate::task::{Priority, Task, fork};
 use purlin_base::fault;
-use purlin_base::panics::caught;
+use purlin_base::panics::answered;
 use purlin_base::status::Status;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -44,7 +44,7 @@ unsafe impl Send for Loop {}
 unsafe impl Sync for Loop {}
 
 /// See [`AsyncWorkRunner::parallel_for`](crate::task::AsyncWorkRunner::parallel_for).
-pub(super) fn run(shared: &Arc<Shared>, count: usize, grain: usize, body: &Body<'_>) -> Result<(), Status> {
+pub(super) fn run(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>) -> Result<(), Status> {
     let threads = shared.thread_count();
     let grain = if grain == 0 { count.div_ceil(threads * CHUNKS_PER_THREAD).max(1) } else { grain };
     let chunks = count.div_ceil(grain);
@@ -94,11 +94,11 @@ pub(super) fn alone(count: usize, grain: usize, body: &Body<'_>) -> Result<(), S
 
 /// A panic is an error.
 fn call(body: &Body<'_>, range: Range<usize>) -> Result<(), Status> {
-    let called = caught(|| {
+    let called = || {
         fault::callback("body of ParallelFor");
         body(range)
-    });
-    called.unwrap_or_else(|panic| Err(Status::internal(format!("a call of ParallelFor panicked: {panic}"))))
+    };
+    answered(|| "a call of ParallelFor", called)
 }
 
 impl Loop {

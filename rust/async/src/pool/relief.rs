@@ -21,7 +21,7 @@ use std::fs;
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
-use super::worker::Shared;
+use super::worker::PoolShared;
 use crate::services::timer::Timers;
 use purlin_base::sync::{Mutex, OnceLock};
 
@@ -51,12 +51,12 @@ pub(super) struct Relief {
     timers: Timers,
     /// What the thread of that number does.
     doing: Box<dyn Fn(u32) -> Doing + Send + Sync>,
-    last: Mutex<Last>,
+    last: Mutex<LastRound>,
 }
 
 /// What the last round has seen.
 #[derive(Default)]
-struct Last {
+struct LastRound {
     /// The threads, if all were asleep.
     asleep: Vec<(u32, Doing)>,
     /// The state of the queues, if the system did not say.
@@ -81,7 +81,7 @@ impl Relief {
     }
 
     pub(super) fn new(timers: Timers, doing: Box<dyn Fn(u32) -> Doing + Send + Sync>) -> Self {
-        Self { timers, doing, last: Mutex::new(Last::default()) }
+        Self { timers, doing, last: Mutex::new(LastRound::default()) }
     }
 
     /// Whether `threads` are at a standstill; `queues` says what they have taken.
@@ -131,7 +131,7 @@ impl Relief {
     }
 }
 
-impl Shared {
+impl PoolShared {
     /// Step 1.
     #[cold]
     pub(super) fn watch(&self) {

@@ -1,6 +1,6 @@
 //! Models have no timers: no thread watches there, except in the model of watching itself.
 
-use super::worker::Shared;
+use super::worker::PoolShared;
 
 /// See `relief.rs`.
 pub(super) struct Relief;
@@ -16,7 +16,7 @@ pub(super) fn this_thread() -> u32 {
     0
 }
 
-impl Shared {
+impl PoolShared {
     #[cold]
     pub(super) fn watch(&self) {
         self.idle.begin_watch();

@@ -22,7 +22,7 @@ use purlin_base::sync::{Condvar, Mutex};
 pub(super) const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 
 pub(super) struct Roles {
-    state: Mutex<State>,
+    state: Mutex<RolesState>,
     /// Spares that rest.
     called: Condvar,
     /// More are working than may. Written under the lock; a hint without it.
@@ -34,7 +34,7 @@ pub(super) struct Roles {
     most_resting: usize,
 }
 
-struct State {
+struct RolesState {
     /// Threads that work or are blocked.
     present: usize,
     blocked: usize,
@@ -66,7 +66,7 @@ pub(super) enum Cover {
 
 impl Roles {
     pub(super) fn new(thread_count: usize, most_seats: usize, most_resting: usize) -> Self {
-        let state = State {
+        let state = RolesState {
             present: thread_count,
             blocked: 0,
             granted: 0,
@@ -113,12 +113,12 @@ impl Roles {
         self.surplus.load(Relaxed)
     }
 
-    fn note_surplus(&self, state: &State) {
+    fn note_surplus(&self, state: &RolesState) {
         self.surplus.store(state.working() > self.thread_count + state.granted, Relaxed);
     }
 
     /// One more thread may work; which is to be it.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     pub(super) fn grant(&self) -> Cover {
         let mut state = self.state.lock();
         state.granted += 1;
@@ -128,7 +128,7 @@ impl Roles {
     }
 
     /// One less may; true if there are too many now.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     pub(super) fn take_back_grant(&self) -> bool {
         let mut state = self.state.lock();
         let Some(granted) = state.granted.checked_sub(1) else { return false };
@@ -137,7 +137,7 @@ impl Roles {
         self.surplus()
     }
 
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     pub(super) fn has_granted(&self) -> bool {
         self.state.lock().granted > 0
     }
@@ -161,7 +161,7 @@ impl Roles {
         cover
     }
 
-    fn cover(&self, state: &mut State) -> Cover {
+    fn cover(&self, state: &mut RolesState) -> Cover {
         if state.resting > 0 {
             state.resting -= 1;
             state.calls += 1;
@@ -203,7 +203,7 @@ impl Roles {
         (state.working(), is_news)
     }
 
-    fn give_up_seat(&self, state: &mut State, seat: usize) {
+    fn give_up_seat(&self, state: &mut RolesState, seat: usize) {
         state.free.insert(seat);
         let mut used = self.used.load(Relaxed);
         while state.free.last().is_some_and(|last| last + 1 == used) {
@@ -303,7 +303,7 @@ impl Roles {
     }
 }
 
-impl State {
+impl RolesState {
     fn working(&self) -> usize {
         self.present - self.blocked
     }

@@ -55,7 +55,7 @@ impl<T> Seats<T> {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

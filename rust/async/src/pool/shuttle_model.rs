@@ -9,7 +9,7 @@ use shuttle::thread;
 
 use super::relief::Relief;
 use super::threads::Starter;
-use super::worker::{Shared, Spares};
+use super::worker::{PoolShared, Spares};
 use super::{fork_join, parallel_for};
 use crate::event::{Event, EventPromise, when_all};
 use crate::task::{Priority, Task};
@@ -29,8 +29,8 @@ fn starter() -> Starter {
 }
 
 /// Runs `f` beside two workers and up to four spares, then closes the pool and waits for its end.
-fn with_workers(f: impl FnOnce(&Arc<Shared>)) {
-    let shared = Shared::new("model", 2, Spares { most: 4, at_rest: 1 }, starter(), Relief::of_the_system());
+fn with_workers(f: impl FnOnce(&Arc<PoolShared>)) {
+    let shared = PoolShared::new("model", 2, Spares { most: 4, at_rest: 1 }, starter(), Relief::of_the_system());
     for seat in 0..2 {
         shared.start(seat).unwrap();
     }
@@ -41,7 +41,7 @@ fn with_workers(f: impl FnOnce(&Arc<Shared>)) {
     assert!(!shared.has_work());
 }
 
-fn submit(shared: &Shared, task: Task) {
+fn submit(shared: &PoolShared, task: Task) {
     assert!(shared.submit(task, Priority::Normal).is_ok());
 }
 
@@ -98,7 +98,7 @@ fn spares_run_what_everybody_waits_for() {
 
 #[test]
 fn joins_inside_joins_end() {
-    fn tree(shared: &Shared, depth: u32) -> u32 {
+    fn tree(shared: &PoolShared, depth: u32) -> u32 {
         if depth == 0 {
             return 1;
         }

@@ -461,10 +461,9 @@ fn join_lends_its_second_half_to_an_idle_worker() {
 #[test]
 fn join_panics_as_its_closures_do() {
     let pool = pool(2);
-    let text = |result: thread::Result<((), ())>| *result.unwrap_err().downcast::<&str>().unwrap();
-    let caught = |a: fn(), b: fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.join(a, b)));
-    assert_eq!(text(caught(|| panic!("a, expected by a test"), || ())), "a, expected by a test");
-    assert_eq!(text(caught(|| (), || panic!("b, expected by a test"))), "b, expected by a test");
+    let text = |a: fn(), b: fn()| purlin_base::panics::caught(|| pool.join(a, b)).unwrap_err();
+    assert_eq!(text(|| panic!("a, expected by a test"), || ()), "a, expected by a test");
+    assert_eq!(text(|| (), || panic!("b, expected by a test")), "b, expected by a test");
     assert_eq!(fib(&pool, 5), 5, "the pool lives");
 }
 
@@ -483,7 +482,7 @@ fn a_cancelling_shutdown_drops_what_has_not_begun() {
     pool.schedule(c"pending", move || _ = promise.set_ready()).unwrap();
     let pool = &pool;
     thread::scope(|scope| {
-        let options = ShutdownOptions { mode: ShutdownMode::CancelPending, deadline: None };
+        let options = ShutdownOptions { mode: ShutdownMode::CancelPending, timeout: None };
         let shutdown = scope.spawn(move || pool.shutdown_with(options));
         assert!(event.wait().unwrap_err().message().starts_with("event 'owed' was abandoned"), "before the other ends");
         gate.wait();
@@ -506,8 +505,8 @@ fn a_shutdown_that_passes_its_deadline_names_what_runs() {
     let promise = EventPromise::new(c"owed");
     let event = promise.event();
     pool.schedule(c"pending", move || _ = promise.set_ready()).unwrap();
-    let deadline = Some(std::time::Duration::from_millis(1));
-    let error = pool.shutdown_with(ShutdownOptions { mode: ShutdownMode::Drain, deadline }).unwrap_err();
+    let timeout = Some(std::time::Duration::from_millis(1));
+    let error = pool.shutdown_with(ShutdownOptions { mode: ShutdownMode::Drain, timeout }).unwrap_err();
     assert_eq!(error.code(), StatusCode::DeadlineExceeded);
     assert!(error.message().contains("'slow'") && error.message().contains("'slower'"), "{error}");
     assert!(event.error().message().starts_with("event 'owed' was abandoned"));

@@ -7,14 +7,14 @@
 //!    `Cancelled` and dropped.
 //! 2. All workers and resting spares are woken. They run what is queued, or, if it is to be cancelled, drop it, and end
 //!    when nothing is left. What a dropped task owed completes with an error.
-//! 3. The thread that shuts down waits until all have ended, at most until the deadline. If that passes, what has not
+//! 3. The thread that shuts down waits until all have ended, at most for the timeout. After that, what has not
 //!    begun is cancelled, and whatever still runs a moment later ([`GRACE`]) is reported by label and left to end on
 //!    its own.
 //! 4. It joins the threads and checks that no task is left.
 //!
 //! Tasks that still wait for events belong to those events; they are refused when their events complete. The last
-//! handle shuts the pool down, without a deadline. If it is dropped on a worker of this pool (a task held it), or after
-//! a shutdown that passed its deadline, the threads end on their own after step 2.
+//! handle shuts the pool down, without a timeout. If it is dropped on a worker of this pool (a task held it), or after
+//! a shutdown that took longer than its timeout, the threads end on their own after step 2.
 //!
 //! In a child made by `fork` the threads are not there: tasks are refused, nothing is waited for, and a thread that
 //! returns from the task in which it forked ends.
@@ -24,15 +24,17 @@ use std::time::{Duration, Instant};
 
 use super::parallelism::Parallelism;
 use super::relief::Relief;
+use super::submitter::PoolSubmitter;
 use super::threads;
 use super::threads::Starter;
-use super::worker::{Shared, Spares};
+use super::worker::{PoolShared, Spares};
 use super::{fork_join, parallel_for};
-use crate::event::{Event, refusal, when_all};
+use crate::event::{Event, when_all};
+use crate::task::shutdown::{ShutdownMode, ShutdownOptions, by_own_task, is_late, late, refused};
 use crate::task::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions, census, fork};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
-use purlin_base::status::{Status, StatusCode, StatusOr};
+use purlin_base::status::{Status, StatusOr};
 use purlin_base::sync::atomic::AtomicBool;
 use purlin_base::sync::atomic::Ordering::Relaxed;
 
@@ -72,49 +74,6 @@ impl Default for ThreadPoolOptions {
     }
 }
 
-/// What happens to tasks that have not begun when a pool shuts down.
-///
-/// ```
-/// use purlin::{ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
-///
-/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?;
-/// pool.shutdown_with(ShutdownOptions { mode: ShutdownMode::CancelPending, ..Default::default() })?;
-/// assert!(pool.schedule(c"late", || ()).is_err());
-/// # Ok::<(), purlin::Status>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum ShutdownMode {
-    /// They run.
-    #[default]
-    Drain = 0,
-    /// They are dropped; what they owed completes with an error.
-    CancelPending = 1,
-}
-
-/// How to shut a pool down.
-///
-/// ```
-/// use purlin::{EventPromise, ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
-///
-/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?;
-/// let promise = EventPromise::new(c"last");
-/// let event = promise.event();
-/// pool.schedule(c"last", move || _ = promise.set_ready())?;
-/// assert_eq!(ShutdownOptions::default().mode, ShutdownMode::Drain);
-/// pool.shutdown_with(ShutdownOptions::default())?;
-/// assert!(event.is_ready(), "what was queued has run");
-/// # Ok::<(), purlin::Status>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ShutdownOptions {
-    /// What happens to tasks that have not begun.
-    pub mode: ShutdownMode,
-    /// How long to wait for the pool's end; after that, tasks that have not begun are dropped, whatever the mode.
-    /// `None`: for ever.
-    pub deadline: Option<Duration>,
-}
-
 /// A handle to a pool; clones share it, and the last one to be dropped shuts it down.
 ///
 /// ```
@@ -134,7 +93,7 @@ pub struct ThreadPool(Arc<Handle>);
 /// What the handles share. The workers hold `shared` only, so that this is dropped with the last handle.
 #[derive(Debug)]
 struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
     /// A shutdown has passed its deadline.
     gave_up: AtomicBool,
     name: String,
@@ -174,7 +133,7 @@ impl ThreadPool {
             _ => (thread_count, format!("{thread_count} threads: chosen by the caller")),
         };
         let spares = Spares { most: MAX_SPARES, at_rest: thread_count.clamp(AT_REST.0, AT_REST.1) };
-        let shared = Shared::new(name, thread_count, spares, starter, relief);
+        let shared = PoolShared::new(name, thread_count, spares, starter, relief);
         let pool = Self(Arc::new(Handle { shared, gave_up: AtomicBool::new(false), name: name.clone(), reason }));
         let shared = &pool.0.shared;
         census::enlist(Arc::downgrade(&(Arc::clone(shared) as Arc<dyn census::Occupied>)));
@@ -201,6 +160,12 @@ impl ThreadPool {
     #[must_use]
     pub fn current_thread(&self) -> Option<usize> {
         self.0.shared.current_seat()
+    }
+
+    /// Schedules on this pool without keeping it.
+    #[must_use]
+    pub fn submitter(&self) -> PoolSubmitter {
+        PoolSubmitter::new(&self.0.shared)
     }
 
     /// One line: how many threads, and which limit decided that.
@@ -230,7 +195,7 @@ impl ThreadPool {
         if let Err(error) = fault::point(Site::Submit) {
             return Err(refused(task, error));
         }
-        self.0.shared.submit(task, priority).map_err(|task| late(&self.0.name, task))
+        self.0.shared.submit(task, priority).map_err(|task| late(format_args!("pool '{}'", self.0.name), task))
     }
 
     /// Calls `a` and `b`, perhaps at the same time, and returns when both have returned. A task of this pool calls `a`
@@ -292,7 +257,7 @@ impl ThreadPool {
         fork_join::join(&self.0.shared, a, b).ok_or_else(|| self.0.refusal_of_child())
     }
 
-    /// [`shutdown_with`](Self::shutdown_with), which drains and has no deadline.
+    /// [`shutdown_with`](Self::shutdown_with), which drains and has no timeout.
     ///
     /// # Errors
     /// As there.
@@ -320,8 +285,7 @@ impl ThreadPool {
             return Err(self.0.refusal_of_child());
         }
         if self.0.shared.is_current() {
-            let name = &self.0.name;
-            return Err(Status::failed_precondition(format!("pool '{name}' cannot be shut down by a task of its own")));
+            return Err(by_own_task(format_args!("pool '{}'", self.0.name)));
         }
         Ok(())
     }
@@ -333,7 +297,7 @@ impl Handle {
     }
 
     /// Steps 1 to 4, on a thread that is not the pool's.
-    fn stop(&self, ShutdownOptions { mode, deadline }: ShutdownOptions) -> Result<(), Status> {
+    fn stop(&self, ShutdownOptions { mode, timeout }: ShutdownOptions) -> Result<(), Status> {
         let shared = &self.shared;
         let began = Instant::now();
         shared.close();
@@ -341,11 +305,11 @@ impl Handle {
             shared.cancel();
         }
         let ended = shared.ended();
-        let Some(deadline) = deadline else {
+        let Some(timeout) = timeout else {
             ended.wait_uninterruptible()?;
             return self.finish();
         };
-        if !is_late(&ended.wait_uninterruptible_for(deadline)) {
+        if !is_late(&ended.wait_uninterruptible_for(timeout)) {
             return self.finish();
         }
         shared.cancel();
@@ -356,7 +320,7 @@ impl Handle {
         let running: Vec<_> = shared.running().iter().map(|label| format!("'{label}'")).collect();
         let (name, running) = (&self.name, running.join(", "));
         Err(Status::deadline_exceeded(format!(
-            "pool '{name}' was still running {running} {:?} after its shutdown began, with a deadline of {deadline:?}",
+            "pool '{name}' was still running {running} {:?} after its shutdown began, with a timeout of {timeout:?}",
             began.elapsed()
         )))
     }
@@ -369,10 +333,6 @@ impl Handle {
     }
 }
 
-fn is_late(waited: &Result<(), Status>) -> bool {
-    waited.as_ref().is_err_and(|error| error.code() == StatusCode::DeadlineExceeded)
-}
-
 impl Drop for Handle {
     fn drop(&mut self) {
         if !self.shared.is_here() {
@@ -383,7 +343,7 @@ impl Drop for Handle {
             self.shared.close();
             return self.shared.threads.let_go();
         }
-        // Without a deadline, nothing can fail.
+        // Without a timeout, nothing can fail.
         let _ = self.stop(ShutdownOptions::default());
     }
 }
@@ -400,18 +360,6 @@ impl Executor for ThreadPool {
     }
 }
 
-/// Drops a task that was too late, whose debts then fail, and returns the reason to the caller.
-fn late(name: &str, task: Task) -> Status {
-    let label = task.label();
-    refused(task, Status::cancelled(format!("pool '{name}' has shut down and refused task '{label}'")))
-}
-
-/// Drops a task, whose debts fail with that reason.
-fn refused(task: Task, why: Status) -> Status {
-    refusal::dropping(&why, || drop(task));
-    why
-}
-
 impl AsyncWorkRunner for ThreadPool {
     fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Status> {
         let gate = when_all(events);
@@ -419,16 +367,9 @@ impl AsyncWorkRunner for ThreadPool {
             return self.execute(task);
         }
         // Not the handle: an event that never completes must not keep the pool.
-        let shared = Arc::clone(&self.0.shared);
+        let submitter = self.submitter();
         gate.on_ready(move |_either_way| {
-            if !shared.is_here() {
-                return drop(refused(task, fork::refusal(format_args!("pool '{}'", shared.threads.name()))));
-            }
-            let answer = match fault::point(Site::SubmitLate) {
-                Ok(()) => shared.submit(task, Priority::Normal).map_err(|task| late(shared.threads.name(), task)),
-                Err(error) => Err(refused(task, error)),
-            };
-            if let Err(error) = answer {
+            if let Err(error) = submitter.execute(task) {
                 tracing::debug!(target: "purlin", %error, "a task could not be scheduled when its events had happened");
             }
         });

@@ -34,7 +34,7 @@ impl Waits {
     }
 
     /// Until how many nothing is lent.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     pub(crate) fn may_give_up(&self) -> usize {
         // SAFETY: as above.
         self.0.iter().filter(|Waiting(wait)| unsafe { !(**wait).lasts() }).count()

@@ -39,10 +39,10 @@ const TURN: u32 = 61;
 /// Every so many turns, the outside task is one of low priority.
 const LOW_TURN: u32 = 8;
 /// Spawned tasks that a worker holds; the rest goes to the injector.
-const RING: usize = if cfg!(any(loom, shuttle)) { 4 } else { 1024 };
+const RING: usize = if cfg!(purlin_model) { 4 } else { 1024 };
 /// How often a searching worker looks before it sleeps: for about 10 microseconds. If [`LOOKERS`] search already,
 /// another sleeps at once.
-const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 32 + PAUSES };
+const LOOKS: u32 = if cfg!(purlin_model) { 0 } else { 32 + PAUSES };
 /// Of these, so many are a pause apart; before the others it lets another thread have the processor, which may be the
 /// one with the next task.
 const PAUSES: u32 = 64;
@@ -59,7 +59,7 @@ pub(super) struct Spares {
 }
 
 /// What the threads of a pool share.
-pub(super) struct Shared {
+pub(super) struct PoolShared {
     pub(super) injector: Injector,
     pub(super) idle: Idle,
     pub(super) roles: Roles,
@@ -79,7 +79,7 @@ pub(super) struct Shared {
     process: Process,
     /// Happens when none is alive.
     ended: EventPromise,
-    me: Weak<Shared>,
+    me: Weak<PoolShared>,
 }
 
 /// What others see of a worker.
@@ -94,7 +94,7 @@ pub(super) struct Seat {
 
 /// What only the worker itself sees. Lives on its thread's stack.
 pub(super) struct Worker {
-    shared: *const Shared,
+    shared: *const PoolShared,
     pub(super) seat: usize,
     /// That seat.
     own: *const Seat,
@@ -111,7 +111,7 @@ pub(super) struct Worker {
 per_thread!(static CURRENT: Cell<*const Worker> = Cell::new(ptr::null()));
 // The pool that has started this thread: for comparison only, because it stays when the worker has ended, for the
 // destructors of the thread's variables.
-per_thread!(static STARTED_BY: Cell<*const Shared> = Cell::new(ptr::null()));
+per_thread!(static STARTED_BY: Cell<*const PoolShared> = Cell::new(ptr::null()));
 
 /// Until when a worker works.
 pub(super) trait Until {
@@ -125,7 +125,7 @@ pub(super) trait Until {
 
 /// Until the pool has closed and drained, or a spare is not needed any more, or this thread has become a process of its
 /// own.
-struct Shift<'a>(&'a Shared, usize);
+struct Shift<'a>(&'a PoolShared, usize);
 
 impl Until for Shift<'_> {
     fn is_over(&self) -> bool {
@@ -152,7 +152,7 @@ impl Seat {
         let (running, thread) = (AtomicPtr::new(ptr::null_mut()), AtomicU32::new(0));
         Self {
             spawned: Deque::new(RING),
-            batch: Deque::new(if cfg!(any(loom, shuttle)) { 2 } else { BATCH }),
+            batch: Deque::new(if cfg!(purlin_model) { 2 } else { BATCH }),
             running,
             thread,
         }
@@ -167,7 +167,7 @@ impl Seat {
     }
 }
 
-impl Shared {
+impl PoolShared {
     /// No thread works yet. One thread counts as alive until [`left`](Self::left).
     pub(super) fn new(name: &str, thread_count: usize, spares: Spares, starter: Starter, relief: Relief) -> Arc<Self> {
         let (seats, most) = (thread_count + spares.at_rest, thread_count + spares.most);
@@ -328,13 +328,13 @@ impl Shared {
     }
 
     /// This pool, weakly.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     pub(super) fn me(&self) -> &Weak<Self> {
         &self.me
     }
 
     /// The system's numbers of the threads that work, wait or rest.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     pub(super) fn numbers_of_threads(&self) -> Vec<u32> {
         let numbers = (0..self.roles.used_seats()).map(|seat| self.seats.get(seat).thread.load(Relaxed));
         numbers.filter(|&number| number != 0).collect()
@@ -348,7 +348,7 @@ impl Shared {
     }
 
     /// What changes when a task is taken or begun, in nearly all cases.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     pub(super) fn traces_of_work(&self) -> Vec<usize> {
         let seats = (0..self.roles.used_seats()).map(|seat| self.seats.get(seat));
         let of_seats = seats.flat_map(|seat| {
@@ -525,7 +525,7 @@ impl Worker {
     }
 
     /// The worker that this thread is, with its pool.
-    pub(super) fn with_current<R>(f: impl FnOnce(&Shared, &Self) -> R) -> Option<R> {
+    pub(super) fn with_current<R>(f: impl FnOnce(&PoolShared, &Self) -> R) -> Option<R> {
         // SAFETY: a worker clears this before it ends, and holds its pool meanwhile; we look on its own thread.
         unsafe {
             let worker = CURRENT.with(Cell::get).as_ref()?;
@@ -534,7 +534,7 @@ impl Worker {
     }
 }
 
-impl Occupied for Shared {
+impl Occupied for PoolShared {
     fn occupation(&self) -> Occupation {
         let running: Vec<_> = self.running().iter().map(|label| format!("'{label}'")).collect();
         let tasks = self.queued();
@@ -557,7 +557,7 @@ impl Occupied for Shared {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for PoolShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} workers, closing: {}", self.thread_count, self.is_closing())
     }

@@ -6,5 +6,5 @@
 
 pub mod semaphore;
 // Threads of std, which models cannot explore.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub mod timer;

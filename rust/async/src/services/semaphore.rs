@@ -4,6 +4,8 @@
 //! each leaves the queue once, under the lock, and the thread that took it out completes its event, under no lock. The
 //! order is first come, first served: an acquisition that could be granted still waits behind an earlier, larger one,
 //! so large ones do not starve. When the one in front leaves without its units, those behind it are looked at again.
+//! No thread has a turn here (base's `turns.rs`): whether units suffice is decided under the lock, so each thread that
+//! gives some back takes out, in one step, all that they suffice for.
 //!
 //! In a child made by `fork`, threads that hold units or wait for them may not be there: an acquisition that would have
 //! to wait is refused.
@@ -37,17 +39,17 @@ use purlin_base::sync::{Mutex, Process};
 /// # Ok::<(), purlin::Status>(())
 /// ```
 #[derive(Clone)]
-pub struct Semaphore(Arc<Shared>);
+pub struct Semaphore(Arc<SemaphoreShared>);
 
-struct Shared {
+struct SemaphoreShared {
     capacity: usize,
     label: Label,
     /// Where the holders and the waiting are.
     process: Process,
-    state: Mutex<State>,
+    state: Mutex<SemaphoreState>,
 }
 
-struct State {
+struct SemaphoreState {
     available: usize,
     /// Why nothing is granted any more; OK while open.
     closed: Status,
@@ -79,7 +81,7 @@ type Slot = Mutex<Option<Permit>>;
 /// ```
 #[must_use = "the units are given back when this is dropped"]
 pub struct Permit {
-    semaphore: Arc<Shared>,
+    semaphore: Arc<SemaphoreShared>,
     amount: usize,
 }
 
@@ -99,7 +101,7 @@ pub struct Permit {
 /// ```
 #[must_use = "the acquisition is given up when this is dropped"]
 pub struct PendingPermit {
-    semaphore: Arc<Shared>,
+    semaphore: Arc<SemaphoreShared>,
     /// The key in the queue; `None` if it never waited.
     id: Option<u64>,
     slot: Arc<Slot>,
@@ -112,8 +114,13 @@ impl Semaphore {
     /// `capacity` units, all available. 0 grants nothing but acquisitions of 0.
     #[must_use]
     pub fn new(label: impl Into<Label>, capacity: usize) -> Self {
-        let state = State { available: capacity, closed: Status::OK, next_id: 0, waiting: BTreeMap::new() };
-        Self(Arc::new(Shared { capacity, label: label.into(), process: Process::this(), state: Mutex::new(state) }))
+        let state = SemaphoreState { available: capacity, closed: Status::OK, next_id: 0, waiting: BTreeMap::new() };
+        Self(Arc::new(SemaphoreShared {
+            capacity,
+            label: label.into(),
+            process: Process::this(),
+            state: Mutex::new(state),
+        }))
     }
 
     /// All units, taken or not.
@@ -148,7 +155,7 @@ impl Semaphore {
         }
         let (available, ahead) = (state.available, state.waiting.len());
         drop(state);
-        let Shared { label, capacity, .. } = &*self.0;
+        let SemaphoreShared { label, capacity, .. } = &*self.0;
         Err(Status::unavailable(format!(
             "semaphore '{label}' has {available} of {capacity} units free and {ahead} waiting; {amount} were wanted"
         )))
@@ -349,13 +356,13 @@ impl Drop for PendingPermit {
     }
 }
 
-impl Shared {
+impl SemaphoreShared {
     fn permit(self: &Arc<Self>, amount: usize) -> Permit {
         Permit { semaphore: Arc::clone(self), amount }
     }
 
     /// True if the units were taken, false if the caller must wait. Overtakes no acquisition that waits.
-    fn grant_now(&self, state: &mut State, amount: usize) -> StatusOr<bool> {
+    fn grant_now(&self, state: &mut SemaphoreState, amount: usize) -> StatusOr<bool> {
         if amount > self.capacity {
             let Self { label, capacity, .. } = self;
             return Err(Status::invalid_argument(format!(
@@ -423,7 +430,7 @@ impl Shared {
 }
 
 /// Takes out of the queue, from the front, the acquisitions that can have their units.
-fn grant_waiting(state: &mut State) -> Vec<Waiting> {
+fn grant_waiting(state: &mut SemaphoreState) -> Vec<Waiting> {
     let mut granted = Vec::new();
     while let Some(first) = state.waiting.first_entry() {
         if first.get().amount > state.available {
@@ -438,7 +445,7 @@ fn grant_waiting(state: &mut State) -> Vec<Waiting> {
 
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { label, capacity, .. } = &*self.0;
+        let SemaphoreShared { label, capacity, .. } = &*self.0;
         write!(f, "Semaphore({label:?}, {} of {capacity} free, {} waiting)", self.available(), self.waiting())
     }
 }
@@ -455,6 +462,6 @@ impl fmt::Debug for PendingPermit {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 #[path = "semaphore_tests.rs"]
 mod tests;

@@ -129,7 +129,7 @@ fn the_end_of_a_pool_is_not_poisoned() {
             runs.fetch_add(1, Ordering::Relaxed);
         })
         .unwrap();
-        let drain = ShutdownOptions { mode: ShutdownMode::Drain, deadline: None };
+        let drain = ShutdownOptions { mode: ShutdownMode::Drain, timeout: None };
         assert_eq!(pool.shutdown_with(drain), Ok(()));
         assert_eq!(ran.load(Ordering::Relaxed), 1);
     });
@@ -279,7 +279,7 @@ fn the_library_does_not_wait_for_what_may_be_poisoned() {
     let planted = EventPromise::new(c"planted");
     let event = planted.event();
     if cfg!(debug_assertions) {
-        let waits = std::panic::catch_unwind(|| event.wait_uninterruptible());
+        let waits = purlin_base::panics::caught(|| event.wait_uninterruptible());
         assert!(waits.is_err(), "a planted event that may be poisoned is found");
     }
     let all = after_all(&[event.clone(), event]);

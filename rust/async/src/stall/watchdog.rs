@@ -14,7 +14,7 @@ use super::stalls;
 use crate::event::{Event, EventPromise};
 use crate::task::STACK_SIZE_BYTES;
 use purlin_base::fault::{self, Site};
-use purlin_base::panics::caught;
+use purlin_base::panics::reported;
 use purlin_base::status::{Status, StatusCode, StatusOr};
 use purlin_base::stderr;
 use purlin_base::sync::{Process, per_thread};
@@ -218,13 +218,11 @@ fn look(options: &WatchdogOptions, known: &mut Known, stopped: &Event) {
 fn tell(options: &WatchdogOptions, report: &StallReport) {
     match &options.sink {
         Some(sink) => {
-            let told = caught(|| {
+            let tell = || {
                 fault::callback("sink of a watchdog");
                 sink(report);
-            });
-            if let Err(message) = told {
-                tracing::error!(target: "purlin", message, "a watchdog's sink panicked");
-            }
+            };
+            reported(|| "the sink of a watchdog", tell);
         }
         None => stderr::tell(&report.to_string()),
     }

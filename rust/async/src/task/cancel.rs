@@ -30,7 +30,7 @@ use purlin_base::sync::{Mutex, MutexGuard, Process};
 /// assert_eq!(part.token().status().message(), "the user left");
 /// assert!(!part.cancel(Status::OK), "it is cancelled already");
 /// ```
-pub struct CancelSource(Arc<Shared>);
+pub struct CancelSource(Arc<CancelShared>);
 
 /// The side that listens: one word, cheap to clone. The default token is never cancelled.
 ///
@@ -47,7 +47,7 @@ pub struct CancelSource(Arc<Shared>);
 /// assert_eq!(sum(&[1, 2], &source.token()).unwrap_err().code(), StatusCode::Cancelled);
 /// ```
 #[derive(Clone, Default)]
-pub struct CancelToken(Option<Arc<Shared>>);
+pub struct CancelToken(Option<Arc<CancelShared>>);
 
 /// A callback's place in the list of a token; dropping it takes the callback out.
 ///
@@ -64,20 +64,20 @@ pub struct CancelToken(Option<Arc<Shared>>);
 /// ```
 #[derive(Default)]
 #[must_use = "the callback is taken out when this is dropped"]
-pub struct CancelRegistration(Option<(Arc<Shared>, u64)>);
+pub struct CancelRegistration(Option<(Arc<CancelShared>, u64)>);
 
-struct Shared {
+struct CancelShared {
     label: Label,
     /// Happens on cancel, fails on retirement.
     asked: EventPromise,
     /// The event of `asked`, to look at without counting.
     happened: Event,
-    state: Mutex<State>,
+    state: Mutex<CancelState>,
     /// Set while a child is made, taken when it is dropped.
     parent: Mutex<CancelRegistration>,
 }
 
-struct State {
+struct CancelState {
     end: Option<End>,
     sources: usize,
     /// A parent that may still be cancelled.
@@ -98,7 +98,7 @@ enum End {
 enum Entry {
     Call(Box<dyn FnOnce(&Status) + Send>),
     /// Weak: the child holds us.
-    Child(Weak<Shared>),
+    Child(Weak<CancelShared>),
 }
 
 impl CancelSource {
@@ -106,14 +106,14 @@ impl CancelSource {
     #[must_use]
     #[track_caller]
     pub fn new(label: impl Into<Label>) -> Self {
-        Self(Shared::new(label.into(), false))
+        Self(CancelShared::new(label.into(), false))
     }
 
     /// A source that is also cancelled when `parent` is, with the same reason; at once if that has happened.
     #[must_use]
     #[track_caller]
     pub fn child_of(parent: &CancelToken, label: impl Into<Label>) -> Self {
-        let child = Shared::new(label.into(), parent.0.is_some());
+        let child = CancelShared::new(label.into(), parent.0.is_some());
         if let Some(parent) = &parent.0 {
             match parent.register(Entry::Child(Arc::downgrade(&child))) {
                 Ok(registration) => *child.parent.lock() = registration,
@@ -256,11 +256,17 @@ impl Drop for CancelRegistration {
     }
 }
 
-impl Shared {
+impl CancelShared {
     #[track_caller]
     fn new(label: Label, has_parent: bool) -> Arc<Self> {
-        let state =
-            State { end: None, sources: 1, has_parent, next_id: 0, entries: BTreeMap::new(), process: Process::this() };
+        let state = CancelState {
+            end: None,
+            sources: 1,
+            has_parent,
+            next_id: 0,
+            entries: BTreeMap::new(),
+            process: Process::this(),
+        };
         let asked = EventPromise::lending_nothing(label, SourceLocation::caller());
         Arc::new(Self {
             label,
@@ -273,7 +279,7 @@ impl Shared {
 
     /// In a child made by `fork`, what was not cancelled never will be: its event has failed with the others that were
     /// pending. The entries are the parent's, and stay where they are.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CancelState> {
         let mut state = self.state.lock();
         if !state.process.is_this() {
             state.process = Process::this();
@@ -332,7 +338,7 @@ impl Shared {
 }
 
 /// Ends `root` and, as far as it concerns them, its children; false if `root` had ended or lives on.
-fn end_all(root: &Arc<Shared>, end: &End) -> bool {
+fn end_all(root: &Arc<CancelShared>, end: &End) -> bool {
     let Some(entries) = root.close(end) else { return false };
     let mut open = VecDeque::from([(Arc::clone(root), entries)]);
     while let Some((shared, entries)) = open.pop_front() {
@@ -360,7 +366,7 @@ fn retired(label: Label) -> Status {
     Status::failed_precondition(format!("'{label}' can never be cancelled: no source of it is left"))
 }
 
-impl Drop for Shared {
+impl Drop for CancelShared {
     /// Releases the parents one by one: a long chain must not need a long stack.
     fn drop(&mut self) {
         let mut parent = take_parent(&self.parent);
@@ -371,7 +377,7 @@ impl Drop for Shared {
 }
 
 /// Leaves the parent's list, and gives the reference to it.
-fn take_parent(parent: &Mutex<CancelRegistration>) -> Option<Arc<Shared>> {
+fn take_parent(parent: &Mutex<CancelRegistration>) -> Option<Arc<CancelShared>> {
     let mut registration = std::mem::take(&mut *parent.lock());
     let shared = registration.0.as_ref().map(|(shared, _)| Arc::clone(shared));
     drop(registration.take());
@@ -399,6 +405,6 @@ impl fmt::Debug for CancelRegistration {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 #[path = "cancel_tests.rs"]
 mod tests;

@@ -99,7 +99,7 @@ fn wait_and_work(driver: &dyn Driver, blocked: &Blocked<'_>) -> Waited {
     waited
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};

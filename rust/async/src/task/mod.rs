@@ -17,13 +17,14 @@
 
 pub mod cancel;
 // Statics, which models cannot have.
-#[cfg_attr(any(loom, shuttle), path = "census_model.rs")]
+#[cfg_attr(purlin_model, path = "census_model.rs")]
 pub mod census;
 pub mod driver;
 pub mod fork;
 #[doc(hidden)]
 pub mod node;
 pub mod options;
+pub mod shutdown;
 
 use std::ops::Range;
 
@@ -32,6 +33,7 @@ use purlin_base::status::Status;
 
 pub use node::Task;
 pub use options::{Priority, TaskOptions};
+pub use shutdown::{ShutdownMode, ShutdownOptions};
 
 /// Bytes of stack of every thread that Purlin starts, unless its maker chose another size; `RUST_MIN_STACK` has no
 /// effect.

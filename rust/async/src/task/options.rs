@@ -149,6 +149,6 @@ fn count(label: Label, error: &Status, cancelled: bool) {
     tracing::debug!(target: "purlin", %label, %error, "a task was dropped at its turn");
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 #[path = "options_tests.rs"]
 mod tests;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tracing::Metadata;
 
 use super::fields::{Fields, Value};
-use super::lane::{Record, What};
+use super::lane::{Record, Recorded};
 use super::session::Recording;
 use purlin_base::quoted::Quoted;
 
@@ -75,7 +75,7 @@ impl Json {
     }
 
     fn record(&mut self, record: &Record, pid: u32, tid: u64) {
-        let phase = if matches!(record.what, What::Event(..)) { "i" } else { "X" };
+        let phase = if matches!(record.what, Recorded::Event(..)) { "i" } else { "X" };
         self.display(format_args!(r#"{{"ph":"{phase}","pid":{pid},"tid":{tid},"ts":"#));
         self.microseconds(record.start);
         if phase == "X" {
@@ -86,12 +86,12 @@ impl Json {
             self.raw(r#","s":"t""#);
         }
         match &record.what {
-            What::Span(span) => self.description(span.metadata.name(), span.metadata, &span.fields.lock()),
+            Recorded::Span(span) => self.description(span.metadata.name(), span.metadata, &span.fields.lock()),
             // The name that `tracing` gives an event is the place of its macro; its message says more.
-            What::Event(metadata, fields) => {
+            Recorded::Event(metadata, fields) => {
                 self.description(fields.text("message").unwrap_or(metadata.name()), metadata, fields);
             }
-            What::Named(name) => {
+            Recorded::Named(name) => {
                 self.raw(",\"name\":");
                 self.string(&name.to_string_lossy());
             }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_recording_becomes_this_text() {
         let record = |name, start, length| Record {
-            what: What::Named(name),
+            what: Recorded::Named(name),
             start: Duration::from_nanos(start),
             length: Duration::from_nanos(length),
         };

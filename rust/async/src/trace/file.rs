@@ -111,7 +111,7 @@ mod tests {
     fn a_content_that_panics_leaves_nothing_behind() {
         let directory = Directory::new("panic");
         let target = Target::check(&directory.0.join("a.json")).expect("the path is good");
-        let result = std::panic::catch_unwind(|| target.write(|_| panic!("planted")));
+        let result = purlin_base::panics::caught(|| target.write(|_| panic!("planted")));
         assert!(result.is_err());
         assert_eq!(directory.names(), [""; 0]);
     }

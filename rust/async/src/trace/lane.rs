@@ -23,7 +23,7 @@ const CHUNK_RECORDS: (usize, usize) = (16, 4096);
 
 /// What was going on.
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum Recorded {
     /// Inside a span.
     Span(Arc<Span>),
     /// Inside a span of C++.
@@ -34,7 +34,7 @@ pub(super) enum What {
 
 #[derive(Debug)]
 pub(super) struct Record {
-    pub(super) what: What,
+    pub(super) what: Recorded,
     /// Since the recording began.
     pub(super) start: Duration,
     /// Zero for events.
@@ -44,7 +44,7 @@ pub(super) struct Record {
 /// A span that a thread is inside of.
 struct Open {
     id: u64,
-    what: What,
+    what: Recorded,
     start: Duration,
 }
 
@@ -110,7 +110,7 @@ impl Lane {
         Self { thread_id, thread_name, content: Mutex::new(LaneContent::default()) }
     }
 
-    pub(super) fn begin(&self, id: u64, what: What, start: Duration) {
+    pub(super) fn begin(&self, id: u64, what: Recorded, start: Duration) {
         self.content.lock().open.push(Open { id, what, start });
     }
 
@@ -119,7 +119,7 @@ impl Lane {
         self.content.lock().end(id, now)
     }
 
-    pub(super) fn instant(&self, what: What, start: Duration) {
+    pub(super) fn instant(&self, what: Recorded, start: Duration) {
         self.content.lock().push(Record { what, start, length: Duration::ZERO });
     }
 
@@ -147,15 +147,15 @@ mod tests {
     fn outer_spans_stand_before_inner_ones_of_equal_times() {
         let lane = Lane::new();
         for (id, name) in [(1, c"outer"), (2, c"middle"), (3, c"inner")] {
-            lane.begin(id, What::Named(name), Duration::from_nanos(5));
+            lane.begin(id, Recorded::Named(name), Duration::from_nanos(5));
         }
         // The clock may stand still while one ends and not while the next does.
         for (id, end) in [(3, 7), (2, 7), (1, 8)] {
             assert!(lane.end(id, Duration::from_nanos(end)));
         }
         let names = lane.finish(Duration::from_nanos(9)).records.into_iter().map(|record| match record.what {
-            What::Named(name) => name,
-            What::Span(_) | What::Event(..) => panic!("only named spans are recorded here"),
+            Recorded::Named(name) => name,
+            Recorded::Span(_) | Recorded::Event(..) => panic!("only named spans are recorded here"),
         });
         assert!(names.eq([c"outer", c"middle", c"inner"]));
     }
@@ -165,7 +165,7 @@ mod tests {
         let mut content = LaneContent::default();
         for nanosecond in 0..20_000 {
             let start = Duration::from_nanos(nanosecond);
-            content.push(Record { what: What::Named(c"x"), start, length: Duration::ZERO });
+            content.push(Record { what: Recorded::Named(c"x"), start, length: Duration::ZERO });
         }
         let (first, largest) = CHUNK_RECORDS;
         assert_eq!(content.chunks[0].len(), first);

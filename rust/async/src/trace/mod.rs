@@ -48,7 +48,7 @@ enum Phase {
     Stopping,
 }
 
-struct State {
+struct TraceState {
     phase: Phase,
     /// From Starting to Stopping.
     session: Option<Arc<Session>>,
@@ -58,10 +58,11 @@ struct State {
     process: Option<Process>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { phase: Phase::Idle, session: None, target: None, process: None });
+static STATE: Mutex<TraceState> =
+    Mutex::new(TraceState { phase: Phase::Idle, session: None, target: None, process: None });
 
 /// A recording is its process's: a child made by `fork` has none, and leaves the file to the parent.
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, TraceState> {
     let mut state = STATE.lock();
     if state.process.replace(Process::this()).is_some_and(|process| !process.is_this()) {
         state.phase = Phase::Idle;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tracing::Metadata;
 
 use super::fields::Fields;
-use super::lane::{Lane, Record, Track, What};
+use super::lane::{Lane, Record, Recorded, Track};
 use purlin_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use purlin_base::sync::{Mutex, Process, per_thread};
 
@@ -207,7 +207,7 @@ impl Local {
 
     pub(super) fn enter(&self, id: u64) {
         if let Some(span) = self.session.span(id) {
-            self.begin(id, What::Span(span));
+            self.begin(id, Recorded::Span(span));
         }
     }
 
@@ -218,12 +218,12 @@ impl Local {
     pub(super) fn event(&self, metadata: &'static Metadata<'static>, fields: Fields) {
         let start = self.session.now();
         if let Some(lane) = self.lane_with_room(size_of::<Record>() + fields.size_bytes()) {
-            lane.instant(What::Event(metadata, Box::new(fields)), start);
+            lane.instant(Recorded::Event(metadata, Box::new(fields)), start);
         }
     }
 
     /// False if there is no room for it.
-    fn begin(&self, id: u64, what: What) -> bool {
+    fn begin(&self, id: u64, what: Recorded) -> bool {
         // The record is paid for here, so that what began can always end.
         let lane = self.lane_with_room(size_of::<Record>());
         if let Some(lane) = lane {
@@ -251,7 +251,7 @@ impl Local {
 pub(super) fn begin_named(name: &'static CStr) -> u64 {
     let id = next_id();
     match local() {
-        Some(local) if local.begin(id, What::Named(name)) => id,
+        Some(local) if local.begin(id, Recorded::Named(name)) => id,
         _ => 0,
     }
 }
@@ -275,8 +275,8 @@ mod tests {
     /// The names of the spans on `track`, in its order.
     fn names(track: &Track) -> Vec<&str> {
         let name = |record: &Record| match record.what {
-            What::Named(name) => name.to_str().expect("the names in tests are ASCII"),
-            What::Span(_) | What::Event(..) => panic!("only named spans are recorded here"),
+            Recorded::Named(name) => name.to_str().expect("the names in tests are ASCII"),
+            Recorded::Span(_) | Recorded::Event(..) => panic!("only named spans are recorded here"),
         };
         track.records.iter().map(name).collect()
     }
@@ -286,14 +286,14 @@ mod tests {
         let room = size_of::<Lane>() + 2 * size_of::<Record>();
         let session = Arc::new(Session::with_budget(room));
         let local = Local::new(Arc::clone(&session));
-        assert!(local.begin(1, What::Named(c"one")));
-        assert!(local.begin(2, What::Named(c"two")));
-        assert!(!local.begin(3, What::Named(c"three")));
+        assert!(local.begin(1, Recorded::Named(c"one")));
+        assert!(local.begin(2, Recorded::Named(c"two")));
+        assert!(!local.begin(3, Recorded::Named(c"three")));
         assert!(!local.end(3, session.now()));
         assert!(local.end(2, session.now()), "what began can end");
         // A thread that is later has no lane at all.
         let late = Local::new(Arc::clone(&session));
-        assert!(!late.begin(4, What::Named(c"four")));
+        assert!(!late.begin(4, Recorded::Named(c"four")));
         let recording = session.finish();
         assert_eq!(recording.dropped_records, 2);
         assert_eq!(recording.tracks.len(), 1);
@@ -314,8 +314,8 @@ mod tests {
     fn spans_that_are_open_end_with_the_recording() {
         let session = Arc::new(Session::new());
         let local = Local::new(Arc::clone(&session));
-        assert!(local.begin(1, What::Named(c"outer")));
-        assert!(local.begin(2, What::Named(c"inner")));
+        assert!(local.begin(1, Recorded::Named(c"outer")));
+        assert!(local.begin(2, Recorded::Named(c"inner")));
         let recording = session.finish();
         assert_eq!(names(&recording.tracks[0]), ["outer", "inner"]);
         let ends: Vec<_> = recording.tracks[0].records.iter().map(|record| record.start + record.length).collect();

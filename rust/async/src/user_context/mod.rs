@@ -220,5 +220,5 @@ impl fmt::Debug for UserContext {
 
 #[cfg(all(test, loom))]
 mod loom_model;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;

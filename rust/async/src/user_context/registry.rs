@@ -15,7 +15,7 @@ pub(super) struct Registry {
     entries: Mutex<BTreeMap<u64, Weak<UserContextRep>>>,
 }
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 static PROCESS: Registry = Registry { entries: Mutex::new(BTreeMap::new()) };
 
 #[cfg(shuttle)]

@@ -1,5 +1,4 @@
 use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -177,7 +176,7 @@ fn a_panic_restores_what_was_current() {
     let _alone = alone();
     let (a, b) = (UserContext::new("a"), UserContext::new("b"));
     let _a = UserContextScope::new(a.clone());
-    let caught = catch_unwind(AssertUnwindSafe(with_user_context(b.clone(), || panic!("expected by a test"))));
+    let caught = purlin_base::panics::caught(with_user_context(b.clone(), || panic!("expected by a test")));
     assert!(caught.is_err());
     assert_eq!(UserContext::current(), Some(a));
     assert!(is_last(&b));

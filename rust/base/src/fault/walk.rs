@@ -28,37 +28,38 @@ pub struct Seen {
     pub failed: usize,
 }
 
-struct State {
+struct WalkState {
     plan: Plan,
     reached: Vec<usize>,
     failed: usize,
 }
 
-static STATE: Mutex<Option<State>> = Mutex::new(None);
+static STATE: Mutex<Option<WalkState>> = Mutex::new(None);
 
 /// Arms the plan; the counts begin anew.
 pub fn arm(plan: Plan) {
-    *STATE.lock() = Some(State { plan, reached: vec![0; Site::ALL.len()], failed: 0 });
+    *STATE.lock() = Some(WalkState { plan, reached: vec![0; Site::ALL.len()], failed: 0 });
 }
 
 /// Nothing fails any more.
 pub fn disarm() -> Seen {
     let state = STATE.lock().take();
-    state.map_or_else(Seen::default, |State { reached, failed, .. }| Seen { reached, failed })
+    state.map_or_else(Seen::default, |WalkState { reached, failed, .. }| Seen { reached, failed })
 }
 
 /// The result of the armed plan up to now.
 pub fn seen() -> Seen {
     let state = STATE.lock();
-    state
-        .as_ref()
-        .map_or_else(Seen::default, |State { reached, failed, .. }| Seen { reached: reached.clone(), failed: *failed })
+    state.as_ref().map_or_else(Seen::default, |WalkState { reached, failed, .. }| Seen {
+        reached: reached.clone(),
+        failed: *failed,
+    })
 }
 
 /// Counts the reach; which one it was, if it is to fail.
 fn reach(site: Site) -> Option<usize> {
     let mut state = STATE.lock();
-    let State { plan, reached, failed } = state.as_mut()?;
+    let WalkState { plan, reached, failed } = state.as_mut()?;
     let count = &mut reached[site as usize];
     *count += 1;
     let hit = plan.site == Some(site) && (*count == plan.nth || (plan.and_all_after && *count > plan.nth));

@@ -15,17 +15,17 @@
 
 #![allow(unsafe_code, reason = "free blocks are raw memory, linked by hand and shared with C++")]
 
-#[cfg(not(any(loom, shuttle, purlin_asan)))]
+#[cfg(not(any(purlin_model, purlin_asan)))]
 mod depot;
-#[cfg(any(loom, shuttle))]
+#[cfg(purlin_model)]
 #[path = "model.rs"]
 mod depot;
-#[cfg(all(purlin_asan, not(any(loom, shuttle))))]
+#[cfg(all(purlin_asan, not(purlin_model)))]
 #[path = "plain.rs"]
 mod depot;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 mod forked;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 mod large;
 
 use std::ptr;
@@ -34,13 +34,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub use crate::thread_state::{CLASSES, FreeList, ThreadState, with_state};
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use depot::for_each_cell;
 pub use depot::with_cell;
 pub use depot::{allocate_slowly, free_slowly};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use forked::{is_child, is_inherited};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use large::{allocate_large, free_large};
 
 /// What a block is for. Blocks of one class never serve another.
@@ -80,7 +80,7 @@ impl Class {
     }
 
     /// Whether its blocks are event cells.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(purlin_model))]
     const fn is_cell(self) -> bool {
         matches!(self, Self::Cell | Self::WideCell)
     }
@@ -96,7 +96,7 @@ impl Class {
 }
 
 /// This thread's state, valid on this thread until it ends.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 #[must_use]
 pub fn thread_state() -> *const ThreadState {
     // A thread may make events in its own memory, for which nothing is asked for here.
@@ -153,7 +153,7 @@ unsafe fn link<'a>(block: *mut u8) -> &'a AtomicPtr<u8> {
 ///
 /// # Safety
 /// `cell` is the caller's own memory, of at least a cell's size, aligned.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 unsafe fn mark_free(cell: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { cell.cast::<usize>().write(FREE_WORD) };
@@ -182,5 +182,5 @@ pub fn layout() -> String {
     )
 }
 
-#[cfg(all(test, not(any(loom, shuttle, purlin_asan))))]
+#[cfg(all(test, not(any(purlin_model, purlin_asan))))]
 mod tests;

@@ -3,8 +3,8 @@
 //!
 //! Four faces, chosen at compile time, with one shape (locks without poisoning, as parking_lot's):
 //! - std, in every ordinary build, with locks on a futex where there is one (`futex_lock`);
-//! - loom under `--cfg loom`, so that the models in `rust/model` explore every interleaving;
-//! - shuttle under `--cfg shuttle`, for random schedules of what is too large for loom;
+//! - loom under `--cfg purlin_model --cfg loom`, so that the models in `rust/model` explore every interleaving;
+//! - shuttle under `--cfg purlin_model --cfg shuttle`, for random schedules of what is too large for loom;
 //! - parking_lot under `--cfg purlin_tsan`, because std's locks reach us uninstrumented and ThreadSanitizer would
 //!   report races that are none.
 //!
@@ -13,27 +13,32 @@
 //!
 //! std's other uninstrumented parts that order what threads do stay out of reach: no `LazyLock`, no `mpsc`, no `park`.
 
-#[cfg(any(loom, shuttle))]
+#[cfg(any(all(purlin_model, loom, shuttle), all(purlin_model, not(loom), not(shuttle))))]
+compile_error!("a model is explored by loom or by shuttle");
+#[cfg(all(not(purlin_model), any(loom, shuttle)))]
+compile_error!("--cfg loom and --cfg shuttle go with --cfg purlin_model");
+
+#[cfg(purlin_model)]
 #[path = "model_locks.rs"]
 mod locks;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 #[path = "gated_locks.rs"]
 mod locks;
 
-#[cfg(all(purlin_tsan, not(any(loom, shuttle))))]
+#[cfg(all(purlin_tsan, not(purlin_model)))]
 #[path = "parking_lot_locks.rs"]
 mod bare;
-#[cfg(all(not(any(loom, shuttle, purlin_tsan)), target_os = "linux", not(miri)))]
+#[cfg(all(not(any(purlin_model, purlin_tsan)), target_os = "linux", not(miri)))]
 use futex_lock as bare;
-#[cfg(all(not(any(loom, shuttle, purlin_tsan)), any(not(target_os = "linux"), miri)))]
+#[cfg(all(not(any(purlin_model, purlin_tsan)), any(not(target_os = "linux"), miri)))]
 #[path = "std_locks.rs"]
 mod bare;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub mod foreign;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 mod fork;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 mod futex;
 #[cfg(any(loom, all(not(any(shuttle, purlin_tsan, miri)), target_os = "linux")))]
 #[cfg_attr(loom, allow(dead_code, reason = "its model uses it"))]
@@ -42,17 +47,17 @@ mod futex_lock;
 #[cfg_attr(loom, allow(dead_code, reason = "its model uses it"))]
 mod gate;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use fork::Process;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use fork::{Inside, in_children, without_forks};
-#[cfg(any(loom, shuttle))]
+#[cfg(purlin_model)]
 pub use locks::Process;
 pub use locks::{Condvar, Mutex, MutexGuard, OnceLock};
 
-#[cfg(any(loom, shuttle))]
+#[cfg(purlin_model)]
 mod explore;
-#[cfg(any(loom, shuttle))]
+#[cfg(purlin_model)]
 pub use explore::explore;
 
 #[cfg(not(loom))]
@@ -67,7 +72,7 @@ pub use loom::cell::UnsafeCell;
 pub use loom::{hint, sync::atomic};
 #[cfg(shuttle)]
 pub use shuttle::{hint, sync::atomic};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 pub use std::{hint, sync::atomic};
 
 mod pinned_arc;
@@ -83,7 +88,7 @@ macro_rules! per_thread {
         loom::thread_local! { static $name: $type = $init; }
         #[cfg(shuttle)]
         shuttle::thread_local! { static $name: $type = $init; }
-        #[cfg(not(any(loom, shuttle)))]
+        #[cfg(not(purlin_model))]
         std::thread_local! { static $name: $type = const { $init }; }
     };
 }

@@ -53,10 +53,10 @@ pub(super) const fn run_bytes(class: usize) -> usize {
 /// See the module.
 pub(super) struct Class<H> {
     number: u8,
-    state: Mutex<State<H>>,
+    state: Mutex<ClassState<H>>,
 }
 
-struct State<H> {
+struct ClassState<H> {
     runs: Vec<Option<Run<H>>>,
     /// Indices in `runs` that are free.
     vacant: Vec<u32>,
@@ -79,7 +79,7 @@ struct Run<H> {
 
 impl<H> Class<H> {
     pub(super) fn new(number: usize) -> Self {
-        let state = State { runs: Vec::new(), vacant: Vec::new(), open: Vec::new(), empty: 0, taken: 0 };
+        let state = ClassState { runs: Vec::new(), vacant: Vec::new(), open: Vec::new(), empty: 0, taken: 0 };
         Self { number: u8::try_from(number).expect("there are 32 classes"), state: Mutex::new(state) }
     }
 
@@ -183,7 +183,7 @@ impl<H> Class<H> {
     }
 }
 
-impl<H> State<H> {
+impl<H> ClassState<H> {
     /// Removes an empty run; its span.
     fn remove(&mut self, index: u32) -> Piece {
         let run = self.runs[index as usize].take().expect("an empty run exists");

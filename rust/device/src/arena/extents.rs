@@ -12,12 +12,12 @@ use std::sync::Arc;
 use crate::backend::Extent;
 use purlin_base::sync::{Mutex, PinnedArc};
 
-use super::piece::{Holder, Home, Piece, Shared};
+use super::piece::{Holder, Home, Piece, SharedExtent};
 
 /// See the module.
-pub(super) struct Extents<H>(Mutex<State<H>>);
+pub(super) struct Extents<H>(Mutex<ExtentsState<H>>);
 
-struct State<H> {
+struct ExtentsState<H> {
     extents: BTreeMap<u32, Mapped<H>>,
     next_id: u32,
     holes: BTreeSet<Hole>,
@@ -31,7 +31,7 @@ struct State<H> {
 
 /// An extent; its parts by their offsets.
 struct Mapped<H> {
-    memory: Box<Shared>,
+    memory: Box<SharedExtent>,
     size_bytes: usize,
     parts: BTreeMap<usize, Part<H>>,
 }
@@ -66,7 +66,7 @@ struct Hole {
 
 impl<H> Extents<H> {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(State {
+        Self(Mutex::new(ExtentsState {
             extents: BTreeMap::new(),
             next_id: 0,
             holes: BTreeSet::new(),
@@ -165,7 +165,7 @@ impl<H> Extents<H> {
 
     /// Takes the extents out that are one hole, idle for `idle_ms` at least. Dropping them unmaps them.
     #[must_use = "dropped under no lock"]
-    pub(super) fn take_empty(&self, now_ms: u32, idle_ms: u32) -> Vec<Shared> {
+    pub(super) fn take_empty(&self, now_ms: u32, idle_ms: u32) -> Vec<SharedExtent> {
         let mut state = self.0.lock();
         let empty = state.holes.iter().filter(|hole| {
             let extent = &state.extents[&hole.extent];
@@ -208,7 +208,7 @@ impl<H> Extents<H> {
     /// Removes the extent that holds one block only, because it was made for it. Dropping it unmaps it; then the caller
     /// takes back that its bytes, the second of the answer, were reserved.
     #[must_use = "dropped under no lock"]
-    pub(super) fn take_own(&self, extent: u32) -> (Shared, usize) {
+    pub(super) fn take_own(&self, extent: u32) -> (SharedExtent, usize) {
         let mut state = self.0.lock();
         let Mapped { memory, size_bytes, .. } = state.extents.remove(&extent).expect("a piece is given back once");
         (*memory, size_bytes)
@@ -238,7 +238,7 @@ impl<H> Extents<H> {
     }
 }
 
-impl<H> State<H> {
+impl<H> ExtentsState<H> {
     /// The first hole, in their order, in which a block fits, and where it begins.
     fn find(&self, size_bytes: usize, alignment_bytes: usize) -> Option<(Hole, usize)> {
         let least = Hole { size_bytes, cold: false, extent: 0, offset_bytes: 0 };

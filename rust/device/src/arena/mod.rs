@@ -23,7 +23,7 @@ mod extents;
 #[cfg(all(test, loom))]
 mod loom_model;
 mod piece;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;
 
 use std::fmt;

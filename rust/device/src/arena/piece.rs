@@ -12,14 +12,14 @@ use purlin_base::sync::{PinnedArc, Uncounted};
 /// for it knows its length.
 pub(crate) struct Piece {
     /// The extent in which it lies, at the place where the arena has it: one word, because each block has one.
-    memory: NonNull<Shared>,
+    memory: NonNull<SharedExtent>,
     /// Where it begins there.
     pub(crate) offset_bytes: usize,
     pub(super) home: Home,
 }
 
 /// An extent. The arena keeps it in a box, so that it stays where it is.
-pub(super) type Shared = Arc<dyn Extent>;
+pub(super) type SharedExtent = Arc<dyn Extent>;
 
 // SAFETY: extents are Send and Sync, and a piece only refers to one.
 unsafe impl Send for Piece {}
@@ -39,7 +39,7 @@ pub(super) enum Home {
 
 impl Piece {
     /// `memory` stays where it is until the piece is given back.
-    pub(super) fn new(memory: &Shared, offset_bytes: usize, home: Home) -> Self {
+    pub(super) fn new(memory: &SharedExtent, offset_bytes: usize, home: Home) -> Self {
         Self { memory: NonNull::from(memory), offset_bytes, home }
     }
 

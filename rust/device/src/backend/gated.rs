@@ -47,7 +47,6 @@ impl fmt::Display for End<'_> {
 #[cfg(test)]
 mod tests {
     use super::Gated;
-    use crate::backend::operation::Operation;
     use crate::backend::test_operation::operation;
     use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! What a kind of hardware must do to carry Purlin: hand out memory and copy bytes.
+//! What a kind of hardware must do to carry Purlin: hand out memory, and do operations on it.
 //!
-//! **Core validates, backends trust.** Ranges lie inside their allocations, both ends of a copy are equally long and not
-//! empty, host pointers are not null, both ends belong to one client, and handles are counted, before a backend is
+//! **Core validates, backends trust.** Ranges lie inside their allocations, both ends of a copy are equally long and
+//! not empty, host pointers are not null, all ranges belong to one client, and handles are counted, before a backend is
 //! called. A backend checks only what its driver tells it; what core excludes is `unreachable!("core guarantees ...")`.
 //!
 //! A new backend begins as a copy of [`null`], passes the suites of `tests/conformance`, and lists
@@ -9,51 +9,62 @@
 //!
 //! # Lifetimes
 //! Core calls [`Backend::open_memory`] once per device and kind while the client is made, and drops the [`Memory`] with
-//! the client. Memory is mapped in [`Extent`]s, which core cuts into blocks, keeps warm and counts (`arena`); an extent is
-//! dropped once, on any thread, when no block of it is used by a handle or a copy in flight, and its drop unmaps it.
+//! the client. Memory is mapped in [`Extent`]s, which core cuts into blocks, keeps warm and counts (`arena`); an extent
+//! is dropped once, on any thread, when no block of it is used by a handle or a copy in flight, and its drop unmaps it.
 //!
 //! # Order
-//! A copy begins after all of its dependencies and completes its event once. Two copies that no event orders may run at
-//! the same time. What a copy wrote is visible to whoever saw its event ready; [`CopySchedule::run`] gives a backend
-//! whose copies are plain calls all of this.
+//! An [`Operation`] is some [`Work`] and the ranges of device memory that it touches, each read or written. It begins
+//! after all of its dependencies and completes its event once. Two operations that no event orders may run at the same
+//! time. What an operation wrote is visible to any thread that saw its event ready; [`Schedule::run`] gives a backend
+//! whose operations are plain calls all of this.
 //!
 //! # Backends with streams
-//! Where the hardware orders work itself (CUDA: a stream), [`Backend::copy`] does not block and does not use
-//! [`CopySchedule::run`]:
+//! Where the hardware orders work itself (CUDA: a stream), [`Backend::run`] does not block and does not use
+//! [`Schedule::run`]:
 //! 1. Dependencies that the backend itself has enqueued become waits between streams (`cuStreamWaitEvent`); it
-//!    recognises them by keeping its own events' headers. For each of the others it attaches to what
-//!    [`CopySchedule::gate`] puts before it, so that the client can end, and goes on from there; a failed one ends the copy with
-//!    that error.
-//! 2. [`CopySchedule::begin`] gives the event to return and the [`PromisedCopy`] that owes it. The copy is enqueued,
+//!    recognises them by keeping its own events' headers. For each of the others it continues when
+//!    [`Schedule::gate`] says so; one that fails, or the client's end, ends the operation with that error.
+//! 2. [`Schedule::begin`] gives the event to return and the [`OperationPromise`] that owes it. The work is enqueued,
 //!    and behind it a record (`cuEventRecord`) that the backend's completion thread polls or waits for.
-//! 3. When the record is reached, [`PromisedCopy::complete`] lets go of both ends, then completes the event; so the memory
-//!    outlives the hardware's use of it, and a driver's error reaches the event.
+//! 3. When the record is reached, [`OperationPromise::complete_on_runner`] hands the operation to the client's runner,
+//!    which releases the ranges, then completes the event. So the memory outlives the hardware's use of it, a driver's
+//!    error reaches the event, and the completion thread runs no code but the backend's.
+//! 4. A backend that orders all its work on the same bytes by itself may give memory up earlier, when the work is
+//!    enqueued: [`OperationPromise::release_ranges`].
 //!
-//! If the stream is torn down first, dropping the [`PromisedCopy`] fails the event: no path loses a completion.
+//! If the stream is torn down first, dropping the [`OperationPromise`] fails the event: no path loses a completion.
 
-mod copy;
+mod byte_source;
+mod description;
+mod device_range;
 mod gated;
+mod host_address;
 pub mod null;
 mod operation;
 mod pending;
+mod promise;
 mod range;
 mod schedule;
 #[cfg(test)]
 mod test_operation;
-mod work;
 
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-pub(crate) use copy::{Block, erased};
-pub use copy::{CopyEnds, CopyOperation, DeviceRange, HostDestination, HostSource, PromisedCopy};
+pub use byte_source::ByteSource;
+pub use description::{AttributeValue, DeviceAttribute, DeviceDescription};
+pub use device_range::{Access, DeviceRange};
+pub(crate) use device_range::{Block, erased};
 pub(crate) use gated::Gated;
+pub use host_address::{HostDestination, HostSource};
 pub use null::NullBackend;
+pub use operation::{HostCall, Operation, Work};
 pub(crate) use pending::{Accounting, Pending, is_notifying_here};
+pub use promise::OperationPromise;
 pub use range::ByteRange;
-pub(crate) use schedule::CopyRunner;
-pub use schedule::{CopyGate, CopySchedule, INLINE_LIMIT_BYTES};
+pub use schedule::{Gate, INLINE_LIMIT_BYTES, Schedule};
+pub(crate) use schedule::{Held, Runner};
 
 use purlin_async::event::Event;
 pub use purlin_async::task::driver::{Driver, drive};
@@ -92,9 +103,15 @@ pub trait Backend: Send + Sync {
     /// The name by which clients ask for it, such as `"host"`.
     fn platform_name(&self) -> &'static str;
 
-    /// What one of its devices is called, such as `"host"`; devices are written as `host:0`.
-    fn device_kind(&self) -> &'static str {
-        self.platform_name()
+    /// What is known of the devices of a client that asks for `count` of them (at least 1), which may be virtual: as
+    /// many, in their order.
+    ///
+    /// The default has no attributes, and devices of a kind that is called as the platform.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming both numbers: there are not so many. `Unavailable`: there is no such hardware here.
+    fn devices(&self, count: usize) -> StatusOr<Vec<DeviceDescription>> {
+        Ok(vec![DeviceDescription::of_kind(self.platform_name()); count])
     }
 
     /// The kinds of memory of every device, the default one first. Never empty, no kind twice.
@@ -106,8 +123,8 @@ pub trait Backend: Send + Sync {
     /// What the driver says; the client is then not made.
     fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>>;
 
-    /// Makes `size_bytes` bytes of host memory at `address` reachable for the hardware, until the answer is dropped. Neither is
-    /// 0, and core never asks for overlapping ranges.
+    /// Makes `size_bytes` bytes of host memory at `address` reachable for the hardware, until the answer is dropped.
+    /// Neither is 0, and core never asks for overlapping ranges.
     ///
     /// The default does nothing, for backends whose hardware reaches all host memory.
     ///
@@ -118,11 +135,11 @@ pub trait Backend: Send + Sync {
         Ok(Box::new(()))
     }
 
-    /// Copies without blocking on the dependencies; the event tells when it is done or why it will not be. See the
-    /// module for order.
+    /// Does the operation without blocking on the dependencies; the event says when it is over or why it will not be.
+    /// See the module for order.
     ///
-    /// The default fails with `Unimplemented`.
-    fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
+    /// The default fails with `Unimplemented`; so does a backend with [`Work`] that it does not know.
+    fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
         let _ = schedule;
         Event::from_error(Status::unimplemented(format!("the backend {} has no {operation:?}", self.platform_name())))
     }
@@ -142,8 +159,8 @@ pub struct MemoryProperties {
     pub alignment_bytes: usize,
     /// Memory of somebody else's can be imported if it begins at a multiple of this power of two.
     pub import_alignment_bytes: usize,
-    /// Extents are multiples of this, unless a limit or a block of its own asks for less; smaller parts of them cannot be
-    /// given back. A multiple of `alignment_bytes`.
+    /// Extents are multiples of this, unless a limit or a block of its own asks for less; smaller parts of them cannot
+    /// be given back. A multiple of `alignment_bytes`.
     pub granule_bytes: usize,
     /// Whether blocks are cut from extents that stay mapped, or each block is an extent.
     pub caching: bool,
@@ -170,17 +187,17 @@ pub trait Memory: Send + Sync {
         MemoryProperties::default()
     }
 
-    /// New memory of `size_bytes` (never 0) that begins at a multiple of `alignment_bytes` (a power of two, not less than
-    /// that of the [properties](Self::properties)), contents unspecified. Core asks from one thread at a time where it
-    /// keeps extents mapped, and holds a lock meanwhile.
+    /// New memory of `size_bytes` (never 0) that begins at a multiple of `alignment_bytes` (a power of two, not less
+    /// than that of the [properties](Self::properties)), contents unspecified. Core asks from one thread at a time
+    /// where it keeps extents mapped, and holds a lock meanwhile.
     ///
     /// # Errors
     /// `ResourceExhausted` with the reason; core adds size, space and use. Never aborts, however large the size.
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>>;
 
     /// Memory of somebody else's, as an extent: `size_bytes` (never 0) at `address`, which is aligned as the properties
-    /// say. Its owner keeps it for as long as the extent lives. Its drop releases nothing but what this call made. `None`: there is
-    /// nothing to be made; device and host reach it at `address` itself.
+    /// say. Its owner keeps it for as long as the extent lives. Its drop releases nothing but what this call made.
+    /// `None`: there is nothing to be made; device and host reach it at `address` itself.
     ///
     /// # Errors
     /// Why not; the default has `Unimplemented`.
@@ -216,11 +233,12 @@ pub trait Extent: Any + Send + Sync {
     /// Of the first byte, as the device sees it.
     fn address(&self) -> usize;
 
-    /// Address of the first byte if the host can reach it. Readable and writable for as many bytes as the extent has, until it
-    /// is dropped.
+    /// Address of the first byte if the host can reach it. Readable and writable for as many bytes as the extent has,
+    /// until it is dropped.
     fn host_address(&self) -> Option<NonNull<u8>>;
 
-    /// Somebody begins to use `size_bytes`, as many as were asked for, at `offset_bytes`. For backends that watch who reads what.
+    /// Somebody begins to use `size_bytes`, as many as were asked for, at `offset_bytes`. For backends that watch who
+    /// reads what.
     fn handed_out(&self, offset_bytes: usize, size_bytes: usize) {
         let _ = (offset_bytes, size_bytes);
     }
@@ -230,8 +248,8 @@ pub trait Extent: Any + Send + Sync {
         let _ = (offset_bytes, size_bytes);
     }
 
-    /// Nobody needs the contents of that range, nor will soon: its pages may go back to the system. They are there again,
-    /// with unspecified contents, when they are touched.
+    /// Nobody needs the contents of that range, nor will soon: its pages may go back to the system. They are there
+    /// again, with unspecified contents, when they are touched.
     fn discard(&self, offset_bytes: usize, size_bytes: usize) {
         let _ = (offset_bytes, size_bytes);
     }

@@ -1,13 +1,13 @@
 //! The backend that keeps books and holds no bytes. Copy this file to begin a new one.
 //!
 //! Memory has a limit per space, so that running out of it can be met; copies between device memories and from the host
-//! complete, since nothing tells them from real ones; a copy to the host fails with `Unimplemented`, because there are no
-//! bytes to give.
+//! complete, since nothing tells them from real ones; a copy to the host fails with `Unimplemented`, because there are
+//! no bytes to give.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{Backend, CopyEnds, CopyOperation, CopySchedule, Extent, INLINE_LIMIT_BYTES, Memory};
+use super::{Backend, Extent, INLINE_LIMIT_BYTES, Memory, Operation, Schedule, Work};
 use purlin_async::event::Event;
 use purlin_base::status::{Status, StatusOr};
 use purlin_base::sync::atomic::{AtomicUsize, Ordering};
@@ -52,16 +52,20 @@ impl Backend for NullBackend {
         Ok(Box::new(NullMemory { used_bytes: Arc::new(AtomicUsize::new(0)) }))
     }
 
-    fn copy(&self, operation: CopyOperation, schedule: &CopySchedule<'_>) -> Event {
+    fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
         schedule.run(operation, INLINE_LIMIT_BYTES, execute)
     }
 }
 
-/// What a copy does here.
-fn execute(operation: &CopyOperation) -> Result<(), Status> {
-    match operation.ends() {
-        CopyEnds::FromHost(..) | CopyEnds::Between(..) => Ok(()),
-        CopyEnds::ToHost(..) => {
+/// What an operation does here.
+#[allow(unsafe_code, reason = "a call is performed; it has no address to ask for")]
+fn execute(operation: &mut Operation) -> Result<(), Status> {
+    match operation.work() {
+        Work::CopyFromHost(..) | Work::Copy => Ok(()),
+        // SAFETY: Schedule::run() has seen the dependencies, and completes the event afterwards. A call asks for no
+        // address.
+        Work::Call(..) | Work::Called(_) => unsafe { operation.perform(|_range| std::ptr::null_mut()) },
+        Work::CopyToHost(..) | Work::Gather(..) | Work::Scatter(..) => {
             Err(Status::unimplemented(format!("the null backend holds no bytes: no {operation:?}")))
         }
     }

@@ -1,96 +1,263 @@
-//! What a schedule runs, and what it owes until then: one way for copies and for work on host memory.
+//! What a backend is asked to do: some work, and the ranges of device memory that it touches.
+//!
+//! An operation owns what it touches: as long as it lives, so does the memory of its ranges. It is made by core only,
+//! so its sizes can be trusted.
 
-use super::{Gated, Pending};
-use purlin_async::event::{Awaited, Event, EventPromise, refusal};
+use std::fmt;
+use std::mem;
+use std::ptr;
+
+use super::{Access, DeviceRange, Gated, HostDestination, HostSource};
+use purlin_array::strided::StridedPlan;
+use purlin_base::fault::Site;
 use purlin_base::label::Label;
 use purlin_base::status::Status;
+use purlin_base::sync::PinnedArc;
 
-/// Something that is done once its dependencies have happened.
-pub(crate) trait Operation: Send + 'static {
-    /// Of its event and its task.
-    fn label(&self) -> Label;
-    /// As errors name it while it waits.
-    fn gated(&self) -> Gated;
-    /// As errors name it when it was not run.
-    fn describe(&self) -> String;
+/// The ranges of an operation. Most have one or two, and those are in place: they are moved as often as the operation.
+enum Ranges {
+    None,
+    One(Access, DeviceRange),
+    /// The first is read, the second written.
+    Two([DeviceRange; 2]),
+    Many(Vec<(Access, DeviceRange)>),
 }
 
-/// An operation in flight, and the event that it owes.
-///
-/// Dropped before [`complete`](Self::complete) was called, it fails the event: with the gate's error if there is one, with
-/// `Internal` while a panic unwinds, else with the reason of the executor that has dropped it.
-pub(crate) struct Owed<O: Operation> {
-    /// `None` once it is over.
-    operation: Option<O>,
-    gate: Event,
-    /// Dropped before the event completes.
-    awaited: Option<Awaited>,
-    promise: EventPromise,
-    /// Dropped last: the operation is over when its waiters have run.
-    pending: Option<Pending>,
+impl Ranges {
+    #[inline]
+    fn get(&self, at: usize) -> Option<(Access, &DeviceRange)> {
+        match (self, at) {
+            (Self::One(access, range), 0) => Some((*access, range)),
+            (Self::Two([from, _]), 0) => Some((Access::Read, from)),
+            (Self::Two([_, to]), 1) => Some((Access::Write, to)),
+            (Self::Many(ranges), _) => ranges.get(at).map(|(access, range)| (*access, range)),
+            _ => None,
+        }
+    }
 }
 
-impl<O: Operation> Owed<O> {
-    /// The event of an operation that does not happen inside the call, and what owes it. `awaited` is what its backend waits for
-    /// beside `gate`, which is then ready.
-    pub(super) fn new(operation: O, gate: Event, awaited: &[Event], pending: Option<Pending>) -> (Event, Self) {
-        let promise = EventPromise::guarding(operation.label());
-        promise.waits_for(&gate);
-        // Whether it waits, is queued or goes on: the host's memory is lent to it.
-        promise.lends_throughout();
-        let awaited = promise.waits_for_all(awaited);
-        let event = promise.event();
-        (event, Self { operation: Some(operation), gate, awaited, promise, pending })
+/// What is to be done with the ranges of an [`Operation`].
+#[non_exhaustive]
+pub enum Work {
+    /// Bytes of the host to range 0, which is written.
+    CopyFromHost(HostSource),
+    /// The bytes of range 0, which is read, to the host.
+    CopyToHost(HostDestination),
+    /// The bytes of range 0, which is read, to range 1, which is written and as long. Both are of one client, and may
+    /// overlap as for memmove.
+    Copy,
+    /// The elements of a strided array of the host to range 0, which is written: the bytes of all elements of the plan.
+    /// Asked for only where the host [reaches](super::MemoryProperties::is_host_visible) the range.
+    Gather(HostSource, Box<StridedPlan>),
+    /// The elements of range 0, which is read, to a strided array of the host. Asked for only where the host reaches
+    /// the range.
+    Scatter(Box<StridedPlan>, HostDestination),
+    /// A function of the host's, of that name. What it touches beside the ranges is its own concern.
+    Call(Label, HostCall),
+    /// A call that has begun.
+    Called(Label),
+}
+
+/// A function that work on the host calls once.
+pub type HostCall = Box<dyn FnOnce() -> Result<(), Status> + Send>;
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CopyFromHost(..) => "CopyFromHost",
+            Self::CopyToHost(..) => "CopyToHost",
+            Self::Copy => "Copy",
+            Self::Gather(..) => "Gather",
+            Self::Scatter(..) => "Scatter",
+            Self::Call(..) => "Call",
+            Self::Called(..) => "Called",
+        })
+    }
+}
+
+/// What a backend is asked to do. See the module.
+pub struct Operation {
+    ranges: Ranges,
+    work: Work,
+    size_bytes: usize,
+}
+
+impl Operation {
+    /// A copy from the host to `to`, which is as long. Neither is empty.
+    #[inline(always)]
+    pub(crate) fn copy_from_host(from: HostSource, to: DeviceRange) -> Self {
+        Self::of_one(Work::CopyFromHost(from), Access::Write, to)
+    }
+
+    /// A copy of `from` to the host. Neither is empty.
+    #[inline(always)]
+    pub(crate) fn copy_to_host(from: DeviceRange, to: HostDestination) -> Self {
+        Self::of_one(Work::CopyToHost(to), Access::Read, from)
+    }
+
+    /// A copy of `from` to `to`. Both are equally long and not empty.
+    #[inline(always)]
+    pub(crate) fn copy(from: DeviceRange, to: DeviceRange) -> Self {
+        let size_bytes = from.size_bytes();
+        assert_eq!(size_bytes, to.size_bytes(), "RawBuffer::copy_to makes both ends equal");
+        Self { ranges: Ranges::Two([from, to]), work: Work::Copy, size_bytes }
+    }
+
+    /// The elements of `plan` from the host to `to`, which has as many bytes as they are.
+    pub(crate) fn gather(from: HostSource, plan: StridedPlan, to: DeviceRange) -> Self {
+        Self::of_one(Work::Gather(from, Box::new(plan)), Access::Write, to)
+    }
+
+    /// The elements of `plan` in `from`, which has as many bytes as they are, to the host.
+    pub(crate) fn scatter(from: DeviceRange, plan: StridedPlan, to: HostDestination) -> Self {
+        Self::of_one(Work::Scatter(Box::new(plan), to), Access::Read, from)
+    }
+
+    /// A function of the host's that touches `ranges` and takes as long as a copy of `size_bytes`.
+    pub(crate) fn call(
+        label: impl Into<Label>,
+        ranges: impl IntoIterator<Item = (Access, DeviceRange)>,
+        size_bytes: usize,
+        call: impl FnOnce() -> Result<(), Status> + Send + 'static,
+    ) -> Self {
+        let work = Work::Call(label.into(), Box::new(call));
+        Self { ranges: Ranges::Many(ranges.into_iter().collect()), work, size_bytes }
+    }
+
+    #[inline(always)]
+    fn of_one(work: Work, access: Access, range: DeviceRange) -> Self {
+        let size_bytes = range.size_bytes();
+        Self { ranges: Ranges::One(access, range), work, size_bytes }
     }
 
     /// What is to be done.
-    pub(super) fn operation(&self) -> &O {
-        self.operation.as_ref().expect("only complete() and drop() take it, and they end this value")
+    #[must_use]
+    pub fn work(&self) -> &Work {
+        &self.work
     }
 
-    /// As [`operation`](Self::operation).
-    pub(super) fn operation_mut(&mut self) -> &mut O {
-        self.operation.as_mut().expect("only complete() and drop() take it, and they end this value")
+    /// The device memory that it touches, any number of ranges, and how; none once it has released them. A range that
+    /// is both read and written is there twice.
+    pub fn ranges(&self) -> impl Iterator<Item = (Access, &DeviceRange)> {
+        (0..).map_while(|at| self.ranges.get(at))
     }
 
-    /// What it waits for.
-    pub(super) fn gate(&self) -> &Event {
-        &self.gate
+    /// How many bytes are moved; of a call, what it takes as long as.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
     }
 
-    /// Ends the operation: releases what it holds, then completes the event, so that a thread that sees the event does not find the
-    /// memory still in use.
-    pub(super) fn complete(mut self, result: Result<(), Status>) {
-        if let Some(operation) = self.operation.take() {
-            self.end(operation, result.err().unwrap_or_default());
+    /// Of its event and its task.
+    #[must_use]
+    pub fn label(&self) -> Label {
+        match &self.work {
+            Work::Call(label, _) | Work::Called(label) => *label,
+            _ => COPY,
         }
     }
 
-    fn end(&mut self, operation: O, status: Status) {
-        self.promise.owed_after(|| drop(operation));
-        drop(self.awaited.take());
-        Pending::notifying_for(self.pending.as_ref(), || self.promise.set(status));
+    /// Does the work, with bytes that the host reaches: the first byte of a range is at `address` of it. A call is
+    /// [`Work::Called`] from then on.
+    ///
+    /// # Errors
+    /// That of a call; nothing else fails.
+    ///
+    /// # Safety
+    /// The dependencies have happened and the event has not. `address` of a range is valid for as many bytes as that
+    /// has, and for writes if it is written.
+    #[inline]
+    #[allow(unsafe_code, reason = "bytes are moved by address")]
+    pub unsafe fn perform(&mut self, address: impl Fn(&DeviceRange) -> *mut u8) -> Result<(), Status> {
+        let size_bytes = self.size_bytes;
+        // SAFETY: ranges are as the caller promises. Host memory is kept by the caller that asked for the operation
+        // until its event. Nothing else writes what is read or touches what is written meanwhile: that is the contract
+        // of RawBuffer's copies. Both ends of a copy have `size_bytes` bytes, and may overlap, which ptr::copy allows;
+        // the plan's elements are as many bytes as the range.
+        unsafe {
+            match (&self.work, &self.ranges) {
+                (Work::CopyFromHost(from), Ranges::One(_, to)) => ptr::copy(from.address(), address(to), size_bytes),
+                (Work::CopyToHost(to), Ranges::One(_, from)) => {
+                    ptr::copy(address(from).cast_const(), to.address(), size_bytes);
+                }
+                (Work::Copy, Ranges::Two([from, to])) => {
+                    ptr::copy(address(from).cast_const(), address(to), size_bytes);
+                }
+                (Work::Gather(from, plan), Ranges::One(_, to)) => {
+                    plan.gather(from.address(), address(to), 0..plan.element_count());
+                }
+                (Work::Scatter(plan, to), Ranges::One(_, from)) => {
+                    plan.scatter(address(from).cast_const(), to.address(), 0..plan.element_count());
+                }
+                (Work::Call(..) | Work::Called(_), _) => return self.call_once(),
+                _ => unreachable!("each kind of work has its ranges, and is performed before they are released"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls the function, once.
+    fn call_once(&mut self) -> Result<(), Status> {
+        let called = Work::Called(self.label());
+        match mem::replace(&mut self.work, called) {
+            Work::Call(_, call) => call(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where its execution can be made to fail.
+    pub(super) fn fault_site(&self) -> Site {
+        match &self.work {
+            Work::CopyFromHost(..) | Work::CopyToHost(..) | Work::Copy => Site::RunCopy,
+            Work::Gather(..) | Work::Scatter(..) | Work::Call(..) | Work::Called(_) => Site::RunWork,
+        }
+    }
+
+    /// As errors name it while it waits, also when the memory is gone.
+    pub(super) fn gated(&self) -> Gated {
+        let end = |at| Some(PinnedArc::downgrade(self.ranges.get(at)?.1.block()));
+        let size_bytes = self.size_bytes;
+        match &self.work {
+            Work::CopyFromHost(..) | Work::Gather(..) => Gated::Copy { size_bytes, from: None, to: end(0) },
+            Work::CopyToHost(..) | Work::Scatter(..) => Gated::Copy { size_bytes, from: end(0), to: None },
+            Work::Copy => Gated::Copy { size_bytes, from: end(0), to: end(1) },
+            Work::Call(label, _) | Work::Called(label) => Gated::Named(*label),
+        }
+    }
+
+    /// Drops the ranges.
+    pub(super) fn release_ranges(&mut self) {
+        self.ranges = Ranges::None;
+    }
+
+    /// Where the bytes come from: `"host"` or the name of a memory space.
+    pub(super) fn source(&self) -> &dyn fmt::Display {
+        self.end(Access::Read)
+    }
+
+    /// Where the bytes go: `"host"` or the name of a memory space.
+    pub(super) fn destination(&self) -> &dyn fmt::Display {
+        self.end(Access::Write)
+    }
+
+    fn end(&self, access: Access) -> &dyn fmt::Display {
+        match self.ranges().find(|(does, _)| *does == access) {
+            Some((_, range)) => range,
+            None => &"host",
+        }
     }
 }
 
-impl<O: Operation> Drop for Owed<O> {
-    fn drop(&mut self) {
-        let Some(operation) = self.operation.take() else { return };
-        let status = why_not_run(&operation.describe(), &self.gate);
-        self.end(operation, status);
-    }
-}
+/// The label of whatever moves bytes as they are.
+const COPY: Label = Label::new(c"copy");
 
-/// Why `what`, which was dropped, did not happen: the error of its gate, its panic, or that its executor dropped it.
-fn why_not_run(what: &str, gate: &Event) -> Status {
-    let gate = gate.error();
-    if !gate.ok() {
-        gate
-    } else if std::thread::panicking() {
-        Status::internal(format!("{what} panicked"))
-    } else if let Some(reason) = refusal::reason() {
-        Status::new(reason.code(), format!("{what} was not run: {}", reason.message()))
-    } else {
-        Status::cancelled(format!("{what} was not run: the client's runner has shut down"))
+/// `copy of 4096 bytes from host to host:0/device`
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.work {
+            Work::Call(label, _) | Work::Called(label) => write!(f, "'{label}'"),
+            _ if self.ranges().next().is_none() => write!(f, "copy of {} bytes", self.size_bytes),
+            _ => write!(f, "copy of {} bytes from {} to {}", self.size_bytes, self.source(), self.destination()),
+        }
     }
 }

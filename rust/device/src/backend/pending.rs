@@ -1,15 +1,24 @@
 //! An operation that is in flight, as the operation knows it.
 //!
-//! An operation is over when its waiters have run, so none of these can wait for the client's end: it would wait for itself. A
-//! thread that runs an operation's waiters notes that ([`Pending::notifying`]), and a shutdown asks ([`is_notifying_here`]).
+//! An operation is over when its waiters have run, so none of these can wait for the client's end: it would wait for
+//! itself. A thread that runs an operation's waiters notes that ([`Pending::notifying`]), and a shutdown asks
+//! ([`is_notifying_here`]).
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use purlin_async::task::Task;
+use purlin_base::status::Status;
 use purlin_base::sync::per_thread;
 
-/// Counts what is in flight.
+/// Counts what is in flight, and runs what of it has to.
 pub(crate) trait Accounting: Send + Sync {
+    /// Runs `task` on the client's runner.
+    ///
+    /// # Errors
+    /// The runner's, which has dropped the task.
+    fn execute(&self, task: Task) -> Result<(), Status>;
+
     /// An operation that has begun is over. Called under no lock.
     fn operation_is_over(&self);
 }
@@ -33,6 +42,11 @@ impl Pending {
     /// Of an operation that `accounting` has counted.
     pub(crate) fn new(accounting: Arc<dyn Accounting>) -> Self {
         Self(accounting)
+    }
+
+    /// What has counted it.
+    pub(super) fn accounting(&self) -> Arc<dyn Accounting> {
+        Arc::clone(&self.0)
     }
 
     /// Calls `notify`, which runs the operation's waiters.

@@ -18,8 +18,8 @@ impl ByteRange {
         Self { offset_bytes: 0, size_bytes }
     }
 
-    /// `size_bytes` bytes at `offset_bytes` of this range, in the coordinates of what this range lies in. An empty range
-    /// may begin anywhere in `0..=self.size_bytes()`.
+    /// `size_bytes` bytes at `offset_bytes` of this range, in the coordinates of what this range lies in. An empty
+    /// range may begin anywhere in `0..=self.size_bytes()`.
     ///
     /// # Errors
     /// `OutOfRange`, naming the three numbers, unless `offset_bytes + size_bytes <= self.size_bytes()`.

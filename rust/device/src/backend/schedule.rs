@@ -1,30 +1,32 @@
-//! When and where a copy runs, for backends whose copies are plain calls.
+//! When and where an operation runs.
 
 use std::fmt;
+
+use tracing::level_filters::LevelFilter;
 use tracing::trace_span;
 
-use super::operation::{Operation, Owed};
-use super::{CopyOperation, Gated, Pending, PromisedCopy};
-use purlin_async::event::{Event, when_all};
+use super::{Gated, Operation, OperationPromise, Pending, Work};
+use purlin_async::event::{Event, EventState, when_all};
 use purlin_async::task::{AsyncWorkRunner, Task};
-use purlin_base::fault::{self, Site};
+use purlin_base::fault;
 use purlin_base::status::Status;
 
-/// Copies up to this size run inside the call if nothing is to be waited for: a hop to another thread would cost more.
+/// Operations on up to so many bytes run inside the call if nothing is to be waited for: a hop to another thread would
+/// cost more.
 pub const INLINE_LIMIT_BYTES: usize = 64 << 10;
 
-/// What a copy has to wait for and where it may run.
-pub struct CopySchedule<'a> {
-    /// The copy begins after all of them; if one fails, it does not happen and its event has that error.
+/// What an operation has to wait for and where it may run.
+pub struct Schedule<'a> {
+    /// The operation begins after all of them; if one fails, it does not happen and its event has that error.
     pub dependencies: &'a [Event],
     /// The client's runner.
-    pub(crate) runner: &'a dyn CopyRunner,
+    pub(crate) runner: &'a dyn Runner,
     /// The caller waits for the event before it returns to its own caller: a hop to another thread gains nothing.
     pub caller_waits: bool,
 }
 
 /// Where a client's operations run, and its accounting of them.
-pub(crate) trait CopyRunner: AsyncWorkRunner {
+pub(crate) trait Runner: AsyncWorkRunner {
     /// Why nothing new may begin, if that is so.
     fn refusal(&self) -> Option<Status>;
 
@@ -34,70 +36,96 @@ pub(crate) trait CopyRunner: AsyncWorkRunner {
     /// `FailedPrecondition`: the client has shut down.
     fn begin(&self) -> Result<Pending, Status>;
 
-    /// An event that happens with `after`, or fails when the client ends; errors then name `gated` and `waits_for`.
-    fn gate(&self, after: &Event, waits_for: &Event, gated: Gated) -> Event;
+    /// Continues `held` once, under no lock: with the outcome of `after`, or with an error when the client ends before
+    /// that; the error names `gated` and `waits_for`.
+    fn hold(&self, after: &Event, waits_for: &Event, gated: Gated, held: Box<dyn Held>);
 }
 
-impl fmt::Debug for CopySchedule<'_> {
+/// What waits for an event of others or for the client's end.
+pub(crate) trait Held: Send {
+    /// Called once, with the event's outcome or with the error of the client's end.
+    fn proceed(self: Box<Self>, outcome: &Status);
+}
+
+impl<F: FnOnce(&Status) + Send> Held for F {
+    fn proceed(self: Box<Self>, outcome: &Status) {
+        self(outcome);
+    }
+}
+
+impl fmt::Debug for Schedule<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CopySchedule")
+        f.debug_struct("Schedule")
             .field("dependencies", &self.dependencies)
             .field("caller_waits", &self.caller_waits)
             .finish_non_exhaustive()
     }
 }
 
-impl<'a> CopySchedule<'a> {
+impl<'a> Schedule<'a> {
     /// This schedule with other dependencies, for backends that wrap others.
     #[must_use]
     pub fn after(&self, dependencies: &'a [Event]) -> Self {
         Self { dependencies, ..*self }
     }
 
-    /// Calls `execute(&operation)` once all dependencies have happened.
+    /// Calls `execute(&mut operation)` once all dependencies have happened: for backends whose operations are plain
+    /// calls.
     ///
-    /// Without unfinished dependencies, and if the caller waits or the copy is of at most `inline_limit_bytes`, that is
-    /// inside this call, and an event that costs nothing is returned. Otherwise it is a task of the runner; if the runner
-    /// has shut down, the event fails with `Cancelled`; if the client has, with `FailedPrecondition`.
-    pub fn run<F>(&self, operation: CopyOperation, inline_limit_bytes: usize, execute: F) -> Event
+    /// Without unfinished dependencies, and if the caller waits or the operation is on at most `inline_limit_bytes`,
+    /// that is inside this call, and an event that costs nothing is returned. Otherwise it is a task of the runner; if
+    /// the runner has shut down, the event fails with `Cancelled`; if the client has, with `FailedPrecondition`.
+    pub fn run<F>(&self, mut operation: Operation, inline_limit_bytes: usize, execute: F) -> Event
     where
-        F: FnOnce(&CopyOperation) -> Result<(), Status> + Send + 'static,
-    {
-        let is_small = operation.size_bytes() <= inline_limit_bytes;
-        self.start(operation, is_small, |operation| traced(operation, execute))
-    }
-
-    /// As [`run`](Self::run), of any operation.
-    pub(super) fn start<O, F>(&self, mut operation: O, is_small: bool, execute: F) -> Event
-    where
-        O: Operation,
-        F: FnOnce(&mut O) -> Result<(), Status> + Send + 'static,
+        F: FnOnce(&mut Operation) -> Result<(), Status> + Send + 'static,
     {
         if let Some(refused) = self.refused() {
             return refused;
         }
-        let gate = when_all(self.dependencies);
-        if gate.is_ready() {
-            if !gate.error().ok() {
-                return gate;
+        let after = self.all_dependencies();
+        let state = after.state();
+        match state {
+            EventState::Error => return after,
+            EventState::Ready if self.caller_waits || operation.size_bytes() <= inline_limit_bytes => {
+                return traced(&mut operation, execute).map_or_else(Event::from_error, |()| Event::ready());
             }
-            if self.caller_waits || is_small {
-                return execute(&mut operation).map_or_else(Event::from_error, |()| Event::ready());
-            }
+            _ => {}
         }
-        let label = operation.label();
-        let (event, mut owed) = match self.owe(operation, gate) {
-            Ok(owed) => owed,
+        self.run_later(operation, after, execute)
+    }
+
+    /// As [`run`](Self::run), of an operation that waits for `after` or for a thread of the runner's.
+    #[cold]
+    #[inline(never)]
+    fn run_later<F>(&self, operation: Operation, after: Event, execute: F) -> Event
+    where
+        F: FnOnce(&mut Operation) -> Result<(), Status> + Send + 'static,
+    {
+        let pending = match self.runner.begin() {
+            Ok(pending) => pending,
             Err(refused) => return Event::from_error(refused),
         };
-        let waited_for = [owed.gate().clone()];
-        let task = Task::new(label, move || {
-            let result = owed.gate().error().into_result().and_then(|()| execute(owed.operation_mut()));
-            owed.complete(result);
-        });
-        // A refused task was dropped, and with it what was owed, which has failed the event.
-        let _ = self.runner.schedule_when_ready(&waited_for, task);
+        // A dependency that has failed since run() looked is held below, and fails the operation there.
+        if after.state() == EventState::Ready {
+            let (event, promise) = OperationPromise::new(operation, after, &[], Some(pending));
+            Box::new(Job { promise, execute }).schedule();
+            return event;
+        }
+        let gated = operation.gated();
+        let (event, promise) = OperationPromise::new(operation, after.clone(), &[], Some(pending));
+        let waits_for = self.dependencies.iter().find(|dependency| !dependency.is_ready()).unwrap_or(&after);
+        self.runner.hold(&after, waits_for, gated, Box::new(Job { promise, execute }));
         event
+    }
+
+    /// What happens after all dependencies, with the error of the first that fails by index.
+    fn all_dependencies(&self) -> Event {
+        let mut others = self.dependencies.iter().filter(|dependency| dependency.state() != EventState::Ready);
+        match (others.next(), others.next()) {
+            (None, _) => Event::ready(),
+            (Some(only), None) => only.clone(),
+            _ => when_all(self.dependencies),
+        }
     }
 
     /// The client's runner.
@@ -106,67 +134,109 @@ impl<'a> CopySchedule<'a> {
         self.runner
     }
 
-    /// What a copy is answered if the client has shut down, or is of a process that forked this one.
+    /// What an operation is answered if the client has shut down, or is of a process that forked this one.
     #[must_use]
     pub fn refused(&self) -> Option<Event> {
         self.runner.refusal().map(Event::from_error)
     }
 
-    /// A copy that does not happen inside the call begins: its event, and what owes it. `gate` is what the copy waits for; if
-    /// the copy is never run because the gate failed, its event has the gate's error. A client that shuts down waits for the copy, and
-    /// may let [`PromisedCopy::gate`] fail before `gate` happens. A backend that attaches to the dependencies itself
-    /// gives a `gate` that is ready; the copy's event is known to wait for them all the same.
+    /// An operation begins whose dependencies the backend attends to by itself: its event, and what owes it. The event
+    /// is known to wait for the dependencies. A client that shuts down waits for the operation.
     ///
     /// # Errors
     /// `FailedPrecondition`: the client has shut down.
-    pub fn begin(&self, operation: CopyOperation, gate: Event) -> Result<(Event, PromisedCopy), Status> {
-        self.owe(operation, gate).map(|(event, owed)| (event, PromisedCopy::new(owed)))
-    }
-
-    /// As [`begin`](Self::begin), of any operation.
-    fn owe<O: Operation>(&self, operation: O, gate: Event) -> Result<(Event, Owed<O>), Status> {
+    pub fn begin(&self, operation: Operation) -> Result<(Event, OperationPromise), Status> {
         let pending = self.runner.begin()?;
-        if gate.is_ready() {
-            return Ok(Owed::new(operation, gate, self.dependencies, Some(pending)));
-        }
-        let first = self.dependencies.iter().find(|dependency| !dependency.is_ready());
-        let gate = self.runner.gate(&gate, first.unwrap_or(&gate), operation.gated());
-        Ok(Owed::new(operation, gate, &[], Some(pending)))
+        Ok(OperationPromise::new(operation, Event::ready(), self.dependencies, Some(pending)))
     }
 
-    /// For backends that attach to events themselves: what goes before each of them.
+    /// How a backend that attends to dependencies by itself waits for those that are not its own.
     #[must_use]
-    pub fn gate(&self, operation: &CopyOperation) -> CopyGate<'_> {
-        CopyGate { runner: self.runner, gated: operation.gated() }
+    pub fn gate(&self, operation: &Operation) -> Gate<'_> {
+        Gate { runner: self.runner, gated: operation.gated() }
     }
 }
 
-/// The gates of one copy, for backends that attach to events themselves.
-pub struct CopyGate<'a> {
-    runner: &'a dyn CopyRunner,
+/// How one operation waits for events that are not its backend's own.
+pub struct Gate<'a> {
+    runner: &'a dyn Runner,
     gated: Gated,
 }
 
-impl fmt::Debug for CopyGate<'_> {
+impl fmt::Debug for Gate<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CopyGate({})", self.gated)
+        write!(f, "Gate({})", self.gated)
     }
 }
 
-impl CopyGate<'_> {
-    /// An event that happens with `dependency`, or fails when the client ends: what a copy attaches to where it would attach to
-    /// an event that is not the backend's own.
-    #[must_use]
-    pub fn before(&self, dependency: &Event) -> Event {
+impl Gate<'_> {
+    /// Calls `then` once: with the outcome of `dependency`, on the thread that completes it; or with an error that
+    /// names the operation, when the client ends before that.
+    pub fn when_ready(&self, dependency: &Event, then: impl FnOnce(&Status) + Send + 'static) {
         if dependency.is_ready() {
-            return dependency.clone();
+            return then(&dependency.error());
         }
-        self.runner.gate(dependency, dependency, self.gated.clone())
+        self.runner.hold(dependency, dependency, self.gated.clone(), Box::new(then));
     }
 }
 
-/// Runs the copy inside its trace span.
-fn traced(operation: &CopyOperation, execute: impl FnOnce(&CopyOperation) -> Result<(), Status>) -> Result<(), Status> {
+/// An operation that waits or is queued.
+struct Job<F> {
+    promise: OperationPromise,
+    execute: F,
+}
+
+impl<F> Job<F>
+where
+    F: FnOnce(&mut Operation) -> Result<(), Status> + Send + 'static,
+{
+    /// Runs it as a task of the runner.
+    fn schedule(self: Box<Self>) {
+        let Some(accounting) = self.promise.accounting() else { return };
+        let label = self.promise.operation().label();
+        // A refused task was dropped, and with it the promise, which has failed the event.
+        let _ = accounting.execute(Task::new(label, move || (*self).run()));
+    }
+
+    fn run(self) {
+        let Self { mut promise, execute } = self;
+        let result = traced(promise.operation_mut(), execute);
+        promise.complete(result);
+    }
+}
+
+impl<F> Held for Job<F>
+where
+    F: FnOnce(&mut Operation) -> Result<(), Status> + Send + 'static,
+{
+    fn proceed(self: Box<Self>, outcome: &Status) {
+        if outcome.ok() {
+            self.schedule();
+        } else {
+            self.promise.complete(Err(outcome.clone()));
+        }
+    }
+}
+
+/// Executes the operation, inside a trace span if it moves bytes and a subscriber may look.
+#[inline]
+fn traced<F>(operation: &mut Operation, execute: F) -> Result<(), Status>
+where
+    F: FnOnce(&mut Operation) -> Result<(), Status>,
+{
+    if LevelFilter::current() >= LevelFilter::TRACE && !matches!(operation.work(), Work::Call(..) | Work::Called(_)) {
+        return inside_span(operation, execute);
+    }
+    fault::point(operation.fault_site())?;
+    execute(operation)
+}
+
+#[cold]
+#[inline(never)]
+fn inside_span<F>(operation: &mut Operation, execute: F) -> Result<(), Status>
+where
+    F: FnOnce(&mut Operation) -> Result<(), Status>,
+{
     let _span = trace_span!(
         target: "purlin",
         "copy",
@@ -175,7 +245,7 @@ fn traced(operation: &CopyOperation, execute: impl FnOnce(&CopyOperation) -> Res
         to = %operation.destination()
     )
     .entered();
-    fault::point(Site::RunCopy)?;
+    fault::point(operation.fault_site())?;
     execute(operation)
 }
 
@@ -200,50 +270,79 @@ mod tests {
     const LIMIT_BYTES: usize = 100;
 
     /// Keeps tasks until the test runs them; refuses them once closed.
+    #[derive(Clone, Default)]
+    struct Tasks {
+        queued: Arc<Mutex<Vec<Task>>>,
+        is_closed: Arc<AtomicBool>,
+    }
+
+    impl Executor for Tasks {
+        fn execute(&self, task: Task) -> Result<(), Status> {
+            // Relaxed: these tests run on one thread.
+            if self.is_closed.load(Ordering::Relaxed) {
+                return Err(Status::cancelled("closed"));
+            }
+            self.queued.lock().push(task);
+            Ok(())
+        }
+    }
+
+    /// A client's runner on such tasks.
     struct ByHand {
-        tasks: Mutex<Vec<Task>>,
-        closed: bool,
+        tasks: Tasks,
         in_flight: Arc<InFlight>,
+        /// Fails while an operation begins: what another thread may do meanwhile.
+        fails_meanwhile: Mutex<Option<EventPromise>>,
     }
 
     impl Default for ByHand {
         fn default() -> Self {
-            Self { tasks: Mutex::new(Vec::new()), closed: false, in_flight: InFlight::new() }
+            let tasks = Tasks::default();
+            let in_flight = InFlight::new(Box::new(tasks.clone()));
+            Self { tasks, in_flight, fails_meanwhile: Mutex::default() }
         }
     }
 
-    impl CopyRunner for ByHand {
+    impl Runner for ByHand {
         fn refusal(&self) -> Option<Status> {
             self.in_flight.refusal()
         }
 
         fn begin(&self) -> Result<Pending, Status> {
+            let failing = self.fails_meanwhile.lock().take();
+            if let Some(promise) = failing {
+                promise.set_error(Status::aborted("meanwhile"));
+            }
             self.in_flight.begin()
         }
 
-        fn gate(&self, after: &Event, waits_for: &Event, gated: Gated) -> Event {
-            self.in_flight.gate(after, waits_for, gated)
+        fn hold(&self, after: &Event, waits_for: &Event, gated: Gated, held: Box<dyn Held>) {
+            self.in_flight.hold(after, waits_for, gated, held);
         }
     }
 
     impl ByHand {
+        /// A runner that has shut down.
+        fn closed() -> Self {
+            let this = Self::default();
+            // Relaxed: as above.
+            this.tasks.is_closed.store(true, Ordering::Relaxed);
+            this
+        }
+
         fn waiting(&self) -> usize {
-            self.tasks.lock().len()
+            self.tasks.queued.lock().len()
         }
 
         fn run_all(&self) {
-            let tasks = std::mem::take(&mut *self.tasks.lock());
+            let tasks = std::mem::take(&mut *self.tasks.queued.lock());
             tasks.into_iter().for_each(Task::run);
         }
     }
 
     impl Executor for ByHand {
         fn execute(&self, task: Task) -> Result<(), Status> {
-            if self.closed {
-                return Err(Status::cancelled("closed"));
-            }
-            self.tasks.lock().push(task);
-            Ok(())
+            self.tasks.execute(task)
         }
     }
 
@@ -266,7 +365,7 @@ mod tests {
     fn run(runner: &ByHand, size_bytes: usize, dependencies: &[Event], caller_waits: bool) -> (Event, Arc<AtomicBool>) {
         let executed = Arc::new(AtomicBool::new(false));
         let execute = Arc::clone(&executed);
-        let schedule = CopySchedule { dependencies, runner, caller_waits };
+        let schedule = Schedule { dependencies, runner, caller_waits };
         let event = schedule.run(operation(size_bytes, &Arc::new(())), LIMIT_BYTES, move |operation| {
             assert_eq!(operation.size_bytes(), size_bytes);
             assert!(!execute.swap(true, Ordering::Relaxed), "a copy happens once");
@@ -316,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_failed_dependency_needs_no_runner_and_copies_nothing() {
-        let runner = ByHand { closed: true, ..ByHand::default() };
+        let runner = ByHand::closed();
         for size_bytes in [1, LIMIT_BYTES + 1] {
             let failed = Event::from_error(Status::aborted("upstream"));
             let (event, executed) = run(&runner, size_bytes, &[failed], false);
@@ -326,8 +425,20 @@ mod tests {
     }
 
     #[test]
+    fn a_dependency_that_fails_while_the_copy_begins_fails_it() {
+        let runner = ByHand::default();
+        let promise = EventPromise::new(c"gradient");
+        let gradient = promise.event();
+        *runner.fails_meanwhile.lock() = Some(promise);
+        let (event, executed) = run(&runner, 1, &[gradient], false);
+        runner.run_all();
+        assert_eq!(event.wait().unwrap_err().message(), "meanwhile");
+        assert!(!was_executed(&executed));
+    }
+
+    #[test]
     fn a_refused_copy_is_cancelled() {
-        let runner = ByHand { closed: true, ..ByHand::default() };
+        let runner = ByHand::closed();
         let (event, executed) = run(&runner, LIMIT_BYTES + 1, &[], false);
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::Cancelled);
         assert!(!was_executed(&executed));
@@ -337,7 +448,7 @@ mod tests {
     fn an_error_of_the_backend_is_the_copys_error() {
         let runner = ByHand::default();
         for size_bytes in [1, LIMIT_BYTES + 1] {
-            let schedule = CopySchedule { dependencies: &[], runner: &runner, caller_waits: false };
+            let schedule = Schedule { dependencies: &[], runner: &runner, caller_waits: false };
             let event = schedule.run(operation(size_bytes, &Arc::new(())), LIMIT_BYTES, |_operation| {
                 Err(Status::unavailable("the bus is down"))
             });

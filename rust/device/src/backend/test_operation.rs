@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Backend, Block, ByteRange, CopyEnds, CopyOperation, DeviceRange, Extent, NullBackend, erased};
+use super::device_range::erased;
+use super::{Backend, Block, ByteRange, DeviceRange, Extent, NullBackend, Operation};
 use purlin_base::sync::PinnedArc;
 
 pub(super) struct Counted {
@@ -16,6 +17,10 @@ impl Block for Counted {
         (&*self.extent, 0)
     }
 
+    fn home(&self) -> (usize, &'static str) {
+        (0, "device")
+    }
+
     fn count_use(&self, _begins: bool) {}
 }
 
@@ -26,12 +31,12 @@ impl fmt::Display for Counted {
 }
 
 /// A copy between two blocks, each of which holds a reference to `alive`.
-pub(super) fn operation(size_bytes: usize, alive: &Arc<()>) -> CopyOperation {
+pub(super) fn operation(size_bytes: usize, alive: &Arc<()>) -> Operation {
     let memory = NullBackend::new().open_memory(0, "device").expect("it always opens");
     let end = || {
         let extent = memory.map(size_bytes, 64).expect("tests ask for little");
         let block = PinnedArc::new(Counted { extent, _alive: Arc::clone(alive) });
         DeviceRange::new(erased(block), ByteRange::all(size_bytes))
     };
-    CopyOperation::new(CopyEnds::Between(end(), end()))
+    Operation::copy(end(), end())
 }

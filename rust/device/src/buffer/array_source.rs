@@ -4,7 +4,7 @@
 
 use super::Buffer;
 use super::donate::checked_layout;
-use crate::backend::{CopySchedule, INLINE_LIMIT_BYTES};
+use crate::backend::{HostSource, Operation};
 use crate::memory::MemorySpace;
 use crate::raw_buffer::{CopyOrder, RawBuffer};
 use purlin_array::layout::Layout;
@@ -12,7 +12,6 @@ use purlin_array::shape::Shape;
 use purlin_array::strided::{HostArray, StridedPlan};
 use purlin_async::event::Event;
 use purlin_base::fault::{self, Site};
-use purlin_base::label::Label;
 use purlin_base::status::{Status, StatusOr};
 
 /// Host memory that holds an array, checked against the layout that it is to have on the device.
@@ -25,12 +24,6 @@ pub(crate) struct ArraySource<'a> {
     /// The bytes on the host are those on the device.
     pub(super) is_dense: bool,
 }
-
-/// Host memory that a task reads.
-struct Address(*const u8);
-
-// SAFETY: from_host_array's caller promises that any thread may read there until the transfer is over.
-unsafe impl Send for Address {}
 
 impl<'a> ArraySource<'a> {
     pub(crate) fn new(data: *const u8, array: &'a HostArray, layout: Option<&Layout>) -> StatusOr<Self> {
@@ -112,23 +105,13 @@ impl<'a> ArraySource<'a> {
 /// # Safety
 /// As [`ArraySource::start`].
 unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_waits: bool) -> Event {
-    let (count, size_bytes) = (plan.element_count(), memory.size_bytes());
-    let (from, is_small) = (Address(data), size_bytes <= INLINE_LIMIT_BYTES);
-    let runner = memory.space().instance().runner();
-    let allocated = [memory.allocation_event()];
-    let schedule = CopySchedule { dependencies: &allocated, runner, caller_waits };
+    let order = CopyOrder { dependencies: &[], caller_waits };
     if memory.space().properties().is_host_visible {
-        let memory = memory.clone();
-        return schedule.run_work(Label::new(c"copy"), is_small, move || {
-            let from = from;
-            let Some(to) = memory.host_pointer() else {
-                return Err(Status::internal("memory that the host reaches has no address"));
-            };
-            // SAFETY: the caller's promises; the memory is as long as the plan's elements.
-            unsafe { plan.gather(from.0, to.as_ptr(), 0..count) };
-            Ok(())
-        });
+        // SAFETY: the caller's promise, of all elements of the plan.
+        let from = unsafe { HostSource::new(data) };
+        return memory.run(Operation::gather(from, plan, memory.whole_range()), order);
     }
+    let (count, size_bytes) = (plan.element_count(), memory.size_bytes());
     let mut staged = match staging(size_bytes) {
         Ok(staged) => staged,
         Err(error) => return Event::from_error(error),
@@ -138,7 +121,6 @@ unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_
         unsafe { plan.gather(data, staged.as_mut_ptr(), 0..count) };
         staged
     };
-    let order = CopyOrder { dependencies: &[], caller_waits };
     // SAFETY: the block lives until the copy is over: the waiter below keeps it.
     let copied = unsafe { memory.copy_from_host_ordered(gathered.as_ptr(), 0, size_bytes, order) };
     copied.on_ready(move |_status| drop(gathered));

@@ -63,6 +63,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn copy_to_memory_space_at(&self, memory_space: &MemorySpace, place: SourceLocation) -> StatusOr<Self> {
         self.check_client(memory_space)?;
         if !self.0.state.has_memory() && !self.is_deleted() {
@@ -94,6 +95,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn copy_into_at(&self, destination: &Self, place: SourceLocation) -> StatusOr<Self> {
         self.check_client(&destination.0.memory_space)?;
         if std::sync::Arc::ptr_eq(&self.0, &destination.0) {

@@ -46,6 +46,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn uninitialized_at(
         shape: &Shape,
         layout: Option<&Layout>,
@@ -99,8 +100,7 @@ impl Buffer {
     #[must_use]
     #[track_caller]
     pub fn error(status: Status, shape: &Shape, memory_space: &MemorySpace) -> Self {
-        let fallback = || Status::internal(format!("{shape} was to fail, with OK"));
-        let status = if status.ok() { fallback() } else { status };
+        let status = status.not_ok("Buffer::error");
         Self::new(shape.clone(), None, memory_space.clone(), None, Event::from_error(status))
     }
 
@@ -117,6 +117,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn token_at(memory_space: &MemorySpace, ready: &Event, place: SourceLocation) -> StatusOr<Self> {
         let options = AllocOptions { label: Label::new(c"token"), ..Default::default() };
         Self::from_raw(RawBuffer::allocate_at(memory_space, 0, &options, place)?, &Shape::token(), None, ready)
@@ -140,6 +141,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn channel_at(
         shape: &Shape,
         layout: Option<&Layout>,
@@ -197,6 +199,7 @@ impl BufferPromise {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
     pub fn fulfil_at(self, source: &Buffer, place: SourceLocation) -> Result<(), (Status, Self)> {
         if *source.shape() != self.shape || source.0.layout != self.layout {
@@ -231,9 +234,9 @@ impl BufferPromise {
     /// assert!(buffer.to_vec::<i32>().unwrap_err().message().contains("the producer is gone"));
     /// # Ok::<(), purlin::Status>(())
     /// ```
+    #[track_caller]
     pub fn fail(self, status: Status) {
-        let fallback = || Status::internal(format!("{} was to fail, with OK", self.shape));
-        let status = if status.ok() { fallback() } else { status };
+        let status = status.not_ok("BufferPromise::fail");
         self.provides.fail(status.clone());
         self.freed.set_ready();
         self.promise.set(status);

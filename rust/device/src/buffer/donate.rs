@@ -40,6 +40,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn donate_after_at(&self, event: &Event, place: SourceLocation) -> StatusOr<Self> {
         let ready = || {
             let event = self.0.memory_space.until_end(event, Label::new(c"definition of a buffer"))?;
@@ -76,6 +77,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn bitcast_at(&self, shape: &Shape, layout: Option<&Layout>, place: SourceLocation) -> StatusOr<Self> {
         let from = &self.0.shape;
         let is_array = |shape: &Shape| shape.dtype() != purlin_array::DType::Token && !shape.is_dynamic();

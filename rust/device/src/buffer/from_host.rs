@@ -14,7 +14,7 @@ use purlin_array::strided::HostArray;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{SourceLocation, Status, StatusCode, StatusOr};
 use std::fmt;
 
 /// How long the host memory given to [`Buffer::from_host`] stays readable and unchanged. PJRT's numbers.
@@ -163,6 +163,7 @@ impl Buffer {
     ///
     /// # Safety
     /// As there.
+    #[doc(hidden)]
     pub unsafe fn from_host_at(
         data: *const u8,
         size_bytes: usize,
@@ -192,6 +193,7 @@ impl Buffer {
     ///
     /// # Safety
     /// As there.
+    #[doc(hidden)]
     pub unsafe fn from_host_dense_at<D: FnOnce(Status) + Send + Sync + 'static>(
         data: *const u8,
         shape: Shape,
@@ -289,6 +291,7 @@ impl Buffer {
     ///
     /// # Safety
     /// As there.
+    #[doc(hidden)]
     pub unsafe fn from_host_array_at(
         data: *const u8,
         array: &HostArray,
@@ -369,34 +372,42 @@ impl ArraySource<'_> {
             HostBufferSemantics::MutableZeroCopy => Some(Mutability::Mutable),
             _ => None,
         };
+        let mut done = done;
         if let Some(mutability) = mutability.filter(|_| self.can_be_aliased(memory_space)) {
             // SAFETY: the caller's promise, until `done` is called.
-            let buffer = unsafe { self.alias(memory_space, mutability, done, place) }?;
-            return Ok((buffer, Aliasing::Aliased));
+            match unsafe { self.alias(memory_space, mutability, done, place) } {
+                Ok(memory) => return Ok((self.into_buffer(memory, Event::ready()), Aliasing::Aliased)),
+                Err((error, unused)) if error.code() == StatusCode::InvalidArgument => return Err(unused.fail(error)),
+                Err((error, unused)) => {
+                    tracing::debug!(target: "purlin", %error, "host memory is copied, as it cannot be imported");
+                    done = unused;
+                }
+            }
         }
         // SAFETY: the caller's promise.
         let buffer = unsafe { self.copy(memory_space, semantics, alloc, done, place) }?;
         Ok((buffer, Aliasing::Copied))
     }
 
+    /// # Errors
+    /// Why the memory cannot be imported, and `done`, uncalled.
+    ///
     /// # Safety
     /// Until `done` is called, the memory is as [`Buffer::from_host_array`] says.
     unsafe fn alias<D: FnOnce(Status) + Send + Sync + 'static>(
-        self,
+        &self,
         memory_space: &MemorySpace,
         mutability: Mutability,
         done: Done<D>,
         place: SourceLocation,
-    ) -> StatusOr<Buffer> {
+    ) -> Result<RawBuffer, (Status, Done<D>)> {
         let frozen = (mutability == Mutability::Immutable).then(|| self.freeze(memory_space, place)).flatten();
         let (address, size_bytes, host) = (self.data.cast_mut(), self.shape().size_bytes(), Host { done, frozen });
         let tag = Tag::new(Label::new(c"imported"), place);
         // SAFETY: the caller's promise: until `on_done`, by which the host is notified.
-        match unsafe { RawBuffer::import_from(memory_space, address, size_bytes, mutability, Some(host), tag) } {
-            Ok(memory) => Ok(self.into_buffer(memory, Event::ready())),
-            Err((error, Some(host))) => Err(host.done.fail(error)),
-            Err((error, None)) => Err(error),
-        }
+        let imported =
+            unsafe { RawBuffer::import_from(memory_space, address, size_bytes, mutability, Some(host), tag) };
+        imported.map_err(|(error, host)| (error, host.map_or(Done::new(None), |host| host.done)))
     }
 
     /// # Safety

@@ -269,6 +269,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn donate_at(&self, by: impl Into<Label>, place: SourceLocation) -> StatusOr<DonationHold> {
         self.donation_hold(by.into(), place, Patience::Wait(&|| self.may_wait()))
     }
@@ -286,6 +287,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn try_donate_at(&self, by: impl Into<Label>, place: SourceLocation) -> StatusOr<DonationHold> {
         self.donation_hold(by.into(), place, Patience::Fail)
     }

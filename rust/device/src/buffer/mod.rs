@@ -20,7 +20,7 @@ mod holds;
 mod loom_model;
 mod shards;
 mod state;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;
 mod to_host;
 
@@ -220,6 +220,7 @@ impl Buffer {
     }
 
     /// As [`delete`](Self::delete), for a caller at `place`.
+    #[doc(hidden)]
     pub fn delete_at(&self, place: SourceLocation) {
         let left = self.0.state.end(Ending::deleted(place));
         drop(left);
@@ -247,6 +248,7 @@ impl Buffer {
     }
 
     /// As [`release`](Self::release), for a caller at `place`.
+    #[doc(hidden)]
     pub fn release_at(&self, place: SourceLocation) -> Option<(RawBuffer, Event)> {
         let mut taken = self.0.state.end(Ending::released(place))?;
         taken.uses.push(self.0.ready.clone());
@@ -269,6 +271,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn release_ownership_at(&self, waits: bool, place: SourceLocation) -> purlin_base::StatusOr<Option<RawBuffer>> {
         if waits {
             self.0.ready.check_wait()?;
@@ -304,7 +307,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 const _: () = {
     // With the counts of their Arcs: 120 and 104 bytes, in 128 and 112 of malloc's.
     assert!(size_of::<Array>() <= 104);

@@ -70,6 +70,7 @@ impl Buffer {
     ///
     /// # Safety
     /// As [`from_host_shards`](Self::from_host_shards).
+    #[doc(hidden)]
     pub unsafe fn from_host_shards_at(
         shards: &[HostShard<'_>],
         semantics: HostBufferSemantics,

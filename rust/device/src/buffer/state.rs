@@ -27,13 +27,13 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// See the module. `M` is a reference to memory.
-pub(super) struct BufferState<M>(Mutex<State<M>>);
+pub(super) struct BufferState<M>(Mutex<BufferParts<M>>);
 
-struct State<M> {
+struct BufferParts<M> {
     /// `None` once gone, and in a buffer that never had any.
     memory: Option<M>,
     /// `None`: all of it is empty.
-    rest: Option<Box<Rest>>,
+    rest: Option<Box<RareParts>>,
     usage_holds: u32,
     /// Whether it ever had memory.
     had_memory: bool,
@@ -41,7 +41,7 @@ struct State<M> {
 
 /// What most buffers never need, or need when they end.
 #[derive(Default)]
-struct Rest {
+struct RareParts {
     external_references: u32,
     /// Of uses that may still go on.
     uses: Uses,
@@ -51,7 +51,7 @@ struct Rest {
     donation: Option<Ending>,
     /// How it ended; while it is being donated, how it is to end if it is given back.
     ending: Option<Ending>,
-    late: Option<Late>,
+    late: Option<LateUses>,
 }
 
 /// The events of uses; two stand in place.
@@ -66,7 +66,7 @@ enum Phase {
 
 /// The usage holds that were there when it was released: what the new owner waits for, and the uses that they have left
 /// so far.
-struct Late {
+struct LateUses {
     over: EventPromise,
     uses: Uses,
 }
@@ -140,13 +140,13 @@ impl<M: Clone> BufferState<M> {
     /// A live buffer; without memory, one that has failed from the beginning.
     pub(super) fn new(memory: Option<M>) -> Self {
         let had_memory = memory.is_some();
-        Self(Mutex::new(State { memory, rest: None, usage_holds: 0, had_memory }))
+        Self(Mutex::new(BufferParts { memory, rest: None, usage_holds: 0, had_memory }))
     }
 
     /// A live buffer over memory that others may still use.
     pub(super) fn with_uses(memory: M, uses: Uses) -> Self {
-        let rest = (!uses.is_empty()).then(|| Box::new(Rest { uses, ..Rest::default() }));
-        Self(Mutex::new(State { memory: Some(memory), rest, usage_holds: 0, had_memory: true }))
+        let rest = (!uses.is_empty()).then(|| Box::new(RareParts { uses, ..RareParts::default() }));
+        Self(Mutex::new(BufferParts { memory: Some(memory), rest, usage_holds: 0, had_memory: true }))
     }
 
     /// Whether it ever had memory.
@@ -198,7 +198,7 @@ impl<M: Clone> BufferState<M> {
                 (*uses, over) = (pending, terminal);
             }
             uses.push(used_until);
-        } else if let Some(Rest { late: Some(late), .. }) = state.rest.as_deref_mut() {
+        } else if let Some(RareParts { late: Some(late), .. }) = state.rest.as_deref_mut() {
             late.uses.push(used_until);
         }
         let last = state.last_usage_hold();
@@ -316,7 +316,7 @@ impl<M: Clone> BufferState<M> {
         if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
             let over = EventPromise::guarding(c"usage holds of a released buffer");
             taken.uses.push(over.event());
-            state.rest().late = Some(Late { over, uses: Uses::new() });
+            state.rest().late = Some(LateUses { over, uses: Uses::new() });
         }
         let changed = state.take_changed();
         drop(state);
@@ -336,22 +336,22 @@ impl<M: Clone> BufferState<M> {
     }
 }
 
-impl<M> State<M> {
+impl<M> BufferParts<M> {
     fn take(&mut self) -> Option<Taken<M>> {
         let uses = self.rest.as_deref_mut().map(|rest| mem::take(&mut rest.uses)).unwrap_or_default();
         self.memory.take().map(|memory| Taken { memory, uses })
     }
 
     /// A usage hold has ended: the promises to set, outside the lock, if it was the last.
-    fn last_usage_hold(&mut self) -> Last {
+    fn last_usage_hold(&mut self) -> LastHold {
         let is_last = self.usage_holds == 0;
-        let Some(rest) = self.rest.as_deref_mut() else { return Last { changed: None, late: None } };
+        let Some(rest) = self.rest.as_deref_mut() else { return LastHold { changed: None, late: None } };
         let changed = if is_last { rest.changed.take() } else { None };
         let late = if is_last { rest.late.take() } else { None };
-        Last { changed, late }
+        LastHold { changed, late }
     }
 
-    fn rest(&mut self) -> &mut Rest {
+    fn rest(&mut self) -> &mut RareParts {
         self.rest.get_or_insert_default()
     }
 
@@ -371,8 +371,8 @@ impl<M> State<M> {
 
     fn phase(&self) -> Phase {
         match self.rest.as_deref() {
-            Some(Rest { donation: Some(_), .. }) => Phase::Donating,
-            Some(Rest { ending: Some(_), .. }) => Phase::Gone,
+            Some(RareParts { donation: Some(_), .. }) => Phase::Donating,
+            Some(RareParts { ending: Some(_), .. }) => Phase::Gone,
             _ => Phase::Live,
         }
     }
@@ -389,16 +389,16 @@ impl<M> State<M> {
 }
 
 /// The waiters for the last usage hold.
-struct Last {
+struct LastHold {
     changed: Option<EventPromise>,
-    late: Option<Late>,
+    late: Option<LateUses>,
 }
 
-impl Last {
+impl LastHold {
     fn tell(self) {
         tell(self.changed);
         if let Some(late) = self.late {
-            let Late { over, uses } = late;
+            let LateUses { over, uses } = late;
             over.forward(&after_all(&uses));
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::array_source::{no_staging, staging};
 use super::{Buffer, UsageHold};
-use crate::backend::{CopySchedule, INLINE_LIMIT_BYTES};
+use crate::backend::{HostDestination, Operation};
 use crate::raw_buffer::CopyOrder;
 use purlin_array::dtype::Element;
 use purlin_array::shape::Shape;
@@ -16,12 +16,6 @@ use purlin_async::future::Future;
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::status::{Status, StatusOr};
-
-/// Host memory that a task writes.
-struct Address(*mut u8);
-
-// SAFETY: the caller of the copy promises that any thread may write there until its event.
-unsafe impl Send for Address {}
 
 /// Memory of the host that a copy is to write, as it travels from the code that finds it: a pointer that any thread may
 /// use.
@@ -294,22 +288,10 @@ unsafe fn read(
         Ok(plan) => plan,
         Err(error) => return Event::from_error(error),
     };
-    let (to, count, label) = (Address(destination), plan.element_count(), Label::new(c"copy"));
-    let is_small = size_bytes <= INLINE_LIMIT_BYTES;
-    let runner = hold.memory().space().instance().runner();
+    // SAFETY: the caller's promise, of all elements of the plan.
+    let to = unsafe { HostDestination::new(destination) };
     if memory.space().properties().is_host_visible {
-        let allocated = memory.allocation_event();
-        let dependencies = [order.dependencies, std::slice::from_ref(&allocated)].concat();
-        let schedule = CopySchedule { dependencies: &dependencies, runner, caller_waits: order.caller_waits };
-        return schedule.run_work(label, is_small, move || {
-            let to = to;
-            let Some(from) = memory.host_pointer() else {
-                return Err(Status::internal("memory that the host reaches has no address"));
-            };
-            // SAFETY: the caller's promise; the memory is as long as the plan's elements.
-            unsafe { plan.scatter(from.as_ptr(), to.0, 0..count) };
-            Ok(())
-        });
+        return memory.run(Operation::scatter(memory.whole_range(), plan, to), order);
     }
     let mut staged = match staging(size_bytes) {
         Ok(staged) => staged,
@@ -321,12 +303,11 @@ unsafe fn read(
     let staged = Arc::new(staged);
     let kept = Arc::clone(&staged);
     copied.on_ready(move |_status| drop(kept));
-    let after = [copied];
-    let schedule = CopySchedule { dependencies: &after, runner, caller_waits: false };
-    schedule.run_work(label, is_small, move || {
-        let to = to;
+    let spread = move || {
         // SAFETY: the caller's promise; the copy into the block is over.
-        unsafe { plan.scatter(staged.as_ptr(), to.0, 0..count) };
+        unsafe { plan.scatter(staged.as_ptr(), to.address(), 0..plan.element_count()) };
         Ok(())
-    })
+    };
+    let spread = Operation::call(c"copy", [], size_bytes, spread);
+    memory.space().instance().run(spread, &[copied], false)
 }

@@ -2,13 +2,13 @@
 //!
 //! 1. The client accepts no more: new copies, allocations and definitions behind events are refused with
 //!    `FailedPrecondition`.
-//! 2. `Drain`: what is in flight continues, at most until the deadline. `CancelPending`: at once step 3.
+//! 2. `Drain`: what is in flight continues, at most for the timeout. `CancelPending`: at once step 3.
 //! 3. What has not begun, because it waits for an event or for memory, fails: with `DeadlineExceeded` after the
-//!    deadline, else with `Cancelled`. The error has its own name and that of the event. It releases its memory and
+//!    timeout, else with `Cancelled`. The error has its own name and that of the event. It releases its memory and
 //!    completes its event as after any failed dependency, so callbacks are called once.
 //! 4. The runner shuts down in the same mode: it runs what is queued, or drops it, and joins its threads; whatever
-//!    still runs a moment after the deadline is named and left to end by itself.
-//! 5. Whatever a backend still does on its own is waited for, until the deadline.
+//!    still runs a moment after the timeout is named and left to end by itself.
+//! 5. Whatever a backend still does on its own is waited for, as long as the timeout allows.
 //!
 //! Afterwards nothing of the client is in flight, unless the answer says so. Handles stay valid: memory lives as long
 //! as it is held, and memory that other code may use until an event (`RawBuffer::retain_until`) until that event. A
@@ -35,7 +35,7 @@ const NAMED: usize = 4;
 /// # Errors
 /// As [`Client::shutdown`](super::Client::shutdown).
 pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: ShutdownOptions) -> Result<(), Status> {
-    let ShutdownOptions { mode, deadline } = options;
+    let ShutdownOptions { mode, timeout } = options;
     let (pool, in_flight) = (instance.runner().pool(), instance.runner().in_flight());
     pool.check_shutdown()?;
     if is_notifying_here(&**in_flight) {
@@ -43,20 +43,20 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
             "{name} cannot be shut down by a waiter of one of its own operations, which is over when that waiter has returned"
         )));
     }
-    let until = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
+    let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let left = |at_least: Duration| until.map(|until| until.saturating_duration_since(Instant::now()).max(at_least));
     in_flight.close();
-    let late = |deadline| {
-        EndReason(Status::deadline_exceeded(format!("{name} did not end within {deadline:?} of its shutdown")))
+    let late = |timeout| {
+        EndReason(Status::deadline_exceeded(format!("{name} did not end within {timeout:?} of its shutdown")))
     };
     let mut failed = Vec::new();
     let mut is_late = false;
-    match (mode, deadline.filter(|_| until.is_some())) {
+    match (mode, timeout.filter(|_| until.is_some())) {
         (ShutdownMode::Drain, None) => in_flight.idle().wait_uninterruptible()?,
-        (ShutdownMode::Drain, Some(deadline)) => {
-            is_late = !is_over(&in_flight.idle(), Some(deadline));
+        (ShutdownMode::Drain, Some(timeout)) => {
+            is_late = !is_over(&in_flight.idle(), Some(timeout));
             if is_late {
-                failed = Instance::end(instance, &late(deadline));
+                failed = Instance::end(instance, &late(timeout));
             }
         }
         (ShutdownMode::CancelPending, _) => {}
@@ -64,11 +64,11 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
     // From here on nothing waits in vain, whatever comes.
     Instance::end(instance, &EndReason(Status::cancelled(format!("{name} was shut down"))));
     let grace = if is_late { GRACE } else { Duration::ZERO };
-    let stopped = pool.shutdown_with(ShutdownOptions { mode, deadline: left(grace) });
+    let stopped = pool.shutdown_with(ShutdownOptions { mode, timeout: left(grace) });
     let is_over = is_over(&in_flight.idle(), left(GRACE));
-    match deadline {
-        Some(deadline) if is_late || !is_over => {
-            Err(report(&late(deadline).0, &failed, in_flight.count(), stopped.err()))
+    match timeout {
+        Some(timeout) if is_late || !is_over => {
+            Err(report(&late(timeout).0, &failed, in_flight.count(), stopped.err()))
         }
         _ => stopped,
     }
@@ -80,9 +80,8 @@ pub(super) fn give_up(instance: &PinnedArc<Instance>, name: &str) {
     Instance::end(instance, &EndReason(Status::cancelled(format!("{name} was shut down"))));
 }
 
-fn is_over(idle: &Event, deadline: Option<Duration>) -> bool {
-    let waited =
-        deadline.map_or_else(|| idle.wait_uninterruptible(), |deadline| idle.wait_uninterruptible_for(deadline));
+fn is_over(idle: &Event, timeout: Option<Duration>) -> bool {
+    let waited = timeout.map_or_else(|| idle.wait_uninterruptible(), |timeout| idle.wait_uninterruptible_for(timeout));
     !waited.is_err_and(|error| error.code() == StatusCode::DeadlineExceeded)
 }
 

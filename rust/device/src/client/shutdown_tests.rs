@@ -21,10 +21,10 @@ fn client() -> Arc<Client> {
 }
 
 fn by_deadline(milliseconds: u64) -> ShutdownOptions {
-    ShutdownOptions { mode: ShutdownMode::Drain, deadline: Some(Duration::from_millis(milliseconds)) }
+    ShutdownOptions { mode: ShutdownMode::Drain, timeout: Some(Duration::from_millis(milliseconds)) }
 }
 
-const CANCEL: ShutdownOptions = ShutdownOptions { mode: ShutdownMode::CancelPending, deadline: None };
+const CANCEL: ShutdownOptions = ShutdownOptions { mode: ShutdownMode::CancelPending, timeout: None };
 
 /// A copy of 100 bytes behind `gate`.
 fn copy_after(client: &Client, gate: &Event) -> Event {

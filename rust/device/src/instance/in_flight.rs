@@ -1,25 +1,27 @@
 //! What a client has begun and not ended, and how a client that shuts down ends it.
 //!
-//! There are two accounts behind one lock. The *operations* are a count of everything that completes later than the call that asked
-//! for it returns, such as a copy that waits or runs on a worker; each holds a [`Pending`]. The *gates* are for operations that have
-//! not begun because they wait for an event: each stands behind an event of the client's own, which happens with that one, so that it
-//! can also fail earlier.
+//! There are two accounts behind one lock. The *operations* are a count of everything that completes later than the
+//! call that asked for it returns, such as a copy that waits or runs on a worker; each holds a [`Pending`]. The *held*
+//! ones have not begun because they wait for an event: the account has the operation itself, which proceeds when that
+//! event is terminal, or fails earlier, when the client ends. An operation that waits is thus one allocation and one
+//! event, its own.
 //!
-//! States, moved by a shutdown: *open*; *closed*, nothing new begins; *ended*, all gates have failed, and those that operations
-//! still ask for fail at once. What is ready is never entered here, so a copy that happens inside the call costs a load.
+//! States, moved by a shutdown: *open*; *closed*, nothing new begins; *ended*, all that was held has failed, and what
+//! is to be held from then on fails at once. What is ready is never entered here, so a copy that happens inside the
+//! call costs a load.
 //!
 //! In a child made by `fork` the accounts of the parent's clients are closed: no thread works for them there.
 //!
-//! A gate that fails lets its operation end the way that any failed dependency does: it does not happen, releases its memory, and
-//! completes its event. A thread that takes a gate out of the account, under the lock, completes it under none.
+//! What fails at the client's end does so the way that any failed dependency lets it: it does not happen, releases its
+//! memory, and completes its event. A thread that takes it out of the account, under the lock, continues it under none.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::backend::{Accounting, Gated, Pending};
+use crate::backend::{Accounting, Gated, Held, Pending};
 use purlin_async::event::{Event, EventPromise};
-use purlin_async::task::fork;
+use purlin_async::task::{Executor, Task, fork};
 use purlin_base::label::Label;
 use purlin_base::status::Status;
 use purlin_base::sync::atomic::{AtomicU32, Ordering};
@@ -30,46 +32,62 @@ pub(crate) struct InFlight {
     /// The number of the process in which something new may begin; [`NOWHERE`] once they are closed.
     open_in: AtomicU32,
     process: Process,
-    state: Mutex<State>,
+    /// The client's, which this does not keep.
+    runner: Box<dyn Executor>,
+    accounts: Mutex<Accounts>,
 }
 
 #[derive(Default)]
-struct State {
+struct Accounts {
     is_closed: bool,
-    /// Says of a gate why it fails; set once the client has ended.
+    /// Why what is held fails; set once the client has ended.
     ended: Option<EndReason>,
     /// Operations that are not over.
     count: usize,
-    /// By the order in which they were made.
-    gates: BTreeMap<u64, Gate>,
-    next_gate: u64,
+    /// By the order in which they began to wait.
+    held: BTreeMap<u64, Entry>,
+    next_entry: u64,
     /// Set when nothing is in flight.
     idle: Vec<EventPromise>,
 }
 
-struct Gate {
-    promise: EventPromise,
+/// Something that waits for an event, and how errors name the two.
+struct Entry {
+    held: Box<dyn Held>,
     gated: Gated,
     waits_for: Event,
-    /// Of a gate that is an operation by itself. Dropped last.
-    pending: Option<Pending>,
+}
+
+/// An event of the client's that happens with another, and that is an operation by itself.
+struct UntilEnd {
+    promise: EventPromise,
+    /// Dropped last.
+    pending: Pending,
+}
+
+impl Held for UntilEnd {
+    fn proceed(self: Box<Self>, outcome: &Status) {
+        self.pending.notifying(|| self.promise.set(outcome.clone()));
+    }
 }
 
 /// No process has that number.
 const NOWHERE: u32 = u32::MAX;
 
-/// Why gates fail.
+/// Why what is held fails.
 #[derive(Clone, Debug)]
 pub(crate) struct EndReason(pub(crate) Status);
 
 impl InFlight {
-    pub(crate) fn new() -> Arc<Self> {
+    /// Accounts of a client whose operations run on `runner`.
+    pub(crate) fn new(runner: Box<dyn Executor>) -> Arc<Self> {
         let process = Process::this();
-        Arc::new(Self { open_in: AtomicU32::new(process.number()), process, state: Mutex::new(State::default()) })
+        let open_in = AtomicU32::new(process.number());
+        Arc::new(Self { open_in, process, runner, accounts: Mutex::new(Accounts::default()) })
     }
 
-    /// Why nothing new may begin: [`has_ended`], or this is a child of the client's process, where nobody works for it. Where
-    /// this says nothing, the sure answer is that of [`begin`](Self::begin).
+    /// Why nothing new may begin: [`has_ended`], or this is a child of the client's process, where nobody works for it.
+    /// Where this says nothing, the sure answer is that of [`begin`](Self::begin).
     #[inline]
     pub(crate) fn refusal(&self) -> Option<Status> {
         // Relaxed: an operation that comes at the same time as the shutdown may be before or after it.
@@ -92,27 +110,22 @@ impl InFlight {
     /// # Errors
     /// As [`refusal`](Self::refusal).
     pub(crate) fn begin(self: &Arc<Self>) -> Result<Pending, Status> {
-        let mut state = self.state.lock();
-        if state.is_closed || !self.process.is_this() {
-            drop(state);
+        let mut accounts = self.accounts.lock();
+        if accounts.is_closed || !self.process.is_this() {
+            drop(accounts);
             return Err(self.why_not());
         }
-        state.count += 1;
+        accounts.count += 1;
         Ok(Pending::new(Arc::clone(self) as Arc<dyn Accounting>))
     }
 
     /// A part of an operation that has begun goes on by itself.
     pub(crate) fn go_on(self: &Arc<Self>) -> Pending {
-        self.state.lock().count += 1;
+        self.accounts.lock().count += 1;
         Pending::new(Arc::clone(self) as Arc<dyn Accounting>)
     }
 
-    /// An event that happens with `after`, or fails when the client ends. `waits_for` is what errors name.
-    pub(crate) fn gate(self: &Arc<Self>, after: &Event, waits_for: &Event, gated: Gated) -> Event {
-        self.enter(after, waits_for, gated, None)
-    }
-
-    /// As [`gate`](Self::gate), of an event that is an operation by itself.
+    /// `after`, unless the client ends before; that is an operation, which `label` names.
     ///
     /// # Errors
     /// [`has_ended`].
@@ -121,7 +134,7 @@ impl InFlight {
             return Ok(after.clone());
         }
         let pending = self.begin()?;
-        Ok(self.enter(after, after, Gated::Named(label), Some(pending)))
+        Ok(self.event_until_end(after, label, pending))
     }
 
     /// As [`until_end`](Self::until_end), of something that has begun already, so also while the client shuts down.
@@ -129,21 +142,29 @@ impl InFlight {
         if after.is_ready() {
             return after.clone();
         }
-        self.enter(after, after, Gated::Named(label), Some(self.go_on()))
+        let pending = self.go_on();
+        self.event_until_end(after, label, pending)
     }
 
-    fn enter(self: &Arc<Self>, after: &Event, waits_for: &Event, gated: Gated, pending: Option<Pending>) -> Event {
+    fn event_until_end(self: &Arc<Self>, after: &Event, label: Label, pending: Pending) -> Event {
         let promise = EventPromise::in_place_of(after);
         let event = promise.event();
-        let gate = Gate { promise, gated, waits_for: waits_for.clone(), pending };
+        self.hold(after, after, Gated::Named(label), Box::new(UntilEnd { promise, pending }));
+        event
+    }
+
+    /// Continues `held` once: with the outcome of `after`, or with an error when the client ends before that; the error
+    /// names `gated` and `waits_for`.
+    pub(crate) fn hold(self: &Arc<Self>, after: &Event, waits_for: &Event, gated: Gated, held: Box<dyn Held>) {
+        let entry = Entry { held, gated, waits_for: waits_for.clone() };
         let entered = {
-            let mut state = self.state.lock();
-            match state.ended.clone() {
-                Some(why) => Err((gate, why)),
+            let mut accounts = self.accounts.lock();
+            match accounts.ended.clone() {
+                Some(why) => Err((entry, why)),
                 None => {
-                    let number = state.next_gate;
-                    state.next_gate += 1;
-                    state.gates.insert(number, gate);
+                    let number = accounts.next_entry;
+                    accounts.next_entry += 1;
+                    accounts.held.insert(number, entry);
                     Ok(number)
                 }
             }
@@ -151,35 +172,34 @@ impl InFlight {
         match entered {
             Ok(number) => {
                 let account = Arc::clone(self);
-                after.on_ready(move |status| account.open(number, status));
+                after.on_ready(move |status| account.proceed(number, status));
             }
-            Err((gate, why)) => _ = gate.fail(&why),
+            Err((entry, why)) => _ = entry.fail(&why),
         }
-        event
     }
 
-    /// What the gate waited for is terminal.
-    fn open(&self, number: u64, status: &Status) {
-        let gate = self.state.lock().gates.remove(&number);
-        if let Some(gate) = gate {
-            Pending::notifying_for(gate.pending.as_ref(), || gate.promise.set(status.clone()));
+    /// What that entry waited for is terminal.
+    fn proceed(&self, number: u64, outcome: &Status) {
+        let entry = self.accounts.lock().held.remove(&number);
+        if let Some(entry) = entry {
+            entry.held.proceed(outcome);
         }
     }
 
     /// From now on nothing begins.
     pub(crate) fn close(&self) {
-        self.state.lock().is_closed = true;
+        self.accounts.lock().is_closed = true;
         self.open_in.store(NOWHERE, Ordering::Relaxed);
     }
 
-    /// Fails all gates, now and later; says what they held back.
+    /// Fails all that is held, now and later; says what that was.
     pub(crate) fn end(&self, why: &EndReason) -> Vec<String> {
-        let gates = {
-            let mut state = self.state.lock();
-            state.ended.get_or_insert_with(|| why.clone());
-            std::mem::take(&mut state.gates)
+        let held = {
+            let mut accounts = self.accounts.lock();
+            accounts.ended.get_or_insert_with(|| why.clone());
+            std::mem::take(&mut accounts.held)
         };
-        gates.into_values().map(|gate| gate.fail(why)).collect()
+        held.into_values().map(|entry| entry.fail(why)).collect()
     }
 
     /// Happens when no operation is in flight; at once, if none is.
@@ -187,9 +207,9 @@ impl InFlight {
         let promise = EventPromise::guarding(c"client shutdown");
         let event = promise.event();
         {
-            let mut state = self.state.lock();
-            if state.count > 0 {
-                state.idle.push(promise);
+            let mut accounts = self.accounts.lock();
+            if accounts.count > 0 {
+                accounts.idle.push(promise);
                 return event;
             }
         }
@@ -199,29 +219,33 @@ impl InFlight {
 
     /// Operations that are not over.
     pub(crate) fn count(&self) -> usize {
-        self.state.lock().count
+        self.accounts.lock().count
     }
 }
 
-impl Gate {
-    /// Says what was held back.
+impl Entry {
+    /// Says what was held.
     fn fail(self, why: &EndReason) -> String {
         let text = format!("{}, which waited for {}", self.gated, Named(&self.waits_for));
         let error = Status::new(why.0.code(), format!("{}: {text}", why.0.message()));
-        Pending::notifying_for(self.pending.as_ref(), || self.promise.set_error(error));
+        self.held.proceed(&error);
         text
     }
 }
 
 impl Accounting for InFlight {
+    fn execute(&self, task: Task) -> Result<(), Status> {
+        self.runner.execute(task)
+    }
+
     fn operation_is_over(&self) {
         let idle = {
-            let mut state = self.state.lock();
-            state.count -= 1;
-            if state.count > 0 {
+            let mut accounts = self.accounts.lock();
+            accounts.count -= 1;
+            if accounts.count > 0 {
                 return;
             }
-            std::mem::take(&mut state.idle)
+            std::mem::take(&mut accounts.idle)
         };
         for promise in idle {
             promise.set_ready();

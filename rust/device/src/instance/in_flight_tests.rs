@@ -1,5 +1,19 @@
 use super::*;
+use purlin_async::InlineExecutor;
 use purlin_base::status::StatusCode;
+
+fn new_accounts() -> Arc<InFlight> {
+    InFlight::new(Box::new(InlineExecutor))
+}
+
+/// An event that happens with `after`, or fails when the client ends.
+fn held(accounts: &Arc<InFlight>, after: &Event) -> Event {
+    let promise = EventPromise::new(c"held");
+    let event = promise.event();
+    let then = move |outcome: &Status| _ = promise.set(outcome.clone());
+    accounts.hold(after, after, Gated::Named(Label::new(c"work")), Box::new(then));
+    event
+}
 
 fn why() -> EndReason {
     EndReason(Status::deadline_exceeded("too late"))
@@ -7,86 +21,89 @@ fn why() -> EndReason {
 
 #[test]
 fn a_gate_happens_or_fails_with_what_it_waits_for() {
-    let books = InFlight::new();
+    let accounts = new_accounts();
     for (outcome, expected) in [(Status::OK, Ok(())), (Status::aborted("x"), Err(Status::aborted("x")))] {
         let user = EventPromise::new(c"user");
-        let gate = books.gate(&user.event(), &user.event(), Gated::Named(Label::new(c"work")));
+        let gate = held(&accounts, &user.event());
         assert!(!gate.is_ready());
         user.set(outcome);
         assert_eq!(gate.wait(), expected);
     }
-    assert!(books.end(&why()).is_empty());
+    assert!(accounts.end(&why()).is_empty());
 }
 
 #[test]
 fn the_end_fails_the_gates_that_are_there_and_those_that_come() {
-    let books = InFlight::new();
+    let accounts = new_accounts();
     let user = EventPromise::new(c"user");
     let place = format!("{}:{}", file!(), line!() - 1);
-    let make = || books.gate(&user.event(), &user.event(), Gated::Named(Label::new(c"work")));
+    let make = || held(&accounts, &user.event());
     let before = make();
-    assert_eq!(books.end(&why()), [format!("'work', which waited for 'user' (made at {place})")]);
+    assert_eq!(accounts.end(&why()), [format!("'work', which waited for 'user' (made at {place})")]);
     for gate in [before, make()] {
         let error = gate.wait().unwrap_err();
         assert_eq!(error.code(), StatusCode::DeadlineExceeded);
         assert_eq!(error.message(), format!("too late: 'work', which waited for 'user' (made at {place})"));
     }
     user.set_ready();
-    assert!(books.end(&why()).is_empty());
+    assert!(accounts.end(&why()).is_empty());
 }
 
 #[test]
 fn it_is_idle_when_the_last_operation_is_over() {
-    let books = InFlight::new();
-    assert!(books.idle().is_ready());
-    let (first, second) = (books.begin().unwrap(), books.begin().unwrap());
-    let idle = [books.idle(), books.idle()];
+    let accounts = new_accounts();
+    assert!(accounts.idle().is_ready());
+    let (first, second) = (accounts.begin().unwrap(), accounts.begin().unwrap());
+    let idle = [accounts.idle(), accounts.idle()];
     drop(first);
     assert!(!idle[0].is_ready());
-    let third = books.go_on();
+    let third = accounts.go_on();
     drop(second);
     assert!(!idle[0].is_ready());
     drop(third);
     assert!(idle.iter().all(Event::is_ready));
-    assert_eq!(books.count(), 0);
+    assert_eq!(accounts.count(), 0);
 }
 
 #[test]
-fn closed_books_take_nothing_new_but_let_it_go_on() {
-    let books = InFlight::new();
+fn closed_accounts_take_nothing_new_but_let_it_go_on() {
+    let accounts = new_accounts();
     let user = EventPromise::new(c"user");
-    let pending = books.begin().unwrap();
-    books.close();
-    assert!(books.refusal().is_some());
-    assert_eq!(books.begin().err().unwrap().code(), StatusCode::FailedPrecondition);
-    assert_eq!(books.until_end(&user.event(), Label::new(c"x")).err().unwrap().code(), StatusCode::FailedPrecondition);
-    assert_eq!(books.until_end(&Event::ready(), Label::new(c"x")).map(|event| event.is_ready()), Ok(true));
-    let gate = books.gate(&user.event(), &user.event(), Gated::Named(Label::default()));
+    let pending = accounts.begin().unwrap();
+    accounts.close();
+    assert!(accounts.refusal().is_some());
+    assert_eq!(accounts.begin().err().unwrap().code(), StatusCode::FailedPrecondition);
+    assert_eq!(
+        accounts.until_end(&user.event(), Label::new(c"x")).err().unwrap().code(),
+        StatusCode::FailedPrecondition
+    );
+    assert_eq!(accounts.until_end(&Event::ready(), Label::new(c"x")).map(|event| event.is_ready()), Ok(true));
+    let gate = held(&accounts, &user.event());
     user.set_ready();
     assert_eq!(gate.wait(), Ok(()));
     drop(pending);
-    assert!(books.idle().is_ready());
+    assert!(accounts.idle().is_ready());
 }
 
 #[test]
 fn an_event_until_the_end_is_an_operation() {
-    let books = InFlight::new();
+    let accounts = new_accounts();
     let user = EventPromise::new(c"user");
-    let event = books.until_end(&user.event(), Label::new(c"ready")).unwrap();
-    assert_eq!(books.count(), 1);
-    let idle = books.idle();
+    let event = accounts.until_end(&user.event(), Label::new(c"ready")).unwrap();
+    assert_eq!(accounts.count(), 1);
+    let idle = accounts.idle();
     let seen = idle.clone();
     event.on_ready(move |_status| assert!(!seen.is_ready(), "it is over after its waiters"));
-    assert_eq!(books.end(&why()).len(), 1);
+    assert_eq!(accounts.end(&why()).len(), 1);
     assert!(event.is_ready() && idle.is_ready());
 }
 
 #[test]
 fn a_gate_is_known_as_what_it_waits_for() {
-    let books = InFlight::new();
+    let accounts = new_accounts();
     let stream = purlin_async::event::DefinitionStream { stream: 7, sequence_number: 3 };
     let user = EventPromise::with_definition_stream(c"user", stream);
-    let gate = books.until_end(&user.event(), Label::new(c"ready")).unwrap();
+    let gate = accounts.until_end(&user.event(), Label::new(c"ready")).unwrap();
     assert_eq!((gate.label(), gate.definition_stream()), (Label::new(c"user"), Some(stream)));
     assert_eq!(gate.location().to_string(), user.event().location().to_string());
     user.set_ready();

@@ -1,9 +1,9 @@
 //! What the handles of one client share: the backend, its memories, and the runner.
 //!
-//! Clients, devices, memory spaces and blocks of memory each hold a reference, and so does every copy in flight, through
-//! its blocks. The last one to go may be any of them, on any thread, also a worker of the runner; dropping the instance
-//! shuts the runner down and then closes the memories. A task that is queued on the runner and holds a block keeps the
-//! instance; so when it goes, nothing queued there needs it any more.
+//! Clients, devices, memory spaces and blocks of memory each hold a reference, and so does every copy in flight,
+//! through its blocks. The last one to go may be any of them, on any thread, also a worker of the runner; dropping the
+//! instance shuts the runner down and then closes the memories. A task that is queued on the runner and holds a block
+//! keeps the instance; so when it goes, nothing queued there needs it any more.
 
 mod in_flight;
 mod listing;
@@ -12,17 +12,18 @@ mod runner;
 use std::sync::Arc;
 
 use crate::arena::Arena;
-use crate::backend::Backend;
+use crate::backend::{Backend, DeviceDescription, Operation, Schedule};
 use crate::memory::Mappings;
 use crate::memory::Space;
 use crate::memory::{MemoryReport, MemorySpace};
 pub(crate) use in_flight::{EndReason, InFlight};
 use listing::Listing;
+use purlin_async::event::Event;
 use purlin_async::pool::ThreadPool;
 use purlin_async::task::census;
 use purlin_async::task::census::Occupied;
 use purlin_base::fault::{self, Site};
-use purlin_base::status::StatusOr;
+use purlin_base::status::{Status, StatusOr};
 use purlin_base::sync::PinnedArc;
 use runner::ClientRunner;
 
@@ -47,7 +48,7 @@ pub(crate) struct Instance {
     runner: ClientRunner,
     /// Device by device, each with all kinds of the backend: space `k` of device `d` stands at `d * kinds + k`.
     spaces: Box<[Space]>,
-    device_count: usize,
+    devices: Box<[DeviceDescription]>,
     out_of_memory: Option<MemoryHook>,
     checks_frozen_memory: bool,
     dma_mappings: Mappings,
@@ -76,6 +77,14 @@ impl Instance {
         runner: ThreadPool,
     ) -> StatusOr<PinnedArc<Self>> {
         let InstanceOptions { device_count, memory_limit_bytes, out_of_memory, checks_frozen_memory } = options;
+        let devices = backend.devices(device_count)?.into_boxed_slice();
+        if devices.len() != device_count {
+            return Err(Status::internal(format!(
+                "the backend {} describes {} devices where {device_count} were asked for",
+                backend.platform_name(),
+                devices.len()
+            )));
+        }
         let kinds = backend.memory_kinds();
         let open = |(device, kind)| {
             fault::point(Site::OpenMemory)?;
@@ -83,13 +92,14 @@ impl Instance {
         };
         let spaces = (0..device_count).flat_map(|device| kinds.iter().map(move |&kind| (device, kind))).map(open);
         let (arenas, dma_mappings) = (spaces.collect::<StatusOr<Vec<_>>>()?, Mappings::new());
-        let runner = ClientRunner { pool: runner, in_flight: InFlight::new() };
+        let in_flight = InFlight::new(Box::new(runner.submitter()));
+        let runner = ClientRunner { pool: runner, in_flight };
         Ok(PinnedArc::new_cyclic(|me| {
             let space = |(index, (kind, arena))| Space::new(me.uncounted(), index, kind, arena);
             let spaces = arenas.into_iter().enumerate().map(space).collect();
             let _listing = Arc::new(Listing(me.clone()));
             census::enlist(Arc::downgrade(&(Arc::clone(&_listing) as Arc<dyn Occupied>)));
-            Self { runner, spaces, device_count, out_of_memory, checks_frozen_memory, dma_mappings, backend, _listing }
+            Self { runner, spaces, devices, out_of_memory, checks_frozen_memory, dma_mappings, backend, _listing }
         }))
     }
 
@@ -106,8 +116,19 @@ impl Instance {
         &self.dma_mappings
     }
 
+    /// What the backend says of its devices.
+    pub(crate) fn devices(&self) -> &[DeviceDescription] {
+        &self.devices
+    }
+
     pub(crate) fn device_count(&self) -> usize {
-        self.device_count
+        self.devices.len()
+    }
+
+    /// Does `operation` after `dependencies`, as the backend does it.
+    #[inline(always)]
+    pub(crate) fn run(&self, operation: Operation, dependencies: &[Event], caller_waits: bool) -> Event {
+        self.backend.run(operation, &Schedule { dependencies, runner: &self.runner, caller_waits })
     }
 
     pub(super) fn out_of_memory(&self) -> Option<&MemoryHook> {

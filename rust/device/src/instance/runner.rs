@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::InFlight;
-use crate::backend::{CopyRunner, Gated, Pending};
+use crate::backend::{Gated, Held, Pending, Runner};
 use purlin_async::event::Event;
 use purlin_async::pool::ThreadPool;
 use purlin_async::task::{AsyncWorkRunner, Executor, Task, TaskOptions};
 use purlin_base::status::Status;
 
-/// Where copies run. What users schedule goes to the pool itself.
+/// Where operations run. What users schedule goes to the pool itself.
 pub(crate) struct ClientRunner {
     pub(super) pool: ThreadPool,
     pub(super) in_flight: Arc<InFlight>,
@@ -52,7 +52,7 @@ impl AsyncWorkRunner for ClientRunner {
     }
 }
 
-impl CopyRunner for ClientRunner {
+impl Runner for ClientRunner {
     fn refusal(&self) -> Option<Status> {
         self.in_flight.refusal()
     }
@@ -61,7 +61,7 @@ impl CopyRunner for ClientRunner {
         self.in_flight.begin()
     }
 
-    fn gate(&self, after: &Event, waits_for: &Event, gated: Gated) -> Event {
-        self.in_flight.gate(after, waits_for, gated)
+    fn hold(&self, after: &Event, waits_for: &Event, gated: Gated, held: Box<dyn Held>) {
+        self.in_flight.hold(after, waits_for, gated, held);
     }
 }

@@ -232,6 +232,10 @@ impl Block for MemoryBlock {
         self.place_if_there().expect("copies begin when the memory at both ends is there")
     }
 
+    fn home(&self) -> (usize, &'static str) {
+        (self.space.device_index(), self.space.kind())
+    }
+
     fn count_use(&self, begins: bool) {
         // Relaxed: the count publishes nothing.
         if begins {

@@ -58,7 +58,7 @@ fn set_timer(instance: PinnedWeak<Instance>, index: usize) {
     timer.detach();
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests {
     use std::sync::Arc;
     use std::thread;

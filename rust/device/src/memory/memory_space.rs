@@ -118,7 +118,8 @@ impl MemorySpace {
         unsafe { self.space().instance().get() }
     }
 
-    fn device_index(&self) -> usize {
+    /// The number of its device.
+    pub(crate) fn device_index(&self) -> usize {
         self.space().index / self.instance().kind_count()
     }
 
@@ -229,9 +230,8 @@ impl MemorySpace {
         let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
         let weak = PinnedArc::downgrade(&block);
         let gated = Gated::Memory { size_bytes, block: PinnedArc::downgrade(&erased(block.clone())) };
-        let gate = self.in_flight().gate(after, after, gated);
-        promise.waits_for(&gate);
-        gate.on_ready(move |status| {
+        promise.waits_for(after);
+        let allocate = move |status: &Status| {
             // It is over when this is: what waits on for memory counts anew.
             pending.notifying(|| {
                 promise.waits_no_more();
@@ -243,7 +243,8 @@ impl MemorySpace {
                 // The promise reports what it fails with.
                 let _ = block.memory_space().fill_or_wait(&block, alignment_bytes, oom, promise);
             });
-        });
+        };
+        self.in_flight().hold(after, after, gated, Box::new(allocate));
         Ok(block)
     }
 
@@ -414,7 +415,7 @@ impl Eq for MemorySpace {}
 /// `host:2/pinned_host`
 impl fmt::Display for MemorySpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}/{}", self.instance().backend().device_kind(), self.device_index(), self.kind())
+        write!(f, "{}:{}/{}", self.instance().backend().platform_name(), self.device_index(), self.kind())
     }
 }
 

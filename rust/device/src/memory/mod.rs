@@ -3,9 +3,9 @@
 mod alias;
 mod alloc_options;
 mod block;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(purlin_model))]
 mod decay;
-#[cfg(any(loom, shuttle))]
+#[cfg(purlin_model)]
 #[path = "decay_model.rs"]
 mod decay;
 mod dma;

@@ -44,6 +44,7 @@ impl RawBuffer {
     }
 
     /// As [`channel`](Self::channel), for a caller at `place`.
+    #[doc(hidden)]
     pub fn channel_at(
         memory_space: &MemorySpace,
         size_bytes: usize,

@@ -3,9 +3,7 @@
 #![allow(unsafe_code, reason = "copies read and write host memory by address")]
 
 use super::RawBuffer;
-use crate::backend::{
-    ByteRange, CopyEnds, CopyOperation, CopySchedule, DeviceRange, HostDestination, HostSource, erased,
-};
+use crate::backend::{Access, ByteRange, DeviceRange, HostDestination, HostSource, Operation, erased};
 use crate::memory::DmaUse;
 use purlin_async::event::{Event, EventPromise, EventState, when_all};
 use purlin_base::fault::{self, Site};
@@ -119,13 +117,13 @@ impl RawBuffer {
         if size_bytes == 0 {
             return when_all(dependencies);
         }
-        let ends = CopyEnds::Between(self.device_range(from), destination.device_range(to));
+        let operation = Operation::copy(self.device_range(from), destination.device_range(to));
         let order = CopyOrder { dependencies, caller_waits: false };
         if destination.block.allocated().state() == EventState::Ready {
-            return self.copy(ends, order);
+            return self.run(operation, order);
         }
         let dependencies = [dependencies, &[destination.writable()]].concat();
-        self.copy(ends, CopyOrder { dependencies: &dependencies, ..order })
+        self.run(operation, CopyOrder { dependencies: &dependencies, ..order })
     }
 
     /// Both ends of a copy, if the arguments make sense.
@@ -192,7 +190,8 @@ impl RawBuffer {
         let mapped = self.space().instance().dma_mappings().use_of(source.addr(), size_bytes);
         // SAFETY: the caller keeps `size_bytes` bytes readable and unchanged until the event; `range` is as long.
         let source = unsafe { HostSource::new(source) };
-        used_until(mapped, self.copy(CopyEnds::FromHost(source, self.device_range(range)), order))
+        let operation = Operation::copy_from_host(source, self.device_range(range));
+        used_until(mapped, self.run(operation, order))
     }
 
     /// See [`copy_to_host`](Self::copy_to_host).
@@ -216,7 +215,8 @@ impl RawBuffer {
         let mapped = self.space().instance().dma_mappings().use_of(destination.addr(), size_bytes);
         // SAFETY: the caller keeps `size_bytes` bytes writable and untouched until the event; `range` is as long.
         let destination = unsafe { HostDestination::new(destination) };
-        used_until(mapped, self.copy(CopyEnds::ToHost(self.device_range(range), destination), order))
+        let operation = Operation::copy_to_host(self.device_range(range), destination);
+        used_until(mapped, self.run(operation, order))
     }
 
     /// The device's end of a copy from or to the host, if the arguments make sense.
@@ -230,30 +230,37 @@ impl RawBuffer {
         Ok(range)
     }
 
-    /// Waits for this end's memory too.
-    fn copy(&self, ends: CopyEnds, order: CopyOrder<'_>) -> Event {
+    /// Starts `operation`, whose range 0 is of this buffer, and waits for this buffer's memory too.
+    #[inline(always)]
+    pub(crate) fn run(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
         if self.block.allocated().state() != EventState::Ready {
-            let there = match &ends {
-                CopyEnds::FromHost(..) => self.writable(),
-                CopyEnds::ToHost(..) | CopyEnds::Between(..) => self.block.allocated().clone(),
-            };
-            let dependencies = [order.dependencies, &[there]].concat();
-            return self.start(ends, CopyOrder { dependencies: &dependencies, ..order });
+            return self.run_once_there(operation, order);
         }
-        self.start(ends, order)
+        self.start(operation, order)
     }
 
-    fn start(&self, ends: CopyEnds, order: CopyOrder<'_>) -> Event {
+    #[cold]
+    #[inline(never)]
+    fn run_once_there(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
+        let there = match operation.ranges().next() {
+            Some((Access::Write, _)) => self.writable(),
+            _ => self.block.allocated().clone(),
+        };
+        let dependencies = [order.dependencies, &[there]].concat();
+        self.start(operation, CopyOrder { dependencies: &dependencies, ..order })
+    }
+
+    #[inline(always)]
+    fn start(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
         if let Err(error) = fault::point(Site::StartCopy) {
             return Event::from_error(error);
         }
-        let instance = self.space().instance();
-        let schedule = CopySchedule {
-            dependencies: order.dependencies,
-            runner: instance.runner(),
-            caller_waits: order.caller_waits,
-        };
-        instance.backend().copy(CopyOperation::new(ends), &schedule)
+        self.space().instance().run(operation, order.dependencies, order.caller_waits)
+    }
+
+    /// All of it, as an operation touches it.
+    pub(crate) fn whole_range(&self) -> DeviceRange {
+        self.device_range(self.range)
     }
 
     pub(super) fn device_range(&self, range: ByteRange) -> DeviceRange {

@@ -91,6 +91,7 @@ impl RawBuffer {
     ///
     /// # Errors
     /// As there.
+    #[doc(hidden)]
     pub fn allocate_at(
         memory_space: &MemorySpace,
         size_bytes: usize,
@@ -207,7 +208,7 @@ impl RawBuffer {
             return;
         }
         event.keeps_memory();
-        let kept = self.device_range(self.range);
+        let kept = self.whole_range();
         event.on_ready(move |_status| drop(kept));
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::pool::{StagingLease, StagingPool};
-use super::reads::Shared;
+use super::reads::ReadsShared;
 use crate::buffer::Buffer;
 use crate::raw_buffer::RawBuffer;
 use purlin_async::event::Event;
@@ -31,7 +31,7 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 /// assert_eq!(receiver.iter().collect::<StatusOr<Vec<_>>>()?, [b"abcd".to_vec(), b"ef".to_vec()]);
 /// # Ok::<(), purlin::Status>(())
 /// ```
-pub struct StagingCopier(Arc<Shared>);
+pub struct StagingCopier(Arc<ReadsShared>);
 
 /// A piece of a read, in a lease.
 ///
@@ -95,7 +95,7 @@ impl StagingCopier {
     /// A copier that uses as many leases of `pool` at a time as it can get.
     #[must_use]
     pub fn new(pool: &StagingPool) -> Self {
-        Self(Arc::new(Shared::new(pool)))
+        Self(Arc::new(ReadsShared::new(pool)))
     }
 
     /// Reads all bytes of `source`, after `dependencies`. Never blocks; small copies run inside this call, or inside
@@ -125,6 +125,7 @@ impl StagingCopier {
     ///
     /// # Safety
     /// As [`read`](Self::read).
+    #[doc(hidden)]
     pub unsafe fn read_at(
         &self,
         source: &RawBuffer,
@@ -156,6 +157,7 @@ impl StagingCopier {
     ///
     /// # Errors
     /// As [`read_buffer`](Self::read_buffer).
+    #[doc(hidden)]
     pub fn read_buffer_at(
         &self,
         buffer: &Buffer,

@@ -63,9 +63,9 @@ impl Default for StagingOptions {
 /// # Ok::<(), purlin::Status>(())
 /// ```
 #[derive(Clone)]
-pub struct StagingPool(Arc<Shared>);
+pub struct StagingPool(Arc<StagingPoolShared>);
 
-struct Shared {
+struct StagingPoolShared {
     memory: RawBuffer,
     lease_bytes: usize,
     /// From one lease to the next.
@@ -100,7 +100,7 @@ struct Free {
 /// ```
 #[must_use = "the memory goes back when this is dropped"]
 pub struct StagingLease {
-    pool: Arc<Shared>,
+    pool: Arc<StagingPoolShared>,
     number: usize,
     memory: RawBuffer,
     permit: Option<Permit>,
@@ -123,6 +123,7 @@ impl StagingPool {
     ///
     /// # Errors
     /// As [`new`](Self::new).
+    #[doc(hidden)]
     pub fn new_at(memory_space: &MemorySpace, options: &StagingOptions, place: SourceLocation) -> StatusOr<Self> {
         let StagingOptions { lease_bytes, lease_count, label } = *options;
         let properties = memory_space.properties();
@@ -145,7 +146,7 @@ impl StagingPool {
         }
         let free = Mutex::new(Free { returned: Vec::new(), first_fresh: 0 });
         let permits = Semaphore::new(label, lease_count);
-        Ok(Self(Arc::new(Shared { memory, lease_bytes, stride_bytes, label, free, permits })))
+        Ok(Self(Arc::new(StagingPoolShared { memory, lease_bytes, stride_bytes, label, free, permits })))
     }
 
     /// Bytes of each lease.
@@ -196,7 +197,7 @@ impl StagingPool {
     }
 }
 
-impl Shared {
+impl StagingPoolShared {
     fn lend(self: &Arc<Self>, permit: Permit) -> StatusOr<StagingLease> {
         let (number, is_fresh) = {
             let mut free = self.free.lock();

@@ -41,7 +41,7 @@ impl Ranges {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(purlin_model)))]
 mod tests {
     use super::*;
 

@@ -4,10 +4,9 @@
 //! over; then it is reported, when all before it have been. Reads begin in the order in which they were asked for, and
 //! so do their pieces; copies end in any order.
 //!
-//! Two turns, each taken by one thread at a time, without waiting for it: to begin pieces, and to report them. A thread
-//! that changes something looks for work afterwards; if another thread has the turn, that one looks again before it
-//! gives the turn up, under the lock. So nothing is left undone, callbacks are called one at a time and under no lock,
-//! and the stack stays flat.
+//! Two turns (base's `turns.rs`): to begin pieces, and to report them. A thread that changes something looks for work
+//! afterwards, unless another thread has the turn. Looks are made under the lock. So nothing is left undone, callbacks
+//! are called one at a time and under no lock, and the stack stays flat.
 //!
 //! A read ends once: after its last piece, or with the first error in the order of pieces, which is reported in its
 //! place; what was begun behind it is still copied, and its leases are given back unreported. Its event completes with
@@ -28,10 +27,15 @@ use crate::raw_buffer::RawBuffer;
 use purlin_async::event::{Awaited, Event, EventPromise, owed_after, when_all};
 use purlin_async::task::cancel::CancelSource;
 use purlin_async::user_context::{self, UserContext, UserContextScope};
+use purlin_base::fault;
 use purlin_base::label::Label;
-use purlin_base::panics::contained;
+use purlin_base::panics::{answered, contained};
 use purlin_base::status::{SourceLocation, Status, StatusOr};
 use purlin_base::sync::Mutex;
+use purlin_base::turns::Turn;
+
+/// What fail points and reports call `on_piece`.
+const CALLBACK: &str = "callback of a staged read";
 
 /// Called with each piece of a read, in order, on any thread, one call at a time for all reads of a copier. An error is
 /// its last call, and so is the piece with [`is_last`](StagedPiece::is_last). Its wait for a read of the copier fails.
@@ -39,23 +43,23 @@ use purlin_base::sync::Mutex;
 pub(super) type OnPiece = Box<dyn FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send>;
 
 /// What a copier and the copies that it has begun share.
-pub(super) struct Shared {
+pub(super) struct ReadsShared {
     pool: StagingPool,
-    state: Mutex<State>,
+    state: Mutex<ReadsState>,
     /// Cancelled when the copier is dropped.
     going: CancelSource,
 }
 
 #[derive(Default)]
-struct State {
+struct ReadsState {
     /// Reads with pieces that wait, oldest first, each with the offset of the next.
     waiting: VecDeque<(Arc<Read>, usize)>,
     lease: Lease,
     /// Oldest first; the first has this number, the next one more.
     begun: VecDeque<Piece>,
     first_number: u64,
-    begins: bool,
-    tells: bool,
+    begins: Turn,
+    tells: Turn,
 }
 
 /// The lease for the next piece.
@@ -118,7 +122,7 @@ struct Begin {
     lease: Option<StagingLease>,
 }
 
-impl Shared {
+impl ReadsShared {
     pub(super) fn new(pool: &StagingPool) -> Self {
         Self { pool: pool.clone(), state: Mutex::default(), going: CancelSource::new(c"staging copier") }
     }
@@ -162,7 +166,7 @@ impl Shared {
     }
 
     fn begin_pieces(self: &Arc<Self>) {
-        if mem::replace(&mut self.state.lock().begins, true) {
+        if !self.state.lock().begins.take() {
             return;
         }
         while let Some(begin) = self.next_to_begin() {
@@ -187,7 +191,7 @@ impl Shared {
         let mut state = self.state.lock();
         let state = &mut *state;
         let Some((read, next_bytes)) = state.waiting.front_mut() else {
-            state.begins = false;
+            state.begins.end();
             let is_asked = matches!(state.lease, Lease::Asked);
             // Others may need it.
             return Look::Over((!is_asked).then(|| mem::take(&mut state.lease)));
@@ -209,7 +213,7 @@ impl Shared {
                 }
                 Lease::Asked => {
                     state.lease = Lease::Asked;
-                    state.begins = false;
+                    state.begins.end();
                     return Look::Over(None);
                 }
             }
@@ -278,13 +282,13 @@ impl Shared {
     }
 
     fn tell_pieces(self: &Arc<Self>) {
-        if mem::replace(&mut self.state.lock().tells, true) {
+        if !self.state.lock().tells.take() {
             return;
         }
         loop {
             let mut state = self.state.lock();
             let Some(outcome) = state.begun.front_mut().and_then(|piece| piece.outcome.take()) else {
-                state.tells = false;
+                state.tells.end();
                 return;
             };
             let piece = state.begun.pop_front().expect("it was just looked at");
@@ -310,8 +314,12 @@ impl Shared {
         let scope = read.scope();
         let owes = |address| self.owes(&read, address);
         if let Some(told) = told {
-            let mut answer = Err(Status::internal("the callback of a staged read panicked"));
-            owed_after(&owes, || call(|| answer = on_piece(told)));
+            let mut answer = Ok(());
+            let called = || {
+                fault::callback(CALLBACK);
+                on_piece(told)
+            };
+            owed_after(&owes, || answer = answered(|| format!("the {CALLBACK}"), called));
             // The first error stays.
             if let (true, Err(status)) = (error.ok(), answer) {
                 error = status;
@@ -321,7 +329,7 @@ impl Shared {
             *read.on_piece.lock() = Some(on_piece);
             return;
         }
-        owed_after(&owes, || call(move || drop(on_piece)));
+        owed_after(&owes, || _ = contained(CALLBACK, Label::default, move || drop(on_piece)));
         drop(scope);
         *read.end.outcome.lock() = error;
         drop(self.forget(&read));
@@ -367,12 +375,7 @@ impl Read {
     }
 }
 
-fn call(stranger: impl FnOnce()) {
-    // What it was to answer says whether it did.
-    let _ = contained("callback of a staged read", Label::default, stranger);
-}
-
-impl fmt::Debug for Shared {
+impl fmt::Debug for ReadsShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.lock();
         let (waiting, begun) = (state.waiting.len(), state.begun.len());

@@ -32,14 +32,14 @@ use purlin_base::sync::Mutex;
 /// assert_eq!(sink.begun_bytes(), 6);
 /// # Ok::<(), purlin::Status>(())
 /// ```
-pub struct StagingSink(Arc<Shared>);
+pub struct StagingSink(Arc<SinkShared>);
 
-struct Shared {
+struct SinkShared {
     destination: RawBuffer,
-    state: Mutex<State>,
+    state: Mutex<SinkState>,
 }
 
-struct State {
+struct SinkState {
     begun: Ranges,
     under_way: usize,
     /// OK while filling.
@@ -60,14 +60,15 @@ impl StagingSink {
     }
 
     /// As [`new`](Self::new), for a caller at `place`.
+    #[doc(hidden)]
     #[must_use]
     pub fn new_at(destination: &RawBuffer, place: SourceLocation) -> (Self, Event) {
         let promise = EventPromise::guarding_at(c"staged bytes", place);
         let awaited = promise.waits_for_all(&[destination.allocation_event()]);
         let event = promise.event();
         let state =
-            State { begun: Ranges::default(), under_way: 0, error: Status::OK, promise: Some(promise), awaited };
-        let shared = Arc::new(Shared { destination: destination.clone(), state: Mutex::new(state) });
+            SinkState { begun: Ranges::default(), under_way: 0, error: Status::OK, promise: Some(promise), awaited };
+        let shared = Arc::new(SinkShared { destination: destination.clone(), state: Mutex::new(state) });
         shared.change(|_state| ());
         (Self(shared), event)
     }
@@ -99,16 +100,10 @@ impl StagingSink {
     }
 
     /// Nothing is written any more, and the event fails with `error`, unless all bytes are on their way; the first
-    /// error stays.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: `error` is OK.
-    pub fn poison(&self, error: &Status) -> Result<(), Status> {
-        if error.ok() {
-            return Err(Status::invalid_argument(format!("the sink for {:?} cannot fail with OK", self.0.destination)));
-        }
-        self.0.poison(error);
-        Ok(())
+    /// error stays. OK counts as `Internal`.
+    #[track_caller]
+    pub fn poison(&self, error: &Status) {
+        self.0.poison(&error.clone().not_ok("StagingSink::poison"));
     }
 
     /// Bytes that have a piece, copied or under way.
@@ -118,7 +113,7 @@ impl StagingSink {
     }
 }
 
-impl Shared {
+impl SinkShared {
     /// Counts a piece. Returns the copy's source and destination.
     fn begin(&self, offset_bytes: usize, size_bytes: usize, lease: &StagingLease) -> StatusOr<(RawBuffer, RawBuffer)> {
         let from = lease.memory().slice(0, size_bytes)?;
@@ -147,7 +142,7 @@ impl Shared {
     }
 
     /// Changes the state and ends the sink if it is over.
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut SinkState)) {
         let mut state = self.state.lock();
         change(&mut state);
         let is_whole = state.begun.size_bytes == self.destination.size_bytes();
@@ -163,7 +158,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl SinkState {
     /// The first error stays.
     fn fail(&mut self, error: &Status) {
         if self.error.ok() {

@@ -91,6 +91,7 @@ impl AsyncHostToDeviceTransferManager {
     ///
     /// # Errors
     /// As [`new`](Self::new).
+    #[doc(hidden)]
     pub fn new_at(
         specs: &[TransferSpec],
         memory_space: &MemorySpace,
@@ -219,11 +220,12 @@ impl AsyncHostToDeviceTransferManager {
         unsafe { slot.transfer_piece(index, data, offset_bytes, size_bytes, is_last, on_done) }
     }
 
-    /// That buffer fails with `error`; pieces on their way are still copied, and their `on_done` called.
+    /// That buffer fails with `error`; pieces on their way are still copied, and their `on_done` called. OK counts as
+    /// `Internal`.
     ///
     /// # Errors
-    /// `InvalidArgument`: `index >= self.buffer_count()`, an `error` that is OK, or "already been fully transferred";
-    /// what the buffer has failed with before.
+    /// `InvalidArgument`: `index >= self.buffer_count()`, or "already been fully transferred"; what the buffer has
+    /// failed with before.
     ///
     /// # Examples
     /// ```
@@ -238,7 +240,9 @@ impl AsyncHostToDeviceTransferManager {
     /// assert!(buffer.ready_event().error().message().contains("the file ended"));
     /// # Ok::<(), purlin::Status>(())
     /// ```
+    #[track_caller]
     pub fn set_buffer_error(&self, index: usize, error: Status) -> Result<(), Status> {
+        let error = error.not_ok("set_buffer_error");
         self.slot(index)?.fail(index, error)
     }
 

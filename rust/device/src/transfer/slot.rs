@@ -23,10 +23,10 @@ pub(super) struct Slot {
     layout: Option<Layout>,
     size_bytes: usize,
     ready: Event,
-    state: Mutex<State>,
+    state: Mutex<SlotState>,
 }
 
-struct State {
+struct SlotState {
     phase: Phase,
     /// Pieces on their way.
     in_flight: usize,
@@ -46,7 +46,7 @@ enum Phase {
     Failed(Status),
 }
 
-impl State {
+impl SlotState {
     /// The memory, when no piece will follow and none is in flight; to be dropped under no lock.
     fn unused_memory(&mut self) -> Option<RawBuffer> {
         let is_over = !matches!(self.phase, Phase::Filling) && self.in_flight == 0;
@@ -79,7 +79,7 @@ impl Slot {
         let ready = promise.event();
         let buffer = Buffer::from_raw(memory.clone(), shape, layout.as_ref(), &ready)?;
         let ready = buffer.ready_event();
-        let state = State {
+        let state = SlotState {
             phase: Phase::Filling,
             in_flight: 0,
             is_touched: false,
@@ -214,9 +214,6 @@ impl Slot {
     }
 
     pub(super) fn fail(&self, index: usize, error: Status) -> Result<(), Status> {
-        if error.ok() {
-            return Err(Status::invalid_argument(format!("buffer {index} cannot fail with OK")));
-        }
         let (promise, unused) = {
             let mut state = self.state.lock();
             let refused = match &state.phase {

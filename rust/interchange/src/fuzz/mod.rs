@@ -10,7 +10,8 @@ mod safetensors;
 
 use std::collections::HashSet;
 use std::env;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use purlin_base::panics::caught;
 
 use crate::fault::Fault;
 
@@ -135,7 +136,7 @@ fn fuzz<T: std::fmt::Debug>(
     let (mut outcome, mut chance) = (Outcome::default(), Chance(seed));
     for number in 0..count {
         let input = make(&mut chance);
-        let looked = catch_unwind(AssertUnwindSafe(|| look(&input, &mut chance, &mut outcome)));
+        let looked = caught(|| look(&input, &mut chance, &mut outcome));
         assert!(looked.is_ok(), "{format}, seed {seed}, number {number}: {input:?}");
     }
     let (accepted, refused, kinds) = (outcome.accepted, outcome.refused, outcome.kinds.len());

@@ -51,8 +51,8 @@ pub(super) fn shutdown(run: &Arc<Run>) -> Result<(), Status> {
     let mode = ShutdownMode::CancelPending;
     for options in [
         ShutdownOptions::default(),
-        ShutdownOptions { mode, deadline: None },
-        ShutdownOptions { mode, deadline: Some(Duration::from_secs(60)) },
+        ShutdownOptions { mode, timeout: None },
+        ShutdownOptions { mode, timeout: Some(Duration::from_secs(60)) },
     ] {
         let client = Client::new(&ClientOptions { worker_count: 2, ..Default::default() }, run.on.backend())?;
         let copies = large_copies(run, &client);

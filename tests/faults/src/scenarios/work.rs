@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use purlin_async::{
     AsyncWorkRunner, CancelSource, CancelToken, CountDown, ElasticPool, ElasticPoolOptions, Event, EventPromise,
-    Executor, Future, JoinOptions, Promise, Semaphore, SerialQueue, Shutdown, Task, ThreadPool, ThreadPoolOptions,
-    Timers, Watchdog, WatchdogAction, WatchdogOptions, future_on, join_futures, run_when_ready, try_spawn, when_all,
+    Executor, Future, JoinOptions, Promise, Semaphore, SerialQueue, Task, ThreadPool, ThreadPoolOptions, Timers,
+    Watchdog, WatchdogAction, WatchdogOptions, future_on, join_futures, run_when_ready, try_spawn, when_all,
 };
 use purlin_base::Status;
 use purlin_base::fault::{self, Site};
@@ -31,7 +31,7 @@ fn task(run: &Run, what: &'static str) -> Task {
 /// The two closures of a join, and a loop; panics of the closures are passed to the caller, which is this code.
 fn join(pool: &ThreadPool) {
     let closure = || fault::callback(Site::Join.name());
-    let joined = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.join(closure, closure)));
+    let joined = purlin_base::panics::caught(|| pool.join(closure, closure));
     drop(joined);
 }
 
@@ -120,7 +120,7 @@ pub(super) fn elastic_pool(run: &Arc<Run>) -> Result<(), Status> {
         run.see("schedule", scheduled);
     }
     gate.set_ready();
-    run.see("shutdown", pool.shutdown(Shutdown::Drain));
+    run.see("shutdown", pool.shutdown());
     Ok(())
 }
 

@@ -57,21 +57,22 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone)]
 pub struct Timers(Arc<Handle>);
 
-/// What the handles share. The thread and the timers hold `Shared` only, so that this is dropped with the last handle.
-struct Handle(Arc<Shared>);
+/// What the handles share. The thread and the timers hold `TimersShared` only, so that this is dropped with the last
+/// handle.
+struct Handle(Arc<TimersShared>);
 
-struct Shared {
+struct TimersShared {
     clock: Box<dyn Clock>,
     /// How long the thread lingers; `None`: there is never one.
     linger: Option<Duration>,
     spawn: Box<Spawn>,
-    state: Mutex<State>,
+    state: Mutex<TimersState>,
     /// The first time changed, or the list was closed.
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct TimersState {
     /// By time, then by arrival.
     waiting: BTreeMap<Key, Waiting>,
     next_id: u64,
@@ -110,7 +111,7 @@ type Action = Box<dyn FnOnce(Status) + Send>;
 /// ```
 #[must_use = "a timer that is dropped is cancelled"]
 pub struct Timer {
-    place: Option<(Weak<Shared>, Key)>,
+    place: Option<(Weak<TimersShared>, Key)>,
     event: Event,
 }
 
@@ -133,7 +134,8 @@ impl Timers {
     }
 
     fn new(clock: Box<dyn Clock>, linger: Option<Duration>, spawn: Box<Spawn>) -> Self {
-        let shared = Shared { clock, linger, spawn, state: Mutex::new(State::default()), changed: Condvar::new() };
+        let shared =
+            TimersShared { clock, linger, spawn, state: Mutex::new(TimersState::default()), changed: Condvar::new() };
         Self(Arc::new(Handle(Arc::new(shared))))
     }
 
@@ -270,7 +272,7 @@ impl Timers {
         count
     }
 
-    fn inner(&self) -> &Arc<Shared> {
+    fn inner(&self) -> &Arc<TimersShared> {
         &self.0.0
     }
 }
@@ -323,10 +325,10 @@ impl Waiting {
     }
 }
 
-impl Shared {
+impl TimersShared {
     /// In a child made by `fork` there is no thread, and what waited for it is the parent's: its events have failed,
     /// and its actions are not called. What a clock without a thread makes happen waits on.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TimersState> {
         let mut state = self.state.lock();
         if state.process.is_none_or(|process| !process.is_this()) {
             let before = state.process.replace(Process::this());

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shared;
+use super::TimersShared;
 use crate::task::driver::{Driver, drive};
 use purlin_base::status::Status;
 
@@ -18,12 +18,12 @@ const NAP: Duration = Duration::from_millis(10);
 
 /// The timers of which a thread is, or was, the one, and its turn.
 struct Turn {
-    timers: Arc<Shared>,
+    timers: Arc<TimersShared>,
     number: u64,
 }
 
 /// Calls `work` as the thread of `turn`.
-pub(super) fn on_a_thread_of(timers: &Arc<Shared>, turn: u64, work: impl FnOnce()) {
+pub(super) fn on_a_thread_of(timers: &Arc<TimersShared>, turn: u64, work: impl FnOnce()) {
     let driver: Arc<dyn Driver> = Arc::new(Turn { timers: Arc::clone(timers), number: turn });
     drive(&driver, work);
 }

@@ -1,0 +1,10 @@
+"""A flag of the command line that leaves a part of a library out: `--@purlin//bazel:sim=false`."""
+
+def _feature_flag_impl(_ctx):
+    return []
+
+feature_flag = rule(
+    implementation = _feature_flag_impl,
+    build_setting = config.bool(flag = True),
+    doc = "True unless the command line says otherwise.",
+)

@@ -1,0 +1,60 @@
+//! Schedules on a pool that it does not keep: what waits for an event that never completes must not keep threads.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::worker::PoolShared;
+use crate::task::shutdown::{late, refused};
+use crate::task::{Executor, Priority, Task, TaskOptions, fork};
+use purlin_base::fault::{self, Site};
+use purlin_base::status::Status;
+
+/// A way to schedule on a [`ThreadPool`](super::ThreadPool) without keeping it. Once the pool has shut down, which the
+/// drop of its last handle does, tasks are refused as the pool refuses them.
+///
+/// ```
+/// use purlin::{Executor, StatusCode, Task, ThreadPool, ThreadPoolOptions};
+///
+/// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?;
+/// let submitter = pool.submitter();
+/// submitter.execute(Task::new(c"while it lives", || ()))?;
+/// drop(pool);
+/// let refused = submitter.execute(Task::new(c"later", || ())).unwrap_err();
+/// assert_eq!(refused.code(), StatusCode::Cancelled);
+/// # Ok::<(), purlin::Status>(())
+/// ```
+#[derive(Clone)]
+pub struct PoolSubmitter(Arc<PoolShared>);
+
+impl PoolSubmitter {
+    pub(super) fn new(shared: &Arc<PoolShared>) -> Self {
+        Self(Arc::clone(shared))
+    }
+
+    fn submit(&self, task: Task, priority: Priority) -> Result<(), Status> {
+        let name = self.0.threads.name();
+        if !self.0.is_here() {
+            return Err(refused(task, fork::refusal(format_args!("pool '{name}'"))));
+        }
+        match fault::point(Site::SubmitLate) {
+            Ok(()) => self.0.submit(task, priority).map_err(|task| late(format_args!("pool '{name}'"), task)),
+            Err(error) => Err(refused(task, error)),
+        }
+    }
+}
+
+impl Executor for PoolSubmitter {
+    fn execute(&self, task: Task) -> Result<(), Status> {
+        self.submit(task, Priority::Normal)
+    }
+
+    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
+        self.submit(options.apply(task)?, options.priority)
+    }
+}
+
+impl fmt::Debug for PoolSubmitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PoolSubmitter('{}')", self.0.threads.name())
+    }
+}

@@ -1,0 +1,253 @@
+//! An operation in flight, and the event that it owes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Accounting, Operation, Pending, Work};
+use purlin_async::event::{Awaited, Event, EventPromise, refusal, run_when_ready};
+use purlin_async::task::Task;
+use purlin_base::status::Status;
+
+/// An operation in flight, and the event that it owes.
+///
+/// Dropped before it is completed, it fails the event: with the error of what the operation waited for if there is one,
+/// with `Internal` while a panic unwinds, else with the reason of the executor that has dropped it.
+#[must_use = "dropping it fails the operation's event"]
+pub struct OperationPromise {
+    /// `None` once it is over.
+    operation: Option<Operation>,
+    /// What it waits for.
+    after: Event,
+    /// Dropped before the event completes.
+    awaited: Option<Awaited>,
+    promise: EventPromise,
+    /// Dropped last: the operation is over when its waiters have run.
+    pending: Option<Pending>,
+}
+
+impl OperationPromise {
+    /// The event of an operation that does not happen inside the call, and what owes it. It waits for `after`, or,
+    /// where a backend attaches to events by itself, for all of `awaited`, and `after` is ready.
+    pub(super) fn new(
+        operation: Operation,
+        after: Event,
+        awaited: &[Event],
+        pending: Option<Pending>,
+    ) -> (Event, Self) {
+        let promise = EventPromise::guarding(operation.label());
+        promise.waits_for(&after);
+        // Whether it waits, is queued or continues: the host's memory is lent to it.
+        promise.lends_throughout();
+        let awaited = promise.waits_for_all(awaited);
+        let event = promise.event();
+        (event, Self { operation: Some(operation), after, awaited, promise, pending })
+    }
+
+    /// What is to be done.
+    #[must_use]
+    pub fn operation(&self) -> &Operation {
+        self.operation.as_ref().expect("only complete() and drop() take it, and they end this value")
+    }
+
+    /// As [`operation`](Self::operation), to [perform](Operation::perform) it.
+    #[must_use]
+    pub fn operation_mut(&mut self) -> &mut Operation {
+        self.operation.as_mut().expect("only complete() and drop() take it, and they end this value")
+    }
+
+    /// The backend orders whatever it does with these ranges from now on behind this operation, and keeps their extents
+    /// usable until then. Their memory is released here, if nothing else has it, and may be allocated anew before this
+    /// operation is over; so a program that allocates and frees in step with a stream needs no more memory than one
+    /// step.
+    ///
+    /// Only where the host reaches none of the ranges: it would see the memory before the hardware has left it.
+    pub fn release_ranges(&mut self) {
+        self.operation_mut().release_ranges();
+    }
+
+    /// Ends the operation: releases what it holds, then completes its event. Waiters run here.
+    ///
+    /// If it was done, that is once the events that it waited for are terminal, maybe on the thread that completes the
+    /// last of them: so a thread that sees the event finds neither the memory in use nor a dependency pending. What
+    /// fails may do so before.
+    pub fn complete(mut self, result: Result<(), Status>) {
+        let dependencies = match (&result, &self.awaited) {
+            (Ok(()), Some(awaited)) => awaited.pending(),
+            _ => Vec::new(),
+        };
+        if dependencies.is_empty() {
+            self.end(result);
+        } else {
+            run_when_ready(&dependencies, move || self.end(result));
+        }
+    }
+
+    /// As [`complete`](Self::complete), as a task of the client's runner: for a backend's own thread, which then runs
+    /// no code but the backend's. Once the runner has shut down, the operation ends here.
+    pub fn complete_on_runner(self, result: Result<(), Status>) {
+        let accounting = self.accounting();
+        let done = Done(Some((self, result)));
+        if let Some(accounting) = accounting {
+            // A refused task is dropped, and what was done with it, which completes it.
+            let _ = accounting.execute(Task::new(c"complete", move || drop(done)));
+        }
+    }
+
+    /// The client's accounting, of which this is an operation.
+    pub(super) fn accounting(&self) -> Option<Arc<dyn Accounting>> {
+        self.pending.as_ref().map(Pending::accounting)
+    }
+
+    fn end(&mut self, result: Result<(), Status>) {
+        let Some(operation) = self.operation.take() else { return };
+        self.promise.owed_after(|| drop(operation));
+        drop(self.awaited.take());
+        let status = result.err().unwrap_or_default();
+        Pending::notifying_for(self.pending.as_ref(), || self.promise.set(status));
+    }
+
+    /// Why it was dropped and not completed: the error of what it waited for, its panic, or that its executor dropped
+    /// it.
+    fn why_not_run(&self) -> Status {
+        let what = Described(self.operation());
+        let after = self.after.error();
+        if !after.ok() {
+            after
+        } else if std::thread::panicking() {
+            Status::internal(format!("{what} panicked"))
+        } else if let Some(reason) = refusal::reason() {
+            Status::new(reason.code(), format!("{what} was not run: {}", reason.message()))
+        } else {
+            Status::cancelled(format!("{what} was not run: the client's runner has shut down"))
+        }
+    }
+}
+
+impl Drop for OperationPromise {
+    fn drop(&mut self) {
+        if self.operation.is_some() {
+            let why = self.why_not_run();
+            self.end(Err(why));
+        }
+    }
+}
+
+/// An operation that is over; its drop says so.
+struct Done(Option<(OperationPromise, Result<(), Status>)>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        if let Some((promise, result)) = self.0.take() {
+            promise.complete(result);
+        }
+    }
+}
+
+impl fmt::Debug for OperationPromise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperationPromise").field("operation", &self.operation).finish_non_exhaustive()
+    }
+}
+
+/// An operation, as errors name it when it was not run.
+struct Described<'a>(&'a Operation);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let article = if matches!(self.0.work(), Work::Call(..) | Work::Called(_)) { "" } else { "the " };
+        write!(f, "{article}{:?}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::test_operation::operation;
+    use purlin_base::status::StatusCode;
+
+    fn promised(alive: &Arc<()>) -> (Event, OperationPromise) {
+        OperationPromise::new(operation(8, alive), Event::ready(), &[], None)
+    }
+
+    #[test]
+    fn completing_lets_go_of_the_memory_first() {
+        let alive = Arc::new(());
+        let (event, copy) = promised(&alive);
+        assert_eq!(Arc::strong_count(&alive), 3);
+        let seen = alive.clone();
+        event.on_ready(move |status| {
+            assert!(status.ok(), "{status}");
+            assert_eq!(Arc::strong_count(&seen), 2);
+        });
+        copy.complete(Ok(()));
+        assert_eq!(event.wait(), Ok(()));
+    }
+
+    #[test]
+    fn a_result_reaches_the_event() {
+        let (event, copy) = promised(&Arc::new(()));
+        copy.complete(Err(Status::data_loss("a bit fell over")));
+        assert_eq!(event.wait().unwrap_err().code(), StatusCode::DataLoss);
+    }
+
+    #[test]
+    fn a_dropped_copy_is_cancelled_and_named() {
+        let alive = Arc::new(());
+        let (event, copy) = promised(&alive);
+        drop(copy);
+        let error = event.wait().unwrap_err();
+        assert_eq!(error.code(), StatusCode::Cancelled);
+        assert!(error.message().contains("copy of 8 bytes from null:0/device to null:0/device"), "{error}");
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+
+    #[test]
+    fn a_dropped_copy_behind_a_failed_event_has_its_error() {
+        let after = Event::from_error(Status::aborted("upstream"));
+        let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), after, &[], None);
+        drop(copy);
+        assert_eq!(event.wait().unwrap_err().message(), "upstream");
+    }
+
+    #[test]
+    fn a_panicking_copy_fails_its_event() {
+        let (event, copy) = promised(&Arc::new(()));
+        let panicked = purlin_base::panics::caught(move || {
+            let _promised = copy;
+            std::panic::resume_unwind(Box::new("the driver's fault"));
+        });
+        assert!(panicked.is_err());
+        assert_eq!(event.wait().unwrap_err().code(), StatusCode::Internal);
+    }
+
+    #[test]
+    fn an_operation_is_not_over_before_what_it_waited_for() {
+        let before = EventPromise::new(c"before");
+        let (event, copy) =
+            OperationPromise::new(operation(8, &Arc::new(())), Event::ready(), &[Event::ready(), before.event()], None);
+        copy.complete(Ok(()));
+        assert!(!event.is_ready());
+        before.set_error(Status::aborted("the backend knew that"));
+        assert_eq!(event.wait(), Ok(()));
+    }
+
+    #[test]
+    fn an_operation_that_fails_waits_for_nothing() {
+        let before = EventPromise::new(c"before");
+        let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), Event::ready(), &[before.event()], None);
+        copy.complete(Err(Status::cancelled("the stream is gone")));
+        assert_eq!(event.wait().unwrap_err().code(), StatusCode::Cancelled);
+    }
+
+    #[test]
+    fn released_ranges_free_their_memory_before_the_operation_is_over() {
+        let alive = Arc::new(());
+        let (event, mut copy) = promised(&alive);
+        copy.release_ranges();
+        assert_eq!((Arc::strong_count(&alive), copy.operation().ranges().count()), (1, 0));
+        assert!(!event.is_ready());
+        assert_eq!(format!("{:?}", copy.operation()), "copy of 8 bytes");
+        copy.complete(Ok(()));
+        assert_eq!(event.wait(), Ok(()));
+    }
+}

@@ -1,0 +1,206 @@
+//! Platforms by name: what a program that is told `"host"` or `"cuda"` opens.
+//!
+//! Each is a function that makes a backend. The crate of a backend has its [`Platform`]; a program adds its own.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::backend::{Backend, ByteSource, NullBackend};
+use purlin_base::status::{Status, StatusOr};
+use purlin_base::sync::Mutex;
+
+/// What a platform is asked for.
+///
+/// ```
+/// use purlin::platform::PlatformOptions;
+///
+/// assert!(PlatformOptions::default().host_memory_source.is_none());
+/// ```
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct PlatformOptions {
+    /// An allocator of the user's for the memory of the host. A platform whose memory is not the host's refuses it.
+    pub host_memory_source: Option<Arc<dyn ByteSource>>,
+}
+
+impl PlatformOptions {
+    /// These options, with memory of the host from `source`.
+    #[must_use]
+    pub fn with_host_memory_source(mut self, source: Arc<dyn ByteSource>) -> Self {
+        self.host_memory_source = Some(source);
+        self
+    }
+
+    /// For platforms that have no use for an allocator of the host's memory.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming `platform`: there is one.
+    pub fn without_host_memory_source(&self, platform: &str) -> Result<(), Status> {
+        match self.host_memory_source {
+            None => Ok(()),
+            Some(_) => Err(Status::invalid_argument(format!(
+                "an allocator for the host's memory is given; it serves platform 'host', not '{platform}'"
+            ))),
+        }
+    }
+}
+
+impl fmt::Debug for PlatformOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlatformOptions").field("host_memory_source", &self.host_memory_source.is_some()).finish()
+    }
+}
+
+type Make = dyn Fn(&PlatformOptions) -> StatusOr<Arc<dyn Backend>> + Send + Sync;
+
+/// A platform that a crate brings.
+///
+/// ```
+/// use purlin::host;
+///
+/// assert_eq!(host::PLATFORM.name, "host");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Platform {
+    /// By which it is opened; not empty.
+    pub name: &'static str,
+    /// Makes a backend, as the options say.
+    pub make: fn(&PlatformOptions) -> StatusOr<Arc<dyn Backend>>,
+}
+
+/// The platform of the null backend.
+pub const NULL: Platform = Platform {
+    name: "null",
+    make: |options| {
+        options.without_host_memory_source("null")?;
+        Ok(Arc::new(NullBackend::new()))
+    },
+};
+
+/// Platforms by name. A process has those of `purlin::platforms()`; others are for tests.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use purlin::platform::{NULL, PlatformOptions, Platforms};
+/// use purlin::{Client, ClientOptions, NullBackend, StatusCode};
+///
+/// static PLATFORMS: Platforms = Platforms::new(&[NULL]);
+/// PLATFORMS.register("nowhere", |_options| Ok(Arc::new(NullBackend::new())))?;
+/// let backend = PLATFORMS.open("nowhere", &PlatformOptions::default())?;
+/// assert_eq!(Client::new(&ClientOptions::default(), backend)?.devices().len(), 1);
+/// let error = PLATFORMS.open("cuda", &PlatformOptions::default()).err().unwrap();
+/// assert_eq!(error.code(), StatusCode::NotFound);
+/// assert_eq!(error.message(), "platform 'cuda' does not exist; there are 'nowhere' and 'null'");
+/// # Ok::<(), purlin::Status>(())
+/// ```
+pub struct Platforms {
+    brought: &'static [Platform],
+    registered: Mutex<BTreeMap<String, Arc<Make>>>,
+}
+
+impl Platforms {
+    /// Those of the list, whose names differ.
+    #[cfg(not(purlin_model))]
+    #[must_use]
+    pub const fn new(brought: &'static [Platform]) -> Self {
+        Self { brought, registered: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// Adds the platform `name`, whose backends `make` makes: called at each [`open`](Self::open), under no lock.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: an empty name. `AlreadyExists`, naming it.
+    pub fn register(
+        &self,
+        name: &str,
+        make: impl Fn(&PlatformOptions) -> StatusOr<Arc<dyn Backend>> + Send + Sync + 'static,
+    ) -> Result<(), Status> {
+        if name.is_empty() {
+            return Err(Status::invalid_argument("a platform has a name"));
+        }
+        let mut registered = self.registered.lock();
+        if self.brought(name).is_some() || registered.contains_key(name) {
+            drop(registered);
+            return Err(Status::already_exists(format!("platform '{name}' is registered already")));
+        }
+        registered.insert(name.to_owned(), Arc::new(make));
+        Ok(())
+    }
+
+    /// A backend of the platform `name`.
+    ///
+    /// # Errors
+    /// `NotFound`, naming those that there are. What the platform answers.
+    pub fn open(&self, name: &str, options: &PlatformOptions) -> StatusOr<Arc<dyn Backend>> {
+        if let Some(platform) = self.brought(name) {
+            return (platform.make)(options);
+        }
+        let make = self.registered.lock().get(name).cloned();
+        match make {
+            Some(make) => make(options),
+            None => Err(Status::not_found(format!("platform '{name}' does not exist; {}", self.listed()))),
+        }
+    }
+
+    fn brought(&self, name: &str) -> Option<&'static Platform> {
+        self.brought.iter().find(|platform| platform.name == name)
+    }
+
+    /// The names, in alphabetical order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.registered.lock().keys().cloned().collect();
+        names.extend(self.brought.iter().map(|platform| platform.name.to_owned()));
+        names.sort_unstable();
+        names
+    }
+
+    /// `there are 'host', 'null' and 'sim'`
+    fn listed(&self) -> String {
+        let names: Vec<String> = self.names().iter().map(|name| format!("'{name}'")).collect();
+        match names.split_last() {
+            None => "there is none".to_owned(),
+            Some((only, [])) => format!("there is {only}"),
+            Some((last, others)) => format!("there are {} and {last}", others.join(", ")),
+        }
+    }
+}
+
+impl fmt::Debug for Platforms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Platforms").field(&self.names()).finish()
+    }
+}
+
+#[cfg(all(test, not(purlin_model)))]
+mod tests {
+    use super::*;
+    use purlin_base::status::StatusCode;
+
+    #[test]
+    fn a_name_is_registered_once_and_none_that_was_brought() {
+        let platforms = Platforms::new(&[NULL]);
+        let nowhere = |_: &PlatformOptions| -> StatusOr<Arc<dyn Backend>> { Ok(Arc::new(NullBackend::new())) };
+        platforms.register("a", nowhere).unwrap();
+        for name in ["a", "null"] {
+            let error = platforms.register(name, nowhere).unwrap_err();
+            assert_eq!(error.code(), StatusCode::AlreadyExists);
+            assert_eq!(error.message(), format!("platform '{name}' is registered already"));
+        }
+        assert_eq!(platforms.register("", nowhere).unwrap_err().code(), StatusCode::InvalidArgument);
+        assert_eq!(platforms.names(), ["a", "null"]);
+        assert_eq!(Platforms::new(&[]).listed(), "there is none");
+    }
+
+    #[test]
+    fn what_a_platform_answers_is_passed_on() {
+        let platforms = Platforms::new(&[NULL]);
+        platforms.register("gone", |_| Err(Status::unavailable("no driver"))).unwrap();
+        let open = |name| platforms.open(name, &PlatformOptions::default()).map(|backend| backend.platform_name());
+        assert_eq!(open("null"), Ok("null"));
+        assert_eq!(open("gone").unwrap_err().message(), "no driver");
+        assert_eq!(open("tpu").unwrap_err().message(), "platform 'tpu' does not exist; there are 'gone' and 'null'");
+    }
+}
