@@ -1,6 +1,8 @@
 //! The table of joins, tests/behaviours/joins.tsv, with every verb that joins. tests/cpp/join_table_test.cc runs the
 //! same rows in C++.
 
+mod table;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,6 +10,7 @@ use purlin::{
     CountDown, ErrorPolicy, Event, EventPromise, JoinOptions, Promise, SourceLocation, Status, StatusCode,
     StreamEventMap, after_all, join_futures, run_when_ready, when_all, when_all_with,
 };
+use table::Outcome;
 
 const TABLE: &str = include_str!("../../../tests/behaviours/joins.tsv");
 const POLICIES: [(&str, ErrorPolicy); 4] = [
@@ -18,13 +21,6 @@ const POLICIES: [(&str, ErrorPolicy); 4] = [
 ];
 const LETTERS: [&str; 4] = ["a", "b", "c", "d"];
 const PAYLOAD: &str = "purlin.test/member";
-
-#[derive(Clone, Copy, PartialEq)]
-enum Outcome {
-    Drop,
-    /// OK or an error.
-    Set(StatusCode),
-}
 
 type Step = (usize, Outcome);
 
@@ -41,31 +37,20 @@ struct Row {
     from: Option<usize>,
 }
 
-fn code(name: &str) -> StatusCode {
-    let known = (0..17).map(StatusCode::from_raw).find(|code| code.name() == name);
-    known.unwrap_or_else(|| panic!("no code '{name}'"))
-}
-
 fn steps(cell: &str) -> Vec<Step> {
     let step = |text: &str| {
         let (index, outcome) = text.split_once('=').expect("INDEX=OUTCOME");
-        let outcome = match outcome {
-            "ok" => Outcome::Set(StatusCode::Ok),
-            "drop" => Outcome::Drop,
-            name => Outcome::Set(code(name)),
-        };
-        (index.parse().expect("an index"), outcome)
+        (index.parse().expect("an index"), table::outcome(outcome))
     };
     cell.split_whitespace().map(step).collect()
 }
 
-fn row(line: &'static str) -> Row {
-    let [name, members, before, after, policy, fail_fast, complete, result, message, from] =
-        line.split('\t').collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("ten columns: {line}"));
+fn row(cells: [&'static str; 10]) -> Row {
+    let [name, members, before, after, policy, fail_fast, complete, result, message, from] = cells;
     let policies: Vec<_> = POLICIES.iter().filter(|(name, _)| ["any", name].contains(&policy)).collect();
     let fail_fast: Vec<_> =
         [("no", false), ("yes", true)].into_iter().filter(|(name, _)| ["any", name].contains(&fail_fast)).collect();
-    assert!(!policies.is_empty() && !fail_fast.is_empty(), "{line}");
+    assert!(!policies.is_empty() && !fail_fast.is_empty(), "{name}");
     Row {
         name,
         members: members.parse().expect("a number of members"),
@@ -74,22 +59,15 @@ fn row(line: &'static str) -> Row {
         policies: policies.into_iter().map(|(_, policy)| *policy).collect(),
         fail_fast: fail_fast.into_iter().map(|(_, value)| value).collect(),
         complete: complete.parse().expect("a number of steps"),
-        code: code(result),
+        code: table::code(result),
         message,
         from: from.parse().ok(),
     }
 }
 
-fn rows() -> Vec<Row> {
-    let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
-    let rows: Vec<_> = lines.skip(1).map(row).collect();
-    assert!(rows.len() >= 40, "the table has {} rows", rows.len());
-    rows
-}
-
 /// Each row with each of its policies, with and without `fail_fast`, as it says.
 fn each(mut check: impl FnMut(&Row, JoinOptions)) {
-    for row in rows() {
+    for row in table::rows(TABLE, 40).into_iter().map(row) {
         for &policy in &row.policies {
             for &fail_fast in &row.fail_fast {
                 check(&row, JoinOptions { policy, fail_fast });
@@ -126,10 +104,7 @@ fn check_result(row: &Row, verb: &str, mut take: impl FnMut(Step), result: impl 
     }
     let status = result().unwrap_or_else(|| panic!("{what}: not complete at the end"));
     assert_eq!(status.code(), row.code, "{what}: {status}");
-    match row.message.strip_prefix('~') {
-        Some(part) => assert!(status.message().contains(part), "{what}: {status}"),
-        None => assert_eq!(status.message(), row.message, "{what}"),
-    }
+    table::check_message(&what, &status, row.message);
     let payload = row.from.map(|index| LETTERS[index].as_bytes());
     assert_eq!(status.payload(PAYLOAD), payload, "{what}: {status}");
     if let Some(index) = row.from {

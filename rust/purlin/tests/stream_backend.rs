@@ -167,14 +167,19 @@ fn operations_of_a_reused_block_keep_their_order() {
     assert_eq!(read, bytes);
 }
 
+/// A copy of eight bytes into a block of its own.
+fn write_eight_bytes(space: &MemorySpace) -> Event {
+    static BYTES: [u8; 8] = [1; 8];
+    let block = RawBuffer::allocate(space, BYTES.len()).unwrap();
+    // SAFETY: the bytes are there for ever and never written; no other code uses the block.
+    unsafe { block.copy_from_host(BYTES.as_ptr(), 0, BYTES.len(), &[]) }
+}
+
 #[test]
 fn waiters_run_on_the_clients_runner_and_not_on_the_backends_thread() {
     let backend = Stream::new(false);
     let (client, space) = client(&backend);
-    let block = RawBuffer::allocate(&space, 8).unwrap();
-    let bytes = [1_u8; 8];
-    // SAFETY: the bytes stay until the wait below.
-    let written = unsafe { block.copy_from_host(bytes.as_ptr(), 0, 8, &[]) };
+    let written = write_eight_bytes(&space);
     let (thread, there) = (EventPromise::new(c"waiter"), client.runner().clone());
     let seen = thread.event();
     written.on_ready(move |_| {
@@ -190,10 +195,7 @@ fn waiters_run_on_the_clients_runner_and_not_on_the_backends_thread() {
 fn an_operation_that_is_over_after_the_runner_ends_here() {
     let backend = Stream::new(false);
     let (client, space) = client(&backend);
-    let block = RawBuffer::allocate(&space, 8).unwrap();
-    let bytes = [1_u8; 8];
-    // SAFETY: the bytes stay until the stream has run.
-    let written = unsafe { block.copy_from_host(bytes.as_ptr(), 0, 8, &[]) };
+    let written = write_eight_bytes(&space);
     client.runner().shutdown().unwrap();
     assert_eq!(backend.run_all(), 1);
     assert_eq!(written.wait(), Ok(()), "its outcome is what it was, though the runner refuses tasks");

@@ -135,3 +135,23 @@ impl Detector {
         self.left_out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_ranges_each_is_compared_with_each() {
+        let at = |start| Span::new(start, 10);
+        let launch = Touched::by_call(&[at(0), at(100), at(200)], &[at(300), at(400)]);
+        let clash = |reads: &[Span], writes: &[Span]| {
+            let clash = launch.clash(&Touched::by_call(reads, writes))?;
+            Some((clash.span.start, clash.span.size_bytes(), clash.writes, clash.other_writes))
+        };
+        assert_eq!(clash(&[at(0), at(100), at(205)], &[at(500), at(600)]), None, "both only read");
+        assert_eq!(clash(&[at(310), at(390)], &[at(10), at(90)]), None, "they touch no common byte");
+        assert_eq!(clash(&[], &[at(500), at(195)]), Some((200, 5, false, true)), "the last that is read");
+        assert_eq!(clash(&[at(500), at(405)], &[at(600)]), Some((405, 5, true, false)), "the last that is written");
+        assert_eq!(clash(&[at(300)], &[at(0), at(409)]), Some((409, 1, true, true)), "two writes are told first");
+    }
+}

@@ -72,6 +72,14 @@ impl Touched {
         touched
     }
 
+    /// A call on the first device that reads `reads` and writes `writes`.
+    #[cfg(test)]
+    pub(crate) fn by_call(reads: &[Span], writes: &[Span]) -> Self {
+        let written = |&span| Written { span, is_watched: true };
+        let (reads, writes) = (reads.to_vec(), writes.iter().map(written).collect());
+        Self { reads, writes, device: 0, to_host: false, size_bytes: 1, is_copy: false }
+    }
+
     /// What it reads.
     pub(crate) fn reads(&self) -> impl Iterator<Item = Span> {
         self.reads.iter().copied()

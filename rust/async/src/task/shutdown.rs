@@ -1,5 +1,5 @@
-//! The end of what runs tasks: the words that pools, elastic pools, serial queues and clients share, and what they
-//! answer to those who come too late. Each of them writes its end in numbered steps.
+//! The end of what runs tasks: the words that pools, elastic pools, serial queues and clients share, and the
+//! errors for calls that come too late. Each of them writes its end in numbered steps.
 //!
 //! In a child made by `fork` (`fork.rs`) each refuses tasks and its shutdown.
 

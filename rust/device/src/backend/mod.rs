@@ -157,7 +157,7 @@ pub trait Backend: Send + Sync {
 pub struct MemoryProperties {
     /// Every block begins at a multiple of this, a power of two, at least 64.
     pub alignment_bytes: usize,
-    /// Memory of somebody else's can be imported if it begins at a multiple of this power of two.
+    /// Memory that the library does not own can be imported if it begins at a multiple of this power of two.
     pub import_alignment_bytes: usize,
     /// Extents are multiples of this, unless a limit or a block of its own asks for less; smaller parts of them cannot
     /// be given back. A multiple of `alignment_bytes`.
@@ -195,7 +195,7 @@ pub trait Memory: Send + Sync {
     /// `ResourceExhausted` with the reason; core adds size, space and use. Never aborts, however large the size.
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>>;
 
-    /// Memory of somebody else's, as an extent: `size_bytes` (never 0) at `address`, which is aligned as the properties
+    /// Memory that the library does not own, as an extent: `size_bytes` (never 0) at `address`, which is aligned as the properties
     /// say. Its owner keeps it for as long as the extent lives. Its drop releases nothing but what this call made.
     /// `None`: there is nothing to be made; device and host reach it at `address` itself.
     ///
@@ -237,19 +237,19 @@ pub trait Extent: Any + Send + Sync {
     /// until it is dropped.
     fn host_address(&self) -> Option<NonNull<u8>>;
 
-    /// Somebody begins to use `size_bytes`, as many as were asked for, at `offset_bytes`. For backends that watch who
-    /// reads what.
+    /// A block of `size_bytes`, as many as were asked for, is allocated at `offset_bytes`. For backends that watch
+    /// accesses.
     fn handed_out(&self, offset_bytes: usize, size_bytes: usize) {
         let _ = (offset_bytes, size_bytes);
     }
 
-    /// Nobody uses them any more.
+    /// That block is freed.
     fn given_back(&self, offset_bytes: usize, size_bytes: usize) {
         let _ = (offset_bytes, size_bytes);
     }
 
-    /// Nobody needs the contents of that range, nor will soon: its pages may go back to the system. They are there
-    /// again, with unspecified contents, when they are touched.
+    /// The contents of that range are not needed, and the range will not be used soon: its pages may go back to the
+    /// system. They are there again, with unspecified contents, when they are touched.
     fn discard(&self, offset_bytes: usize, size_bytes: usize) {
         let _ = (offset_bytes, size_bytes);
     }

@@ -261,3 +261,43 @@ impl fmt::Debug for Operation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::OperationPromise;
+    use super::super::test_operation::range;
+    use super::*;
+    use purlin_async::event::Event;
+
+    #[test]
+    fn a_call_touches_any_number_of_ranges_and_keeps_them_until_it_is_over() {
+        let alive = Arc::new(());
+        let accesses = [Access::Read, Access::Read, Access::Write, Access::Write, Access::Read];
+        let ranges = accesses.iter().zip(1..).map(|(&access, bytes)| (access, range(bytes, &alive)));
+        let mut operation = Operation::call(c"launch", ranges, 64, || Err(Status::aborted("by the kernel")));
+        let seen: Vec<_> = operation.ranges().map(|(access, range)| (access, range.size_bytes())).collect();
+        assert_eq!(seen, accesses.into_iter().zip(1..).collect::<Vec<_>>());
+        assert_eq!((format!("{operation:?}").as_str(), operation.size_bytes()), ("'launch'", 64));
+
+        // SAFETY: a call asks for no address.
+        #[allow(unsafe_code, reason = "perform is unsafe for copies")]
+        let outcome = unsafe { operation.perform(|_| unreachable!("a call asks for no address")) };
+        assert_eq!(outcome.as_ref().map_err(Status::message), Err("by the kernel"));
+        assert_eq!(Arc::strong_count(&alive), 1 + accesses.len(), "its memory is kept while it is performed");
+        let (event, promise) = OperationPromise::new(operation, Event::ready(), &[], None);
+        promise.complete(outcome);
+        assert_eq!((event.error().message(), Arc::strong_count(&alive)), ("by the kernel", 1));
+    }
+
+    #[test]
+    fn a_call_without_ranges_touches_nothing() {
+        let operation = Operation::call(c"launch", [], 0, || Ok(()));
+        assert!(operation.ranges().next().is_none());
+        assert_eq!(
+            (operation.source().to_string(), operation.destination().to_string()),
+            ("host".into(), "host".into())
+        );
+    }
+}

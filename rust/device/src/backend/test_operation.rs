@@ -32,11 +32,13 @@ impl fmt::Display for Counted {
 
 /// A copy between two blocks, each of which holds a reference to `alive`.
 pub(super) fn operation(size_bytes: usize, alive: &Arc<()>) -> Operation {
+    Operation::copy(range(size_bytes, alive), range(size_bytes, alive))
+}
+
+/// A block of its own, which holds a reference to `alive`.
+pub(super) fn range(size_bytes: usize, alive: &Arc<()>) -> DeviceRange {
     let memory = NullBackend::new().open_memory(0, "device").expect("it always opens");
-    let end = || {
-        let extent = memory.map(size_bytes, 64).expect("tests ask for little");
-        let block = PinnedArc::new(Counted { extent, _alive: Arc::clone(alive) });
-        DeviceRange::new(erased(block), ByteRange::all(size_bytes))
-    };
-    Operation::copy(end(), end())
+    let extent = memory.map(size_bytes, 64).expect("tests ask for little");
+    let block = PinnedArc::new(Counted { extent, _alive: Arc::clone(alive) });
+    DeviceRange::new(erased(block), ByteRange::all(size_bytes))
 }

@@ -3,14 +3,14 @@
 //! There are two accounts behind one lock. The *operations* are a count of everything that completes later than the
 //! call that asked for it returns, such as a copy that waits or runs on a worker; each holds a [`Pending`]. The *held*
 //! ones have not begun because they wait for an event: the account has the operation itself, which proceeds when that
-//! event is terminal, or fails earlier, when the client ends. An operation that waits is thus one allocation and one
+//! event is terminal, or fails earlier, when the client ends. An operation that waits is thus one boxed job and one
 //! event, its own.
 //!
 //! States, moved by a shutdown: *open*; *closed*, nothing new begins; *ended*, all that was held has failed, and what
 //! is to be held from then on fails at once. What is ready is never entered here, so a copy that happens inside the
 //! call costs a load.
 //!
-//! In a child made by `fork` the accounts of the parent's clients are closed: no thread works for them there.
+//! In a child made by `fork` the accounts of the parent's clients are closed: they have no threads there.
 //!
 //! What fails at the client's end does so the way that any failed dependency lets it: it does not happen, releases its
 //! memory, and completes its event. A thread that takes it out of the account, under the lock, continues it under none.
@@ -86,7 +86,7 @@ impl InFlight {
         Arc::new(Self { open_in, process, runner, accounts: Mutex::new(Accounts::default()) })
     }
 
-    /// Why nothing new may begin: [`has_ended`], or this is a child of the client's process, where nobody works for it.
+    /// Why nothing new may begin: [`has_ended`], or this is a child of the client's process, where it has no threads.
     /// Where this says nothing, the sure answer is that of [`begin`](Self::begin).
     #[inline]
     pub(crate) fn refusal(&self) -> Option<Status> {
