@@ -198,9 +198,9 @@ mod tests {
     fn what_a_platform_answers_is_passed_on() {
         let platforms = Platforms::new(&[NULL]);
         platforms.register("gone", |_| Err(Status::unavailable("no driver"))).unwrap();
-        let open = |name| platforms.open(name, &PlatformOptions::default()).map(|backend| backend.platform_name());
-        assert_eq!(open("null"), Ok("null"));
-        assert_eq!(open("gone").unwrap_err().message(), "no driver");
-        assert_eq!(open("tpu").unwrap_err().message(), "platform 'tpu' does not exist; there are 'gone' and 'null'");
+        let name_of = |name| platforms.open(name, &PlatformOptions::default()).map(|backend| backend.platform_name());
+        assert_eq!(name_of("null"), Ok("null"));
+        assert_eq!(name_of("gone").unwrap_err().message(), "no driver");
+        assert_eq!(name_of("tpu").unwrap_err().message(), "platform 'tpu' does not exist; there are 'gone' and 'null'");
     }
 }

@@ -195,9 +195,9 @@ pub trait Memory: Send + Sync {
     /// `ResourceExhausted` with the reason; core adds size, space and use. Never aborts, however large the size.
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>>;
 
-    /// Memory that the library does not own, as an extent: `size_bytes` (never 0) at `address`, which is aligned as the properties
-    /// say. Its owner keeps it for as long as the extent lives. Its drop releases nothing but what this call made.
-    /// `None`: there is nothing to be made; device and host reach it at `address` itself.
+    /// Memory that the library does not own, as an extent: `size_bytes` (never 0) at `address`, which is aligned as the
+    /// properties say. Its owner keeps it for as long as the extent lives. Its drop releases nothing but what this call
+    /// made. `None`: there is nothing to be made; device and host reach it at `address` itself.
     ///
     /// # Errors
     /// Why not; the default has `Unimplemented`.
