@@ -134,7 +134,7 @@ pub extern "C" fn purlin_client_shutdown(client: &ClientRep, mode: u32, timeout_
 fn backend(platform: &[u8], allocator: Option<ForeignAllocator>) -> Result<Arc<dyn Backend>, Status> {
     let mut options = PlatformOptions::default();
     if let Some(allocator) = allocator {
-        options = options.with_host_memory_source(Arc::new(allocator));
+        options = options.with_host_memory_allocator(Arc::new(allocator));
     }
     purlin::platforms().open(&String::from_utf8_lossy(platform), &options)
 }

@@ -15,20 +15,20 @@ use purlin_base::sync::Mutex;
 /// ```
 /// use purlin::platform::PlatformOptions;
 ///
-/// assert!(PlatformOptions::default().host_memory_source.is_none());
+/// assert!(PlatformOptions::default().host_memory_allocator.is_none());
 /// ```
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct PlatformOptions {
     /// An allocator of the user's for the memory of the host. A platform whose memory is not the host's refuses it.
-    pub host_memory_source: Option<Arc<dyn ByteSource>>,
+    pub host_memory_allocator: Option<Arc<dyn ByteSource>>,
 }
 
 impl PlatformOptions {
     /// These options, with memory of the host from `source`.
     #[must_use]
-    pub fn with_host_memory_source(mut self, source: Arc<dyn ByteSource>) -> Self {
-        self.host_memory_source = Some(source);
+    pub fn with_host_memory_allocator(mut self, source: Arc<dyn ByteSource>) -> Self {
+        self.host_memory_allocator = Some(source);
         self
     }
 
@@ -36,11 +36,11 @@ impl PlatformOptions {
     ///
     /// # Errors
     /// `InvalidArgument`, naming `platform`: there is one.
-    pub fn without_host_memory_source(&self, platform: &str) -> Result<(), Status> {
-        match self.host_memory_source {
+    pub fn without_host_memory_allocator(&self, platform: &str) -> Result<(), Status> {
+        match self.host_memory_allocator {
             None => Ok(()),
             Some(_) => Err(Status::invalid_argument(format!(
-                "an allocator for the host's memory is given; it serves platform 'host', not '{platform}'"
+                "host_memory_allocator is set; it serves platform 'host', not '{platform}'"
             ))),
         }
     }
@@ -48,7 +48,7 @@ impl PlatformOptions {
 
 impl fmt::Debug for PlatformOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PlatformOptions").field("host_memory_source", &self.host_memory_source.is_some()).finish()
+        f.debug_struct("PlatformOptions").field("host_memory_allocator", &self.host_memory_allocator.is_some()).finish()
     }
 }
 
@@ -73,7 +73,7 @@ pub struct Platform {
 pub const NULL: Platform = Platform {
     name: "null",
     make: |options| {
-        options.without_host_memory_source("null")?;
+        options.without_host_memory_allocator("null")?;
         Ok(Arc::new(NullBackend::new()))
     },
 };

@@ -36,8 +36,10 @@ pub use purlin_device::backend::ByteSource;
 pub use source::SystemSource;
 
 /// The platform of this backend.
-pub const PLATFORM: Platform =
-    Platform { name: "host", make: |options| Ok(Arc::new(HostBackend { source: options.host_memory_source.clone() })) };
+pub const PLATFORM: Platform = Platform {
+    name: "host",
+    make: |options| Ok(Arc::new(HostBackend { source: options.host_memory_allocator.clone() })),
+};
 
 /// See the crate.
 ///

@@ -121,7 +121,7 @@ fn parse_seed(text: &str) -> StatusOr<u64> {
 pub const PLATFORM: Platform = Platform {
     name: "sim",
     make: |options| {
-        options.without_host_memory_source("sim")?;
+        options.without_host_memory_allocator("sim")?;
         Ok(Arc::new(SimBackend::new(SimOptions::from_environment()?)))
     },
 };
