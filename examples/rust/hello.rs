@@ -22,7 +22,7 @@ fn main() -> StatusOr<()> {
     let (input, output) = (copy.clone(), Arc::clone(&result));
     let task = Task::new(c"convert", move || {
         let made = to_fahrenheit(&input).map(|array| output.set(array).expect("the task runs once"));
-        done.set(made.err().unwrap_or_default());
+        done.set(made);
     });
     client.runner().schedule_when_ready(&[copy.ready_event()], task)?;
 

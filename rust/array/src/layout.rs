@@ -12,7 +12,7 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use crate::shape::Shape;
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 /// A permutation of the dimensions, from minor (contiguous) to major. Equal if the permutations are.
 ///
@@ -23,7 +23,7 @@ use purlin_base::status::{Status, StatusOr};
 /// assert!(!columns.is_row_major() && Layout::row_major(2).is_row_major());
 /// assert_eq!(columns.byte_strides(&Shape::new(DType::F32, &[2, 3])?)?, [4, 8]);
 /// assert!(Layout::new(&[0, 0]).is_err(), "a dimension stands there twice");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
@@ -49,13 +49,13 @@ impl Layout {
         let mut kept = SmallVec::with_capacity(rank);
         for (position, &entry) in minor_to_major.iter().enumerate() {
             let Some(axis) = usize::try_from(entry).ok().filter(|&axis| axis < rank) else {
-                return Err(Status::invalid_argument(format!(
+                return Err(Error::invalid_argument(format!(
                     "entry {position} of layout {} is {entry}, no dimension of an array of rank {rank}",
                     Written(minor_to_major)
                 )));
             };
             if std::mem::replace(&mut seen[axis], true) {
-                return Err(Status::invalid_argument(format!(
+                return Err(Error::invalid_argument(format!(
                     "entry {position} of layout {} is {entry}, which stands there twice",
                     Written(minor_to_major)
                 )));
@@ -93,7 +93,7 @@ impl Layout {
     pub fn byte_strides(&self, shape: &Shape) -> StatusOr<Vec<i64>> {
         self.check_rank(shape)?;
         if shape.dtype().byte_width() == 0 {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "elements of {shape} are no whole bytes, so none has a stride"
             )));
         }
@@ -111,11 +111,11 @@ impl Layout {
     /// # Errors
     /// `InvalidArgument`, naming both.
     #[track_caller]
-    pub fn check_rank(&self, shape: &Shape) -> Result<(), Status> {
+    pub fn check_rank(&self, shape: &Shape) -> Result<(), Error> {
         if self.rank() == shape.rank() {
             return Ok(());
         }
-        Err(Status::invalid_argument(format!(
+        Err(Error::invalid_argument(format!(
             "layout {self} is for arrays of rank {}, and {shape} is of rank {}",
             self.rank(),
             shape.rank()

@@ -15,7 +15,7 @@
 use std::fmt;
 
 use crate::dtype::DType;
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 /// A validated shape: no dimension is negative, and all sizes in bytes fit in `usize`.
 ///
@@ -26,7 +26,7 @@ use purlin_base::status::{Status, StatusOr};
 /// assert_eq!((shape.rank(), shape.element_count(), shape.size_bytes()), (2, 6, 24));
 /// assert_eq!(shape.to_string(), "f32[2,3]");
 /// assert!(Shape::new(DType::F32, &[-1]).is_err());
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
@@ -95,12 +95,12 @@ impl Shape {
     /// let shape = Shape::with_dynamic(DType::F32, &[8, 3], &[true, false])?;
     /// assert!(shape.is_dynamic() && shape.dynamic_dimension(0) && !shape.dynamic_dimension(1));
     /// assert_eq!(shape.dims(), [8, 3], "upper bounds");
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn with_dynamic(dtype: DType, dims: &[i64], dynamic: &[bool]) -> StatusOr<Self> {
         if dynamic.len() != dims.len() {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "{} has {} dimensions, but {} were said to be dynamic or not",
                 Written { dtype, dims, dynamic: &[] },
                 dims.len(),
@@ -124,14 +124,14 @@ impl Shape {
             return if dims.is_empty() {
                 Ok(Self::token())
             } else {
-                Err(Status::invalid_argument(format!("a token has no dimensions, unlike {written}")))
+                Err(Error::invalid_argument(format!("a token has no dimensions, unlike {written}")))
             };
         }
         if let Some(axis) = dims.iter().position(|&dim| dim < 0) {
-            return Err(Status::invalid_argument(format!("dimension {axis} of {written} is negative: {}", dims[axis])));
+            return Err(Error::invalid_argument(format!("dimension {axis} of {written} is negative: {}", dims[axis])));
         }
         let Some(element_count) = element_count(dims).filter(|&n| sizes_fit(dtype, n, dims.len(), dynamic)) else {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "{written} needs more than {} bytes, the most that an address can count",
                 usize::MAX
             )));

@@ -8,7 +8,7 @@
 //! | [`sync`] | locks, atomics and threads, from std, loom, shuttle or parking_lot; they keep clear of `fork` |
 //! | [`stderr`] | what Purlin itself says there |
 //! | `static_text` | static strings known by one pointer |
-//! | [`status`] | [`Status`]: absl's codes, one word, cheap to share |
+//! | [`status`] | [`Error`]: absl's codes, one word, cheap to share |
 //! | [`label`] | [`Label`]: the name of an event or a task |
 //! | [`fault`] | places that fail on purpose, in tests |
 //! | [`panics`] | panics of callbacks, contained |
@@ -40,4 +40,4 @@ pub mod thread_state;
 pub mod turns;
 
 pub use label::Label;
-pub use status::{SourceLocation, Status, StatusCode, StatusOr};
+pub use status::{Error, SourceLocation, StatusCode, StatusOr};

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::fault;
 use crate::label::Label;
-use crate::status::Status;
+use crate::status::Error;
 use crate::stderr;
 
 /// What a panic was thrown with. A panic of its destructor is swallowed.
@@ -103,8 +103,8 @@ pub fn contained(what: &str, label: impl FnOnce() -> Label, f: impl FnOnce()) ->
 /// # Errors
 /// Those of `f`. `Internal`: it panicked.
 #[inline]
-pub fn answered<W: Display, R>(what: impl FnOnce() -> W, f: impl FnOnce() -> Result<R, Status>) -> Result<R, Status> {
-    caught(f).unwrap_or_else(|message| Err(Status::internal(said(what(), &message))))
+pub fn answered<W: Display, R>(what: impl FnOnce() -> W, f: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
+    caught(f).unwrap_or_else(|message| Err(Error::internal(said(what(), &message))))
 }
 
 /// Says on stderr and through `tracing` that `what` panicked, and that this was swallowed. The panic hook has printed
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn an_error_says_what_panicked_with_what() {
         assert_eq!(answered(|| "a map", || Ok(7)), Ok(7));
-        assert_eq!(answered(|| "a map", || Err::<(), _>(Status::aborted("x"))), Err(Status::aborted("x")));
-        let error = answered(|| "a map", || -> Result<(), Status> { panic!("planted") }).unwrap_err();
-        assert_eq!(error, Status::internal("a map panicked: planted"));
-        let error = answered(|| "a map", || -> Result<(), Status> { panic_any(Bomb) }).unwrap_err();
-        assert_eq!(error, Status::internal("a map panicked: a value that is not text"));
+        assert_eq!(answered(|| "a map", || Err::<(), _>(Error::aborted("x"))), Err(Error::aborted("x")));
+        let error = answered(|| "a map", || -> Result<(), Error> { panic!("planted") }).unwrap_err();
+        assert_eq!(error, Error::internal("a map panicked: planted"));
+        let error = answered(|| "a map", || -> Result<(), Error> { panic_any(Bomb) }).unwrap_err();
+        assert_eq!(error, Error::internal("a map panicked: a value that is not text"));
     }
 
     #[test]

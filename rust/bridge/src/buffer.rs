@@ -10,8 +10,7 @@ use std::ptr;
 use purlin_array::HostArray;
 use purlin_async::event::abi::EventHeader;
 use purlin_async::{Event, Promise};
-use purlin_base::Status;
-use purlin_base::status::StatusRep;
+use purlin_base::status::{self, StatusRep};
 use purlin_device::Buffer;
 use purlin_device::buffer::HostAddress;
 use purlin_ffi::handle::{elements, give, give_handle, give_or, share};
@@ -243,8 +242,8 @@ pub unsafe extern "C" fn purlin_host_address_set(
 ) {
     contain("purlin_host_address_set", (), || {
         // SAFETY: the caller's promises.
-        let (promise, error) = unsafe { (Box::from_raw(address).0, Status::from_raw(error)) };
-        let found = if error.ok() { Ok(HostAddress(destination)) } else { Err(error) };
+        let (promise, outcome) = unsafe { (Box::from_raw(address).0, status::from_raw(error)) };
+        let found = outcome.map(|()| HostAddress(destination));
         // No other thread has the promise, so this is the first and only time.
         let _ = promise.set(found);
     })

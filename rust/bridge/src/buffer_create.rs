@@ -7,8 +7,8 @@ use std::ptr;
 
 use purlin_async::Event;
 use purlin_async::event::abi::EventHeader;
+use purlin_base::StatusOr;
 use purlin_base::status::StatusRep;
-use purlin_base::{Status, StatusOr};
 use purlin_device::Buffer;
 use purlin_ffi::handle::{elements, give_or};
 use purlin_ffi::panic::guard;
@@ -21,6 +21,7 @@ use crate::host_buffer::semantics;
 use crate::layout::RawLayout;
 use crate::raw_buffer::RawBufferRep;
 use crate::shape::{RawShape, dtype};
+use crate::status::given;
 
 /// Hands a new buffer to C++, or null and an error.
 pub(crate) fn give_buffer(made: StatusOr<Buffer>, error: &mut *const StatusRep) -> *const BufferRep {
@@ -80,18 +81,18 @@ pub unsafe extern "C" fn purlin_buffer_create_uninitialized(
 /// A new buffer, C++'s, or null and an error.
 ///
 /// # Safety
-/// The structs are what they say; `status` is null or owned by the caller, which gives it up.
+/// The structs are what they say; `why` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_create_error(
-    status: *const StatusRep,
+    why: *const StatusRep,
     shape: &RawShape,
     space: &MemorySpaceRep,
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
     let made = guard(|| {
         // SAFETY: the caller's promises.
-        let (status, shape) = unsafe { (Status::from_raw(status), shape.get()?) };
-        Ok(Buffer::error(status, &shape, &space.0))
+        let (why, shape) = unsafe { (given(why, "Buffer::CreateError"), shape.get()?) };
+        Ok(Buffer::error(why, &shape, &space.0))
     });
     give_buffer(made, error)
 }

@@ -3,7 +3,7 @@
 //! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that
 //! the call runs gives it up: nothing of it is touched after the first waiter may have run.
 
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::status::StatusRep;
 use purlin_device::{Buffer, BufferPromise};
 use purlin_ffi::handle::give;
@@ -14,6 +14,7 @@ use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
 use crate::layout::RawLayout;
 use crate::shape::RawShape;
+use crate::status::given;
 
 /// What a `purlin::BufferPromise` points to: a box. Empty once the promise has been kept.
 pub struct BufferPromiseRep(Option<BufferPromise>);
@@ -24,10 +25,10 @@ impl BufferPromiseRep {
     ///
     /// # Safety
     /// `promise` is null or alive.
-    unsafe fn take(promise: *mut Self) -> Result<BufferPromise, Status> {
+    unsafe fn take(promise: *mut Self) -> Result<BufferPromise, Error> {
         // SAFETY: the caller's promise.
         let left = unsafe { promise.as_mut() }.and_then(|rep| rep.0.take());
-        left.ok_or_else(|| Status::failed_precondition("this promise of a buffer has been kept already, or moved from"))
+        left.ok_or_else(|| Error::failed_precondition("this promise of a buffer has been kept already, or moved from"))
     }
 }
 
@@ -69,10 +70,10 @@ pub unsafe extern "C" fn purlin_buffer_promise_fulfil(
         // SAFETY: the caller's promises. A reference of our own, because a waiter may give C++'s up.
         let (owed, source, place) =
             unsafe { (BufferPromiseRep::take(promise)?, Buffer::clone(&(*source).get()), location.get()) };
-        owed.fulfil_at(&source, place).map_err(|(status, owed)| {
+        owed.fulfil_at(&source, place).map_err(|(error, owed)| {
             // SAFETY: alive: it was taken from, and a refusal runs no waiter.
             unsafe { (*promise).0 = Some(owed) };
-            status
+            error
         })
     }))
 }
@@ -80,16 +81,16 @@ pub unsafe extern "C" fn purlin_buffer_promise_fulfil(
 /// The buffer has failed. Null, or an error, C++'s.
 ///
 /// # Safety
-/// `promise` is null or alive; `status` is null or owned by the caller, which gives it up.
+/// `promise` is null or alive; `error` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_buffer_promise_fail(
     promise: *mut BufferPromiseRep,
-    status: *const StatusRep,
+    error: *const StatusRep,
 ) -> *const StatusRep {
     give(guard(|| {
         // SAFETY: the caller's promises.
-        let (status, owed) = unsafe { (Status::from_raw(status), BufferPromiseRep::take(promise)) };
-        owed?.fail(status);
+        let (error, owed) = unsafe { (given(error, "BufferPromise::Fail"), BufferPromiseRep::take(promise)) };
+        owed?.fail(error);
         Ok(())
     }))
 }

@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use std::mem::{ManuallyDrop, offset_of};
 use std::ptr;
 
-use purlin_base::Status;
-use purlin_base::status::StatusRep;
+use purlin_base::Error;
+use purlin_base::status::{self, StatusRep};
 use purlin_device::buffer::OnDone;
 
 /// `run`: calls the closure with `error` (owned, null for OK) and `value` (owned, what the call promises, or null),
@@ -30,11 +30,11 @@ unsafe impl Sync for Callback {}
 
 impl Callback {
     /// Calls it, and gives `value` away.
-    pub(crate) fn call(self, status: Status, value: *const c_void) {
+    pub(crate) fn call(self, outcome: Result<(), Error>, value: *const c_void) {
         let this = ManuallyDrop::new(self);
         // SAFETY: C++ gave the function together with the data that it takes; it is called once, because this is
         // consumed.
-        unsafe { (this.invoke)(this.data, true, status.into_raw(), value) };
+        unsafe { (this.invoke)(this.data, true, status::into_raw(outcome), value) };
     }
 }
 
@@ -58,15 +58,15 @@ impl CallbackOnce {
         (!callback.is_null()).then(|| Self(Some(unsafe { callback.read() })))
     }
 
-    pub(crate) fn tell(mut self, status: Status) {
+    pub(crate) fn tell(mut self, outcome: Result<(), Error>) {
         if let Some(callback) = self.0.take() {
-            callback.call(status, ptr::null());
+            callback.call(outcome, ptr::null());
         }
     }
 
     /// As the core calls it, of a type of its own, which needs no box.
-    pub(crate) fn into_closure(self) -> impl FnOnce(Status) + Send + Sync + 'static {
-        move |status| self.tell(status)
+    pub(crate) fn into_closure(self) -> impl FnOnce(Result<(), Error>) + Send + Sync + 'static {
+        move |outcome| self.tell(outcome)
     }
 
     /// As the core calls it.
@@ -78,7 +78,7 @@ impl CallbackOnce {
 impl Drop for CallbackOnce {
     fn drop(&mut self) {
         if self.0.is_some() {
-            Self(self.0.take()).tell(Status::internal("the transfer from host memory was given up"));
+            Self(self.0.take()).tell(Err(Error::internal("the transfer from host memory was given up")));
         }
     }
 }
@@ -86,13 +86,13 @@ impl Drop for CallbackOnce {
 #[cfg(test)]
 impl Callback {
     /// Adds what it is called with to `told`; nothing, if it is destroyed uncalled.
-    pub(crate) fn collecting(told: &std::sync::Arc<std::sync::Mutex<Vec<Status>>>) -> Self {
+    pub(crate) fn collecting(told: &std::sync::Arc<std::sync::Mutex<Vec<Result<(), Error>>>>) -> Self {
         unsafe extern "C" fn invoke(data: *mut c_void, run: bool, error: *const StatusRep, _value: *const c_void) {
             // SAFETY: the reference from below, given up once.
-            let told = unsafe { std::sync::Arc::from_raw(data.cast::<std::sync::Mutex<Vec<Status>>>()) };
+            let told = unsafe { std::sync::Arc::from_raw(data.cast::<std::sync::Mutex<Vec<Result<(), Error>>>>()) };
             if run {
                 // SAFETY: owned, or null for OK.
-                told.lock().unwrap().push(unsafe { Status::from_raw(error) });
+                told.lock().unwrap().push(unsafe { status::from_raw(error) });
             }
         }
         Self { data: std::sync::Arc::into_raw(std::sync::Arc::clone(told)).cast_mut().cast(), invoke }

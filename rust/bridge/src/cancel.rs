@@ -8,7 +8,7 @@ use std::ptr;
 use purlin_async::event::abi::EventHeader;
 use purlin_async::{CancelRegistration, CancelSource, CancelToken};
 use purlin_base::status::StatusRep;
-use purlin_base::{Label, Status};
+use purlin_base::{Error, Label};
 use purlin_ffi::handle::{release, retain, share};
 use purlin_ffi::panic::contain;
 use purlin_ffi::words::give_event;
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn purlin_cancel_source_release(source: *const CancelSourc
 pub unsafe extern "C" fn purlin_cancel_source_cancel(source: *const CancelSourceRep, reason: *const StatusRep) -> bool {
     contain("purlin_cancel_source_cancel", false, || {
         // SAFETY: the caller's promises.
-        unsafe { (*source).0.cancel(Status::from_raw(reason)) }
+        unsafe { (*source).0.cancel(Error::from_raw(reason)) }
     })
 }
 
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn purlin_cancel_token_is_retired(token: *const CancelToke
 pub unsafe extern "C" fn purlin_cancel_token_status(token: *const CancelTokenRep) -> *const StatusRep {
     contain("purlin_cancel_token_status", ptr::null(), || {
         // SAFETY: alive.
-        unsafe { (*token).0.status() }.into_raw()
+        unsafe { (*token).0.reason() }.map_or(ptr::null(), Error::into_raw)
     })
 }
 
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn purlin_cancel_token_on_cancel(
     contain("purlin_cancel_token_on_cancel", ptr::null_mut(), || {
         // SAFETY: alive.
         let token = unsafe { &(*token).0 };
-        let registration = token.on_cancel(move |reason| callback.call(reason.clone(), ptr::null()));
+        let registration = token.on_cancel(move |reason| callback.call(Err(reason.clone()), ptr::null()));
         Box::into_raw(Box::new(CancelRegistrationRep(registration)))
     })
 }

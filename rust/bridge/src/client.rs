@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use cxx::CxxString;
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::status::StatusRep;
 use purlin_device::backend::Backend;
 use purlin_device::platform::PlatformOptions;
@@ -131,7 +131,7 @@ pub extern "C" fn purlin_client_shutdown(client: &ClientRep, mode: u32, timeout_
 }
 
 /// The backend of that platform, on `allocator` if there is one.
-fn backend(platform: &[u8], allocator: Option<ForeignAllocator>) -> Result<Arc<dyn Backend>, Status> {
+fn backend(platform: &[u8], allocator: Option<ForeignAllocator>) -> Result<Arc<dyn Backend>, Error> {
     let mut options = PlatformOptions::default();
     if let Some(allocator) = allocator {
         options = options.with_host_memory_allocator(Arc::new(allocator));

@@ -19,8 +19,8 @@ pub extern "C" fn purlin_dlpack_export(
 ) -> *mut DLManagedTensorVersioned {
     match guard(|| DlpackTensor::new(&buffer.get())) {
         Ok(tensor) => tensor.into_raw(),
-        Err(status) => {
-            *error = status.into_raw();
+        Err(why) => {
+            *error = why.into_raw();
             ptr::null_mut()
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::status::StatusRep;
 use purlin_device::DmaMapping;
 use purlin_ffi::handle::{give, give_box};
@@ -51,11 +51,11 @@ pub unsafe extern "C" fn purlin_dma_mapping_unmap(mapping: *mut DmaMappingRep) -
         // SAFETY: the caller's promise.
         let rep = unsafe { mapping.as_mut() };
         let Some((rep, mapped)) = rep.and_then(|rep| rep.0.take().map(|mapped| (rep, mapped))) else {
-            return Err(Status::failed_precondition("this mapping has been unmapped already, or moved from"));
+            return Err(Error::failed_precondition("this mapping has been unmapped already, or moved from"));
         };
-        mapped.unmap().map_err(|(status, mapped)| {
+        mapped.unmap().map_err(|(error, mapped)| {
             rep.0 = Some(mapped);
-            status
+            error
         })
     }))
 }

@@ -7,7 +7,7 @@ use std::str;
 
 use purlin_async::task::node::TaskNode;
 use purlin_async::{ElasticPool, ElasticPoolOptions, Executor};
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::status::StatusRep;
 use purlin_ffi::handle::{elements, give, give_handle, release, retain};
 use purlin_ffi::panic::{contain, guard};
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn purlin_elastic_pool_new(
         // SAFETY: the caller's promise.
         let name = unsafe { elements::<u8>(name.cast(), name_size_bytes) };
         let name = str::from_utf8(name).map_err(|why| {
-            Status::invalid_argument(format!("an elastic pool's name is not UTF-8: {:?}: {why}", name.escape_ascii()))
+            Error::invalid_argument(format!("an elastic pool's name is not UTF-8: {:?}: {why}", name.escape_ascii()))
         })?;
         let idle_timeout = duration(idle_timeout_ns);
         ElasticPool::new(&ElasticPoolOptions { max_threads, idle_timeout, stack_size_bytes, name: name.to_owned() })

@@ -10,21 +10,23 @@ use purlin_async::event::error_policy::merge;
 use purlin_async::event::raw::{Creditors, OwedBy};
 use purlin_async::event::{after_all_at, raw, when_all_at};
 use purlin_async::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions};
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::status::StatusRep;
 use purlin_ffi::handle::{elements, give};
 use purlin_ffi::number::known;
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words::{Location, borrowed};
 
+use crate::status::given;
+
 /// An event that has failed, with one reference, C++'s.
 ///
 /// # Safety
-/// `error` is not null and owned by the caller, which gives it up; `location` is what its struct says.
+/// `error` is null or owned by the caller, which gives it up; `location` is what its struct says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_event_new_error(error: *const StatusRep, location: Location) -> *mut EventHeader {
     // SAFETY: the caller's promises.
-    unsafe { raw::new_error(Status::from_raw(error), location.get()) }
+    unsafe { raw::new_error(given(error, "Event::Error"), location.get()) }
 }
 
 /// A pending event of a stream, with one reference, C++'s.
@@ -163,7 +165,7 @@ pub unsafe extern "C" fn purlin_event_abandon(event: *mut EventHeader) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_event_wait(event: *mut EventHeader, timeout_ns: i64) -> *const StatusRep {
     // SAFETY: alive.
-    let waited = guard(|| unsafe { raw::wait(event, timeout_ns) }.into_result());
+    let waited = guard(|| unsafe { raw::wait(event, timeout_ns) });
     give(waited)
 }
 
@@ -222,9 +224,9 @@ pub unsafe extern "C" fn purlin_join_error(
         // SAFETY: the caller's promises.
         let (reps, indices) = unsafe { (elements(errors, count), elements(indices, count)) };
         // SAFETY: null or alive.
-        let errors: Vec<_> = reps.iter().map(|rep| unsafe { Status::from_borrowed_raw(*rep) }).collect();
-        let failures: Vec<_> = indices.iter().copied().zip(&errors).collect();
-        merge(policy, total, failed, &failures).into_result()
+        let errors: Vec<_> = reps.iter().map(|rep| unsafe { Error::from_borrowed_raw(*rep) }).collect();
+        let failures = indices.iter().zip(&errors).filter_map(|(index, error)| Some((*index, error.as_ref()?)));
+        merge(policy, total, failed, &failures.collect::<Vec<_>>())
     }))
 }
 

@@ -12,7 +12,7 @@ use purlin_async::event::abi::EventHeader;
 use purlin_async::task::node::TaskNode;
 use purlin_async::{AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Task, ThreadPool, ThreadPoolOptions};
 use purlin_base::status::StatusRep;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_ffi::handle::{give, give_handle, release, retain};
 use purlin_ffi::number::known;
 use purlin_ffi::panic::{contain, guard};
@@ -47,7 +47,7 @@ pub(crate) mod ffi {
 fn thread_pool_create(thread_count: usize, name: &[u8], error: &mut *const ffi::StatusRep) -> *const ThreadPoolRep {
     let made = guard(|| {
         let name = std::str::from_utf8(name).map_err(|why| {
-            Status::invalid_argument(format!("a thread pool's name is not UTF-8: {:?}: {why}", name.escape_ascii()))
+            Error::invalid_argument(format!("a thread pool's name is not UTF-8: {:?}: {why}", name.escape_ascii()))
         })?;
         ThreadPool::new(&ThreadPoolOptions { thread_count, name: name.to_owned() }).map(ThreadPoolRep)
     });
@@ -130,9 +130,9 @@ pub unsafe extern "C" fn purlin_thread_pool_execute_when_ready(
 
 /// # Safety
 /// `task` is null or a node that the caller owns and gives up.
-pub(crate) unsafe fn take(task: *mut TaskNode) -> Result<Task, Status> {
+pub(crate) unsafe fn take(task: *mut TaskNode) -> Result<Task, Error> {
     if task.is_null() {
-        return Err(Status::invalid_argument(
+        return Err(Error::invalid_argument(
             "an empty task (moved from, run, or of an empty function) was given to an executor",
         ));
     }
@@ -154,13 +154,13 @@ struct Body {
 unsafe impl Sync for Body {}
 
 impl Body {
-    fn run(&self, range: Range<usize>) -> Result<(), Status> {
+    fn run(&self, range: Range<usize>) -> Result<(), Error> {
         // SAFETY: C++ gave a function together with the data that it takes, for the length of
         // purlin_thread_pool_parallel_for.
         if unsafe { (self.call)(self.data, range.start, range.end) } {
             Ok(())
         } else {
-            Err(Status::internal(format!("ParallelFor: the call for [{}, {}) threw", range.start, range.end)))
+            Err(Error::internal(format!("ParallelFor: the call for [{}, {}) threw", range.start, range.end)))
         }
     }
 }
@@ -240,8 +240,8 @@ pub unsafe extern "C" fn purlin_thread_pool_join(
         // SAFETY: alive.
         match unsafe { (*pool).0.try_join(|| a.run(), || b.run())? } {
             (true, true) => Ok(()),
-            (false, _) => Err(Status::internal("Join: the first call threw")),
-            (true, false) => Err(Status::internal("Join: the second call threw")),
+            (false, _) => Err(Error::internal("Join: the first call threw")),
+            (true, false) => Err(Error::internal("Join: the second call threw")),
         }
     }))
 }

@@ -5,8 +5,8 @@ use std::mem::offset_of;
 
 use purlin_async::task::node::TaskNode;
 use purlin_async::{Executor, Task};
-use purlin_base::Status;
-use purlin_base::status::StatusRep;
+use purlin_base::Error;
+use purlin_base::status::{self, StatusRep};
 
 /// The executor, as `purlin/internal/executor_ref.h` declares it. Owned: `release` is called once, when it is no longer
 /// used.
@@ -28,9 +28,9 @@ unsafe impl Send for ForeignExecutor {}
 unsafe impl Sync for ForeignExecutor {}
 
 impl Executor for ForeignExecutor {
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         // SAFETY: C++ gave the function together with the data that it takes, and gives an error away.
-        unsafe { Status::from_raw((self.execute)(self.data, task.into_raw())) }.into_result()
+        unsafe { status::from_raw((self.execute)(self.data, task.into_raw())) }
     }
 }
 

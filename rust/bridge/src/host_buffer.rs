@@ -2,7 +2,7 @@
 
 use purlin_array::{HostArray, Shape};
 use purlin_base::status::StatusRep;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::{Aliasing, Buffer, FromHostOptions, HostBufferSemantics};
 use purlin_ffi::handle::elements;
 use purlin_ffi::number::known;
@@ -113,9 +113,9 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
         let (host, semantics, layout, alloc) = match checked {
             Ok(checked) => checked,
             Err(error) => {
-                let error: Status = error;
+                let error: Error = error;
                 if let Some(on_done) = on_done {
-                    on_done.tell(error.clone());
+                    on_done.tell(Err(error.clone()));
                 }
                 return Err(error);
             }
@@ -174,7 +174,7 @@ mod tests {
                 let location = Location { file: c"".as_ptr(), line: 0 };
                 let (mut is_aliased, mut error) = (false, ptr::null());
                 // SAFETY: the structs are what they say, the bytes outlive the client, and the callback is given up.
-                let (buffer, status) = unsafe {
+                let (buffer, error) = unsafe {
                     let on_done = &raw const *on_done;
                     let buffer = purlin_buffer_from_host_array(
                         &array,
@@ -187,13 +187,17 @@ mod tests {
                         &mut is_aliased,
                         &mut error,
                     );
-                    (buffer, Status::from_raw(error))
+                    (buffer, Error::from_raw(error).unwrap())
                 };
                 assert!(buffer.is_null());
-                assert!(status.message().starts_with(says), "{status}");
+                assert!(error.message().starts_with(says), "{error}");
                 let told = told.lock().unwrap();
                 assert_eq!(told.len(), 1, "{told:?}");
-                assert_eq!(told[0].code(), StatusCode::Cancelled, "what was given up is told as that: {told:?}");
+                assert_eq!(
+                    told[0].as_ref().unwrap_err().code(),
+                    StatusCode::Cancelled,
+                    "what was given up is told as that: {told:?}"
+                );
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use purlin_array::{HostArray, Layout};
 use purlin_base::status::StatusRep;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::{Buffer, HostShard};
 use purlin_ffi::handle::{elements, give};
 use purlin_ffi::panic::guard;
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_shards(
         let parsed = shards.iter().enumerate().map(|(index, shard)| {
             // SAFETY: the caller's promises.
             let parsed = unsafe { shard.get() };
-            parsed.map_err(|error| Status::new(error.code(), format!("shard {index}: {}", error.message())))
+            parsed.map_err(|error| Error::new(error.code(), format!("shard {index}: {}", error.message())))
         });
         let parsed = parsed.collect::<StatusOr<Vec<_>>>()?;
         let described = shards.iter().zip(&parsed).map(|(shard, (array, layout))| {
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_shards(
     let made = match made {
         Ok(made) => made,
         Err(error) => {
-            told.into_iter().flatten().for_each(|told| told.tell(error.clone()));
+            told.into_iter().flatten().for_each(|told| told.tell(Err(error.clone())));
             return give(Err(error));
         }
     };
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_shards(
     }
     for (told, ready) in told.into_iter().zip(ready) {
         if let Some(told) = told {
-            ready.on_ready(move |status| told.tell(status.clone()));
+            ready.on_ready(move |outcome| told.tell(outcome.clone()));
         }
     }
     give(Ok(()))

@@ -5,6 +5,7 @@ use std::ptr;
 use purlin_base::StatusOr;
 use purlin_base::status::StatusRep;
 use purlin_device::{Aliasing, Buffer};
+use purlin_ffi::handle::give;
 use purlin_ffi::number::known;
 use purlin_ffi::panic::guard;
 use purlin_ffi::words::Bytes;
@@ -31,8 +32,8 @@ pub(crate) fn give_array(
             *is_aliased = aliasing == Aliasing::Aliased;
             BufferRep::of(buffer)
         }
-        Err(status) => {
-            *error = status.into_raw();
+        Err(why) => {
+            *error = why.into_raw();
             ptr::null()
         }
     }
@@ -68,5 +69,5 @@ pub unsafe extern "C" fn purlin_npy_read(
 pub unsafe extern "C" fn purlin_npy_write(path: Bytes, buffer: &BufferRep, is_durable: bool) -> *const StatusRep {
     // SAFETY: the caller's promise.
     let written = guard(|| write_npy(unsafe { path.path() }, &buffer.get(), WriteOptions { is_durable }));
-    written.err().unwrap_or_default().into_raw()
+    give(written)
 }

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 use purlin_base::status::StatusRep;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::StagedPiece;
 
 use crate::staging::{StagingLeaseRep, give_lease};
@@ -42,29 +42,29 @@ unsafe impl Send for PieceCallback {}
 impl PieceCallback {
     /// # Errors
     /// `InvalidArgument`: there is no closure.
-    pub(crate) fn check(&self) -> Result<(), Status> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         if !self.data.is_null() {
             return Ok(());
         }
-        Err(Status::invalid_argument("a staged read has nobody to tell of its pieces: on_piece is empty"))
+        Err(Error::invalid_argument("a staged read has nobody to tell of its pieces: on_piece is empty"))
     }
 
     /// # Errors
     /// `Internal`: it threw.
-    pub(crate) fn tell(&mut self, told: StatusOr<StagedPiece>) -> Result<(), Status> {
+    pub(crate) fn tell(&mut self, told: StatusOr<StagedPiece>) -> Result<(), Error> {
         let Some(call) = self.call else { return self.check() };
         let (error, lease, offset_bytes, size_bytes, is_last) = match told {
             Ok(piece) => {
                 let (offset_bytes, size_bytes, is_last) = (piece.offset_bytes(), piece.size_bytes(), piece.is_last());
                 (ptr::null(), give_lease(piece.into_lease()), offset_bytes, size_bytes, is_last)
             }
-            Err(status) => (status.into_raw(), ptr::null_mut(), 0, 0, false),
+            Err(error) => (error.into_raw(), ptr::null_mut(), 0, 0, false),
         };
         // SAFETY: C++ gave the function together with the data that it takes, which lives until drop().
         if unsafe { call(self.data, error, lease, offset_bytes, size_bytes, is_last) } {
             return Ok(());
         }
-        Err(Status::internal("the callback of a staged read threw"))
+        Err(Error::internal("the callback of a staged read threw"))
     }
 }
 

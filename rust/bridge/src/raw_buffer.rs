@@ -8,7 +8,7 @@ use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
 use purlin_async::Event;
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::status::StatusRep;
 use purlin_device::memory::Release;
 use purlin_device::{Mutability, RawBuffer};
@@ -107,7 +107,7 @@ pub(crate) mod ffi {
 }
 
 /// Hands an event to C++. A panic becomes an event that has failed.
-pub(crate) fn give_event(make: impl FnOnce() -> Result<Event, Status>) -> *mut ffi::EventHeader {
+pub(crate) fn give_event(make: impl FnOnce() -> Result<Event, Error>) -> *mut ffi::EventHeader {
     words::give_event(make).cast()
 }
 
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_import(
     let made = guard(|| {
         let values = [("kImmutable", Mutability::Immutable), ("kMutable", Mutability::Mutable)];
         let mutability = known("Mutability", mutability, &values)?;
-        let release = on_release.map(|callback| Box::new(move || callback.call(Status::OK, ptr::null())) as Release);
+        let release = on_release.map(|callback| Box::new(move || callback.call(Ok(()), ptr::null())) as Release);
         // SAFETY: the caller's promise.
         unsafe { RawBuffer::import(&space.0, address.cast(), size_bytes, mutability, release) }
     });
@@ -358,8 +358,8 @@ pub(crate) mod tests {
         let handle = unsafe { purlin_raw_buffer_allocate(&space, 8, &options, location, &mut error) };
         assert!(handle.is_null());
         // SAFETY: the call has given us its error.
-        let status = unsafe { Status::from_raw(error) };
-        assert!(status.message().starts_with("panic: cannot map "), "{status}");
+        let error = unsafe { Error::from_raw(error) }.unwrap();
+        assert!(error.message().starts_with("panic: cannot map "), "{error}");
     }
 
     #[test]

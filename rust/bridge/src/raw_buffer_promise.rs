@@ -3,7 +3,7 @@
 //! In the safety sections, "alive" means that C++ holds the object for the length of the call, or until a waiter that
 //! the call runs gives it up: nothing of it is touched after the first waiter may have run.
 
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::status::StatusRep;
 use purlin_device::{RawBuffer, RawBufferPromise};
 use purlin_ffi::handle::{give, share};
@@ -13,6 +13,7 @@ use purlin_ffi::words::Location;
 use crate::alloc_options::{RawAllocOptions, oom_policy};
 use crate::device::MemorySpaceRep;
 use crate::raw_buffer::RawBufferRep;
+use crate::status::given;
 
 /// What a `purlin::RawBufferPromise` points to: a box. Empty once the promise has been kept.
 pub struct RawBufferPromiseRep(Option<RawBufferPromise>);
@@ -23,10 +24,10 @@ impl RawBufferPromiseRep {
     ///
     /// # Safety
     /// `promise` is null or alive.
-    unsafe fn take(promise: *mut Self) -> Result<RawBufferPromise, Status> {
+    unsafe fn take(promise: *mut Self) -> Result<RawBufferPromise, Error> {
         // SAFETY: the caller's promise.
         let left = unsafe { promise.as_mut() }.and_then(|rep| rep.0.take());
-        left.ok_or_else(|| Status::failed_precondition("this promise of memory has been kept already, or moved from"))
+        left.ok_or_else(|| Error::failed_precondition("this promise of memory has been kept already, or moved from"))
     }
 }
 
@@ -66,10 +67,10 @@ pub unsafe extern "C" fn purlin_raw_buffer_promise_fulfil(
     give(guard(|| {
         // SAFETY: the caller's promises.
         let (owed, memory) = unsafe { (RawBufferPromiseRep::take(promise)?, (*memory).0.clone()) };
-        owed.fulfil(&memory).map_err(|(status, owed)| {
+        owed.fulfil(&memory).map_err(|(error, owed)| {
             // SAFETY: alive: it was taken from, and a refusal runs no waiter.
             unsafe { (*promise).0 = Some(owed) };
-            status
+            error
         })
     }))
 }
@@ -93,16 +94,16 @@ pub unsafe extern "C" fn purlin_raw_buffer_promise_allocate(
 /// The buffer has failed. Null, or an error, C++'s.
 ///
 /// # Safety
-/// `promise` is null or alive; `status` is null or owned by the caller, which gives it up.
+/// `promise` is null or alive; `error` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_raw_buffer_promise_fail(
     promise: *mut RawBufferPromiseRep,
-    status: *const StatusRep,
+    error: *const StatusRep,
 ) -> *const StatusRep {
     give(guard(|| {
         // SAFETY: the caller's promises.
-        let (status, owed) = unsafe { (Status::from_raw(status), RawBufferPromiseRep::take(promise)) };
-        owed?.fail(status);
+        let (error, owed) = unsafe { (given(error, "RawBufferPromise::Fail"), RawBufferPromiseRep::take(promise)) };
+        owed?.fail(error);
         Ok(())
     }))
 }

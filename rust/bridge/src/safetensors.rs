@@ -3,7 +3,7 @@
 use std::ptr;
 
 use purlin_base::status::StatusRep;
-use purlin_ffi::handle::{elements, release, retain, share};
+use purlin_ffi::handle::{elements, give, release, retain, share};
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words::Bytes;
 use purlin_interchange::{SafetensorsFile, WriteOptions, write_safetensors};
@@ -55,8 +55,8 @@ pub unsafe extern "C" fn purlin_safetensors_open(
     // SAFETY: the caller's promise.
     match guard(|| SafetensorsFile::open(unsafe { path.path() }, file_access(number)?)) {
         Ok(file) => share(SafetensorsFileRep(file)),
-        Err(status) => {
-            *error = status.into_raw();
+        Err(why) => {
+            *error = why.into_raw();
             ptr::null()
         }
     }
@@ -161,5 +161,5 @@ pub unsafe extern "C" fn purlin_safetensors_write(
         }
         write_safetensors(path, &tensors, &texts, WriteOptions { is_durable })
     });
-    written.err().unwrap_or_default().into_raw()
+    give(written)
 }

@@ -6,7 +6,6 @@ use std::ffi::c_char;
 use std::ptr;
 
 use purlin_async::{Permit, Semaphore};
-use purlin_base::Status;
 use purlin_base::status::StatusRep;
 use purlin_ffi::handle::{give_box, release, retain, share};
 use purlin_ffi::panic::{contain, guard};
@@ -135,8 +134,8 @@ pub unsafe extern "C" fn purlin_semaphore_acquire_async(
         // SAFETY: alive, and the caller's promise.
         let (semaphore, cancel) = unsafe { (&(*semaphore).0, token(cancel)) };
         semaphore.acquire_then(amount, &cancel, move |permit| match permit {
-            Ok(permit) => callback.call(Status::OK, Box::into_raw(Box::new(PermitRep(permit))).cast()),
-            Err(error) => callback.call(error, ptr::null()),
+            Ok(permit) => callback.call(Ok(()), Box::into_raw(Box::new(PermitRep(permit))).cast()),
+            Err(error) => callback.call(Err(error), ptr::null()),
         });
     })
 }

@@ -2,8 +2,8 @@
 
 use purlin_array::{DType, Shape};
 use purlin_base::status::StatusRep;
-use purlin_base::{Status, StatusOr};
-use purlin_ffi::handle::elements;
+use purlin_base::{Error, StatusOr};
+use purlin_ffi::handle::{elements, give};
 use purlin_ffi::panic::guard;
 
 /// A `purlin::Shape`. Borrowed, and unchecked.
@@ -40,7 +40,7 @@ impl RawShape {
 /// # Errors
 /// `InvalidArgument`: there is none of that number.
 pub(crate) fn dtype(number: u8) -> StatusOr<DType> {
-    DType::from_raw(number).ok_or_else(|| Status::invalid_argument(format!("{number} is no DType")))
+    DType::from_raw(number).ok_or_else(|| Error::invalid_argument(format!("{number} is no DType")))
 }
 
 /// Number of elements, bytes on a device and bytes on the host of a shape.
@@ -67,5 +67,5 @@ pub unsafe extern "C" fn purlin_shape_sizes(shape: &RawShape, sizes: &mut ShapeS
         };
         Ok(())
     });
-    checked.err().unwrap_or_default().into_raw()
+    give(checked)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use purlin_async::Event;
 use purlin_async::event::abi::EventHeader;
 use purlin_base::status::StatusRep;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::{StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
 use purlin_ffi::handle::{self, give, give_box, give_handle, give_or, share};
 use purlin_ffi::panic::{contain, guard};
@@ -24,6 +24,7 @@ use crate::cancel::{CancelTokenRep, label, token};
 use crate::device::MemorySpaceRep;
 use crate::piece_callback::PieceCallback;
 use crate::raw_buffer::{RawBufferRep, give_event};
+use crate::status::given;
 
 /// What a `purlin::StagingPool` points to.
 pub struct StagingPoolRep(StagingPool);
@@ -76,7 +77,7 @@ pub(crate) fn give_lease(lease: StagingLease) -> *mut StagingLeaseRep {
 /// `handle` is null or alive.
 unsafe fn kept<T>(handle: *const T, what: &str) -> StatusOr<Arc<T>> {
     if handle.is_null() {
-        return Err(Status::failed_precondition(format!("this {what} was moved from")));
+        return Err(Error::failed_precondition(format!("this {what} was moved from")));
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { handle::kept(handle) })
@@ -182,8 +183,8 @@ pub unsafe extern "C" fn purlin_staging_pool_acquire_async(
         // SAFETY: alive, and the caller's promise.
         let (pool, cancel) = unsafe { (handle::kept(pool), token(cancel)) };
         pool.0.acquire_then(&cancel, move |lease| match lease {
-            Ok(lease) => callback.call(Status::OK, give_lease(lease).cast()),
-            Err(error) => callback.call(error, ptr::null()),
+            Ok(lease) => callback.call(Ok(()), give_lease(lease).cast()),
+            Err(error) => callback.call(Err(error), ptr::null()),
         });
     })
 }
@@ -339,7 +340,7 @@ pub unsafe extern "C" fn purlin_staging_sink_put(
         // SAFETY: the caller's promise.
         let sink = unsafe { kept(sink, "StagingSink") }?;
         let lease = lease.ok_or_else(|| {
-            Status::invalid_argument(format!(
+            Error::invalid_argument(format!(
                 "the lease of a piece of {size_bytes} bytes at {offset_bytes} has no memory: it was released or moved from"
             ))
         })?;
@@ -350,16 +351,16 @@ pub unsafe extern "C" fn purlin_staging_sink_put(
 /// The sink fails. Null, or an error, C++'s.
 ///
 /// # Safety
-/// `sink` is null or alive; `status` is null or owned by the caller, which gives it up.
+/// `sink` is null or alive; `error` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_staging_sink_poison(
     sink: *const StagingSinkRep,
-    status: *const StatusRep,
+    error: *const StatusRep,
 ) -> *const StatusRep {
     // SAFETY: the caller's promises.
-    let (sink, status) = unsafe { (kept(sink, "StagingSink"), Status::from_raw(status)) };
+    let (sink, error) = unsafe { (kept(sink, "StagingSink"), given(error, "StagingSink::poison")) };
     give(guard(|| {
-        sink?.0.poison(&status);
+        sink?.0.poison(&error);
         Ok(())
     }))
 }

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::ptr;
 
 use cxx::CxxString;
-use purlin_base::{SourceLocation, Status, StatusCode, status};
+use purlin_base::{Error, SourceLocation, StatusCode, status};
 use purlin_ffi::handle::{Record, elements};
 use purlin_ffi::panic::contain;
 use purlin_ffi::words::{Bytes, Location};
@@ -32,16 +32,26 @@ pub(crate) mod ffi {
 // SAFETY: cxx's name for the same record.
 unsafe impl Record for ffi::StatusRep {}
 
+/// The error with which C++ makes `function` fail something. The headers let no null come here; it would be a bug.
+///
+/// # Safety
+/// `rep` is null or owned by the caller, which gives it up.
+pub(crate) unsafe fn given(rep: *const status::StatusRep, function: &str) -> Error {
+    // SAFETY: the caller's promise.
+    let error = unsafe { Error::from_raw(rep) };
+    error.unwrap_or_else(|| Error::internal(format!("{function} was given an OK status")))
+}
+
 /// Reads a status that C++ keeps.
 ///
 /// # Safety
 /// `rep` is null or alive for as long as the result is used.
-unsafe fn borrowed(rep: *const status::StatusRep) -> ManuallyDrop<Status> {
+unsafe fn borrowed(rep: *const status::StatusRep) -> ManuallyDrop<Option<Error>> {
     // SAFETY: the reference stays C++'s: ManuallyDrop never gives it back.
-    ManuallyDrop::new(unsafe { Status::from_raw(rep) })
+    ManuallyDrop::new(unsafe { Error::from_raw(rep) })
 }
 
-/// A new status.
+/// A new status; null for the code OK.
 ///
 /// # Safety
 /// `message` points to `size_bytes` bytes; `location` is what its struct says.
@@ -54,7 +64,10 @@ pub unsafe extern "C" fn purlin_status_new(
 ) -> *const status::StatusRep {
     // SAFETY: the caller's promises.
     let (message, location) = unsafe { (elements::<u8>(message.cast(), size_bytes), location.get()) };
-    Status::with_location(StatusCode::from_raw(code), String::from_utf8_lossy(message), location).into_raw()
+    match StatusCode::from_raw(code) {
+        StatusCode::Ok => ptr::null(),
+        code => Error::with_location(code, String::from_utf8_lossy(message), location).into_raw(),
+    }
 }
 
 /// One more reference.
@@ -64,7 +77,7 @@ pub unsafe extern "C" fn purlin_status_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_retain(rep: *const status::StatusRep) {
     // SAFETY: alive; the new reference becomes C++'s.
-    let _ = unsafe { Status::from_borrowed_raw(rep) }.into_raw();
+    let _ = unsafe { Error::from_borrowed_raw(rep) }.map(Error::into_raw);
 }
 
 /// One reference less.
@@ -74,7 +87,7 @@ pub unsafe extern "C" fn purlin_status_retain(rep: *const status::StatusRep) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_release(rep: *const status::StatusRep) {
     // SAFETY: owned.
-    drop(unsafe { Status::from_raw(rep) });
+    drop(unsafe { Error::from_raw(rep) });
 }
 
 /// The code's number.
@@ -84,7 +97,7 @@ pub unsafe extern "C" fn purlin_status_release(rep: *const status::StatusRep) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_code(rep: *const status::StatusRep) -> i32 {
     // SAFETY: alive.
-    unsafe { borrowed(rep) }.code() as i32
+    unsafe { borrowed(rep) }.as_ref().map_or(StatusCode::Ok, Error::code) as i32
 }
 
 /// The message; lives as long as the record.
@@ -94,7 +107,7 @@ pub unsafe extern "C" fn purlin_status_code(rep: *const status::StatusRep) -> i3
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_message(rep: *const status::StatusRep) -> Bytes {
     // SAFETY: alive.
-    Bytes::of(unsafe { borrowed(rep) }.message().as_bytes())
+    Bytes::of(unsafe { borrowed(rep) }.as_ref().map_or("", Error::message).as_bytes())
 }
 
 /// Where the error was made.
@@ -104,7 +117,7 @@ pub unsafe extern "C" fn purlin_status_message(rep: *const status::StatusRep) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_status_location(rep: *const status::StatusRep) -> Location {
     // SAFETY: alive.
-    let location = unsafe { borrowed(rep) }.location().unwrap_or(SourceLocation::UNKNOWN);
+    let location = unsafe { borrowed(rep) }.as_ref().map_or(SourceLocation::UNKNOWN, Error::location);
     Location { file: location.file_as_c_str().as_ptr(), line: location.line() }
 }
 
@@ -120,8 +133,8 @@ pub unsafe extern "C" fn purlin_status_payload_at(
     payload: *mut Bytes,
 ) -> bool {
     // SAFETY: alive.
-    let status = unsafe { borrowed(rep) };
-    let Some((key, value)) = status.payloads().nth(index) else { return false };
+    let error = unsafe { borrowed(rep) };
+    let Some((key, value)) = error.as_ref().and_then(|error| error.payloads().nth(index)) else { return false };
     // SAFETY: writable.
     unsafe {
         type_url.write(Bytes::of(key.as_bytes()));
@@ -141,8 +154,8 @@ pub unsafe extern "C" fn purlin_status_payload(
     type_url_size_bytes: usize,
 ) -> Bytes {
     // SAFETY: alive, and the caller's promise.
-    let (status, type_url) = unsafe { (borrowed(rep), elements::<u8>(type_url.cast(), type_url_size_bytes)) };
-    let payload = status.payload(&String::from_utf8_lossy(type_url));
+    let (error, type_url) = unsafe { (borrowed(rep), elements::<u8>(type_url.cast(), type_url_size_bytes)) };
+    let payload = error.as_ref().and_then(|error| error.payload(&String::from_utf8_lossy(type_url)));
     payload.map_or(Bytes { data: ptr::null(), size_bytes: 0 }, Bytes::of)
 }
 
@@ -159,13 +172,13 @@ pub unsafe extern "C" fn purlin_status_set_payload(
     payload_size_bytes: usize,
 ) -> *const status::StatusRep {
     // SAFETY: owned.
-    let mut status = unsafe { Status::from_raw(rep) };
+    let Some(mut error) = (unsafe { Error::from_raw(rep) }) else { return ptr::null() };
     // SAFETY: the caller's promises.
     let (type_url, payload) = unsafe {
         (elements::<u8>(type_url.cast(), type_url_size_bytes), elements::<u8>(payload.cast(), payload_size_bytes))
     };
-    status.set_payload(&String::from_utf8_lossy(type_url), payload);
-    status.into_raw()
+    error.set_payload(&String::from_utf8_lossy(type_url), payload);
+    error.into_raw()
 }
 
 /// Removes a payload from `*rep`, which may become another record; false if there was none.
@@ -179,11 +192,11 @@ pub unsafe extern "C" fn purlin_status_erase_payload(
     type_url_size_bytes: usize,
 ) -> bool {
     // SAFETY: the caller's promises.
-    let (mut status, type_url) =
-        unsafe { (Status::from_raw(*rep), elements::<u8>(type_url.cast(), type_url_size_bytes)) };
-    let erased = status.erase_payload(&String::from_utf8_lossy(type_url));
+    let (error, type_url) = unsafe { (Error::from_raw(*rep), elements::<u8>(type_url.cast(), type_url_size_bytes)) };
+    let Some(mut error) = error else { return false };
+    let erased = error.erase_payload(&String::from_utf8_lossy(type_url));
     // SAFETY: writable, and the reference that was read above has been taken over.
-    unsafe { *rep = status.into_raw() };
+    unsafe { *rep = error.into_raw() };
     erased
 }
 
@@ -202,6 +215,7 @@ pub unsafe extern "C" fn purlin_status_equal(a: *const status::StatusRep, b: *co
 unsafe fn status_to_string(rep: *const ffi::StatusRep, text: Pin<&mut CxxString>) {
     contain("status_to_string", (), || {
         // SAFETY: alive.
-        text.push_str(&unsafe { borrowed(rep.cast()) }.to_string());
+        let error = unsafe { borrowed(rep.cast()) };
+        text.push_str(&error.as_ref().map_or_else(|| StatusCode::Ok.name().to_owned(), Error::to_string));
     })
 }

@@ -9,7 +9,7 @@ use std::ptr;
 
 use purlin_async::event::abi::EventHeader;
 use purlin_base::status::StatusRep;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::buffer::OnDone;
 use purlin_device::{AsyncHostToDeviceTransferManager, TransferSpec};
 use purlin_ffi::handle::{self, elements, give, give_handle, give_or, share};
@@ -24,6 +24,7 @@ use crate::device::MemorySpaceRep;
 use crate::host_buffer::RawHostArray;
 use crate::layout::RawLayout;
 use crate::shape::RawShape;
+use crate::status::given;
 
 /// What a `purlin::AsyncHostToDeviceTransferManager` points to.
 pub struct TransferRep(AsyncHostToDeviceTransferManager);
@@ -123,7 +124,7 @@ pub extern "C" fn purlin_transfer_retrieve(
 unsafe fn transferring(
     transfer: *const TransferRep,
     on_done: *const Callback,
-    f: impl FnOnce(&AsyncHostToDeviceTransferManager, Option<OnDone>) -> Result<(), Status>,
+    f: impl FnOnce(&AsyncHostToDeviceTransferManager, Option<OnDone>) -> Result<(), Error>,
 ) -> *const StatusRep {
     // SAFETY: the caller's promises.
     let (transfer, told) = unsafe { (handle::kept(transfer), CallbackOnce::take(on_done)) };
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn purlin_transfer_array(
         let checked = unsafe { array.get() };
         let host = checked.inspect_err(|error| {
             if let Some(on_done) = on_done.take() {
-                on_done(error.clone());
+                on_done(Err(error.clone()));
             }
         })?;
         // SAFETY: the caller's promise.
@@ -204,16 +205,16 @@ pub unsafe extern "C" fn purlin_transfer_piece(
 /// A buffer fails. Null, or an error, C++'s.
 ///
 /// # Safety
-/// `transfer` is alive; `status` is null or owned by the caller, which gives it up.
+/// `transfer` is alive; `error` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_transfer_set_error(
     transfer: *const TransferRep,
     index: usize,
-    status: *const StatusRep,
+    error: *const StatusRep,
 ) -> *const StatusRep {
     // SAFETY: the caller's promises.
-    let (transfer, status) = unsafe { (handle::kept(transfer), Status::from_raw(status)) };
-    give(guard(|| transfer.0.set_buffer_error(index, status)))
+    let (transfer, error) = unsafe { (handle::kept(transfer), given(error, "SetBufferError")) };
+    give(guard(|| transfer.0.set_buffer_error(index, error)))
 }
 
 /// Notes a pair.
@@ -285,11 +286,12 @@ mod tests {
         let transfer = share(TransferRep(made));
         let on_done = ManuallyDrop::new(Callback::collecting(&told));
         // SAFETY: the handle is alive, the bytes outlive it, the callback is given up, and the error is ours.
-        let status = unsafe {
+        let error = unsafe {
             let given = &raw const *on_done;
-            Status::from_raw(purlin_transfer_piece(transfer, 0, bytes.as_ptr().cast(), 0, 8, true, given))
+            Error::from_raw(purlin_transfer_piece(transfer, 0, bytes.as_ptr().cast(), 0, 8, true, given))
         };
-        assert!(status.message().starts_with("panic: cannot do the copy "), "{status}");
+        let error = error.unwrap();
+        assert!(error.message().starts_with("panic: cannot do the copy "), "{error}");
         assert_eq!(told.lock().unwrap().len(), 1);
         // SAFETY: the handle is given up.
         unsafe { purlin_transfer_release(transfer) };

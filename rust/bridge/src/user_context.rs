@@ -9,9 +9,9 @@ use std::ptr;
 
 use purlin_async::UserContext;
 use purlin_async::user_context::{self, Origin};
-use purlin_base::Status;
-use purlin_base::status::StatusRep;
-use purlin_ffi::handle::{elements, give_or};
+use purlin_base::Error;
+use purlin_base::status::{self, StatusRep};
+use purlin_ffi::handle::{self, elements, give_or};
 use purlin_ffi::panic::{contain, guard};
 
 /// # Safety
@@ -239,18 +239,14 @@ pub unsafe extern "C" fn purlin_user_context_annotate(
     error: *const StatusRep,
     context: *const u64,
 ) -> *const StatusRep {
-    guard(|| {
-        Ok({
-            // SAFETY: owned.
-            let (error, context) = unsafe { (Status::from_raw(error), take(context)) };
-            match context {
-                None => error,
-                Some(context) => user_context::annotate(error, &context),
-            }
+    handle::give(guard(|| {
+        // SAFETY: owned.
+        let (outcome, context) = unsafe { (status::from_raw(error), take(context)) };
+        outcome.map_err(|error| match context {
+            None => error,
+            Some(context) => user_context::annotate(error, &context),
         })
-    })
-    .unwrap_or_else(|error| error)
-    .into_raw()
+    }))
 }
 
 /// The error with that number.
@@ -259,14 +255,10 @@ pub unsafe extern "C" fn purlin_user_context_annotate(
 /// `error` is null or owned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_annotate_with_id(error: *const StatusRep, id: u64) -> *const StatusRep {
-    guard(|| {
-        Ok({
-            // SAFETY: owned.
-            user_context::annotate_with_id(unsafe { Status::from_raw(error) }, id)
-        })
-    })
-    .unwrap_or_else(|error| error)
-    .into_raw()
+    handle::give(guard(|| {
+        // SAFETY: owned.
+        unsafe { status::from_raw(error) }.map_err(|error| user_context::annotate_with_id(error, id))
+    }))
 }
 
 /// The error with the texts of its contexts.
@@ -276,6 +268,6 @@ pub unsafe extern "C" fn purlin_user_context_annotate_with_id(error: *const Stat
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_user_context_expand(error: *const StatusRep) -> *const StatusRep {
     // SAFETY: owned.
-    let error = unsafe { Status::from_raw(error) };
+    let Some(error) = (unsafe { Error::from_raw(error) }) else { return ptr::null() };
     guard(|| Ok(user_context::expand(&error))).unwrap_or(error).into_raw()
 }

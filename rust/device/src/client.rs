@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::instance::{Instance, InstanceOptions, MemoryHook};
 use crate::memory::DmaMapping;
 use purlin_async::pool::{ShutdownOptions, ThreadPool, ThreadPoolOptions};
-use purlin_base::status::{Status, StatusCode, StatusOr};
+use purlin_base::status::{Error, StatusCode, StatusOr};
 use purlin_base::sync::PinnedArc;
 
 /// The most virtual devices that a client may have.
@@ -29,7 +29,7 @@ const MAX_WORKERS: usize = 4096;
 /// let options = ClientOptions { device_count: 4, worker_count: 2, ..Default::default() };
 /// let client = Client::new(&options, Arc::new(HostBackend::new()))?;
 /// assert_eq!((client.devices().len(), client.runner().num_threads()), (4, 2));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct ClientOptions {
@@ -110,7 +110,7 @@ impl fmt::Debug for ClientOptions {
 /// let space = client.devices()[0].default_memory_space();
 /// let buffer = Buffer::from_slice(&[1.0_f32, 2.0], &[2], &space)?;
 /// assert_eq!(buffer.to_vec::<f32>()?, [1.0, 2.0]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub struct Client {
     instance: PinnedArc<Instance>,
@@ -130,7 +130,7 @@ impl Client {
         let runner = ThreadPool::new(&ThreadPoolOptions { thread_count, name: "purlin".to_owned() })?;
         let process_index = options.process_index;
         if let Some(index) = process_index.filter(|&index| index < 0) {
-            return Err(Status::invalid_argument(format!("process_index is {index}; it must not be negative")));
+            return Err(Error::invalid_argument(format!("process_index is {index}; it must not be negative")));
         }
         let shutdown_at_end = options.shutdown_at_end;
         let options = InstanceOptions {
@@ -169,14 +169,14 @@ impl Client {
     /// let device = &client.devices()[0];
     /// assert_eq!(client.lookup_device(device.id())?, *device);
     /// assert_eq!(client.lookup_device(99).unwrap_err().code(), StatusCode::NotFound);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     pub fn lookup_device(&self, id: i32) -> StatusOr<Device> {
         let count = self.instance.device_count();
         let index = usize::try_from(id)
             .ok()
             .filter(|&index| index < count)
-            .ok_or_else(|| Status::not_found(format!("there is no device {id}: the client has {count}, from 0")))?;
+            .ok_or_else(|| Error::not_found(format!("there is no device {id}: the client has {count}, from 0")))?;
         Ok(Device::new(self.instance.clone(), index))
     }
 
@@ -186,7 +186,7 @@ impl Client {
     /// `FailedPrecondition`: the client was made without one.
     pub fn process_index(&self) -> StatusOr<i32> {
         self.process_index.ok_or_else(|| {
-            Status::failed_precondition(
+            Error::failed_precondition(
                 "the client was made without a process_index, so nobody knows which process this is",
             )
         })
@@ -209,13 +209,13 @@ impl Client {
     /// let client = Client::new(&options, Arc::new(HostBackend::new()))?;
     /// let assignment = client.default_device_assignment(2, 2)?;
     /// assert_eq!((assignment.len(), assignment[0].len()), (2, 2));
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     pub fn default_device_assignment(&self, replica_count: usize, partition_count: usize) -> StatusOr<Vec<Vec<i32>>> {
         let device_count = self.instance.device_count();
         let needed = replica_count.checked_mul(partition_count);
         let needed = needed.filter(|needed| (1..=device_count).contains(needed)).ok_or_else(|| {
-            Status::invalid_argument(format!(
+            Error::invalid_argument(format!(
                 "{replica_count} replicas of {partition_count} partitions cannot be assigned to {device_count} devices"
             ))
         })?;
@@ -259,9 +259,9 @@ impl Client {
     ///
     /// client.shutdown(ShutdownOptions::default())?;
     /// assert!(Buffer::from_slice(&[1.0_f32], &[1], &space).is_err(), "the client has ended");
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
-    pub fn shutdown(&self, options: ShutdownOptions) -> Result<(), Status> {
+    pub fn shutdown(&self, options: ShutdownOptions) -> Result<(), Error> {
         shutdown::shut_down(&self.instance, &self.name(), options)
     }
 
@@ -324,7 +324,7 @@ fn in_range(name: &str, value: usize, least: usize, most: usize) -> StatusOr<usi
     if (least..=most).contains(&value) {
         return Ok(value);
     }
-    Err(Status::invalid_argument(format!("{name} is {value}; it must be in {least}..{most}")))
+    Err(Error::invalid_argument(format!("{name} is {value}; it must be in {least}..{most}")))
 }
 
 #[cfg(test)]
@@ -447,7 +447,7 @@ mod tests {
 
         fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
             if device > 0 {
-                return Err(Status::unavailable(format!("device {device} fell off the bus")));
+                return Err(Error::unavailable(format!("device {device} fell off the bus")));
             }
             NullBackend::new().open_memory(device, kind)
         }

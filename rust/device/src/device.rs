@@ -5,7 +5,7 @@ use std::fmt;
 use crate::backend::{DeviceAttribute, DeviceDescription};
 use crate::instance::Instance;
 use crate::memory::MemorySpace;
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::PinnedArc;
 
 /// A handle to a device; it keeps its client alive. Equal if it is the same device of the same client.
@@ -17,7 +17,7 @@ use purlin_base::sync::PinnedArc;
 /// let device = &client.devices()[0];
 /// assert_eq!((device.to_string().as_str(), device.kind()), ("host:0", "host"));
 /// assert_eq!(device.memory_space("pinned_host")?.device(), *device);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Device {
@@ -56,7 +56,7 @@ impl Device {
     /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
     /// let attributes = client.devices()[0].attributes().to_vec();
     /// assert!(attributes.iter().any(|attribute| attribute.name == "core_count"), "{attributes:?}");
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[must_use]
     pub fn attributes(&self) -> &[DeviceAttribute] {
@@ -93,12 +93,12 @@ impl Device {
     /// let device = &client.devices()[0];
     /// assert_eq!(device.memory_space("pinned_host")?.kind(), "pinned_host");
     /// assert_eq!(device.memory_space("attic").unwrap_err().code(), StatusCode::NotFound);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     pub fn memory_space(&self, kind: &str) -> StatusOr<MemorySpace> {
         let kinds = self.instance.backend().memory_kinds();
         let index = kinds.iter().position(|known| *known == kind).ok_or_else(|| {
-            Status::not_found(format!("{self} has no memory space '{kind}'; it has {}", kinds.join(", ")))
+            Error::not_found(format!("{self} has no memory space '{kind}'; it has {}", kinds.join(", ")))
         })?;
         Ok(self.nth_memory_space(index))
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::backend::{Backend, ByteSource, NullBackend};
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// What a platform is asked for.
@@ -36,10 +36,10 @@ impl PlatformOptions {
     ///
     /// # Errors
     /// `InvalidArgument`, naming `platform`: there is one.
-    pub fn without_host_memory_allocator(&self, platform: &str) -> Result<(), Status> {
+    pub fn without_host_memory_allocator(&self, platform: &str) -> Result<(), Error> {
         match self.host_memory_allocator {
             None => Ok(()),
-            Some(_) => Err(Status::invalid_argument(format!(
+            Some(_) => Err(Error::invalid_argument(format!(
                 "host_memory_allocator is set; it serves platform 'host', not '{platform}'"
             ))),
         }
@@ -93,7 +93,7 @@ pub const NULL: Platform = Platform {
 /// let error = PLATFORMS.open("cuda", &PlatformOptions::default()).err().unwrap();
 /// assert_eq!(error.code(), StatusCode::NotFound);
 /// assert_eq!(error.message(), "platform 'cuda' does not exist; there are 'nowhere' and 'null'");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub struct Platforms {
     brought: &'static [Platform],
@@ -116,14 +116,14 @@ impl Platforms {
         &self,
         name: &str,
         make: impl Fn(&PlatformOptions) -> StatusOr<Arc<dyn Backend>> + Send + Sync + 'static,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Error> {
         if name.is_empty() {
-            return Err(Status::invalid_argument("a platform has a name"));
+            return Err(Error::invalid_argument("a platform has a name"));
         }
         let mut registered = self.registered.lock();
         if self.brought(name).is_some() || registered.contains_key(name) {
             drop(registered);
-            return Err(Status::already_exists(format!("platform '{name}' is registered already")));
+            return Err(Error::already_exists(format!("platform '{name}' is registered already")));
         }
         registered.insert(name.to_owned(), Arc::new(make));
         Ok(())
@@ -140,7 +140,7 @@ impl Platforms {
         let make = self.registered.lock().get(name).cloned();
         match make {
             Some(make) => make(options),
-            None => Err(Status::not_found(format!("platform '{name}' does not exist; {}", self.listed()))),
+            None => Err(Error::not_found(format!("platform '{name}' does not exist; {}", self.listed()))),
         }
     }
 
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn what_a_platform_answers_is_passed_on() {
         let platforms = Platforms::new(&[NULL]);
-        platforms.register("gone", |_| Err(Status::unavailable("no driver"))).unwrap();
+        platforms.register("gone", |_| Err(Error::unavailable("no driver"))).unwrap();
         let name_of = |name| platforms.open(name, &PlatformOptions::default()).map(|backend| backend.platform_name());
         assert_eq!(name_of("null"), Ok("null"));
         assert_eq!(name_of("gone").unwrap_err().message(), "no driver");

@@ -6,8 +6,8 @@
 use std::ptr;
 use std::sync::Arc;
 
-use purlin_base::Status;
-use purlin_base::status::StatusRep;
+use purlin_base::Error;
+use purlin_base::status::{self, StatusRep};
 
 /// A new handle with one reference, the caller's to release.
 pub fn share<T>(value: T) -> *const T {
@@ -53,26 +53,26 @@ pub unsafe trait Record {}
 // SAFETY: it is one.
 unsafe impl Record for StatusRep {}
 
-/// Hands an error to C++, which owns it; null for OK.
-pub fn give<R: Record>(result: Result<(), Status>) -> *const R {
-    result.err().unwrap_or_default().into_raw().cast()
+/// Hands an error to C++, which owns it; null for none.
+pub fn give<R: Record>(result: Result<(), Error>) -> *const R {
+    status::into_raw(result).cast()
 }
 
 /// Hands a value to C++, or `nothing` and the reason in `error`.
-pub fn give_or<T, R: Record>(result: Result<T, Status>, nothing: T, error: &mut *const R) -> T {
-    result.unwrap_or_else(|status| {
-        *error = status.into_raw().cast();
+pub fn give_or<T, R: Record>(result: Result<T, Error>, nothing: T, error: &mut *const R) -> T {
+    result.unwrap_or_else(|why| {
+        *error = why.into_raw().cast();
         nothing
     })
 }
 
 /// Hands a new object to C++: its handle, or null and the reason in `error`.
-pub fn give_handle<T, R: Record>(result: Result<T, Status>, error: &mut *const R) -> *const T {
+pub fn give_handle<T, R: Record>(result: Result<T, Error>, error: &mut *const R) -> *const T {
     give_or(result.map(share), ptr::null(), error)
 }
 
 /// Hands a new object to C++ that has one owner: a box, or null and the reason in `error`.
-pub fn give_box<T, R: Record>(result: Result<T, Status>, error: &mut *const R) -> *mut T {
+pub fn give_box<T, R: Record>(result: Result<T, Error>, error: &mut *const R) -> *mut T {
     give_or(result.map(|value| Box::into_raw(Box::new(value))), ptr::null_mut(), error)
 }
 

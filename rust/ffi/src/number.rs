@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 
 /// The value of `enumeration`, counted from 0 in `values`, where each has its name in C++.
 ///
@@ -18,13 +18,13 @@ pub fn known<E: Copy>(enumeration: &str, number: impl Into<i64>, values: &[(&str
 
 #[cold]
 #[inline(never)]
-fn unknown<E>(enumeration: &str, number: i64, values: &[(&str, E)]) -> Status {
+fn unknown<E>(enumeration: &str, number: i64, values: &[(&str, E)]) -> Error {
     let mut names = String::new();
     for (index, (name, _)) in values.iter().enumerate() {
         // Writing to a String cannot fail.
         let _ = write!(names, "{}{name} ({index})", if index == 0 { "" } else { ", " });
     }
-    Status::invalid_argument(format!("the {enumeration} is {number}; it must be one of {names}"))
+    Error::invalid_argument(format!("the {enumeration} is {number}; it must be one of {names}"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::panic::{set_hook, take_hook};
 
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::panics::{caught, report};
 use purlin_base::sync::OnceLock;
 
@@ -17,16 +17,16 @@ thread_local! {
 ///
 /// # Errors
 /// That of `f`, or `Internal` for a panic.
-pub fn guard<T>(f: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
+pub fn guard<T>(f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     remember_places();
     caught(f).unwrap_or_else(|message| Err(error_of(&message)))
 }
 
 #[cold]
 #[inline(never)]
-fn error_of(message: &str) -> Status {
+fn error_of(message: &str) -> Error {
     let place = PLACE.take().unwrap_or_else(|| "an unknown place".to_owned());
-    Status::internal(format!("panic: {message} at {place}"))
+    Error::internal(format!("panic: {message} at {place}"))
 }
 
 /// Calls `f`, the whole of the function named `entry`, which has no error to give: a panic inside is reported, on
@@ -59,22 +59,22 @@ mod tests {
     #[test]
     fn values_and_errors_pass() {
         assert_eq!(guard(|| Ok(7)), Ok(7));
-        assert_eq!(guard(|| Err::<(), _>(Status::aborted("x"))), Err(Status::aborted("x")));
+        assert_eq!(guard(|| Err::<(), _>(Error::aborted("x"))), Err(Error::aborted("x")));
     }
 
     #[test]
     fn a_panic_says_what_and_where() {
         let line = line!() + 1;
-        let text = guard(|| -> Result<(), Status> { panic!("plain") }).unwrap_err();
+        let text = guard(|| -> Result<(), Error> { panic!("plain") }).unwrap_err();
         assert_eq!(text.code(), StatusCode::Internal);
         assert_eq!(text.message(), format!("panic: plain at {}:{line}", file!()));
-        let formatted = guard(|| -> Result<(), Status> { panic!("number {}", 7) }).unwrap_err();
+        let formatted = guard(|| -> Result<(), Error> { panic!("number {}", 7) }).unwrap_err();
         assert!(formatted.message().starts_with("panic: number 7 at "), "{formatted}");
     }
 
     #[test]
     fn a_value_without_text_is_a_panic_too() {
-        let thrown = guard(|| -> Result<(), Status> { std::panic::panic_any(7) }).unwrap_err();
+        let thrown = guard(|| -> Result<(), Error> { std::panic::panic_any(7) }).unwrap_err();
         assert!(thrown.message().starts_with("panic: a value that is not text at "), "{thrown}");
     }
 
@@ -86,7 +86,7 @@ mod tests {
                 std::panic::panic_any(Self);
             }
         }
-        let thrown = guard(|| -> Result<(), Status> { std::panic::panic_any(Bomb) }).unwrap_err();
+        let thrown = guard(|| -> Result<(), Error> { std::panic::panic_any(Bomb) }).unwrap_err();
         assert!(thrown.message().starts_with("panic: a value that is not text at "), "{thrown}");
         assert_eq!(contain("a test", 7, || std::panic::panic_any(Bomb)), 7);
     }
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_place_belongs_to_one_panic_only() {
-        let _ = guard(|| -> Result<(), Status> { panic!("first") });
+        let _ = guard(|| -> Result<(), Error> { panic!("first") });
         // resume_unwind bypasses the hook, so the place is not known.
-        let resumed = guard(|| -> Result<(), Status> { std::panic::resume_unwind(Box::new("resumed")) }).unwrap_err();
+        let resumed = guard(|| -> Result<(), Error> { std::panic::resume_unwind(Box::new("resumed")) }).unwrap_err();
         assert_eq!(resumed.message(), "panic: resumed at an unknown place");
     }
 }

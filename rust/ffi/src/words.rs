@@ -6,7 +6,7 @@ use std::path::Path;
 
 use purlin_async::Event;
 use purlin_async::event::abi::EventHeader;
-use purlin_base::{SourceLocation, Status, StatusOr};
+use purlin_base::{Error, SourceLocation, StatusOr};
 
 use crate::handle::elements;
 use crate::panic::guard;
@@ -51,7 +51,7 @@ impl Bytes {
         // SAFETY: the caller's promise.
         let bytes = unsafe { self.get() };
         std::str::from_utf8(bytes)
-            .map_err(|_| Status::invalid_argument(format!("{:?} is not UTF-8", String::from_utf8_lossy(bytes))))
+            .map_err(|_| Error::invalid_argument(format!("{:?} is not UTF-8", String::from_utf8_lossy(bytes))))
     }
 }
 
@@ -84,6 +84,6 @@ pub unsafe fn borrowed<'a>(events: *const *mut EventHeader, count: usize) -> &'a
 }
 
 /// Hands an event to C++, with one reference. A panic becomes an event that has failed.
-pub fn give_event(make: impl FnOnce() -> Result<Event, Status>) -> *mut EventHeader {
+pub fn give_event(make: impl FnOnce() -> Result<Event, Error>) -> *mut EventHeader {
     guard(make).unwrap_or_else(Event::from_error).into_raw()
 }

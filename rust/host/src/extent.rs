@@ -9,7 +9,7 @@ use std::sync::Arc;
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use purlin_base::fault::{self, Site};
 use purlin_base::panics::caught;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::backend::Extent;
 
 use crate::ByteSource;
@@ -99,19 +99,19 @@ impl Lent {
     /// # Errors
     /// `ResourceExhausted`: the source has no such memory. `Internal`: what it gave is not aligned, and was given back.
     pub(crate) fn new(source: Arc<dyn ByteSource>, layout: Layout) -> StatusOr<Self> {
-        let none_left = || Status::resource_exhausted("the host has no such memory left");
+        let none_left = || Error::resource_exhausted("the host has no such memory left");
         fault::point(Site::TakeHost)?;
         let taken = caught(|| {
             fault::callback("allocator of host memory");
             source.take(layout)
         });
         let address = taken.map_err(|panic| {
-            Status::internal(format!("the host's allocator panicked when asked for {} bytes: {panic}", layout.size()))
+            Error::internal(format!("the host's allocator panicked when asked for {} bytes: {panic}", layout.size()))
         })?;
         let address = address.ok_or_else(none_left)?;
         let lent = Self { address, layout, source };
         if !address.addr().get().is_multiple_of(layout.align()) {
-            return Err(Status::internal(format!(
+            return Err(Error::internal(format!(
                 "the host's allocator answered {address:p} for {} bytes at a multiple of {}, which it is not: given back",
                 layout.size(),
                 layout.align()

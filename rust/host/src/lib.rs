@@ -52,7 +52,7 @@ pub const PLATFORM: Platform = Platform {
 /// let client = Client::new(&ClientOptions::default(), Arc::new(HostBackend::new()))?;
 /// let kinds: Vec<_> = client.devices()[0].memory_spaces().iter().map(|space| space.kind()).collect();
 /// assert_eq!(kinds, ["device", "pinned_host", "unpinned_host"]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct HostBackend {

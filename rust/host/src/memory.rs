@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::sync::Arc;
 
 use purlin_base::fault::{self, Site};
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{Extent, Memory, MemoryProperties};
 
 use crate::ByteSource;
@@ -46,11 +46,11 @@ impl Memory for HostMemory {
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
         let Some(source) = &self.source else {
             fault::point(Site::MapHost)?;
-            let none_left = || Status::resource_exhausted("the host has no such memory left");
+            let none_left = || Error::resource_exhausted("the host has no such memory left");
             return Ok(Arc::new(Mapped::new(size_bytes, alignment_bytes).ok_or_else(none_left)?));
         };
         let layout = Layout::from_size_align(size_bytes, alignment_bytes)
-            .map_err(|_| Status::resource_exhausted("that is more than an address space holds"))?;
+            .map_err(|_| Error::resource_exhausted("that is more than an address space holds"))?;
         Ok(Arc::new(Lent::new(Arc::clone(source), layout)?))
     }
 

@@ -2,11 +2,11 @@
 
 #![allow(unsafe_code, reason = "bytes are moved by address")]
 
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_device::backend::{DeviceRange, Operation};
 
 /// Does the work now; the dependencies have happened.
-pub(crate) fn perform(operation: &mut Operation) -> Result<(), Status> {
+pub(crate) fn perform(operation: &mut Operation) -> Result<(), Error> {
     // SAFETY: a schedule calls this after the dependencies and completes the event afterwards. The extents of ranges
     // are ours: readable and writable at their host's address.
     unsafe { operation.perform(address) }

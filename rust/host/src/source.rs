@@ -19,7 +19,7 @@ use purlin_device::backend::ByteSource;
 /// let client = Client::new(&ClientOptions::default(), Arc::new(backend))?;
 /// let buffer = Buffer::from_slice(&[1_u8, 2], &[2], &client.devices()[0].default_memory_space())?;
 /// assert_eq!(buffer.to_vec::<u8>()?, [1, 2]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemSource;

@@ -11,7 +11,7 @@
 
 use purlin_array::{DType, HostArray, Shape};
 use purlin_async::EventPromise;
-use purlin_base::{Label, Status, StatusOr};
+use purlin_base::{Error, Label, StatusOr};
 use purlin_device::{Aliasing, AllocOptions, Buffer, FromHostOptions, HostBufferSemantics, MemorySpace, RawBuffer};
 
 /// A buffer of the array at `data`. `keeper` is dropped, on whatever thread, when the memory is no longer read; if this
@@ -37,7 +37,7 @@ pub(crate) unsafe fn into_buffer<K: Send + Sync + 'static>(
             false => HostBufferSemantics::ImmutableUntilTransferCompletes,
         },
         alloc: AllocOptions { label, ..Default::default() },
-        on_done: Some(Box::new(move |_status| drop(keeper))),
+        on_done: Some(Box::new(move |_outcome| drop(keeper))),
         ..Default::default()
     };
     // SAFETY: the caller's promise; on_done drops the keeper.
@@ -94,7 +94,7 @@ impl HostBytes {
     pub(crate) fn of(buffer: &Buffer) -> StatusOr<Self> {
         let shape = buffer.shape();
         if shape.is_dynamic() || shape.dtype() == DType::Token {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "an array of {shape} cannot be written: its elements have no fixed number, or no bytes"
             )));
         }
@@ -113,7 +113,7 @@ impl HostBytes {
         let size_bytes = shape.host_size_bytes();
         let mut bytes = Vec::<u8>::new();
         bytes.try_reserve_exact(size_bytes).map_err(|_| {
-            Status::resource_exhausted(format!("the host has no {size_bytes} bytes for a copy of {shape}"))
+            Error::resource_exhausted(format!("the host has no {size_bytes} bytes for a copy of {shape}"))
         })?;
         // SAFETY: there is room for as many bytes, and nothing else touches them until the wait.
         unsafe { buffer.copy_to_host(bytes.as_mut_ptr(), size_bytes) }.wait_uninterruptible()?;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 
 /// What is wrong with a file. `offset` is at most its length, where what is missing should begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ impl Fault {
     }
 
     /// As an error of the file at `path`.
-    pub(crate) fn of(self, path: &Path) -> Status {
-        Status::new(self.code, format!("{}, byte {}: {}", path.display(), self.offset, self.what))
+    pub(crate) fn of(self, path: &Path) -> Error {
+        Error::new(self.code, format!("{}, byte {}: {}", path.display(), self.offset, self.what))
     }
 }
 

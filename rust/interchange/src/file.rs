@@ -21,7 +21,7 @@ use std::path::Path;
 use memmap2::{Mmap, MmapOptions};
 use purlin_base::fault::{self, Site};
 use purlin_base::replaced_file::{Failure, Replacement, code_of, open};
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 
 /// How the bytes of a file are brought into memory.
 ///
@@ -71,7 +71,7 @@ impl FileAccess {
 /// write_npy(&path, &buffer, WriteOptions { is_durable: true })?;
 /// assert!(path.exists());
 /// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
@@ -168,9 +168,9 @@ impl<'a> Opened<'a> {
         Ok(bytes)
     }
 
-    fn changed(&self, how: std::fmt::Arguments<'_>) -> Status {
+    fn changed(&self, how: std::fmt::Arguments<'_>) -> Error {
         let (path, size_bytes) = (self.path.display(), self.size_bytes);
-        Status::aborted(format!("{path} was changed while it was read: it was {size_bytes} bytes long, and {how}"))
+        Error::aborted(format!("{path} was changed while it was read: it was {size_bytes} bytes long, and {how}"))
     }
 }
 
@@ -196,9 +196,9 @@ fn read_more(file: &mut File, bytes: &mut Vec<u8>, size_bytes: usize) -> io::Res
 pub(crate) fn replace(
     path: &Path,
     options: WriteOptions,
-    content: impl FnOnce(&mut Output<'_>) -> Result<(), Status>,
-) -> Result<(), Status> {
-    let failed = |failure: Failure| failure.status("", path);
+    content: impl FnOnce(&mut Output<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let failed = |failure: Failure| failure.error("", path);
     let replacement = Replacement::begin(path).map_err(|error| failed(error.into()))?;
     content(&mut Output { path, file: replacement.file() })?;
     replacement.commit(options.is_durable).map_err(failed)
@@ -211,12 +211,12 @@ pub(crate) struct Output<'a> {
 }
 
 impl Output<'_> {
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Status> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let written = fault::file(Site::WriteFile).and_then(|()| self.file.write_all(bytes));
-        written.map_err(|error| Failure::Left(error).status("", self.path))
+        written.map_err(|error| Failure::Left(error).error("", self.path))
     }
 }
 
-fn failure(path: &Path, error: &io::Error) -> Status {
-    Status::new(code_of(error), format!("cannot read {}: {error}", path.display()))
+fn failure(path: &Path, error: &io::Error) -> Error {
+    Error::new(code_of(error), format!("cannot read {}: {error}", path.display()))
 }

@@ -15,7 +15,7 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! # use purlin::{Buffer, Client, ClientOptions, Status};
+//! # use purlin::{Buffer, Client, ClientOptions, Error};
 //! # use purlin_interchange::{FileAccess, SafetensorsFile, WriteOptions, write_safetensors};
 //! # let client = Client::new(&ClientOptions::default(), Arc::new(purlin_host::HostBackend::new()))?;
 //! # let path = std::env::temp_dir().join(format!("purlin-doc-{}.safetensors", std::process::id()));
@@ -28,7 +28,7 @@
 //! let (read, _aliasing) = file.read("layer.weights", &space)?;
 //! assert_eq!(read.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
 //! # std::fs::remove_file(&path).unwrap();
-//! # Ok::<(), Status>(())
+//! # Ok::<(), Error>(())
 //! ```
 //!
 //! Everything that touches a file blocks. Any thread may call anything; nothing here keeps a thread, or state beside

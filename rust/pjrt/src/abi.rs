@@ -89,14 +89,14 @@ pub struct PromiseTable {
     pub dec_ref: Option<unsafe extern "C" fn(promise: *mut Promise)>,
     pub event: Option<unsafe extern "C" fn(promise: *mut Promise) -> DeviceEvent>,
     pub set: Option<unsafe extern "C" fn(promise: *mut Promise, event: DeviceEvent)>,
-    pub set_error: Option<unsafe extern "C" fn(promise: *mut Promise, error: *mut Error)>,
+    pub set_error: Option<unsafe extern "C" fn(promise: *mut Promise, error: *mut PjrtError)>,
     pub set_ready: Option<unsafe extern "C" fn(promise: *mut Promise)>,
 }
 
 /// The visible part of an error.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Error {
+pub struct PjrtError {
     pub table: *const ErrorTable,
 }
 
@@ -111,18 +111,18 @@ pub(crate) type PayloadVisitor = Option<
     ),
 >;
 
-/// What can be done with an [`Error`].
+/// What can be done with a [`PjrtError`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct ErrorTable {
     pub struct_size: usize,
     pub instance_size: usize,
     pub extension_start: *mut c_void,
-    pub destroy: Option<unsafe extern "C" fn(error: *mut Error)>,
-    pub message: Option<unsafe extern "C" fn(error: *const Error, message: *mut *const c_char, size: *mut usize)>,
-    pub get_code: Option<unsafe extern "C" fn(error: *const Error) -> c_int>,
+    pub destroy: Option<unsafe extern "C" fn(error: *mut PjrtError)>,
+    pub message: Option<unsafe extern "C" fn(error: *const PjrtError, message: *mut *const c_char, size: *mut usize)>,
+    pub get_code: Option<unsafe extern "C" fn(error: *const PjrtError) -> c_int>,
     pub for_each_payload:
-        Option<unsafe extern "C" fn(error: *const Error, visitor: PayloadVisitor, user_arg: *mut c_void)>,
+        Option<unsafe extern "C" fn(error: *const PjrtError, visitor: PayloadVisitor, user_arg: *mut c_void)>,
 }
 
 /// The visible part of a raw buffer.
@@ -134,7 +134,7 @@ pub struct RawBuffer {
 }
 
 /// Called once with how the allocation went: an error that it owns, or null.
-pub(crate) type OnAllocated = Option<unsafe extern "C" fn(error: *mut Error, user_data: *mut c_void)>;
+pub(crate) type OnAllocated = Option<unsafe extern "C" fn(error: *mut PjrtError, user_data: *mut c_void)>;
 
 /// What can be done with a [`RawBuffer`].
 #[derive(Debug)]
@@ -156,7 +156,7 @@ pub struct RawBufferTable {
             size: i64,
             dependencies: *mut EventVector,
             event: *mut DeviceEvent,
-        ) -> *mut Error,
+        ) -> *mut PjrtError,
     >,
     pub copy_raw_device_to_host_and_return_event: Option<
         unsafe extern "C" fn(
@@ -166,17 +166,22 @@ pub struct RawBufferTable {
             size: i64,
             dependencies: *mut EventVector,
             event: *mut DeviceEvent,
-        ) -> *mut Error,
+        ) -> *mut PjrtError,
     >,
     pub opaque_device_memory_data_pointer: Option<unsafe extern "C" fn(buffer: *const RawBuffer) -> *mut c_void>,
     pub make_allocation_ready_event:
-        Option<unsafe extern "C" fn(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut Error>,
+        Option<unsafe extern "C" fn(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut PjrtError>,
     pub get_raw_buffer_async_value:
-        Option<unsafe extern "C" fn(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut Error>,
+        Option<unsafe extern "C" fn(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut PjrtError>,
     /// A `bool` in C; other sides may write any byte.
     pub is_mutable: Option<unsafe extern "C" fn(buffer: *const RawBuffer) -> u8>,
     pub slice: Option<
-        unsafe extern "C" fn(buffer: *mut RawBuffer, offset: i64, size: i64, slice: *mut *mut RawBuffer) -> *mut Error,
+        unsafe extern "C" fn(
+            buffer: *mut RawBuffer,
+            offset: i64,
+            size: i64,
+            slice: *mut *mut RawBuffer,
+        ) -> *mut PjrtError,
     >,
     pub schedule_copy_to: Option<
         unsafe extern "C" fn(
@@ -273,7 +278,7 @@ const _: () = {
     assert!(size_of::<EventVector>() == 32);
     assert!(size_of::<Promise>() == 8);
     assert!(size_of::<PromiseTable>() == 72);
-    assert!(size_of::<Error>() == 8);
+    assert!(size_of::<PjrtError>() == 8);
     assert!(size_of::<ErrorTable>() == 56);
     assert!(size_of::<RawBuffer>() == 8);
     assert!(size_of::<RawBufferTable>() == 128);

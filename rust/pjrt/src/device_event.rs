@@ -9,7 +9,7 @@ use std::ptr;
 
 use purlin_async::event::abi::EventHeader;
 use purlin_async::{DefinitionStream, Event, EventPromise, EventState};
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_ffi::panic::contain;
 
 use super::abi::{AndThen, DeviceEvent, DeviceEventTable, read, slot};
@@ -89,7 +89,7 @@ pub(super) unsafe fn take(event: DeviceEvent) -> Event {
         }
         match theirs.state() {
             Some(READY) => return Event::ready(),
-            Some(FAILED) => return Event::from_error(theirs.outcome()),
+            Some(FAILED) => return theirs.outcome().map_or_else(Event::from_error, |()| Event::ready()),
             _ => (),
         }
         let promise = EventPromise::guarding(label());
@@ -135,24 +135,26 @@ impl Theirs {
     }
 
     /// How a terminal event has ended.
-    fn outcome(&self) -> Status {
-        let error = self.error();
-        if error.ok() && self.state() == Some(FAILED) {
-            return Status::unknown("a PJRT_DeviceEvent has failed and does not say why");
+    fn outcome(&self) -> Result<(), Error> {
+        match self.error() {
+            Some(error) => Err(error),
+            None if self.state() == Some(FAILED) => {
+                Err(Error::unknown("a PJRT_DeviceEvent has failed and does not say why"))
+            }
+            None => Ok(()),
         }
-        error
     }
 
-    /// What it says about its error; OK if nothing.
-    fn error(&self) -> Status {
+    /// What it says about its error, if anything.
+    fn error(&self) -> Option<Error> {
         let (mut code, mut text, mut size) = (0, ptr::null(), 0);
         // SAFETY: alive by our reference; the text lives as long as it.
         unsafe {
             match slot!(self.event.table, DeviceEventTable, get_error_if_present) {
                 Some(get) if get(self.event.event, &raw mut code, &raw mut text, &raw mut size) != 0 => {
-                    error::from_parts("PJRT_DeviceEvent", code, text, size)
+                    Some(error::from_parts("PJRT_DeviceEvent", code, text, size))
                 }
-                _ => Status::OK,
+                _ => None,
             }
         }
     }
@@ -170,20 +172,20 @@ unsafe extern "C" fn completed(waiting: *mut c_void) {
     contain("PJRT completed", (), || {
         // SAFETY: from take(), and called once, as `and_then` promises.
         let (theirs, promise) = *unsafe { Box::from_raw(waiting.cast::<(Theirs, EventPromise)>()) };
-        let status = theirs.outcome();
+        let outcome = theirs.outcome();
         // Before the waiters run: they may unload the plugin that made it.
         drop(theirs);
-        promise.set(status);
+        promise.set(outcome);
     })
 }
 
-fn unusable(table: *const DeviceEventTable) -> Status {
+fn unusable(table: *const DeviceEventTable) -> Error {
     if table.is_null() {
-        return Status::invalid_argument("a PJRT_DeviceEvent without a table");
+        return Error::invalid_argument("a PJRT_DeviceEvent without a table");
     }
     // SAFETY: a table begins with its size.
     let size = unsafe { table.cast::<usize>().read() };
-    Status::invalid_argument(format!(
+    Error::invalid_argument(format!(
         "the table of a PJRT_DeviceEvent (struct_size {size}) has no dec_ref or no and_then, so nobody can hear of it"
     ))
 }
@@ -223,7 +225,7 @@ unsafe extern "C" fn and_then(event: *mut c_void, callback: AndThen, user_arg: *
         let Some(callback) = callback else { return };
         let call = Call { callback, user_arg };
         // SAFETY: null or alive.
-        unsafe { kept(event) }.on_ready(move |_status| call.once());
+        unsafe { kept(event) }.on_ready(move |_outcome| call.once());
     })
 }
 
@@ -253,18 +255,15 @@ unsafe extern "C" fn get_error_if_present(
         // SAFETY: null or alive. The text belongs to the event's error, which lives as long as it; the outputs are null
         // or the caller's.
         unsafe {
-            let status = kept(event).error();
-            if status.ok() {
-                return 0;
-            }
+            let Some(error) = kept(event).error() else { return 0 };
             if !code.is_null() {
-                code.write(status.code() as c_int);
+                code.write(error.code() as c_int);
             }
             if !message.is_null() {
-                message.write(status.message().as_ptr().cast());
+                message.write(error.message().as_ptr().cast());
             }
             if !message_size.is_null() {
-                message_size.write(status.message().len());
+                message_size.write(error.message().len());
             }
         }
         1

@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use purlin_async::{Event, EventPromise};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_ffi::panic::contain;
 
 use super::abi::{Api, Args, Fallible, ForEachPayload, Message, OnReady, slot};
@@ -51,16 +51,16 @@ struct Waiting {
 /// caller gives it up if `is_ours`, or else keeps it until it has completed.
 pub(super) unsafe fn take(api: *const Api, event: *mut c_void, is_ours: bool) -> Event {
     if event.is_null() {
-        return Event::from_error(Status::invalid_argument("a PJRT_Event is null"));
+        return Event::from_error(Error::invalid_argument("a PJRT_Event is null"));
     }
     // SAFETY: the caller's promise.
     let plugin = match unsafe { Plugin::new(api) } {
         Ok(plugin) => plugin,
-        Err(status) => return Event::from_error(status),
+        Err(error) => return Event::from_error(error),
     };
     let theirs = Theirs { plugin, event, is_ours };
     if theirs.is_ready() {
-        return Event::from_error(theirs.error());
+        return theirs.error().map_or_else(Event::ready, Event::from_error);
     }
     let (theirs, promise) = (Arc::new(theirs), EventPromise::guarding(label()));
     let follower = promise.event();
@@ -68,10 +68,10 @@ pub(super) unsafe fn take(api: *const Api, event: *mut c_void, is_ours: bool) ->
     let on_ready = OnReady { callback: Some(completed), user_arg: waiting.cast() };
     // SAFETY: the event is alive; what it will call stays valid until then.
     let refused = unsafe { (theirs.plugin.on_ready)(&mut args(theirs.event, on_ready)) };
-    if !refused.is_null() {
+    if let Some(error) = theirs.plugin.taken(refused) {
         // SAFETY: a plugin that refuses does not call back.
         let Waiting { promise, .. } = *unsafe { Box::from_raw(waiting) };
-        promise.set_error(theirs.plugin.status(refused));
+        promise.set_error(error);
     }
     follower
 }
@@ -81,10 +81,10 @@ unsafe extern "C" fn completed(error: *mut c_void, waiting: *mut c_void) {
     contain("PJRT completed", (), || {
         // SAFETY: from take(), and called once, as `OnReady` promises.
         let Waiting { theirs, promise } = *unsafe { Box::from_raw(waiting.cast::<Waiting>()) };
-        let status = theirs.plugin.status(error);
+        let error = theirs.plugin.taken(error);
         // Before the waiters run: they may end the plugin's client.
         drop(theirs);
-        promise.set(status);
+        promise.set(error.map_or(Ok(()), Err));
     })
 }
 
@@ -100,9 +100,9 @@ impl Plugin {
     ///
     /// # Safety
     /// As [`take`].
-    unsafe fn new(api: *const Api) -> Result<Self, Status> {
+    unsafe fn new(api: *const Api) -> Result<Self, Error> {
         if api.is_null() {
-            return Err(Status::invalid_argument("a PJRT_Api is null"));
+            return Err(Error::invalid_argument("a PJRT_Api is null"));
         }
         // SAFETY: the table says what it has.
         unsafe {
@@ -113,17 +113,17 @@ impl Plugin {
             {
                 return Ok(Self { api, error_destroy, event_destroy, on_ready });
             }
-            Err(Status::invalid_argument(format!(
+            Err(Error::invalid_argument(format!(
                 "a PJRT_Api (struct_size {}) has no PJRT_Error_Destroy, PJRT_Event_Destroy or PJRT_Event_OnReady",
                 api.cast::<usize>().read()
             )))
         }
     }
 
-    /// What an error of this plugin says; it is destroyed. OK for null.
-    fn status(&self, theirs: *mut c_void) -> Status {
+    /// What an error of this plugin says; it is destroyed. `None` for null.
+    fn taken(&self, theirs: *mut c_void) -> Option<Error> {
         if theirs.is_null() {
-            return Status::OK;
+            return None;
         }
         // SAFETY: the error is ours until it is destroyed; what its functions write lives as long as it does, and so do
         // the arguments, until the calls have returned.
@@ -136,13 +136,13 @@ impl Plugin {
             if let Some(get_code) = slot!(self.api, Api, error_get_code) {
                 self.ignore(get_code(&raw mut number));
             }
-            let mut status = error::from_parts("PJRT_Error", number.rest, said.rest.data, said.rest.size);
+            let mut taken = error::from_parts("PJRT_Error", number.rest, said.rest.data, said.rest.size);
             if let Some(for_each_payload) = self.for_each_payload() {
-                let visit = ForEachPayload { visitor: Some(error::add_payload), user_arg: (&raw mut status).cast() };
+                let visit = ForEachPayload { visitor: Some(error::add_payload), user_arg: (&raw mut taken).cast() };
                 self.ignore(for_each_payload(&mut args(theirs, visit)));
             }
             self.ignore(theirs);
-            status
+            Some(taken)
         }
     }
 
@@ -176,11 +176,11 @@ impl Theirs {
         }
     }
 
-    /// Why it has failed, or OK.
-    fn error(&self) -> Status {
+    /// Why it has failed, if it has.
+    fn error(&self) -> Option<Error> {
         // SAFETY: the event is alive and terminal.
         let error = unsafe { slot!(self.plugin.api, Api, event_error).map(|error| error(&mut args(self.event, ()))) };
-        error.map_or(Status::OK, |error| self.plugin.status(error))
+        error.and_then(|error| self.plugin.taken(error))
     }
 }
 

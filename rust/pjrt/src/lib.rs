@@ -64,10 +64,10 @@ pub unsafe extern "C" fn purlin_pjrt_take_event(event: abi::DeviceEvent) -> *mut
 /// # Safety
 /// `status` is null or owned by the caller, which gives it up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_pjrt_give_error(status: *const StatusRep) -> *mut abi::Error {
+pub unsafe extern "C" fn purlin_pjrt_give_error(status: *const StatusRep) -> *mut abi::PjrtError {
     contain("purlin_pjrt_give_error", ptr::null_mut(), || {
         // SAFETY: the caller's promise.
-        error::give(unsafe { purlin_base::Status::from_raw(status) })
+        unsafe { purlin_base::Error::from_raw(status) }.map_or(ptr::null_mut(), error::give)
     })
 }
 
@@ -76,15 +76,9 @@ pub unsafe extern "C" fn purlin_pjrt_give_error(status: *const StatusRep) -> *mu
 /// # Safety
 /// `error` is null or the caller's, which gives it up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_pjrt_take_error(error: *mut abi::Error) -> *const StatusRep {
-    guard(|| {
-        Ok({
-            // SAFETY: the caller's promise.
-            unsafe { error::take(error) }
-        })
-    })
-    .unwrap_or_else(|error| error)
-    .into_raw()
+pub unsafe extern "C" fn purlin_pjrt_take_error(error: *mut abi::PjrtError) -> *const StatusRep {
+    // SAFETY: the caller's promise.
+    give(guard(|| unsafe { error::take(error) }.map_or(Ok(()), Err)))
 }
 
 /// A vector with a reference to each of `events`, C's.

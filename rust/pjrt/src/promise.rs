@@ -9,11 +9,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
 
 use purlin_async::{Event, EventPromise};
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_ffi::handle::{release, retain, share};
 use purlin_ffi::panic::contain;
 
-use super::abi::{DeviceEvent, DeviceEventTable, Error, Promise, PromiseTable, slot};
+use super::abi::{DeviceEvent, DeviceEventTable, PjrtError, Promise, PromiseTable, slot};
 use super::{device_event, error};
 
 pub(super) static TABLE: PromiseTable = PromiseTable {
@@ -73,7 +73,7 @@ unsafe fn ours<'a>(promise: *mut Promise) -> Option<&'a Ours> {
 /// One reference to a promise of any library, which is called once with how something ended.
 pub(super) struct Taken {
     promise: *mut Promise,
-    set_error: unsafe extern "C" fn(promise: *mut Promise, error: *mut Error),
+    set_error: unsafe extern "C" fn(promise: *mut Promise, error: *mut PjrtError),
     set_ready: unsafe extern "C" fn(promise: *mut Promise),
     dec_ref: unsafe extern "C" fn(promise: *mut Promise),
     told: bool,
@@ -89,14 +89,14 @@ impl Taken {
     ///
     /// # Safety
     /// `promise` is null or the caller's reference, which it gives up.
-    pub(super) unsafe fn new(promise: *mut Promise) -> Result<Self, Status> {
+    pub(super) unsafe fn new(promise: *mut Promise) -> Result<Self, Error> {
         if promise.is_null() {
-            return Err(Status::invalid_argument("a PJRT_DeviceEventPromise is null"));
+            return Err(Error::invalid_argument("a PJRT_DeviceEventPromise is null"));
         }
         // SAFETY: a promise begins with the pointer to its table.
         let table = unsafe { (*promise).table };
         if table.is_null() {
-            return Err(Status::invalid_argument("a PJRT_DeviceEventPromise without a table"));
+            return Err(Error::invalid_argument("a PJRT_DeviceEventPromise without a table"));
         }
         // SAFETY: alive, and its table says what it has.
         unsafe {
@@ -109,21 +109,20 @@ impl Taken {
             if let Some(dec_ref) = dec_ref {
                 dec_ref(promise);
             }
-            Err(Status::invalid_argument(format!(
+            Err(Error::invalid_argument(format!(
                 "the table of a PJRT_DeviceEventPromise (struct_size {}) has no dec_ref, set_error or set_ready",
                 table.cast::<usize>().read()
             )))
         }
     }
 
-    pub(super) fn tell(mut self, status: &Status) {
+    pub(super) fn tell(mut self, outcome: &Result<(), Error>) {
         self.told = true;
         // SAFETY: alive by our reference.
         unsafe {
-            if status.ok() {
-                (self.set_ready)(self.promise);
-            } else {
-                (self.set_error)(self.promise, error::give(status.clone()));
+            match outcome {
+                Ok(()) => (self.set_ready)(self.promise),
+                Err(error) => (self.set_error)(self.promise, error::give(error.clone())),
             }
         }
     }
@@ -132,7 +131,7 @@ impl Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         if !self.told {
-            let given_up = Status::internal("what a PJRT_DeviceEventPromise was to follow has been given up");
+            let given_up = Error::internal("what a PJRT_DeviceEventPromise was to follow has been given up");
             // SAFETY: alive by our reference.
             unsafe { (self.set_error)(self.promise, error::give(given_up)) };
         }
@@ -148,7 +147,7 @@ impl Drop for Taken {
 ///
 /// # Safety
 /// As [`Taken::new`].
-pub(super) unsafe fn forward(promise: *mut Promise, event: &Event) -> Result<(), Status> {
+pub(super) unsafe fn forward(promise: *mut Promise, event: &Event) -> Result<(), Error> {
     // SAFETY: null, or the caller's reference, and a promise begins with the pointer to its table.
     unsafe {
         if promise.as_ref().is_some_and(|promise| ptr::eq(promise.table, &raw const TABLE)) {
@@ -162,7 +161,7 @@ pub(super) unsafe fn forward(promise: *mut Promise, event: &Event) -> Result<(),
     }
     // SAFETY: the caller's promise.
     let taken = unsafe { Taken::new(promise) }?;
-    event.on_ready(move |status| taken.tell(status));
+    event.on_ready(move |outcome| taken.tell(outcome));
     Ok(())
 }
 
@@ -182,7 +181,7 @@ pub(super) unsafe fn event_of(promise: *mut Promise) -> Event {
         })
     };
     event.unwrap_or_else(|| {
-        Event::from_error(Status::invalid_argument("a PJRT_DeviceEventPromise is null, or its event cannot be had"))
+        Event::from_error(Error::invalid_argument("a PJRT_DeviceEventPromise is null, or its event cannot be had"))
     })
 }
 
@@ -221,14 +220,17 @@ unsafe extern "C" fn set(promise: *mut Promise, event: DeviceEvent) {
     })
 }
 
-unsafe extern "C" fn set_error(promise: *mut Promise, error: *mut Error) {
+unsafe extern "C" fn set_error(promise: *mut Promise, error: *mut PjrtError) {
     contain("PJRT set_error", (), || {
         // SAFETY: the caller gives up the error, whether or not the promise is still owed.
-        let status = unsafe { error::take(error) };
+        let error = unsafe { error::take(error) };
         // SAFETY: as in set().
         if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {
-            // OK, from a null error, is a bug of the caller, which the event reports.
-            promise.set_error(status);
+            promise.set_error(
+                error.unwrap_or_else(|| {
+                    Error::internal("set_error of a PJRT_DeviceEventPromise was given an OK status")
+                }),
+            );
         }
     })
 }

@@ -9,12 +9,12 @@ use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 use purlin_async::{Event, when_all};
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_device::RawBuffer as Bytes;
 use purlin_ffi::handle::{kept, release, retain, share};
 use purlin_ffi::panic::{contain, guard};
 
-use super::abi::{DeviceEvent, Error, EventVector, OnAllocated, Promise, RawBuffer, RawBufferTable, slot};
+use super::abi::{DeviceEvent, EventVector, OnAllocated, PjrtError, Promise, RawBuffer, RawBufferTable, slot};
 use super::promise::Taken;
 use super::{device_event, error, vector};
 
@@ -66,21 +66,21 @@ unsafe fn ours<'a>(buffer: *const RawBuffer) -> Option<&'a Ours> {
     unsafe { buffer.cast::<Ours>().as_ref() }
 }
 
-fn null(what: &str) -> Status {
-    Status::invalid_argument(format!("{what} is null"))
+fn null(what: &str) -> Error {
+    Error::invalid_argument(format!("{what} is null"))
 }
 
 /// # Errors
 /// `InvalidArgument`: it is negative.
-fn number(what: &str, number: i64) -> Result<usize, Status> {
-    usize::try_from(number).map_err(|_negative| Status::invalid_argument(format!("{what} is {number}")))
+fn number(what: &str, number: i64) -> Result<usize, Error> {
+    usize::try_from(number).map_err(|_negative| Error::invalid_argument(format!("{what} is {number}")))
 }
 
 /// Calls `f`, and writes the event that it makes.
 ///
 /// # Safety
 /// `event` is null or the caller's; `f` promises what it calls.
-unsafe fn answer(event: *mut DeviceEvent, f: impl FnOnce() -> Result<DeviceEvent, Status>) -> *mut Error {
+unsafe fn answer(event: *mut DeviceEvent, f: impl FnOnce() -> Result<DeviceEvent, Error>) -> *mut PjrtError {
     if event.is_null() {
         return error::give(null("the place for a PJRT_DeviceEvent"));
     }
@@ -88,7 +88,7 @@ unsafe fn answer(event: *mut DeviceEvent, f: impl FnOnce() -> Result<DeviceEvent
     let nothing = DeviceEvent { table: ptr::null(), event: ptr::null_mut() };
     // SAFETY: the caller's.
     unsafe { event.write(*made.as_ref().unwrap_or(&nothing)) };
-    error::give(made.err().unwrap_or_default())
+    made.err().map_or(ptr::null_mut(), error::give)
 }
 
 unsafe extern "C" fn inc_ref(buffer: *mut RawBuffer) {
@@ -132,7 +132,7 @@ unsafe extern "C" fn get_host_pointer(buffer: *const RawBuffer) -> *mut c_void {
 ///
 /// # Safety
 /// `buffer` is null or one of ours, alive.
-unsafe fn range<'a>(buffer: *const RawBuffer, offset: i64, size: i64) -> Result<(&'a Ours, usize, usize), Status> {
+unsafe fn range<'a>(buffer: *const RawBuffer, offset: i64, size: i64) -> Result<(&'a Ours, usize, usize), Error> {
     // SAFETY: the caller's promise.
     let ours = unsafe { ours(buffer) }.ok_or_else(|| null("a PJRT_RawBuffer"))?;
     Ok((ours, number("the offset of a copy", offset)?, number("the size of a copy", size)?))
@@ -145,7 +145,7 @@ unsafe extern "C" fn copy_from_host(
     size: i64,
     dependencies: *mut EventVector,
     event: *mut DeviceEvent,
-) -> *mut Error {
+) -> *mut PjrtError {
     // SAFETY: null or a vector whose elements the caller gives up.
     let dependencies = unsafe { vector::take(dependencies) };
     // SAFETY: the contract of the slot: the source stays readable and unchanged until the event; the rest is null or
@@ -165,7 +165,7 @@ unsafe extern "C" fn copy_to_host(
     size: i64,
     dependencies: *mut EventVector,
     event: *mut DeviceEvent,
-) -> *mut Error {
+) -> *mut PjrtError {
     // SAFETY: as in copy_from_host().
     let dependencies = unsafe { vector::take(dependencies) };
     // SAFETY: the contract of the slot: the destination stays writable and untouched until the event; the rest is null
@@ -185,7 +185,7 @@ unsafe extern "C" fn opaque_device_memory_data_pointer(buffer: *const RawBuffer)
     ptr::with_exposed_provenance_mut(address.unwrap_or(0))
 }
 
-unsafe extern "C" fn make_allocation_ready_event(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut Error {
+unsafe extern "C" fn make_allocation_ready_event(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut PjrtError {
     // SAFETY: null or alive; the output is null or the caller's.
     unsafe {
         answer(event, || {
@@ -196,7 +196,7 @@ unsafe extern "C" fn make_allocation_ready_event(buffer: *mut RawBuffer, event: 
 }
 
 /// Lent: it lives as long as the buffer.
-unsafe extern "C" fn get_raw_buffer_async_value(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut Error {
+unsafe extern "C" fn get_raw_buffer_async_value(buffer: *mut RawBuffer, event: *mut DeviceEvent) -> *mut PjrtError {
     // SAFETY: as in make_allocation_ready_event().
     unsafe {
         answer(event, || {
@@ -213,7 +213,12 @@ unsafe extern "C" fn is_mutable(buffer: *const RawBuffer) -> u8 {
     })
 }
 
-unsafe extern "C" fn slice(buffer: *mut RawBuffer, offset: i64, size: i64, slice: *mut *mut RawBuffer) -> *mut Error {
+unsafe extern "C" fn slice(
+    buffer: *mut RawBuffer,
+    offset: i64,
+    size: i64,
+    slice: *mut *mut RawBuffer,
+) -> *mut PjrtError {
     if slice.is_null() {
         return error::give(null("the place for a slice"));
     }
@@ -225,7 +230,7 @@ unsafe extern "C" fn slice(buffer: *mut RawBuffer, offset: i64, size: i64, slice
     });
     // SAFETY: the caller's.
     unsafe { slice.write(*made.as_ref().unwrap_or(&ptr::null_mut())) };
-    error::give(made.err().unwrap_or_default())
+    made.err().map_or(ptr::null_mut(), error::give)
 }
 
 /// Copies all of `source`, which is ours, to the beginning of `destination`, after the dependencies. `on_allocated` is
@@ -250,19 +255,17 @@ unsafe extern "C" fn schedule_copy_to(
         };
         let on_allocated = CallbackOnce(on_allocated.map(|callback| (callback, user_data)));
         let after = when_all(&dependencies);
-        after.on_ready(move |status| {
-            let begun = match (status.ok(), source, destination) {
-                (false, _, _) => Err(status.clone()),
-                (true, None, _) => Err(null("the source of a copy")),
-                (true, _, Err(why)) => Err(why),
-                (true, Some(source), Ok(destination)) => Ok((source, destination)),
-            };
-            on_allocated.tell(begun.as_ref().err().cloned().unwrap_or_default());
+        after.on_ready(move |outcome| {
+            let begun = outcome.clone().and_then(|()| {
+                let source = source.ok_or_else(|| null("the source of a copy"))?;
+                Ok((source, destination?))
+            });
+            on_allocated.tell(begun.as_ref().err().cloned());
             let done =
                 begun.map_or_else(Event::from_error, |(source, destination)| destination.fill_from(&source.bytes));
-            done.on_ready(move |status| {
+            done.on_ready(move |outcome| {
                 for promise in promises.iter_mut().filter_map(Option::take) {
-                    promise.tell(status);
+                    promise.tell(outcome);
                 }
             });
         });
@@ -270,23 +273,23 @@ unsafe extern "C" fn schedule_copy_to(
 }
 
 /// A callback that is called once, whatever happens.
-struct CallbackOnce(Option<(unsafe extern "C" fn(error: *mut Error, user_data: *mut c_void), *mut c_void)>);
+struct CallbackOnce(Option<(unsafe extern "C" fn(error: *mut PjrtError, user_data: *mut c_void), *mut c_void)>);
 
 // SAFETY: the contract of `schedule_copy_to`: it is called on any thread.
 unsafe impl Send for CallbackOnce {}
 
 impl CallbackOnce {
-    fn tell(self, status: Status) {
+    fn tell(self, error: Option<Error>) {
         if let Some((callback, user_data)) = ManuallyDrop::new(self).0 {
             // SAFETY: the callback came with the argument that it takes, and this is consumed; it owns the error.
-            unsafe { callback(error::give(status), user_data) };
+            unsafe { callback(error.map_or(ptr::null_mut(), error::give), user_data) };
         }
     }
 }
 
 impl Drop for CallbackOnce {
     fn drop(&mut self) {
-        Self(self.0.take()).tell(Status::internal("a copy was given up before it began"));
+        Self(self.0.take()).tell(Some(Error::internal("a copy was given up before it began")));
     }
 }
 
@@ -302,7 +305,7 @@ impl Destination {
     ///
     /// # Safety
     /// `buffer` is null or alive.
-    unsafe fn new(buffer: *mut RawBuffer) -> Result<Self, Status> {
+    unsafe fn new(buffer: *mut RawBuffer) -> Result<Self, Error> {
         if buffer.is_null() {
             return Err(null("the destination of a copy"));
         }
@@ -325,7 +328,7 @@ impl Destination {
                 if let Some(bytes) = source.host_pointer() {
                     let copied = destination.copy_from(bytes.as_ptr(), 0, source.size_bytes());
                     source.retain_until(&copied);
-                    copied.on_ready(move |_status| drop(destination));
+                    copied.on_ready(move |_outcome| drop(destination));
                     return copied;
                 }
                 Bounce::start(source.clone(), destination)
@@ -335,7 +338,7 @@ impl Destination {
 }
 
 type CopyFromHost =
-    unsafe extern "C" fn(*mut RawBuffer, *const c_void, i64, i64, *mut EventVector, *mut DeviceEvent) -> *mut Error;
+    unsafe extern "C" fn(*mut RawBuffer, *const c_void, i64, i64, *mut EventVector, *mut DeviceEvent) -> *mut PjrtError;
 
 /// One reference to a foreign buffer, and what it must be able to do.
 struct Theirs {
@@ -350,18 +353,18 @@ unsafe impl Send for Theirs {}
 impl Theirs {
     /// # Safety
     /// `buffer` is alive.
-    unsafe fn new(buffer: *mut RawBuffer) -> Result<Self, Status> {
+    unsafe fn new(buffer: *mut RawBuffer) -> Result<Self, Error> {
         // SAFETY: a buffer begins with the pointer to its table, which says what it has.
         unsafe {
             let table = (*buffer).table;
             if table.is_null() {
-                return Err(Status::invalid_argument("a PJRT_RawBuffer without a table"));
+                return Err(Error::invalid_argument("a PJRT_RawBuffer without a table"));
             }
             let inc_ref = slot!(table, RawBufferTable, inc_ref);
             let dec_ref = slot!(table, RawBufferTable, dec_ref);
             let copy = slot!(table, RawBufferTable, copy_raw_host_to_device_and_return_event);
             let (Some(inc_ref), Some(dec_ref), Some(copy_from_host)) = (inc_ref, dec_ref, copy) else {
-                return Err(Status::invalid_argument(format!(
+                return Err(Error::invalid_argument(format!(
                     "the table of a PJRT_RawBuffer (struct_size {}) has no inc_ref, dec_ref or copy from the host",
                     table.cast::<usize>().read()
                 )));
@@ -374,14 +377,14 @@ impl Theirs {
     /// Copies from host memory, which stays readable and unchanged until the event, to `offset_bytes`.
     fn copy_from(&self, bytes: *const u8, offset_bytes: usize, size_bytes: usize) -> Event {
         let (Ok(offset), Ok(size)) = (i64::try_from(offset_bytes), i64::try_from(size_bytes)) else {
-            return Event::from_error(Status::out_of_range(format!("{size_bytes} bytes are too many for a PJRT copy")));
+            return Event::from_error(Error::out_of_range(format!("{size_bytes} bytes are too many for a PJRT copy")));
         };
         let mut event = DeviceEvent { table: ptr::null(), event: ptr::null_mut() };
         // SAFETY: alive by our reference; null is no dependencies; what is returned is ours.
         unsafe {
             let refused =
                 (self.copy_from_host)(self.buffer, bytes.cast(), offset, size, ptr::null_mut(), &raw mut event);
-            if refused.is_null() { device_event::take(event) } else { Event::from_error(error::take(refused)) }
+            error::take(refused).map_or_else(|| device_event::take(event), Event::from_error)
         }
     }
 }
@@ -409,7 +412,7 @@ impl Bounce {
     fn start(source: Bytes, destination: Theirs) -> Event {
         let (mut block, block_bytes) = (Vec::new(), source.size_bytes().min(BOUNCE_BYTES));
         if block.try_reserve_exact(block_bytes).is_err() {
-            return Event::from_error(Status::resource_exhausted(format!(
+            return Event::from_error(Error::resource_exhausted(format!(
                 "no host memory for {block_bytes} bytes of a copy from {source:?}"
             )));
         }
@@ -428,26 +431,26 @@ impl Bounce {
         // SAFETY: the block moves into the waiter below, its bytes do not move, and nothing else uses them until the
         // event.
         let read = unsafe { self.source.copy_to_host(block, offset_bytes, size_bytes, &[]) };
-        read.on_ready(move |status| {
-            if !status.ok() {
-                return (*self).end(status);
+        read.on_ready(move |outcome| {
+            if outcome.is_err() {
+                return (*self).end(outcome);
             }
             let copied = self.destination.copy_from(self.block.as_ptr(), offset_bytes, size_bytes);
-            copied.on_ready(move |status| {
+            copied.on_ready(move |outcome| {
                 let next = offset_bytes + size_bytes;
-                if status.ok() && next < self.source.size_bytes() {
+                if outcome.is_ok() && next < self.source.size_bytes() {
                     self.go_on(next);
                 } else {
-                    (*self).end(status);
+                    (*self).end(outcome);
                 }
             });
         });
     }
 
     /// Releases everything before it notifies.
-    fn end(self, status: &Status) {
+    fn end(self, outcome: &Result<(), Error>) {
         let Self { source, destination, block, promise } = self;
         drop((source, destination, block));
-        promise.set(status.clone());
+        promise.set(outcome.clone());
     }
 }

@@ -8,7 +8,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr;
 
 use purlin_async::Event;
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_ffi::handle::elements;
 use purlin_ffi::panic::contain;
 
@@ -79,8 +79,8 @@ pub(super) unsafe fn take(vector: *mut EventVector) -> Vec<Event> {
     }
 }
 
-fn no_data(size: usize) -> Status {
-    Status::invalid_argument(format!("a PJRT_DeviceEventVector of {size} events has no data"))
+fn no_data(size: usize) -> Error {
+    Error::invalid_argument(format!("a PJRT_DeviceEventVector of {size} events has no data"))
 }
 
 unsafe extern "C" fn destroy(data: *mut DeviceEvent) {

@@ -4,14 +4,14 @@
 //! documentation and examples; all logic is in the crates below it (`docs/architecture.md` is the map).
 //!
 //! ```
-//! use purlin::{EventPromise, Status, ThreadPool, ThreadPoolOptions};
+//! use purlin::{EventPromise, Error, ThreadPool, ThreadPoolOptions};
 //!
 //! let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() })?;
 //! let promise = EventPromise::new(c"answer");
 //! let event = promise.event();
 //! pool.schedule(c"compute", move || _ = promise.set_ready())?;
 //! event.wait()?;
-//! # Ok::<(), Status>(())
+//! # Ok::<(), Error>(())
 //! ```
 
 #![forbid(unsafe_code)]
@@ -31,7 +31,7 @@ pub use purlin_async::{
     UserContextScope, Watchdog, WatchdogAction, WatchdogOptions, after_all, dump_stalls, future_on, join_futures,
     run_when_ready, spawn, stalls, try_spawn, when_all, when_all_with, with_user_context,
 };
-pub use purlin_base::{Label, SourceLocation, Status, StatusCode, StatusOr};
+pub use purlin_base::{Error, Label, SourceLocation, StatusCode, StatusOr};
 pub use purlin_device::{
     Aliasing, AllocOptions, AsyncHostToDeviceTransferManager, Buffer, BufferPromise, Client, ClientOptions, Device,
     DmaMapping, DonationHold, ExternalReference, FromHostOptions, HostAddress, HostBufferSemantics, HostShard,
@@ -54,7 +54,7 @@ pub use purlin_sim as sim;
 /// assert!(purlin::platforms().names().contains(&"host".to_owned()));
 /// let backend = purlin::platforms().open("host", &PlatformOptions::default())?;
 /// assert_eq!(Client::new(&ClientOptions::default(), backend)?.platform_name(), "host");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use]
 pub fn platforms() -> &'static platform::Platforms {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use purlin::{
-    CountDown, ErrorPolicy, Event, EventPromise, JoinOptions, Promise, SourceLocation, Status, StatusCode,
+    CountDown, Error, ErrorPolicy, Event, EventPromise, JoinOptions, Promise, SourceLocation, StatusCode,
     StreamEventMap, after_all, join_futures, run_when_ready, when_all, when_all_with,
 };
 use table::Outcome;
@@ -89,26 +89,28 @@ fn place(index: usize) -> SourceLocation {
     SourceLocation::from_static(c"member", u32::try_from(index).unwrap() + 1)
 }
 
-fn outcome_of(index: usize, code: StatusCode) -> Status {
-    let mut error = Status::with_location(code, LETTERS[index], place(index));
+fn outcome_of(index: usize, code: StatusCode) -> Result<(), Error> {
+    if code == StatusCode::Ok {
+        return Ok(());
+    }
+    let mut error = Error::with_location(code, LETTERS[index], place(index));
     error.set_payload(PAYLOAD, LETTERS[index].as_bytes());
-    error
+    Err(error)
 }
 
 /// Takes one step after another; checks when the join completes, with what, and that this stays.
-fn check_result(row: &Row, verb: &str, mut take: impl FnMut(Step), result: impl Fn() -> Option<Status>) {
+fn check_result(row: &Row, verb: &str, mut take: impl FnMut(Step), result: impl Fn() -> Option<Result<(), Error>>) {
     let what = format!("{verb}: {}", row.name);
     for (taken, &step) in row.after.iter().enumerate() {
         assert_eq!(result().is_some(), taken >= row.complete, "{what}, after {taken} steps");
         take(step);
     }
-    let status = result().unwrap_or_else(|| panic!("{what}: not complete at the end"));
-    assert_eq!(status.code(), row.code, "{what}: {status}");
-    table::check_message(&what, &status, row.message);
-    let payload = row.from.map(|index| LETTERS[index].as_bytes());
-    assert_eq!(status.payload(PAYLOAD), payload, "{what}: {status}");
-    if let Some(index) = row.from {
-        assert_eq!(status.location(), Some(place(index)), "{what}");
+    let outcome = result().unwrap_or_else(|| panic!("{what}: not complete at the end"));
+    table::check_outcome(&what, &outcome, row.code, row.message);
+    if let Err(error) = outcome {
+        let payload = row.from.map(|index| LETTERS[index].as_bytes());
+        assert_eq!(error.payload(PAYLOAD), payload, "{what}: {error}");
+        assert!(row.from.is_none_or(|index| error.location() == place(index)), "{what}: {error}");
     }
 }
 
@@ -132,8 +134,8 @@ impl Events {
     }
 }
 
-fn result_of(event: &Event) -> Option<Status> {
-    event.is_ready().then(|| event.error())
+fn result_of(event: &Event) -> Option<Result<(), Error>> {
+    event.is_ready().then(|| event.wait())
 }
 
 #[test]
@@ -170,13 +172,13 @@ fn of_futures() {
         let mut take = |(index, outcome): Step| {
             let promise = promises[index].take().expect("one step for each member");
             if let Outcome::Set(code) = outcome {
-                assert!(promise.set(outcome_of(index, code).into_result().map(|()| index)).is_ok());
+                assert!(promise.set(outcome_of(index, code).map(|()| index)).is_ok());
             }
         };
         row.before.iter().for_each(|&step| take(step));
         let joined = join_futures(&futures, options);
         drop(futures);
-        check_result(row, "join_futures", take, || joined.is_ready().then(|| joined.error()));
+        check_result(row, "join_futures", take, || joined.is_ready().then(|| joined.wait().map(|_| ())));
         if row.code == StatusCode::Ok {
             let values = joined.wait().expect("it is ready");
             assert!(values.iter().copied().eq(0..row.members), "{}", row.name);
@@ -226,7 +228,7 @@ fn of_what_does_not_mind_errors() {
         let (mut members, ran) = (Events::of(&row), Arc::new(AtomicBool::new(false)));
         let flag = Arc::clone(&ran);
         run_when_ready(&members.1, move || assert!(!flag.swap(true, Ordering::Relaxed), "once"));
-        let result = || ran.load(Ordering::Relaxed).then_some(Status::OK);
+        let result = || ran.load(Ordering::Relaxed).then_some(Ok(()));
         check_result(&row, "run_when_ready", |step| members.take(step), result);
     });
 }

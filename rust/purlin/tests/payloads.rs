@@ -83,7 +83,7 @@ fn of_a_function_that_makes_a_value_and_of_the_values_destructor() {
     }
     let value = AsyncValue::new_available(1);
     let failed = value.map(|_| -> i32 { panic_any(Bomb) });
-    assert_eq!(failed.as_event().error().code(), StatusCode::Internal);
+    assert_eq!(failed.as_event().error().unwrap().code(), StatusCode::Internal);
     drop(AsyncValue::new_available(Value));
 }
 

@@ -12,8 +12,8 @@ use purlin::backend::{
 };
 use purlin::host::HostBackend;
 use purlin::{
-    Aliasing, Buffer, Client, ClientOptions, DType, Event, EventPromise, FromHostOptions, HostArray,
-    HostBufferSemantics, MemorySpace, RawBuffer, Shape, Status, StatusCode, StatusOr,
+    Aliasing, Buffer, Client, ClientOptions, DType, Error, Event, EventPromise, FromHostOptions, HostArray,
+    HostBufferSemantics, MemorySpace, RawBuffer, Shape, StatusCode, StatusOr,
 };
 
 /// Bytes that the stream moves.
@@ -63,7 +63,7 @@ impl Backend for Stream {
 
     fn devices(&self, count: usize) -> StatusOr<Vec<DeviceDescription>> {
         if count > 1 {
-            return Err(Status::invalid_argument(format!("{count} devices were asked for, and there is 1")));
+            return Err(Error::invalid_argument(format!("{count} devices were asked for, and there is 1")));
         }
         let mut device = DeviceDescription::of_kind("Test 1").with_attribute("streams", AttributeValue::Integer(1));
         device.local_hardware_id = Some(7);
@@ -85,7 +85,7 @@ impl Backend for Stream {
             Work::CopyFromHost(from) => (from.address().expose_provenance(), address(ranges[0])),
             Work::CopyToHost(to) => (address(ranges[0]), to.address().expose_provenance()),
             Work::Copy => (address(ranges[0]), address(ranges[1])),
-            _ => return Event::from_error(Status::unimplemented(format!("no {operation:?}"))),
+            _ => return Event::from_error(Error::unimplemented(format!("no {operation:?}"))),
         };
         let bytes = Move { from, to, size_bytes: operation.size_bytes() };
         match schedule.begin(operation) {
@@ -183,9 +183,8 @@ fn waiters_run_on_the_clients_runner_and_not_on_the_backends_thread() {
     let (thread, there) = (EventPromise::new(c"waiter"), client.runner().clone());
     let seen = thread.event();
     written.on_ready(move |_| {
-        let outcome =
-            if there.current_thread().is_some() { Ok(()) } else { Err(Status::internal("not on the runner")) };
-        thread.set(outcome.err().unwrap_or_default());
+        let outcome = if there.current_thread().is_some() { Ok(()) } else { Err(Error::internal("not on the runner")) };
+        thread.set(outcome);
     });
     assert_eq!(backend.run_all(), 1);
     assert_eq!(seen.wait(), Ok(()));
@@ -210,7 +209,7 @@ fn zero_copy_of_memory_that_cannot_be_imported_is_a_copy() {
     for semantics in [HostBufferSemantics::ImmutableZeroCopy, HostBufferSemantics::MutableZeroCopy] {
         let done = EventPromise::new(c"done");
         let is_done = done.event();
-        let on_done = Box::new(move |status: Status| _ = done.set(status));
+        let on_done = Box::new(move |outcome| _ = done.set(outcome));
         let options = FromHostOptions { semantics, on_done: Some(on_done), ..Default::default() };
         // SAFETY: the values stay until `done`.
         let (buffer, aliasing) =

@@ -109,7 +109,7 @@ const TYPES: &[(&str, bool, bool)] = types![
     StagingPool,
     StagingSink,
     StallReport,
-    Status,
+    Error,
     StatusCode,
     StatusOr<i32>,
     StreamEventMap,

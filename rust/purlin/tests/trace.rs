@@ -198,9 +198,9 @@ fn every_thread_has_a_track_with_its_name() {
 fn a_second_start_fails_and_the_first_goes_on() {
     let turn = Turn::new();
     let trace = turn.record(|| {
-        let status = trace::start(&turn.path("second.json")).expect_err("one is being recorded");
-        assert_eq!(status.code(), StatusCode::FailedPrecondition);
-        assert!(status.message().contains("second.json"), "{status}");
+        let error = trace::start(&turn.path("second.json")).expect_err("one is being recorded");
+        assert_eq!(error.code(), StatusCode::FailedPrecondition);
+        assert!(error.message().contains("second.json"), "{error}");
         drop(trace_span!("after").entered());
     });
     assert_eq!(trace.names(), ["after"]);
@@ -216,11 +216,11 @@ fn a_stop_without_a_start_fails() {
 fn a_path_that_cannot_be_written_fails_at_once_and_leaves_nothing() {
     let turn = Turn::new();
     let missing = turn.path("missing").join("trace.json");
-    let status = trace::start(&missing).expect_err("the directory is missing");
-    assert_eq!(status.code(), StatusCode::NotFound);
-    assert!(status.message().contains(missing.to_str().expect("a plain path")), "{status}");
-    let status = trace::start(&turn.directory).expect_err("that is a directory");
-    assert_eq!(status.code(), StatusCode::FailedPrecondition);
+    let error = trace::start(&missing).expect_err("the directory is missing");
+    assert_eq!(error.code(), StatusCode::NotFound);
+    assert!(error.message().contains(missing.to_str().expect("a plain path")), "{error}");
+    let error = trace::start(&turn.directory).expect_err("that is a directory");
+    assert_eq!(error.code(), StatusCode::FailedPrecondition);
     assert_eq!(trace::start(Path::new("")).expect_err("that is no path").code(), StatusCode::InvalidArgument);
     assert!(turn.names().is_empty());
     assert_eq!(trace::stop().expect_err("nothing is recorded").code(), StatusCode::FailedPrecondition);
@@ -242,16 +242,16 @@ fn a_file_that_cannot_be_written_in_the_end_is_said_and_the_recording_is_over() 
     let path = directory.join("trace.json");
     trace::start(&path).expect("nothing is in the way yet");
     fs::remove_dir(&directory).expect("it is empty");
-    let status = trace::stop().expect_err("the directory is gone");
-    assert_eq!(status.code(), StatusCode::NotFound);
-    assert!(status.message().contains(path.to_str().expect("a plain path")), "{status}");
+    let error = trace::stop().expect_err("the directory is gone");
+    assert_eq!(error.code(), StatusCode::NotFound);
+    assert!(error.message().contains(path.to_str().expect("a plain path")), "{error}");
     assert_eq!(trace::stop().expect_err("it is over").code(), StatusCode::FailedPrecondition);
 
     let path = turn.path("trace.json");
     trace::start(&path).expect("nothing is in the way yet");
     fs::create_dir(&path).expect("the directory can be made");
-    let status = trace::stop().expect_err("a file cannot replace a directory");
-    assert_eq!(status.code(), StatusCode::FailedPrecondition);
+    let error = trace::stop().expect_err("a file cannot replace a directory");
+    assert_eq!(error.code(), StatusCode::FailedPrecondition);
     assert_eq!(turn.names(), BTreeSet::from(["trace.json".to_owned()]), "no temporary file is left");
     fs::remove_dir(&path).expect("it is empty");
     drop(turn.record(|| ()));

@@ -36,9 +36,9 @@ fn a_foreign_subscriber_is_left_alone() {
     fs::create_dir(&directory).expect("the temporary directory can be written to");
     let path = directory.join("trace.json");
     for _ in 0..2 {
-        let status = trace::start(&path).expect_err("the other one is there");
-        assert_eq!(status.code(), StatusCode::FailedPrecondition);
-        assert!(status.message().contains("trace.json") && status.message().contains("subscriber"), "{status}");
+        let error = trace::start(&path).expect_err("the other one is there");
+        assert_eq!(error.code(), StatusCode::FailedPrecondition);
+        assert!(error.message().contains("trace.json") && error.message().contains("subscriber"), "{error}");
         assert_eq!(trace::begin_span(c"not recorded"), 0);
         assert_eq!(trace::stop().expect_err("nothing is recorded").code(), StatusCode::FailedPrecondition);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use purlin::{
-    AsyncValue, Event, Executor, Future, InlineExecutor, Promise, SourceLocation, Status, StatusCode, StatusOr, Task,
+    AsyncValue, Error, Event, Executor, Future, InlineExecutor, Promise, SourceLocation, StatusCode, StatusOr, Task,
 };
 use table::{Outcome, code, outcome};
 
@@ -38,8 +38,8 @@ fn rows() -> Vec<Row> {
 }
 
 /// The error of `party`, with a payload and a place of its own.
-fn error_of(party: &'static str, code: StatusCode) -> Status {
-    let mut error = Status::with_location(code, party, SourceLocation::from_static(c"party", 7));
+fn error_of(party: &'static str, code: StatusCode) -> Error {
+    let mut error = Error::with_location(code, party, SourceLocation::from_static(c"party", 7));
     error.set_payload(PAYLOAD, party.as_bytes());
     error
 }
@@ -48,8 +48,8 @@ fn error_of(party: &'static str, code: StatusCode) -> Status {
 struct Full;
 
 impl Executor for Full {
-    fn execute(&self, _task: Task) -> Result<(), Status> {
-        Err(Status::resource_exhausted("full"))
+    fn execute(&self, _task: Task) -> Result<(), Error> {
+        Err(Error::resource_exhausted("full"))
     }
 }
 
@@ -173,14 +173,14 @@ fn of_future(row: &Row, source: &Future<i32>, f: &Function) -> Vec<(&'static str
 
 fn check(row: &Row, verb: &str, when: &str, made: &Made) {
     let what = format!("{}: {verb}, {when}", row.name);
-    let error = made.event.error();
     assert!(made.event.is_ready(), "{what}: pending");
-    assert_eq!(error.code(), row.code, "{what}: {error}");
-    table::check_message(&what, &error, row.message);
+    let outcome = made.event.wait();
+    table::check_outcome(&what, &outcome, row.code, row.message);
     assert_eq!((made.value)(), (row.code == StatusCode::Ok).then_some(42), "{what}");
     if row.from != "-" {
+        let error = outcome.unwrap_err();
         assert_eq!(error.payload(PAYLOAD), Some(row.from.as_bytes()), "{what}");
-        assert_eq!(error.location().map(|place| place.to_string()), Some("party:7".to_owned()), "{what}");
+        assert_eq!(error.location().to_string(), "party:7", "{what}");
     }
 }
 

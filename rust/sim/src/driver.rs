@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use purlin_async::task::STACK_SIZE_BYTES;
 use purlin_base::fault::{self, Site};
 use purlin_base::sync::{Mutex, Process};
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{Driver, drive};
 
 use crate::simulation::{Drive, Simulation};
@@ -32,7 +32,7 @@ use crate::simulation::{Drive, Simulation};
 /// assert!(!copy.ready_event().is_ready(), "copies run when the driver steps");
 /// driver.run_until_idle();
 /// copy.ready_event().wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "dropping it ends the simulation"]
 pub struct SimDriver {
@@ -135,7 +135,7 @@ impl DriverThread {
         let started = fault::spawn(Site::SpawnSimulator)
             .and_then(|()| thread::Builder::new().name(name).stack_size(STACK_SIZE_BYTES).spawn(work));
         let thread = started
-            .map_err(|error| Status::resource_exhausted(format!("cannot start the simulator's thread: {error}")))?;
+            .map_err(|error| Error::resource_exhausted(format!("cannot start the simulator's thread: {error}")))?;
         *running = Some(Running { home, thread });
         Ok(())
     }

@@ -44,7 +44,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use purlin_async::Event;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{AttributeValue, Backend, DeviceDescription, Memory, Operation, Schedule};
 use purlin_device::platform::Platform;
 
@@ -113,8 +113,7 @@ impl SimOptions {
 }
 
 fn parse_seed(text: &str) -> StatusOr<u64> {
-    text.parse()
-        .map_err(|_| Status::invalid_argument(format!("{SEED_VARIABLE} is '{text}', which is no seed: 0..2^64")))
+    text.parse().map_err(|_| Error::invalid_argument(format!("{SEED_VARIABLE} is '{text}', which is no seed: 0..2^64")))
 }
 
 /// The platform of this backend, with the options [of the environment](SimOptions::from_environment).
@@ -140,7 +139,7 @@ pub const PLATFORM: Platform = Platform {
 /// assert_eq!(buffer.to_vec::<u8>()?, [1, 2]);
 /// assert!(backend.reports().is_empty() && backend.now_ns() > 0);
 /// # backend.shutdown();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub struct SimBackend {
     simulation: Arc<Simulation>,
@@ -229,7 +228,7 @@ impl Backend for SimBackend {
 
     fn open_memory(&self, _device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
         if self.simulation.is_closed() {
-            return Err(Status::failed_precondition("the simulation has ended"));
+            return Err(Error::failed_precondition("the simulation has ended"));
         }
         if let Some(thread) = &self.thread {
             thread.start(&self.simulation)?;

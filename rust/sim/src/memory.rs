@@ -10,7 +10,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{DeviceRange, Extent, Memory, MemoryProperties};
 
 use crate::shadow::Span;
@@ -53,7 +53,7 @@ impl Memory for SimMemory {
 
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
         let most_bytes = self.simulation.options().space_bytes;
-        let full = || Status::resource_exhausted(format!("a simulated memory space has {most_bytes} bytes"));
+        let full = || Error::resource_exhausted(format!("a simulated memory space has {most_bytes} bytes"));
         let layout = Layout::from_size_align(size_bytes, alignment_bytes).map_err(|_| full())?;
         // Relaxed: the counter publishes nothing but itself.
         let taken = self.mapped_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |mapped_bytes| {
@@ -64,7 +64,7 @@ impl Memory for SimMemory {
         let Some(base) = NonNull::new(unsafe { alloc::alloc(layout) }) else {
             // Relaxed: as above.
             self.mapped_bytes.fetch_sub(size_bytes, Ordering::Relaxed);
-            return Err(Status::resource_exhausted("the process has no such memory left"));
+            return Err(Error::resource_exhausted("the process has no such memory left"));
         };
         Ok(self.extent(base, Some(layout)))
     }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use purlin_async::Event;
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::fault::{self, Site};
 use purlin_device::backend::OperationPromise;
 
@@ -61,7 +61,7 @@ pub(crate) struct Queued {
     /// Of `waits_for`: not over.
     unfinished_left: usize,
     /// The failed dependency with the least index.
-    failed: Option<(usize, Status)>,
+    failed: Option<(usize, Error)>,
     /// What the detector says against it.
     objection: Option<String>,
     asked_ns: u64,
@@ -83,7 +83,7 @@ impl Queued {
         self.touched.as_ref().filter(|_| matches!(self.stage, Stage::Armed(_) | Stage::Running { .. }))
     }
 
-    fn note_failure(&mut self, index: usize, error: Status) {
+    fn note_failure(&mut self, index: usize, error: Error) {
         if self.failed.as_ref().is_none_or(|(least, _)| index < *least) {
             self.failed = Some((index, error));
         }
@@ -103,7 +103,7 @@ pub(crate) enum Step {
     /// Its work is to be done; then it is over.
     End(Number, Box<OperationPromise>),
     /// It is over without having run.
-    Fail(Box<Queued>, Status),
+    Fail(Box<Queued>, Error),
 }
 
 /// See the module.
@@ -173,8 +173,7 @@ impl Queue {
         let mut foreign = Vec::new();
         for (index, dependency) in dependencies.iter().enumerate() {
             if dependency.is_ready() {
-                let error = dependency.error();
-                if !error.ok() {
+                if let Some(error) = dependency.error() {
                     copy.note_failure(index, error);
                 }
                 continue;
@@ -200,7 +199,7 @@ impl Queue {
     }
 
     /// An event that `number` waits for is terminal, with the error of the dependency `index` if it has failed.
-    pub(crate) fn arrived(&mut self, number: Number, failure: Option<(usize, Status)>) {
+    pub(crate) fn arrived(&mut self, number: Number, failure: Option<(usize, Error)>) {
         let Some(copy) = self.copies.get_mut(&number) else { return };
         if let Some((index, error)) = failure {
             copy.note_failure(index, error);
@@ -330,7 +329,7 @@ impl Queue {
                 let found = self.detector.begins(&touched, &what, self.now_ns);
                 let copy = self.copies.get_mut(&number)?;
                 if let (true, Some(text)) = (self.fail_on_report, copy.objection.take().or(found)) {
-                    return self.fail(number, Status::failed_precondition(text));
+                    return self.fail(number, Error::failed_precondition(text));
                 }
                 let end_ns = self.now_ns + self.chance.duration_ns(number, touched.size_bytes);
                 copy.stage = Stage::Running { stream, end_ns };
@@ -343,7 +342,7 @@ impl Queue {
         }
     }
 
-    fn fail(&mut self, number: Number, error: Status) -> Option<Step> {
+    fn fail(&mut self, number: Number, error: Error) -> Option<Step> {
         let copy = self.remove(number, Some(&error))?;
         Some(Step::Fail(Box::new(copy), error))
     }
@@ -356,7 +355,7 @@ impl Queue {
     }
 
     /// The work was done, or has failed. Whether the copy's caller waits for it.
-    pub(crate) fn ended(&mut self, number: Number, result: &Result<(), Status>) -> bool {
+    pub(crate) fn ended(&mut self, number: Number, result: &Result<(), Error>) -> bool {
         if let (Ok(()), Some(touched)) = (result, self.copies.get(&number).and_then(|copy| copy.touched.clone())) {
             self.detector.done(&touched);
         }
@@ -364,7 +363,7 @@ impl Queue {
     }
 
     /// Takes a copy out, and notifies those that wait for it.
-    fn remove(&mut self, number: Number, error: Option<&Status>) -> Option<Queued> {
+    fn remove(&mut self, number: Number, error: Option<&Error>) -> Option<Queued> {
         let copy = self.copies.remove(&number)?;
         self.by_event.remove(&copy.event.as_raw().addr());
         match copy.stage {

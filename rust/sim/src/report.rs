@@ -55,7 +55,7 @@ impl Defect {
 /// let report = &backend.reports()[0];
 /// assert!(matches!(report.earlier, Party::Allocation { .. }), "read before it was written: {report}");
 /// # backend.shutdown();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -124,7 +124,7 @@ impl fmt::Display for Party {
 /// Buffer::uninitialized(&shape, None, &space, &AllocOptions::default())?.to_vec::<u8>()?;
 /// assert_eq!(backend.reports()[0].defect, Defect::ReadBeforeWrite);
 /// # backend.shutdown();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

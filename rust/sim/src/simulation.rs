@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use purlin_async::Event;
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::sync::{Condvar, Mutex};
 use purlin_device::backend::{Operation, OperationPromise, Schedule};
 
@@ -62,7 +62,7 @@ impl Simulation {
         }
         if dependencies.iter().all(Event::is_ready) {
             // What is wrong from the start is reported at once.
-            if let Some(failed) = dependencies.iter().find(|dependency| !dependency.error().ok()) {
+            if let Some(failed) = dependencies.iter().find(|dependency| dependency.error().is_some()) {
                 return failed.clone();
             }
         }
@@ -82,8 +82,8 @@ impl Simulation {
         drop(queue);
         for (index, dependency) in foreign {
             let simulation = Arc::clone(self);
-            gate.when_ready(&dependency, move |status| {
-                simulation.arrived(number, (!status.ok()).then(|| (index, status.clone())));
+            gate.when_ready(&dependency, move |outcome| {
+                simulation.arrived(number, outcome.as_ref().err().map(|error| (index, error.clone())));
             });
         }
         // The one that stood for the loop above.
@@ -91,7 +91,7 @@ impl Simulation {
         event
     }
 
-    fn arrived(&self, number: Number, failure: Option<(usize, Status)>) {
+    fn arrived(&self, number: Number, failure: Option<(usize, Error)>) {
         self.queue.lock().arrived(number, failure);
         self.changed.notify_all();
     }
@@ -121,19 +121,20 @@ impl Simulation {
         let cancelled_copies = self.queue.lock().close();
         self.changed.notify_all();
         for copy in cancelled_copies {
-            let error = copy.promise.as_ref().map(|promise| cancelled(promise.operation()));
-            self.complete_queued(copy, error.unwrap_or_default());
+            if let Some(error) = copy.promise.as_ref().map(|promise| cancelled(promise.operation())) {
+                self.complete_queued(copy, error);
+            }
         }
     }
 
-    fn complete_queued(&self, copy: Queued, error: Status) {
+    fn complete_queued(&self, copy: Queued, error: Error) {
         if let Some(promise) = copy.promise {
             self.complete(promise, Err(error), copy.caller_waits);
         }
     }
 
     /// Reports how an operation has ended, which runs user code: on the client's runner, unless a test steps.
-    fn complete(&self, promise: OperationPromise, result: Result<(), Status>, caller_waits: bool) {
+    fn complete(&self, promise: OperationPromise, result: Result<(), Error>, caller_waits: bool) {
         if self.steps_by_hand || caller_waits {
             promise.complete(result);
         } else {
@@ -216,6 +217,6 @@ impl Simulation {
     }
 }
 
-fn cancelled(operation: &Operation) -> Status {
-    Status::cancelled(format!("the {operation:?} was not run: the simulation has ended"))
+fn cancelled(operation: &Operation) -> Error {
+    Error::cancelled(format!("the {operation:?} was not run: the simulation has ended"))
 }

@@ -4,7 +4,7 @@
 
 use std::ptr;
 
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_device::backend::{Access, Operation, Work};
 
 use crate::memory::{IN_FLIGHT_BYTE, Place};
@@ -121,7 +121,7 @@ impl Touched {
 ///
 /// # Safety
 /// As [`Touched::spoil`].
-pub(crate) unsafe fn perform(operation: &mut Operation) -> Result<(), Status> {
+pub(crate) unsafe fn perform(operation: &mut Operation) -> Result<(), Error> {
     // SAFETY: the caller's promise; ranges are of our extents, which keep their bytes valid.
     unsafe { operation.perform(|range| Place::of(range).address) }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use purlin_async::{Event, EventPromise, Task};
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{Backend, DeviceDescription, Memory, Operation, Schedule};
 use purlin_sim::{SimBackend, SimOptions};
 
@@ -18,7 +18,7 @@ struct Launch {
 impl Drop for Launch {
     fn drop(&mut self) {
         // Nothing, after the task has set it.
-        self.promise.set_error(Status::cancelled(format!("the {} was not launched", self.what)));
+        self.promise.set_error(Error::cancelled(format!("the {} was not launched", self.what)));
     }
 }
 

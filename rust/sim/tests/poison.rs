@@ -190,6 +190,6 @@ fn memory_is_free_when_its_uses_are_over() {
     let end = || _ = used.set_ready();
     survives(&label.as_str(), end, || {
         assert_eq!(free.wait(), Ok(()));
-        assert_eq!(stays.error(), purlin_base::Status::OK, "what memory is kept until was not poisoned either");
+        assert_eq!(stays.error(), None, "what memory is kept until was not poisoned either");
     });
 }

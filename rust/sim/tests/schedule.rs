@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use purlin_async::{Event, EventPromise};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::backend::Backend;
 use purlin_device::{Buffer, ClientOptions, RawBuffer};
 use purlin_sim::{IN_FLIGHT_BYTE, SimBackend, SimOptions};
@@ -22,8 +22,8 @@ fn order(simulated: &Simulated, events: &[Event]) -> Vec<(usize, u64)> {
     let happened = Arc::new(Mutex::new(Vec::new()));
     for (index, event) in events.iter().enumerate() {
         let (happened, backend) = (Arc::clone(&happened), Arc::clone(&simulated.backend));
-        event.on_ready(move |status| {
-            assert!(status.ok(), "{status}");
+        event.on_ready(move |outcome| {
+            assert_eq!(*outcome, Ok(()));
             happened.lock().unwrap().push((index, backend.now_ns()));
         });
     }
@@ -147,8 +147,8 @@ fn a_call_that_blocks_drives() {
 fn nested(memory: &RawBuffer, left: usize, told: &Arc<AtomicUsize>) -> Event {
     let written = write(memory, 1, &[]);
     let (memory, told) = (memory.clone(), Arc::clone(told));
-    written.on_ready(move |status| {
-        assert!(status.ok(), "{status}");
+    written.on_ready(move |outcome| {
+        assert_eq!(*outcome, Ok(()));
         if left > 0 {
             nested(&memory, left - 1, &told).wait().unwrap();
         }
@@ -205,7 +205,7 @@ fn failed_dependencies_are_told_by_the_least_index() {
         let first = write(&simulated.allocate(8), 1, &[ours.clone(), gate.event()]);
         let second = write(&simulated.allocate(8), 1, &[gate.event(), ours.clone()]);
         let further = write(&simulated.allocate(8), 1, std::slice::from_ref(&second));
-        gate.set_error(Status::aborted("upstream"));
+        gate.set_error(Error::aborted("upstream"));
         assert!(!first.is_ready() && !second.is_ready(), "one of their dependencies is pending");
         simulated.driver.run_until_idle();
         let codes = [first, second, further].map(|event| event.wait().unwrap_err().code());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use purlin_async::EventPromise;
-use purlin_base::{Label, Status, StatusCode};
+use purlin_base::{Error, Label, StatusCode};
 use purlin_device::memory::MEMORY_REPORT_TYPE_URL;
 use purlin_device::{AllocOptions, ClientOptions, MemoryReport, MemorySpace, OomPolicy, RawBuffer};
 
@@ -122,14 +122,14 @@ pub(crate) fn memory_after_an_event_that_waits_for_it_fails(fixture: &Fixture) {
     let after = AllocOptions { after: Some(gate.event()), ..Default::default() };
     let buffer = RawBuffer::allocate_with(&fixture.space(), 8, &after).unwrap();
     gate.forward(&buffer.allocation_event());
-    let error = buffer.allocation_event().error();
+    let error = buffer.allocation_event().error().unwrap();
     assert_cycle(&error);
-    assert_eq!(after.after.unwrap().error(), error);
+    assert_eq!(after.after.unwrap().error(), Some(error));
 }
 
 pub(crate) fn memory_after_a_failed_event_never_comes(fixture: &Fixture) {
     let space = limited(fixture);
-    let failed = purlin_async::Event::from_error(Status::aborted("upstream"));
+    let failed = purlin_async::Event::from_error(Error::aborted("upstream"));
     let options = AllocOptions { after: Some(failed), ..Default::default() };
     assert_eq!(RawBuffer::allocate_with(&space, 8, &options).unwrap_err().message(), "upstream");
 

@@ -229,9 +229,9 @@ pub(crate) fn the_raw_alias_is_the_same_memory(fixture: &Fixture) {
     let (send, written) = mpsc::channel();
     let gate = EventPromise::new(c"gate");
     let copy = HostCopy::to_device(&alias, 1, vec![9], &[gate.event()]);
-    copy.event().on_ready(move |status| send.send(status.clone()).expect("the case waits for it"));
+    copy.event().on_ready(move |outcome| send.send(outcome.clone()).expect("the case waits for it"));
     gate.set_ready();
-    assert!(written.recv().expect("the waiter runs").ok());
+    assert_eq!(written.recv().expect("the waiter runs"), Ok(()));
     assert_eq!(buffer.to_vec::<u8>(), Ok(vec![1, 9, 3, 4]));
     assert_eq!(read(&alias), [1, 9, 3, 4]);
 }

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "host memory is written by address")]
 
 use purlin_array::DType;
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::Buffer;
 
 use crate::buffer::{LARGE, behind};
@@ -45,7 +45,7 @@ pub(crate) fn every_use_after_delete_says_so(fixture: &Fixture) {
     buffer.delete();
     let place = format!("buffer_delete.rs:{}", line!() - 1);
     let mut host = [0_u8; 4];
-    let errors: [Status; 5] = [
+    let errors: [Error; 5] = [
         // SAFETY: a deleted buffer is refused, so no byte is written.
         unsafe { buffer.copy_to_host(host.as_mut_ptr(), 4) }.wait().unwrap_err(),
         buffer.to_vec::<u8>().unwrap_err(),

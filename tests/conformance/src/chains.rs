@@ -9,7 +9,7 @@ use std::thread;
 
 use purlin_array::{DType, Shape};
 use purlin_async::{CancelSource, Event, EventPromise};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::{
     AllocOptions, Buffer, ClientOptions, HostBufferSemantics, Mutability, OomPolicy, RawBuffer, RawBufferPromise,
 };
@@ -32,7 +32,7 @@ fn channel(fixture: &Fixture) -> (RawBuffer, RawBufferPromise) {
 }
 
 fn fulfil(promise: RawBufferPromise, memory: &RawBuffer) {
-    promise.fulfil(memory).map_err(|(status, _)| status).expect("the same size and space");
+    promise.fulfil(memory).map_err(|(error, _)| error).expect("the same size and space");
 }
 
 pub(crate) fn channels_each_fulfilled_with_the_last(fixture: &Fixture) {
@@ -67,7 +67,7 @@ pub(crate) fn pending_channels_each_fulfilled_with_the_last(fixture: &Fixture) {
                 assert_eq!(last.allocation_event().wait(), Ok(()));
                 assert_eq!(last.device_pointer(), chain[0].device_pointer());
             } else {
-                first_promise.fail(Status::data_loss("upstream"));
+                first_promise.fail(Error::data_loss("upstream"));
                 assert_eq!(last.allocation_event().wait().unwrap_err().code(), StatusCode::DataLoss);
             }
             // The oldest first, so that the last one has to release what is left.
@@ -106,8 +106,8 @@ pub(crate) fn channels_make_no_circle(fixture: &Fixture) {
         let sources = [&b, &c, &a];
         on_threads(3, |thread| {
             let promise = promises[thread].lock().unwrap().take().expect("each once");
-            if let Err((status, promise)) = promise.fulfil(sources[thread]) {
-                assert_error(&status, StatusCode::InvalidArgument, &["cannot become its own memory"]);
+            if let Err((error, promise)) = promise.fulfil(sources[thread]) {
+                assert_error(&error, StatusCode::InvalidArgument, &["cannot become its own memory"]);
                 circles.fetch_add(1, Ordering::Relaxed);
                 promise.allocate(OomPolicy::Fail).unwrap();
             }
@@ -157,8 +157,8 @@ pub(crate) fn host_buffers_that_keep_the_next(fixture: &Fixture) {
         let mut last = None::<Buffer>;
         for _ in 0..CALLBACKS / 4 {
             let (before, done) = (last.take(), Arc::clone(&done));
-            let on_done = move |status: Status| {
-                assert!(status.ok(), "{status}");
+            let on_done = move |outcome: Result<(), Error>| {
+                assert_eq!(outcome, Ok(()));
                 drop(before);
                 done.fetch_add(1, Ordering::Relaxed);
             };
@@ -216,9 +216,9 @@ pub(crate) fn cancel_callbacks_that_cancel_the_next(_fixture: &Fixture) {
             }));
             next = source;
         }
-        assert!(next.cancel(Status::aborted("enough")));
+        assert!(next.cancel(Error::aborted("enough")));
         assert_eq!(told.load(Ordering::Relaxed), CALLBACKS, "all before the first cancel returns");
-        assert_eq!(last.token().status().code(), StatusCode::Aborted);
+        assert_eq!(last.token().reason().unwrap().code(), StatusCode::Aborted);
     });
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn buffers_each_made_of_the_last(fixture: &Fixture) {
                 2 => last.donate_after(&Event::ready()).unwrap(),
                 3 => {
                     let (next, promise) = Buffer::channel(&shape, None, &fixture.space()).unwrap();
-                    promise.fulfil(&last).map_err(|(status, _)| status).unwrap();
+                    promise.fulfil(&last).map_err(|(error, _)| error).unwrap();
                     next
                 }
                 // Of the same memory, which its event keeps.
@@ -284,8 +284,8 @@ pub(crate) fn allocations_that_wait_for_the_last(fixture: &Fixture) {
             let wait = AllocOptions { oom: OomPolicy::Wait, ..Default::default() };
             let next = RawBuffer::allocate_with(&space, LIMIT_BYTES, &wait).unwrap();
             let (event, there) = (next.allocation_event(), Arc::clone(&there));
-            event.on_ready(move |status| {
-                assert!(status.ok(), "{status}");
+            event.on_ready(move |outcome| {
+                assert_eq!(*outcome, Ok(()));
                 there.fetch_add(1, Ordering::Relaxed);
                 drop(next);
             });

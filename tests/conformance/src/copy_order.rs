@@ -36,7 +36,7 @@ pub(crate) fn a_copy_that_its_dependency_waits_for_fails(fixture: &Fixture) {
     let copied = between(&source, &destination, &[Event::ready(), sent.event().clone()]);
     let read = HostCopy::from_device(&destination, 0, 8, std::slice::from_ref(&copied));
     second.forward(&when_all(&[Event::ready(), read.event().clone()]));
-    assert_cycle(&of_second.error());
+    assert_cycle(&of_second.error().unwrap());
     assert!(!copied.is_ready(), "the first is pending");
     first.set_ready();
     for error in [sent.wait_error(), copied.wait().unwrap_err(), read.wait_error()] {
@@ -153,13 +153,13 @@ pub(crate) fn a_waiter_sees_the_bytes(fixture: &Fixture) {
     let (source, destination) = (fixture.filled(&pattern(LARGE_BYTES, 10)), fixture.allocate(LARGE_BYTES));
     let copied = between(&source, &destination, &[gate.event()]);
     let (send, seen) = mpsc::channel();
-    copied.on_ready(move |status| {
+    copied.on_ready(move |outcome| {
         let back = HostCopy::from_device(&destination, 0, LARGE_BYTES, &[]);
         drop(destination);
-        send.send((status.clone(), back)).expect("the case waits for it");
+        send.send((outcome.clone(), back)).expect("the case waits for it");
     });
     gate.set_ready();
-    let (status, back) = seen.recv().expect("the waiter runs");
-    assert!(status.ok(), "{status}");
+    let (outcome, back) = seen.recv().expect("the waiter runs");
+    assert_eq!(outcome, Ok(()));
     assert!(back.wait().unwrap() == pattern(LARGE_BYTES, 10), "the bytes differ");
 }

@@ -21,7 +21,7 @@ pub(crate) fn mapped_memory_is_unmapped_when_nobody_uses_it(fixture: &Fixture) {
     copied.event().on_ready(move |_status| seen.send(()).unwrap());
     told.recv().unwrap();
     assert_eq!(mapping.in_flight(), 0);
-    mapping.unmap().map_err(|(status, _)| status).unwrap();
+    mapping.unmap().map_err(|(error, _)| error).unwrap();
     copied.wait().unwrap();
 }
 

@@ -2,7 +2,7 @@
 
 use purlin_array::{DType, Layout, Shape};
 use purlin_async::{Event, EventPromise};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::Buffer;
 
 use crate::fixture::{Fixture, assert_error, on_threads};
@@ -33,7 +33,7 @@ pub(crate) fn a_donated_array_is_another_one_after_the_event(fixture: &Fixture) 
 
 pub(crate) fn a_failed_event_poisons_the_donated_array(fixture: &Fixture) {
     let old = six(fixture);
-    let new = old.donate_after(&Event::from_error(Status::not_found("upstream"))).unwrap();
+    let new = old.donate_after(&Event::from_error(Error::not_found("upstream"))).unwrap();
     assert!(old.is_deleted());
     assert_error(&new.to_vec::<u8>().unwrap_err(), StatusCode::NotFound, &["upstream"]);
     let copied = new.copy_to_device(&fixture.device(1)).unwrap();
@@ -152,7 +152,7 @@ pub(crate) fn an_array_may_be_provided_later(fixture: &Fixture) {
     let copy = later.copy_to_device(&fixture.device(1)).unwrap();
     assert!(!later.ready_event().is_ready() && !copy.ready_event().is_ready());
     let source = six(fixture);
-    promise.fulfil(&source).map_err(|(status, _)| status).unwrap();
+    promise.fulfil(&source).map_err(|(error, _)| error).unwrap();
     assert!(source.is_deleted());
     assert_eq!(copy.to_vec::<u8>().unwrap(), [1, 2, 3, 4, 5, 6]);
     assert_eq!(later.to_vec::<u8>().unwrap(), [1, 2, 3, 4, 5, 6]);
@@ -170,15 +170,15 @@ pub(crate) fn what_does_not_fit_is_refused_and_the_promise_stays(fixture: &Fixtu
         promise = back;
     }
     assert!(!elsewhere.is_deleted() && !later.ready_event().is_ready());
-    promise.fail(Status::unavailable("nothing fits"));
+    promise.fail(Error::unavailable("nothing fits"));
     assert_error(&later.ready_event().wait().unwrap_err(), StatusCode::Unavailable, &["nothing fits"]);
     assert_error(&later.to_vec::<u8>().unwrap_err(), StatusCode::Unavailable, &["nothing fits"]);
 }
 
 pub(crate) fn a_failed_array_may_be_provided(fixture: &Fixture) {
     let (later, promise) = Buffer::channel(&shape(&[2, 3]), None, &fixture.space()).unwrap();
-    let poisoned = six(fixture).donate_after(&Event::from_error(Status::aborted("upstream"))).unwrap();
-    promise.fulfil(&poisoned).map_err(|(status, _)| status).unwrap();
+    let poisoned = six(fixture).donate_after(&Event::from_error(Error::aborted("upstream"))).unwrap();
+    promise.fulfil(&poisoned).map_err(|(error, _)| error).unwrap();
     assert_eq!(later.ready_event().wait().unwrap_err().message(), "upstream");
 }
 

@@ -3,7 +3,7 @@
 use std::slice;
 
 use purlin_async::{Event, EventPromise};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::RawBuffer;
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, read};
@@ -104,7 +104,7 @@ impl Copies {
 }
 
 pub(crate) fn a_failed_dependency_is_the_copys_error(fixture: &Fixture) {
-    let failed = Event::from_error(Status::aborted("upstream broke"));
+    let failed = Event::from_error(Error::aborted("upstream broke"));
     let copies = Copies::new(fixture, &[Event::ready(), failed]);
     copies.assert_failed(StatusCode::Aborted, "upstream broke");
 }
@@ -113,17 +113,17 @@ pub(crate) fn a_dependency_that_fails_later_is_the_copys_error(fixture: &Fixture
     let gate = EventPromise::new(c"gate");
     let copies = Copies::new(fixture, &[gate.event()]);
     copies.assert_pending();
-    gate.set_error(Status::unavailable("upstream broke"));
+    gate.set_error(Error::unavailable("upstream broke"));
     copies.assert_failed(StatusCode::Unavailable, "upstream broke");
 }
 
 pub(crate) fn a_copy_behind_a_failed_dependency_copies_nothing(fixture: &Fixture) {
     let (source, targets) = (fixture.filled(&[2; 8]), [fixture.filled(&[1; 8]), fixture.filled(&[1; 8])]);
     let gate = EventPromise::new(c"gate");
-    for dependency in [Event::from_error(Status::aborted("before")), gate.event()] {
+    for dependency in [Event::from_error(Error::aborted("before")), gate.event()] {
         let sent = HostCopy::to_device(&targets[0], 0, vec![2; 8], slice::from_ref(&dependency));
         let moved = between(&source, &targets[1], slice::from_ref(&dependency));
-        gate.set_error(Status::aborted("after"));
+        gate.set_error(Error::aborted("after"));
         assert_eq!(sent.wait_error().code(), StatusCode::Aborted);
         assert_eq!(moved.wait().unwrap_err().code(), StatusCode::Aborted);
         assert_eq!((read(&targets[0]), read(&targets[1])), (vec![1; 8], vec![1; 8]));
@@ -134,8 +134,8 @@ pub(crate) fn the_error_of_the_first_failed_dependency_counts(fixture: &Fixture)
     let gates: [EventPromise; 3] = std::array::from_fn(|_| EventPromise::new(c"gate"));
     let events: Vec<Event> = gates.iter().map(EventPromise::event).collect();
     let copies = Copies::new(fixture, &events);
-    gates[2].set_error(Status::internal("the last in the list, the first in time"));
-    gates[1].set_error(Status::data_loss("the first in the list"));
+    gates[2].set_error(Error::internal("the last in the list, the first in time"));
+    gates[1].set_error(Error::data_loss("the first in the list"));
     copies.assert_pending();
     gates[0].set_ready();
     copies.assert_failed(StatusCode::DataLoss, "the first in the list");
@@ -149,7 +149,7 @@ pub(crate) fn a_dropped_promise_is_a_failed_dependency(fixture: &Fixture) {
 }
 
 pub(crate) fn a_copy_of_nothing_fails_with_its_dependency(fixture: &Fixture) {
-    let failed = [Event::from_error(Status::aborted("upstream broke"))];
+    let failed = [Event::from_error(Error::aborted("upstream broke"))];
     let buffer = fixture.allocate(8);
     let copies = [
         HostCopy::to_device(&buffer, 0, Vec::new(), &failed).wait_error(),
@@ -187,6 +187,6 @@ pub(crate) fn a_failed_dependency_is_told_even_after_shutdown(fixture: &Fixture)
     let gate = EventPromise::new(c"gate");
     let copies = Copies::new(fixture, &[gate.event()]);
     fixture.client.runner().shutdown().unwrap();
-    gate.set_error(Status::unavailable("upstream broke"));
+    gate.set_error(Error::unavailable("upstream broke"));
     copies.assert_failed(StatusCode::Unavailable, "upstream broke");
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::backend::Backend;
 use purlin_device::{Client, ClientOptions, Device, MemorySpace, RawBuffer};
 
@@ -137,7 +137,7 @@ pub(crate) fn pattern(size_bytes: usize, seed: u8) -> Vec<u8> {
 
 /// Checks the code of an error and that its message has all of `parts`.
 #[track_caller]
-pub(crate) fn assert_error(error: &Status, code: StatusCode, parts: &[&str]) {
+pub(crate) fn assert_error(error: &Error, code: StatusCode, parts: &[&str]) {
     assert_eq!(error.code(), code, "{error}");
     for part in parts {
         assert!(error.message().contains(part), "'{part}' is missing in: {error}");
@@ -146,7 +146,7 @@ pub(crate) fn assert_error(error: &Status, code: StatusCode, parts: &[&str]) {
 
 /// Checks that it names a cycle of events.
 #[track_caller]
-pub(crate) fn assert_cycle(error: &Status) {
+pub(crate) fn assert_cycle(error: &Error) {
     assert_error(error, StatusCode::Internal, &["would wait for itself: event '"]);
 }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use purlin_array::{DType, HostArray, Layout, Shape};
 use purlin_async::EventPromise;
-use purlin_base::{Status, StatusCode, StatusOr};
+use purlin_base::{Error, StatusCode, StatusOr};
 use purlin_device::{Aliasing, AllocOptions, Buffer, ClientOptions, FromHostOptions, HostBufferSemantics, MemorySpace};
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
@@ -30,20 +30,20 @@ fn aligned(bytes: &[u8]) -> (Vec<u8>, usize) {
 }
 
 /// What `on_done` was called with.
-pub(crate) struct Told(Receiver<Status>);
+pub(crate) struct Told(Receiver<Result<(), Error>>);
 
 impl Told {
     pub(crate) fn options(semantics: HostBufferSemantics) -> (FromHostOptions, Self) {
         let (sender, receiver) = channel();
         let sender = std::sync::Mutex::new(sender);
-        let on_done = move |status| sender.lock().unwrap().send(status).unwrap();
+        let on_done = move |outcome| sender.lock().unwrap().send(outcome).unwrap();
         (FromHostOptions { semantics, on_done: Some(Box::new(on_done)), ..Default::default() }, Self(receiver))
     }
 
-    /// The one status, once no other can be sent.
+    /// The one outcome, once no other can be sent.
     #[track_caller]
-    pub(crate) fn once(self) -> Status {
-        let all: Vec<Status> = self.0.iter().collect();
+    pub(crate) fn once(self) -> Result<(), Error> {
+        let all: Vec<_> = self.0.iter().collect();
         assert_eq!(all.len(), 1, "on_done is called once: {all:?}");
         all[0].clone()
     }
@@ -75,7 +75,7 @@ pub(crate) fn every_semantics_brings_the_bytes(fixture: &Fixture) {
             assert_eq!(aliasing == Aliasing::Aliased, may_alias, "{semantics:?}, {size_bytes} bytes");
             assert_eq!(buffer.to_vec::<u8>().unwrap(), bytes);
             drop(buffer);
-            assert!(told.once().ok());
+            assert!(told.once().is_ok());
         }
     }
 }
@@ -93,12 +93,12 @@ pub(crate) fn aliased_memory_is_the_hosts_until_the_last_use(fixture: &Fixture) 
     buffer.delete();
     assert!(told.0.try_recv().is_err(), "somebody has the memory");
     drop(raw);
-    assert!(told.once().ok());
+    assert!(told.once().is_ok());
     let (options, told) = Told::options(HostBufferSemantics::MutableZeroCopy);
     let (buffer, _) = make(memory[start..].as_ptr(), &dense(DType::U8, &[256]), &fixture.space(), options).unwrap();
     assert!(buffer.raw_alias().unwrap().is_mutable());
     drop(buffer);
-    assert!(told.once().ok());
+    assert!(told.once().is_ok());
 }
 
 pub(crate) fn what_cannot_be_aliased_is_copied(fixture: &Fixture) {
@@ -119,7 +119,7 @@ pub(crate) fn what_cannot_be_aliased_is_copied(fixture: &Fixture) {
             let (buffer, aliasing) = make(data, &array, &fixture.space(), options).unwrap();
             assert_eq!(aliasing, Aliasing::Copied, "{array:?}");
             assert_eq!(buffer.ready_event().wait(), Ok(()));
-            assert!(told.once().ok(), "it is told when the copy is over");
+            assert!(told.once().is_ok(), "it is told when the copy is over");
         }
     }
 }
@@ -131,8 +131,8 @@ pub(crate) fn who_is_told_is_told_before_the_array_is_ready(fixture: &Fixture) {
     let count = Arc::clone(&seen);
     let options = FromHostOptions {
         semantics: HostBufferSemantics::ImmutableUntilTransferCompletes,
-        on_done: Some(Box::new(move |status| {
-            assert_eq!((status, count.fetch_add(1, Ordering::Relaxed)), (Status::OK, 0))
+        on_done: Some(Box::new(move |outcome| {
+            assert_eq!((outcome, count.fetch_add(1, Ordering::Relaxed)), (Ok(()), 0))
         })),
         ..Default::default()
     };
@@ -157,17 +157,17 @@ pub(crate) fn every_failure_is_told_once(fixture: &Fixture) {
         let (options, told) = Told::options(semantics);
         let error = make(std::ptr::null(), &dense(DType::U8, &[8]), &space, options).unwrap_err();
         assert_error(&error, StatusCode::InvalidArgument, &["8 bytes of u8[8] is null"]);
-        assert_eq!(told.once(), error);
+        assert_eq!(told.once(), Err(error));
 
         let (options, told) = Told::options(semantics);
         let options = FromHostOptions { layout: Some(Layout::row_major(2)), ..options };
         let error = make(bytes.as_ptr(), &dense(DType::U8, &[8]), &space, options).unwrap_err();
-        assert_eq!((error.code(), told.once()), (StatusCode::InvalidArgument, error));
+        assert_eq!((error.code(), told.once()), (StatusCode::InvalidArgument, Err(error)));
     }
     for semantics in &SEMANTICS[..2] {
         let (options, told) = Told::options(*semantics);
         let error = make(bytes.as_ptr(), &large, &space, options).unwrap_err();
-        assert_eq!((error.code(), told.once()), (StatusCode::ResourceExhausted, error));
+        assert_eq!((error.code(), told.once()), (StatusCode::ResourceExhausted, Err(error)));
     }
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn a_transfer_after_shutdown_is_told_too(fixture: &Fixture) {
     let (options, told) = Told::options(HostBufferSemantics::ImmutableUntilTransferCompletes);
     let (buffer, _) = make(bytes.as_ptr(), &dense(DType::U8, &[LARGE_BYTES as i64]), &space, options).unwrap();
     let error = buffer.ready_event().wait().unwrap_err();
-    assert_eq!((error.code(), told.once()), (StatusCode::Cancelled, error));
+    assert_eq!((error.code(), told.once()), (StatusCode::Cancelled, Err(error)));
 }
 
 pub(crate) fn a_panic_of_who_is_told_harms_nobody(fixture: &Fixture) {
@@ -195,7 +195,7 @@ pub(crate) fn a_token_from_the_host_is_told_of(fixture: &Fixture) {
         let array = HostArray::new(&Shape::token(), None).unwrap();
         let (token, aliasing) = make(std::ptr::null(), &array, &fixture.space(), options).unwrap();
         assert_eq!((token.dtype(), token.ready_event().wait(), aliasing), (DType::Token, Ok(()), Aliasing::Copied));
-        assert!(told.once().ok());
+        assert!(told.once().is_ok());
     }
 }
 
@@ -280,7 +280,7 @@ pub(crate) fn large_strided_arrays_do_not_block_the_call(fixture: &Fixture) {
     assert!(!buffer.ready_event().is_ready() && told.0.try_recv().is_err());
     drop(occupied);
     assert_eq!(read(&buffer), expected);
-    assert!(told.once().ok());
+    assert!(told.once().is_ok());
 }
 
 pub(crate) fn reads_go_to_any_strides(fixture: &Fixture) {
@@ -362,10 +362,10 @@ pub(crate) fn frozen_memory_that_is_written_is_found_out(fixture: &Fixture) {
             memory[start + 199] ^= 1;
         }
         drop(buffer);
-        let status = told.once();
-        assert_eq!(status.ok(), !writes, "{status}");
-        if writes {
-            assert_error(&status, StatusCode::FailedPrecondition, &["u8[200]", "from_host.rs", "was written"]);
+        let outcome = told.once();
+        assert_eq!(outcome.is_ok(), !writes, "{outcome:?}");
+        if let Err(error) = outcome {
+            assert_error(&error, StatusCode::FailedPrecondition, &["u8[200]", "from_host.rs", "was written"]);
         }
     }
     // While a copy has not run yet.
@@ -378,7 +378,7 @@ pub(crate) fn frozen_memory_that_is_written_is_found_out(fixture: &Fixture) {
     memory[start] ^= 1;
     gate.set_ready();
     let error = buffer.ready_event().wait().unwrap_err();
-    assert_eq!((error.code(), told.once()), (StatusCode::FailedPrecondition, error));
+    assert_eq!((error.code(), told.once()), (StatusCode::FailedPrecondition, Err(error)));
 }
 
 pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
@@ -395,5 +395,5 @@ pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
     // SAFETY: as above; the copy is over.
     assert_eq!(unsafe { host.add(8).read() }, 98);
     drop(buffer);
-    assert!(told.once().ok());
+    assert!(told.once().is_ok());
 }

@@ -3,7 +3,7 @@
 use std::mem;
 
 use purlin_async::Event;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::RawBuffer;
 
 /// A copy from or to the host that owns the host's end.
@@ -46,7 +46,7 @@ impl HostCopy {
 
     /// The error of a copy that must fail.
     #[track_caller]
-    pub(crate) fn wait_error(self) -> Status {
+    pub(crate) fn wait_error(self) -> Error {
         self.event.wait().expect_err("the copy should have failed")
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use purlin_async::EventPromise;
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::RawBuffer;
 
 use crate::fixture::{Fixture, LARGE_BYTES, pattern};
@@ -40,11 +40,11 @@ pub(crate) fn memory_is_free_when_the_event_says_so(fixture: &Fixture) {
         let space = fixture.space();
         let found = EventPromise::new(c"found");
         let free = found.event();
-        copied.on_ready(move |status| {
+        copied.on_ready(move |outcome| {
             let in_use = space.stats().bytes_in_use;
-            found.set(match (status.ok(), in_use) {
-                (true, 0) => Status::OK,
-                _ => Status::internal(format!("{in_use} bytes were in use, with {status}")),
+            found.set(match (outcome, in_use) {
+                (Ok(()), 0) => Ok(()),
+                _ => Err(Error::internal(format!("{in_use} bytes were in use, with {outcome:?}"))),
             });
         });
         gate.set_ready();
@@ -57,7 +57,7 @@ pub(crate) fn a_failed_copy_frees_its_ends(fixture: &Fixture) {
     let (source, destination) = (fixture.allocate(10), fixture.allocate(10));
     let copied = between(&source, &destination, &[gate.event()]);
     drop((source, destination));
-    gate.set_error(Status::aborted("upstream broke"));
+    gate.set_error(Error::aborted("upstream broke"));
     assert_eq!(copied.wait().unwrap_err().code(), StatusCode::Aborted);
     assert_eq!(fixture.space().stats().bytes_in_use, 0);
 }

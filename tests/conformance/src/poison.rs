@@ -4,7 +4,7 @@
 
 use purlin_array::{DType, Shape};
 use purlin_async::{Event, EventPromise};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::{
     AllocOptions, AsyncHostToDeviceTransferManager, Buffer, OomPolicy, RawBuffer, StagingCopier, StagingOptions,
     StagingPool, TransferSpec,
@@ -29,7 +29,7 @@ fn descendants(fixture: &Fixture, source: Buffer) -> Vec<Event> {
     let further = copy.copy_to_memory_space(&fixture.space()).unwrap();
     let (later, promise) = Buffer::channel(&shape(&[4]), None, &fixture.space()).unwrap();
     let of_later = later.copy_to_device(&fixture.device(2)).unwrap();
-    promise.fulfil(&further).map_err(|(status, _)| status).unwrap();
+    promise.fulfil(&further).map_err(|(error, _)| error).unwrap();
     let into = source.copy_into(&four(fixture)).unwrap();
     let raw = between(&source.raw_alias().unwrap(), &fixture.allocate(4), &[source.ready_event()]);
     let mut host = [0_u8; 4];
@@ -44,7 +44,7 @@ fn descendants(fixture: &Fixture, source: Buffer) -> Vec<Event> {
 
 pub(crate) fn every_error_travels_whole(fixture: &Fixture) {
     for code in (1..=16).map(StatusCode::from_raw) {
-        let mut error = Status::new(code, format!("boom {}", code.name()));
+        let mut error = Error::new(code, format!("boom {}", code.name()));
         error.set_payload(PAYLOAD, &[0, 255]);
         let gate = EventPromise::new(c"gate");
         for failed in [Event::from_error(error.clone()), gate.event()] {
@@ -64,7 +64,7 @@ pub(crate) fn every_error_travels_whole(fixture: &Fixture) {
 }
 
 pub(crate) fn transfers_and_staging_hand_errors_on_whole(fixture: &Fixture) {
-    let mut error = Status::data_loss("a bad disk");
+    let mut error = Error::data_loss("a bad disk");
     error.set_payload(PAYLOAD, b"sector 7");
     let specs = [TransferSpec { shape: shape(&[4]), layout: None }];
     let manager = AsyncHostToDeviceTransferManager::new(&specs, &fixture.space(), &AllocOptions::default()).unwrap();
@@ -83,7 +83,7 @@ pub(crate) fn transfers_and_staging_hand_errors_on_whole(fixture: &Fixture) {
 }
 
 pub(crate) fn the_error_of_a_release_keeps_its_code(fixture: &Fixture) {
-    let mut error = Status::not_found("no such weights");
+    let mut error = Error::not_found("no such weights");
     error.set_payload(PAYLOAD, b"here");
     let failed = Event::from_error(error);
     let buffer = Buffer::from_raw(fixture.allocate(4), &shape(&[4]), None, &failed).unwrap();
@@ -94,7 +94,7 @@ pub(crate) fn the_error_of_a_release_keeps_its_code(fixture: &Fixture) {
 }
 
 pub(crate) fn arrays_without_bytes_fail_too(fixture: &Fixture) {
-    let error = Status::aborted("upstream");
+    let error = Error::aborted("upstream");
     let failed = Event::from_error(error.clone());
     let of_memory = Buffer::from_raw(fixture.allocate(0), &shape(&[3, 0]), None, &failed).unwrap();
     let of_nothing = Buffer::error(error.clone(), &shape(&[0]), &fixture.space());
@@ -113,7 +113,7 @@ pub(crate) fn arrays_without_bytes_fail_too(fixture: &Fixture) {
 
 pub(crate) fn what_comes_later_is_well(fixture: &Fixture) {
     let (source, target) = (fixture.filled(&[1; 8]), fixture.filled(&[2; 8]));
-    let failed = [Event::from_error(Status::aborted("upstream"))];
+    let failed = [Event::from_error(Error::aborted("upstream"))];
     assert!(between(&source, &target, &failed).wait().is_err());
     assert_eq!(between(&source, &target, &[]).wait(), Ok(()), "the memory is as good as before");
 

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use purlin_array::{DType, HostArray, Layout, Shape};
-use purlin_base::{Status, StatusCode, StatusOr};
+use purlin_base::{Error, StatusCode, StatusOr};
 use purlin_device::{AllocOptions, Buffer, ClientOptions, HostBufferSemantics, HostShard, MemorySpace, OnDone};
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
@@ -16,17 +16,20 @@ fn dense(size_bytes: usize) -> HostArray {
     HostArray::new(&Shape::new(DType::U8, &[size_bytes as i64]).unwrap(), None).unwrap()
 }
 
+/// What `on_done` was called with.
+type Told = Arc<Mutex<Vec<Result<(), Error>>>>;
+
 /// The buffers, and what `on_done` was called with.
 fn make(
     shards: &[(*const u8, &HostArray, &MemorySpace)],
     layout: Option<&Layout>,
     semantics: HostBufferSemantics,
-) -> (StatusOr<Vec<Buffer>>, Arc<Mutex<Vec<Status>>>) {
+) -> (StatusOr<Vec<Buffer>>, Told) {
     let shards: Vec<HostShard<'_>> =
         shards.iter().map(|&(data, array, memory_space)| HostShard { data, array, layout, memory_space }).collect();
     let told = Arc::new(Mutex::new(Vec::new()));
     let out = Arc::clone(&told);
-    let on_done: OnDone = Box::new(move |status| out.lock().unwrap().push(status));
+    let on_done: OnDone = Box::new(move |outcome| out.lock().unwrap().push(outcome));
     // SAFETY: the cases keep their bytes until `on_done` was called.
     (unsafe { Buffer::from_host_shards(&shards, semantics, &AllocOptions::default(), Some(on_done)) }, told)
 }
@@ -47,10 +50,10 @@ pub(crate) fn every_shard_comes_to_its_device(fixture: &Fixture) {
         while told.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
-        assert_eq!(*told.lock().unwrap(), [Status::OK]);
+        assert_eq!(*told.lock().unwrap(), [Ok(())]);
     }
     let (none, told) = make(&[], None, ImmutableOnlyDuringCall);
-    assert!(none.unwrap().is_empty() && *told.lock().unwrap() == [Status::OK]);
+    assert!(none.unwrap().is_empty() && *told.lock().unwrap() == [Ok(())]);
 }
 
 pub(crate) fn nothing_is_made_if_one_shard_is_wrong(fixture: &Fixture) {
@@ -69,7 +72,7 @@ pub(crate) fn nothing_is_made_if_one_shard_is_wrong(fixture: &Fixture) {
             let (buffers, told) = make(&[good, bad, good], layout, semantics);
             let error = buffers.unwrap_err();
             assert_error(&error, StatusCode::InvalidArgument, &parts);
-            assert_eq!((told.lock().unwrap().as_slice(), space.stats().num_allocs), ([error].as_slice(), 0));
+            assert_eq!((told.lock().unwrap().as_slice(), space.stats().num_allocs), ([Err(error)].as_slice(), 0));
         }
     }
 }
@@ -83,7 +86,7 @@ pub(crate) fn nothing_stays_if_memory_runs_out(fixture: &Fixture) {
     let error = buffers.unwrap_err();
     assert_error(&error, StatusCode::ResourceExhausted, &["shard 1", "cannot allocate 600000 bytes"]);
     assert!(error.payload(purlin_device::memory::MEMORY_REPORT_TYPE_URL).is_some());
-    assert_eq!((told.lock().unwrap().as_slice(), space.stats().bytes_in_use), ([error].as_slice(), 0));
+    assert_eq!((told.lock().unwrap().as_slice(), space.stats().bytes_in_use), ([Err(error)].as_slice(), 0));
 }
 
 pub(crate) fn a_copy_that_fails_is_told_of(fixture: &Fixture) {
@@ -97,5 +100,5 @@ pub(crate) fn a_copy_that_fails_is_told_of(fixture: &Fixture) {
     let buffers = buffers.unwrap();
     assert_eq!(buffers[0].ready_event().wait(), Ok(()));
     let error = buffers[1].ready_event().wait().unwrap_err();
-    assert_eq!((error.code(), told.lock().unwrap().as_slice()), (StatusCode::Cancelled, [error].as_slice()));
+    assert_eq!((error.code(), told.lock().unwrap().as_slice()), (StatusCode::Cancelled, [Err(error)].as_slice()));
 }

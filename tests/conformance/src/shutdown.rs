@@ -51,7 +51,7 @@ pub(crate) fn what_waits_for_ever_fails_by_the_deadline_and_is_named(fixture: &F
     for event in [&there, &back, &later.allocation_event()] {
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::DeadlineExceeded);
     }
-    assert_error(&there.error(), StatusCode::DeadlineExceeded, &[&name, "'gradient'"]);
+    assert_error(&there.error().unwrap(), StatusCode::DeadlineExceeded, &[&name, "'gradient'"]);
     assert!(becomes_free(&space));
     gate.set_ready();
 }

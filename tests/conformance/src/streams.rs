@@ -3,7 +3,7 @@
 
 use purlin_array::{DType, Layout, Shape};
 use purlin_async::{Event, EventPromise, run_when_ready, when_all};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::{AllocOptions, Buffer, MemorySpace, RawBuffer};
 
 use crate::fixture::{Fixture, assert_error, pattern};
@@ -424,7 +424,7 @@ pub(crate) fn events_of_others_stand_between_two_copies(fixture: &Fixture) {
 pub(crate) fn a_failed_link_keeps_the_rest_from_happening(fixture: &Fixture) {
     let (blocks, mut program) = (blocks(fixture, 3), Program::default());
     let written = program.write(&blocks[1], pattern(SIZE_BYTES, 17), &[]);
-    let failed = copy(&blocks[0], &blocks[2], &[&Event::from_error(Status::aborted("a broken link")), &written]);
+    let failed = copy(&blocks[0], &blocks[2], &[&Event::from_error(Error::aborted("a broken link")), &written]);
     let over = copy(&blocks[2], &blocks[1], &[&failed]);
     let last = read(&blocks[2], &[&over]);
     assert_error(&last.wait_error(), StatusCode::Aborted, &["a broken link"]);

@@ -4,7 +4,6 @@
 #![allow(unsafe_code, reason = "host memory is written by address")]
 
 use purlin_array::{DType, HostArray, Layout, Shape};
-use purlin_base::Status;
 use purlin_device::{Aliasing, AllocOptions, Buffer, FromHostOptions, HostBufferSemantics};
 
 use crate::fixture::{Fixture, pattern};
@@ -50,7 +49,7 @@ pub(crate) fn strides_backwards_are_read_during_the_call(fixture: &Fixture) {
         let occupied = fixture.occupy_runner();
         let (options, told) = Told::options(HostBufferSemantics::ImmutableOnlyDuringCall);
         let (buffer, aliasing) = make(bytes[origin..].as_ptr(), &array, &fixture.space(), options).unwrap();
-        assert_eq!((aliasing, told.once()), (Aliasing::Copied, Status::OK));
+        assert_eq!((aliasing, told.once()), (Aliasing::Copied, Ok(())));
         bytes.fill(0);
         drop(bytes);
         drop(occupied);

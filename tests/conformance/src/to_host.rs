@@ -4,7 +4,7 @@
 
 use purlin_array::{DType, Shape};
 use purlin_async::{EventPromise, Promise};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::{Buffer, HostAddress};
 
 use crate::fixture::{Fixture, assert_error, pattern};
@@ -31,9 +31,9 @@ pub(crate) fn raw_reads_wait_for_their_address(fixture: &Fixture) {
     assert_error(&read(&found, 0, 1).wait().unwrap_err(), StatusCode::InvalidArgument, &["deleted or donated"]);
     assert!(reads.iter().all(|read| !read.is_ready()) && !free.is_ready());
     assert_eq!(fixture.space().stats().bytes_in_use, 100);
-    lost.set(Err(Status::aborted("no room"))).unwrap();
+    lost.set(Err(Error::aborted("no room"))).unwrap();
     drop(forgotten);
-    assert_eq!(reads[1].wait().unwrap_err(), Status::aborted("no room"));
+    assert_eq!(reads[1].wait().unwrap_err(), Error::aborted("no room"));
     assert_error(&reads[2].wait().unwrap_err(), StatusCode::Internal, &["forgotten"]);
     assert!(!free.is_ready());
     found.set(Ok(HostAddress(host.as_mut_ptr()))).unwrap();

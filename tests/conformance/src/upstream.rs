@@ -4,7 +4,7 @@
 
 use purlin_array::{DType, Shape};
 use purlin_async::Event;
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::{AllocOptions, AsyncHostToDeviceTransferManager, Buffer, TransferSpec};
 
 use crate::fixture::{Fixture, assert_error, read};
@@ -26,7 +26,7 @@ fn piece(
     index: usize,
     offset_bytes: usize,
     is_last: bool,
-) -> Result<(), Status> {
+) -> Result<(), Error> {
     // SAFETY: the bytes are never written and never go.
     unsafe { manager.transfer_raw_data_to_sub_buffer(index, BYTES.as_ptr(), offset_bytes, 4, is_last, None) }
 }
@@ -53,7 +53,7 @@ pub(crate) fn a_manager_survives_three_pieces_out_of_range(fixture: &Fixture) {
 pub(crate) fn a_manager_has_no_buffer_a_million(fixture: &Fixture) {
     let manager = manager(fixture);
     assert_error(&piece(&manager, 1_000_000, 0, true).unwrap_err(), StatusCode::InvalidArgument, &["1000000", "2"]);
-    let error = manager.set_buffer_error(1_000_000, Status::aborted("x")).unwrap_err();
+    let error = manager.set_buffer_error(1_000_000, Error::aborted("x")).unwrap_err();
     assert_error(&error, StatusCode::InvalidArgument, &["1000000"]);
     assert_works(&manager);
 }
@@ -61,9 +61,9 @@ pub(crate) fn a_manager_has_no_buffer_a_million(fixture: &Fixture) {
 /// Upstream: SIGABRT at the second step, whichever it is.
 pub(crate) fn an_error_set_twice_and_a_piece_after_it(fixture: &Fixture) {
     let manager = manager(fixture);
-    manager.set_buffer_error(0, Status::data_loss("first")).unwrap();
+    manager.set_buffer_error(0, Error::data_loss("first")).unwrap();
     for _ in 0..2 {
-        let again = manager.set_buffer_error(0, Status::aborted("second")).unwrap_err();
+        let again = manager.set_buffer_error(0, Error::aborted("second")).unwrap_err();
         assert_error(&again, StatusCode::DataLoss, &["first"]);
         assert_error(&piece(&manager, 0, 0, true).unwrap_err(), StatusCode::DataLoss, &["first"]);
     }
@@ -87,7 +87,7 @@ pub(crate) fn a_reference_survives_delete_twice_and_the_last_handle(fixture: &Fi
 
 /// Upstream: NOT_FOUND is put in, INTERNAL is returned.
 pub(crate) fn an_error_buffer_keeps_its_code_in_what_is_made_of_it(fixture: &Fixture) {
-    let error = Buffer::error(Status::not_found("boom"), &shape(), &fixture.space());
+    let error = Buffer::error(Error::not_found("boom"), &shape(), &fixture.space());
     let made = error.copy_to_device(&fixture.device(1)).unwrap().donate_after(&Event::ready()).unwrap();
-    assert_eq!(made.ready_event().wait(), Err(Status::not_found("boom")));
+    assert_eq!(made.ready_event().wait(), Err(Error::not_found("boom")));
 }

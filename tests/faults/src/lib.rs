@@ -1,6 +1,6 @@
 //! Every fail point of Purlin (`rust/base/src/fault`), failing at every reach, in scenarios over the whole API.
 //!
-//! A scenario (`scenarios`) is a program of a few lines on a fresh client that reports to its `Run` every status and
+//! A scenario (`scenarios`) is a program of a few lines on a fresh client that reports to its `Run` every error and
 //! event that it meets. `walk` runs it once untroubled, and then, for each site, with the 1st, 2nd, 3rd ... reach
 //! failing, until a run reaches the site no more; and the same with all later reaches failing too. After each run:
 //! - every event is terminal (a wait that takes longer than any machine needs fails, and names what is stuck);

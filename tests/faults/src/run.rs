@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use purlin_async::{Event, EventPromise, dump_stalls};
 use purlin_base::fault::{self, Site};
-use purlin_base::{Status, StatusCode, StatusOr};
+use purlin_base::{Error, StatusCode, StatusOr};
 use purlin_device::backend::Backend;
 use purlin_device::{Buffer, Client, ClientOptions, MemorySpace, NullBackend, RawBuffer};
 use purlin_host::HostBackend;
@@ -50,7 +50,7 @@ impl On {
 pub struct Run {
     /// The backend.
     pub on: On,
-    met: Mutex<Vec<(String, Status)>>,
+    met: Mutex<Vec<(String, Error)>>,
     events: Mutex<Vec<(String, Event)>>,
     calls: Mutex<Vec<Arc<Call>>>,
     memory: Mutex<Vec<Vec<u64>>>,
@@ -124,9 +124,9 @@ impl Run {
         Ok(client)
     }
 
-    /// Notes a status that the scenario met.
-    pub fn meet(&self, what: &str, status: Status) {
-        self.met.lock().unwrap().push((what.to_owned(), status));
+    /// Notes an error that the scenario met.
+    pub fn meet(&self, what: &str, error: Error) {
+        self.met.lock().unwrap().push((what.to_owned(), error));
     }
 
     /// Notes how `result` failed, if it did.
@@ -166,10 +166,10 @@ impl Run {
     /// An `on_done` that notes what it is called with.
     pub fn on_done(self: &Arc<Self>, name: &'static str) -> purlin_device::OnDone {
         let (run, token) = (Arc::clone(self), self.token(name));
-        Box::new(move |status| {
+        Box::new(move |outcome| {
             token.called();
-            if !status.ok() {
-                run.meet(name, status);
+            if let Err(error) = outcome {
+                run.meet(name, error);
             }
         })
     }
@@ -213,8 +213,8 @@ impl Run {
     }
 
     /// The errors that were met.
-    pub(crate) fn errors(&self) -> Vec<(String, Status)> {
-        self.met.lock().unwrap().iter().filter(|(_, status)| !status.ok()).cloned().collect()
+    pub(crate) fn errors(&self) -> Vec<(String, Error)> {
+        self.met.lock().unwrap().clone()
     }
 
     /// What is wrong whatever was to fail: a wait without an end, callbacks that were called twice or never dropped.
@@ -233,7 +233,7 @@ impl Run {
 
 /// Whether a client does what it is for.
 pub(crate) fn works(client: &Arc<Client>) -> Result<(), String> {
-    let tell = |error: Status| format!("the client does not work any more: {error}");
+    let tell = |error: Error| format!("the client does not work any more: {error}");
     let promise = Arc::new(EventPromise::new(c"does it work"));
     let event = promise.event();
     match client.runner().schedule(c"does it work", move || _ = promise.set_ready()) {

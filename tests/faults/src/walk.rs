@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use purlin_async::dump_stalls;
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::fault::{self, Kind, Plan, Seen, Site};
 use purlin_conformance::ledger::Ledger;
 use purlin_device::{Client, ClientOptions};
@@ -17,7 +17,7 @@ use purlin_device::{Client, ClientOptions};
 use crate::run::{On, Run, works};
 
 /// A program to be troubled.
-pub type Scenario = fn(&Arc<Run>) -> Result<(), Status>;
+pub type Scenario = fn(&Arc<Run>) -> Result<(), Error>;
 
 /// A site that is reached more often than this in one run is reached for ever.
 const MOST_REACHES: usize = 300;
@@ -179,7 +179,7 @@ impl Walked {
         if !complaints.is_empty() {
             let which = plan.site.map_or("nothing".to_owned(), |site| format!("'{}'", site.name()));
             let all = if plan.and_all_after { " and all after it" } else { "" };
-            let line = |error: &Status| error.message().lines().next().unwrap_or_default().to_owned();
+            let line = |error: &Error| error.message().lines().next().unwrap_or_default().to_owned();
             let errors = run.errors();
             let errors: Vec<String> = errors
                 .iter()

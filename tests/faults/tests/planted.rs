@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::fault::{self, Site};
 use purlin_faults::run::{On, Run};
 use purlin_faults::walk::{Alone, Scenario, walk};
@@ -34,7 +34,7 @@ fn an_error_that_is_swallowed_is_found() {
 }
 
 fn an_error_that_does_not_name_its_place_is_found() {
-    let renames = |_run: &Arc<Run>| fault::point(Site::MapDma).map_err(|_| Status::internal("something"));
+    let renames = |_run: &Arc<Run>| fault::point(Site::MapDma).map_err(|_| Error::internal("something"));
     assert!(complaint(renames).contains("no error names fail point 'backend.dma_map'"));
 }
 
@@ -66,5 +66,5 @@ fn a_panic_that_comes_through_is_found() {
 }
 
 fn a_failure_without_a_fault_is_found() {
-    assert!(complaint(|_run| Err(Status::aborted("of itself"))).contains("nothing was to: ABORTED: of itself"));
+    assert!(complaint(|_run| Err(Error::aborted("of itself"))).contains("nothing was to: ABORTED: of itself"));
 }

@@ -2,7 +2,7 @@
 
 #![cfg(purlin_faults)]
 
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::fault::{self, Plan, Site};
 use purlin_device::RawBuffer;
 use purlin_faults::run::{On, Run};
@@ -10,7 +10,7 @@ use purlin_faults::walk::Alone;
 
 /// Once, each refused thread asked for the next, until the stack was full.
 #[test]
-fn idle_memory_without_a_thread_for_timers_stays_warm() -> Result<(), Status> {
+fn idle_memory_without_a_thread_for_timers_stays_warm() -> Result<(), Error> {
     let _alone = Alone::new();
     fault::arm(Plan { site: Some(Site::SpawnTimers), nth: 1, and_all_after: true });
     let run = Run::new(On::Host);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use purlin_array::{DType, HostArray, Layout, Shape};
 use purlin_async::{Event, EventPromise, EventState};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::{
     AllocOptions, Buffer, BufferPromise, Client, ClientOptions, DonationHold, ExternalReference, FromHostOptions,
     HostBufferSemantics, MemorySpace, RawBuffer, UsageHold,
@@ -128,16 +128,13 @@ fn layout(index: usize, turned: bool) -> Option<Layout> {
     (turned && SHAPES[index].can_turn()).then(|| Layout::new(&[0, 1]).expect("a sound layout"))
 }
 
-fn error_of(code: u8, seed: u8) -> Status {
-    Status::new(StatusCode::from_raw(i32::from(CODES[usize::from(code)])), format!("user error #{seed}#"))
+fn error_of(code: u8, seed: u8) -> Error {
+    Error::new(StatusCode::from_raw(i32::from(CODES[usize::from(code)])), format!("user error #{seed}#"))
 }
 
-/// `code:what`; `r` for OK.
-fn text(status: &Status) -> String {
-    if status.ok() {
-        return "r".into();
-    }
-    let message = status.message();
+/// `code:what`.
+fn text(error: &Error) -> String {
+    let message = error.message();
     let known = [
         ("Buffer has been deleted or donated.", "gone"),
         ("Donation requested for invalid buffer.", "donate-gone"),
@@ -153,7 +150,7 @@ fn text(status: &Status) -> String {
         ("was abandoned", "abandoned"),
         ("cannot be", "misfit"),
     ];
-    let code = status.code() as i32;
+    let code = error.code() as i32;
     if let Some((_, rest)) = message.split_once('#')
         && let Some((seed, _)) = rest.split_once('#')
     {
@@ -170,11 +167,11 @@ fn state(event: &Event) -> String {
     match event.state() {
         EventState::Unavailable => "p".into(),
         EventState::Ready => "r".into(),
-        EventState::Error => text(&event.error()),
+        EventState::Error => event.error().map_or_else(String::new, |error| text(&error)),
     }
 }
 
-fn answer(outcome: Result<(), Status>) -> String {
+fn answer(outcome: Result<(), Error>) -> String {
     outcome.map_or_else(|error| text(&error), |()| "ok".into())
 }
 
@@ -278,7 +275,7 @@ impl Real {
         get(&self.promises[usize::from(slot)]).map_or_else(Event::ready, |promise| promise.event())
     }
 
-    fn made(&self, slot: u8, made: Result<Buffer, Status>) -> String {
+    fn made(&self, slot: u8, made: Result<Buffer, Error>) -> String {
         match made {
             Ok(buffer) => {
                 put(&self.buffers[usize::from(slot)], Some(buffer));
@@ -288,7 +285,7 @@ impl Real {
         }
     }
 
-    fn hold<T>(slot: &Mutex<Option<T>>, take: impl FnOnce() -> Result<T, Status>) -> String {
+    fn hold<T>(slot: &Mutex<Option<T>>, take: impl FnOnce() -> Result<T, Error>) -> String {
         put(slot, None);
         answer(take().map(|held| drop(put(slot, Some(held)))))
     }
@@ -520,8 +517,8 @@ impl Real {
         };
         let told = Arc::new(AtomicU8::new(0));
         let tell = Arc::clone(&told);
-        let on_done: purlin_device::OnDone = Box::new(move |status: Status| {
-            let word = if status.ok() { 1 } else { 2 };
+        let on_done: purlin_device::OnDone = Box::new(move |outcome: Result<(), Error>| {
+            let word = if outcome.is_ok() { 1 } else { 2 };
             // A second call is an error too.
             let first = tell.swap(word, Ordering::AcqRel) == 0;
             if !first {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::layout::Layout;
 use crate::shape::Shape;
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 /// A shape and byte strides, without an address. Element `[i0, i1, ...]` stands at the bytes
 /// `[sum(i_d * byte_strides[d]), ... + dtype.host_byte_width())` from the address of element `[0, 0, ...]`. Strides may
@@ -21,7 +21,7 @@ use purlin_base::status::{Status, StatusOr};
 /// let array = HostArray::new(&shape, Some(&[-4]))?;
 /// assert_eq!(array.extent(), -8..4);
 /// assert!(!array.is_row_major() && HostArray::new(&shape, None)?.is_row_major());
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostArray {
@@ -40,13 +40,13 @@ impl HostArray {
     #[track_caller]
     pub fn new(shape: &Shape, byte_strides: Option<&[i64]>) -> StatusOr<Self> {
         if shape.is_dynamic() {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "an array in host memory has the dimensions that it has, so {shape} describes none"
             )));
         }
         let byte_strides: SmallVec<[i64; 8]> = match byte_strides {
             Some(strides) if strides.len() != shape.rank() => {
-                return Err(Status::invalid_argument(format!(
+                return Err(Error::invalid_argument(format!(
                     "{shape} has {} dimensions, but there are {} byte strides: {strides:?}",
                     shape.rank(),
                     strides.len()
@@ -56,7 +56,7 @@ impl HostArray {
             None => dense_strides(shape),
         };
         let Some((lowest, size_bytes)) = extent(shape, &byte_strides) else {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "{shape} with byte strides {byte_strides:?} reaches over more than {} bytes, more than any memory has",
                 isize::MAX
             )));
@@ -124,7 +124,7 @@ impl HostArray {
     /// # Errors
     /// `InvalidArgument`, naming the dimension.
     #[track_caller]
-    pub fn check_writable(&self) -> Result<(), Status> {
+    pub fn check_writable(&self) -> Result<(), Error> {
         if self.shape.element_count() == 0 {
             return Ok(());
         }
@@ -137,7 +137,7 @@ impl HostArray {
         let mut span = self.shape.dtype().host_byte_width() as u64;
         for (step, axis) in steps {
             if step < span {
-                return Err(Status::invalid_argument(format!(
+                return Err(Error::invalid_argument(format!(
                     "elements of {self} would be written over each other: dimension {axis} steps by {} bytes, and what \
                      it steps over has {span}",
                     self.byte_strides[axis]

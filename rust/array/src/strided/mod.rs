@@ -30,7 +30,7 @@
 //!     unsafe { plan.gather(matrix.as_ptr().cast(), to, piece) };
 //! }
 //! assert_eq!(device, [1, 4, 2, 5]);
-//! # Ok::<(), purlin::Status>(())
+//! # Ok::<(), purlin::Error>(())
 //! ```
 //!
 //! Files: `host_array.rs` the description, `plan.rs` what is moved in which boxes, `kernel.rs` the loops, `tile.rs`

@@ -34,7 +34,7 @@ use purlin_base::status::StatusOr;
 /// // SAFETY: both have the bytes that the plan reads and writes.
 /// unsafe { plan.gather(host.as_ptr(), device.as_mut_ptr(), 0..4) };
 /// assert_eq!(device, [0x21, 0x43], "two elements to a byte");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct StridedPlan {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error_policy::{NO_INDEX, merge};
 use super::{ErrorPolicy, Event, EventPromise, JoinOptions};
 use purlin_base::label::Label;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -26,7 +26,7 @@ use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 /// assert_eq!((steps.left(), event.is_ready()), (1, false));
 /// assert!(steps.count_down(), "the last step completes the event");
 /// event.wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct CountDown(Arc<CountDownState>);
@@ -36,7 +36,7 @@ struct CountDownState {
     count: usize,
     options: JoinOptions,
     /// Indices and errors, in the order of time. Only moved in and out under the lock.
-    errors: Mutex<Vec<(usize, Status)>>,
+    errors: Mutex<Vec<(usize, Error)>>,
     promise: EventPromise,
 }
 
@@ -78,41 +78,40 @@ impl CountDown {
     /// One step. True if it completed the event, whose waiters have then run on this thread. A step too many does
     /// nothing.
     pub fn count_down(&self) -> bool {
-        self.count_down_with(Status::OK)
+        self.count_down_with(Ok(()))
     }
 
-    /// One step that has failed, unless `error` is OK; see [`count_down`](Self::count_down).
-    pub fn count_down_with(&self, error: Status) -> bool {
-        self.count_down_at(NO_INDEX, error)
+    /// One step that ended so; see [`count_down`](Self::count_down).
+    pub fn count_down_with(&self, outcome: Result<(), Error>) -> bool {
+        self.count_down_at(NO_INDEX, outcome)
     }
 
     /// As [`count_down_with`](Self::count_down_with), for the step of that index: for [`ErrorPolicy::FirstByIndex`] and
     /// [`ErrorPolicy::All`].
     ///
     /// ```
-    /// use purlin::{CountDown, ErrorPolicy, JoinOptions, Status};
+    /// use purlin::{CountDown, ErrorPolicy, JoinOptions, Error};
     ///
     /// let options = JoinOptions { policy: ErrorPolicy::FirstByIndex, ..Default::default() };
     /// let steps = CountDown::with_options(c"shards", 2, options);
-    /// steps.count_down_at(1, Status::internal("shard 1"));
-    /// steps.count_down_at(0, Status::internal("shard 0"));
-    /// assert_eq!(steps.event().error().message(), "shard 0");
+    /// steps.count_down_at(1, Err(Error::internal("shard 1")));
+    /// steps.count_down_at(0, Err(Error::internal("shard 0")));
+    /// assert_eq!(steps.event().error().unwrap().message(), "shard 0");
     /// ```
-    pub fn count_down_at(&self, index: usize, error: Status) -> bool {
+    pub fn count_down_at(&self, index: usize, outcome: Result<(), Error>) -> bool {
         let state = &*self.0;
         if self.left() == 0 {
             return false;
         }
         let fail_fast = state.options.fail_fast;
-        let failed = !error.ok();
-        let fast = if fail_fast { error.clone() } else { Status::OK };
-        if failed {
+        let error = outcome.err();
+        if let Some(error) = &error {
             // Before the step, so that the last one finds it.
-            state.errors.lock().push((index, error));
+            state.errors.lock().push((index, error.clone()));
         }
         let left = self.step();
-        if failed && fail_fast {
-            return left.is_some() && state.promise.set_error(fast);
+        if let (Some(error), true) = (error, fail_fast) {
+            return left.is_some() && state.promise.set_error(error);
         }
         if left != Some(0) {
             return false;

@@ -21,7 +21,7 @@ use super::abi::{
 };
 use super::{describe, several};
 use purlin_base::slab;
-use purlin_base::status::{Status, StatusCode};
+use purlin_base::status::{Error, StatusCode};
 use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use purlin_base::sync::atomic::fence;
 
@@ -107,7 +107,7 @@ pub(super) fn note(event: &EventHeader, debt: usize) {
 ///
 /// # Safety
 /// Both are alive.
-pub(super) unsafe fn follow(event: *mut EventHeader, source: *mut EventHeader) -> Result<(), Status> {
+pub(super) unsafe fn follow(event: *mut EventHeader, source: *mut EventHeader) -> Result<(), Error> {
     // SAFETY: alive.
     let target = unsafe {
         note(&*event, to(source));
@@ -127,7 +127,7 @@ pub(super) unsafe fn follow(event: *mut EventHeader, source: *mut EventHeader) -
 /// # Safety
 /// As [`follow`].
 #[cold]
-unsafe fn closes_cycle(event: *mut EventHeader, source: *mut EventHeader) -> Result<(), Status> {
+unsafe fn closes_cycle(event: *mut EventHeader, source: *mut EventHeader) -> Result<(), Error> {
     // SAFETY: alive.
     if event != source && !unsafe { may_reach(&*source, event.addr()) } {
         return Ok(());
@@ -143,7 +143,7 @@ unsafe fn closes_cycle(event: *mut EventHeader, source: *mut EventHeader) -> Res
         names.splice(NAMED / 2..NAMED / 2 + left_out, [format!("{left_out} others")]);
     }
     let message = format!("{} would wait for itself: {}", describe(cell), names.join(" follows "));
-    Err(Status::with_location(StatusCode::Internal, message, cell.location()))
+    Err(Error::with_location(StatusCode::Internal, message, cell.location()))
 }
 
 /// Whether a chain of debts leads from `source` to `target`. Where several are owed, perhaps.

@@ -15,11 +15,11 @@ use super::abi::DEBT_SEVERAL;
 use super::abi::{EventHeader, Waiter};
 #[cfg(not(purlin_model))]
 use super::debt;
-use super::error_policy::{ErrorPolicy, JoinOptions, chosen, merge};
+use super::error_policy::{ErrorPolicy, Failure, JoinOptions, chosen, merge};
 #[cfg(not(purlin_model))]
 use super::several::{self, Several};
 use super::{Event, EventPromise, EventState};
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::UnsafeCell;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -27,12 +27,12 @@ use purlin_base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// As [`when_all_with`] with the default options: after all of `events`, with the error of the lowest index.
 ///
 /// ```
-/// use purlin::{Event, Status, when_all};
+/// use purlin::{Event, Error, when_all};
 ///
 /// when_all(&[Event::ready(), Event::ready()]).wait()?;
-/// let error = Status::not_found("second");
+/// let error = Error::not_found("second");
 /// assert_eq!(when_all(&[Event::ready(), Event::from_error(error.clone())]).wait(), Err(error));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use]
 #[track_caller]
@@ -43,11 +43,11 @@ pub fn when_all(events: &[Event]) -> Event {
 /// An event that is ready after all of `events` are terminal, whether they happened or failed.
 ///
 /// ```
-/// use purlin::{Event, Status, after_all};
+/// use purlin::{Event, Error, after_all};
 ///
-/// let over = after_all(&[Event::ready(), Event::from_error(Status::internal("failed"))]);
+/// let over = after_all(&[Event::ready(), Event::from_error(Error::internal("failed"))]);
 /// over.wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use]
 #[track_caller]
@@ -101,14 +101,14 @@ pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
 /// that are all terminal, it is the failed one that the policy chooses.
 ///
 /// ```
-/// use purlin::{ErrorPolicy, EventPromise, JoinOptions, Status, when_all_with};
+/// use purlin::{ErrorPolicy, EventPromise, JoinOptions, Error, when_all_with};
 ///
 /// let promises = [EventPromise::new(c"first"), EventPromise::new(c"second")];
 /// let options = JoinOptions { policy: ErrorPolicy::LastInTime, ..Default::default() };
 /// let joined = when_all_with(&[promises[0].event(), promises[1].event()], options);
-/// promises[1].set_error(Status::internal("early"));
-/// promises[0].set_error(Status::internal("late"));
-/// assert_eq!(joined.error().message(), "late");
+/// promises[1].set_error(Error::internal("early"));
+/// promises[0].set_error(Error::internal("late"));
+/// assert_eq!(joined.error().unwrap().message(), "late");
 /// ```
 #[must_use]
 #[track_caller]
@@ -128,8 +128,8 @@ pub fn when_all_at(events: &[Event], options: JoinOptions, place: impl FnOnce() 
         if events.iter().all(|event| event.state() == EventState::Ready) {
             return Event::ready();
         }
-        let errors: Vec<Status> = events.iter().map(Event::error).collect();
-        let failures: Vec<_> = errors.iter().enumerate().filter(|(_, error)| !error.ok()).collect();
+        let errors: Vec<_> = events.iter().map(Event::error).collect();
+        let failures: Vec<_> = numbered(errors.iter().map(Option::as_ref)).collect();
         if let Some(at) = chosen(options.effective_policy(), &failures) {
             return events[failures[at].0].clone();
         }
@@ -170,7 +170,7 @@ struct Node {
     waiter: Waiter,
     join: *mut Join,
     /// Written by the arrival, read by the last one.
-    error: UnsafeCell<Status>,
+    error: UnsafeCell<Option<Error>>,
     /// The error's number in time.
     failure: usize,
     /// The debt to the event, until it has arrived; for reports.
@@ -211,7 +211,7 @@ impl Join {
                 Self::node(join, index).write(Node {
                     waiter: Waiter { next: ptr::null_mut(), invoke: Node::arrived },
                     join,
-                    error: UnsafeCell::new(Status::OK),
+                    error: UnsafeCell::new(None),
                     failure: 0,
                     #[cfg(not(purlin_model))]
                     owed: PlainUsize::new(0),
@@ -285,7 +285,7 @@ impl Join {
         }
         // SAFETY: no other thread has a count; the load pairs with the releases above. The block is read once and
         // freed.
-        let (promise, status) = unsafe {
+        let (promise, outcome) = unsafe {
             let _ = (*join).missing.load(Acquire);
             let count = (*join).count;
             #[cfg(not(purlin_model))]
@@ -293,18 +293,18 @@ impl Join {
                 Several::leave(owed);
             }
             let nodes = std::slice::from_raw_parts_mut(Self::node(join, 0), count);
-            let status = match (*join).rule {
-                Rule::Ignore | Rule::FailFast => Status::OK,
-                Rule::Wait(_) if (*join).failures.load(Relaxed) == 0 => Status::OK,
+            let outcome = match (*join).rule {
+                Rule::Ignore | Rule::FailFast => Ok(()),
+                Rule::Wait(_) if (*join).failures.load(Relaxed) == 0 => Ok(()),
                 Rule::Wait(policy) => result_of(policy, nodes),
             };
             ptr::drop_in_place(nodes);
             let Self { promise, .. } = join.read();
             dealloc(join.cast(), Self::layout(count));
-            (promise, status)
+            (promise, outcome)
         };
         // No user code runs before this. A join that failed fast was set before.
-        promise.set(status);
+        promise.set(outcome);
     }
 }
 
@@ -315,9 +315,9 @@ impl Node {
     }
 
     /// The error that the arrival noted. Only for the join's last arrival, which has acquired the others.
-    fn noted(&self) -> &Status {
+    fn noted(&self) -> Option<&Error> {
         // SAFETY: all nodes have arrived, so no thread writes it any more.
-        self.error.with(|error| unsafe { &*error })
+        self.error.with(|error| unsafe { (*error).as_ref() })
     }
 
     /// # Safety
@@ -329,15 +329,14 @@ impl Node {
             let join = (*node).join;
             #[cfg(not(purlin_model))]
             several::arrived(&(*node).owed);
-            let error = event.as_ref().map_or(Status::OK, EventHeader::error);
-            if !error.ok() {
+            if let Some(error) = event.as_ref().and_then(EventHeader::error) {
                 match (*join).rule {
                     Rule::Ignore => {}
                     Rule::FailFast => _ = (*join).promise.set_error(error),
                     Rule::Wait(_) => {
                         // Relaxed: only the numbers matter; a thread that reads the node has acquired the arrival.
                         (*node).failure = (*join).failures.fetch_add(1, Relaxed);
-                        (*node).error.with_mut(|place| *place = error);
+                        (*node).error.with_mut(|place| *place = Some(error));
                     }
                 }
             }
@@ -346,11 +345,15 @@ impl Node {
     }
 }
 
+/// Those that there are, with their index.
+fn numbered<'a>(errors: impl Iterator<Item = Option<&'a Error>>) -> impl Iterator<Item = Failure<'a>> {
+    errors.enumerate().filter_map(|(index, error)| Some((index, error?)))
+}
+
 /// The result of a join of these nodes, all of which have arrived.
-fn result_of(policy: ErrorPolicy, nodes: &[Node]) -> Status {
-    let mut failed: Vec<_> = nodes.iter().enumerate().filter(|(_, node)| !node.noted().ok()).collect();
-    failed.sort_by_key(|(_, node)| node.failure);
-    let failures: Vec<_> = failed.into_iter().map(|(index, node)| (index, node.noted())).collect();
+fn result_of(policy: ErrorPolicy, nodes: &[Node]) -> Result<(), Error> {
+    let mut failures: Vec<_> = numbered(nodes.iter().map(Node::noted)).collect();
+    failures.sort_by_key(|(index, _)| nodes[*index].failure);
     merge(policy, nodes.len(), failures.len(), &failures)
 }
 

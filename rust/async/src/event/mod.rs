@@ -63,7 +63,7 @@ use abi::{
 };
 use park::Patience;
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::atomic::Ordering::Relaxed;
 use raw::OwedBy;
 
@@ -89,12 +89,12 @@ pub use value::{AsyncValue, AsyncValueRef};
 /// PJRT's numbers.
 ///
 /// ```
-/// use purlin::{EventPromise, EventState, Status};
+/// use purlin::{EventPromise, EventState, Error};
 ///
 /// let promise = EventPromise::new(c"loaded");
 /// let event = promise.event();
 /// assert_eq!(event.state(), EventState::Unavailable);
-/// promise.set_error(Status::not_found("no such file"));
+/// promise.set_error(Error::not_found("no such file"));
 /// assert_eq!(event.state(), EventState::Error);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub enum EventState {
 /// assert!(!both.is_ready());
 /// right.set_ready();
 /// both.wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Default)]
 #[repr(transparent)]
@@ -139,21 +139,18 @@ impl Event {
         Self(None)
     }
 
-    /// An event that has failed; [`Event::ready`] if `error` is OK.
+    /// An event that has failed.
     ///
     /// ```
-    /// use purlin::{Event, Status};
+    /// use purlin::{Event, Error};
     ///
-    /// let event = Event::from_error(Status::unavailable("no link"));
+    /// let event = Event::from_error(Error::unavailable("no link"));
     /// assert!(event.is_ready());
     /// assert_eq!(event.wait().unwrap_err().message(), "no link");
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn from_error(error: Status) -> Self {
-        if error.ok() {
-            return Self::ready();
-        }
+    pub fn from_error(error: Error) -> Self {
         let place = SourceLocation::caller();
         // SAFETY: the new event's one reference.
         unsafe { Self::from_raw(raw::new_error(error, place)) }
@@ -189,17 +186,22 @@ impl Event {
         }
     }
 
-    /// The error if the event has failed, else OK (also while it is pending). Never blocks.
+    /// The error if the event has failed; `None` also while it is pending. Never blocks.
     #[must_use]
-    pub fn error(&self) -> Status {
-        self.header().map_or(Status::OK, EventHeader::error)
+    pub fn error(&self) -> Option<Error> {
+        self.header().and_then(EventHeader::error)
+    }
+
+    /// As [`error`](Self::error), of an event that is terminal.
+    fn outcome(&self) -> Result<(), Error> {
+        self.error().map_or(Ok(()), Err)
     }
 
     /// Makes a pending event fail, past its promise: for watchdogs. False, and nothing changes, if it was set before or
-    /// may not be poisoned. An OK `error` does nothing.
-    pub(crate) fn poison(&self, error: Status) -> bool {
+    /// may not be poisoned.
+    pub(crate) fn poison(&self, error: Error) -> bool {
         // SAFETY: our reference keeps the event alive.
-        self.is_poisonable() && !error.ok() && unsafe { raw::set_error(self.as_raw(), error) }
+        self.is_poisonable() && unsafe { raw::set_error(self.as_raw(), error) }
     }
 
     /// Whether it is pending, a promise of the user's owes it and follows nothing, and no memory is kept until it.
@@ -229,7 +231,7 @@ impl Event {
     /// # Errors
     /// The event's.
     #[doc(hidden)]
-    pub fn wait_uninterruptible(&self) -> Result<(), Status> {
+    pub fn wait_uninterruptible(&self) -> Result<(), Error> {
         self.assert_guards();
         if self.header().is_none_or(|header| header.state() == STATE_READY) {
             return Ok(());
@@ -242,7 +244,7 @@ impl Event {
     /// # Errors
     /// As there, and as [`check_wait`](Self::check_wait).
     #[doc(hidden)]
-    pub fn wait_unlent(&self) -> Result<(), Status> {
+    pub fn wait_unlent(&self) -> Result<(), Error> {
         self.check_wait()?;
         self.wait_uninterruptible()
     }
@@ -251,7 +253,7 @@ impl Event {
     ///
     /// # Errors
     /// `FailedPrecondition`: the wait would never end; as [`wait`](Self::wait).
-    pub fn check_wait(&self) -> Result<(), Status> {
+    pub fn check_wait(&self) -> Result<(), Error> {
         self.header().and_then(|header| owing::why_never(header, true)).map_or(Ok(()), Err)
     }
 
@@ -260,7 +262,7 @@ impl Event {
     /// # Errors
     /// As [`wait_for`](Self::wait_for).
     #[doc(hidden)]
-    pub fn wait_uninterruptible_for(&self, timeout: Duration) -> Result<(), Status> {
+    pub fn wait_uninterruptible_for(&self, timeout: Duration) -> Result<(), Error> {
         self.assert_guards();
         self.wait_for(timeout)
     }
@@ -323,16 +325,16 @@ impl Event {
     ///
     /// # Examples
     /// ```
-    /// use purlin::{EventPromise, Status};
+    /// use purlin::{EventPromise, Error};
     ///
     /// let promise = EventPromise::new(c"bytes");
     /// let event = promise.event();
-    /// let thread = std::thread::spawn(move || promise.set_error(Status::data_loss("truncated")));
-    /// assert_eq!(event.wait(), Err(Status::data_loss("truncated")));
+    /// let thread = std::thread::spawn(move || promise.set_error(Error::data_loss("truncated")));
+    /// assert_eq!(event.wait(), Err(Error::data_loss("truncated")));
     /// assert!(thread.join().unwrap(), "it was the first to set the event");
     /// ```
     #[inline]
-    pub fn wait(&self) -> Result<(), Status> {
+    pub fn wait(&self) -> Result<(), Error> {
         if self.header().is_none_or(|header| header.state() == STATE_READY) {
             return Ok(());
         }
@@ -357,7 +359,7 @@ impl Event {
     /// assert!(!promise.event().is_ready(), "it stays pending");
     /// ```
     #[inline]
-    pub fn wait_for(&self, timeout: Duration) -> Result<(), Status> {
+    pub fn wait_for(&self, timeout: Duration) -> Result<(), Error> {
         if self.header().is_none_or(|header| header.state() == STATE_READY) {
             return Ok(());
         }
@@ -365,27 +367,27 @@ impl Event {
     }
 
     #[cold]
-    fn wait_slowly(&self, patience: Patience) -> Result<(), Status> {
+    fn wait_slowly(&self, patience: Patience) -> Result<(), Error> {
         let (Some(header), Some(cell)) = (self.header(), self.cell()) else { return Ok(()) };
         if header.is_terminal() {
-            return header.error().into_result();
+            return self.outcome();
         }
         refuse_inherited(cell)?;
         let _span =
             tracing::trace_span!(target: "purlin", "wait", label = %cell.label(), context = current_id()).entered();
         match park::wait(header, patience) {
-            Waited::Over => return header.error().into_result(),
+            Waited::Over => return self.outcome(),
             Waited::GivenUp(why) => return Err(why),
             Waited::Late => {}
         }
         let timeout = if let Patience::Until(timeout) = patience { timeout } else { Duration::ZERO };
         let (name, place) = (describe(cell), cell.location());
-        Err(Status::deadline_exceeded(format!("{name} (made at {place}) was still pending after {timeout:?}")))
+        Err(Error::deadline_exceeded(format!("{name} (made at {place}) was still pending after {timeout:?}")))
     }
 
-    /// Calls `waiter` with OK or the error, exactly once, when the event is terminal: on the thread that completes it,
-    /// or inside this call if it is terminal already. It borrows that thread, so it must not block for long. A panic is
-    /// reported and swallowed. It runs in the user context that is current now.
+    /// Calls `waiter` with how the event ended, exactly once, when the event is terminal: on the thread that completes
+    /// it, or inside this call if it is terminal already. It borrows that thread, so it must not block for long. A
+    /// panic is reported and swallowed. It runs in the user context that is current now.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -394,16 +396,16 @@ impl Event {
     ///
     /// let (sender, receiver) = mpsc::channel();
     /// let promise = EventPromise::new(c"copied");
-    /// promise.event().on_ready(move |status| sender.send(status.clone()).unwrap());
+    /// promise.event().on_ready(move |outcome| sender.send(outcome.clone()).unwrap());
     /// assert!(receiver.try_recv().is_err(), "not yet");
     /// promise.set_ready();
-    /// assert!(receiver.try_recv().unwrap().ok());
+    /// assert_eq!(receiver.try_recv().unwrap(), Ok(()));
     /// ```
     #[inline]
-    pub fn on_ready(&self, waiter: impl FnOnce(&Status) + Send + 'static) {
+    pub fn on_ready(&self, waiter: impl FnOnce(&Result<(), Error>) + Send + 'static) {
         if self.is_ready() && waiters::may_nest() {
-            let error = self.error();
-            return waiters::nested(|| waiters::call(waiter, &error));
+            let outcome = self.outcome();
+            return waiters::nested(|| waiters::call(waiter, &outcome));
         }
         let node = waiters::new(waiter);
         // SAFETY: the node is new; the event is alive because we hold it.
@@ -590,7 +592,7 @@ impl EventPromise {
     ///
     /// # Errors
     /// Internal, naming the cycle, if `other` waits for this one: it must then fail, with that.
-    pub fn follow(&self, other: &Event) -> Result<(), Status> {
+    pub fn follow(&self, other: &Event) -> Result<(), Error> {
         // SAFETY: our reference keeps it alive, the caller's the other one.
         if other.is_ready() { Ok(()) } else { unsafe { debt::follow(self.0.as_raw(), other.as_raw()) } }
     }
@@ -635,12 +637,12 @@ impl EventPromise {
     /// Makes the event happen and runs its waiters on this thread. False, and nothing changes, if it was set before.
     ///
     /// ```
-    /// use purlin::{EventPromise, Status};
+    /// use purlin::{EventPromise, Error};
     ///
     /// let promise = EventPromise::new(c"once");
     /// assert!(promise.set_ready());
-    /// assert!(!promise.set_error(Status::internal("too late")));
-    /// assert!(promise.event().error().ok());
+    /// assert!(!promise.set_error(Error::internal("too late")));
+    /// assert_eq!(promise.event().error(), None);
     /// ```
     #[inline]
     pub fn set_ready(&self) -> bool {
@@ -648,26 +650,26 @@ impl EventPromise {
         unsafe { raw::set_ready(self.0.as_raw()) }
     }
 
-    /// Makes the event fail and runs its waiters on this thread. False, and nothing changes, if it was set before. An
-    /// OK `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
+    /// Makes the event fail and runs its waiters on this thread. False, and nothing changes, if it was set before.
     ///
     /// ```
-    /// use purlin::{EventPromise, Status};
+    /// use purlin::{EventPromise, Error};
     ///
     /// let promise = EventPromise::new(c"download");
-    /// assert!(promise.set_error(Status::unavailable("no network")));
-    /// assert_eq!(promise.event().error(), Status::unavailable("no network"));
+    /// assert!(promise.set_error(Error::unavailable("no network")));
+    /// assert_eq!(promise.event().error(), Some(Error::unavailable("no network")));
     /// ```
-    #[track_caller]
-    pub fn set_error(&self, error: Status) -> bool {
-        let error = error.not_ok("EventPromise::set_error");
+    pub fn set_error(&self, error: Error) -> bool {
         // SAFETY: our reference keeps the event alive.
         unsafe { raw::set_error(self.0.as_raw(), error) }
     }
 
-    /// [`set_ready`](Self::set_ready) if `status` is OK, else [`set_error`](Self::set_error).
-    pub fn set(&self, status: Status) -> bool {
-        if status.ok() { self.set_ready() } else { self.set_error(status) }
+    /// [`set_ready`](Self::set_ready) or [`set_error`](Self::set_error).
+    pub fn set(&self, outcome: Result<(), Error>) -> bool {
+        match outcome {
+            Ok(()) => self.set_ready(),
+            Err(error) => self.set_error(error),
+        }
     }
 
     /// Makes the event follow `other`: it happens or fails as that does, on the thread that completes that. An event
@@ -684,7 +686,7 @@ impl EventPromise {
     /// assert!(!event.is_ready());
     /// inner.set_ready();
     /// event.wait()?;
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     pub fn forward(self, other: &Event) {
         if self.0.is_ready() {
@@ -694,7 +696,7 @@ impl EventPromise {
             self.set_error(cycle);
             return;
         }
-        other.on_ready(move |status| _ = self.set(status.clone()));
+        other.on_ready(move |outcome| _ = self.set(outcome.clone()));
     }
 }
 
@@ -714,17 +716,17 @@ impl fmt::Debug for EventPromise {
 
 /// An event in its owner's memory, or one that waits for such an event, which is still pending although a fork has made
 /// this process since: no thread completes it.
-fn refuse_inherited(cell: &EventCell) -> Result<(), Status> {
+fn refuse_inherited(cell: &EventCell) -> Result<(), Error> {
     #[cfg(not(purlin_model))]
     if purlin_base::slab::is_child() {
         let (name, place) = (describe(cell), cell.location());
         let forked =
             "was pending when this process was made by fork(), which copies no threads: nobody completes it here";
         if purlin_base::slab::is_inherited(cell.born_ms.load(std::sync::atomic::Ordering::Relaxed)) {
-            return Err(Status::failed_precondition(format!("{name} (made at {place}) {forked}")));
+            return Err(Error::failed_precondition(format!("{name} (made at {place}) {forked}")));
         }
         if let Some(source) = inherited::source_of(cell) {
-            return Err(Status::failed_precondition(format!(
+            return Err(Error::failed_precondition(format!(
                 "{name} (made at {place}) waits for {source}, which {forked}"
             )));
         }

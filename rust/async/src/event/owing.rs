@@ -9,7 +9,7 @@ use std::{iter, ptr};
 use super::abi::{EventCell, EventHeader};
 use super::debt::{self, Node, Seen};
 use super::{Event, EventPromise, describe, lent};
-use purlin_base::status::{Status, StatusCode};
+use purlin_base::status::{Error, StatusCode};
 use purlin_base::sync::per_thread;
 use purlin_base::thread_state;
 
@@ -69,7 +69,7 @@ unsafe fn call<O: Fn(usize) -> bool>(of: *const (), address: usize) -> bool {
 /// Why a wait of this thread for `event` would never end, if it is so. Not for what its own tasks owe, unless
 /// `looks_at_tasks`, and not if memory is lent until the event.
 #[cold]
-pub(super) fn why_never(event: &EventHeader, looks_at_tasks: bool) -> Option<Status> {
+pub(super) fn why_never(event: &EventHeader, looks_at_tasks: bool) -> Option<Error> {
     let innermost = INNERMOST.try_with(Cell::get).unwrap_or(ptr::null());
     let runs_a_task = || looks_at_tasks && thread_state::running_tasks().next().is_some();
     if innermost.is_null() && (Seen::of(event)?.is_owed_by_a_promise() || !runs_a_task()) {
@@ -94,7 +94,7 @@ pub(super) fn why_never(event: &EventHeader, looks_at_tasks: bool) -> Option<Sta
         None => "this thread completes it once the callback that waits has returned".to_owned(),
     };
     let message = format!("the wait for {}, which is still pending, would never end: {why}", describe(cell));
-    Some(Status::with_location(StatusCode::FailedPrecondition, message, cell.location()))
+    Some(Error::with_location(StatusCode::FailedPrecondition, message, cell.location()))
 }
 
 #[cfg(all(test, not(purlin_model)))]

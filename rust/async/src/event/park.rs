@@ -20,7 +20,7 @@ use super::sleepers::Sleeper;
 use super::sleepers::Sleepers;
 use super::{lent, owing};
 use purlin_base::label::Label;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::atomic::AtomicBool;
 use purlin_base::sync::atomic::Ordering::Relaxed;
 use purlin_base::sync::{Condvar, Mutex, hint, per_thread};
@@ -62,7 +62,7 @@ pub(crate) enum Waited {
     /// The time is up.
     Late,
     /// The pool that stands in for this thread cannot go on, or a watchdog has seen that this never ends; and says why.
-    GivenUp(Status),
+    GivenUp(Error),
 }
 
 impl From<bool> for Waited {
@@ -106,7 +106,7 @@ pub(crate) struct Blocked<'a> {
     /// Read by the sleeper under its bucket's lock, through which [`give_up`](Self::give_up) passes before it wakes it.
     given_up: AtomicBool,
     /// Why a watchdog has ended it; this thread's alone.
-    ended: RefCell<Option<Status>>,
+    ended: RefCell<Option<Error>>,
     /// The address of the pool whose thread this is, for reports; 0 without one.
     pool: Cell<usize>,
 }
@@ -258,7 +258,7 @@ pub(crate) fn slept_on(event: usize) -> Option<Event> {
 /// Ends the wait of the thread that runs `task` and sleeps on the event at that address, before the event is terminal:
 /// it answers `why`. False if there is none, or it is one of the library's own.
 #[cfg(not(purlin_model))]
-pub(crate) fn end_wait(event: usize, task: usize, why: &Status) -> bool {
+pub(crate) fn end_wait(event: usize, task: usize, why: &Error) -> bool {
     TABLE.iter().any(|bucket| {
         let ended = bucket.sleepers.lock().end(event, task, why);
         if ended {

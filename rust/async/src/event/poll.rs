@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::Event;
 use purlin_base::panics::reported;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::Mutex;
 
 const BUCKETS: usize = 64;
@@ -40,7 +40,7 @@ struct Seats {
     closed: bool,
 }
 
-/// An event that is being awaited. Resolves to OK or the event's error. Dropping it stops nothing but the waiting.
+/// An event that is being awaited. Resolves to how the event ended. Dropping it stops nothing but the waiting.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,7 +69,7 @@ impl fmt::Debug for EventFuture {
 }
 
 impl IntoFuture for Event {
-    type Output = Result<(), Status>;
+    type Output = Result<(), Error>;
     type IntoFuture = EventFuture;
 
     fn into_future(self) -> EventFuture {
@@ -78,7 +78,7 @@ impl IntoFuture for Event {
 }
 
 impl IntoFuture for &Event {
-    type Output = Result<(), Status>;
+    type Output = Result<(), Error>;
     type IntoFuture = EventFuture;
 
     fn into_future(self) -> EventFuture {
@@ -87,7 +87,7 @@ impl IntoFuture for &Event {
 }
 
 impl Future for EventFuture {
-    type Output = Result<(), Status>;
+    type Output = Result<(), Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if !self.event.is_ready() {
@@ -101,7 +101,7 @@ impl Future for EventFuture {
             }
         }
         // Hubs close after their event is terminal.
-        Poll::Ready(self.event.error().into_result())
+        Poll::Ready(self.event.outcome())
     }
 }
 

@@ -17,7 +17,7 @@ use super::{Event, debt, describe, memory, park, refusal, rescue, waiters};
 use crate::user_context::{annotate_with_id, current_id};
 use purlin_base::label::Label;
 use purlin_base::slab::Class;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::atomic::Ordering::Relaxed;
 
 static WITH_STREAM: EventVTable =
@@ -93,7 +93,7 @@ pub unsafe fn definition_stream(event: *const EventHeader) -> Option<DefinitionS
 
 /// An event that has failed, with one reference, the caller's.
 #[must_use]
-pub fn new_error(error: Status, location: SourceLocation) -> *mut EventHeader {
+pub fn new_error(error: Error, location: SourceLocation) -> *mut EventHeader {
     // SAFETY: the label is a static string.
     let event = unsafe { new(Label::default().as_cstr().as_ptr(), location, OwedBy::Library) };
     // SAFETY: the event is new and ours; it has no waiter.
@@ -108,7 +108,7 @@ pub fn new_error(error: Status, location: SourceLocation) -> *mut EventHeader {
 ///
 /// # Safety
 /// Both are alive.
-pub unsafe fn follow(event: *mut EventHeader, source: *mut EventHeader) -> Result<(), Status> {
+pub unsafe fn follow(event: *mut EventHeader, source: *mut EventHeader) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe { debt::follow(event, source) }
 }
@@ -133,7 +133,7 @@ pub(super) unsafe fn drop_error(event: *mut EventHeader) {
     // SAFETY: no other thread can reach the event; in ERROR it owns its error.
     unsafe {
         if (*event).state() == STATE_ERROR {
-            drop(Status::from_raw((*event).error.load(Relaxed).cast()));
+            drop(Error::from_raw((*event).error.load(Relaxed).cast()));
         }
     }
 }
@@ -201,8 +201,8 @@ pub unsafe fn set_ready(event: *mut EventHeader) -> bool {
 /// True if this call made the event fail; its waiters have then run or are queued on this thread.
 ///
 /// # Safety
-/// `event` is alive; `error` is not OK.
-pub unsafe fn set_error(event: *mut EventHeader, error: Status) -> bool {
+/// `event` is alive.
+pub unsafe fn set_error(event: *mut EventHeader, error: Error) -> bool {
     // SAFETY: alive.
     let error = unsafe { in_context_of(event, error) };
     // SAFETY: alive.
@@ -221,7 +221,7 @@ pub unsafe fn set_error(event: *mut EventHeader, error: Status) -> bool {
 /// # Safety
 /// `event` is alive.
 #[inline]
-unsafe fn in_context_of(event: *mut EventHeader, error: Status) -> Status {
+unsafe fn in_context_of(event: *mut EventHeader, error: Error) -> Error {
     // SAFETY: alive, and all events are EventCells.
     let made_in = unsafe { (*event.cast::<EventCell>()).context.load(Relaxed) };
     match if made_in == 0 { current_id() } else { Some(made_in) } {
@@ -255,7 +255,7 @@ unsafe fn abandon_pending(event: *mut EventHeader) {
     if let Some(reason) = refusal::reason() {
         message += &format!(", because {}", reason.message());
     }
-    let error = Status::with_location(purlin_base::StatusCode::Internal, message, cell.location());
+    let error = Error::with_location(purlin_base::StatusCode::Internal, message, cell.location());
     // SAFETY: alive.
     refusal::forgetting(|| _ = unsafe { set_error(event, error) });
 }
@@ -318,17 +318,18 @@ pub fn run_deferred_waiters() {
     waiters::run_deferred();
 }
 
-/// Blocks until the event is terminal: OK or its error. `timeout_ns` < 0 waits for ever.
+/// Blocks until the event is terminal. `timeout_ns` < 0 waits for ever.
+///
+/// # Errors
+/// As [`Event::wait_for`].
 ///
 /// # Safety
 /// `event` is null or alive.
-#[must_use]
-pub unsafe fn wait(event: *mut EventHeader, timeout_ns: i64) -> Status {
+pub unsafe fn wait(event: *mut EventHeader, timeout_ns: i64) -> Result<(), Error> {
     // SAFETY: alive; the clone keeps it so.
     let event = unsafe { Event::from_borrowed_raw(event) };
-    let result = match u64::try_from(timeout_ns) {
+    match u64::try_from(timeout_ns) {
         Ok(timeout_ns) => event.wait_for(std::time::Duration::from_nanos(timeout_ns)),
         Err(_forever) => event.wait(),
-    };
-    result.err().unwrap_or_default()
+    }
 }

@@ -6,14 +6,14 @@
 use std::cell::Cell;
 use std::ptr;
 
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::per_thread;
 
 // What `dropping` borrows, or null.
-per_thread!(static REASON: Cell<*const Status> = Cell::new(ptr::null()));
+per_thread!(static REASON: Cell<*const Error> = Cell::new(ptr::null()));
 
 /// Puts back what was there.
-struct Restore(*const Status);
+struct Restore(*const Error);
 
 impl Drop for Restore {
     fn drop(&mut self) {
@@ -21,7 +21,7 @@ impl Drop for Restore {
     }
 }
 
-fn with(reason: *const Status, f: impl FnOnce()) {
+fn with(reason: *const Error, f: impl FnOnce()) {
     // An ending thread has no place for it; then messages are less exact.
     let _restore = Restore(REASON.try_with(|place| place.replace(reason)).unwrap_or(ptr::null()));
     f();
@@ -29,7 +29,7 @@ fn with(reason: *const Status, f: impl FnOnce()) {
 
 /// Calls `f`, which drops what is refused because of `reason`.
 #[cold]
-pub(crate) fn dropping(reason: &Status, f: impl FnOnce()) {
+pub(crate) fn dropping(reason: &Error, f: impl FnOnce()) {
     with(reason, f);
 }
 
@@ -39,7 +39,7 @@ pub(super) fn forgetting(f: impl FnOnce()) {
 }
 
 /// Why what is dropped here and now is dropped, if an executor refused it.
-pub fn reason() -> Option<Status> {
+pub fn reason() -> Option<Error> {
     let reason = REASON.try_with(Cell::get).unwrap_or(ptr::null());
     // SAFETY: dropping() borrows it and takes it out of the place before it returns; the place is this thread's.
     unsafe { reason.as_ref() }.cloned()

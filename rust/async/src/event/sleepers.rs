@@ -6,7 +6,7 @@ use std::thread::{self, Thread};
 use super::abi::EventHeader;
 use purlin_base::clock;
 use purlin_base::label::Label;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::keep_record;
 use purlin_base::thread_state;
 
@@ -37,7 +37,7 @@ pub(super) struct Sleepers {
     /// With their keys.
     entries: Vec<(u64, Sleeper)>,
     /// Waits that a watchdog has ended, by their keys, and why.
-    ended: Vec<(u64, Status)>,
+    ended: Vec<(u64, Error)>,
     next_key: u64,
 }
 
@@ -73,7 +73,7 @@ impl Sleepers {
     }
 
     /// Ends the wait of the thread that runs `task`, if it may be ended.
-    pub(super) fn end(&mut self, event: usize, task: usize, why: &Status) -> bool {
+    pub(super) fn end(&mut self, event: usize, task: usize, why: &Error) -> bool {
         let of_task = |sleeper: &Sleeper| sleeper.tasks.iter().any(|(number, _)| *number == task);
         let found =
             self.entries.iter().find(|(_, sleeper)| sleeper.may_end && sleeper.event == event && of_task(sleeper));
@@ -83,7 +83,7 @@ impl Sleepers {
     }
 
     /// Why a wait has been ended, once.
-    pub(super) fn take_end(&mut self, key: u64) -> Option<Status> {
+    pub(super) fn take_end(&mut self, key: u64) -> Option<Error> {
         let at = self.ended.iter().position(|(known, _)| *known == key)?;
         Some(self.ended.swap_remove(at).1)
     }

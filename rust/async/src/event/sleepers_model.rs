@@ -1,7 +1,7 @@
 //! No sleeper is recorded: models look at which thread is woken, not at its description.
 
 use super::abi::EventHeader;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 pub(super) struct Sleepers;
 
@@ -14,7 +14,7 @@ impl Sleepers {
 
     pub(super) fn enter(&mut self, _sleeper: ()) {}
 
-    pub(super) fn take_end(&mut self, _key: ()) -> Option<Status> {
+    pub(super) fn take_end(&mut self, _key: ()) -> Option<Error> {
         None
     }
 

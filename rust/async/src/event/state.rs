@@ -31,7 +31,7 @@ use super::abi::{
     EventHeader, PARKED_BIT, REFS_SATURATED, STATE_CLAIMED, STATE_ERROR, STATE_MASK, STATE_PENDING, STATE_READY,
     TERMINAL_BIT, WAITER_MASK, Waiter,
 };
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// What the thread that completed an event now owes: run these waiters, wake the threads that are parked.
@@ -72,15 +72,15 @@ impl EventHeader {
         self.refs.load(Acquire)
     }
 
-    /// The error in state ERROR, else OK.
+    /// The error in state ERROR.
     #[inline]
-    pub(super) fn error(&self) -> Status {
+    pub(super) fn error(&self) -> Option<Error> {
         if self.state() != STATE_ERROR {
-            return Status::OK;
+            return None;
         }
         // Relaxed: the acquire in state() saw it written.
         // SAFETY: rule 2: in ERROR it is an error that the event owns; no thread writes it any more.
-        unsafe { Status::from_borrowed_raw(self.error.load(Relaxed).cast()) }
+        unsafe { Error::from_borrowed_raw(self.error.load(Relaxed).cast()) }
     }
 
     /// A first guess for a compare-and-swap. loom remembers one access per object, so a load here would hide from it
@@ -103,7 +103,7 @@ impl EventHeader {
     }
 
     /// PENDING to ERROR; gives `error` back if another thread was first.
-    pub(super) fn try_error(&self, error: Status) -> Result<Completion, Status> {
+    pub(super) fn try_error(&self, error: Error) -> Result<Completion, Error> {
         if self.try_claim() { Ok(self.publish_error(error)) } else { Err(error) }
     }
 
@@ -128,7 +128,7 @@ impl EventHeader {
     }
 
     /// CLAIMED to ERROR, by the winner of CLAIMED.
-    pub(super) fn publish_error(&self, error: Status) -> Completion {
+    pub(super) fn publish_error(&self, error: Error) -> Completion {
         // Relaxed: rule 2: we won CLAIMED, so no other thread writes it, and the swap publishes it.
         self.error.store(error.into_raw().cast_mut().cast(), Relaxed);
         Completion::of(self.word.swap(STATE_ERROR, AcqRel))

@@ -20,7 +20,7 @@ use purlin_base::sync::Mutex;
 /// assert_eq!(last.last(7), kernel.event());
 /// kernel.set_ready();
 /// last.all().wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Default)]
 pub struct StreamEventMap(Mutex<BTreeMap<usize, Event>>);
@@ -94,7 +94,7 @@ impl fmt::Debug for StreamEventMap {
 mod tests {
     use super::*;
     use crate::event::{AsyncValue, EventPromise};
-    use purlin_base::status::Status;
+    use purlin_base::status::Error;
     use std::sync::Arc;
 
     #[test]
@@ -108,10 +108,10 @@ mod tests {
         map.record(2, other.event());
         assert_eq!((map.last(1), map.last(2), map.len()), (second.event(), other.event(), 2));
         let all = map.all();
-        other.set_error(Status::aborted("x"));
+        other.set_error(Error::aborted("x"));
         assert!(!all.is_ready(), "the second is pending");
         second.set_ready();
-        assert_eq!(all.error(), Status::aborted("x"));
+        assert_eq!(all.error(), Some(Error::aborted("x")));
         map.forget(2);
         map.forget(3);
         assert_eq!(map.last(2), Event::ready());

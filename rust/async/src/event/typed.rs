@@ -18,7 +18,7 @@ use super::abi::{
 use super::{Event, memory, raw, rescue};
 use purlin_base::label::Label;
 use purlin_base::panics::reported;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::UnsafeCell;
 use purlin_base::sync::atomic::Ordering::Relaxed;
 
@@ -152,7 +152,7 @@ pub(super) unsafe fn emplace<P>(event: *mut EventHeader, value: P) -> Result<(),
 ///
 /// # Safety
 /// The caller holds a reference to `event`, which is from [`new`] with this `P`; `error` is not OK.
-pub(super) unsafe fn fail<P>(event: *mut EventHeader, error: Status) -> bool {
+pub(super) unsafe fn fail<P>(event: *mut EventHeader, error: Error) -> bool {
     // SAFETY: the caller's promises; the thread that has set the error may destroy a payload that is not kept.
     unsafe {
         if !raw::set_error(event, error) {

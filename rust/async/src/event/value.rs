@@ -23,7 +23,7 @@ use super::abi::{
 use super::{Event, debt, raw, typed};
 use purlin_base::label::Label;
 use purlin_base::panics::answered;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::atomic::AtomicU16;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Relaxed};
 
@@ -47,10 +47,10 @@ pub struct AsyncValue<T: Send + Sync + 'static> {
 /// The field's name for [`AsyncValue`].
 ///
 /// ```
-/// use purlin::{AsyncValueRef, Status};
+/// use purlin::{AsyncValueRef, Error};
 ///
 /// let there = AsyncValueRef::new_available(7);
-/// let failed = AsyncValueRef::<i32>::new_error(Status::not_found("no value"));
+/// let failed = AsyncValueRef::<i32>::new_error(Error::not_found("no value"));
 /// assert_eq!((there.get(), failed.get()), (Some(&7), None));
 /// ```
 pub type AsyncValueRef<T> = AsyncValue<T>;
@@ -126,7 +126,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// Failed. An OK `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
     #[must_use]
     #[track_caller]
-    pub fn new_error(error: Status) -> Self {
+    pub fn new_error(error: Error) -> Self {
         // An indirect cell, because it is small whatever T is.
         let this = Self::indirect(Label::default());
         this.set_error(error);
@@ -231,11 +231,8 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         self.is_constructed_pending() && unsafe { raw::set_ready(self.event.as_raw()) }
     }
 
-    /// Makes it fail and runs the waiters on this thread. False, and nothing changes, if it was set before. An OK
-    /// `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
-    #[track_caller]
-    pub fn set_error(&self, error: Status) -> bool {
-        let error = error.not_ok("AsyncValue::set_error");
+    /// Makes it fail and runs the waiters on this thread. False, and nothing changes, if it was set before.
+    pub fn set_error(&self, error: Error) -> bool {
         // SAFETY: our reference keeps the cell alive, whose payload is of that type.
         unsafe {
             if self.has(FLAG_INDIRECT) {
@@ -251,7 +248,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// # Errors
     /// The result, if it was set before.
     #[track_caller]
-    pub fn set(&self, result: Result<T, Status>) -> Result<(), Result<T, Status>> {
+    pub fn set(&self, result: Result<T, Error>) -> Result<(), Result<T, Error>> {
         match result {
             Ok(value) => self.emplace(value).map_err(Ok),
             Err(error) if self.set_error(error.clone()) => Ok(()),
@@ -268,21 +265,21 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// this value, [`Internal`](purlin_base::StatusCode::Internal), naming the cycle; this value has then failed with
     /// it.
     #[track_caller]
-    pub fn forward(&self, other: &Self) -> Result<(), Status> {
+    pub fn forward(&self, other: &Self) -> Result<(), Error> {
         if !self.has(FLAG_INDIRECT) {
-            return Err(Status::failed_precondition("only an indirect AsyncValue can be forwarded"));
+            return Err(Error::failed_precondition("only an indirect AsyncValue can be forwarded"));
         }
         if self.event == other.event {
-            return Err(Status::invalid_argument("an AsyncValue cannot be forwarded to itself"));
+            return Err(Error::invalid_argument("an AsyncValue cannot be forwarded to itself"));
         }
         if self.event.is_ready() {
-            return Err(Status::failed_precondition("an AsyncValue that was set cannot be forwarded"));
+            return Err(Error::failed_precondition("an AsyncValue that was set cannot be forwarded"));
         }
         self.follow(other)
     }
 
     /// As [`forward`](Self::forward), where all that is known to hold but that there is no cycle.
-    pub(crate) fn follow(&self, other: &Self) -> Result<(), Status> {
+    pub(crate) fn follow(&self, other: &Self) -> Result<(), Error> {
         if !other.event.is_ready() {
             // SAFETY: our references keep both alive.
             let noted = unsafe { debt::follow(self.event.as_raw(), other.event.as_raw()) };
@@ -292,13 +289,10 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
             }
         }
         let (this, source) = (self.clone(), Source::<T>::of(&other.event));
-        other.event.on_ready(move |status| {
-            if status.ok() {
-                // SAFETY: a waiter runs while its event is alive and terminal.
-                let _ = this.point_at(unsafe { source.place() });
-            } else {
-                this.set_error(status.clone());
-            }
+        other.event.on_ready(move |outcome| match outcome {
+            // SAFETY: a waiter runs while its event is alive and terminal.
+            Ok(()) => _ = this.point_at(unsafe { source.place() }),
+            Err(error) => _ = this.set_error(error.clone()),
         });
         Ok(())
     }
@@ -393,9 +387,9 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         self.get()
     }
 
-    /// The error if it has failed, else OK.
+    /// The error if it has failed.
     #[must_use]
-    pub fn error(&self) -> Status {
+    pub fn error(&self) -> Option<Error> {
         self.event.error()
     }
 
@@ -403,7 +397,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     ///
     /// # Errors
     /// The value's error.
-    pub fn wait(&self) -> Result<&T, Status> {
+    pub fn wait(&self) -> Result<&T, Error> {
         self.event.wait()?;
         Ok(self.get().expect("a value that did not fail is there"))
     }
@@ -412,7 +406,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     ///
     /// # Errors
     /// The value's error, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); the value stays pending.
-    pub fn wait_for(&self, timeout: Duration) -> Result<&T, Status> {
+    pub fn wait_for(&self, timeout: Duration) -> Result<&T, Error> {
         self.event.wait_for(timeout)?;
         Ok(self.get().expect("a value that did not fail is there"))
     }
@@ -431,15 +425,12 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// value.emplace(42).unwrap();
     /// assert_eq!(receiver.try_recv(), Ok(Some(42)));
     /// ```
-    pub fn and_then(&self, f: impl FnOnce(Result<&T, &Status>) + Send + 'static) {
+    pub fn and_then(&self, f: impl FnOnce(Result<&T, &Error>) + Send + 'static) {
         let source = Source::<T>::of(&self.event);
-        self.event.on_ready(move |status| {
-            if status.ok() {
-                // SAFETY: a waiter runs while its event is alive, and the value is ready.
-                f(Ok(unsafe { &*source.value() }));
-            } else {
-                f(Err(status));
-            }
+        self.event.on_ready(move |outcome| match outcome {
+            // SAFETY: a waiter runs while its event is alive, and the value is ready.
+            Ok(()) => f(Ok(unsafe { &*source.value() })),
+            Err(error) => f(Err(error)),
         });
     }
 
@@ -461,17 +452,17 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     /// As [`map`](Self::map), for an `f` that may fail.
     ///
     /// ```
-    /// use purlin::{AsyncValue, Status};
+    /// use purlin::{AsyncValue, Error};
     ///
     /// let text = AsyncValue::new_available("12 rows");
-    /// let parse = |text: &&str| text.parse::<u32>().map_err(|error| Status::invalid_argument(error.to_string()));
-    /// assert_eq!(text.try_map(parse).error().message(), "invalid digit found in string");
+    /// let parse = |text: &&str| text.parse::<u32>().map_err(|error| Error::invalid_argument(error.to_string()));
+    /// assert_eq!(text.try_map(parse).error().unwrap().message(), "invalid digit found in string");
     /// ```
     #[must_use]
     #[track_caller]
     pub fn try_map<U: Send + Sync + 'static>(
         &self,
-        f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
+        f: impl FnOnce(&T) -> Result<U, Error> + Send + 'static,
     ) -> AsyncValue<U> {
         if self.is_ready() {
             return match self.wait().and_then(|value| guarded("map", || f(value))) {
@@ -483,7 +474,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         mapped.owes_to(&self.event);
         let target = mapped.clone();
         self.and_then(move |result| {
-            let _ = target.set(result.map_err(Status::clone).and_then(|value| guarded("map", || f(value))));
+            let _ = target.set(result.map_err(Error::clone).and_then(|value| guarded("map", || f(value))));
         });
         mapped
     }
@@ -513,9 +504,9 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         mapped.owes_to(&self.event);
         let target = mapped.clone();
         self.and_then(move |result| {
-            match result.map_err(Status::clone).and_then(|value| guarded("flat_map", || Ok(f(value)))) {
+            match result.map_err(Error::clone).and_then(|value| guarded("flat_map", || Ok(f(value)))) {
                 Ok(inner) if inner.event == target.event => {
-                    target.set_error(Status::internal("flat_map was answered with its own result"));
+                    target.set_error(Error::internal("flat_map was answered with its own result"));
                 }
                 // A cycle has failed the target.
                 Ok(inner) => _ = target.follow(&inner),
@@ -632,7 +623,7 @@ impl<T: Send + Sync + 'static> Source<T> {
 }
 
 /// Calls `f`; a panic becomes an error that says what panicked.
-pub(crate) fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, Status>) -> Result<R, Status> {
+pub(crate) fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
     let called = || {
         purlin_base::fault::callback("closure");
         f()

@@ -14,7 +14,7 @@ use super::abi::{EventHeader, Waiter};
 use crate::user_context::{self, UserContext, with_user_context};
 use purlin_base::panics::reported;
 use purlin_base::slab::{self, Class};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::per_thread;
 use purlin_base::thread_state;
 use purlin_base::thread_state::ThreadState;
@@ -163,7 +163,7 @@ struct ClosureWaiter<F> {
     closure: F,
 }
 
-impl<F: FnOnce(&Status)> ClosureWaiter<F> {
+impl<F: FnOnce(&Result<(), Error>)> ClosureWaiter<F> {
     /// Small closures live in recycled blocks.
     const IN_A_BLOCK: bool = size_of::<Self>() <= Class::WideNode.block_bytes() && align_of::<Self>() <= 64;
     const CLASS: Class = if size_of::<Self>() <= Class::Node.block_bytes() { Class::Node } else { Class::WideNode };
@@ -194,24 +194,22 @@ impl<F: FnOnce(&Status)> ClosureWaiter<F> {
             }
         };
         // SAFETY: null or alive and terminal during this call, as the caller that runs waiters promises.
-        let error = unsafe { event.as_ref() }.map_or(Status::OK, EventHeader::error);
-        call(closure, &error);
+        let error = unsafe { event.as_ref() }.and_then(EventHeader::error);
+        call(closure, &error.map_or(Ok(()), Err));
     }
 }
 
 /// A node with `closure`, which will run in the user context that is current here.
 #[inline]
-pub(super) fn new(closure: impl FnOnce(&Status) + Send + 'static) -> *mut Waiter {
+pub(super) fn new(closure: impl FnOnce(&Result<(), Error>) + Send + 'static) -> *mut Waiter {
     match UserContext::current() {
         None => ClosureWaiter::allocated(closure),
-        Some(context) => {
-            ClosureWaiter::allocated(move |status: &Status| with_user_context(context, || closure(status))())
-        }
+        Some(context) => ClosureWaiter::allocated(move |outcome: &_| with_user_context(context, || closure(outcome))()),
     }
 }
 
 /// Calls a waiter; a panic is reported and swallowed.
 #[inline]
-pub(super) fn call(waiter: impl FnOnce(&Status), status: &Status) {
-    reported(|| "a waiter", || waiter(status));
+pub(super) fn call(waiter: impl FnOnce(&Result<(), Error>), outcome: &Result<(), Error>) {
+    reported(|| "a waiter", || waiter(outcome));
 }

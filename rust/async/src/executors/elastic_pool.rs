@@ -37,7 +37,7 @@ use crate::task::shutdown::{ShutdownMode, ShutdownOptions, by_own_task, late, re
 use crate::task::{Executor, STACK_SIZE_BYTES, Task, census, fork};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::{Condvar, Mutex, Process, per_thread};
 
 /// The most threads that one pool may have.
@@ -61,7 +61,7 @@ const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 ///     ..Default::default()
 /// };
 /// assert_eq!(ElasticPool::new(&options)?.num_threads(), 0, "threads start with tasks");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ElasticPoolOptions {
@@ -101,10 +101,10 @@ impl Default for ElasticPoolOptions {
 /// let pool = ElasticPool::new(&ElasticPoolOptions::default())?;
 /// let (first, second) = (EventPromise::new(c"first"), EventPromise::new(c"second"));
 /// let (asked, answered) = (first.event(), second.event());
-/// pool.schedule(c"wait", move || _ = second.set(asked.wait().err().unwrap_or_default()))?;
+/// pool.schedule(c"wait", move || _ = second.set(asked.wait()))?;
 /// pool.schedule(c"set", move || _ = first.set_ready())?;
 /// answered.wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct ElasticPool(Arc<Handle>);
@@ -206,17 +206,17 @@ impl ElasticPool {
     fn with_parts(options: &ElasticPoolOptions, spawn: Box<Spawn>, pace: Pace) -> StatusOr<Self> {
         let ElasticPoolOptions { max_threads, stack_size_bytes, ref name, .. } = *options;
         if max_threads == 0 || max_threads > MAX_THREADS {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "max_threads is {max_threads}; an elastic pool has 1 to {MAX_THREADS}"
             )));
         }
         if stack_size_bytes > MAX_STACK_BYTES {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "stack_size_bytes is {stack_size_bytes}; the most is {MAX_STACK_BYTES}"
             )));
         }
         if name.is_empty() || name.contains('\0') {
-            return Err(Status::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
+            return Err(Error::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
         }
         let shared = Arc::new_cyclic(|me| ElasticPoolShared {
             options: options.clone(),
@@ -237,7 +237,7 @@ impl ElasticPool {
     ///
     /// # Errors
     /// As [`Executor::execute`].
-    pub fn schedule(&self, label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Result<(), Status> {
+    pub fn schedule(&self, label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         self.execute(Task::new(label, closure))
     }
 
@@ -257,7 +257,7 @@ impl ElasticPool {
     ///
     /// # Errors
     /// As there.
-    pub fn shutdown(&self) -> Result<(), Status> {
+    pub fn shutdown(&self) -> Result<(), Error> {
         self.shutdown_with(ShutdownOptions::default())
     }
 
@@ -268,7 +268,7 @@ impl ElasticPool {
     /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens: on a thread of this
     /// pool, or in a child made by `fork`. [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): tasks still
     /// run, or some were dropped after the timeout.
-    pub fn shutdown_with(&self, options: ShutdownOptions) -> Result<(), Status> {
+    pub fn shutdown_with(&self, options: ShutdownOptions) -> Result<(), Error> {
         let shared = &self.0.0;
         if !shared.process.is_this() {
             return Err(shared.refusal_of_child());
@@ -287,7 +287,7 @@ impl Executor for ElasticPool {
     /// The task was dropped uncalled: [`Cancelled`](purlin_base::StatusCode::Cancelled) after shutdown;
     /// [`ResourceExhausted`](purlin_base::StatusCode::ResourceExhausted): the pool has no thread and the system refused
     /// one.
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         let _span = tracing::trace_span!(target: "purlin", "schedule", label = %task.label()).entered();
         if let Err(error) = fault::point(Site::SubmitElastic) {
             return Err(refused(task, error));
@@ -297,11 +297,11 @@ impl Executor for ElasticPool {
 }
 
 impl ElasticPoolShared {
-    fn refusal_of_child(&self) -> Status {
+    fn refusal_of_child(&self) -> Error {
         fork::refusal(format_args!("pool '{}'", self.options.name))
     }
 
-    fn execute(self: &Arc<Self>, task: Task) -> Result<(), Status> {
+    fn execute(self: &Arc<Self>, task: Task) -> Result<(), Error> {
         if !self.process.is_this() {
             return Err(refused(task, self.refusal_of_child()));
         }
@@ -356,7 +356,7 @@ impl ElasticPoolShared {
     }
 
     /// Queues the task if an idle thread will take it or no further thread is allowed.
-    fn queue_if_served(&self, task: Task) -> Result<Served, Status> {
+    fn queue_if_served(&self, task: Task) -> Result<Served, Error> {
         let mut state = self.state.lock();
         if state.closed {
             drop(state);
@@ -460,7 +460,7 @@ impl ElasticPoolShared {
         }
     }
 
-    fn shutdown(&self, ShutdownOptions { mode, timeout }: ShutdownOptions) -> Result<(), Status> {
+    fn shutdown(&self, ShutdownOptions { mode, timeout }: ShutdownOptions) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.closed = true;
         let mut dropped =
@@ -484,7 +484,7 @@ impl ElasticPoolShared {
             let count = dropped.len();
             drop(dropped);
             let name = &self.options.name;
-            return Err(Status::deadline_exceeded(format!(
+            return Err(Error::deadline_exceeded(format!(
                 "pool '{name}' did not end in time: {running} threads are left to their tasks, {count} tasks were dropped"
             )));
         }
@@ -496,15 +496,15 @@ impl ElasticPoolShared {
     }
 
     /// Drops a task that was too late.
-    fn late(&self, task: Task) -> Status {
+    fn late(&self, task: Task) -> Error {
         late(format_args!("pool '{}'", self.options.name), task)
     }
 
     /// Drops a task for which there is no thread.
-    fn no_thread(&self, task: Task, error: &io::Error) -> Status {
+    fn no_thread(&self, task: Task, error: &io::Error) -> Error {
         let (name, label) = (&self.options.name, task.label());
         let why = format!("pool '{name}' has no thread and could not start one for task '{label}': {error}");
-        refused(task, Status::resource_exhausted(why))
+        refused(task, Error::resource_exhausted(why))
     }
 
     fn is_current(&self) -> bool {

@@ -357,7 +357,7 @@ fn pool_of_at_most(threads: usize, max_threads: usize) -> ElasticPool {
 }
 
 /// `count` tasks that wait for the last one that is scheduled, each by `wait`; what their waits say.
-fn waits_for_the_last(pool: &ElasticPool, count: usize, opened: EventPromise) -> Vec<Result<(), Status>> {
+fn waits_for_the_last(pool: &ElasticPool, count: usize, opened: EventPromise) -> Vec<Result<(), Error>> {
     let (send, answers) = std::sync::mpsc::channel();
     for _ in 0..count {
         let (event, send) = (opened.event(), send.clone());

@@ -26,7 +26,7 @@ use crate::pool::thread_pool::MAX_SPARES;
 use crate::pool::waits::Waits;
 use crate::task::Task;
 use crate::task::census::{Occupation, Occupied};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// How quickly a standstill is noticed.
 #[derive(Clone, Copy)]
@@ -110,9 +110,9 @@ impl ElasticPoolShared {
         if !over && blocked.is_given_up() { Waited::GivenUp(self.cannot_go_on(blocked)) } else { over.into() }
     }
 
-    fn cannot_go_on(&self, blocked: &Blocked<'_>) -> Status {
+    fn cannot_go_on(&self, blocked: &Blocked<'_>) -> Error {
         let (pool, event, why) = (&self.options.name, blocked.label(), self.state.lock().standing.refusal.clone());
-        Status::resource_exhausted(format!(
+        Error::resource_exhausted(format!(
             "pool '{pool}' cannot go on: all of its threads wait while tasks are queued, and {why}; the wait for event '{event}', \
              which is still pending, was given up"
         ))
@@ -130,9 +130,9 @@ impl ElasticPoolShared {
     /// False if the system refuses the timers' thread.
     fn plan_round(self: &Arc<Self>) -> bool {
         let (timers, shared) = (relief::timers(), Arc::downgrade(self));
-        let round = move |outcome: Status| {
+        let round = move |outcome: Result<(), Error>| {
             let Some(shared) = shared.upgrade() else { return };
-            if !outcome.ok() {
+            if outcome.is_err() {
                 // Here and now, inside of call_at().
                 shared.state.lock().standing.without_timers = true;
             } else if shared.round(shared.pace.patience) {

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use crate::task::{Executor, Task};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::per_thread;
 
 /// How deep tasks nest on one thread before they queue.
@@ -28,13 +28,13 @@ per_thread!(static QUEUE: RefCell<VecDeque<Task>> = RefCell::new(VecDeque::new()
 /// let (sender, receiver) = mpsc::channel();
 /// InlineExecutor.execute(Task::new(c"here", move || sender.send(std::thread::current().id()).unwrap()))?;
 /// assert_eq!(receiver.try_recv(), Ok(std::thread::current().id()));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InlineExecutor;
 
 impl Executor for InlineExecutor {
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         let mut given = Some(task);
         let ran = DEPTH.try_with(|depth| {
             let outer = depth.get();

@@ -32,7 +32,7 @@ use crate::task::{Executor, Task};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::panics::answered;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::{Mutex, Process, per_thread};
 use purlin_base::turns::Turn;
 
@@ -54,7 +54,7 @@ const BATCH: usize = 64;
 /// }
 /// queue.drain()?;
 /// assert_eq!(*log.lock().unwrap(), (0..100).collect::<Vec<_>>(), "one at a time, in order");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct SerialQueue(Arc<Handle>);
@@ -112,7 +112,7 @@ impl SerialQueue {
     ///
     /// # Errors
     /// As [`Executor::execute`].
-    pub fn schedule(&self, label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Result<(), Status> {
+    pub fn schedule(&self, label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         self.execute(Task::new(label, closure))
     }
 
@@ -144,11 +144,11 @@ impl SerialQueue {
     /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) inside a task of this queue, which would
     /// wait for itself (a task that waits for another thread that drains is not noticed);
     /// [`Cancelled`](purlin_base::StatusCode::Cancelled) if the executor dropped what was queued.
-    pub fn drain(&self) -> Result<(), Status> {
+    pub fn drain(&self) -> Result<(), Error> {
         let shared = self.shared();
         if shared.is_current() {
             let label = shared.label;
-            return Err(Status::failed_precondition(format!("a task of queue '{label}' cannot wait for it to drain")));
+            return Err(Error::failed_precondition(format!("a task of queue '{label}' cannot wait for it to drain")));
         }
         self.drained().wait_uninterruptible()
     }
@@ -182,7 +182,7 @@ impl SerialQueue {
     ///
     /// # Errors
     /// As there.
-    pub fn shutdown(&self) -> Result<(), Status> {
+    pub fn shutdown(&self) -> Result<(), Error> {
         self.shutdown_with(ShutdownOptions::default())
     }
 
@@ -196,7 +196,7 @@ impl SerialQueue {
     /// let queue = SerialQueue::new(c"log", Arc::new(InlineExecutor));
     /// queue.shutdown_with(ShutdownOptions { mode: ShutdownMode::CancelPending, ..Default::default() })?;
     /// assert!(queue.schedule(c"late", || ()).is_err());
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     ///
     /// # Errors
@@ -204,7 +204,7 @@ impl SerialQueue {
     /// queue, or in a child made by `fork`. [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): a task
     /// still runs, or some were dropped after the timeout. [`Cancelled`](purlin_base::StatusCode::Cancelled): the
     /// executor dropped what was queued.
-    pub fn shutdown_with(&self, ShutdownOptions { mode, timeout }: ShutdownOptions) -> Result<(), Status> {
+    pub fn shutdown_with(&self, ShutdownOptions { mode, timeout }: ShutdownOptions) -> Result<(), Error> {
         let shared = self.shared();
         if !shared.process.is_this() {
             return Err(shared.refusal_of_child());
@@ -224,7 +224,7 @@ impl SerialQueue {
             return waited;
         }
         let (label, dropped) = (shared.label, self.cancel_pending());
-        Err(Status::deadline_exceeded(format!(
+        Err(Error::deadline_exceeded(format!(
             "queue '{label}' did not end within {timeout:?} of its shutdown: {dropped} tasks were dropped"
         )))
     }
@@ -240,7 +240,7 @@ impl Executor for SerialQueue {
     /// # Errors
     /// The task was dropped uncalled: [`Cancelled`](purlin_base::StatusCode::Cancelled) after [`SerialQueue::close`];
     /// the executor's error if it refused to work for the queue.
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         let shared = self.shared();
         if let Err(error) = fault::point(Site::SubmitSerial) {
             return Err(refused(task, error));
@@ -295,7 +295,7 @@ impl Drop for Pump {
 
 impl SerialQueueShared {
     /// `abandoned` is how many pumps were before.
-    fn give_pump(self: &Arc<Self>, abandoned: u64) -> Result<(), Status> {
+    fn give_pump(self: &Arc<Self>, abandoned: u64) -> Result<(), Error> {
         let pump = Pump(Some(Arc::clone(self)));
         let label = self.label;
         let given = answered(
@@ -338,7 +338,7 @@ impl SerialQueueShared {
         }
     }
 
-    fn refusal_of_child(&self) -> Status {
+    fn refusal_of_child(&self) -> Error {
         fork::refusal(format_args!("queue '{}'", self.label))
     }
 
@@ -368,7 +368,7 @@ impl SerialQueueShared {
             state.abandoned += 1;
             mem::take(&mut state.entries)
         };
-        let error = Status::cancelled(format!(
+        let error = Error::cancelled(format!(
             "the executor of queue '{}' refused or dropped it with {} entries",
             self.label,
             entries.len()

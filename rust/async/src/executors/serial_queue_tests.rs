@@ -14,7 +14,7 @@ fn pool(thread_count: usize) -> ThreadPool {
 struct Keeper(Mutex<Vec<Task>>);
 
 impl Executor for Keeper {
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         self.0.lock().push(task);
         Ok(())
     }
@@ -236,7 +236,7 @@ fn a_long_queue_on_an_inline_executor_needs_no_stack() {
     /// Inline as users write it: no bound on nesting.
     struct Direct;
     impl Executor for Direct {
-        fn execute(&self, task: Task) -> Result<(), Status> {
+        fn execute(&self, task: Task) -> Result<(), Error> {
             task.run();
             Ok(())
         }
@@ -278,7 +278,7 @@ struct Panics {
 }
 
 impl Executor for Panics {
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         match self.when {
             "before" => drop(task),
             "after" => self.pool.execute(task).unwrap(),
@@ -319,7 +319,7 @@ fn an_executor_that_panics_loses_nothing_and_stops_nothing() {
             scheduled.wait_for(limit).expect("a queue whose executor panics begins");
             queue.drained().wait_for(limit).expect("a queue whose executor panics goes on");
             assert_eq!(ran.load(Ordering::Relaxed), TASKS, "{when}");
-            assert!(owed.lock().iter().all(|event| event.is_ready() && event.error().ok()), "{when}");
+            assert!(owed.lock().iter().all(|event| event.is_ready() && event.error().is_none()), "{when}");
         }
         assert!(!queue.has_backlog());
     }
@@ -361,9 +361,9 @@ fn r8_a_shutdown_runs_what_is_queued_or_drops_it_and_refuses_what_comes_later() 
             assert_eq!(ends.join().unwrap(), Ok(()), "{mode:?}");
         });
         assert_eq!(ran.load(Ordering::Relaxed), expected, "{mode:?}");
-        assert!(owed.iter().all(|event| event.is_ready() && event.error().ok() == (expected == 4)), "{mode:?}");
+        assert!(owed.iter().all(|event| event.is_ready() && event.error().is_none() == (expected == 4)), "{mode:?}");
         let late = queue.schedule(c"late", || ()).unwrap_err();
-        assert_eq!(late, Status::cancelled("queue 'q' has shut down and refused task 'late'"));
+        assert_eq!(late, Error::cancelled("queue 'q' has shut down and refused task 'late'"));
         assert_eq!(queue.shutdown(), Ok(()), "again");
     }
 }
@@ -387,7 +387,7 @@ fn a_task_cannot_shut_its_queue_down() {
     let (inside, answer) = (queue.clone(), Arc::new(Mutex::new(None)));
     let given = Arc::clone(&answer);
     queue.schedule(c"t", move || *given.lock() = Some(inside.shutdown())).unwrap();
-    let error = Status::failed_precondition("queue 'q' cannot be shut down by a task of its own");
+    let error = Error::failed_precondition("queue 'q' cannot be shut down by a task of its own");
     assert_eq!(*answer.lock(), Some(Err(error)));
     assert_eq!(queue.schedule(c"t", || ()), Ok(()), "nothing has happened");
 }

@@ -3,7 +3,7 @@
 
 use crate::event::{AsyncValue, guarded};
 use crate::future::{Future, Promise};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// What to do with a closure whose result can no longer be seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,20 +37,20 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// As [`map`](Self::map), for an `f` that may fail.
     ///
     /// ```
-    /// use purlin::{Future, Status, StatusCode};
+    /// use purlin::{Future, Error, StatusCode};
     ///
     /// let half = |number: &i32| match number % 2 {
     ///     0 => Ok(number / 2),
-    ///     _ => Err(Status::invalid_argument("odd")),
+    ///     _ => Err(Error::invalid_argument("odd")),
     /// };
     /// assert_eq!(Future::ready(8).try_map(half).wait(), Ok(&4));
-    /// assert_eq!(Future::ready(7).try_map(half).error().code(), StatusCode::InvalidArgument);
+    /// assert_eq!(Future::ready(7).try_map(half).error().unwrap().code(), StatusCode::InvalidArgument);
     /// ```
     #[must_use = "a map that is not used may not be computed"]
     #[track_caller]
     pub fn try_map<U: Send + Sync + 'static>(
         &self,
-        f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
+        f: impl FnOnce(&T) -> Result<U, Error> + Send + 'static,
     ) -> Future<U> {
         self.mapped(Unused::Skip, f)
     }
@@ -66,7 +66,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     fn mapped<U: Send + Sync + 'static>(
         &self,
         unused: Unused,
-        f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
+        f: impl FnOnce(&T) -> Result<U, Error> + Send + 'static,
     ) -> Future<U> {
         if self.is_ready() {
             return Future::from_result(self.wait().and_then(|value| guarded("map", || f(value))));
@@ -79,7 +79,7 @@ impl<T: Send + Sync + 'static> Future<T> {
                 return;
             }
             // No other thread sets it.
-            let _ = promise.set(result.map_err(Status::clone).and_then(|value| guarded("map", || f(value))));
+            let _ = promise.set(result.map_err(Error::clone).and_then(|value| guarded("map", || f(value))));
         });
         mapped
     }
@@ -110,7 +110,7 @@ impl<T: Send + Sync + 'static> Future<T> {
             if !promise.is_observed() {
                 return;
             }
-            match result.map_err(Status::clone).and_then(call) {
+            match result.map_err(Error::clone).and_then(call) {
                 Ok(inner) => promise.forward(&inner),
                 // No other thread sets it.
                 Err(error) => _ = promise.set(Err(error)),

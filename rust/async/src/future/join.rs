@@ -18,7 +18,7 @@ use purlin_base::sync::Mutex;
 /// let values = joined.wait()?;
 /// assert_eq!((values.len(), values[1], values.get(2)), (2, 3, None));
 /// assert_eq!(values.iter().sum::<i32>(), 5);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub struct Joined<T: Send + Sync + 'static>(Box<[Future<T>]>);
 
@@ -27,13 +27,13 @@ pub struct Joined<T: Send + Sync + 'static>(Box<[Future<T>]>);
 /// whose last promise was dropped fails it.
 ///
 /// ```
-/// use purlin::{Future, JoinOptions, Promise, Status, join_futures};
+/// use purlin::{Future, JoinOptions, Promise, Error, join_futures};
 ///
 /// let promise = Promise::new(c"second");
 /// let joined = join_futures(&[Future::ready(1), promise.future()], JoinOptions::default());
 /// assert!(!joined.is_ready());
-/// promise.set(Err(Status::data_loss("second is damaged"))).unwrap();
-/// assert_eq!(joined.error().message(), "second is damaged");
+/// promise.set(Err(Error::data_loss("second is damaged"))).unwrap();
+/// assert_eq!(joined.error().unwrap().message(), "second is damaged");
 /// ```
 #[must_use]
 #[track_caller]
@@ -61,14 +61,14 @@ pub fn join_futures<T: Send + Sync + 'static>(futures: &[Future<T>], options: Jo
         Joined(complete.collect())
     };
     if all.is_ready() {
-        return Future::from_result(all.error().into_result().map(|()| joined()));
+        return Future::from_result(all.error().map_or(Ok(()), Err).map(|()| joined()));
     }
     let promise = Promise::derived(c"JoinFutures");
     promise.0.owes_to(&all);
     let future = promise.future();
-    all.on_ready(move |status| {
+    all.on_ready(move |outcome| {
         // No other thread sets it.
-        let _ = promise.set(status.clone().into_result().map(|()| joined()));
+        let _ = promise.set(outcome.clone().map(|()| joined()));
     });
     future
 }

@@ -9,7 +9,7 @@ use loom::thread;
 use super::*;
 use crate::event::AsyncValue;
 use crate::task::{Executor, Task};
-use purlin_base::status::{Status, StatusCode};
+use purlin_base::status::{Error, StatusCode};
 use purlin_base::sync::explore;
 
 /// A value whose destruction is counted.
@@ -57,7 +57,7 @@ fn of_a_value_and_an_error_one_wins_and_nothing_leaks() {
         let dropped = Arc::new(AtomicUsize::new(0));
         let value = AsyncValue::new_constructed(c"v", Counted(7, Arc::clone(&dropped)));
         let (failed, read) = (value.clone(), value.clone());
-        let failer = thread::spawn(move || failed.set_error(Status::aborted("x")));
+        let failer = thread::spawn(move || failed.set_error(Error::aborted("x")));
         let reader = thread::spawn(move || read.get().is_none_or(|value| value.0 == 7));
         let published = value.publish();
         assert!(failer.join().unwrap() ^ published);
@@ -121,7 +121,7 @@ fn a_map_whose_result_is_dropped_meanwhile_is_computed_or_skipped_and_destroyed(
 struct DropsElsewhere(std::sync::Mutex<Option<thread::JoinHandle<()>>>);
 
 impl Executor for DropsElsewhere {
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         *self.0.lock().unwrap() = Some(thread::spawn(move || drop(task)));
         Ok(())
     }
@@ -134,6 +134,6 @@ fn a_task_that_is_dropped_while_it_is_submitted_fails_its_future() {
         let future = future_on(&executor, c"task", || Ok(1));
         let dropper = executor.0.lock().unwrap().take();
         dropper.unwrap().join().unwrap();
-        assert_eq!(future.error().code(), StatusCode::Cancelled);
+        assert_eq!(future.error().unwrap().code(), StatusCode::Cancelled);
     });
 }

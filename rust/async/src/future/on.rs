@@ -16,7 +16,7 @@ use crate::event::{AsyncValue, guarded};
 use crate::future::{Future, Promise};
 use crate::task::{Executor, Task};
 use purlin_base::label::Label;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// A future of what `f` returns on `executor`; `label` names the task. A panic of `f` and a refusal of the executor are
 /// its errors.
@@ -27,13 +27,13 @@ use purlin_base::status::Status;
 /// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() })?;
 /// let sum = future_on(&pool, c"sum", || Ok((1..=100).sum::<u32>()));
 /// assert_eq!(sum.wait(), Ok(&5050));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[track_caller]
 pub fn future_on<E: Executor + ?Sized, T: Send + Sync + 'static>(
     executor: &E,
     label: impl Into<Label>,
-    f: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    f: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Future<T> {
     let label = label.into();
     let promise = Promise::derived(label);
@@ -67,8 +67,8 @@ pub(super) fn submit<E: Executor + ?Sized, T: Send + Sync + 'static>(
     }
 }
 
-fn dropped(label: Label) -> Status {
-    Status::cancelled(format!("the task '{label}' was dropped uncalled by its executor"))
+fn dropped(label: Label) -> Error {
+    Error::cancelled(format!("the task '{label}' was dropped uncalled by its executor"))
 }
 
 /// What a task owes. Its destructor is the task's.
@@ -97,11 +97,11 @@ impl<T: Send + Sync + 'static, F> Drop for Lease<T, F> {
 
 /// A closure that is called on an executor with a value that is complete; in its destructor, with an error, if the
 /// executor does not.
-struct Call<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Status>)> {
+struct Call<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Error>)> {
     owed: Option<(AsyncValue<T>, F)>,
 }
 
-impl<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Status>)> Call<T, F> {
+impl<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Error>)> Call<T, F> {
     fn call(&mut self) {
         if let Some((value, f)) = self.owed.take() {
             match value.wait() {
@@ -112,7 +112,7 @@ impl<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Status>)> Call<T, F> {
     }
 }
 
-impl<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Status>)> Drop for Call<T, F> {
+impl<T: Send + Sync + 'static, F: FnOnce(Result<&T, &Error>)> Drop for Call<T, F> {
     fn drop(&mut self) {
         if let Some((_, f)) = self.owed.take() {
             f(Err(&dropped(Label::new(c"AndThen"))));
@@ -127,7 +127,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     pub fn and_then_on<E: Executor + ?Sized + 'static>(
         &self,
         executor: &Arc<E>,
-        f: impl FnOnce(Result<&T, &Status>) + Send + 'static,
+        f: impl FnOnce(Result<&T, &Error>) + Send + 'static,
     ) {
         let executor = Arc::clone(executor);
         self.and_then_owned(move |value| {
@@ -155,7 +155,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     pub fn try_map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(
         &self,
         executor: &Arc<E>,
-        f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
+        f: impl FnOnce(&T) -> Result<U, Error> + Send + 'static,
     ) -> AsyncValue<U> {
         computed_on(self, executor, false, f).0
     }
@@ -167,7 +167,7 @@ fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send
     source: &AsyncValue<T>,
     executor: &Arc<E>,
     skippable: bool,
-    f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
+    f: impl FnOnce(&T) -> Result<U, Error> + Send + 'static,
 ) -> Future<U> {
     let promise = Promise::derived(c"MapOn");
     promise.0.owes_to(source.as_event());
@@ -176,8 +176,7 @@ fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send
         if skippable && !promise.is_observed() {
             return;
         }
-        let error = value.error();
-        if !error.ok() {
+        if let Some(error) = value.error() {
             // No other thread sets it.
             let _ = promise.set(Err(error));
             return;
@@ -197,7 +196,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     pub fn on_ready_on<E: Executor + ?Sized + 'static>(
         &self,
         executor: &Arc<E>,
-        f: impl FnOnce(Result<&T, &Status>) + Send + 'static,
+        f: impl FnOnce(Result<&T, &Error>) + Send + 'static,
     ) {
         self.0.and_then_on(executor, f);
     }
@@ -215,7 +214,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// let on = Arc::clone(&pool);
     /// let thread = Future::ready(()).map_on(&pool, move |()| on.current_thread());
     /// assert_eq!(thread.wait(), Ok(&Some(0)), "it ran on the pool's only thread");
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[must_use = "a map that is not used may not be computed"]
     #[track_caller]
@@ -233,7 +232,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     pub fn try_map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(
         &self,
         executor: &Arc<E>,
-        f: impl FnOnce(&T) -> Result<U, Status> + Send + 'static,
+        f: impl FnOnce(&T) -> Result<U, Error> + Send + 'static,
     ) -> Future<U> {
         computed_on(&self.0, executor, true, f)
     }

@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 
 use crate::event::EventFuture;
 use crate::future::Future;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 impl<'a, T: Send + Sync + 'static> IntoFuture for &'a Future<T> {
-    type Output = Result<&'a T, Status>;
+    type Output = Result<&'a T, Error>;
     type IntoFuture = FutureRef<'a, T>;
 
     fn into_future(self) -> FutureRef<'a, T> {
@@ -33,7 +33,7 @@ impl<T: Send + Sync + 'static> fmt::Debug for FutureRef<'_, T> {
 }
 
 impl<'a, T: Send + Sync + 'static> RustFuture for FutureRef<'a, T> {
-    type Output = Result<&'a T, Status>;
+    type Output = Result<&'a T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.event).poll(context).map(|_| self.future.wait())

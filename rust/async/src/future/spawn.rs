@@ -26,7 +26,7 @@ use crate::task::{Executor, Task};
 use crate::user_context::{UserContext, UserContextScope};
 use purlin_base::label::Label;
 use purlin_base::panics::reported;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::AtomicU8;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -45,7 +45,7 @@ use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 ///     waited.map_or(0, |()| 42)
 /// });
 /// assert_eq!(answer.wait(), Ok(&42));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[track_caller]
 pub fn spawn<T: Send + Sync + 'static>(
@@ -61,7 +61,7 @@ pub fn spawn<T: Send + Sync + 'static>(
 /// ```
 /// use std::sync::Arc;
 ///
-/// use purlin::{EventPromise, InlineExecutor, Status, try_spawn};
+/// use purlin::{EventPromise, InlineExecutor, Error, try_spawn};
 ///
 /// let promise = EventPromise::new(c"bytes");
 /// let bytes = promise.event();
@@ -69,19 +69,19 @@ pub fn spawn<T: Send + Sync + 'static>(
 ///     bytes.await?;
 ///     Ok(512)
 /// });
-/// promise.set_error(Status::unavailable("no link"));
-/// assert_eq!(length.wait(), Err(Status::unavailable("no link")));
+/// promise.set_error(Error::unavailable("no link"));
+/// assert_eq!(length.wait(), Err(Error::unavailable("no link")));
 /// ```
 #[track_caller]
 pub fn try_spawn<T: Send + Sync + 'static>(
     executor: Arc<dyn Executor>,
     label: impl Into<Label>,
-    future: impl RustFuture<Output = Result<T, Status>> + Send + 'static,
+    future: impl RustFuture<Output = Result<T, Error>> + Send + 'static,
 ) -> Future<T> {
     spawn_boxed(executor, label.into(), Box::pin(future))
 }
 
-type Boxed<T> = Pin<Box<dyn RustFuture<Output = Result<T, Status>> + Send>>;
+type Boxed<T> = Pin<Box<dyn RustFuture<Output = Result<T, Error>> + Send>>;
 
 #[track_caller]
 fn spawn_boxed<T: Send + Sync + 'static>(executor: Arc<dyn Executor>, label: Label, future: Boxed<T>) -> Future<T> {
@@ -156,7 +156,7 @@ impl<T: Send + Sync + 'static> Spawned<T> {
     }
 
     /// The task was dropped uncalled.
-    fn give_up(&self, error: Status) {
+    fn give_up(&self, error: Error) {
         if self.state.compare_exchange(SCHEDULED, DONE, AcqRel, Acquire).is_err() {
             return;
         }
@@ -166,7 +166,7 @@ impl<T: Send + Sync + 'static> Spawned<T> {
         }
     }
 
-    fn finish(&self, work: Work<T>, result: Result<T, Status>) {
+    fn finish(&self, work: Work<T>, result: Result<T, Error>) {
         self.state.store(DONE, Release);
         let Work { future, promise } = work;
         // What it holds is dropped before its waiters are notified of its end.
@@ -210,7 +210,7 @@ impl<T: Send + Sync + 'static> Drop for Turn<T> {
     fn drop(&mut self) {
         if let Some(spawned) = mem::take(&mut self.0) {
             let label = spawned.label;
-            let dropped = || Status::cancelled(format!("the task '{label}' was refused or dropped by its executor"));
+            let dropped = || Error::cancelled(format!("the task '{label}' was refused or dropped by its executor"));
             spawned.give_up(refusal::reason().unwrap_or_else(dropped));
         }
     }

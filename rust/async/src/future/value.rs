@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code, reason = "a promise can be taken apart without its destructor")]
 
-use std::error::Error;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr;
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 use crate::event::{AsyncValue, Event};
 use purlin_base::label::Label;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// A value that will be there, or an error. One word; clones read the same value by reference.
 ///
@@ -66,7 +65,7 @@ pub struct SharedPromise<T: Send + Sync + 'static>(Arc<Promise<T>>);
 /// ```
 pub struct AlreadySet<T> {
     label: Label,
-    rejected: Result<T, Status>,
+    rejected: Result<T, Error>,
 }
 
 impl<T: Send + Sync + 'static> Promise<T> {
@@ -112,15 +111,15 @@ impl<T: Send + Sync + 'static> Promise<T> {
     ///
     /// # Examples
     /// ```
-    /// use purlin::{Promise, Status};
+    /// use purlin::{Promise, Error};
     ///
     /// let promise = Promise::<u32>::new(c"answer");
     /// let future = promise.future();
-    /// promise.set(Err(Status::unavailable("no worker"))).unwrap();
-    /// assert_eq!(future.error(), Status::unavailable("no worker"));
+    /// promise.set(Err(Error::unavailable("no worker"))).unwrap();
+    /// assert_eq!(future.error(), Some(Error::unavailable("no worker")));
     /// ```
     #[track_caller]
-    pub fn set(&self, result: Result<T, Status>) -> Result<(), AlreadySet<T>> {
+    pub fn set(&self, result: Result<T, Error>) -> Result<(), AlreadySet<T>> {
         self.0.set(result).map_err(|rejected| AlreadySet { label: self.0.as_event().label(), rejected })
     }
 
@@ -193,7 +192,7 @@ impl<T: Send + Sync + 'static> SharedPromise<T> {
     /// # Errors
     /// What it was given, if it was set before.
     #[track_caller]
-    pub fn set(&self, result: Result<T, Status>) -> Result<(), AlreadySet<T>> {
+    pub fn set(&self, result: Result<T, Error>) -> Result<(), AlreadySet<T>> {
         self.0.set(result)
     }
 }
@@ -209,7 +208,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// A failure. An OK `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
     #[must_use]
     #[track_caller]
-    pub fn from_error(error: Status) -> Self {
+    pub fn from_error(error: Error) -> Self {
         Self(AsyncValue::new_error(error))
     }
 
@@ -223,7 +222,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn from_result(result: Result<T, Status>) -> Self {
+    pub fn from_result(result: Result<T, Error>) -> Self {
         match result {
             Ok(value) => Self::ready(value),
             Err(error) => Self::from_error(error),
@@ -242,9 +241,9 @@ impl<T: Send + Sync + 'static> Future<T> {
         self.0.get()
     }
 
-    /// The error if it has failed, else OK. Never blocks.
+    /// The error if it has failed. Never blocks.
     #[must_use]
-    pub fn error(&self) -> Status {
+    pub fn error(&self) -> Option<Error> {
         self.0.error()
     }
 
@@ -252,7 +251,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     ///
     /// # Errors
     /// The future's.
-    pub fn wait(&self) -> Result<&T, Status> {
+    pub fn wait(&self) -> Result<&T, Error> {
         self.0.wait()
     }
 
@@ -260,7 +259,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     ///
     /// # Errors
     /// The future's.
-    pub fn await_result(&self) -> Result<&T, Status> {
+    pub fn await_result(&self) -> Result<&T, Error> {
         self.wait()
     }
 
@@ -269,7 +268,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// # Errors
     /// The future's error, or [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded); the future stays
     /// pending.
-    pub fn wait_for(&self, timeout: Duration) -> Result<&T, Status> {
+    pub fn wait_for(&self, timeout: Duration) -> Result<&T, Error> {
         self.0.wait_for(timeout)
     }
 
@@ -286,7 +285,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// promise.set(Ok(42)).unwrap();
     /// assert_eq!(receiver.try_recv(), Ok(Some(42)));
     /// ```
-    pub fn on_ready(&self, f: impl FnOnce(Result<&T, &Status>) + Send + 'static) {
+    pub fn on_ready(&self, f: impl FnOnce(Result<&T, &Error>) + Send + 'static) {
         self.0.and_then(f);
     }
 
@@ -300,7 +299,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     /// left.set(Ok(1)).unwrap();
     /// right.set(Ok("text")).unwrap();
     /// both.wait()?;
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[must_use]
     pub fn ready_event(&self) -> Event {
@@ -350,13 +349,13 @@ impl From<Event> for Future<()> {
     #[track_caller]
     fn from(event: Event) -> Self {
         if event.is_ready() {
-            return Self::from_result(event.error().into_result());
+            return Self::from_result(event.error().map_or(Ok(()), Err));
         }
         let promise = Promise::derived(c"FutureOfEvent");
         promise.0.owes_to(&event);
         let future = promise.future();
         // No other thread sets it.
-        event.on_ready(move |status| _ = promise.set(status.clone().into_result()));
+        event.on_ready(move |outcome| _ = promise.set(outcome.clone()));
         future
     }
 }
@@ -366,12 +365,12 @@ impl<T> AlreadySet<T> {
     ///
     /// # Errors
     /// The error, if it was one that was too late.
-    pub fn into_rejected(self) -> Result<T, Status> {
+    pub fn into_rejected(self) -> Result<T, Error> {
         self.rejected
     }
 }
 
-impl<T> From<AlreadySet<T>> for Status {
+impl<T> From<AlreadySet<T>> for Error {
     fn from(late: AlreadySet<T>) -> Self {
         Self::failed_precondition(late.to_string())
     }
@@ -390,7 +389,7 @@ impl<T> fmt::Debug for AlreadySet<T> {
     }
 }
 
-impl<T> Error for AlreadySet<T> {}
+impl<T> std::error::Error for AlreadySet<T> {}
 
 impl<T: Send + Sync + 'static> fmt::Debug for Future<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

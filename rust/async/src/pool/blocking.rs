@@ -28,7 +28,7 @@ use super::worker::{PoolShared, Worker};
 use crate::event::{Blocked, Waited};
 use crate::task::fork;
 use purlin_base::fault::{self, Site};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// Tasks that are run by tasks that wait, on one stack.
 pub(super) const MAX_HELPS: usize = 16;
@@ -195,9 +195,9 @@ impl PoolShared {
         Waited::GivenUp(fork::refusal(what))
     }
 
-    fn cannot_go_on(&self, blocked: &Blocked<'_>) -> Status {
+    fn cannot_go_on(&self, blocked: &Blocked<'_>) -> Error {
         let (pool, event, why) = (self.threads.name(), blocked.label(), self.roles.describe_refusal());
-        Status::resource_exhausted(format!(
+        Error::resource_exhausted(format!(
             "pool '{pool}' cannot go on: {why}; the wait for event '{event}', which is still pending, was given up"
         ))
     }

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::event::{EventPromise, when_all};
 use crate::services::semaphore;
 use crate::task::{AsyncWorkRunner, census};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::status::{StatusCode, StatusOr};
 
 /// Longer than any machine takes for what is done here; a test that is not done by then hangs.
@@ -44,7 +44,7 @@ pub(super) fn pool_of_at_most(threads: usize, thread_count: usize) -> StatusOr<T
 }
 
 /// A task that schedules the next and waits for it, `depth` times; returns the depth that it reached.
-fn descend(pool: &ThreadPool, depth: usize) -> Result<usize, Status> {
+fn descend(pool: &ThreadPool, depth: usize) -> Result<usize, Error> {
     if depth == 0 {
         return Ok(0);
     }
@@ -66,7 +66,7 @@ fn schedule_and_wait_may_be_a_thousand_deep_on_one_thread() {
 }
 
 /// `count` tasks that wait for the last one that is scheduled; what their waits say.
-fn waits_for_the_last(pool: &ThreadPool, count: usize) -> Vec<Result<(), Status>> {
+fn waits_for_the_last(pool: &ThreadPool, count: usize) -> Vec<Result<(), Error>> {
     let opened = EventPromise::new(c"opened by the last");
     let (send, answers) = mpsc::channel();
     for _ in 0..count {

@@ -42,7 +42,7 @@ pub use thread_pool::{MAX_SPARES, MAX_THREADS, ThreadPool, ThreadPoolOptions};
 ///     Ok(())
 /// })?;
 /// assert_eq!(squares.into_inner().unwrap().iter().sum::<usize>(), 14);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub type ThreadPoolAsyncWorkRunner = ThreadPool;
 

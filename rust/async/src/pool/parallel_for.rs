@@ -13,12 +13,12 @@ use crate::event::EventPromise;
 use crate::task::{Priority, Task, fork};
 use purlin_base::fault;
 use purlin_base::panics::answered;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Relaxed};
 use purlin_base::sync::{Mutex, Process};
 
-type Body<'a> = dyn Fn(Range<usize>) -> Result<(), Status> + Sync + 'a;
+type Body<'a> = dyn Fn(Range<usize>) -> Result<(), Error> + Sync + 'a;
 
 /// Chunks per thread when the caller leaves the grain to us: enough to even out unequal ones.
 const CHUNKS_PER_THREAD: usize = 4;
@@ -35,7 +35,7 @@ struct Loop {
     process: Process,
     done: EventPromise,
     /// The lowest failed chunk and its error.
-    failure: Mutex<Option<(usize, Status)>>,
+    failure: Mutex<Option<(usize, Error)>>,
 }
 
 // SAFETY: `body` is Sync, and `take_chunks` uses it only while the caller waits for it.
@@ -44,7 +44,7 @@ unsafe impl Send for Loop {}
 unsafe impl Sync for Loop {}
 
 /// See [`AsyncWorkRunner::parallel_for`](crate::task::AsyncWorkRunner::parallel_for).
-pub(super) fn run(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>) -> Result<(), Status> {
+pub(super) fn run(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>) -> Result<(), Error> {
     let threads = shared.thread_count();
     let grain = if grain == 0 { count.div_ceil(threads * CHUNKS_PER_THREAD).max(1) } else { grain };
     let chunks = count.div_ceil(grain);
@@ -82,7 +82,7 @@ pub(super) fn run(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &B
 }
 
 /// The whole loop on this thread.
-pub(super) fn alone(count: usize, grain: usize, body: &Body<'_>) -> Result<(), Status> {
+pub(super) fn alone(count: usize, grain: usize, body: &Body<'_>) -> Result<(), Error> {
     let (grain, mut begin, mut result) = (if grain == 0 { count } else { grain }, 0, Ok(()));
     while begin < count {
         let end = count.min(begin.saturating_add(grain));
@@ -93,7 +93,7 @@ pub(super) fn alone(count: usize, grain: usize, body: &Body<'_>) -> Result<(), S
 }
 
 /// A panic is an error.
-fn call(body: &Body<'_>, range: Range<usize>) -> Result<(), Status> {
+fn call(body: &Body<'_>, range: Range<usize>) -> Result<(), Error> {
     let called = || {
         fault::callback("body of ParallelFor");
         body(range)

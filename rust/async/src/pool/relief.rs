@@ -143,9 +143,9 @@ impl PoolShared {
 
     fn plan_round(&self) {
         let (timers, shared) = (&self.relief.timers, Weak::clone(self.me()));
-        let round = move |outcome: purlin_base::Status| {
+        let round = move |outcome: Result<(), purlin_base::Error>| {
             let Some(shared) = shared.upgrade() else { return };
-            if outcome.ok() {
+            if outcome.is_ok() {
                 shared.round();
             } else {
                 shared.relief.last.lock().not_before = Some(Instant::now() + REFUSED);

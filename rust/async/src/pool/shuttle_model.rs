@@ -67,7 +67,7 @@ fn tasks_that_wait_for_tasks_of_their_pool_end() {
                                 event
                             })
                             .collect();
-                        done.set(when_all(&spawned).wait().err().unwrap_or_default());
+                        done.set(when_all(&spawned).wait());
                     };
                     submit(shared, Task::new(c"outer", task));
                     event
@@ -124,7 +124,7 @@ fn loops_inside_loops_inside_tasks_end() {
                                 Ok(())
                             })
                         };
-                        done.set(parallel_for::run(&inner, 2, 1, &body).err().unwrap_or_default());
+                        done.set(parallel_for::run(&inner, 2, 1, &body));
                     });
                     submit(shared, task);
                     event

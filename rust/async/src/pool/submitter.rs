@@ -7,7 +7,7 @@ use super::worker::PoolShared;
 use crate::task::shutdown::{late, refused};
 use crate::task::{Executor, Priority, Task, TaskOptions, fork};
 use purlin_base::fault::{self, Site};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// A way to schedule on a [`ThreadPool`](super::ThreadPool) without keeping it. Once the pool has shut down, which the
 /// drop of its last handle does, tasks are refused as the pool refuses them.
@@ -21,7 +21,7 @@ use purlin_base::status::Status;
 /// drop(pool);
 /// let refused = submitter.execute(Task::new(c"later", || ())).unwrap_err();
 /// assert_eq!(refused.code(), StatusCode::Cancelled);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct PoolSubmitter(Arc<PoolShared>);
@@ -31,7 +31,7 @@ impl PoolSubmitter {
         Self(Arc::clone(shared))
     }
 
-    fn submit(&self, task: Task, priority: Priority) -> Result<(), Status> {
+    fn submit(&self, task: Task, priority: Priority) -> Result<(), Error> {
         let name = self.0.threads.name();
         if !self.0.is_here() {
             return Err(refused(task, fork::refusal(format_args!("pool '{name}'"))));
@@ -44,11 +44,11 @@ impl PoolSubmitter {
 }
 
 impl Executor for PoolSubmitter {
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         self.submit(task, Priority::Normal)
     }
 
-    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
+    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Error> {
         self.submit(options.apply(task)?, options.priority)
     }
 }

@@ -11,7 +11,7 @@ use super::*;
 use crate::event::Event;
 use crate::event::EventPromise;
 use crate::task::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::status::StatusCode;
 use std::ops::Range;
 
@@ -103,7 +103,7 @@ fn a_late_task_is_refused_and_its_promise_is_told() {
     let error = pool.schedule(c"late", move || _ = promise.set_ready()).unwrap_err();
     assert_eq!(error.code(), StatusCode::Cancelled);
     assert_eq!(error.message(), "pool 'test' has shut down and refused task 'late'");
-    assert!(event.error().message().starts_with("event 'owed' was abandoned"));
+    assert!(event.error().unwrap().message().starts_with("event 'owed' was abandoned"));
     pool.shutdown().unwrap();
 }
 
@@ -152,7 +152,7 @@ fn the_last_handle_may_go_on_a_worker() {
 }
 
 /// Shuts a pool down when it is dropped, and sends the result.
-struct ShutsDown(ThreadPool, mpsc::Sender<Result<(), Status>>);
+struct ShutsDown(ThreadPool, mpsc::Sender<Result<(), Error>>);
 
 impl Drop for ShutsDown {
     fn drop(&mut self) {
@@ -197,7 +197,7 @@ fn a_task_waits_for_its_events() {
     pool.schedule_when_ready(&events, Task::new(c"t", move || send.send(()).unwrap())).unwrap();
     promises[0].set_ready();
     assert!(receive.try_recv().is_err());
-    promises[1].set_error(Status::aborted("tasks run after failures too"));
+    promises[1].set_error(Error::aborted("tasks run after failures too"));
     receive.recv().unwrap();
 }
 
@@ -210,7 +210,7 @@ fn a_task_whose_event_comes_after_shutdown_is_dropped() {
     pool.shutdown().unwrap();
     assert!(!event.is_ready());
     gate.set_ready();
-    assert_eq!(event.error().code(), StatusCode::Internal);
+    assert_eq!(event.error().unwrap().code(), StatusCode::Internal);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn parallel_for_reports_the_lowest_failure_and_finishes_the_rest() {
             runs.fetch_add(1, Ordering::Relaxed);
             match range.start {
                 3 => panic!("expected by a test"),
-                7 => Err(Status::data_loss("seven")),
+                7 => Err(Error::data_loss("seven")),
                 _ => Ok(()),
             }
         })
@@ -266,7 +266,7 @@ fn loops_inside_loops_inside_a_full_pool_end() {
                         Ok(())
                     })
                 };
-                done.set(inner.parallel_for(4, 1, &body).err().unwrap_or_default());
+                done.set(inner.parallel_for(4, 1, &body));
             })
             .unwrap();
             event
@@ -310,7 +310,7 @@ fn tasks_that_wait_for_tasks_of_their_own_pool_end() {
                     let all = crate::event::when_all(&spawned);
                     let waited =
                         if round % 2 == 0 { all.wait() } else { all.wait_for(std::time::Duration::from_secs(3600)) };
-                    done.set(waited.err().unwrap_or_default());
+                    done.set(waited);
                 };
                 pool.schedule(c"outer", task).unwrap();
                 event
@@ -337,7 +337,7 @@ fn without_spares_a_waiting_worker_runs_other_tasks() {
     let promise = EventPromise::new(c"second");
     let (first, event) = (promise.event(), EventPromise::new(c"first"));
     let done = event.event();
-    pool.schedule(c"first", move || _ = event.set(first.wait().err().unwrap_or_default())).unwrap();
+    pool.schedule(c"first", move || _ = event.set(first.wait())).unwrap();
     pool.schedule(c"second", move || _ = promise.set_ready()).unwrap();
     done.wait().unwrap();
 }
@@ -366,7 +366,7 @@ fn without_spares_tasks_that_wait_nest_and_their_thread_is_blocked_once() {
         .map(|_| {
             let (opened, done) = (promise.event(), EventPromise::new(c"waited"));
             let event = done.event();
-            pool.schedule(c"waits", move || _ = done.set(opened.wait().err().unwrap_or_default())).unwrap();
+            pool.schedule(c"waits", move || _ = done.set(opened.wait())).unwrap();
             event
         })
         .collect();
@@ -509,7 +509,7 @@ fn a_shutdown_that_passes_its_deadline_names_what_runs() {
     let error = pool.shutdown_with(ShutdownOptions { mode: ShutdownMode::Drain, timeout }).unwrap_err();
     assert_eq!(error.code(), StatusCode::DeadlineExceeded);
     assert!(error.message().contains("'slow'") && error.message().contains("'slower'"), "{error}");
-    assert!(event.error().message().starts_with("event 'owed' was abandoned"));
+    assert!(event.error().unwrap().message().starts_with("event 'owed' was abandoned"));
     gate.wait();
     pool.shutdown().unwrap();
 }

@@ -34,7 +34,7 @@ use crate::task::shutdown::{ShutdownMode, ShutdownOptions, by_own_task, is_late,
 use crate::task::{AsyncWorkRunner, Executor, Priority, Task, TaskOptions, census, fork};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::atomic::AtomicBool;
 use purlin_base::sync::atomic::Ordering::Relaxed;
 
@@ -58,7 +58,7 @@ const GRACE: Duration = Duration::from_millis(50);
 /// assert_eq!(ThreadPool::new(&options)?.num_threads(), 2);
 /// let options = ThreadPoolOptions { thread_count: 5000, ..options };
 /// assert_eq!(ThreadPool::new(&options).unwrap_err().code(), StatusCode::InvalidArgument);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ThreadPoolOptions {
@@ -85,7 +85,7 @@ impl Default for ThreadPoolOptions {
 /// pool.schedule(c"compute", move || _ = promise.set_ready())?;
 /// event.wait()?;
 /// pool.shutdown()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ThreadPool(Arc<Handle>);
@@ -118,12 +118,12 @@ impl ThreadPool {
     pub(super) fn with_parts(options: &ThreadPoolOptions, starter: Starter, relief: Relief) -> StatusOr<Self> {
         let ThreadPoolOptions { thread_count, ref name } = *options;
         if thread_count > MAX_THREADS {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "thread_count is {thread_count}; a pool has at most {MAX_THREADS} threads"
             )));
         }
         if name.is_empty() || name.contains('\0') {
-            return Err(Status::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
+            return Err(Error::invalid_argument(format!("{name:?} is no name for threads: it is empty or has a NUL")));
         }
         let (thread_count, reason) = match thread_count {
             0 => {
@@ -140,7 +140,7 @@ impl ThreadPool {
         // On an error the pool is dropped, which stops and joins the threads that did start.
         let started = (0..thread_count).try_for_each(|index| {
             fault::spawn(Site::SpawnWorker).and_then(|()| shared.start(index)).map_err(|error| {
-                Status::resource_exhausted(format!(
+                Error::resource_exhausted(format!(
                     "could not start thread {index} of the {thread_count} of pool '{name}': {error}"
                 ))
             })
@@ -178,7 +178,7 @@ impl ThreadPool {
     ///
     /// # Errors
     /// As [`Executor::execute`].
-    pub fn schedule(&self, label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Result<(), Status> {
+    pub fn schedule(&self, label: impl Into<Label>, closure: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         self.execute(Task::new(label, closure))
     }
 
@@ -188,7 +188,7 @@ impl ThreadPool {
         self.0.shared.roles.describe()
     }
 
-    fn submit(&self, task: Task, priority: Priority) -> Result<(), Status> {
+    fn submit(&self, task: Task, priority: Priority) -> Result<(), Error> {
         if !self.0.shared.is_here() {
             return Err(refused(task, self.0.refusal_of_child()));
         }
@@ -204,7 +204,7 @@ impl ThreadPool {
     ///
     /// # Panics
     /// If `a` or `b` panics, with the payload of `a`, or else of `b`, after both have ended; `b` may then not have
-    /// begun. With a [`Status`], past the panic hook, where [`try_join`](Self::try_join) is an error.
+    /// begun. With a [`Error`], past the panic hook, where [`try_join`](Self::try_join) is an error.
     ///
     /// # Examples
     /// ```
@@ -221,7 +221,7 @@ impl ThreadPool {
     ///
     /// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() })?;
     /// assert_eq!(sum(&pool, &[1, 2, 3, 4, 5, 6, 7]), 28);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[inline]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
@@ -261,7 +261,7 @@ impl ThreadPool {
     ///
     /// # Errors
     /// As there.
-    pub fn shutdown(&self) -> Result<(), Status> {
+    pub fn shutdown(&self) -> Result<(), Error> {
         self.shutdown_with(ShutdownOptions::default())
     }
 
@@ -271,7 +271,7 @@ impl ThreadPool {
     /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition), and nothing happens: on a thread of this
     /// pool, or in a child made by `fork`. [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded): tasks still
     /// run, named in the message; their threads end after them.
-    pub fn shutdown_with(&self, options: ShutdownOptions) -> Result<(), Status> {
+    pub fn shutdown_with(&self, options: ShutdownOptions) -> Result<(), Error> {
         self.check_shutdown()?;
         self.0.stop(options)
     }
@@ -280,7 +280,7 @@ impl ThreadPool {
     ///
     /// # Errors
     /// `FailedPrecondition`: as [`shutdown_with`](Self::shutdown_with).
-    pub fn check_shutdown(&self) -> Result<(), Status> {
+    pub fn check_shutdown(&self) -> Result<(), Error> {
         if !self.0.shared.is_here() {
             return Err(self.0.refusal_of_child());
         }
@@ -292,12 +292,12 @@ impl ThreadPool {
 }
 
 impl Handle {
-    fn refusal_of_child(&self) -> Status {
+    fn refusal_of_child(&self) -> Error {
         fork::refusal(format_args!("pool '{}'", self.name))
     }
 
     /// Steps 1 to 4, on a thread that is not the pool's.
-    fn stop(&self, ShutdownOptions { mode, timeout }: ShutdownOptions) -> Result<(), Status> {
+    fn stop(&self, ShutdownOptions { mode, timeout }: ShutdownOptions) -> Result<(), Error> {
         let shared = &self.shared;
         let began = Instant::now();
         shared.close();
@@ -319,14 +319,14 @@ impl Handle {
         self.gave_up.store(true, Relaxed);
         let running: Vec<_> = shared.running().iter().map(|label| format!("'{label}'")).collect();
         let (name, running) = (&self.name, running.join(", "));
-        Err(Status::deadline_exceeded(format!(
+        Err(Error::deadline_exceeded(format!(
             "pool '{name}' was still running {running} {:?} after its shutdown began, with a timeout of {timeout:?}",
             began.elapsed()
         )))
     }
 
     /// Step 4.
-    fn finish(&self) -> Result<(), Status> {
+    fn finish(&self) -> Result<(), Error> {
         self.shared.threads.join();
         debug_assert!(!self.shared.has_work(), "workers end only when no task is left");
         Ok(())
@@ -349,19 +349,19 @@ impl Drop for Handle {
 }
 
 impl Executor for ThreadPool {
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         self.submit(task, Priority::Normal)
     }
 
     /// Tasks of high priority go before everything that has not begun; those of low priority when there is nothing
     /// else, but are not starved. A task that may block needs no hint here: a worker that waits is stood in for.
-    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
+    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Error> {
         self.submit(options.apply(task)?, options.priority)
     }
 }
 
 impl AsyncWorkRunner for ThreadPool {
-    fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Status> {
+    fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Error> {
         let gate = when_all(events);
         if gate.is_ready() {
             return self.execute(task);
@@ -380,8 +380,8 @@ impl AsyncWorkRunner for ThreadPool {
         &self,
         count: usize,
         grain: usize,
-        body: &(dyn Fn(std::ops::Range<usize>) -> Result<(), Status> + Sync),
-    ) -> Result<(), Status> {
+        body: &(dyn Fn(std::ops::Range<usize>) -> Result<(), Error> + Sync),
+    ) -> Result<(), Error> {
         if !self.0.shared.is_here() {
             return parallel_for::alone(count, grain, body);
         }

@@ -23,7 +23,7 @@ use crate::event::{Event, EventPromise};
 use crate::task::cancel::{CancelRegistration, CancelToken};
 use crate::task::fork;
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::{Mutex, Process};
 
 /// A handle; clones share the units.
@@ -36,7 +36,7 @@ use purlin_base::sync::{Mutex, Process};
 /// assert_eq!(downloads.try_acquire(1).unwrap_err().code(), StatusCode::Unavailable);
 /// drop(both);
 /// assert_eq!(downloads.available(), 2);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Semaphore(Arc<SemaphoreShared>);
@@ -52,7 +52,7 @@ struct SemaphoreShared {
 struct SemaphoreState {
     available: usize,
     /// Why nothing is granted any more; OK while open.
-    closed: Status,
+    closed: Option<Error>,
     next_id: u64,
     /// By arrival.
     waiting: BTreeMap<u64, Waiting>,
@@ -77,7 +77,7 @@ type Slot = Mutex<Option<Permit>>;
 /// assert_eq!((permit.amount(), memory.available()), (4096, (1 << 20) - 4096));
 /// drop(permit);
 /// assert_eq!(memory.available(), 1 << 20);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "the units are given back when this is dropped"]
 pub struct Permit {
@@ -97,7 +97,7 @@ pub struct Permit {
 /// drop(first);
 /// second.event().wait()?;
 /// assert_eq!(second.take()?.amount(), 1);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "the acquisition is given up when this is dropped"]
 pub struct PendingPermit {
@@ -114,7 +114,7 @@ impl Semaphore {
     /// `capacity` units, all available. 0 grants nothing but acquisitions of 0.
     #[must_use]
     pub fn new(label: impl Into<Label>, capacity: usize) -> Self {
-        let state = SemaphoreState { available: capacity, closed: Status::OK, next_id: 0, waiting: BTreeMap::new() };
+        let state = SemaphoreState { available: capacity, closed: None, next_id: 0, waiting: BTreeMap::new() };
         Self(Arc::new(SemaphoreShared {
             capacity,
             label: label.into(),
@@ -156,7 +156,7 @@ impl Semaphore {
         let (available, ahead) = (state.available, state.waiting.len());
         drop(state);
         let SemaphoreShared { label, capacity, .. } = &*self.0;
-        Err(Status::unavailable(format!(
+        Err(Error::unavailable(format!(
             "semaphore '{label}' has {available} of {capacity} units free and {ahead} waiting; {amount} were wanted"
         )))
     }
@@ -271,7 +271,7 @@ impl Semaphore {
     /// assert!(receiver.try_recv().is_err(), "it waits");
     /// drop(first);
     /// assert_eq!(receiver.try_recv(), Ok(true));
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     pub fn acquire_then(
         &self,
@@ -291,13 +291,13 @@ impl Semaphore {
     /// Refuses acquisitions that wait and all later ones, with [`Cancelled`](purlin_base::StatusCode::Cancelled).
     /// Permits stay valid. Again: nothing happens.
     pub fn close(&self) {
-        let error = Status::cancelled(format!("semaphore '{}' was closed", self.0.label));
+        let error = Error::cancelled(format!("semaphore '{}' was closed", self.0.label));
         let refused = {
             let mut state = self.0.state.lock();
-            if !state.closed.ok() {
+            if state.closed.is_some() {
                 return;
             }
-            state.closed = error.clone();
+            state.closed = Some(error.clone());
             mem::take(&mut state.waiting)
         };
         for waiting in refused.into_values() {
@@ -338,10 +338,10 @@ impl PendingPermit {
         }
         let label = self.semaphore.label;
         if !self.event.is_ready() {
-            return Err(Status::unavailable(format!("semaphore '{label}' has not granted this acquisition yet")));
+            return Err(Error::unavailable(format!("semaphore '{label}' has not granted this acquisition yet")));
         }
-        self.event.error().into_result()?;
-        Err(Status::failed_precondition(format!("the units of semaphore '{label}' were taken from this already")))
+        self.event.error().map_or(Ok(()), Err)?;
+        Err(Error::failed_precondition(format!("the units of semaphore '{label}' were taken from this already")))
     }
 }
 
@@ -350,7 +350,7 @@ impl Drop for PendingPermit {
         let semaphore = &self.semaphore;
         if let Some(id) = self.id {
             semaphore.withdraw(id, || {
-                Status::cancelled(format!("an acquisition of semaphore '{}' was given up", semaphore.label))
+                Error::cancelled(format!("an acquisition of semaphore '{}' was given up", semaphore.label))
             });
         }
     }
@@ -365,11 +365,11 @@ impl SemaphoreShared {
     fn grant_now(&self, state: &mut SemaphoreState, amount: usize) -> StatusOr<bool> {
         if amount > self.capacity {
             let Self { label, capacity, .. } = self;
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "semaphore '{label}' has {capacity} units; {amount} were wanted"
             )));
         }
-        state.closed.clone().into_result()?;
+        state.closed.clone().map_or(Ok(()), Err)?;
         if !state.waiting.is_empty() || amount > state.available {
             return Ok(false);
         }
@@ -388,7 +388,7 @@ impl SemaphoreShared {
     }
 
     /// Fails a waiting acquisition, if it still waits; then those behind it may be served.
-    fn withdraw(self: &Arc<Self>, id: u64, why: impl FnOnce() -> Status) {
+    fn withdraw(self: &Arc<Self>, id: u64, why: impl FnOnce() -> Error) {
         let (waiting, granted) = {
             let mut state = self.state.lock();
             let Some(waiting) = state.waiting.remove(&id) else { return };
@@ -409,18 +409,17 @@ impl SemaphoreShared {
         }
     }
 
-    fn cancelled(&self, amount: usize, reason: &Status) -> Status {
-        Status::cancelled(format!("acquiring {amount} units of semaphore '{}' was cancelled: {reason}", self.label))
+    fn cancelled(&self, amount: usize, reason: &Error) -> Error {
+        Error::cancelled(format!("acquiring {amount} units of semaphore '{}' was cancelled: {reason}", self.label))
     }
 
     /// The error of a blocking acquisition: the event's own, or that time ran out.
-    fn explain(&self, amount: usize, timeout: Option<Duration>, error: &Status, event: &Event) -> Status {
-        let own = event.error();
+    fn explain(&self, amount: usize, timeout: Option<Duration>, error: &Error, event: &Event) -> Error {
         match timeout {
-            Some(timeout) if own.ok() => {
+            Some(timeout) if event.error().is_none() => {
                 let Self { label, capacity, .. } = self;
                 let available = self.state.lock().available;
-                Status::deadline_exceeded(format!(
+                Error::deadline_exceeded(format!(
                     "semaphore '{label}' did not grant {amount} units within {timeout:?}; {available} of {capacity} are free"
                 ))
             }

@@ -72,7 +72,7 @@ fn whoever_gives_up_in_front_lets_the_others_pass() {
     let mut small = semaphore.acquire_async(1, &never());
     drop(given_up);
     assert!(!small.event().is_ready());
-    source.cancel(Status::aborted("enough"));
+    source.cancel(Error::aborted("enough"));
     let error = cancelled.event().wait().unwrap_err();
     assert_eq!(error.code(), StatusCode::Cancelled);
     assert!(error.message().contains("enough"), "{error}");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::report::{StallReport, StalledEvent};
 use crate::event::{self, Debt, Event, Pending, pending, slept_on};
-use purlin_base::status::{Status, StatusCode};
+use purlin_base::status::{Error, StatusCode};
 
 /// Pending events by address.
 pub(super) type Known<'a> = BTreeMap<usize, &'a Pending>;
@@ -144,11 +144,11 @@ pub(super) fn end_wait_in(report: &StallReport, index: usize, older_than: Durati
     };
     if age >= older_than {
         let why = format!("a watchdog has ended a wait, which would never have ended: {sentence}");
-        event::end_wait(event, task, &Status::deadline_exceeded(why));
+        event::end_wait(event, task, &Error::deadline_exceeded(why));
     }
 }
 
-fn reason(stalled: &StalledEvent, target: &Event, age: Duration, is_direct: bool) -> Status {
+fn reason(stalled: &StalledEvent, target: &Event, age: Duration, is_direct: bool) -> Error {
     let (label, place) = (target.label(), target.location());
     let mut text = format!("event '{label}' was poisoned by a watchdog: pending for {age:?}, owed by ");
     if is_direct {
@@ -156,5 +156,5 @@ fn reason(stalled: &StalledEvent, target: &Event, age: Duration, is_direct: bool
     } else {
         text += &format!("the promise made at {place}; event '{}' waits for it, and a thread for that", stalled.label);
     }
-    Status::with_location(StatusCode::DeadlineExceeded, text, place)
+    Error::with_location(StatusCode::DeadlineExceeded, text, place)
 }

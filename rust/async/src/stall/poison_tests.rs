@@ -12,7 +12,7 @@ use crate::future::{Future, Promise, future_on, join_futures};
 use crate::pool::{ShutdownMode, ShutdownOptions, ThreadPool, ThreadPoolOptions};
 use crate::services::semaphore::Semaphore;
 use crate::task::AsyncWorkRunner;
-use purlin_base::status::{Status, StatusCode};
+use purlin_base::status::{Error, StatusCode};
 
 /// Poisons what is older than 10 ms.
 fn poisoner() -> Watchdog {
@@ -179,7 +179,7 @@ fn what_a_task_computes_is_not_poisoned_while_it_goes_on() {
 }
 
 /// Poisons the root of what `derive` makes of a user's event, on which a thread sleeps; its error.
-fn error_through(derive: impl FnOnce(&Event) -> Event) -> Status {
+fn error_through(derive: impl FnOnce(&Event) -> Event) -> Error {
     let promise = EventPromise::new(c"poison: root");
     let derived = derive(&promise.event());
     let sleeper = thread::spawn(move || derived.wait().unwrap_err());
@@ -254,24 +254,24 @@ fn values_that_a_user_owes_are_poisoned() {
 fn a_promise_that_was_poisoned_may_still_be_forwarded_and_set() {
     let (promise, other) = (EventPromise::new(c"poisoned"), EventPromise::guarding(c"pending"));
     let event = promise.event();
-    assert!(event.poison(Status::deadline_exceeded("by a test")));
+    assert!(event.poison(Error::deadline_exceeded("by a test")));
     promise.forward(&other.event());
     // What it would follow is not noted over the error.
-    assert_eq!(event.error().code(), StatusCode::DeadlineExceeded);
+    assert_eq!(event.error().unwrap().code(), StatusCode::DeadlineExceeded);
     let linked = Promise::<i32>::linked(c"poisoned, too");
     let (future, source) = (linked.future(), Promise::<i32>::new(c"source"));
-    assert!(future.ready_event().poison(Status::deadline_exceeded("by a test")));
+    assert!(future.ready_event().poison(Error::deadline_exceeded("by a test")));
     linked.forward(&source.future());
-    assert_eq!(future.error().code(), StatusCode::DeadlineExceeded);
+    assert_eq!(future.error().unwrap().code(), StatusCode::DeadlineExceeded);
 }
 
 #[test]
 fn what_an_error_says_is_not_lost_when_its_promise_is_forwarded() {
     let (promise, other) = (EventPromise::new(c"failed"), EventPromise::new(c"pending"));
     let event = promise.event();
-    promise.set_error(Status::aborted("first"));
+    promise.set_error(Error::aborted("first"));
     promise.forward(&other.event());
-    assert_eq!(event.error(), Status::aborted("first"));
+    assert_eq!(event.error(), Some(Error::aborted("first")));
 }
 
 #[test]

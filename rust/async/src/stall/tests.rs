@@ -9,7 +9,7 @@ use crate::event::{Event, EventPromise};
 use crate::pool::{ThreadPool, ThreadPoolOptions};
 use crate::task::{AsyncWorkRunner, Executor};
 use crate::{ElasticPool, Future, Promise, SerialQueue, Timers, future_on, when_all};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 
 /// The report's event of that label.
 fn event(report: &StallReport, label: &str) -> StalledEvent {
@@ -90,7 +90,7 @@ fn events_that_follow_each_other_are_a_cycle() {
     // What closes the cycle fails, and the rest with it: no other thread could complete them.
     b.forward(&ready_a);
     for event in [ready_a, ready_b] {
-        let error = event.error();
+        let error = event.error().unwrap();
         assert_eq!(error.code(), StatusCode::Internal);
         let names = ["event 'stall: ring b' (made at ", "follows event 'stall: ring a' (made at "];
         assert!(names.iter().all(|name| error.message().contains(name)), "{error}");
@@ -100,7 +100,7 @@ fn events_that_follow_each_other_are_a_cycle() {
 /// Two tasks that wait for each other's result, on `executor`; the results. `wait` is what each does.
 fn wait_for_each_other<T: Send + Sync + 'static>(
     executor: &(impl Executor + ?Sized),
-    wait: fn(Future<T>) -> Result<T, Status>,
+    wait: fn(Future<T>) -> Result<T, Error>,
 ) -> [Future<T>; 2] {
     let ((tell_one, one), (tell_other, other)) = (mpsc::channel(), mpsc::channel());
     let selfish = future_on(executor, c"stall: selfish", move || wait(one.recv().unwrap()));
@@ -289,7 +289,7 @@ fn a_cycle_through_the_queue_of_a_pool_that_gets_no_thread_is_named() {
         refused.store(true, Ordering::Relaxed);
         let owed = Future::ready(1).map_on(&inner, |value| value + 1);
         // Lent until the end of both, so that this wait is not given up.
-        told.set(when_all(&[owed.ready_event(), lent_until]).wait().err().unwrap_or_default());
+        told.set(when_all(&[owed.ready_event(), lent_until]).wait());
     };
     pool.schedule(c"waits", task).unwrap();
     let begun = Instant::now();

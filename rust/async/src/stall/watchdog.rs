@@ -15,7 +15,7 @@ use crate::event::{Event, EventPromise};
 use crate::task::STACK_SIZE_BYTES;
 use purlin_base::fault::{self, Site};
 use purlin_base::panics::reported;
-use purlin_base::status::{Status, StatusCode, StatusOr};
+use purlin_base::status::{Error, StatusCode, StatusOr};
 use purlin_base::stderr;
 use purlin_base::sync::{Process, per_thread};
 
@@ -63,7 +63,7 @@ pub type StallSink = Box<dyn Fn(&StallReport) + Send + Sync>;
 /// };
 /// let watchdog = Watchdog::start(options)?;
 /// # drop(watchdog);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Default)]
 pub struct WatchdogOptions {
@@ -101,7 +101,7 @@ impl fmt::Debug for WatchdogOptions {
 /// })?;
 /// let forgotten = EventPromise::new(c"forgotten");
 /// assert!(forgotten.event().wait().is_err(), "the watchdog ends it");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Watchdog {
@@ -122,7 +122,7 @@ impl Watchdog {
     pub fn start(options: WatchdogOptions) -> StatusOr<Self> {
         let older_than = options.older_than;
         if older_than < Duration::from_millis(10) {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "a watchdog's older_than is {older_than:?}; it is at least 10ms"
             )));
         }
@@ -147,7 +147,7 @@ impl Watchdog {
         };
         let thread = fault::spawn(Site::SpawnWatchdog)
             .and_then(|()| Builder::new().name("purlin/watchdog".to_owned()).stack_size(STACK_SIZE_BYTES).spawn(watch))
-            .map_err(|error| Status::resource_exhausted(format!("could not start the watchdog's thread: {error}")))?;
+            .map_err(|error| Error::resource_exhausted(format!("could not start the watchdog's thread: {error}")))?;
         Ok(Self { stop, ended, thread: Some(thread), process: Process::this() })
     }
 }

@@ -16,34 +16,34 @@ use std::sync::{Arc, Weak};
 use crate::event::{Event, EventPromise, EventState};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation, StatusCode};
 use purlin_base::sync::{Mutex, MutexGuard, Process};
 
 /// The side that asks. Clones share it; dropping one cancels nothing.
 ///
 /// ```
-/// use purlin::{CancelSource, Status};
+/// use purlin::{CancelSource, Error};
 ///
 /// let request = CancelSource::new(c"request");
 /// let part = CancelSource::child_of(&request.token(), c"part");
-/// assert!(request.cancel(Status::cancelled("the user left")));
-/// assert_eq!(part.token().status().message(), "the user left");
-/// assert!(!part.cancel(Status::OK), "it is cancelled already");
+/// assert!(request.cancel(Error::cancelled("the user left")));
+/// assert_eq!(part.token().reason().unwrap().message(), "the user left");
+/// assert!(!part.cancel(None), "it is cancelled already");
 /// ```
 pub struct CancelSource(Arc<CancelShared>);
 
 /// The side that listens: one word, cheap to clone. The default token is never cancelled.
 ///
 /// ```
-/// use purlin::{CancelSource, CancelToken, Status, StatusCode};
+/// use purlin::{CancelSource, CancelToken, Error, StatusCode};
 ///
-/// fn sum(values: &[u32], cancel: &CancelToken) -> Result<u32, Status> {
+/// fn sum(values: &[u32], cancel: &CancelToken) -> Result<u32, Error> {
 ///     values.iter().try_fold(0, |sum, value| cancel.check().map(|()| sum + value))
 /// }
 ///
 /// assert_eq!(sum(&[1, 2], &CancelToken::default()), Ok(3));
 /// let source = CancelSource::new(c"sum");
-/// source.cancel(Status::OK);
+/// source.cancel(None);
 /// assert_eq!(sum(&[1, 2], &source.token()).unwrap_err().code(), StatusCode::Cancelled);
 /// ```
 #[derive(Clone, Default)]
@@ -54,11 +54,11 @@ pub struct CancelToken(Option<Arc<CancelShared>>);
 /// ```
 /// use std::sync::mpsc;
 ///
-/// use purlin::{CancelSource, Status};
+/// use purlin::{CancelSource, Error};
 ///
 /// let (source, (sender, receiver)) = (CancelSource::new(c"request"), mpsc::channel());
 /// let registration = source.token().on_cancel(move |reason| sender.send(reason.clone()).unwrap());
-/// source.cancel(Status::aborted("newer request"));
+/// source.cancel(Error::aborted("newer request"));
 /// assert_eq!(receiver.try_recv().unwrap().message(), "newer request");
 /// assert!(!registration.unregister(), "it was called before");
 /// ```
@@ -91,12 +91,12 @@ struct CancelState {
 /// How a token ends.
 #[derive(Clone)]
 enum End {
-    Cancelled(Status),
+    Cancelled(Error),
     Retired,
 }
 
 enum Entry {
-    Call(Box<dyn FnOnce(&Status) + Send>),
+    Call(Box<dyn FnOnce(&Error) + Send>),
     /// Weak: the child holds us.
     Child(Weak<CancelShared>),
 }
@@ -132,12 +132,15 @@ impl CancelSource {
         CancelToken(Some(Arc::clone(&self.0)))
     }
 
-    /// Cancels the tokens and their children, for `reason` (OK counts as a
+    /// Cancels the tokens and their children, for `reason` (`None` is a
     /// [`Cancelled`](purlin_base::StatusCode::Cancelled) that names the source), and returns when the callbacks have.
     /// False, and nothing changes, if that was done before.
     #[track_caller]
-    pub fn cancel(&self, reason: Status) -> bool {
-        let reason = if reason.ok() { Status::cancelled(format!("'{}' was cancelled", self.0.label)) } else { reason };
+    pub fn cancel(&self, reason: impl Into<Option<Error>>) -> bool {
+        let place = SourceLocation::caller();
+        let reason = reason.into().unwrap_or_else(|| {
+            Error::with_location(StatusCode::Cancelled, format!("'{}' was cancelled", self.0.label), place)
+        });
         end_all(&self.0, &End::Cancelled(reason))
     }
 
@@ -175,12 +178,12 @@ impl CancelToken {
         self.0.as_ref().is_some_and(|shared| shared.is_cancelled())
     }
 
-    /// The reason if this is cancelled, else OK.
+    /// Why this is cancelled; `None` if it is not.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn reason(&self) -> Option<Error> {
         match self.0.as_ref().and_then(|shared| shared.state().end.clone()) {
-            Some(End::Cancelled(reason)) => reason,
-            Some(End::Retired) | None => Status::OK,
+            Some(End::Cancelled(reason)) => Some(reason),
+            Some(End::Retired) | None => None,
         }
     }
 
@@ -188,8 +191,8 @@ impl CancelToken {
     ///
     /// # Errors
     /// The reason.
-    pub fn check(&self) -> Result<(), Status> {
-        if self.is_cancelled() { Err(self.status()) } else { Ok(()) }
+    pub fn check(&self) -> Result<(), Error> {
+        if self.is_cancelled() { self.reason().map_or(Ok(()), Err) } else { Ok(()) }
     }
 
     /// True if it can never be cancelled: the default token, or one whose sources are gone. Then no callback is needed.
@@ -202,14 +205,14 @@ impl CancelToken {
     /// [`FailedPrecondition`](purlin_base::StatusCode::FailedPrecondition) when no source is left that could cancel it.
     ///
     /// ```
-    /// use purlin::{CancelSource, Status};
+    /// use purlin::{CancelSource, Error};
     ///
     /// let source = CancelSource::new(c"request");
     /// let cancelled = source.token().event();
     /// assert!(!cancelled.is_ready());
-    /// source.cancel(Status::OK);
+    /// source.cancel(None);
     /// cancelled.wait()?;
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[must_use]
     pub fn event(&self) -> Event {
@@ -223,7 +226,7 @@ impl CancelToken {
     /// that has happened. It is dropped uncalled with the registration, or when no source is left that could cancel.
     /// Dropping the registration does not wait for a callback that another thread is in; it may be dropped inside the
     /// callback.
-    pub fn on_cancel(&self, callback: impl FnOnce(&Status) + Send + 'static) -> CancelRegistration {
+    pub fn on_cancel(&self, callback: impl FnOnce(&Error) + Send + 'static) -> CancelRegistration {
         let Some(shared) = &self.0 else { return CancelRegistration::default() };
         match shared.register(Entry::Call(Box::new(callback))) {
             Ok(registration) => registration,
@@ -322,7 +325,7 @@ impl CancelShared {
 
     /// As a waiter, because it may cancel something, whose callbacks do too, and so on: then they take turns, and the
     /// stack stays flat.
-    fn call(&self, callback: Box<dyn FnOnce(&Status) + Send>, end: &End) {
+    fn call(&self, callback: Box<dyn FnOnce(&Error) + Send>, end: &End) {
         let (label, end) = (self.label, end.clone());
         Event::ready().on_ready(move |_status| {
             contained(
@@ -362,8 +365,8 @@ fn end_all(root: &Arc<CancelShared>, end: &End) -> bool {
     true
 }
 
-fn retired(label: Label) -> Status {
-    Status::failed_precondition(format!("'{label}' can never be cancelled: no source of it is left"))
+fn retired(label: Label) -> Error {
+    Error::failed_precondition(format!("'{label}' can never be cancelled: no source of it is left"))
 }
 
 impl Drop for CancelShared {

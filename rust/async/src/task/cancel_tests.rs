@@ -10,7 +10,7 @@ use purlin_base::sync::Mutex;
 struct Notes(Arc<Mutex<Vec<String>>>);
 
 impl Notes {
-    fn callback(&self, name: &'static str) -> impl FnOnce(&Status) + Send + 'static {
+    fn callback(&self, name: &'static str) -> impl FnOnce(&Error) + Send + 'static {
         let notes = self.clone();
         move |reason| notes.0.lock().push(format!("{name}: {}", reason.message()))
     }
@@ -24,19 +24,19 @@ impl Notes {
 fn r1_the_first_cancel_wins_and_the_second_is_told_so() {
     let source = CancelSource::new(c"s");
     let token = source.token();
-    assert!(!token.is_cancelled() && token.status().ok() && token.check().is_ok());
-    assert!(source.cancel(Status::aborted("first")));
-    assert!(!source.clone().cancel(Status::internal("second")));
-    assert_eq!(token.status(), Status::aborted("first"));
-    assert_eq!(token.check(), Err(Status::aborted("first")));
+    assert!(!token.is_cancelled() && token.reason().is_none() && token.check().is_ok());
+    assert!(source.cancel(Error::aborted("first")));
+    assert!(!source.clone().cancel(Error::internal("second")));
+    assert_eq!(token.reason(), Some(Error::aborted("first")));
+    assert_eq!(token.check(), Err(Error::aborted("first")));
     assert!(token.event().wait().is_ok());
 }
 
 #[test]
 fn without_a_reason_the_source_is_named() {
     let source = CancelSource::new(c"training");
-    source.cancel(Status::OK);
-    assert_eq!(source.token().status(), Status::cancelled("'training' was cancelled"));
+    source.cancel(None);
+    assert_eq!(source.token().reason(), Some(Error::cancelled("'training' was cancelled")));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn callbacks_run_in_order_once_and_late_ones_at_once() {
     let b = token.on_cancel(notes.callback("b"));
     let _c = token.on_cancel(notes.callback("c"));
     assert!(b.unregister());
-    source.cancel(Status::aborted("x"));
+    source.cancel(Error::aborted("x"));
     assert_eq!(notes.take(), ["a: x", "c: x"]);
     let late = token.on_cancel(notes.callback("late"));
     assert_eq!(notes.take(), ["late: x"]);
@@ -60,7 +60,7 @@ fn a_dropped_registration_drops_its_callback() {
     let inside = Arc::clone(&witness);
     drop(source.token().on_cancel(move |_| drop(inside)));
     assert_eq!(Arc::strong_count(&witness), 1);
-    source.cancel(Status::OK);
+    source.cancel(None);
 }
 
 #[test]
@@ -70,11 +70,11 @@ fn children_follow_their_parent_and_not_the_other_way_round() {
     let sibling = CancelSource::child_of(&parent.token(), c"sibling");
     let grandchild = CancelSource::child_of(&child.token(), c"grandchild").token();
     let _r = sibling.token().on_cancel(notes.callback("sibling"));
-    assert!(child.cancel(Status::aborted("child only")));
+    assert!(child.cancel(Error::aborted("child only")));
     assert!(grandchild.is_cancelled() && !parent.is_cancelled() && !sibling.is_cancelled());
-    assert!(parent.cancel(Status::internal("all")));
+    assert!(parent.cancel(Error::internal("all")));
     assert_eq!(notes.take(), ["sibling: all"]);
-    assert_eq!(grandchild.status(), Status::aborted("child only"));
+    assert_eq!(grandchild.reason(), Some(Error::aborted("child only")));
     assert!(CancelSource::child_of(&parent.token(), c"late").is_cancelled());
 }
 
@@ -95,7 +95,7 @@ fn r2_a_token_without_sources_lets_its_waiters_go() {
     assert!(error.message().contains("'gone'"), "{error}");
     assert_eq!(Arc::strong_count(&witness), 1, "the callback can never be called");
     assert!(token.is_retired() && child_token.is_retired() && child_token.event().is_ready());
-    assert!(!token.is_cancelled() && token.status().ok());
+    assert!(!token.is_cancelled() && token.reason().is_none());
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_child_with_a_source_outlives_its_parent_and_can_be_cancelled() {
     let child = CancelSource::child_of(&parent.token(), c"child");
     drop(parent);
     assert!(!child.token().is_retired());
-    assert!(child.cancel(Status::OK));
+    assert!(child.cancel(None));
     let orphan = CancelSource::child_of(&CancelToken::default(), c"orphan");
     let token = orphan.token();
     drop(orphan);
@@ -126,8 +126,8 @@ fn r3_callbacks_may_use_the_token_and_drop_their_registration() {
     let (inner, slot, calls) = (Arc::clone(&source), Arc::clone(&place), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&calls);
     let registration = source.token().on_cancel(move |reason| {
-        assert!(!inner.cancel(Status::OK));
-        assert_eq!(inner.token().status(), *reason);
+        assert!(!inner.cancel(None));
+        assert_eq!(inner.token().reason(), Some(reason.clone()));
         let mine = slot.lock().take();
         drop(mine);
         let nested = Arc::clone(&counted);
@@ -135,7 +135,7 @@ fn r3_callbacks_may_use_the_token_and_drop_their_registration() {
         counted.fetch_add(1, Ordering::Relaxed);
     });
     *place.lock() = Some(registration);
-    source.cancel(Status::OK);
+    source.cancel(None);
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
@@ -144,7 +144,7 @@ fn a_callback_that_panics_does_not_stop_the_others() {
     let (source, notes) = (CancelSource::new(c"s"), Notes::default());
     let _bad = source.token().on_cancel(|_| panic!("expected by a test"));
     let _good = source.token().on_cancel(notes.callback("good"));
-    assert!(source.cancel(Status::aborted("x")));
+    assert!(source.cancel(Error::aborted("x")));
     assert_eq!(notes.take(), ["good: x"]);
 }
 
@@ -158,7 +158,7 @@ fn a_chain_of_a_hundred_thousand_children_needs_no_stack() {
                 last = CancelSource::child_of(&last, c"link").token();
             }
             if cancel {
-                root.cancel(Status::OK);
+                root.cancel(None);
             }
             drop(root);
             assert_eq!((last.is_cancelled(), last.is_retired()), (cancel, !cancel));
@@ -182,7 +182,7 @@ fn cancels_and_registrations_from_many_threads_lose_no_callback() {
                 (0..10).map(register).collect::<Vec<_>>()
             }
         });
-        source.cancel(Status::OK);
+        source.cancel(None);
         drop(registrar.join().unwrap());
         assert_eq!(calls.load(Ordering::Relaxed), 10);
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::{Blocked, Waited, has_blocking_hook, set_blocking_hook};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::per_thread;
 
 /// Waits that work, on one stack.
@@ -84,7 +84,7 @@ fn wait_and_work(driver: &dyn Driver, blocked: &Blocked<'_>) -> Waited {
             break Waited::Late;
         }
         if nested >= MAX_NESTED && !blocked.lasts() {
-            break Waited::GivenUp(Status::resource_exhausted(format!(
+            break Waited::GivenUp(Error::resource_exhausted(format!(
                 "the wait for event '{}', which is still pending, was given up: it is the {nested}th on {}, and the system \
                  refused another thread",
                 blocked.label(),

@@ -29,7 +29,7 @@ pub mod shutdown;
 use std::ops::Range;
 
 use crate::event::Event;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 pub use node::Task;
 pub use options::{Priority, TaskOptions};
@@ -42,13 +42,13 @@ pub const STACK_SIZE_BYTES: usize = 2 << 20;
 /// Something that runs tasks: a pool of ours, or one of yours.
 ///
 /// ```
-/// use purlin::{Executor, Status, Task};
+/// use purlin::{Executor, Error, Task};
 ///
 /// /// Runs every task in the call that hands it in.
 /// struct AtOnce;
 ///
 /// impl Executor for AtOnce {
-///     fn execute(&self, task: Task) -> Result<(), Status> {
+///     fn execute(&self, task: Task) -> Result<(), Error> {
 ///         task.run();
 ///         Ok(())
 ///     }
@@ -57,7 +57,7 @@ pub const STACK_SIZE_BYTES: usize = 2 << 20;
 /// let (sender, receiver) = std::sync::mpsc::channel();
 /// AtOnce.execute(Task::new(c"send", move || sender.send(1).unwrap()))?;
 /// assert_eq!(receiver.try_recv(), Ok(1));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub trait Executor: Send + Sync {
     /// Takes `task` to be run once, on a thread of the executor's choosing, in general after this returns. Does not
@@ -65,7 +65,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// The task was dropped uncalled: [`Cancelled`](purlin_base::StatusCode::Cancelled) after shutdown.
-    fn execute(&self, task: Task) -> Result<(), Status>;
+    fn execute(&self, task: Task) -> Result<(), Error>;
 
     /// As [`execute`](Self::execute), unless the task's token is cancelled or its deadline has passed, now or when its
     /// turn comes: then it is dropped uncalled, which fails what it owed, and counted ([`options::dropped_tasks`]). An
@@ -74,7 +74,7 @@ pub trait Executor: Send + Sync {
     /// # Errors
     /// As [`execute`](Self::execute); the token's reason;
     /// [`DeadlineExceeded`](purlin_base::StatusCode::DeadlineExceeded). The task was dropped uncalled.
-    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
+    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Error> {
         self.execute(options.apply(task)?)
     }
 }
@@ -91,7 +91,7 @@ pub trait Executor: Send + Sync {
 /// assert!(!done.is_ready(), "its input is not there");
 /// input.set_ready();
 /// done.wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub trait AsyncWorkRunner: Executor {
     /// Runs `task` after all of `events` are terminal, whether they happened or failed. Never blocks. If the runner has
@@ -99,7 +99,7 @@ pub trait AsyncWorkRunner: Executor {
     ///
     /// # Errors
     /// As [`execute`](Executor::execute), when all events are terminal already.
-    fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Status>;
+    fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Error>;
 
     /// Calls `body` for consecutive ranges that together cover `0..count`, each at most `grain` long (0: chosen from
     /// the count and the number of threads), on this thread and on idle workers, and returns when all calls have
@@ -112,6 +112,6 @@ pub trait AsyncWorkRunner: Executor {
         &self,
         count: usize,
         grain: usize,
-        body: &(dyn Fn(Range<usize>) -> Result<(), Status> + Sync),
-    ) -> Result<(), Status>;
+        body: &(dyn Fn(Range<usize>) -> Result<(), Error> + Sync),
+    ) -> Result<(), Error>;
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::Task;
 use super::cancel::CancelToken;
 use purlin_base::label::Label;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// Which of the tasks that wait for a thread runs first. A hint: an executor without such a choice ignores it.
 ///
@@ -20,7 +20,7 @@ use purlin_base::status::Status;
 /// pool.execute_with(Task::new(c"urgent", move || _ = done.set_ready()), &urgent)?;
 /// event.wait()?;
 /// assert!(Priority::Low < Priority::High);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
@@ -38,11 +38,11 @@ pub enum Priority {
 /// How to run a task; the default says nothing.
 ///
 /// ```
-/// use purlin::{CancelSource, Executor, InlineExecutor, Status, StatusCode, Task, TaskOptions};
+/// use purlin::{CancelSource, Executor, InlineExecutor, Error, StatusCode, Task, TaskOptions};
 ///
 /// let source = CancelSource::new(c"request");
 /// let options = TaskOptions { cancel: source.token(), ..Default::default() };
-/// source.cancel(Status::cancelled("the user left"));
+/// source.cancel(Error::cancelled("the user left"));
 /// let refused = InlineExecutor.execute_with(Task::new(c"answer", || unreachable!()), &options);
 /// assert_eq!(refused.unwrap_err().code(), StatusCode::Cancelled);
 /// ```
@@ -104,7 +104,7 @@ impl TaskOptions {
     /// let error = options.check(Label::new(c"late")).unwrap_err();
     /// assert_eq!(error.code(), StatusCode::DeadlineExceeded);
     /// ```
-    pub fn check(&self, label: Label) -> Result<(), Status> {
+    pub fn check(&self, label: Label) -> Result<(), Error> {
         check(&self.cancel, self.deadline, label)
     }
 
@@ -114,7 +114,7 @@ impl TaskOptions {
     ///
     /// # Errors
     /// As [`check`](Self::check), if that holds now already; `task` was dropped.
-    pub fn apply(&self, task: Task) -> Result<Task, Status> {
+    pub fn apply(&self, task: Task) -> Result<Task, Error> {
         let label = self.label.unwrap_or_else(|| task.label());
         if let Err(error) = self.check(label) {
             count(label, &error, self.cancel.is_cancelled());
@@ -132,11 +132,11 @@ impl TaskOptions {
     }
 }
 
-fn check(cancel: &CancelToken, deadline: Option<Instant>, label: Label) -> Result<(), Status> {
+fn check(cancel: &CancelToken, deadline: Option<Instant>, label: Label) -> Result<(), Error> {
     cancel.check()?;
     let now = Instant::now();
     match deadline {
-        Some(deadline) if deadline <= now => Err(Status::deadline_exceeded(format!(
+        Some(deadline) if deadline <= now => Err(Error::deadline_exceeded(format!(
             "task '{label}' was not started: its deadline had passed {:?} ago",
             now - deadline
         ))),
@@ -144,7 +144,7 @@ fn check(cancel: &CancelToken, deadline: Option<Instant>, label: Label) -> Resul
     }
 }
 
-fn count(label: Label, error: &Status, cancelled: bool) {
+fn count(label: Label, error: &Error, cancelled: bool) {
     (if cancelled { &CANCELLED } else { &LATE }).fetch_add(1, Relaxed);
     tracing::debug!(target: "purlin", %label, %error, "a task was dropped at its turn");
 }

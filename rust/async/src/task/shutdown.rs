@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Task;
 use crate::event::refusal;
-use purlin_base::status::{Status, StatusCode};
+use purlin_base::status::{Error, StatusCode};
 
 /// What a shutdown does with tasks that have not begun.
 ///
@@ -18,7 +18,7 @@ use purlin_base::status::{Status, StatusCode};
 /// let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?;
 /// pool.shutdown_with(ShutdownOptions { mode: ShutdownMode::CancelPending, ..Default::default() })?;
 /// assert!(pool.schedule(c"late", || ()).is_err());
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -43,7 +43,7 @@ pub enum ShutdownMode {
 /// assert_eq!(ShutdownOptions::default(), ShutdownOptions { mode: ShutdownMode::Drain, timeout: None });
 /// pool.shutdown_with(ShutdownOptions { timeout: Some(Duration::from_secs(60)), ..Default::default() })?;
 /// assert_eq!(receiver.try_recv(), Ok(1), "what was queued has run");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShutdownOptions {
@@ -55,23 +55,23 @@ pub struct ShutdownOptions {
 }
 
 /// Drops a task, whose debts fail with that reason.
-pub(crate) fn refused(task: Task, why: Status) -> Status {
+pub(crate) fn refused(task: Task, why: Error) -> Error {
     refusal::dropping(&why, || drop(task));
     why
 }
 
 /// Drops a task that came after the end of `what` had begun.
-pub(crate) fn late(what: impl Display, task: Task) -> Status {
+pub(crate) fn late(what: impl Display, task: Task) -> Error {
     let why = format!("{what} has shut down and refused task '{}'", task.label());
-    refused(task, Status::cancelled(why))
+    refused(task, Error::cancelled(why))
 }
 
 /// A task shuts down what runs it, and would wait for itself.
-pub(crate) fn by_own_task(what: impl Display) -> Status {
-    Status::failed_precondition(format!("{what} cannot be shut down by a task of its own"))
+pub(crate) fn by_own_task(what: impl Display) -> Error {
+    Error::failed_precondition(format!("{what} cannot be shut down by a task of its own"))
 }
 
 /// Whether a wait for the end took longer than it may.
-pub(crate) fn is_late(waited: &Result<(), Status>) -> bool {
+pub(crate) fn is_late(waited: &Result<(), Error>) -> bool {
     waited.as_ref().is_err_and(|error| error.code() == StatusCode::DeadlineExceeded)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use purlin_base::fault::{self, Site};
 use purlin_base::replaced_file::{Failure, Replacement};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// Where a recording is written.
 #[derive(Debug)]
@@ -20,16 +20,16 @@ pub(super) struct Target {
 
 impl Target {
     /// Tries out whether `path` can be written.
-    pub(super) fn check(path: &Path) -> Result<Self, Status> {
+    pub(super) fn check(path: &Path) -> Result<Self, Error> {
         if path.as_os_str().is_empty() {
-            return Err(Status::invalid_argument("the path of the trace is empty"));
+            return Err(Error::invalid_argument("the path of the trace is empty"));
         }
         let tried = Replacement::begin(path).map_err(|error| failure(path, &error.into()))?;
         Ok(Self { shown: path.to_owned(), path: tried.place().to_owned() })
     }
 
     /// Replaces the file by what `content` writes, once all of it is written.
-    pub(super) fn write(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Status> {
+    pub(super) fn write(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
         self.replace(content).map_err(|error| failure(&self.shown, &error))
     }
 
@@ -44,8 +44,8 @@ impl Target {
     }
 }
 
-fn failure(path: &Path, error: &Failure) -> Status {
-    error.status("the trace to ", path)
+fn failure(path: &Path, error: &Failure) -> Error {
+    error.error("the trace to ", path)
 }
 
 #[cfg(test)]
@@ -95,14 +95,14 @@ mod tests {
         let path = directory.0.join("a.json");
         fs::write(&path, "old").expect("the file can be written");
         let target = Target::check(&path).expect("the path is good");
-        let status = target.write(|out| {
+        let error = target.write(|out| {
             // More than the buffer holds, so that some of it reaches the disk.
             out.write_all(&[b'x'; 100_000])?;
             Err(ErrorKind::StorageFull.into())
         });
-        let status = status.expect_err("the content failed");
-        assert_eq!(status.code(), StatusCode::ResourceExhausted);
-        assert!(status.message().contains(path.to_str().expect("a plain path")), "{status}");
+        let error = error.expect_err("the content failed");
+        assert_eq!(error.code(), StatusCode::ResourceExhausted);
+        assert!(error.message().contains(path.to_str().expect("a plain path")), "{error}");
         assert_eq!(fs::read_to_string(&path).expect("it is still there"), "old");
         assert_eq!(directory.names(), ["a.json"]);
     }
@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(code(&directory.0.join("nul\0byte")), StatusCode::InvalidArgument);
         assert_eq!(code(&directory.0.join("x".repeat(300))), StatusCode::InvalidArgument);
         assert_eq!(code(&directory.0), StatusCode::FailedPrecondition);
-        let status = Target::check(&directory.0).expect_err("the path is bad");
-        assert!(status.message().ends_with("is a directory"), "{status}");
+        let error = Target::check(&directory.0).expect_err("the path is bad");
+        assert!(error.message().ends_with("is a directory"), "{error}");
         assert_eq!(code(Path::new("/")), StatusCode::FailedPrecondition);
         assert_eq!(code(&directory.0.join("..")), StatusCode::FailedPrecondition);
         assert_eq!(code(&directory.0.join("new/")), StatusCode::FailedPrecondition);

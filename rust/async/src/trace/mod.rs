@@ -35,7 +35,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use file::Target;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use purlin_base::sync::{Mutex, MutexGuard, Process, without_forks};
 use session::Session;
@@ -98,9 +98,9 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// trace::stop()?;
 /// assert!(std::fs::read_to_string(&path).unwrap().contains("load weights"));
 /// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
-pub fn start(path: &Path) -> Result<(), Status> {
+pub fn start(path: &Path) -> Result<(), Error> {
     {
         let mut state = state();
         let busy = match state.phase {
@@ -111,7 +111,7 @@ pub fn start(path: &Path) -> Result<(), Status> {
         if let Some(why) = busy {
             let message = format!("cannot record a trace to {}: {why}", path.display());
             drop(state);
-            return Err(Status::failed_precondition(message));
+            return Err(Error::failed_precondition(message));
         }
         state.phase = Phase::Starting;
     }
@@ -144,12 +144,12 @@ pub fn start(path: &Path) -> Result<(), Status> {
 ///
 /// assert_eq!(trace::stop().unwrap_err().code(), StatusCode::FailedPrecondition);
 /// ```
-pub fn stop() -> Result<(), Status> {
+pub fn stop() -> Result<(), Error> {
     let (session, target) = {
         let mut state = state();
         if state.phase != Phase::Recording {
             drop(state);
-            return Err(Status::failed_precondition("no trace is being recorded"));
+            return Err(Error::failed_precondition("no trace is being recorded"));
         }
         state.phase = Phase::Stopping;
         (state.session.take(), state.target.take())
@@ -158,7 +158,7 @@ pub fn stop() -> Result<(), Status> {
     ACTIVE.store(0, Ordering::Relaxed);
     tracing::callsite::rebuild_interest_cache();
     let (Some(session), Some(target)) = (session, target) else {
-        return Err(Status::internal("a trace is being recorded, but nothing knows where"));
+        return Err(Error::internal("a trace is being recorded, but nothing knows where"));
     };
     let recording = session.finish();
     target.write(|out| chrome::write(&recording, out))
@@ -178,14 +178,14 @@ pub fn end_span(id: u64) {
 }
 
 /// Makes our subscriber the process's, once.
-fn install(path: &Path) -> Result<(), Status> {
+fn install(path: &Path) -> Result<(), Error> {
     if INSTALLED.load(Ordering::Relaxed) {
         return Ok(());
     }
     // It takes a lock of tracing's.
     let _no_fork = without_forks();
     tracing::subscriber::set_global_default(subscriber::Recorder).map_err(|_| {
-        Status::failed_precondition(format!(
+        Error::failed_precondition(format!(
             "cannot record a trace to {}: the program has installed a tracing subscriber of its own, which gets the spans",
             path.display()
         ))

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use kind::Kind;
 use purlin_base::slab;
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::thread_state;
 
 pub use annotate::{PAYLOAD, annotate, annotate_with_id, expand};
@@ -103,7 +103,7 @@ impl UserContext {
     pub fn with_id(id: u64, origin: impl Into<Origin>) -> StatusOr<Self> {
         let origin = origin.into();
         if id == 0 {
-            return Err(Status::invalid_argument("0 is no number of a user context"));
+            return Err(Error::invalid_argument("0 is no number of a user context"));
         }
         let new = Self(Arc::new(UserContextRep { id, kind: Kind::Basic(origin) }));
         Ok(registry::process().register(&new).unwrap_or(new))

@@ -19,7 +19,7 @@ fn pool(threads: usize) -> ThreadPool {
     ThreadPool::new(&ThreadPoolOptions { thread_count: threads, ..Default::default() }).unwrap()
 }
 
-fn payload_of(error: &Status) -> String {
+fn payload_of(error: &Error) -> String {
     String::from_utf8(error.payload(PAYLOAD).expect("an error with contexts").to_vec()).unwrap()
 }
 
@@ -60,14 +60,14 @@ fn an_origin_is_rendered_exactly_when_asked() {
     {
         let _scope = UserContextScope::new(context.clone());
         let event = EventPromise::new(c"made in it");
-        assert!(event.set_error(Status::internal("x")));
-        assert!(promise.set_error(event.event().error()));
+        assert!(event.set_error(Error::internal("x")));
+        assert!(promise.set_error(event.event().error().unwrap()));
     }
     let _ = format!("{context:?} {:?}", UserContext::lookup_all());
     assert_eq!(renders.load(Ordering::Relaxed), 0);
     assert_eq!(context.debug_string(), "render 0");
     assert_eq!(UserContext::annotated(context.clone(), "a").debug_string(), "a (in render 1)");
-    assert!(expand(&promise.event().error()).message().ends_with(": render 2"));
+    assert!(expand(&promise.event().error().unwrap()).message().ends_with(": render 2"));
     assert_eq!(renders.load(Ordering::Relaxed), 3);
     drop(context);
     assert_eq!(Arc::strong_count(&renders), 1, "the origin's closure is destroyed");
@@ -114,7 +114,7 @@ fn depth_and_sharing_need_no_stack_and_bound_the_text() {
     assert!(deep.debug_string().starts_with("x (in x (in "));
     assert!(deep.debug_string().ends_with("..."));
     assert!(wide.debug_string().ends_with("..."));
-    let error = annotate(Status::internal("x"), &wide);
+    let error = annotate(Error::internal("x"), &wide);
     assert!(payload_of(&error).split(',').count() < 200);
 }
 
@@ -191,7 +191,7 @@ fn a_waiter_runs_in_the_context_where_it_was_attached() {
     let (sender, seen) = mpsc::channel();
     let report = |sender: &mpsc::Sender<Option<UserContext>>| {
         let sender = sender.clone();
-        move |_: &Status| sender.send(UserContext::current()).unwrap()
+        move |_: &Result<(), Error>| sender.send(UserContext::current()).unwrap()
     };
     event.on_ready(report(&sender));
     {
@@ -261,7 +261,7 @@ fn tasks_and_chains_of_events_and_tasks_keep_their_context() {
                 assert_eq!(current_id(), Some(id));
                 after
                     .schedule(c"last", move || {
-                        let _ = end.set(annotate_with_id(Status::aborted("seen"), current_id().unwrap_or(1)));
+                        let _ = end.set_error(annotate_with_id(Error::aborted("seen"), current_id().unwrap_or(1)));
                     })
                     .unwrap();
             });
@@ -301,7 +301,7 @@ fn a_parallel_loop_runs_in_its_callers_context() {
         if range.start < 2 {
             meet.wait(); // So that a helper takes part.
         }
-        if current_id() == Some(context.id()) { Ok(()) } else { Err(Status::internal("another context")) }
+        if current_id() == Some(context.id()) { Ok(()) } else { Err(Error::internal("another context")) }
     };
     pool.parallel_for(16, 1, &check).unwrap();
 }
@@ -316,43 +316,41 @@ fn an_error_names_the_context_of_its_event() {
     let abandoned = in_maker(c"abandoned");
     let event = abandoned.event();
     drop(abandoned);
-    assert_eq!(payload_of(&event.error()), maker.id().to_string());
-    assert_eq!(payload_of(&event.error().clone()), maker.id().to_string());
+    assert_eq!(payload_of(&event.error().unwrap()), maker.id().to_string());
+    assert_eq!(payload_of(&event.error().unwrap().clone()), maker.id().to_string());
 
     let failed = in_maker(c"failed");
-    assert!(failed.set_error(Status::data_loss("x")));
-    assert_eq!(payload_of(&failed.event().error()), maker.id().to_string());
+    assert!(failed.set_error(Error::data_loss("x")));
+    assert_eq!(payload_of(&failed.event().error().unwrap()), maker.id().to_string());
 
     let elsewhere = {
         let _none = UserContextScope::none();
         EventPromise::new(c"made in none")
     };
-    assert!(elsewhere.set_error(Status::aborted("x")));
-    assert_eq!(payload_of(&elsewhere.event().error()), setter.id().to_string());
-    assert_eq!(payload_of(&Event::from_error(Status::aborted("x")).error()), setter.id().to_string());
+    assert!(elsewhere.set_error(Error::aborted("x")));
+    assert_eq!(payload_of(&elsewhere.event().error().unwrap()), setter.id().to_string());
+    assert_eq!(payload_of(&Event::from_error(Error::aborted("x")).error().unwrap()), setter.id().to_string());
 
     // The first context to fail is named, however far the error travels.
     let follower = EventPromise::new(c"follower");
     let followed = follower.event();
     follower.forward(&failed.event());
-    assert_eq!(payload_of(&followed.error()), maker.id().to_string());
+    assert_eq!(payload_of(&followed.error().unwrap()), maker.id().to_string());
 }
 
 #[test]
-fn ok_and_errors_outside_contexts_stay_as_they_are() {
+fn errors_outside_contexts_stay_as_they_are() {
     let _alone = alone();
     let promise = EventPromise::new(c"e");
-    let error = Status::not_found("x");
+    let error = Error::not_found("x");
     assert!(promise.set_error(error.clone()));
-    assert_eq!(promise.event().error().payloads().len(), 0);
+    assert_eq!(promise.event().error().unwrap().payloads().len(), 0);
     // The very record, not a copy.
-    let (kept, given) = (promise.event().error(), error.clone());
+    let (kept, given) = (promise.event().error().unwrap(), error.clone());
     assert_eq!(kept.message().as_ptr(), given.message().as_ptr());
     let context = UserContext::new("c");
-    assert!(annotate(Status::OK, &context).ok());
     assert_eq!(annotate(error.clone(), &context).payload(PAYLOAD), Some(context.id().to_string().as_bytes()));
     assert!(error.payload(PAYLOAD).is_none(), "other copies are untouched");
-    assert!(expand(&Status::OK).ok());
     assert_eq!(expand(&error), error);
 }
 
@@ -366,11 +364,11 @@ fn a_chain_is_named_outer_first_and_expands_late() {
     let event = promise.event();
     // The chain has ended: only its number is known, so that is what the error gets.
     drop(promise);
-    assert_eq!(payload_of(&event.error()), id.to_string());
+    assert_eq!(payload_of(&event.error().unwrap()), id.to_string());
 
     let chain = UserContext::chained(outer.clone(), inner.clone());
     let _scope = UserContextScope::new(chain);
-    let mut error = Event::from_error(Status::resource_exhausted("no memory")).error();
+    let mut error = Event::from_error(Error::resource_exhausted("no memory")).error().unwrap();
     assert_eq!(payload_of(&error), format!("{},{}", outer.id(), inner.id()));
     error.set_payload("other", b"kept");
     let (outer_id, inner_id) = (outer.id(), inner.id());
@@ -389,7 +387,7 @@ fn a_chain_is_named_outer_first_and_expands_late() {
 #[test]
 fn a_payload_that_is_no_number_is_shown() {
     let _alone = alone();
-    let mut error = Status::internal("x");
+    let mut error = Error::internal("x");
     error.set_payload(PAYLOAD, b"7,\xffseven\n,,99999999999999999999");
     let text = expand(&error).message().to_owned();
     assert!(text.contains("in user context 7, which has expired"), "{text}");

@@ -3,14 +3,14 @@
 use std::io;
 
 use super::Site;
-use crate::status::Status;
+use crate::status::Error;
 
 /// Passes.
 ///
 /// # Errors
 /// None.
 #[inline(always)]
-pub const fn point(_site: Site) -> Result<(), Status> {
+pub const fn point(_site: Site) -> Result<(), Error> {
     Ok(())
 }
 

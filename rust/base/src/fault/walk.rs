@@ -5,7 +5,7 @@
 use std::io;
 
 use super::{Kind, Site};
-use crate::status::{SourceLocation, Status};
+use crate::status::{Error, SourceLocation};
 use crate::sync::Mutex;
 
 /// What is to fail.
@@ -76,10 +76,10 @@ fn message(site: Site, reach: usize) -> String {
 /// # Errors
 /// The fail point's, with its kind's code.
 #[track_caller]
-pub fn point(site: Site) -> Result<(), Status> {
+pub fn point(site: Site) -> Result<(), Error> {
     match reach(site) {
         None => Ok(()),
-        Some(reach) => Err(Status::with_location(site.kind().code(), message(site, reach), SourceLocation::caller())),
+        Some(reach) => Err(Error::with_location(site.kind().code(), message(site, reach), SourceLocation::caller())),
     }
 }
 

@@ -28,7 +28,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::fault::{self, Site};
-use crate::status::{Status, StatusCode};
+use crate::status::{Error, StatusCode};
 use kept::Kept;
 use place::Place;
 pub use regular::open;
@@ -110,13 +110,13 @@ impl From<io::Error> for Failure {
 impl Failure {
     /// As an error of writing `what`, to the file that the caller calls `path`.
     #[must_use]
-    pub fn status(&self, what: impl Display, path: &Path) -> Status {
+    pub fn error(&self, what: impl Display, path: &Path) -> Error {
         let path = path.display();
         match self {
-            Self::Left(error) => Status::new(code_of(error), format!("cannot write {what}{path}: {error}")),
+            Self::Left(error) => Error::new(code_of(error), format!("cannot write {what}{path}: {error}")),
             Self::InPlace(error) => {
                 let doubt = "but a loss of power may undo that, because its folder cannot be synchronised";
-                Status::new(code_of(error), format!("{path} is written whole and in its place, {doubt}: {error}"))
+                Error::new(code_of(error), format!("{path} is written whole and in its place, {doubt}: {error}"))
             }
         }
     }

@@ -416,10 +416,10 @@ fn a_durable_write_in_a_folder_that_cannot_be_opened_says_that_the_file_is_there
         replacement.file().write_all(b"new")?;
         replacement.commit(true)
     });
-    let status = written.unwrap_err().status("", &path);
-    assert_eq!(status.code(), StatusCode::PermissionDenied);
+    let error = written.unwrap_err().error("", &path);
+    assert_eq!(error.code(), StatusCode::PermissionDenied);
     let says = format!("{} is written whole and in its place, but a loss of power may undo that", path.display());
-    assert!(status.message().starts_with(&says), "{status}");
+    assert!(error.message().starts_with(&says), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     set_mode(&folder.0, 0o777);
     assert_eq!(folder.names(), ["a"]);

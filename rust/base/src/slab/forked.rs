@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
 use super::{ERROR_WORD, LINK_OFFSET, TERMINAL_BIT, for_each_cell};
 use crate::clock;
-use crate::status::{Status, StatusRep};
+use crate::status::{Error, StatusRep};
 use crate::sync::in_children;
 
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
@@ -24,7 +24,7 @@ pub(super) fn watch() {
 fn fail_pending() {
     FORKED_MS.store(clock::step(), Relaxed);
     IS_CHILD.store(true, Relaxed);
-    let failure = Status::failed_precondition(
+    let failure = Error::failed_precondition(
         "this process was made by fork(), which copies no threads: nobody completes here what was pending then",
     );
     for_each_cell(|cell| {

@@ -12,7 +12,7 @@ use purlin_base::sync::atomic::{AtomicU64, Ordering};
 /// drop(RawBuffer::allocate(&space, 1000)?);
 /// let stats = space.stats();
 /// assert_eq!((stats.bytes_in_use, stats.peak_bytes_in_use, stats.num_allocs), (0, 1000, 1));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {

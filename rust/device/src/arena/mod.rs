@@ -32,7 +32,7 @@ use std::sync::Arc;
 use crate::backend::{Extent, Memory, MemoryProperties};
 use purlin_base::clock::{now_ms, touch};
 use purlin_base::fault::{self, Site};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::{Mutex, PinnedArc};
 
 use self::books::Books;
@@ -66,7 +66,7 @@ pub(crate) enum Shortage {
     /// It would be more than the limit.
     Limit,
     /// The backend's reason.
-    Backend(Status),
+    Backend(Error),
 }
 
 impl fmt::Display for Shortage {
@@ -319,7 +319,7 @@ impl<H> Arena<H> {
     /// More than an address can count.
     fn absurd(&self) -> Shortage {
         match self.limit_bytes {
-            usize::MAX => Shortage::Backend(Status::resource_exhausted("that is more than an address space holds")),
+            usize::MAX => Shortage::Backend(Error::resource_exhausted("that is more than an address space holds")),
             _ => Shortage::Limit,
         }
     }

@@ -45,7 +45,7 @@ impl Memory for Counting {
         let mut extents = self.account.extents.lock();
         let capacity_bytes = self.account.capacity_bytes.load(Ordering::Relaxed);
         if extents.values().sum::<usize>().checked_add(size_bytes).is_none_or(|sum| sum > capacity_bytes) {
-            return Err(Status::resource_exhausted("the test's memory is used up"));
+            return Err(Error::resource_exhausted("the test's memory is used up"));
         }
         let address = self.account.next_address.load(Ordering::Relaxed).next_multiple_of(alignment_bytes) + 64;
         let address = address.next_multiple_of(alignment_bytes);
@@ -238,7 +238,7 @@ fn a_failed_allocation_says_whose_fault_it_is_and_changes_nothing() {
     let before = arena.stats();
     for size_bytes in [2 * MIB, usize::MAX / 2, usize::MAX - 64, usize::MAX] {
         match allocate(&arena, size_bytes, 1) {
-            Err(Shortage::Backend(status)) => assert_eq!(status.code(), StatusCode::ResourceExhausted),
+            Err(Shortage::Backend(error)) => assert_eq!(error.code(), StatusCode::ResourceExhausted),
             other => panic!("{size_bytes} bytes: {:?}", other.err()),
         }
     }

@@ -35,7 +35,7 @@ use std::ptr::NonNull;
 /// let client = Client::new(&ClientOptions::default(), Arc::new(backend))?;
 /// let error = RawBuffer::allocate(&client.devices()[0].default_memory_space(), 64).unwrap_err();
 /// assert_eq!(error.code(), StatusCode::ResourceExhausted);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub unsafe trait ByteSource: Send + Sync {
     /// Memory of `layout`, whose size is not 0; contents unspecified. `None` if there is none: never aborts.

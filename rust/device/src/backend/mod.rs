@@ -68,7 +68,7 @@ pub(crate) use schedule::{Held, Runner};
 
 use purlin_async::event::Event;
 pub use purlin_async::task::driver::{Driver, drive};
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 /// What a backend did for a range of host memory; dropping it undoes that.
 pub type DmaRegistration = Box<dyn Any + Send + Sync>;
@@ -79,7 +79,7 @@ pub type DmaRegistration = Box<dyn Any + Send + Sync>;
 /// use std::sync::Arc;
 ///
 /// use purlin::backend::{Backend, Memory};
-/// use purlin::{Client, ClientOptions, Status, StatusOr};
+/// use purlin::{Client, ClientOptions, Error, StatusOr};
 ///
 /// /// Hardware that is not plugged in.
 /// struct Unplugged;
@@ -92,7 +92,7 @@ pub type DmaRegistration = Box<dyn Any + Send + Sync>;
 ///         &["device"]
 ///     }
 ///     fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
-///         Err(Status::unavailable(format!("there is no device {device} with {kind} memory")))
+///         Err(Error::unavailable(format!("there is no device {device} with {kind} memory")))
 ///     }
 /// }
 ///
@@ -141,7 +141,7 @@ pub trait Backend: Send + Sync {
     /// The default fails with `Unimplemented`; so does a backend with [`Work`] that it does not know.
     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
         let _ = schedule;
-        Event::from_error(Status::unimplemented(format!("the backend {} has no {operation:?}", self.platform_name())))
+        Event::from_error(Error::unimplemented(format!("the backend {} has no {operation:?}", self.platform_name())))
     }
 }
 
@@ -202,7 +202,7 @@ pub trait Memory: Send + Sync {
     /// # Errors
     /// Why not; the default has `Unimplemented`.
     fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
-        Err(Status::unimplemented(format!("this memory cannot import the {size_bytes} bytes at {address:#x}")))
+        Err(Error::unimplemented(format!("this memory cannot import the {size_bytes} bytes at {address:#x}")))
     }
 }
 

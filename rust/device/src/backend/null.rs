@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Backend, Extent, INLINE_LIMIT_BYTES, Memory, Operation, Schedule, Work};
 use purlin_async::event::Event;
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that one memory space hands out at most: a tebibyte.
@@ -26,7 +26,7 @@ const CAPACITY_BYTES: usize = 1 << 40;
 /// let space = client.devices()[0].default_memory_space();
 /// let memory = RawBuffer::allocate(&space, 1 << 30)?;
 /// assert_eq!(space.stats().bytes_in_use, 1 << 30, "accounted for, though there are no bytes");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct NullBackend;
@@ -59,14 +59,14 @@ impl Backend for NullBackend {
 
 /// What an operation does here.
 #[allow(unsafe_code, reason = "a call is performed; it has no address to ask for")]
-fn execute(operation: &mut Operation) -> Result<(), Status> {
+fn execute(operation: &mut Operation) -> Result<(), Error> {
     match operation.work() {
         Work::CopyFromHost(..) | Work::Copy => Ok(()),
         // SAFETY: Schedule::run() has seen the dependencies, and completes the event afterwards. A call asks for no
         // address.
         Work::Call(..) | Work::Called(_) => unsafe { operation.perform(|_range| std::ptr::null_mut()) },
         Work::CopyToHost(..) | Work::Gather(..) | Work::Scatter(..) => {
-            Err(Status::unimplemented(format!("the null backend holds no bytes: no {operation:?}")))
+            Err(Error::unimplemented(format!("the null backend holds no bytes: no {operation:?}")))
         }
     }
 }
@@ -85,7 +85,7 @@ impl Memory for NullMemory {
         match taken {
             Ok(_) => Ok(Arc::new(NullExtent { size_bytes, used_bytes: Arc::clone(&self.used_bytes) })),
             Err(_) => {
-                Err(Status::resource_exhausted(format!("the null backend lends {CAPACITY_BYTES} bytes per space")))
+                Err(Error::resource_exhausted(format!("the null backend lends {CAPACITY_BYTES} bytes per space")))
             }
         }
     }

@@ -11,7 +11,7 @@ use super::{Access, DeviceRange, Gated, HostDestination, HostSource};
 use purlin_array::strided::StridedPlan;
 use purlin_base::fault::Site;
 use purlin_base::label::Label;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::PinnedArc;
 
 /// The ranges of an operation. Most have one or two, and those are in place: they are moved as often as the operation.
@@ -59,7 +59,7 @@ pub enum Work {
 }
 
 /// A function that work on the host calls once.
-pub type HostCall = Box<dyn FnOnce() -> Result<(), Status> + Send>;
+pub type HostCall = Box<dyn FnOnce() -> Result<(), Error> + Send>;
 
 impl fmt::Debug for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,7 +118,7 @@ impl Operation {
         label: impl Into<Label>,
         ranges: impl IntoIterator<Item = (Access, DeviceRange)>,
         size_bytes: usize,
-        call: impl FnOnce() -> Result<(), Status> + Send + 'static,
+        call: impl FnOnce() -> Result<(), Error> + Send + 'static,
     ) -> Self {
         let work = Work::Call(label.into(), Box::new(call));
         Self { ranges: Ranges::Many(ranges.into_iter().collect()), work, size_bytes }
@@ -168,7 +168,7 @@ impl Operation {
     /// has, and for writes if it is written.
     #[inline]
     #[allow(unsafe_code, reason = "bytes are moved by address")]
-    pub unsafe fn perform(&mut self, address: impl Fn(&DeviceRange) -> *mut u8) -> Result<(), Status> {
+    pub unsafe fn perform(&mut self, address: impl Fn(&DeviceRange) -> *mut u8) -> Result<(), Error> {
         let size_bytes = self.size_bytes;
         // SAFETY: ranges are as the caller promises. Host memory is kept by the caller that asked for the operation
         // until its event. Nothing else writes what is read or touches what is written meanwhile: that is the contract
@@ -197,7 +197,7 @@ impl Operation {
     }
 
     /// Calls the function, once.
-    fn call_once(&mut self) -> Result<(), Status> {
+    fn call_once(&mut self) -> Result<(), Error> {
         let called = Work::Called(self.label());
         match mem::replace(&mut self.work, called) {
             Work::Call(_, call) => call(),
@@ -276,7 +276,7 @@ mod tests {
         let alive = Arc::new(());
         let accesses = [Access::Read, Access::Read, Access::Write, Access::Write, Access::Read];
         let ranges = accesses.iter().zip(1..).map(|(&access, bytes)| (access, range(bytes, &alive)));
-        let mut operation = Operation::call(c"launch", ranges, 64, || Err(Status::aborted("by the kernel")));
+        let mut operation = Operation::call(c"launch", ranges, 64, || Err(Error::aborted("by the kernel")));
         let seen: Vec<_> = operation.ranges().map(|(access, range)| (access, range.size_bytes())).collect();
         assert_eq!(seen, accesses.into_iter().zip(1..).collect::<Vec<_>>());
         assert_eq!((format!("{operation:?}").as_str(), operation.size_bytes()), ("'launch'", 64));
@@ -284,11 +284,11 @@ mod tests {
         // SAFETY: a call asks for no address.
         #[allow(unsafe_code, reason = "perform is unsafe for copies")]
         let outcome = unsafe { operation.perform(|_| unreachable!("a call asks for no address")) };
-        assert_eq!(outcome.as_ref().map_err(Status::message), Err("by the kernel"));
+        assert_eq!(outcome.as_ref().map_err(Error::message), Err("by the kernel"));
         assert_eq!(Arc::strong_count(&alive), 1 + accesses.len(), "its memory is kept while it is performed");
         let (event, promise) = OperationPromise::new(operation, Event::ready(), &[], None);
         promise.complete(outcome);
-        assert_eq!((event.error().message(), Arc::strong_count(&alive)), ("by the kernel", 1));
+        assert_eq!((event.error().unwrap().message(), Arc::strong_count(&alive)), ("by the kernel", 1));
     }
 
     #[test]

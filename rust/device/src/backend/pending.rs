@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use purlin_async::task::Task;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::per_thread;
 
 /// Counts what is in flight, and runs what of it has to.
@@ -17,7 +17,7 @@ pub(crate) trait Accounting: Send + Sync {
     ///
     /// # Errors
     /// The runner's, which has dropped the task.
-    fn execute(&self, task: Task) -> Result<(), Status>;
+    fn execute(&self, task: Task) -> Result<(), Error>;
 
     /// An operation that has begun is over. Called under no lock.
     fn operation_is_over(&self);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Accounting, Operation, Pending, Work};
 use purlin_async::event::{Awaited, Event, EventPromise, refusal, run_when_ready};
 use purlin_async::task::Task;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// An operation in flight, and the event that it owes.
 ///
@@ -70,7 +70,7 @@ impl OperationPromise {
     /// If it was done, that is once the events that it waited for are terminal, maybe on the thread that completes the
     /// last of them: so a thread that sees the event finds neither the memory in use nor a dependency pending. What
     /// fails may do so before.
-    pub fn complete(mut self, result: Result<(), Status>) {
+    pub fn complete(mut self, result: Result<(), Error>) {
         let dependencies = match (&result, &self.awaited) {
             (Ok(()), Some(awaited)) => awaited.pending(),
             _ => Vec::new(),
@@ -84,7 +84,7 @@ impl OperationPromise {
 
     /// As [`complete`](Self::complete), as a task of the client's runner: for a backend's own thread, which then runs
     /// no code but the backend's. Once the runner has shut down, the operation ends here.
-    pub fn complete_on_runner(self, result: Result<(), Status>) {
+    pub fn complete_on_runner(self, result: Result<(), Error>) {
         let accounting = self.accounting();
         let done = Done(Some((self, result)));
         if let Some(accounting) = accounting {
@@ -98,27 +98,25 @@ impl OperationPromise {
         self.pending.as_ref().map(Pending::accounting)
     }
 
-    fn end(&mut self, result: Result<(), Status>) {
+    fn end(&mut self, result: Result<(), Error>) {
         let Some(operation) = self.operation.take() else { return };
         self.promise.owed_after(|| drop(operation));
         drop(self.awaited.take());
-        let status = result.err().unwrap_or_default();
-        Pending::notifying_for(self.pending.as_ref(), || self.promise.set(status));
+        Pending::notifying_for(self.pending.as_ref(), || self.promise.set(result));
     }
 
     /// Why it was dropped and not completed: the error of what it waited for, its panic, or that its executor dropped
     /// it.
-    fn why_not_run(&self) -> Status {
+    fn why_not_run(&self) -> Error {
         let what = Described(self.operation());
-        let after = self.after.error();
-        if !after.ok() {
-            after
+        if let Some(error) = self.after.error() {
+            error
         } else if std::thread::panicking() {
-            Status::internal(format!("{what} panicked"))
+            Error::internal(format!("{what} panicked"))
         } else if let Some(reason) = refusal::reason() {
-            Status::new(reason.code(), format!("{what} was not run: {}", reason.message()))
+            Error::new(reason.code(), format!("{what} was not run: {}", reason.message()))
         } else {
-            Status::cancelled(format!("{what} was not run: the client's runner has shut down"))
+            Error::cancelled(format!("{what} was not run: the client's runner has shut down"))
         }
     }
 }
@@ -133,7 +131,7 @@ impl Drop for OperationPromise {
 }
 
 /// An operation that is over; its drop says so.
-struct Done(Option<(OperationPromise, Result<(), Status>)>);
+struct Done(Option<(OperationPromise, Result<(), Error>)>);
 
 impl Drop for Done {
     fn drop(&mut self) {
@@ -175,8 +173,8 @@ mod tests {
         let (event, copy) = promised(&alive);
         assert_eq!(Arc::strong_count(&alive), 3);
         let seen = alive.clone();
-        event.on_ready(move |status| {
-            assert!(status.ok(), "{status}");
+        event.on_ready(move |outcome| {
+            assert_eq!(*outcome, Ok(()));
             assert_eq!(Arc::strong_count(&seen), 2);
         });
         copy.complete(Ok(()));
@@ -186,7 +184,7 @@ mod tests {
     #[test]
     fn a_result_reaches_the_event() {
         let (event, copy) = promised(&Arc::new(()));
-        copy.complete(Err(Status::data_loss("a bit fell over")));
+        copy.complete(Err(Error::data_loss("a bit fell over")));
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::DataLoss);
     }
 
@@ -203,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_dropped_copy_behind_a_failed_event_has_its_error() {
-        let after = Event::from_error(Status::aborted("upstream"));
+        let after = Event::from_error(Error::aborted("upstream"));
         let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), after, &[], None);
         drop(copy);
         assert_eq!(event.wait().unwrap_err().message(), "upstream");
@@ -227,7 +225,7 @@ mod tests {
             OperationPromise::new(operation(8, &Arc::new(())), Event::ready(), &[Event::ready(), before.event()], None);
         copy.complete(Ok(()));
         assert!(!event.is_ready());
-        before.set_error(Status::aborted("the backend knew that"));
+        before.set_error(Error::aborted("the backend knew that"));
         assert_eq!(event.wait(), Ok(()));
     }
 
@@ -235,7 +233,7 @@ mod tests {
     fn an_operation_that_fails_waits_for_nothing() {
         let before = EventPromise::new(c"before");
         let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), Event::ready(), &[before.event()], None);
-        copy.complete(Err(Status::cancelled("the stream is gone")));
+        copy.complete(Err(Error::cancelled("the stream is gone")));
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::Cancelled);
     }
 

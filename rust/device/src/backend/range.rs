@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 /// `[offset_bytes, offset_bytes + size_bytes)`. The sum never overflows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl ByteRange {
     /// `OutOfRange`, naming the three numbers, unless `offset_bytes + size_bytes <= self.size_bytes()`.
     pub fn slice(self, offset_bytes: usize, size_bytes: usize) -> StatusOr<Self> {
         if size_bytes > self.size_bytes || offset_bytes > self.size_bytes - size_bytes {
-            return Err(Status::out_of_range(format!(
+            return Err(Error::out_of_range(format!(
                 "{size_bytes} bytes at offset {offset_bytes} do not lie within {} bytes",
                 self.size_bytes
             )));

@@ -9,7 +9,7 @@ use super::{Gated, Operation, OperationPromise, Pending, Work};
 use purlin_async::event::{Event, EventState, when_all};
 use purlin_async::task::{AsyncWorkRunner, Task};
 use purlin_base::fault;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// Operations on up to so many bytes run inside the call if nothing is to be waited for: a hop to another thread would
 /// cost more.
@@ -28,13 +28,13 @@ pub struct Schedule<'a> {
 /// Where a client's operations run, and its accounting of them.
 pub(crate) trait Runner: AsyncWorkRunner {
     /// Why nothing new may begin, if that is so.
-    fn refusal(&self) -> Option<Status>;
+    fn refusal(&self) -> Option<Error>;
 
     /// An operation begins; it is in flight until the answer is dropped.
     ///
     /// # Errors
     /// `FailedPrecondition`: the client has shut down.
-    fn begin(&self) -> Result<Pending, Status>;
+    fn begin(&self) -> Result<Pending, Error>;
 
     /// Continues `held` once, under no lock: with the outcome of `after`, or with an error when the client ends before
     /// that; the error names `gated` and `waits_for`.
@@ -44,11 +44,11 @@ pub(crate) trait Runner: AsyncWorkRunner {
 /// What waits for an event of others or for the client's end.
 pub(crate) trait Held: Send {
     /// Called once, with the event's outcome or with the error of the client's end.
-    fn proceed(self: Box<Self>, outcome: &Status);
+    fn proceed(self: Box<Self>, outcome: &Result<(), Error>);
 }
 
-impl<F: FnOnce(&Status) + Send> Held for F {
-    fn proceed(self: Box<Self>, outcome: &Status) {
+impl<F: FnOnce(&Result<(), Error>) + Send> Held for F {
+    fn proceed(self: Box<Self>, outcome: &Result<(), Error>) {
         self(outcome);
     }
 }
@@ -77,7 +77,7 @@ impl<'a> Schedule<'a> {
     /// the runner has shut down, the event fails with `Cancelled`; if the client has, with `FailedPrecondition`.
     pub fn run<F>(&self, mut operation: Operation, inline_limit_bytes: usize, execute: F) -> Event
     where
-        F: FnOnce(&mut Operation) -> Result<(), Status> + Send + 'static,
+        F: FnOnce(&mut Operation) -> Result<(), Error> + Send + 'static,
     {
         if let Some(refused) = self.refused() {
             return refused;
@@ -99,7 +99,7 @@ impl<'a> Schedule<'a> {
     #[inline(never)]
     fn run_later<F>(&self, operation: Operation, after: Event, execute: F) -> Event
     where
-        F: FnOnce(&mut Operation) -> Result<(), Status> + Send + 'static,
+        F: FnOnce(&mut Operation) -> Result<(), Error> + Send + 'static,
     {
         let pending = match self.runner.begin() {
             Ok(pending) => pending,
@@ -145,7 +145,7 @@ impl<'a> Schedule<'a> {
     ///
     /// # Errors
     /// `FailedPrecondition`: the client has shut down.
-    pub fn begin(&self, operation: Operation) -> Result<(Event, OperationPromise), Status> {
+    pub fn begin(&self, operation: Operation) -> Result<(Event, OperationPromise), Error> {
         let pending = self.runner.begin()?;
         Ok(OperationPromise::new(operation, Event::ready(), self.dependencies, Some(pending)))
     }
@@ -172,9 +172,9 @@ impl fmt::Debug for Gate<'_> {
 impl Gate<'_> {
     /// Calls `then` once: with the outcome of `dependency`, on the thread that completes it; or with an error that
     /// names the operation, when the client ends before that.
-    pub fn when_ready(&self, dependency: &Event, then: impl FnOnce(&Status) + Send + 'static) {
+    pub fn when_ready(&self, dependency: &Event, then: impl FnOnce(&Result<(), Error>) + Send + 'static) {
         if dependency.is_ready() {
-            return then(&dependency.error());
+            return then(&dependency.error().map_or(Ok(()), Err));
         }
         self.runner.hold(dependency, dependency, self.gated.clone(), Box::new(then));
     }
@@ -188,7 +188,7 @@ struct Job<F> {
 
 impl<F> Job<F>
 where
-    F: FnOnce(&mut Operation) -> Result<(), Status> + Send + 'static,
+    F: FnOnce(&mut Operation) -> Result<(), Error> + Send + 'static,
 {
     /// Runs it as a task of the runner.
     fn schedule(self: Box<Self>) {
@@ -207,22 +207,21 @@ where
 
 impl<F> Held for Job<F>
 where
-    F: FnOnce(&mut Operation) -> Result<(), Status> + Send + 'static,
+    F: FnOnce(&mut Operation) -> Result<(), Error> + Send + 'static,
 {
-    fn proceed(self: Box<Self>, outcome: &Status) {
-        if outcome.ok() {
-            self.schedule();
-        } else {
-            self.promise.complete(Err(outcome.clone()));
+    fn proceed(self: Box<Self>, outcome: &Result<(), Error>) {
+        match outcome {
+            Ok(()) => self.schedule(),
+            Err(error) => self.promise.complete(Err(error.clone())),
         }
     }
 }
 
 /// Executes the operation, inside a trace span if it moves bytes and a subscriber may look.
 #[inline]
-fn traced<F>(operation: &mut Operation, execute: F) -> Result<(), Status>
+fn traced<F>(operation: &mut Operation, execute: F) -> Result<(), Error>
 where
-    F: FnOnce(&mut Operation) -> Result<(), Status>,
+    F: FnOnce(&mut Operation) -> Result<(), Error>,
 {
     if LevelFilter::current() >= LevelFilter::TRACE && !matches!(operation.work(), Work::Call(..) | Work::Called(_)) {
         return inside_span(operation, execute);
@@ -233,9 +232,9 @@ where
 
 #[cold]
 #[inline(never)]
-fn inside_span<F>(operation: &mut Operation, execute: F) -> Result<(), Status>
+fn inside_span<F>(operation: &mut Operation, execute: F) -> Result<(), Error>
 where
-    F: FnOnce(&mut Operation) -> Result<(), Status>,
+    F: FnOnce(&mut Operation) -> Result<(), Error>,
 {
     let _span = trace_span!(
         target: "purlin",
@@ -277,10 +276,10 @@ mod tests {
     }
 
     impl Executor for Tasks {
-        fn execute(&self, task: Task) -> Result<(), Status> {
+        fn execute(&self, task: Task) -> Result<(), Error> {
             // Relaxed: these tests run on one thread.
             if self.is_closed.load(Ordering::Relaxed) {
-                return Err(Status::cancelled("closed"));
+                return Err(Error::cancelled("closed"));
             }
             self.queued.lock().push(task);
             Ok(())
@@ -304,14 +303,14 @@ mod tests {
     }
 
     impl Runner for ByHand {
-        fn refusal(&self) -> Option<Status> {
+        fn refusal(&self) -> Option<Error> {
             self.in_flight.refusal()
         }
 
-        fn begin(&self) -> Result<Pending, Status> {
+        fn begin(&self) -> Result<Pending, Error> {
             let failing = self.fails_meanwhile.lock().take();
             if let Some(promise) = failing {
-                promise.set_error(Status::aborted("meanwhile"));
+                promise.set_error(Error::aborted("meanwhile"));
             }
             self.in_flight.begin()
         }
@@ -341,13 +340,13 @@ mod tests {
     }
 
     impl Executor for ByHand {
-        fn execute(&self, task: Task) -> Result<(), Status> {
+        fn execute(&self, task: Task) -> Result<(), Error> {
             self.tasks.execute(task)
         }
     }
 
     impl AsyncWorkRunner for ByHand {
-        fn schedule_when_ready(&self, _events: &[Event], task: Task) -> Result<(), Status> {
+        fn schedule_when_ready(&self, _events: &[Event], task: Task) -> Result<(), Error> {
             self.execute(task)
         }
 
@@ -355,8 +354,8 @@ mod tests {
             &self,
             count: usize,
             _grain: usize,
-            body: &(dyn Fn(Range<usize>) -> Result<(), Status> + Sync),
-        ) -> Result<(), Status> {
+            body: &(dyn Fn(Range<usize>) -> Result<(), Error> + Sync),
+        ) -> Result<(), Error> {
             body(0..count)
         }
     }
@@ -417,7 +416,7 @@ mod tests {
     fn a_failed_dependency_needs_no_runner_and_copies_nothing() {
         let runner = ByHand::closed();
         for size_bytes in [1, LIMIT_BYTES + 1] {
-            let failed = Event::from_error(Status::aborted("upstream"));
+            let failed = Event::from_error(Error::aborted("upstream"));
             let (event, executed) = run(&runner, size_bytes, &[failed], false);
             assert_eq!(event.wait().unwrap_err().message(), "upstream");
             assert!(!was_executed(&executed));
@@ -450,7 +449,7 @@ mod tests {
         for size_bytes in [1, LIMIT_BYTES + 1] {
             let schedule = Schedule { dependencies: &[], runner: &runner, caller_waits: false };
             let event = schedule.run(operation(size_bytes, &Arc::new(())), LIMIT_BYTES, |_operation| {
-                Err(Status::unavailable("the bus is down"))
+                Err(Error::unavailable("the bus is down"))
             });
             runner.run_all();
             assert_eq!(event.wait().unwrap_err().code(), StatusCode::Unavailable);
@@ -464,7 +463,7 @@ mod tests {
         let place = format!("{}:{}", file!(), line!() - 1);
         let (event, executed) = run(&runner, LIMIT_BYTES + 1, &[ready, gate.event()], false);
         assert_eq!(runner.in_flight.count(), 1);
-        let failed = runner.in_flight.end(&EndReason(Status::deadline_exceeded("ended")));
+        let failed = runner.in_flight.end(&EndReason(Error::deadline_exceeded("ended")));
         let what = format!(
             "the copy of 101 bytes from null:0/device to null:0/device, which waited for 'gradient' (made at {place})"
         );
@@ -536,7 +535,7 @@ mod tests {
         let runner = ByHand::default();
         tracing::subscriber::with_default(spans.clone(), || {
             run(&runner, 7, &[], false).0.wait().unwrap();
-            let _failed = run(&runner, 8, &[Event::from_error(Status::aborted("upstream"))], false);
+            let _failed = run(&runner, 8, &[Event::from_error(Error::aborted("upstream"))], false);
         });
         assert_eq!(*spans.0.lock(), ["copy bytes=7 from=null:0/device to=null:0/device"]);
     }

@@ -12,7 +12,7 @@ use purlin_array::shape::Shape;
 use purlin_array::strided::{HostArray, StridedPlan};
 use purlin_async::event::Event;
 use purlin_base::fault::{self, Site};
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 /// Host memory that holds an array, checked against the layout that it is to have on the device.
 pub(crate) struct ArraySource<'a> {
@@ -44,9 +44,9 @@ impl<'a> ArraySource<'a> {
         Ok(Self { data, shape, array: None, layout: None, is_dense: true })
     }
 
-    fn check_pointer(data: *const u8, shape: &Shape) -> Result<(), Status> {
+    fn check_pointer(data: *const u8, shape: &Shape) -> Result<(), Error> {
         if data.is_null() && shape.element_count() > 0 {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "the host pointer for the {} bytes of {shape} is null",
                 shape.host_size_bytes()
             )));
@@ -123,7 +123,7 @@ unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_
     };
     // SAFETY: the block lives until the copy is over: the waiter below keeps it.
     let copied = unsafe { memory.copy_from_host_ordered(gathered.as_ptr(), 0, size_bytes, order) };
-    copied.on_ready(move |_status| drop(gathered));
+    copied.on_ready(move |_outcome| drop(gathered));
     copied
 }
 
@@ -139,6 +139,6 @@ pub(super) fn staging(size_bytes: usize) -> StatusOr<Vec<u8>> {
     Ok(block)
 }
 
-pub(super) fn no_staging(size_bytes: usize) -> Status {
-    Status::resource_exhausted(format!("no host memory for a copy of {size_bytes} bytes"))
+pub(super) fn no_staging(size_bytes: usize) -> Error {
+    Error::resource_exhausted(format!("no host memory for a copy of {size_bytes} bytes"))
 }

@@ -8,7 +8,7 @@ use crate::memory::MemorySpace;
 use crate::raw_buffer::RawBuffer;
 use purlin_async::event::Event;
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 
 impl Buffer {
     /// A new buffer in the default memory space of `device` that becomes ready after this one and the copy, or fails
@@ -30,7 +30,7 @@ impl Buffer {
     /// let copy = buffer.copy_to_device(&devices[1])?;
     /// assert_eq!(copy.device(), devices[1]);
     /// assert_eq!(copy.to_vec::<f32>()?, [1.0, 2.0]);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn copy_to_device(&self, device: &Device) -> StatusOr<Self> {
@@ -52,7 +52,7 @@ impl Buffer {
     /// let pinned = client.devices()[0].memory_space("pinned_host")?;
     /// let copy = Buffer::from_slice(&[7_u16], &[1], &space)?.copy_to_memory_space(&pinned)?;
     /// assert_eq!((copy.memory_space(), copy.to_vec::<u16>()?), (pinned, vec![7]));
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn copy_to_memory_space(&self, memory_space: &MemorySpace) -> StatusOr<Self> {
@@ -99,11 +99,11 @@ impl Buffer {
     pub fn copy_into_at(&self, destination: &Self, place: SourceLocation) -> StatusOr<Self> {
         self.check_client(&destination.0.memory_space)?;
         if std::sync::Arc::ptr_eq(&self.0, &destination.0) {
-            return Err(Status::invalid_argument(format!("cannot copy {self:?} into itself")));
+            return Err(Error::invalid_argument(format!("cannot copy {self:?} into itself")));
         }
         let (from, to) = (&self.0, &destination.0);
         if from.shape != to.shape || from.layout != to.layout {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "cannot copy {} in layout {} into {} in layout {}: shapes and layouts must be equal",
                 from.shape,
                 self.layout(),
@@ -121,7 +121,7 @@ impl Buffer {
             (self.usage_hold()?, donation)
         };
         if !donation.memory().is_mutable() {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "{destination:?} may not be written: it was imported read-only"
             )));
         }
@@ -131,11 +131,11 @@ impl Buffer {
         Ok(Self::new(from.shape.clone(), from.layout.clone(), to.memory_space.clone(), Some(memory), copied))
     }
 
-    fn check_client(&self, memory_space: &MemorySpace) -> Result<(), Status> {
+    fn check_client(&self, memory_space: &MemorySpace) -> Result<(), Error> {
         if memory_space.same_client(&self.0.memory_space) {
             return Ok(());
         }
-        Err(Status::invalid_argument(format!("cannot copy {self:?} to {memory_space} of another client")))
+        Err(Error::invalid_argument(format!("cannot copy {self:?} to {memory_space} of another client")))
     }
 }
 

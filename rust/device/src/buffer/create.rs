@@ -11,7 +11,7 @@ use purlin_array::layout::Layout;
 use purlin_array::shape::Shape;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 
 impl Buffer {
     /// An array whose elements have not been written, ready when its memory is there.
@@ -30,7 +30,7 @@ impl Buffer {
     /// let room = Buffer::uninitialized(&shape, None, &space, &options)?;
     /// let filled = Buffer::from_slice(&[0.0_f32; 4], &[4], &space)?.copy_into(&room)?;
     /// assert_eq!(filled.to_vec::<f32>()?, [0.0; 4]);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn uninitialized(
@@ -69,7 +69,7 @@ impl Buffer {
     pub fn from_raw(memory: RawBuffer, shape: &Shape, layout: Option<&Layout>, ready: &Event) -> StatusOr<Self> {
         let layout = checked_layout(shape, layout)?;
         if memory.size_bytes() != shape.on_device_size_bytes() {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "{shape} is {} bytes, and cannot be {memory:?}",
                 shape.on_device_size_bytes()
             )));
@@ -85,23 +85,22 @@ impl Buffer {
         Ok(Self::with_uses(shape.clone(), layout, memory, defined, std::iter::once(ready.clone()).collect()))
     }
 
-    /// An array that has failed with `status`, and fails what is made of it; no memory. OK counts as `Internal`.
+    /// An array that has failed with `error`, and fails what is made of it; no memory.
     ///
     /// ```
-    /// use purlin::{Buffer, DType, Shape, Status};
+    /// use purlin::{Buffer, DType, Shape, Error};
     /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
     /// # let space = client.devices()[0].default_memory_space();
     ///
     /// let shape = Shape::new(DType::F32, &[4])?;
-    /// let failed = Buffer::error(Status::internal("the kernel was lost"), &shape, &space);
-    /// assert_eq!(failed.ready_event().error().message(), "the kernel was lost");
-    /// # Ok::<(), purlin::Status>(())
+    /// let failed = Buffer::error(Error::internal("the kernel was lost"), &shape, &space);
+    /// assert_eq!(failed.ready_event().error().unwrap().message(), "the kernel was lost");
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn error(status: Status, shape: &Shape, memory_space: &MemorySpace) -> Self {
-        let status = status.not_ok("Buffer::error");
-        Self::new(shape.clone(), None, memory_space.clone(), None, Event::from_error(status))
+    pub fn error(error: Error, shape: &Shape, memory_space: &MemorySpace) -> Self {
+        Self::new(shape.clone(), None, memory_space.clone(), None, Event::from_error(error))
     }
 
     /// A token: no elements; ready after `ready`.
@@ -172,7 +171,7 @@ impl Buffer {
 /// assert!(!buffer.ready_event().is_ready());
 /// promise.fulfil(&Buffer::from_slice(&[3_i32, 4], &[2], &space)?).map_err(|(error, _promise)| error)?;
 /// assert_eq!(buffer.to_vec::<i32>()?, [3, 4]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "dropping it fails the buffer"]
 pub struct BufferPromise {
@@ -191,7 +190,7 @@ impl BufferPromise {
     /// buffer that is to be provided; otherwise as [`Buffer::donate`].
     #[track_caller]
     #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
-    pub fn fulfil(self, source: &Buffer) -> Result<(), (Status, Self)> {
+    pub fn fulfil(self, source: &Buffer) -> Result<(), (Error, Self)> {
         self.fulfil_at(source, SourceLocation::caller())
     }
 
@@ -201,20 +200,20 @@ impl BufferPromise {
     /// As there.
     #[doc(hidden)]
     #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
-    pub fn fulfil_at(self, source: &Buffer, place: SourceLocation) -> Result<(), (Status, Self)> {
+    pub fn fulfil_at(self, source: &Buffer, place: SourceLocation) -> Result<(), (Error, Self)> {
         if *source.shape() != self.shape || source.0.layout != self.layout {
-            let status =
-                Status::invalid_argument(format!("{source:?} in layout {} cannot be {}", source.layout(), self.shape));
-            return Err((status, self));
+            let error =
+                Error::invalid_argument(format!("{source:?} in layout {} cannot be {}", source.layout(), self.shape));
+            return Err((error, self));
         }
         let donation = match source.donate_at(c"FulfilBuffer", place) {
             Ok(donation) => donation,
-            Err(status) => return Err((status, self)),
+            Err(error) => return Err((error, self)),
         };
         let ready = donation.ready_event();
         let Self { shape, layout, provides, freed, promise } = self;
-        if let Err((status, provides)) = provides.fulfil(donation.memory()) {
-            return Err((status, Self { shape, layout, provides, freed, promise }));
+        if let Err((error, provides)) = provides.fulfil(donation.memory()) {
+            return Err((error, Self { shape, layout, provides, freed, promise }));
         }
         freed.forward(&donation.free());
         drop(donation.confirm());
@@ -222,24 +221,22 @@ impl BufferPromise {
         Ok(())
     }
 
-    /// The buffer has failed with `status`. OK counts as `Internal`.
+    /// The buffer has failed with `error`.
     ///
     /// ```
-    /// use purlin::{Buffer, DType, Shape, Status};
+    /// use purlin::{Buffer, DType, Shape, Error};
     /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
     /// # let space = client.devices()[0].default_memory_space();
     ///
     /// let (buffer, promise) = Buffer::channel(&Shape::new(DType::S32, &[2])?, None, &space)?;
-    /// promise.fail(Status::unavailable("the producer is gone"));
+    /// promise.fail(Error::unavailable("the producer is gone"));
     /// assert!(buffer.to_vec::<i32>().unwrap_err().message().contains("the producer is gone"));
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
-    #[track_caller]
-    pub fn fail(self, status: Status) {
-        let status = status.not_ok("BufferPromise::fail");
-        self.provides.fail(status.clone());
+    pub fn fail(self, error: Error) {
+        self.provides.fail(error.clone());
         self.freed.set_ready();
-        self.promise.set(status);
+        self.promise.set_error(error);
     }
 }
 

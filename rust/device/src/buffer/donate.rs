@@ -7,7 +7,7 @@ use purlin_array::layout::Layout;
 use purlin_array::shape::Shape;
 use purlin_async::event::Event;
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 
 impl Buffer {
     /// Donates this buffer; the new one has its memory and becomes ready after this one and `event`, or fails with the
@@ -29,7 +29,7 @@ impl Buffer {
     /// assert!(input.is_deleted() && !output.ready_event().is_ready());
     /// kernel.set_ready();
     /// assert_eq!(output.to_vec::<i32>()?, [1]);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn donate_after(&self, event: &Event) -> StatusOr<Self> {
@@ -66,7 +66,7 @@ impl Buffer {
     ///
     /// let bits = Buffer::from_slice(&[1.0_f32], &[1], &space)?.bitcast(&Shape::new(DType::U32, &[1])?, None)?;
     /// assert_eq!(bits.to_vec::<u32>()?, [0x3f80_0000]);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn bitcast(&self, shape: &Shape, layout: Option<&Layout>) -> StatusOr<Self> {
@@ -82,12 +82,12 @@ impl Buffer {
         let from = &self.0.shape;
         let is_array = |shape: &Shape| shape.dtype() != purlin_array::DType::Token && !shape.is_dynamic();
         if !is_array(from) || !is_array(shape) {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "only arrays of static shape can be bitcast, not {from} to {shape}"
             )));
         }
         if from.size_bytes() != shape.size_bytes() {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "cannot bitcast {from} of {} bytes to {shape} of {} bytes",
                 from.size_bytes(),
                 shape.size_bytes()

@@ -14,7 +14,7 @@ use purlin_array::strided::HostArray;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{SourceLocation, Status, StatusCode, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusCode, StatusOr};
 use std::fmt;
 
 /// How long the host memory given to [`Buffer::from_host`] stays readable and unchanged. PJRT's numbers.
@@ -29,7 +29,7 @@ use std::fmt;
 /// // SAFETY: the four bytes are read during this call only.
 /// let buffer = unsafe { Buffer::from_host(values.as_ptr(), 4, DType::U8, &[4], &space, semantics)? };
 /// assert_eq!(buffer.to_vec::<u8>()?, values);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(i32)]
@@ -61,7 +61,7 @@ pub enum HostBufferSemantics {
 /// let (_buffer, aliasing) =
 ///     unsafe { Buffer::from_host_array(values.as_ptr().cast(), &array, &space, FromHostOptions::default())? };
 /// assert_eq!(aliasing, Aliasing::Copied);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aliasing {
@@ -82,16 +82,16 @@ pub enum Aliasing {
 /// # let space = client.devices()[0].default_memory_space();
 ///
 /// let (sender, receiver) = mpsc::channel();
-/// let on_done: OnDone = Box::new(move |status| sender.send(status.ok()).unwrap());
+/// let on_done: OnDone = Box::new(move |outcome| sender.send(outcome.is_ok()).unwrap());
 /// let (values, array) = ([1_u8, 2], HostArray::new(&Shape::new(DType::U8, &[2])?, None)?);
 /// let options = FromHostOptions { on_done: Some(on_done), ..Default::default() };
 /// // SAFETY: the default semantics read `values` during the call only.
 /// let (buffer, _) = unsafe { Buffer::from_host_array(values.as_ptr(), &array, &space, options)? };
 /// buffer.ready_event().wait()?;
 /// assert_eq!(receiver.recv(), Ok(true));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
-pub type OnDone = Box<dyn FnOnce(Status) + Send + Sync>;
+pub type OnDone = Box<dyn FnOnce(Result<(), Error>) + Send + Sync>;
 
 /// How an array is taken from the host.
 ///
@@ -107,7 +107,7 @@ pub type OnDone = Box<dyn FnOnce(Status) + Send + Sync>;
 ///     unsafe { Buffer::from_host_array(rows.as_ptr(), &HostArray::new(&shape, None)?, &space, columns)? };
 /// assert_eq!(buffer.layout(), Layout::new(&[0, 1])?);
 /// assert_eq!(buffer.to_vec::<u8>()?, rows, "back in row-major order");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Default)]
 pub struct FromHostOptions {
@@ -175,7 +175,7 @@ impl Buffer {
     ) -> StatusOr<Self> {
         let shape = Shape::new(dtype, dims)?;
         if size_bytes != shape.host_size_bytes() {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "{shape} is {} bytes, but {size_bytes} were given",
                 shape.host_size_bytes()
             )));
@@ -194,7 +194,7 @@ impl Buffer {
     /// # Safety
     /// As there.
     #[doc(hidden)]
-    pub unsafe fn from_host_dense_at<D: FnOnce(Status) + Send + Sync + 'static>(
+    pub unsafe fn from_host_dense_at<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         data: *const u8,
         shape: Shape,
         memory_space: &MemorySpace,
@@ -236,7 +236,7 @@ impl Buffer {
     /// assert_eq!(buffer.to_vec::<i64>()?, [1, 2, 3, 4]);
     /// let error = Buffer::from_slice(&[1_i64, 2, 3], &[2, 2], &space).unwrap_err();
     /// assert_eq!(error.code(), StatusCode::InvalidArgument);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn from_slice<T: Element>(values: &[T], dims: &[i64], memory_space: &MemorySpace) -> StatusOr<Self> {
@@ -271,7 +271,7 @@ impl Buffer {
     /// let (buffer, _) =
     ///     unsafe { Buffer::from_host_array(matrix.as_ptr(), &array, &space, FromHostOptions::default())? };
     /// assert_eq!(buffer.to_vec::<u8>()?, [1, 2, 4, 5]);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub unsafe fn from_host_array(
@@ -312,45 +312,45 @@ impl Buffer {
 
 /// The callback to call when host memory is no longer read; if this is dropped, the memory has not been read and will
 /// not be.
-pub(super) struct Done<D: FnOnce(Status) + Send + Sync + 'static = OnDone>(Option<D>);
+pub(super) struct Done<D: FnOnce(Result<(), Error>) + Send + Sync + 'static = OnDone>(Option<D>);
 
-impl<D: FnOnce(Status) + Send + Sync + 'static> Done<D> {
+impl<D: FnOnce(Result<(), Error>) + Send + Sync + 'static> Done<D> {
     pub(super) fn new(on_done: Option<D>) -> Self {
         Self(on_done)
     }
 
-    pub(super) fn tell(mut self, status: Status) {
+    pub(super) fn tell(mut self, outcome: Result<(), Error>) {
         if let Some(on_done) = self.0.take() {
-            contained("on_done of host memory", Label::default, || on_done(status));
+            contained("on_done of host memory", Label::default, || on_done(outcome));
         }
     }
 
     /// `error`, after `done` was called with it.
-    pub(super) fn fail(self, error: Status) -> Status {
-        self.tell(error.clone());
+    pub(super) fn fail(self, error: Error) -> Error {
+        self.tell(Err(error.clone()));
         error
     }
 }
 
-impl<D: FnOnce(Status) + Send + Sync + 'static> Drop for Done<D> {
+impl<D: FnOnce(Result<(), Error>) + Send + Sync + 'static> Drop for Done<D> {
     fn drop(&mut self) {
         if self.0.is_some() {
-            Self(self.0.take()).tell(Status::cancelled("the transfer from host memory was given up"));
+            Self(self.0.take()).tell(Err(Error::cancelled("the transfer from host memory was given up")));
         }
     }
 }
 
 /// The host, whose memory a buffer uses.
-struct Host<D: FnOnce(Status) + Send + Sync + 'static> {
+struct Host<D: FnOnce(Result<(), Error>) + Send + Sync + 'static> {
     done: Done<D>,
     frozen: Option<Box<Frozen>>,
 }
 
-impl<D: FnOnce(Status) + Send + Sync + 'static> Owner for Host<D> {
+impl<D: FnOnce(Result<(), Error>) + Send + Sync + 'static> Owner for Host<D> {
     fn take_back(self) {
         // SAFETY: the memory is the caller's promise until `done` is called, which happens next.
         let outcome = self.frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
-        self.done.tell(outcome.err().unwrap_or_default());
+        self.done.tell(outcome);
     }
 }
 
@@ -359,7 +359,7 @@ impl ArraySource<'_> {
     ///
     /// # Safety
     /// As [`Buffer::from_host_array`].
-    unsafe fn into_memory<D: FnOnce(Status) + Send + Sync + 'static>(
+    unsafe fn into_memory<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         self,
         memory_space: &MemorySpace,
         semantics: HostBufferSemantics,
@@ -394,13 +394,13 @@ impl ArraySource<'_> {
     ///
     /// # Safety
     /// Until `done` is called, the memory is as [`Buffer::from_host_array`] says.
-    unsafe fn alias<D: FnOnce(Status) + Send + Sync + 'static>(
+    unsafe fn alias<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         &self,
         memory_space: &MemorySpace,
         mutability: Mutability,
         done: Done<D>,
         place: SourceLocation,
-    ) -> Result<RawBuffer, (Status, Done<D>)> {
+    ) -> Result<RawBuffer, (Error, Done<D>)> {
         let frozen = (mutability == Mutability::Immutable).then(|| self.freeze(memory_space, place)).flatten();
         let (address, size_bytes, host) = (self.data.cast_mut(), self.shape().size_bytes(), Host { done, frozen });
         let tag = Tag::new(Label::new(c"imported"), place);
@@ -412,7 +412,7 @@ impl ArraySource<'_> {
 
     /// # Safety
     /// As [`Buffer::from_host_array`].
-    unsafe fn copy<D: FnOnce(Status) + Send + Sync + 'static>(
+    unsafe fn copy<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         self,
         memory_space: &MemorySpace,
         semantics: HostBufferSemantics,
@@ -435,7 +435,7 @@ impl ArraySource<'_> {
             if let Err(error) = copied.wait_uninterruptible() {
                 return Err(done.fail(error));
             }
-            done.tell(Status::OK);
+            done.tell(Ok(()));
         } else if done.0.is_some() || frozen.is_some() {
             copied = finish(&copied, done, frozen);
         }
@@ -451,20 +451,20 @@ impl ArraySource<'_> {
 }
 
 /// An event that happens after `copied`, and after every callback that reports that the host memory is no longer read.
-fn finish<D: FnOnce(Status) + Send + Sync + 'static>(
+fn finish<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
     copied: &Event,
     done: Done<D>,
     frozen: Option<Box<Frozen>>,
 ) -> Event {
-    let end = move |status: &Status| {
+    let end = move |outcome: Result<(), Error>| {
         // SAFETY: the memory is the caller's promise until `done` is called, which happens next.
-        let outcome = frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
-        let status = if status.ok() { outcome.err().unwrap_or_default() } else { status.clone() };
-        done.tell(status.clone());
-        status
+        let frozen = frozen.map_or(Ok(()), |frozen| unsafe { frozen.check() });
+        let outcome = outcome.and(frozen);
+        done.tell(outcome.clone());
+        outcome
     };
     if copied.is_ready() {
-        return match end(&copied.error()).into_result() {
+        return match end(copied.error().map_or(Ok(()), Err)) {
             Ok(()) => Event::ready(),
             Err(error) => Event::from_error(error),
         };
@@ -472,9 +472,9 @@ fn finish<D: FnOnce(Status) + Send + Sync + 'static>(
     let promise = EventPromise::guarding(c"from host");
     promise.waits_for(copied);
     let finished = promise.event();
-    copied.on_ready(move |status| {
-        let status = promise.owed_after(|| end(status));
-        promise.set(status);
+    copied.on_ready(move |outcome| {
+        let outcome = promise.owed_after(|| end(outcome.clone()));
+        promise.set(outcome);
     });
     finished
 }

@@ -5,7 +5,7 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use purlin_array::shape::Shape;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 
 /// What host memory was when it was given to us.
 pub(super) struct Frozen {
@@ -33,12 +33,12 @@ impl Frozen {
     ///
     /// # Safety
     /// As [`new`](Self::new) says.
-    pub(super) unsafe fn check(self) -> Result<(), Status> {
+    pub(super) unsafe fn check(self) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         if unsafe { checksum(self.data, self.shape.size_bytes()) } == self.checksum {
             return Ok(());
         }
-        let error = Status::with_location(
+        let error = Error::with_location(
             purlin_base::StatusCode::FailedPrecondition,
             format!(
                 "the host memory of {} at {:p}, given at {}, was written although it was to stay as it is until its on_done",

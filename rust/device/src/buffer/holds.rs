@@ -12,7 +12,7 @@ use purlin_array::strided::HostArray;
 use purlin_async::event::{Event, after_all, when_all};
 use purlin_async::task::fork;
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::PinnedArc;
 
 /// The right to start work that reads a buffer: while it exists, the buffer is not donated. Short-lived; what it has
@@ -31,7 +31,7 @@ use purlin_base::sync::PinnedArc;
 /// assert!(!free.is_ready(), "the kernel still uses it");
 /// kernel.set_ready();
 /// free.wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "dropping it lets the buffer be donated"]
 pub struct UsageHold {
@@ -100,7 +100,7 @@ impl Drop for UsageHold {
 /// assert_eq!((reference.memory().size_bytes(), buffer.hold_counts()), (4, (0, 1)));
 /// drop(reference);
 /// assert_eq!(buffer.hold_counts(), (0, 0));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "dropping it lets the memory go"]
 pub struct ExternalReference {
@@ -143,7 +143,7 @@ impl Drop for ExternalReference {
 /// hold.free_event().wait()?;
 /// let memory = hold.confirm();
 /// assert_eq!((memory.size_bytes(), buffer.is_deleted()), (4, true));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "dropping it gives the buffer back"]
 pub struct DonationHold {
@@ -230,14 +230,19 @@ impl Buffer {
     }
 
     /// Whether other code may exist that has the holds that are in the way.
-    fn may_wait(&self) -> Result<(), Status> {
+    fn may_wait(&self) -> Result<(), Error> {
         if self.0.memory_space.is_here() { Ok(()) } else { Err(fork::refusal("a buffer that others use")) }
+    }
+
+    /// The error of an array that never had memory.
+    fn why_without_memory(&self) -> Error {
+        self.0.ready.error().unwrap_or_else(|| Error::internal(format!("{self:?} has no memory, and has not failed")))
     }
 
     fn hold(&self, memory: Option<PinnedArc<MemoryBlock>>) -> StatusOr<UsageHold> {
         let Some(memory) = memory else {
             self.0.state.let_go(Event::ready());
-            return Err(self.0.ready.error());
+            return Err(self.why_without_memory());
         };
         Ok(UsageHold { array: Arc::clone(&self.0), memory: RawBuffer::whole(memory), used_until: Event::ready() })
     }
@@ -249,7 +254,7 @@ impl Buffer {
     pub fn external_reference(&self) -> StatusOr<ExternalReference> {
         let Some(memory) = self.0.state.reference(Patience::Wait(&|| self.may_wait()))? else {
             self.0.state.dereference();
-            return Err(self.0.ready.error());
+            return Err(self.why_without_memory());
         };
         Ok(ExternalReference { array: Arc::clone(&self.0), memory: RawBuffer::whole(memory) })
     }
@@ -294,7 +299,7 @@ impl Buffer {
 
     fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience<'_>) -> StatusOr<DonationHold> {
         if !self.0.state.has_memory() {
-            return Err(self.0.ready.error());
+            return Err(self.why_without_memory());
         }
         let taken = self.0.state.donate(Ending::donated(by, place), patience)?;
         let taken = Taken { memory: RawBuffer::whole(taken.memory), uses: taken.uses };

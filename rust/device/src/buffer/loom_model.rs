@@ -10,7 +10,7 @@ use loom::thread;
 use super::state::{BufferState, Ending, Patience, Taken};
 use purlin_async::event::{Event, EventPromise, after_all};
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::{UnsafeCell, explore};
 
 /// Memory of one word.
@@ -28,7 +28,7 @@ fn buffer() -> (Buffer, Memory) {
 }
 
 /// Reads while it holds; returns the result.
-fn read(buffer: &Buffer, patience: Patience<'_>) -> Result<u32, Status> {
+fn read(buffer: &Buffer, patience: Patience<'_>) -> Result<u32, Error> {
     let memory = buffer.hold(patience)?.expect("it has memory");
     // SAFETY: what the model checks: no thread writes while there is a usage hold.
     let word = memory.0.with(|word| unsafe { *word });

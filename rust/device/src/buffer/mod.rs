@@ -35,7 +35,7 @@ use purlin_array::dtype::DType;
 use purlin_array::layout::Layout;
 use purlin_array::shape::Shape;
 use purlin_async::event::{Event, after_all};
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::PinnedArc;
 
 pub(crate) use array_source::ArraySource;
@@ -57,7 +57,7 @@ pub use to_host::HostAddress;
 /// assert_eq!(format!("{buffer:?}"), "Buffer(f32[2,3] in host:0/device)");
 /// buffer.delete();
 /// assert!(buffer.is_deleted());
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Buffer(Arc<Array>);
@@ -178,7 +178,7 @@ impl Buffer {
     ///
     /// let buffer = Buffer::from_slice(&[1_i32, 2], &[2], &space)?;
     /// buffer.ready_event().wait()?;
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[must_use]
     pub fn ready_event(&self) -> Event {
@@ -212,7 +212,7 @@ impl Buffer {
     /// let other = buffer.clone();
     /// buffer.delete();
     /// assert!(other.is_deleted() && other.to_vec::<i32>().is_err(), "deleted for all its references");
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn delete(&self) {
@@ -240,7 +240,7 @@ impl Buffer {
     /// let (memory, free) = buffer.release().unwrap();
     /// free.wait()?;
     /// assert_eq!((memory.size_bytes(), buffer.is_deleted()), (8, true));
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn release(&self) -> Option<(RawBuffer, Event)> {
@@ -292,8 +292,8 @@ impl Buffer {
 }
 
 /// `error` as PJRT says it; the code and the payloads stay, which PJRT's do not.
-fn in_pjrts_words(error: &Status) -> Status {
-    let mut told = Status::new(error.code(), format!("Error Execute: {}", error.message()));
+fn in_pjrts_words(error: &Error) -> Error {
+    let mut told = Error::new(error.code(), format!("Error Execute: {}", error.message()));
     for (type_url, payload) in error.payloads() {
         told.set_payload(type_url, payload);
     }

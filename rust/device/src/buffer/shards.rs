@@ -10,7 +10,7 @@ use crate::raw_buffer::RawBuffer;
 use purlin_array::layout::Layout;
 use purlin_array::strided::HostArray;
 use purlin_async::event::after_all;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 
 /// One array of [`Buffer::from_host_shards`].
 ///
@@ -25,7 +25,7 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 /// // SAFETY: both halves are in `values`, which are read during the call only.
 /// let buffers = unsafe { Buffer::from_host_shards(&shards, semantics, &AllocOptions::default(), None)? };
 /// assert_eq!(buffers[1].to_vec::<u8>()?, [3, 4]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct HostShard<'a> {
@@ -96,19 +96,17 @@ impl Buffer {
         let buffers: Vec<Self> = sources.into_iter().map(copy).collect();
         let events: Vec<_> = buffers.iter().map(Self::ready_event).collect();
         let all = after_all(&events);
-        let outcome =
-            move || events.iter().map(purlin_async::Event::error).find(|error| !error.ok()).unwrap_or_default();
+        let outcome = move || events.iter().find_map(purlin_async::Event::error).map_or(Ok(()), Err);
         if caller_waits {
             // The events themselves are never in error: they only say that it is over.
             all.wait_uninterruptible()?;
-            let status = outcome();
-            if !status.ok() {
-                return Err(done.fail(status));
+            if let Err(error) = outcome() {
+                return Err(done.fail(error));
             }
-            done.tell(Status::OK);
+            done.tell(Ok(()));
             return Ok(buffers);
         }
-        all.on_ready(move |_status| done.tell(outcome()));
+        all.on_ready(move |_outcome| done.tell(outcome()));
         Ok(buffers)
     }
 }
@@ -133,16 +131,16 @@ fn prepare<'a>(
     sources.into_iter().enumerate().map(allocate).collect()
 }
 
-fn check(shard: &HostShard<'_>, first: &MemorySpace) -> Result<(), Status> {
+fn check(shard: &HostShard<'_>, first: &MemorySpace) -> Result<(), Error> {
     let space = shard.memory_space;
     if space.same_client(first) && space.kind() == first.kind() {
         return Ok(());
     }
-    Err(Status::invalid_argument(format!("{space} is not of the same client and kind as {first}")))
+    Err(Error::invalid_argument(format!("{space} is not of the same client and kind as {first}")))
 }
 
-fn of_shard(index: usize, error: &Status) -> Status {
-    let mut named = Status::new(error.code(), format!("shard {index}: {}", error.message()));
+fn of_shard(index: usize, error: &Error) -> Error {
+    let mut named = Error::new(error.code(), format!("shard {index}: {}", error.message()));
     for (type_url, payload) in error.payloads() {
         named.set_payload(type_url, payload);
     }

@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use purlin_async::event::{Event, EventPromise, after_all};
 use purlin_base::clock::{now_ms, touch};
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// See the module. `M` is a reference to memory.
@@ -117,7 +117,7 @@ pub(super) struct Taken<M> {
 #[derive(Clone, Copy)]
 pub(super) enum Patience<'a> {
     /// Unless this says why not: in a child made by `fork`, the thread that has the holds may not be there.
-    Wait(&'a dyn Fn() -> Result<(), Status>),
+    Wait(&'a dyn Fn() -> Result<(), Error>),
     Fail,
 }
 
@@ -127,7 +127,7 @@ impl Patience<'_> {
     }
 
     /// Whatever becomes of `event`, the state is looked at again.
-    fn wait(self, event: &Event) -> Result<(), Status> {
+    fn wait(self, event: &Event) -> Result<(), Error> {
         if let Self::Wait(may_wait) = self {
             may_wait()?;
         }
@@ -174,7 +174,7 @@ impl<M: Clone> BufferState<M> {
                 }
                 if let Some(by) = state.donation().filter(|_| patience.is_none()) {
                     drop(state);
-                    return Err(Status::failed_precondition(format!(
+                    return Err(Error::failed_precondition(format!(
                         "The buffer is being donated by '{}' at {}.",
                         by.by, by.place
                     )));
@@ -242,7 +242,7 @@ impl<M: Clone> BufferState<M> {
                 let mut state = self.0.lock();
                 if let Some(ending) = state.ending() {
                     drop(state);
-                    return Err(Status::invalid_argument(format!(
+                    return Err(Error::invalid_argument(format!(
                         "Donation requested for invalid buffer.{}",
                         ending.sentence()
                     )));
@@ -250,7 +250,7 @@ impl<M: Clone> BufferState<M> {
                 let count = state.external_references();
                 if count > 0 {
                     drop(state);
-                    return Err(Status::invalid_argument(format!(
+                    return Err(Error::invalid_argument(format!(
                         "Donation requested for buffer with external reference: there are {count}."
                     )));
                 }
@@ -258,7 +258,7 @@ impl<M: Clone> BufferState<M> {
                 let is_free = state.usage_holds == 0;
                 if donated_by.is_none() && is_free {
                     let Some(memory) = state.memory.clone() else {
-                        return Err(Status::invalid_argument("Donation requested for a buffer without memory."));
+                        return Err(Error::invalid_argument("Donation requested for a buffer without memory."));
                     };
                     let rest = state.rest();
                     rest.donation = Some(by);
@@ -271,7 +271,7 @@ impl<M: Clone> BufferState<M> {
                         Some(by) => format!("it is being donated by '{}' at {}", by.by, by.place),
                         None => format!("{holds} usage holds are in the way"),
                     };
-                    return Err(Status::failed_precondition(format!("The buffer cannot be donated now: {why}.")));
+                    return Err(Error::failed_precondition(format!("The buffer cannot be donated now: {why}.")));
                 }
                 state.event()
             };
@@ -410,6 +410,6 @@ fn tell(changed: Option<EventPromise>) {
     }
 }
 
-fn gone(ending: &Ending) -> Status {
-    Status::invalid_argument(format!("Buffer has been deleted or donated.{}", ending.sentence()))
+fn gone(ending: &Ending) -> Error {
+    Error::invalid_argument(format!("Buffer has been deleted or donated.{}", ending.sentence()))
 }

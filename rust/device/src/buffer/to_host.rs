@@ -15,7 +15,7 @@ use purlin_async::event::{Event, EventPromise};
 use purlin_async::future::Future;
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 /// Memory of the host that a copy is to write, as it travels from the code that finds it: a pointer that any thread may
 /// use.
@@ -32,7 +32,7 @@ use purlin_base::status::{Status, StatusOr};
 /// address.set(Ok(HostAddress(room.as_mut_ptr()))).unwrap();
 /// copied.wait()?;
 /// assert_eq!(room, [2, 3]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct HostAddress(pub *mut u8);
@@ -65,12 +65,12 @@ impl Buffer {
     /// // SAFETY: `room` has four bytes, and no other code uses them until the event.
     /// unsafe { buffer.copy_to_host(room.as_mut_ptr(), 4) }.wait()?;
     /// assert_eq!(room, [1, 2, 3, 4]);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     pub unsafe fn copy_to_host(&self, destination: *mut u8, size_bytes: usize) -> Event {
         let shape = &self.0.shape;
         if size_bytes != shape.host_size_bytes() {
-            return Event::from_error(Status::invalid_argument(format!(
+            return Event::from_error(Error::invalid_argument(format!(
                 "{shape} is {} bytes, but {size_bytes} were given",
                 shape.host_size_bytes()
             )));
@@ -156,15 +156,15 @@ impl Buffer {
         let copied = promise.event();
         hold.release_after_copy(&copied);
         let destination = destination.clone();
-        arrived.on_ready(move |status| {
-            let outcome = match destination.get().filter(|_| status.ok()) {
+        arrived.on_ready(move |outcome| {
+            let copied = match destination.get().filter(|_| outcome.is_ok()) {
                 // SAFETY: the caller's promise; the array does not change once it is ready.
                 Some(&HostAddress(to)) => unsafe { part.copy_to_host(to, 0, part.size_bytes(), &[ready]) },
-                None => Event::from_error(status.clone()),
+                None => outcome.clone().map_or_else(Event::from_error, |()| Event::ready()),
             };
             // First, so that the memory is free when the event says so.
             drop(part);
-            promise.forward(&outcome);
+            promise.forward(&copied);
         });
         copied
     }
@@ -184,12 +184,12 @@ impl Buffer {
     /// let buffer = Buffer::from_slice(&[1.5_f64, 2.5], &[2], &space)?;
     /// assert_eq!(buffer.to_vec::<f64>()?, [1.5, 2.5]);
     /// assert_eq!(buffer.to_vec::<i32>().unwrap_err().code(), StatusCode::InvalidArgument);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     pub fn to_vec<T: Element>(&self) -> StatusOr<Vec<T>> {
         let shape = &self.0.shape;
         if T::DTYPE != self.dtype() {
-            return Err(Status::invalid_argument(format!("the elements of {shape} cannot be read as {}", T::DTYPE)));
+            return Err(Error::invalid_argument(format!("the elements of {shape} cannot be read as {}", T::DTYPE)));
         }
         let count = shape.element_count();
         let array = HostArray::new(shape, None)?;
@@ -232,7 +232,7 @@ impl Buffer {
             false => sizes[axis] == shape.dims()[axis],
         };
         if !(0..shape.rank()).all(fits) {
-            return Err(Status::data_loss(format!("an array of shape {shape} says that its dimensions are {sizes:?}")));
+            return Err(Error::data_loss(format!("an array of shape {shape} says that its dimensions are {sizes:?}")));
         }
         Ok(sizes)
     }
@@ -251,13 +251,13 @@ impl Buffer {
         copied
     }
 
-    fn check(&self, is_null: bool, array: &HostArray) -> Result<(), Status> {
+    fn check(&self, is_null: bool, array: &HostArray) -> Result<(), Error> {
         let shape = &self.0.shape;
         if array.shape() != shape {
-            return Err(Status::invalid_argument(format!("{shape} cannot be read as {}", array.shape())));
+            return Err(Error::invalid_argument(format!("{shape} cannot be read as {}", array.shape())));
         }
         if is_null && shape.element_count() > 0 {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "the host pointer for the {} bytes of {shape} is null",
                 shape.host_size_bytes()
             )));
@@ -302,7 +302,7 @@ unsafe fn read(
     let copied = unsafe { memory.copy_to_host_ordered(block, 0, size_bytes, order) };
     let staged = Arc::new(staged);
     let kept = Arc::clone(&staged);
-    copied.on_ready(move |_status| drop(kept));
+    copied.on_ready(move |_outcome| drop(kept));
     let spread = move || {
         // SAFETY: the caller's promise; the copy into the block is over.
         unsafe { plan.scatter(staged.as_ptr(), to.address(), 0..plan.element_count()) };

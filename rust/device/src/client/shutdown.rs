@@ -21,7 +21,7 @@ use crate::backend::is_notifying_here;
 use crate::instance::{EndReason, Instance};
 use purlin_async::event::Event;
 use purlin_async::pool::{ShutdownMode, ShutdownOptions};
-use purlin_base::status::{Status, StatusCode};
+use purlin_base::status::{Error, StatusCode};
 use purlin_base::sync::PinnedArc;
 
 /// How long operations may take to notice that what they wait for has failed. They do at once, where there is a thread
@@ -34,21 +34,20 @@ const NAMED: usize = 4;
 ///
 /// # Errors
 /// As [`Client::shutdown`](super::Client::shutdown).
-pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: ShutdownOptions) -> Result<(), Status> {
+pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: ShutdownOptions) -> Result<(), Error> {
     let ShutdownOptions { mode, timeout } = options;
     let (pool, in_flight) = (instance.runner().pool(), instance.runner().in_flight());
     pool.check_shutdown()?;
     if is_notifying_here(&**in_flight) {
-        return Err(Status::failed_precondition(format!(
+        return Err(Error::failed_precondition(format!(
             "{name} cannot be shut down by a waiter of one of its own operations, which is over when that waiter has returned"
         )));
     }
     let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let left = |at_least: Duration| until.map(|until| until.saturating_duration_since(Instant::now()).max(at_least));
     in_flight.close();
-    let late = |timeout| {
-        EndReason(Status::deadline_exceeded(format!("{name} did not end within {timeout:?} of its shutdown")))
-    };
+    let late =
+        |timeout| EndReason(Error::deadline_exceeded(format!("{name} did not end within {timeout:?} of its shutdown")));
     let mut failed = Vec::new();
     let mut is_late = false;
     match (mode, timeout.filter(|_| until.is_some())) {
@@ -62,7 +61,7 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
         (ShutdownMode::CancelPending, _) => {}
     }
     // From here on nothing waits in vain, whatever comes.
-    Instance::end(instance, &EndReason(Status::cancelled(format!("{name} was shut down"))));
+    Instance::end(instance, &EndReason(Error::cancelled(format!("{name} was shut down"))));
     let grace = if is_late { GRACE } else { Duration::ZERO };
     let stopped = pool.shutdown_with(ShutdownOptions { mode, timeout: left(grace) });
     let is_over = is_over(&in_flight.idle(), left(GRACE));
@@ -77,7 +76,7 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
 /// What a client does that ends where it cannot wait: on a thread of its own runner.
 pub(super) fn give_up(instance: &PinnedArc<Instance>, name: &str) {
     instance.runner().in_flight().close();
-    Instance::end(instance, &EndReason(Status::cancelled(format!("{name} was shut down"))));
+    Instance::end(instance, &EndReason(Error::cancelled(format!("{name} was shut down"))));
 }
 
 fn is_over(idle: &Event, timeout: Option<Duration>) -> bool {
@@ -85,7 +84,7 @@ fn is_over(idle: &Event, timeout: Option<Duration>) -> bool {
     !waited.is_err_and(|error| error.code() == StatusCode::DeadlineExceeded)
 }
 
-fn report(late: &Status, failed: &[String], running: usize, stopped: Option<Status>) -> Status {
+fn report(late: &Error, failed: &[String], running: usize, stopped: Option<Error>) -> Error {
     let mut text = late.message().to_owned();
     if !failed.is_empty() {
         text += &format!("; {} operations had not begun and failed: ", failed.len());
@@ -100,7 +99,7 @@ fn report(late: &Status, failed: &[String], running: usize, stopped: Option<Stat
     if let Some(stopped) = stopped {
         text += &format!("; {}", stopped.message());
     }
-    Status::deadline_exceeded(text)
+    Error::deadline_exceeded(text)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::backend::{Accounting, Gated, Held, Pending};
 use purlin_async::event::{Event, EventPromise};
 use purlin_async::task::{Executor, Task, fork};
 use purlin_base::label::Label;
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 use purlin_base::sync::atomic::{AtomicU32, Ordering};
 use purlin_base::sync::{Mutex, Process};
 
@@ -66,7 +66,7 @@ struct UntilEnd {
 }
 
 impl Held for UntilEnd {
-    fn proceed(self: Box<Self>, outcome: &Status) {
+    fn proceed(self: Box<Self>, outcome: &Result<(), Error>) {
         self.pending.notifying(|| self.promise.set(outcome.clone()));
     }
 }
@@ -76,7 +76,7 @@ const NOWHERE: u32 = u32::MAX;
 
 /// Why what is held fails.
 #[derive(Clone, Debug)]
-pub(crate) struct EndReason(pub(crate) Status);
+pub(crate) struct EndReason(pub(crate) Error);
 
 impl InFlight {
     /// Accounts of a client whose operations run on `runner`.
@@ -89,14 +89,14 @@ impl InFlight {
     /// Why nothing new may begin: [`has_ended`], or this is a child of the client's process, where it has no threads.
     /// Where this says nothing, the sure answer is that of [`begin`](Self::begin).
     #[inline]
-    pub(crate) fn refusal(&self) -> Option<Status> {
+    pub(crate) fn refusal(&self) -> Option<Error> {
         // Relaxed: an operation that comes at the same time as the shutdown may be before or after it.
         let is_open = self.open_in.load(Ordering::Relaxed) == Process::this().number();
         if is_open { None } else { Some(self.why_not()) }
     }
 
     #[cold]
-    fn why_not(&self) -> Status {
+    fn why_not(&self) -> Error {
         if self.process.is_this() { has_ended() } else { fork::refusal("the client") }
     }
 
@@ -109,7 +109,7 @@ impl InFlight {
     ///
     /// # Errors
     /// As [`refusal`](Self::refusal).
-    pub(crate) fn begin(self: &Arc<Self>) -> Result<Pending, Status> {
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<Pending, Error> {
         let mut accounts = self.accounts.lock();
         if accounts.is_closed || !self.process.is_this() {
             drop(accounts);
@@ -129,7 +129,7 @@ impl InFlight {
     ///
     /// # Errors
     /// [`has_ended`].
-    pub(crate) fn until_end(self: &Arc<Self>, after: &Event, label: Label) -> Result<Event, Status> {
+    pub(crate) fn until_end(self: &Arc<Self>, after: &Event, label: Label) -> Result<Event, Error> {
         if after.is_ready() {
             return Ok(after.clone());
         }
@@ -172,14 +172,14 @@ impl InFlight {
         match entered {
             Ok(number) => {
                 let account = Arc::clone(self);
-                after.on_ready(move |status| account.proceed(number, status));
+                after.on_ready(move |outcome| account.proceed(number, outcome));
             }
             Err((entry, why)) => _ = entry.fail(&why),
         }
     }
 
     /// What that entry waited for is terminal.
-    fn proceed(&self, number: u64, outcome: &Status) {
+    fn proceed(&self, number: u64, outcome: &Result<(), Error>) {
         let entry = self.accounts.lock().held.remove(&number);
         if let Some(entry) = entry {
             entry.held.proceed(outcome);
@@ -227,14 +227,14 @@ impl Entry {
     /// Says what was held.
     fn fail(self, why: &EndReason) -> String {
         let text = format!("{}, which waited for {}", self.gated, Named(&self.waits_for));
-        let error = Status::new(why.0.code(), format!("{}: {text}", why.0.message()));
-        self.held.proceed(&error);
+        let error = Error::new(why.0.code(), format!("{}: {text}", why.0.message()));
+        self.held.proceed(&Err(error));
         text
     }
 }
 
 impl Accounting for InFlight {
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         self.runner.execute(task)
     }
 
@@ -254,8 +254,8 @@ impl Accounting for InFlight {
 }
 
 /// What is answered once a client has shut down.
-fn has_ended() -> Status {
-    Status::failed_precondition("the client has been shut down: nothing new begins")
+fn has_ended() -> Error {
+    Error::failed_precondition("the client has been shut down: nothing new begins")
 }
 
 /// An event, by what it was named.

@@ -10,24 +10,24 @@ fn new_accounts() -> Arc<InFlight> {
 fn held(accounts: &Arc<InFlight>, after: &Event) -> Event {
     let promise = EventPromise::new(c"held");
     let event = promise.event();
-    let then = move |outcome: &Status| _ = promise.set(outcome.clone());
+    let then = move |outcome: &Result<(), Error>| _ = promise.set(outcome.clone());
     accounts.hold(after, after, Gated::Named(Label::new(c"work")), Box::new(then));
     event
 }
 
 fn why() -> EndReason {
-    EndReason(Status::deadline_exceeded("too late"))
+    EndReason(Error::deadline_exceeded("too late"))
 }
 
 #[test]
 fn a_gate_happens_or_fails_with_what_it_waits_for() {
     let accounts = new_accounts();
-    for (outcome, expected) in [(Status::OK, Ok(())), (Status::aborted("x"), Err(Status::aborted("x")))] {
+    for outcome in [Ok(()), Err(Error::aborted("x"))] {
         let user = EventPromise::new(c"user");
         let gate = held(&accounts, &user.event());
         assert!(!gate.is_ready());
-        user.set(outcome);
-        assert_eq!(gate.wait(), expected);
+        user.set(outcome.clone());
+        assert_eq!(gate.wait(), outcome);
     }
     assert!(accounts.end(&why()).is_empty());
 }

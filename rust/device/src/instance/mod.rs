@@ -23,7 +23,7 @@ use purlin_async::pool::ThreadPool;
 use purlin_async::task::census;
 use purlin_async::task::census::Occupied;
 use purlin_base::fault::{self, Site};
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::PinnedArc;
 use runner::ClientRunner;
 
@@ -79,7 +79,7 @@ impl Instance {
         let InstanceOptions { device_count, memory_limit_bytes, out_of_memory, checks_frozen_memory } = options;
         let devices = backend.devices(device_count)?.into_boxed_slice();
         if devices.len() != device_count {
-            return Err(Status::internal(format!(
+            return Err(Error::internal(format!(
                 "the backend {} describes {} devices where {device_count} were asked for",
                 backend.platform_name(),
                 devices.len()

@@ -8,7 +8,7 @@ use crate::backend::{Gated, Held, Pending, Runner};
 use purlin_async::event::Event;
 use purlin_async::pool::ThreadPool;
 use purlin_async::task::{AsyncWorkRunner, Executor, Task, TaskOptions};
-use purlin_base::status::Status;
+use purlin_base::status::Error;
 
 /// Where operations run. What users schedule goes to the pool itself.
 pub(crate) struct ClientRunner {
@@ -28,17 +28,17 @@ impl ClientRunner {
 }
 
 impl Executor for ClientRunner {
-    fn execute(&self, task: Task) -> Result<(), Status> {
+    fn execute(&self, task: Task) -> Result<(), Error> {
         self.pool.execute(task)
     }
 
-    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Status> {
+    fn execute_with(&self, task: Task, options: &TaskOptions) -> Result<(), Error> {
         self.pool.execute_with(task, options)
     }
 }
 
 impl AsyncWorkRunner for ClientRunner {
-    fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Status> {
+    fn schedule_when_ready(&self, events: &[Event], task: Task) -> Result<(), Error> {
         self.pool.schedule_when_ready(events, task)
     }
 
@@ -46,18 +46,18 @@ impl AsyncWorkRunner for ClientRunner {
         &self,
         count: usize,
         grain: usize,
-        body: &(dyn Fn(Range<usize>) -> Result<(), Status> + Sync),
-    ) -> Result<(), Status> {
+        body: &(dyn Fn(Range<usize>) -> Result<(), Error> + Sync),
+    ) -> Result<(), Error> {
         self.pool.parallel_for(count, grain, body)
     }
 }
 
 impl Runner for ClientRunner {
-    fn refusal(&self) -> Option<Status> {
+    fn refusal(&self) -> Option<Error> {
         self.in_flight.refusal()
     }
 
-    fn begin(&self) -> Result<Pending, Status> {
+    fn begin(&self) -> Result<Pending, Error> {
         self.in_flight.begin()
     }
 

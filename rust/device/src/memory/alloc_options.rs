@@ -19,7 +19,7 @@ use purlin_base::label::Label;
 /// assert!(!second.allocation_event().is_ready());
 /// drop(first);
 /// second.allocation_event().wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(i32)]
@@ -48,7 +48,7 @@ pub enum OomPolicy {
 /// let memory = RawBuffer::allocate_with(&space, 1000, &options)?;
 /// assert_eq!(memory.device_pointer()? % 4096, 0);
 /// assert_eq!(space.report().holders[0].label, "weights");
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct AllocOptions {

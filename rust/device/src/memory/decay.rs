@@ -48,7 +48,7 @@ fn set_timer(instance: PinnedWeak<Instance>, index: usize) {
         let Some(instance) = instance.upgrade() else { return };
         let space = &instance.spaces()[index];
         space.decay.0.store(false, Ordering::Relaxed);
-        if !outcome.ok() {
+        if outcome.is_err() {
             // There is no thread for timers, and this is still the call that asked for one. The next free asks again.
             return;
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::backend::DmaRegistration;
 use crate::instance::Instance;
 use purlin_base::fault::{self, Site};
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::atomic::{AtomicUsize, Ordering};
 use purlin_base::sync::{Mutex, PinnedArc};
 
@@ -43,7 +43,7 @@ pub(crate) struct DmaUse(Arc<Range>);
 /// assert_eq!(mapping.range(), (memory.as_ptr() as usize, 4096));
 /// assert_eq!(mapping.in_flight(), 0);
 /// mapping.unmap().map_err(|(error, _mapping)| error)?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "dropping it unmaps the memory"]
 pub struct DmaMapping {
@@ -94,7 +94,7 @@ impl DmaMapping {
     pub(crate) fn new(instance: &PinnedArc<Instance>, address: usize, size_bytes: usize) -> StatusOr<Self> {
         let end = address.checked_add(size_bytes).filter(|_| address != 0 && size_bytes > 0);
         let Some(end) = end else {
-            return Err(Status::invalid_argument(format!("cannot map {size_bytes} bytes at {address:#x} for DMA")));
+            return Err(Error::invalid_argument(format!("cannot map {size_bytes} bytes at {address:#x} for DMA")));
         };
         let mappings = instance.dma_mappings();
         mappings.check_free(address, end)?;
@@ -113,7 +113,7 @@ impl DmaMapping {
             }
         }
         mappings.check_free(address, end)?;
-        Err(Status::aborted(format!("another mapping at {address:#x} came and went meanwhile")))
+        Err(Error::aborted(format!("another mapping at {address:#x} came and went meanwhile")))
     }
 
     /// Address and bytes.
@@ -132,16 +132,16 @@ impl DmaMapping {
     ///
     /// # Errors
     /// `FailedPrecondition`, with the mapping back: copies in flight use the memory, and how many.
-    pub fn unmap(self) -> Result<(), (Status, Self)> {
+    pub fn unmap(self) -> Result<(), (Error, Self)> {
         let mut ranges = self.instance.dma_mappings().ranges.lock();
         let in_flight = self.in_flight();
         if in_flight > 0 {
             drop(ranges);
             let (address, size_bytes) = self.range();
-            let status = Status::failed_precondition(format!(
+            let error = Error::failed_precondition(format!(
                 "{in_flight} copies in flight use the {size_bytes} bytes at {address:#x}, which cannot be unmapped now"
             ));
-            return Err((status, self));
+            return Err((error, self));
         }
         let removed = ranges.remove(&self.range.address);
         drop(ranges);
@@ -165,9 +165,9 @@ impl Drop for DmaMapping {
 }
 
 impl Mappings {
-    fn check_free(&self, address: usize, end: usize) -> Result<(), Status> {
+    fn check_free(&self, address: usize, end: usize) -> Result<(), Error> {
         let Some((other, bytes)) = overlapping(&self.ranges.lock(), address, end) else { return Ok(()) };
-        Err(Status::already_exists(format!(
+        Err(Error::already_exists(format!(
             "{} bytes at {address:#x} overlap the {bytes} bytes at {other:#x}, which are mapped already",
             end - address
         )))

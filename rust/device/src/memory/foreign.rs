@@ -90,7 +90,7 @@ impl<O: Owner> Drop for Imported<O> {
         if let Some(owner) = self.owner.take() {
             // As a waiter, because it may release other memory, whose owner does too, and so on: then they take turns,
             // and the stack stays flat.
-            Event::ready().on_ready(move |_status| {
+            Event::ready().on_ready(move |_outcome| {
                 contained("release of imported memory", Label::default, || owner.take_back());
             });
         }

@@ -22,7 +22,7 @@ use purlin_async::event::{Event, EventPromise};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{SourceLocation, Status, StatusCode, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusCode, StatusOr};
 use purlin_base::sync::{Mutex, PinnedArc, per_thread};
 
 /// How often one allocation asks the client's hook for help.
@@ -43,7 +43,7 @@ const LARGEST_ALIGNMENT_BYTES: usize = 1 << 30;
 /// assert_eq!((space.to_string().as_str(), space.kind()), ("host:0/device", "device"));
 /// let memory = RawBuffer::allocate(&space, 1000)?;
 /// assert_eq!((memory.memory_space(), space.stats().bytes_in_use), (space, 1000));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 // One word, because each block of memory has one: the space, for a reference to the instance that it belongs to.
 pub struct MemorySpace(NonNull<Space>);
@@ -177,7 +177,7 @@ impl MemorySpace {
     ) -> StatusOr<PinnedArc<MemoryBlock>> {
         let alignment_bytes = options.alignment_bytes.max(1);
         if !alignment_bytes.is_power_of_two() || alignment_bytes > LARGEST_ALIGNMENT_BYTES {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "alignment_bytes is {alignment_bytes}; it must be a power of two up to {LARGEST_ALIGNMENT_BYTES}"
             )));
         }
@@ -189,8 +189,10 @@ impl MemorySpace {
             Some(after) if !after.is_ready() => {
                 self.allocate_after(after, size_bytes, alignment_bytes, options.oom, tag)
             }
-            Some(after) if !after.error().ok() => Err(after.error()),
-            _ => self.allocate_now(size_bytes, alignment_bytes, options.oom, tag),
+            after => match after.as_ref().and_then(Event::error) {
+                Some(error) => Err(error),
+                None => self.allocate_now(size_bytes, alignment_bytes, options.oom, tag),
+            },
         }
     }
 
@@ -231,13 +233,13 @@ impl MemorySpace {
         let weak = PinnedArc::downgrade(&block);
         let gated = Gated::Memory { size_bytes, block: PinnedArc::downgrade(&erased(block.clone())) };
         promise.waits_for(after);
-        let allocate = move |status: &Status| {
+        let allocate = move |outcome: &Result<(), Error>| {
             // It is over when this is: what waits on for memory counts anew.
             pending.notifying(|| {
                 promise.waits_no_more();
                 let Some(block) = weak.upgrade() else { return not_wanted(&promise) };
-                if !status.ok() {
-                    promise.set_error(status.clone());
+                if let Err(error) = outcome {
+                    promise.set_error(error.clone());
                     return;
                 }
                 // The promise reports what it fails with.
@@ -259,7 +261,7 @@ impl MemorySpace {
         alignment_bytes: usize,
         oom: OomPolicy,
         promise: EventPromise,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Error> {
         let size_bytes = block.size_bytes();
         match self.fill(block, alignment_bytes, oom) {
             Ok(()) => _ = promise.set_ready(),
@@ -268,7 +270,7 @@ impl MemorySpace {
             }
             Err(shortage) => {
                 let error = self.exhausted(size_bytes, shortage);
-                promise.set(error.clone());
+                promise.set_error(error.clone());
                 self.serve_waiting();
                 return Err(error);
             }
@@ -328,12 +330,12 @@ impl MemorySpace {
         block: &PinnedArc<MemoryBlock>,
         alignment_bytes: usize,
         promise: EventPromise,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Error> {
         let pending = self.in_flight().go_on();
         let told = promise.event();
         let entry = Entry { block: PinnedArc::downgrade(block), alignment_bytes, promise, pending };
         self.space().waiting.wait(entry, self);
-        told.error().into_result()
+        told.error().map_or(Ok(()), Err)
     }
 
     fn in_flight(&self) -> &Arc<InFlight> {
@@ -365,7 +367,7 @@ impl MemorySpace {
         let failed = (0..waiting.len()).map(|_| format!("an allocation in {self}, which waited for memory")).collect();
         waiting.end(
             self,
-            Status::new(why.0.code(), format!("{}: an allocation in {self} waited for memory", why.0.message())),
+            Error::new(why.0.code(), format!("{}: an allocation in {self} waited for memory", why.0.message())),
         );
         failed
     }
@@ -391,16 +393,16 @@ impl MemorySpace {
 
     /// The error of an allocation.
     #[track_caller]
-    pub(super) fn exhausted(&self, size_bytes: usize, shortage: Shortage) -> Status {
+    pub(super) fn exhausted(&self, size_bytes: usize, shortage: Shortage) -> Error {
         let code = match &shortage {
             Shortage::Backend(reason) => reason.code(),
             Shortage::Limit => StatusCode::ResourceExhausted,
         };
         let report = MemoryReport::of(self.space(), self.to_string(), Some((size_bytes, shortage.to_string())));
         tracing::warn!(target: "purlin", %report, "out of memory");
-        let mut status = Status::new(code, report.to_string());
-        status.set_payload(MEMORY_REPORT_TYPE_URL, report.to_json().as_bytes());
-        status
+        let mut error = Error::new(code, report.to_string());
+        error.set_payload(MEMORY_REPORT_TYPE_URL, report.to_json().as_bytes());
+        error
     }
 }
 

@@ -25,7 +25,7 @@ pub const MEMORY_REPORT_TYPE_URL: &str = "purlin.dev/memory-report";
 /// let report = space.report();
 /// assert_eq!((report.holder_count, report.bytes_in_use), (1, 1000));
 /// assert!(report.to_string().contains("host:0/device"));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryReport {
@@ -68,7 +68,7 @@ pub struct MemoryReport {
 /// let memory = RawBuffer::allocate_with(&space, 1000, &options)?;
 /// let holder = &space.report().holders[0];
 /// assert_eq!((holder.label.as_str(), holder.size_bytes, holder.is_going), ("weights", 1000, false));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryHolder {
@@ -124,7 +124,7 @@ impl MemoryReport {
     /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
     /// # let space = client.devices()[0].default_memory_space();
     /// assert!(space.report().to_json().starts_with(r#"{"memory_space":"host:0/device","#));
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[must_use]
     pub fn to_json(&self) -> String {

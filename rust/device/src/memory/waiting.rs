@@ -11,7 +11,7 @@ use super::block::MemoryBlock;
 use crate::arena::{MemoryStats, Shortage};
 use crate::backend::Pending;
 use purlin_async::event::EventPromise;
-use purlin_base::status::{Status, StatusCode};
+use purlin_base::status::{Error, StatusCode};
 use purlin_base::sync::{Mutex, PinnedArc, PinnedWeak};
 use purlin_base::turns::{Look, Source, Turns};
 
@@ -28,7 +28,7 @@ pub(super) struct Entry {
 pub(crate) struct Waiting {
     turns: Turns<Entry>,
     /// The client has ended: why nothing waits any more.
-    ended: Mutex<Option<Status>>,
+    ended: Mutex<Option<Error>>,
 }
 
 /// What there is for the oldest entry.
@@ -38,7 +38,7 @@ pub(super) enum Found {
     /// The block is no longer held.
     NobodyWaits,
     /// The client has ended.
-    Ended(Status),
+    Ended(Error),
     /// No memory, and none can become free.
     Nothing(PinnedArc<MemoryBlock>, Shortage),
 }
@@ -60,7 +60,7 @@ impl Waiting {
     }
 
     /// From now on nothing waits: the entries fail with `why`.
-    pub(super) fn end(&self, space: &MemorySpace, why: Status) {
+    pub(super) fn end(&self, space: &MemorySpace, why: Error) {
         // Under the lock under which looks ask for it: an entry whose look was before is one that serve() sees.
         self.ended.lock().get_or_insert(why);
         self.serve(space);
@@ -133,5 +133,5 @@ pub(super) fn after_shortage(before: &MemoryStats, after: &MemoryStats) -> Look<
 
 /// The buffer of a pending block is gone; its event may still have holders.
 pub(super) fn not_wanted(promise: &EventPromise) {
-    promise.set_error(Status::cancelled("nobody holds the memory any more that was waited for"));
+    promise.set_error(Error::cancelled("nobody holds the memory any more that was waited for"));
 }

@@ -9,7 +9,7 @@ use super::RawBuffer;
 use crate::memory::{AllocOptions, MemoryBlock, MemorySpace, OomPolicy, Tag};
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::PinnedArc;
 
 /// The right and the duty to provide the memory of a buffer from [`RawBuffer::channel`]. Dropping it fails the buffer.
@@ -23,7 +23,7 @@ use purlin_base::sync::PinnedArc;
 /// assert!(!memory.allocation_event().is_ready());
 /// promise.fulfil(&RawBuffer::allocate(&space, 64)?).map_err(|(error, _promise)| error)?;
 /// memory.allocation_event().wait()?;
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "dropping it fails the buffer"]
 pub struct RawBufferPromise {
@@ -65,30 +65,29 @@ impl RawBufferPromise {
     /// # Errors
     /// `InvalidArgument`, with the promise back: `memory` has another size, lies in another memory space, or is what
     /// this promise is to provide.
-    pub fn fulfil(self, memory: &RawBuffer) -> Result<(), (Status, Self)> {
+    pub fn fulfil(self, memory: &RawBuffer) -> Result<(), (Error, Self)> {
         let wanted = (self.block.size_bytes(), self.block.memory_space());
         if (memory.size_bytes(), memory.space()) != wanted {
-            let status = Status::invalid_argument(format!(
+            let error = Error::invalid_argument(format!(
                 "{memory:?} cannot be the memory of a buffer of {} bytes in {}",
                 wanted.0, self.block
             ));
-            return Err((status, self));
+            return Err((error, self));
         }
         let (target, offset_bytes) = (memory.block.clone(), memory.range.offset_bytes());
-        let error = target.allocated().error();
-        if !error.ok() {
-            self.promise.set(error);
+        if let Some(error) = target.allocated().error() {
+            self.promise.set_error(error);
             return Ok(());
         }
         // SAFETY: the promise is ours.
         let Ok(allocated) = (unsafe { self.block.provide_part_of(target, offset_bytes) }) else {
             // It would wait for itself.
-            let status = Status::invalid_argument(format!("{memory:?} cannot become its own memory"));
-            return Err((status, self));
+            let error = Error::invalid_argument(format!("{memory:?} cannot become its own memory"));
+            return Err((error, self));
         };
         let Self { block, promise } = self;
         if allocated.is_ready() {
-            promise.set(allocated.error());
+            promise.set(allocated.error().map_or(Ok(()), Err));
             return Ok(());
         }
         // Where the blocks make no circle, events may.
@@ -97,9 +96,9 @@ impl RawBufferPromise {
             return Ok(());
         }
         // The block stays until then, so that its promise is not kept for a block without holders.
-        allocated.on_ready(move |status| {
+        allocated.on_ready(move |outcome| {
             block.shorten();
-            promise.set(status.clone());
+            promise.set(outcome.clone());
             drop(block);
         });
         Ok(())
@@ -109,24 +108,15 @@ impl RawBufferPromise {
     ///
     /// # Errors
     /// `ResourceExhausted`: there is not so much. The buffer has failed with that too.
-    pub fn allocate(self, oom: OomPolicy) -> Result<(), Status> {
+    pub fn allocate(self, oom: OomPolicy) -> Result<(), Error> {
         let Self { block, promise } = self;
         let space = block.memory_space();
         space.fill_or_wait(&block, 1, oom, promise)
     }
 
-    /// The buffer has failed with `status`, and so do copies that wait for it. OK counts as `Internal`: a buffer
-    /// without memory is not well.
-    pub fn fail(self, status: Status) {
-        let fallback = || {
-            Status::internal(format!(
-                "the memory of {} bytes in {} failed with OK",
-                self.block.size_bytes(),
-                self.block
-            ))
-        };
-        let status = if status.ok() { fallback() } else { status };
-        self.promise.set(status);
+    /// The buffer has failed with `error`, and so do copies that wait for it.
+    pub fn fail(self, error: Error) {
+        self.promise.set_error(error);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::backend::{Access, ByteRange, DeviceRange, HostDestination, HostSource
 use crate::memory::DmaUse;
 use purlin_async::event::{Event, EventPromise, EventState, when_all};
 use purlin_base::fault::{self, Site};
-use purlin_base::status::{Status, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 /// What a copy waits for, and whether its caller then waits for it.
 #[derive(Clone, Copy)]
@@ -78,11 +78,11 @@ impl RawBuffer {
     /// let copied = unsafe { source.raw_alias()?.copy_to(&target, &[source.ready_event()]) };
     /// let copy = Buffer::from_raw(target, source.shape(), None, &copied)?;
     /// assert_eq!(copy.to_vec::<i32>()?, [1, 2]);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     pub unsafe fn copy_to(&self, destination: &Self, dependencies: &[Event]) -> Event {
         if self.size_bytes() > destination.size_bytes() {
-            return Event::from_error(Status::invalid_argument(format!(
+            return Event::from_error(Error::invalid_argument(format!(
                 "cannot copy {} bytes from {self:?} to {destination:?}, which holds {}",
                 self.size_bytes(),
                 destination.size_bytes()
@@ -135,7 +135,7 @@ impl RawBuffer {
         size_bytes: usize,
     ) -> StatusOr<(ByteRange, ByteRange)> {
         if !self.space().same_client(destination.space()) {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "cannot copy from {self:?} to {destination:?} of another client"
             )));
         }
@@ -145,11 +145,11 @@ impl RawBuffer {
         Ok((from, to.map_err(|error| destination.named(&error))?))
     }
 
-    fn check_mutable(&self) -> Result<(), Status> {
+    fn check_mutable(&self) -> Result<(), Error> {
         if self.is_mutable() {
             return Ok(());
         }
-        Err(Status::invalid_argument(format!("{self:?} may not be written: it was imported read-only")))
+        Err(Error::invalid_argument(format!("{self:?} may not be written: it was imported read-only")))
     }
 
     /// Happens when the memory, which is not there yet, is there, and fails if it may not be written then: a channel
@@ -159,11 +159,11 @@ impl RawBuffer {
         promise.waits_for(self.block.allocated());
         promise.lends_throughout();
         let writable = promise.event();
-        self.block.allocated().on_ready(move |status| {
-            let outcome = if status.ok() { destination.check_mutable() } else { Err(status.clone()) };
+        self.block.allocated().on_ready(move |allocated| {
+            let outcome = allocated.clone().and_then(|()| destination.check_mutable());
             // First, so that it is not kept for the waiters.
             drop(destination);
-            promise.set(outcome.err().unwrap_or_default());
+            promise.set(outcome);
         });
         writable
     }
@@ -223,7 +223,7 @@ impl RawBuffer {
     fn host_copy_range(&self, null: bool, offset_bytes: usize, size_bytes: usize) -> StatusOr<ByteRange> {
         let range = self.range.slice(offset_bytes, size_bytes).map_err(|error| self.named(&error))?;
         if null && size_bytes > 0 {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "the host pointer for a copy of {size_bytes} bytes from or to {self:?} is null"
             )));
         }
@@ -271,7 +271,7 @@ impl RawBuffer {
 /// `copied`, until which mapped memory is used.
 fn used_until(mapped: Option<DmaUse>, copied: Event) -> Event {
     if let Some(mapped) = mapped.filter(|_| !copied.is_ready()) {
-        copied.on_ready(move |_status| drop(mapped));
+        copied.on_ready(move |_outcome| drop(mapped));
     }
     copied
 }

@@ -8,7 +8,7 @@ use super::RawBuffer;
 use crate::memory::{Backing, Imported, MemoryBlock, MemorySpace, Owner, Release, Tag};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 
 /// Whether memory may be written.
 ///
@@ -27,7 +27,7 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 /// assert!(!memory.is_mutable());
 /// drop(memory);
 /// assert_eq!(receiver.recv(), Ok("released"));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutability {
@@ -77,10 +77,10 @@ impl RawBuffer {
         mutability: Mutability,
         owner: Option<O>,
         tag: Tag,
-    ) -> Result<Self, (Status, Option<O>)> {
+    ) -> Result<Self, (Error, Option<O>)> {
         let least = memory_space.properties().import_alignment_bytes;
         let Some(first) = NonNull::new(address).filter(|_| address.addr().is_multiple_of(least)) else {
-            let error = Status::invalid_argument(format!(
+            let error = Error::invalid_argument(format!(
                 "cannot import {size_bytes} bytes at {address:p} into {memory_space}: the address must be a multiple of {least}, \
                  and not null"
             ));
@@ -88,7 +88,7 @@ impl RawBuffer {
         };
         // No object is larger than half of an address space, or wraps around its end.
         if isize::try_from(size_bytes).is_err() || address.addr().checked_add(size_bytes).is_none() {
-            let error = Status::invalid_argument(format!(
+            let error = Error::invalid_argument(format!(
                 "cannot import {size_bytes} bytes at {address:p} into {memory_space}: they end past the end of the address space"
             ));
             return Err((error, owner));

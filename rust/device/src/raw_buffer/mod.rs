@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 use crate::backend::ByteRange;
 use crate::memory::{AllocOptions, MemoryBlock, MemorySpace};
 use purlin_async::event::Event;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::PinnedArc;
 
 pub use channel::RawBufferPromise;
@@ -46,7 +46,7 @@ pub use foreign::Mutability;
 ///     memory.slice(1, 2)?.copy_to_host(back.as_mut_ptr(), 0, 2, &[written]).wait()?;
 /// }
 /// assert_eq!(back, [2, 3]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct RawBuffer {
@@ -69,7 +69,7 @@ impl RawBuffer {
     /// assert_eq!(RawBuffer::allocate(&space, 1000)?.size_bytes(), 1000);
     /// let error = RawBuffer::allocate(&space, usize::MAX / 2).unwrap_err();
     /// assert_eq!(error.code(), StatusCode::ResourceExhausted);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     #[track_caller]
     pub fn allocate(memory_space: &MemorySpace, size_bytes: usize) -> StatusOr<Self> {
@@ -163,11 +163,10 @@ impl RawBuffer {
         if let Some((extent, offset_bytes)) = self.block.place_if_there() {
             return Ok(extent.address() + offset_bytes + self.range.offset_bytes());
         }
-        let error = self.block.allocated().error();
-        if !error.ok() {
+        if let Some(error) = self.block.allocated().error() {
             return Err(error);
         }
-        Err(Status::failed_precondition(format!(
+        Err(Error::failed_precondition(format!(
             "the memory of {self:?} is not there yet: wait for its allocation event"
         )))
     }
@@ -186,7 +185,7 @@ impl RawBuffer {
     /// let memory = RawBuffer::allocate(&space, 1000)?;
     /// assert_eq!(memory.slice(100, 200)?.device_pointer()?, memory.device_pointer()? + 100);
     /// assert_eq!(memory.slice(900, 200).unwrap_err().code(), StatusCode::OutOfRange);
-    /// # Ok::<(), purlin::Status>(())
+    /// # Ok::<(), purlin::Error>(())
     /// ```
     pub fn slice(&self, offset_bytes: usize, size_bytes: usize) -> StatusOr<Self> {
         let range = self.range.slice(offset_bytes, size_bytes).map_err(|error| self.named(&error))?;
@@ -209,12 +208,12 @@ impl RawBuffer {
         }
         event.keeps_memory();
         let kept = self.whole_range();
-        event.on_ready(move |_status| drop(kept));
+        event.on_ready(move |_outcome| drop(kept));
     }
 
     /// `error`, with this buffer's place in front.
-    fn named(&self, error: &Status) -> Status {
-        Status::new(error.code(), format!("in {}: {}", self.block, error.message()))
+    fn named(&self, error: &Error) -> Error {
+        Error::new(error.code(), format!("in {}: {}", self.block, error.message()))
     }
 }
 

@@ -10,7 +10,7 @@ use super::reads::ReadsShared;
 use crate::buffer::Buffer;
 use crate::raw_buffer::RawBuffer;
 use purlin_async::event::Event;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 
 /// See the module. Dropping it cancels the pieces that wait for a lease, and does not wait; each read's end is reported
 /// all the same.
@@ -29,7 +29,7 @@ use purlin_base::status::{SourceLocation, Status, StatusOr};
 /// let copier = StagingCopier::new(&pool);
 /// copier.read_buffer(&buffer, send)?.wait()?;
 /// assert_eq!(receiver.iter().collect::<StatusOr<Vec<_>>>()?, [b"abcd".to_vec(), b"ef".to_vec()]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub struct StagingCopier(Arc<ReadsShared>);
 
@@ -50,7 +50,7 @@ pub struct StagingCopier(Arc<ReadsShared>);
 /// };
 /// StagingCopier::new(&pool).read_buffer(&buffer, note)?.wait()?;
 /// assert_eq!(receiver.iter().collect::<StatusOr<Vec<_>>>()?, [(0, 4, false), (4, 2, true)]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct StagedPiece {
@@ -131,7 +131,7 @@ impl StagingCopier {
         source: &RawBuffer,
         dependencies: &[Event],
         place: SourceLocation,
-        on_piece: impl FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send + 'static,
+        on_piece: impl FnMut(StatusOr<StagedPiece>) -> Result<(), Error> + Send + 'static,
     ) -> Event {
         self.0.read(source.clone(), dependencies.to_vec(), None, place, Box::new(on_piece))
     }
@@ -162,7 +162,7 @@ impl StagingCopier {
         &self,
         buffer: &Buffer,
         place: SourceLocation,
-        on_piece: impl FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send + 'static,
+        on_piece: impl FnMut(StatusOr<StagedPiece>) -> Result<(), Error> + Send + 'static,
     ) -> StatusOr<Event> {
         let hold = buffer.usage_hold()?;
         let (source, ready) = (hold.memory().clone(), hold.ready_event());
@@ -179,7 +179,7 @@ impl StagingCopier {
 /// `on_piece`, which has no errors.
 fn content(
     mut on_piece: impl FnMut(StatusOr<StagedPiece>) + Send + 'static,
-) -> impl FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send + 'static {
+) -> impl FnMut(StatusOr<StagedPiece>) -> Result<(), Error> + Send + 'static {
     move |piece| {
         on_piece(piece);
         Ok(())

@@ -15,7 +15,7 @@ use crate::raw_buffer::RawBuffer;
 use purlin_async::services::semaphore::{Permit, Semaphore};
 use purlin_async::task::cancel::CancelToken;
 use purlin_base::label::Label;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// How a [`StagingPool`] is made.
@@ -28,7 +28,7 @@ use purlin_base::sync::Mutex;
 /// let options = StagingOptions { lease_bytes: 1 << 16, lease_count: 4, label: c"network".into() };
 /// let pool = StagingPool::new(&client.devices()[0].memory_space("pinned_host")?, &options)?;
 /// assert_eq!((pool.lease_bytes(), pool.lease_count()), (1 << 16, 4));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct StagingOptions {
@@ -60,7 +60,7 @@ impl Default for StagingOptions {
 /// assert_eq!(pool.try_acquire().unwrap_err().code(), StatusCode::Unavailable);
 /// drop(lease);
 /// assert_eq!(pool.free_count(), 1);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct StagingPool(Arc<StagingPoolShared>);
@@ -96,7 +96,7 @@ struct Free {
 /// let mut lease = pool.try_acquire()?;
 /// lease.bytes_mut()[..3].copy_from_slice(b"abc");
 /// assert_eq!((&lease.bytes()[..3], lease.memory().size_bytes()), (&b"abc"[..], 4096));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "the memory goes back when this is dropped"]
 pub struct StagingLease {
@@ -128,21 +128,21 @@ impl StagingPool {
         let StagingOptions { lease_bytes, lease_count, label } = *options;
         let properties = memory_space.properties();
         if !properties.is_host_visible {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "{memory_space} cannot be the memory of staging pool '{label}': the host does not reach it"
             )));
         }
         let stride = lease_bytes.checked_next_multiple_of(properties.alignment_bytes).filter(|&stride| stride > 0);
         let sizes = stride.and_then(|stride| Some((stride, stride.checked_mul(lease_count).filter(|&all| all > 0)?)));
         let Some((stride_bytes, size_bytes)) = sizes else {
-            return Err(Status::invalid_argument(format!(
+            return Err(Error::invalid_argument(format!(
                 "a staging pool has leases, of some bytes each: {lease_count} leases of {lease_bytes} bytes were asked for"
             )));
         };
         let memory =
             RawBuffer::allocate_at(memory_space, size_bytes, &AllocOptions { label, ..Default::default() }, place)?;
         if memory.host_pointer().is_none() {
-            return Err(Status::internal(format!("{memory:?}, which the host reaches, has no address")));
+            return Err(Error::internal(format!("{memory:?}, which the host reaches, has no address")));
         }
         let free = Mutex::new(Free { returned: Vec::new(), first_fresh: 0 });
         let permits = Semaphore::new(label, lease_count);

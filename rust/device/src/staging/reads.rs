@@ -30,7 +30,7 @@ use purlin_async::user_context::{self, UserContext, UserContextScope};
 use purlin_base::fault;
 use purlin_base::label::Label;
 use purlin_base::panics::{answered, contained};
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::Mutex;
 use purlin_base::turns::Turn;
 
@@ -40,7 +40,7 @@ const CALLBACK: &str = "callback of a staged read";
 /// Called with each piece of a read, in order, on any thread, one call at a time for all reads of a copier. An error is
 /// its last call, and so is the piece with [`is_last`](StagedPiece::is_last). Its wait for a read of the copier fails.
 /// Its error ends the read; a panic does so with `Internal`.
-pub(super) type OnPiece = Box<dyn FnMut(StatusOr<StagedPiece>) -> Result<(), Status> + Send>;
+pub(super) type OnPiece = Box<dyn FnMut(StatusOr<StagedPiece>) -> Result<(), Error> + Send>;
 
 /// What a copier and the copies that it has begun share.
 pub(super) struct ReadsShared {
@@ -69,7 +69,7 @@ enum Lease {
     None,
     Asked,
     Here(StagingLease),
-    Refused(Status),
+    Refused(Error),
 }
 
 struct Read {
@@ -87,7 +87,7 @@ struct Read {
 
 /// What the event becomes when this is dropped.
 struct End {
-    outcome: Mutex<Status>,
+    outcome: Mutex<Result<(), Error>>,
     /// What its pieces wait for.
     awaited: Option<Awaited>,
     promise: Option<EventPromise>,
@@ -129,7 +129,7 @@ impl ReadsShared {
 
     /// Pieces that wait for a lease, and those of later reads, are cancelled.
     pub(super) fn close(self: &Arc<Self>) {
-        self.going.cancel(Status::cancelled("the staging copier went away"));
+        self.going.cancel(Error::cancelled("the staging copier went away"));
         self.advance();
     }
 
@@ -144,7 +144,7 @@ impl ReadsShared {
         let promise = EventPromise::guarding_at(c"staged read", place);
         let awaited = promise.waits_for_all(&[&dependencies[..], &[source.allocation_event()]].concat());
         let event = promise.event();
-        let outcome = Mutex::new(Status::internal("a staged read was given up"));
+        let outcome = Mutex::new(Err(Error::internal("a staged read was given up")));
         let read = Read {
             source,
             dependencies,
@@ -199,14 +199,14 @@ impl ReadsShared {
         let (offset_bytes, all_bytes) = (*next_bytes, read.source.size_bytes());
         let size_bytes = (all_bytes - offset_bytes).min(self.pool.lease_bytes());
         let is_last = offset_bytes + size_bytes == all_bytes;
-        let lease = if let Err(status) = self.going.token().check() {
-            Err(status)
+        let lease = if let Err(error) = self.going.token().check() {
+            Err(error)
         } else if size_bytes == 0 {
             Ok(None)
         } else {
             match mem::take(&mut state.lease) {
                 Lease::Here(lease) => Ok(Some(lease)),
-                Lease::Refused(status) => Err(status),
+                Lease::Refused(error) => Err(error),
                 Lease::None => {
                     state.lease = Lease::Asked;
                     return Look::Ask;
@@ -229,8 +229,8 @@ impl ReadsShared {
                 state.begun.push_back(piece);
                 Look::Begin(Begin { number, read, offset_bytes, size_bytes, lease })
             }
-            Err(status) => {
-                piece.outcome = Some(Err(status));
+            Err(error) => {
+                piece.outcome = Some(Err(error));
                 state.begun.push_back(piece);
                 Look::Again(read)
             }
@@ -242,7 +242,7 @@ impl ReadsShared {
         self.pool.acquire_then(&self.going.token(), move |answer| {
             shared.state.lock().lease = match answer {
                 Ok(lease) => Lease::Here(lease),
-                Err(status) => Lease::Refused(status),
+                Err(error) => Lease::Refused(error),
             };
             shared.advance();
         });
@@ -262,18 +262,21 @@ impl ReadsShared {
         drop(scope);
         drop(read);
         if copied.is_ready() {
-            return self.end(number, lease, copied.error());
+            return self.end(number, lease, copied.error().map_or(Ok(()), Err));
         }
         let shared = Arc::clone(self);
-        copied.on_ready(move |status| {
-            shared.end(number, lease, status.clone());
+        copied.on_ready(move |outcome| {
+            shared.end(number, lease, outcome.clone());
             shared.advance();
         });
     }
 
     /// The copy of a piece is over.
-    fn end(&self, number: u64, lease: Option<StagingLease>, status: Status) {
-        let (outcome, unused) = if status.ok() { (Ok(lease), None) } else { (Err(status), lease) };
+    fn end(&self, number: u64, lease: Option<StagingLease>, copied: Result<(), Error>) {
+        let (outcome, unused) = match copied {
+            Ok(()) => (Ok(lease), None),
+            Err(error) => (Err(error), lease),
+        };
         let mut state = self.state.lock();
         let index = number - state.first_number;
         state.begun[usize::try_from(index).expect("a piece is told of once its copy is over")].outcome = Some(outcome);
@@ -307,9 +310,9 @@ impl ReadsShared {
             return;
         };
         let (told, mut error) = match outcome {
-            Ok(None) => (None, Status::OK),
-            Ok(Some(lease)) => (Some(Ok(StagedPiece { offset_bytes, size_bytes, is_last, lease })), Status::OK),
-            Err(status) => (Some(Err(status.clone())), status),
+            Ok(None) => (None, None),
+            Ok(Some(lease)) => (Some(Ok(StagedPiece { offset_bytes, size_bytes, is_last, lease })), None),
+            Err(error) => (Some(Err(error.clone())), Some(error)),
         };
         let scope = read.scope();
         let owes = |address| self.owes(&read, address);
@@ -321,17 +324,15 @@ impl ReadsShared {
             };
             owed_after(&owes, || answer = answered(|| format!("the {CALLBACK}"), called));
             // The first error stays.
-            if let (true, Err(status)) = (error.ok(), answer) {
-                error = status;
-            }
+            error = error.or(answer.err());
         }
-        if error.ok() && !is_last {
+        if error.is_none() && !is_last {
             *read.on_piece.lock() = Some(on_piece);
             return;
         }
         owed_after(&owes, || _ = contained(CALLBACK, Label::default, move || drop(on_piece)));
         drop(scope);
-        *read.end.outcome.lock() = error;
+        *read.end.outcome.lock() = error.map_or(Ok(()), Err);
         drop(self.forget(&read));
     }
 
@@ -360,7 +361,7 @@ impl End {
 
 impl Drop for End {
     fn drop(&mut self) {
-        let outcome = mem::take(&mut *self.outcome.lock());
+        let outcome = mem::replace(&mut *self.outcome.lock(), Ok(()));
         drop(self.awaited.take());
         if let Some(promise) = self.promise.take() {
             promise.set(outcome);

@@ -12,7 +12,7 @@ use super::pool::StagingLease;
 use super::ranges::Ranges;
 use crate::raw_buffer::RawBuffer;
 use purlin_async::event::{Awaited, Event, EventPromise};
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// See the module. Dropping it fails what is not complete; it does not wait.
@@ -30,7 +30,7 @@ use purlin_base::sync::Mutex;
 /// sink.put(0, 4, pool.try_acquire()?)?;
 /// complete.wait()?;
 /// assert_eq!(sink.begun_bytes(), 6);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub struct StagingSink(Arc<SinkShared>);
 
@@ -42,8 +42,7 @@ struct SinkShared {
 struct SinkState {
     begun: Ranges,
     under_way: usize,
-    /// OK while filling.
-    error: Status,
+    error: Option<Error>,
     /// Taken by the code that ends it.
     promise: Option<EventPromise>,
     /// The destination's memory. Taken before.
@@ -66,8 +65,7 @@ impl StagingSink {
         let promise = EventPromise::guarding_at(c"staged bytes", place);
         let awaited = promise.waits_for_all(&[destination.allocation_event()]);
         let event = promise.event();
-        let state =
-            SinkState { begun: Ranges::default(), under_way: 0, error: Status::OK, promise: Some(promise), awaited };
+        let state = SinkState { begun: Ranges::default(), under_way: 0, error: None, promise: Some(promise), awaited };
         let shared = Arc::new(SinkShared { destination: destination.clone(), state: Mutex::new(state) });
         shared.change(|_state| ());
         (Self(shared), event)
@@ -81,7 +79,7 @@ impl StagingSink {
     /// `OutOfRange`, naming the numbers: more bytes than the lease has, or not within the destination;
     /// `InvalidArgument`, naming them: bytes that had a piece already. The sink is then as it was. What it has failed
     /// with.
-    pub fn put(&self, offset_bytes: usize, size_bytes: usize, lease: StagingLease) -> Result<(), Status> {
+    pub fn put(&self, offset_bytes: usize, size_bytes: usize, lease: StagingLease) -> Result<(), Error> {
         let shared = &self.0;
         let (from, to) = shared.begin(offset_bytes, size_bytes, &lease)?;
         // SAFETY: the ranges of pieces are disjoint, and the sink's maker leaves the destination to it; the lease's
@@ -89,21 +87,22 @@ impl StagingSink {
         #[allow(unsafe_code, reason = "device memory is written by address")]
         let copied = unsafe { from.copy_to(&to, &[]) };
         let shared = Arc::clone(shared);
-        copied.on_ready(move |status| {
+        copied.on_ready(move |outcome| {
             drop(lease);
             shared.change(|state| {
                 state.under_way -= 1;
-                state.fail(status);
+                if let Err(error) = outcome {
+                    state.fail(error);
+                }
             });
         });
         Ok(())
     }
 
     /// Nothing is written any more, and the event fails with `error`, unless all bytes are on their way; the first
-    /// error stays. OK counts as `Internal`.
-    #[track_caller]
-    pub fn poison(&self, error: &Status) {
-        self.0.poison(&error.clone().not_ok("StagingSink::poison"));
+    /// error stays.
+    pub fn poison(&self, error: &Error) {
+        self.0.poison(error);
     }
 
     /// Bytes that have a piece, copied or under way.
@@ -119,21 +118,21 @@ impl SinkShared {
         let from = lease.memory().slice(0, size_bytes)?;
         let to = self.destination.slice(offset_bytes, size_bytes)?;
         let mut state = self.state.lock();
-        state.error.clone().into_result()?;
+        state.error.clone().map_or(Ok(()), Err)?;
         let added = state.begun.add(offset_bytes, offset_bytes + size_bytes);
         let Err((first, last)) = added else {
             state.under_way += 1;
             return Ok((from, to));
         };
         drop(state);
-        Err(Status::invalid_argument(format!(
+        Err(Error::invalid_argument(format!(
             "a piece of [{offset_bytes}, {}) bytes cannot go to {:?}: [{first}, {last}) had one already",
             offset_bytes + size_bytes,
             self.destination
         )))
     }
 
-    fn poison(&self, error: &Status) {
+    fn poison(&self, error: &Error) {
         self.change(|state| {
             if state.begun.size_bytes < self.destination.size_bytes() {
                 state.fail(error);
@@ -146,10 +145,10 @@ impl SinkShared {
         let mut state = self.state.lock();
         change(&mut state);
         let is_whole = state.begun.size_bytes == self.destination.size_bytes();
-        let is_over = state.under_way == 0 && (is_whole || !state.error.ok());
+        let is_over = state.under_way == 0 && (is_whole || state.error.is_some());
         let ended = if is_over { state.promise.take() } else { None };
         let awaited = if is_over { state.awaited.take() } else { None };
-        let outcome = state.error.clone();
+        let outcome = state.error.clone().map_or(Ok(()), Err);
         drop(state);
         drop(awaited);
         if let Some(promise) = ended {
@@ -160,24 +159,23 @@ impl SinkShared {
 
 impl SinkState {
     /// The first error stays.
-    fn fail(&mut self, error: &Status) {
-        if self.error.ok() {
-            self.error = error.clone();
-        }
+    fn fail(&mut self, error: &Error) {
+        self.error.get_or_insert_with(|| error.clone());
     }
 }
 
 impl Drop for StagingSink {
     fn drop(&mut self) {
         let (begun, all) = (self.begun_bytes(), self.0.destination.size_bytes());
-        self.0.poison(&Status::cancelled(format!("the sink went away with {begun} of {all} bytes")));
+        self.0.poison(&Error::cancelled(format!("the sink went away with {begun} of {all} bytes")));
     }
 }
 
 impl fmt::Debug for StagingSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.0.state.lock();
-        let (begun, under_way, error) = (state.begun.size_bytes, state.under_way, &state.error);
-        write!(f, "StagingSink({begun} bytes begun, {under_way} pieces under way, {error}, {:?})", self.0.destination)
+        let (begun, under_way) = (state.begun.size_bytes, state.under_way);
+        write!(f, "StagingSink({begun} bytes begun, {under_way} pieces under way, {:?})", self.0.destination)?;
+        state.error.as_ref().map_or(Ok(()), |error| write!(f, ", which has failed with {error}"))
     }
 }

@@ -27,7 +27,7 @@ use purlin_array::layout::Layout;
 use purlin_array::shape::Shape;
 use purlin_array::strided::HostArray;
 use purlin_async::event::Event;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// What a buffer of a manager is to be.
@@ -40,7 +40,7 @@ use purlin_base::sync::Mutex;
 /// let spec = TransferSpec { shape: Shape::new(DType::F32, &[2, 2])?, layout: Some(Layout::new(&[0, 1])?) };
 /// let manager = AsyncHostToDeviceTransferManager::new(&[spec], &space, &AllocOptions::default())?;
 /// assert_eq!((manager.buffer_count(), manager.buffer_size(0)?), (1, 16));
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct TransferSpec {
@@ -67,7 +67,7 @@ pub struct TransferSpec {
 /// }
 /// manager.ready_event().wait()?;
 /// assert_eq!(buffer.to_vec::<u8>()?, bytes);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub struct AsyncHostToDeviceTransferManager {
     memory_space: MemorySpace,
@@ -135,7 +135,7 @@ impl AsyncHostToDeviceTransferManager {
     /// `InvalidArgument`: `index >= self.buffer_count()`; `FailedPrecondition`: it was retrieved before.
     pub fn retrieve_buffer(&self, index: usize) -> StatusOr<Buffer> {
         let slot = self.slot(index)?;
-        slot.retrieve().ok_or_else(|| Status::failed_precondition(format!("buffer {index} was retrieved before")))
+        slot.retrieve().ok_or_else(|| Error::failed_precondition(format!("buffer {index} was retrieved before")))
     }
 
     /// Copies a whole array, of any strides, to that buffer, packed and in its layout; the buffer then has all its
@@ -155,7 +155,7 @@ impl AsyncHostToDeviceTransferManager {
         data: *const u8,
         array: &HostArray,
         on_done: Option<OnDone>,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Error> {
         let slot = match self.slot(index) {
             Ok(slot) => slot,
             Err(error) => return Err(slot::told(on_done, error)),
@@ -178,11 +178,11 @@ impl AsyncHostToDeviceTransferManager {
         data: *const u8,
         size_bytes: usize,
         on_done: Option<OnDone>,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Error> {
         match self.buffer_size(index) {
             Ok(expected) if expected != size_bytes => {
                 let error = format!("buffer {index} has {expected} bytes, but {size_bytes} were given");
-                Err(slot::told(on_done, Status::invalid_argument(error)))
+                Err(slot::told(on_done, Error::invalid_argument(error)))
             }
             // SAFETY: the caller's promise.
             _ => unsafe { self.transfer_raw_data_to_sub_buffer(index, data, 0, size_bytes, true, on_done) },
@@ -211,7 +211,7 @@ impl AsyncHostToDeviceTransferManager {
         size_bytes: usize,
         is_last: bool,
         on_done: Option<OnDone>,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Error> {
         let slot = match self.slot(index) {
             Ok(slot) => slot,
             Err(error) => return Err(slot::told(on_done, error)),
@@ -229,20 +229,18 @@ impl AsyncHostToDeviceTransferManager {
     ///
     /// # Examples
     /// ```
-    /// use purlin::{AllocOptions, AsyncHostToDeviceTransferManager, DType, Shape, Status, TransferSpec};
+    /// use purlin::{AllocOptions, AsyncHostToDeviceTransferManager, DType, Shape, Error, TransferSpec};
     /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
     /// # let space = client.devices()[0].default_memory_space();
     ///
     /// let specs = [TransferSpec { shape: Shape::new(DType::U8, &[4])?, layout: None }];
     /// let manager = AsyncHostToDeviceTransferManager::new(&specs, &space, &AllocOptions::default())?;
     /// let buffer = manager.retrieve_buffer(0)?;
-    /// manager.set_buffer_error(0, Status::data_loss("the file ended"))?;
-    /// assert!(buffer.ready_event().error().message().contains("the file ended"));
-    /// # Ok::<(), purlin::Status>(())
+    /// manager.set_buffer_error(0, Error::data_loss("the file ended"))?;
+    /// assert!(buffer.ready_event().error().unwrap().message().contains("the file ended"));
+    /// # Ok::<(), purlin::Error>(())
     /// ```
-    #[track_caller]
-    pub fn set_buffer_error(&self, index: usize, error: Status) -> Result<(), Status> {
-        let error = error.not_ok("set_buffer_error");
+    pub fn set_buffer_error(&self, index: usize, error: Error) -> Result<(), Error> {
         self.slot(index)?.fail(index, error)
     }
 
@@ -268,7 +266,7 @@ impl AsyncHostToDeviceTransferManager {
     fn slot(&self, index: usize) -> StatusOr<&Arc<Slot>> {
         self.slots.get(index).ok_or_else(|| {
             let count = self.slots.len();
-            Status::invalid_argument(format!("there is no buffer {index}: the transfer has {count}, from 0"))
+            Error::invalid_argument(format!("there is no buffer {index}: the transfer has {count}, from 0"))
         })
     }
 }

@@ -14,7 +14,7 @@ use purlin_array::strided::HostArray;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{SourceLocation, Status, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// See the module.
@@ -43,7 +43,7 @@ struct SlotState {
 enum Phase {
     Filling,
     Sealed,
-    Failed(Status),
+    Failed(Error),
 }
 
 impl SlotState {
@@ -54,15 +54,18 @@ impl SlotState {
     }
 }
 
+/// A promise that is to be kept, and how.
+type Completed = (EventPromise, Result<(), Error>);
+
 /// Calls `on_done` with `error`, which is returned.
-pub(super) fn told(on_done: Option<OnDone>, error: Status) -> Status {
-    tell(on_done, error.clone());
+pub(super) fn told(on_done: Option<OnDone>, error: Error) -> Error {
+    tell(on_done, Err(error.clone()));
     error
 }
 
-fn tell(on_done: Option<OnDone>, status: Status) {
+fn tell(on_done: Option<OnDone>, outcome: Result<(), Error>) {
     if let Some(on_done) = on_done {
-        contained("on_done of a transfer", Label::default, || on_done(status));
+        contained("on_done of a transfer", Label::default, || on_done(outcome));
     }
 }
 
@@ -113,7 +116,7 @@ impl Slot {
         size_bytes: usize,
         is_last: bool,
         on_done: Option<OnDone>,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Error> {
         let check = |memory: &RawBuffer| {
             memory.slice(offset_bytes, size_bytes).and_then(|_| check_pointer(data, size_bytes)).map(drop)
         };
@@ -136,11 +139,11 @@ impl Slot {
         data: *const u8,
         array: &HostArray,
         on_done: Option<OnDone>,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Error> {
         let checked = if *array.shape() == self.shape {
             ArraySource::new(data, array, self.layout.as_ref())
         } else {
-            Err(Status::invalid_argument(format!("buffer {index} is {}, not {}", self.shape, array.shape())))
+            Err(Error::invalid_argument(format!("buffer {index} is {}, not {}", self.shape, array.shape())))
         };
         let begun = checked.and_then(|source| Ok((source, self.begin(index, true, true, |_| Ok(()))?)));
         let (source, memory) = match begun {
@@ -160,12 +163,12 @@ impl Slot {
         index: usize,
         is_last: bool,
         is_whole: bool,
-        check: impl FnOnce(&RawBuffer) -> Result<(), Status>,
+        check: impl FnOnce(&RawBuffer) -> Result<(), Error>,
     ) -> StatusOr<RawBuffer> {
         let mut state = self.state.lock();
         state.memory.as_ref().map_or(Ok(()), check)?;
         let error = match &state.phase {
-            Phase::Filling if is_whole && state.is_touched => Status::failed_precondition(format!(
+            Phase::Filling if is_whole && state.is_touched => Error::failed_precondition(format!(
                 "pieces of buffer {index} have been transferred, so the whole cannot be"
             )),
             Phase::Filling => {
@@ -186,8 +189,8 @@ impl Slot {
     /// As a waiter of `copied`, so that an `on_done` that transfers the next piece needs no further stack.
     fn finish(self: &Arc<Self>, copied: &Event, on_done: Option<OnDone>) {
         let slot = Arc::clone(self);
-        copied.on_ready(move |status| {
-            let completed = slot.end(status, on_done);
+        copied.on_ready(move |outcome| {
+            let completed = slot.end(outcome, on_done);
             // First the memory: a thread that sees the buffer fail does not find it still in use by this.
             drop(slot);
             complete(completed);
@@ -195,15 +198,15 @@ impl Slot {
     }
 
     /// A piece was copied, or not. What the buffer is completed with, if that is now.
-    fn end(&self, status: &Status, on_done: Option<OnDone>) -> Option<(EventPromise, Status)> {
-        self.ready.owed_after(|| tell(on_done, status.clone()));
+    fn end(&self, outcome: &Result<(), Error>, on_done: Option<OnDone>) -> Option<Completed> {
+        self.ready.owed_after(|| tell(on_done, outcome.clone()));
         let mut state = self.state.lock();
         state.in_flight -= 1;
-        let completed = if !status.ok() && !matches!(state.phase, Phase::Failed(_)) {
-            state.phase = Phase::Failed(status.clone());
-            state.promise.take().map(|promise| (promise, status.clone()))
+        let completed = if let (Err(error), false) = (outcome, matches!(state.phase, Phase::Failed(_))) {
+            state.phase = Phase::Failed(error.clone());
+            state.promise.take().map(|promise| (promise, outcome.clone()))
         } else if matches!(state.phase, Phase::Sealed) && state.in_flight == 0 {
-            state.promise.take().map(|promise| (promise, Status::OK))
+            state.promise.take().map(|promise| (promise, Ok(())))
         } else {
             None
         };
@@ -213,7 +216,7 @@ impl Slot {
         completed
     }
 
-    pub(super) fn fail(&self, index: usize, error: Status) -> Result<(), Status> {
+    pub(super) fn fail(&self, index: usize, error: Error) -> Result<(), Error> {
         let (promise, unused) = {
             let mut state = self.state.lock();
             let refused = match &state.phase {
@@ -240,7 +243,7 @@ impl Slot {
         let (promise, buffer, unused) = {
             let mut state = self.state.lock();
             let promise = if matches!(state.phase, Phase::Filling) {
-                let error = Status::internal("Async transfer object was deleted before transfers completed.");
+                let error = Error::internal("Async transfer object was deleted before transfers completed.");
                 state.phase = Phase::Failed(error.clone());
                 state.promise.take().map(|promise| (promise, error))
             } else {
@@ -256,19 +259,19 @@ impl Slot {
     }
 }
 
-fn complete(completed: Option<(EventPromise, Status)>) {
+fn complete(completed: Option<Completed>) {
     if let Some((promise, outcome)) = completed {
         promise.set(outcome);
     }
 }
 
-fn transferred(index: usize) -> Status {
-    Status::invalid_argument(format!("buffer {index} has already been fully transferred"))
+fn transferred(index: usize) -> Error {
+    Error::invalid_argument(format!("buffer {index} has already been fully transferred"))
 }
 
-fn check_pointer(data: *const u8, size_bytes: usize) -> Result<(), Status> {
+fn check_pointer(data: *const u8, size_bytes: usize) -> Result<(), Error> {
     if data.is_null() && size_bytes > 0 {
-        return Err(Status::invalid_argument(format!("the host pointer for a piece of {size_bytes} bytes is null")));
+        return Err(Error::invalid_argument(format!("the host pointer for a piece of {size_bytes} bytes is null")));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 
 use std::ptr::NonNull;
 
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::{Buffer, ExternalReference, RawBuffer};
 
 use super::abi::{DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, MAJOR, MINOR, device, flag};
@@ -25,7 +25,7 @@ use super::described;
 /// // SAFETY: the struct is ours to give away, and no code writes the elements.
 /// let (buffer, _) = unsafe { import_dlpack(tensor.into_raw(), &space)? };
 /// assert_eq!(buffer.to_vec::<i32>()?, [1, 2]);
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct DlpackTensor(NonNull<DLManagedTensorVersioned>);
@@ -55,24 +55,22 @@ impl DlpackTensor {
     pub fn new(buffer: &Buffer) -> StatusOr<Self> {
         let shape = buffer.shape();
         let Some(dtype) = described(shape.dtype()).filter(|_| !shape.is_dynamic()) else {
-            return Err(Status::invalid_argument(format!("DLPack cannot describe {shape}")));
+            return Err(Error::invalid_argument(format!("DLPack cannot describe {shape}")));
         };
         let reference = buffer.external_reference()?;
         let ready = reference.ready_event();
         if !ready.is_ready() {
-            return Err(Status::failed_precondition(format!(
+            return Err(Error::failed_precondition(format!(
                 "{buffer:?} is not ready yet, and DLPack on the host has no event to wait for: wait for its ready event"
             )));
         }
-        ready.error().into_result()?;
+        ready.error().map_or(Ok(()), Err)?;
         let data = match reference.memory().host_pointer() {
             Some(pointer) => pointer.as_ptr(),
             None if shape.element_count() == 0 => std::ptr::null_mut(),
             None => {
                 let space = buffer.memory_space();
-                return Err(Status::unimplemented(format!(
-                    "the host does not reach the memory of {buffer:?}, {space}"
-                )));
+                return Err(Error::unimplemented(format!("the host does not reach the memory of {buffer:?}, {space}")));
             }
         };
         let mut strides = vec![0; shape.rank()].into_boxed_slice();
@@ -83,7 +81,7 @@ impl DlpackTensor {
             stride = stride.saturating_mul(shape.dims()[axis as usize].max(1));
         }
         let ndim = i32::try_from(shape.rank())
-            .map_err(|_| Status::invalid_argument(format!("DLPack cannot describe {} dimensions", shape.rank())))?;
+            .map_err(|_| Error::invalid_argument(format!("DLPack cannot describe {} dimensions", shape.rank())))?;
         let mut exported = Box::new(Exported {
             managed: DLManagedTensorVersioned {
                 version: DLPackVersion { major: MAJOR, minor: MINOR },

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use purlin_array::{HostArray, Shape};
 use purlin_async::Event;
-use purlin_base::{Label, Status, StatusOr};
+use purlin_base::{Error, Label, StatusOr};
 use purlin_device::{Aliasing, Buffer, MemorySpace, RawBuffer};
 
 use super::abi::{DLManagedTensorVersioned, DLTensor, MAJOR, device, flag};
@@ -39,7 +39,7 @@ pub unsafe fn import_dlpack(
 ) -> StatusOr<(Buffer, Aliasing)> {
     // SAFETY: null, or as DLPack says; only behind another major version, everything but the deleter is something else.
     let Some(version) = (unsafe { tensor.as_ref() }).map(|tensor| tensor.version) else {
-        return Err(Status::invalid_argument("the DLPack tensor is null"));
+        return Err(Error::invalid_argument("the DLPack tensor is null"));
     };
     if version.major != MAJOR {
         let (major, minor) = (version.major, version.minor);
@@ -124,12 +124,12 @@ impl Drop for Owned {
     }
 }
 
-fn invalid(why: impl std::fmt::Display) -> Status {
-    Status::invalid_argument(format!("a DLPack tensor cannot be imported: {why}"))
+fn invalid(why: impl std::fmt::Display) -> Error {
+    Error::invalid_argument(format!("a DLPack tensor cannot be imported: {why}"))
 }
 
-fn unsupported(why: impl std::fmt::Display) -> Status {
-    Status::unimplemented(format!("a DLPack tensor cannot be imported: {why}"))
+fn unsupported(why: impl std::fmt::Display) -> Error {
+    Error::unimplemented(format!("a DLPack tensor cannot be imported: {why}"))
 }
 
 /// Shape and place of the elements, relative to the first; no place: packed, without gaps.

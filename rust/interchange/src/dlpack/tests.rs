@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use purlin_array::{HostArray, Layout, Shape};
 use purlin_async::EventPromise;
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::{Buffer, NullBackend, RawBuffer};
 
 use super::abi::{DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor};
@@ -201,13 +201,13 @@ fn what_cannot_be_exported_says_why() {
     promise.set_ready();
     drop(DlpackTensor::new(&pending).unwrap());
     let memory = RawBuffer::allocate(&host.space, 4).unwrap();
-    let poison = purlin_async::Event::from_error(Status::aborted("no such luck"));
+    let poison = purlin_async::Event::from_error(Error::aborted("no such luck"));
     let deleted = Buffer::from_slice(&[1_u8], &[1], &host.space).unwrap();
     deleted.delete();
     let dynamic = Shape::with_dynamic(DType::F32, &[1], &[true]).unwrap();
     for (buffer, code) in [
         (Buffer::from_raw(memory, &shape, None, &poison).unwrap(), StatusCode::Aborted),
-        (Buffer::error(Status::aborted("no such luck"), &shape, &host.space), StatusCode::Aborted),
+        (Buffer::error(Error::aborted("no such luck"), &shape, &host.space), StatusCode::Aborted),
         (deleted, StatusCode::InvalidArgument),
         (Buffer::uninitialized(&dynamic, None, &host.space, &Default::default()).unwrap(), StatusCode::InvalidArgument),
         (Buffer::token(&host.space, &purlin_async::Event::ready()).unwrap(), StatusCode::InvalidArgument),

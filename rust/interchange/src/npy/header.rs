@@ -7,7 +7,7 @@
 //! [`MAX_RANK`]. Its first bytes alone say how long it is ([`size_bytes`]).
 
 use purlin_array::Shape;
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 
 use super::descr::{Descr, Refusal};
 use crate::MAX_RANK;
@@ -248,7 +248,7 @@ impl<'a> Text<'a> {
 /// `InvalidArgument`: a token, or more dimensions than are read back.
 pub(crate) fn written(shape: &Shape) -> StatusOr<Vec<u8>> {
     let Some(descr) = Descr::of(shape.dtype()).filter(|_| shape.rank() <= MAX_RANK) else {
-        return Err(Status::invalid_argument(format!(
+        return Err(Error::invalid_argument(format!(
             "a .npy file cannot hold {shape}: at most {MAX_RANK} dimensions, of elements that have bytes"
         )));
     };

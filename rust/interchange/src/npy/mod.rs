@@ -21,7 +21,7 @@ pub(crate) mod tests;
 use std::path::Path;
 
 use purlin_array::{DType, HostArray, Shape};
-use purlin_base::{Label, Status, StatusOr};
+use purlin_base::{Error, Label, StatusOr};
 use purlin_device::{Aliasing, Buffer, MemorySpace};
 
 use self::descr::Descr;
@@ -44,7 +44,7 @@ use crate::file::{FileAccess, Opened, WriteOptions, replace};
 /// let error = read_npy(&path, &space, &options).unwrap_err();
 /// assert!(error.message().contains("s32, not f32"), "{error}");
 /// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NpyReadOptions {
@@ -76,7 +76,7 @@ pub struct NpyReadOptions {
 /// let (array, _aliasing) = read_npy(&path, &space, &NpyReadOptions::default())?;
 /// assert_eq!((array.dims(), array.to_vec::<f32>()?), (&[2_i64][..], vec![1.0, 2.0]));
 /// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 pub fn read_npy(path: &Path, memory_space: &MemorySpace, options: &NpyReadOptions) -> StatusOr<(Buffer, Aliasing)> {
     let mut file = Opened::open(path)?;
@@ -112,7 +112,7 @@ pub(crate) fn parse(front: &[u8], size_bytes: usize, named: Option<DType>) -> Re
             return Err(Fault::mismatch(header.descr_offset, why));
         }
     };
-    let too_large = |error: Status| Fault::damage(header.shape_offset, error.message());
+    let too_large = |error: Error| Fault::damage(header.shape_offset, error.message());
     let shape = Shape::new(dtype, &header.dims).map_err(too_large)?;
     let strides = header.fortran_order.then(|| column_major(&shape));
     let array = HostArray::new(&shape, strides.as_deref()).map_err(too_large)?;
@@ -158,9 +158,9 @@ fn column_major(shape: &Shape) -> Vec<i64> {
 /// write_npy(&path, &Buffer::from_slice(&[1.0_f32, 2.0], &[2], &space)?, WriteOptions::default())?;
 /// assert!(std::fs::read(&path).unwrap().starts_with(b"\x93NUMPY"));
 /// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
-pub fn write_npy(path: &Path, buffer: &Buffer, options: WriteOptions) -> Result<(), Status> {
+pub fn write_npy(path: &Path, buffer: &Buffer, options: WriteOptions) -> Result<(), Error> {
     let bytes = HostBytes::of(buffer)?;
     let header = header::written(buffer.shape())?;
     replace(path, options, |file| {

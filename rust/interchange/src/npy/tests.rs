@@ -322,7 +322,7 @@ fn who_reads_while_others_write_gets_one_file_or_the_other() {
 fn a_file_that_cannot_be_written_is_left_as_it_was() {
     let (host, folder) = (Host::new(), Folder::new());
     let path = folder.holding("old.npy", b"old");
-    let failed = Buffer::error(Status::aborted("no such luck"), &Shape::new(DType::F32, &[1]).unwrap(), &host.space);
+    let failed = Buffer::error(Error::aborted("no such luck"), &Shape::new(DType::F32, &[1]).unwrap(), &host.space);
     let deleted = Buffer::from_slice(&[1_u8], &[1], &host.space).unwrap();
     deleted.delete();
     let dynamic = Shape::with_dynamic(DType::F32, &[1], &[true]).unwrap();

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use purlin_array::{DType, HostArray, Shape};
-use purlin_base::{Label, Status, StatusOr};
+use purlin_base::{Error, Label, StatusOr};
 use purlin_device::{Aliasing, Buffer, MemorySpace};
 
 pub(crate) use self::header::Header;
@@ -68,7 +68,7 @@ const TYPES: [(&str, DType); 20] = [
 /// let tensor = &file.tensors()[0];
 /// assert_eq!((tensor.name(), tensor.dtype(), tensor.dims()), ("weights", Some(DType::F32), &[2_i64, 1][..]));
 /// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
@@ -131,7 +131,7 @@ impl Tensor {
 /// assert_eq!(file.read("bias", &space)?.0.to_vec::<f32>()?, [0.5]);
 /// assert_eq!(file.read("scale", &space).unwrap_err().code(), StatusCode::NotFound);
 /// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), purlin::Status>(())
+/// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct SafetensorsFile {
@@ -179,7 +179,7 @@ impl SafetensorsFile {
     /// elements. Also as [`Buffer::from_host_array`].
     pub fn read(&self, name: &str, memory_space: &MemorySpace) -> StatusOr<(Buffer, Aliasing)> {
         let Some(tensor) = self.header.find(name) else {
-            return Err(Status::not_found(format!("{} has no array {name:?}", self.path.display())));
+            return Err(Error::not_found(format!("{} has no array {name:?}", self.path.display())));
         };
         let Some(shape) = &tensor.shape else {
             let why = format!("no buffer holds elements of type {:?}, as {name:?} has", tensor.dtype_name);

@@ -238,7 +238,7 @@ fn what_the_format_cannot_hold_is_not_written() {
     let token = Buffer::token(&host.space, &purlin_async::Event::ready()).unwrap();
     let dynamic = Shape::with_dynamic(DType::F32, &[1], &[true]).unwrap();
     let dynamic = Buffer::uninitialized(&dynamic, None, &host.space, &Default::default()).unwrap();
-    let failed = Buffer::error(Status::aborted("no such luck"), &Shape::new(DType::F32, &[1]).unwrap(), &host.space);
+    let failed = Buffer::error(Error::aborted("no such luck"), &Shape::new(DType::F32, &[1]).unwrap(), &host.space);
     let invalid = StatusCode::InvalidArgument;
     for (tensors, metadata, code, says) in [
         (vec![("a", &fine), ("a", &again)], vec![], invalid, "a second array \"a\""),

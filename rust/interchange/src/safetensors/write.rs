@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use purlin_base::{Status, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::Buffer;
 
 use super::TYPES;
@@ -29,7 +29,7 @@ pub fn write_safetensors(
     tensors: &[(&str, &Buffer)],
     metadata: &[(&str, &str)],
     options: WriteOptions,
-) -> Result<(), Status> {
+) -> Result<(), Error> {
     let mut ordered: Vec<(&str, &Buffer)> = tensors.to_vec();
     ordered.sort_by(|(a_name, a), (b_name, b)| b.dtype().bits().cmp(&a.dtype().bits()).then(a_name.cmp(b_name)));
     let header = header(&ordered, metadata)?;
@@ -46,8 +46,8 @@ pub fn write_safetensors(
     })
 }
 
-fn named(name: &str, error: &Status) -> Status {
-    Status::new(error.code(), format!("array {name:?}: {}", error.message()))
+fn named(name: &str, error: &Error) -> Error {
+    Error::new(error.code(), format!("array {name:?}: {}", error.message()))
 }
 
 /// The length and the text.
@@ -64,7 +64,7 @@ fn header(tensors: &[(&str, &Buffer)], metadata: &[(&str, &str)]) -> StatusOr<Ve
     for (name, buffer) in tensors {
         let (begin, dtype) = (end, check(name, buffer)?);
         end = begin.checked_add(buffer.shape().size_bytes()).ok_or_else(|| {
-            Status::invalid_argument(format!("up to array {name:?}, there are more bytes than a file can have"))
+            Error::invalid_argument(format!("up to array {name:?}, there are more bytes than a file can have"))
         })?;
         entries.push(format!(
             r#"{}:{{"dtype":"{dtype}","shape":{},"data_offsets":[{begin},{end}]}}"#,
@@ -75,7 +75,7 @@ fn header(tensors: &[(&str, &Buffer)], metadata: &[(&str, &str)]) -> StatusOr<Ve
     let mut text = format!("{{{}}}", entries.join(","));
     let padded = (LENGTH_BYTES + text.len()).next_multiple_of(ALIGNMENT_BYTES) - LENGTH_BYTES;
     if padded > MOST_HEADER_BYTES {
-        return Err(Status::invalid_argument(format!(
+        return Err(Error::invalid_argument(format!(
             "the header of {} arrays would be {padded} bytes long; the most is {MOST_HEADER_BYTES}",
             tensors.len()
         )));
@@ -92,17 +92,17 @@ fn check(name: &str, buffer: &Buffer) -> StatusOr<&'static str> {
     let dtype = TYPES.iter().find(|(_, known)| *known == shape.dtype()).map(|(dtype, _)| *dtype);
     let is_whole = (shape.element_count() as u128 * shape.dtype().bits() as u128).is_multiple_of(8);
     match dtype {
-        _ if name == METADATA => Err(Status::invalid_argument(format!("no array can be called {METADATA:?}"))),
+        _ if name == METADATA => Err(Error::invalid_argument(format!("no array can be called {METADATA:?}"))),
         Some(dtype) if !shape.is_dynamic() && is_whole && shape.rank() <= MAX_RANK => Ok(dtype),
-        _ => Err(Status::invalid_argument(format!("array {name:?}: a safetensors file cannot hold {shape}"))),
+        _ => Err(Error::invalid_argument(format!("array {name:?}: a safetensors file cannot hold {shape}"))),
     }
 }
 
-fn check_unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Status> {
+fn check_unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Error> {
     let mut seen = HashSet::new();
     for name in names {
         if !seen.insert(name) {
-            return Err(Status::invalid_argument(format!("a second {what} {name:?}")));
+            return Err(Error::invalid_argument(format!("a second {what} {name:?}")));
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What the tests of tables share: tests/behaviours/*.tsv, whose rows both languages run.
 
-use purlin::{Status, StatusCode};
+use purlin::{Error, StatusCode};
 
 /// What becomes of a promise, or what a function answers.
 #[derive(Clone, Copy, PartialEq)]
@@ -36,10 +36,13 @@ pub(crate) fn rows<const COLUMNS: usize>(table: &'static str, at_least: usize) -
     rows
 }
 
-/// A cell has the message itself, or '~' and a part of it.
-pub(crate) fn check_message(what: &str, status: &Status, cell: &str) {
+/// The code is that of the outcome, and `cell` has the message itself, or '~' and a part of it; nothing for OK.
+pub(crate) fn check_outcome(what: &str, outcome: &Result<(), Error>, code: StatusCode, cell: &str) {
+    let (said, message) =
+        outcome.as_ref().map_or_else(|error| (error.code(), error.message()), |()| (StatusCode::Ok, ""));
+    assert_eq!(said, code, "{what}: {outcome:?}");
     match cell.strip_prefix('~') {
-        Some(part) => assert!(status.message().contains(part), "{what}: {status}"),
-        None => assert_eq!(status.message(), cell, "{what}"),
+        Some(part) => assert!(message.contains(part), "{what}: {message}"),
+        None => assert_eq!(message, cell, "{what}"),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use purlin_array::{DType, HostArray, Layout, Shape};
 use purlin_async::EventPromise;
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_device::{AllocOptions, Buffer, ClientOptions, FromHostOptions, HostBufferSemantics, HostShard};
 
 use crate::run::Run;
@@ -14,13 +14,13 @@ use crate::run::Run;
 /// More than any backend copies inside the call.
 const LARGE: usize = 40_000;
 
-fn floats(count: usize) -> Result<(Shape, HostArray), Status> {
+fn floats(count: usize) -> Result<(Shape, HostArray), Error> {
     let shape = Shape::new(DType::F32, &[i64::try_from(count).unwrap_or(1)])?;
     let array = HostArray::new(&shape, None)?;
     Ok((shape, array))
 }
 
-fn from_host(run: &Arc<Run>, semantics: HostBufferSemantics, options: ClientOptions) -> Result<(), Status> {
+fn from_host(run: &Arc<Run>, semantics: HostBufferSemantics, options: ClientOptions) -> Result<(), Error> {
     let client = run.client_with(options, run.on.backend())?;
     let space = client.devices()[0].default_memory_space();
     for count in [100, LARGE] {
@@ -39,28 +39,28 @@ fn from_host(run: &Arc<Run>, semantics: HostBufferSemantics, options: ClientOpti
     Ok(())
 }
 
-pub(super) fn only_during_call(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn only_during_call(run: &Arc<Run>) -> Result<(), Error> {
     from_host(run, HostBufferSemantics::ImmutableOnlyDuringCall, ClientOptions::default())
 }
 
-pub(super) fn until_transfer_completes(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn until_transfer_completes(run: &Arc<Run>) -> Result<(), Error> {
     from_host(run, HostBufferSemantics::ImmutableUntilTransferCompletes, ClientOptions::default())
 }
 
-pub(super) fn immutable_zero_copy(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn immutable_zero_copy(run: &Arc<Run>) -> Result<(), Error> {
     from_host(run, HostBufferSemantics::ImmutableZeroCopy, ClientOptions::default())
 }
 
-pub(super) fn mutable_zero_copy(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn mutable_zero_copy(run: &Arc<Run>) -> Result<(), Error> {
     from_host(run, HostBufferSemantics::MutableZeroCopy, ClientOptions::default())
 }
 
-pub(super) fn frozen(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn frozen(run: &Arc<Run>) -> Result<(), Error> {
     let options = ClientOptions { check_frozen_memory: true, ..Default::default() };
     from_host(run, HostBufferSemantics::ImmutableUntilTransferCompletes, options)
 }
 
-pub(super) fn large(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn large(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let values = vec![1.5_f32; LARGE];
     let buffer = Buffer::from_slice(&values, &[LARGE as i64], &space)?;
@@ -71,7 +71,7 @@ pub(super) fn large(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn without_bytes(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn without_bytes(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let (shape, _) = floats(10)?;
     let gate = EventPromise::new(c"gate");
@@ -84,7 +84,7 @@ pub(super) fn without_bytes(run: &Arc<Run>) -> Result<(), Status> {
         }
     }
     // What is made of a failed array fails like it: that is no fault's.
-    let failed = Buffer::error(Status::aborted("planned"), &shape, &space);
+    let failed = Buffer::error(Error::aborted("planned"), &shape, &space);
     if let Some(copy) = run.see("copy of a failed array", failed.copy_to_memory_space(&space)) {
         let error = copy.ready_event().wait().expect_err("it has failed");
         assert_eq!(error.message(), "planned");
@@ -93,7 +93,7 @@ pub(super) fn without_bytes(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn strided(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn strided(run: &Arc<Run>) -> Result<(), Error> {
     let client = run.client()?;
     let space = client.devices()[0].default_memory_space();
     for rows in [8_i64, 200] {
@@ -120,7 +120,7 @@ pub(super) fn strided(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn raw_reads(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn raw_reads(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let buffer = Buffer::from_slice(&[1_i32, 2, 3, 4], &[4], &space)?;
     let back = run.bytes(16);
@@ -128,13 +128,13 @@ pub(super) fn raw_reads(run: &Arc<Run>) -> Result<(), Status> {
     run.watch("copy_raw_to_host", &unsafe { buffer.copy_raw_to_host(back, 4, 8) });
     let sizes = Buffer::from_slice(&[7_i32, 8, 2], &[3], &space)?;
     let dynamic = Shape::with_dynamic(DType::S32, &[2], &[true])?;
-    let memory = sizes.release().ok_or_else(|| Status::internal("it was there"))?.0;
+    let memory = sizes.release().ok_or_else(|| Error::internal("it was there"))?.0;
     let buffer = Buffer::from_raw(memory, &dynamic, None, &sizes.ready_event())?;
     assert!(run.see("logical_dims", buffer.logical_dims()).is_none_or(|dims| dims == [2]));
     Ok(())
 }
 
-pub(super) fn shards(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn shards(run: &Arc<Run>) -> Result<(), Error> {
     let client = run.client()?;
     let spaces: Vec<_> = client.devices().iter().map(purlin_device::Device::default_memory_space).collect();
     let (_, array) = floats(LARGE)?;
@@ -154,7 +154,7 @@ pub(super) fn shards(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn copies(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn copies(run: &Arc<Run>) -> Result<(), Error> {
     let client = run.client()?;
     let devices = client.devices();
     for count in [10, LARGE] {
@@ -171,7 +171,7 @@ pub(super) fn copies(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn copy_into(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn copy_into(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     for count in [10, LARGE] {
         let (shape, _) = floats(count)?;
@@ -184,7 +184,7 @@ pub(super) fn copy_into(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn provided_later(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn provided_later(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let (shape, _) = floats(LARGE)?;
     let (buffer, promise) = Buffer::channel(&shape, None, &space)?;
@@ -197,7 +197,7 @@ pub(super) fn provided_later(run: &Arc<Run>) -> Result<(), Status> {
                 promise.fail(error);
             }
         }
-        None => promise.fail(Status::aborted("no source")),
+        None => promise.fail(Error::aborted("no source")),
     }
     run.watch("ready", &buffer.ready_event());
     if let Some(copy) = copy {
@@ -206,7 +206,7 @@ pub(super) fn provided_later(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn donation(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn donation(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let (shape, _) = floats(LARGE)?;
     let buffer = Buffer::from_slice(&vec![1.0_f32; LARGE], shape.dims(), &space)?;
@@ -229,7 +229,7 @@ pub(super) fn donation(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn holds(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn holds(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let buffer = Buffer::from_slice(&vec![1.0_f32; LARGE], &[LARGE as i64], &space)?;
     let gate = EventPromise::new(c"use");
@@ -243,7 +243,7 @@ pub(super) fn holds(run: &Arc<Run>) -> Result<(), Status> {
     gate.set_ready();
     if let Some(copy) = copy {
         run.watch("copied", &copy.ready_event());
-        run.watch("released", &copy.release().ok_or_else(|| Status::internal("it was there"))?.1);
+        run.watch("released", &copy.release().ok_or_else(|| Error::internal("it was there"))?.1);
     }
     Ok(())
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use purlin_async::{Event, ShutdownMode, ShutdownOptions};
-use purlin_base::{Status, StatusCode};
+use purlin_base::{Error, StatusCode};
 use purlin_device::{Client, ClientOptions, RawBuffer};
 
 use crate::run::Run;
 
 const LARGE: usize = 100_000;
 
-pub(super) fn come_and_go(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn come_and_go(run: &Arc<Run>) -> Result<(), Error> {
     for worker_count in 1..4 {
         let options = ClientOptions { device_count: 3, worker_count, ..Default::default() };
         let Some(client) = run.see("Client::new", Client::new(&options, run.on.backend())) else { continue };
@@ -24,7 +24,7 @@ pub(super) fn come_and_go(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-fn large_copies(run: &Arc<Run>, client: &Client) -> Result<Vec<Event>, Status> {
+fn large_copies(run: &Arc<Run>, client: &Client) -> Result<Vec<Event>, Error> {
     let space = client.devices()[0].default_memory_space();
     let mut copies = Vec::new();
     for _ in 0..4 {
@@ -36,7 +36,7 @@ fn large_copies(run: &Arc<Run>, client: &Client) -> Result<Vec<Event>, Status> {
     Ok(copies)
 }
 
-pub(super) fn goes_while_it_works(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn goes_while_it_works(run: &Arc<Run>) -> Result<(), Error> {
     let options = ClientOptions { worker_count: 2, ..Default::default() };
     let client = Client::new(&options, run.on.backend())?;
     let copies = large_copies(run, &client);
@@ -47,7 +47,7 @@ pub(super) fn goes_while_it_works(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn shutdown(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn shutdown(run: &Arc<Run>) -> Result<(), Error> {
     let mode = ShutdownMode::CancelPending;
     for options in [
         ShutdownOptions::default(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, process};
 
 use purlin_async::trace;
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_device::Buffer;
 use purlin_interchange::{
     FileAccess, NpyReadOptions, SafetensorsFile, WriteOptions, read_npy, write_npy, write_safetensors,
@@ -36,7 +36,7 @@ impl Folder {
     }
 
     /// That `written` is true of the file: it is the old one, unless the error says that the new one is there.
-    fn check(&self, path: &Path, written: Result<(), Status>) -> Result<(), Status> {
+    fn check(&self, path: &Path, written: Result<(), Error>) -> Result<(), Error> {
         let names: Vec<_> =
             fs::read_dir(&self.0).expect("it is a folder").map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["file"], "no temporary file is left");
@@ -54,7 +54,7 @@ impl Drop for Folder {
     }
 }
 
-pub(super) fn npy(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn npy(run: &Arc<Run>) -> Result<(), Error> {
     let (space, folder) = (run.space()?, Folder::new());
     let array = Buffer::from_slice(&[1_u32; 100], &[100], &space)?;
     for options in [WriteOptions::default(), DURABLE] {
@@ -66,7 +66,7 @@ pub(super) fn npy(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn safetensors(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn safetensors(run: &Arc<Run>) -> Result<(), Error> {
     let (space, folder) = (run.space()?, Folder::new());
     let (one, two) = (Buffer::from_slice(&[1_u8; 9], &[3, 3], &space)?, Buffer::from_slice(&[2_i64; 9], &[9], &space)?);
     let path = folder.old();
@@ -76,7 +76,7 @@ pub(super) fn safetensors(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn traced(_run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn traced(_run: &Arc<Run>) -> Result<(), Error> {
     let folder = Folder::new();
     let path = folder.old();
     trace::start(&path)?;

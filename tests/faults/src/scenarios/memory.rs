@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use purlin_async::{Event, EventPromise};
-use purlin_base::{Label, Status};
+use purlin_base::{Error, Label};
 use purlin_device::{AllocOptions, ClientOptions, MemoryReport, MemorySpace, Mutability, OomPolicy, RawBuffer};
 use purlin_host::{HostBackend, SystemSource};
 
@@ -33,12 +33,12 @@ fn copy_out(run: &Run, buffer: &RawBuffer, dependencies: &[Event]) -> Event {
     copied
 }
 
-fn limited(run: &Run, options: ClientOptions) -> Result<MemorySpace, Status> {
+fn limited(run: &Run, options: ClientOptions) -> Result<MemorySpace, Error> {
     let options = ClientOptions { memory_limit_bytes: LIMIT_BYTES, ..options };
     Ok(run.client_with(options, run.on.backend())?.devices()[0].default_memory_space())
 }
 
-pub(super) fn copies_with_dependencies(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn copies_with_dependencies(run: &Arc<Run>) -> Result<(), Error> {
     let client = run.client()?;
     let spaces: Vec<_> = client.devices().iter().map(purlin_device::Device::default_memory_space).collect();
     for size_bytes in [64, LARGE] {
@@ -55,7 +55,7 @@ pub(super) fn copies_with_dependencies(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn slices(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn slices(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let buffer = RawBuffer::allocate(&space, LARGE * 2)?;
     let parts = buffer.slices(&[(0, LARGE), (LARGE, LARGE), (10, 20)])?;
@@ -68,7 +68,7 @@ pub(super) fn slices(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn channels(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn channels(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let options = AllocOptions { label: Label::new(c"channel"), ..Default::default() };
     let (first, provides_first) = RawBuffer::channel(&space, LARGE, &options);
@@ -91,13 +91,13 @@ pub(super) fn channels(run: &Arc<Run>) -> Result<(), Status> {
                 promise.fail(error);
             }
         }
-        None => provides_third.fail(Status::aborted("no memory")),
+        None => provides_third.fail(Error::aborted("no memory")),
     }
     run.watch("memory", &third.allocation_event());
     Ok(())
 }
 
-pub(super) fn imported(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn imported(run: &Arc<Run>) -> Result<(), Error> {
     let client = run.client()?;
     let space = client.devices()[0].memory_space("pinned_host")?;
     let (memory, token) = (run.bytes(LARGE), run.token("release"));
@@ -113,7 +113,7 @@ pub(super) fn imported(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn dma(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn dma(run: &Arc<Run>) -> Result<(), Error> {
     let client = run.client()?;
     let space = client.devices()[0].default_memory_space();
     let bytes = run.bytes(LARGE);
@@ -133,7 +133,7 @@ pub(super) fn dma(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn waits_for_freed(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn waits_for_freed(run: &Arc<Run>) -> Result<(), Error> {
     let space = limited(run, ClientOptions::default())?;
     let held = RawBuffer::allocate(&space, LIMIT_BYTES)?;
     let options = AllocOptions { oom: OomPolicy::Wait, ..Default::default() };
@@ -153,7 +153,7 @@ pub(super) fn waits_for_freed(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn after_event(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn after_event(run: &Arc<Run>) -> Result<(), Error> {
     let space = limited(run, ClientOptions::default())?;
     let gate = EventPromise::new(c"gate");
     for oom in [OomPolicy::Fail, OomPolicy::Wait] {
@@ -167,7 +167,7 @@ pub(super) fn after_event(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn with_hook(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn with_hook(run: &Arc<Run>) -> Result<(), Error> {
     let cache: Arc<Mutex<Vec<RawBuffer>>> = Arc::default();
     let hook = {
         let cache = Arc::clone(&cache);
@@ -177,7 +177,7 @@ pub(super) fn with_hook(run: &Arc<Run>) -> Result<(), Status> {
         }
     };
     let space = limited(run, ClientOptions { on_out_of_memory: Some(Arc::new(hook)), ..Default::default() })?;
-    let fill = || -> Result<(), Status> {
+    let fill = || -> Result<(), Error> {
         let mut blocks = Vec::new();
         for _ in 0..2 {
             blocks.push(RawBuffer::allocate(&space, 1000)?);
@@ -194,7 +194,7 @@ pub(super) fn with_hook(run: &Arc<Run>) -> Result<(), Status> {
     filled
 }
 
-pub(super) fn many_sizes(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn many_sizes(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let mut held = Vec::new();
     for size_bytes in [0, 1, 100, 5000, 40_000, LARGE, 3 << 20] {
@@ -207,7 +207,7 @@ pub(super) fn many_sizes(run: &Arc<Run>) -> Result<(), Status> {
     RawBuffer::allocate(&space, 1000).map(drop)
 }
 
-pub(super) fn own_allocator(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn own_allocator(run: &Arc<Run>) -> Result<(), Error> {
     let backend = Arc::new(HostBackend::with_source(Arc::new(SystemSource)));
     let client = run.client_with(ClientOptions::default(), backend)?;
     let space = client.devices()[0].default_memory_space();

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use purlin_array::{DType, HostArray, Layout, Shape};
 use purlin_async::EventPromise;
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_device::{AllocOptions, AsyncHostToDeviceTransferManager, TransferSpec};
 
 use crate::run::Run;
 
 const HALF: usize = 70_000;
 
-fn spec(size_bytes: usize) -> Result<TransferSpec, Status> {
+fn spec(size_bytes: usize) -> Result<TransferSpec, Error> {
     Ok(TransferSpec { shape: Shape::new(DType::U8, &[i64::try_from(size_bytes).unwrap_or(1)])?, layout: None })
 }
 
@@ -27,7 +27,7 @@ fn send(run: &Arc<Run>, manager: &AsyncHostToDeviceTransferManager, index: usize
     }
 }
 
-pub(super) fn pieces(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn pieces(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let specs = [spec(2 * HALF)?, spec(2 * HALF)?, spec(100)?];
     let manager = AsyncHostToDeviceTransferManager::new(&specs, &space, &AllocOptions::default())?;
@@ -50,7 +50,7 @@ pub(super) fn pieces(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn whole_arrays(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn whole_arrays(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let shape = Shape::new(DType::F32, &[200, 100])?;
     let specs = [TransferSpec { shape: shape.clone(), layout: Some(Layout::new(&[0, 1])?) }];
@@ -65,7 +65,7 @@ pub(super) fn whole_arrays(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn memory_later(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn memory_later(run: &Arc<Run>) -> Result<(), Error> {
     let space = run.space()?;
     let gate = EventPromise::new(c"gate");
     let options = AllocOptions { after: Some(gate.event()), ..Default::default() };

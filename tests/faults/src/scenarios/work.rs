@@ -9,12 +9,12 @@ use purlin_async::{
     Executor, Future, JoinOptions, Promise, Semaphore, SerialQueue, Task, ThreadPool, ThreadPoolOptions, Timers,
     Watchdog, WatchdogAction, WatchdogOptions, future_on, join_futures, run_when_ready, try_spawn, when_all,
 };
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_base::fault::{self, Site};
 
 use crate::run::Run;
 
-fn new_pool(thread_count: usize) -> Result<ThreadPool, Status> {
+fn new_pool(thread_count: usize) -> Result<ThreadPool, Error> {
     ThreadPool::new(&ThreadPoolOptions { thread_count, name: "walked".to_owned() })
 }
 
@@ -35,7 +35,7 @@ fn join(pool: &ThreadPool) {
     drop(joined);
 }
 
-pub(super) fn pool(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn pool(run: &Arc<Run>) -> Result<(), Error> {
     let pool = new_pool(3)?;
     for _ in 0..4 {
         run.see("execute", pool.execute(task(run, "a task of a pool")));
@@ -61,10 +61,10 @@ pub(super) fn pool(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn blocked_pool(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn blocked_pool(run: &Arc<Run>) -> Result<(), Error> {
     let pool = new_pool(1)?;
     // Tasks that wait for tasks of the same pool, five deep.
-    fn nest(pool: &ThreadPool, depth: usize) -> Result<(), Status> {
+    fn nest(pool: &ThreadPool, depth: usize) -> Result<(), Error> {
         if depth == 0 {
             return Ok(());
         }
@@ -77,7 +77,7 @@ pub(super) fn blocked_pool(run: &Arc<Run>) -> Result<(), Status> {
     let scheduled = pool.schedule(c"outermost", move || {
         let outcome = nest(&inner, 5);
         drop(inner);
-        result.set(outcome.err().unwrap_or_default());
+        result.set(outcome);
     });
     run.see("schedule", scheduled);
     // Tasks from outside that wait for one another.
@@ -85,7 +85,7 @@ pub(super) fn blocked_pool(run: &Arc<Run>) -> Result<(), Status> {
     for index in 0..3 {
         let (event, done) = (gate.event(), EventPromise::new(c"waited"));
         run.watch("a task that waits", &done.event());
-        let wait = move || _ = done.set(event.wait().err().unwrap_or_default());
+        let wait = move || _ = done.set(event.wait());
         if run.see("schedule a wait", pool.schedule(c"waits", wait)).is_none() && index == 2 {
             break;
         }
@@ -95,7 +95,7 @@ pub(super) fn blocked_pool(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn when_ready(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn when_ready(run: &Arc<Run>) -> Result<(), Error> {
     let pool = new_pool(2)?;
     let gates = [EventPromise::new(c"gate"), EventPromise::new(c"gate")];
     let events: Vec<Event> = gates.iter().map(EventPromise::event).collect();
@@ -107,7 +107,7 @@ pub(super) fn when_ready(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn elastic_pool(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn elastic_pool(run: &Arc<Run>) -> Result<(), Error> {
     let pool = ElasticPool::new(&ElasticPoolOptions { max_threads: 3, ..Default::default() })?;
     let gate = EventPromise::new(c"gate");
     for _ in 0..4 {
@@ -115,7 +115,7 @@ pub(super) fn elastic_pool(run: &Arc<Run>) -> Result<(), Status> {
         run.watch("an elastic task", &done.event());
         let scheduled = pool.schedule(c"waits", move || {
             token.called();
-            done.set(event.wait().err().unwrap_or_default());
+            done.set(event.wait());
         });
         run.see("schedule", scheduled);
     }
@@ -124,7 +124,7 @@ pub(super) fn elastic_pool(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn serial_queue(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn serial_queue(run: &Arc<Run>) -> Result<(), Error> {
     let pool = new_pool(2)?;
     let queue = SerialQueue::new(c"queue", Arc::new(pool.clone()));
     // More than it runs in one go.
@@ -139,7 +139,7 @@ pub(super) fn serial_queue(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn timers(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn timers(run: &Arc<Run>) -> Result<(), Error> {
     let timers = Timers::shared();
     let soon = timers.event_after(Duration::from_millis(1), c"soon");
     run.watch("a timer", soon.event());
@@ -147,7 +147,9 @@ pub(super) fn timers(run: &Arc<Run>) -> Result<(), Status> {
     let called = Arc::clone(run);
     let action = timers.call_at(timers.after(Duration::from_millis(1)), c"call", move |outcome| {
         token.called();
-        called.meet("a timer's action", outcome);
+        if let Err(error) = outcome {
+            called.meet("a timer's action", error);
+        }
     });
     let never = EventPromise::new(c"never");
     // The thread may sleep until then, although nothing wants it any more.
@@ -162,7 +164,7 @@ pub(super) fn timers(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn semaphore(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn semaphore(run: &Arc<Run>) -> Result<(), Error> {
     let pool = new_pool(2)?;
     let semaphore = Semaphore::new(c"units", 2);
     // One for each thread: where no spare can be had, a third would run on top of one that waits, and could wait for
@@ -173,7 +175,7 @@ pub(super) fn semaphore(run: &Arc<Run>) -> Result<(), Status> {
         let scheduled = pool.schedule(c"acquires", move || {
             token.called();
             let acquired = inner.acquire(2);
-            done.set(acquired.err().unwrap_or_default());
+            done.set(acquired.map(drop));
         });
         run.see("schedule", scheduled);
     }
@@ -189,7 +191,7 @@ pub(super) fn semaphore(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn cancellation(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn cancellation(run: &Arc<Run>) -> Result<(), Error> {
     let source = CancelSource::new(c"source");
     let child = CancelSource::child_of(&source.token(), c"child");
     let mut kept = Vec::new();
@@ -198,11 +200,11 @@ pub(super) fn cancellation(run: &Arc<Run>) -> Result<(), Status> {
         kept.push(token.on_cancel(move |_reason| call.called()));
         run.watch("asked", &token.event());
     }
-    assert!(source.cancel(Status::cancelled("planned")));
+    assert!(source.cancel(Error::cancelled("planned")));
     Ok(())
 }
 
-pub(super) fn joins(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn joins(run: &Arc<Run>) -> Result<(), Error> {
     let pool = new_pool(2)?;
     let promises: Vec<Arc<EventPromise>> = (0..4).map(|_| Arc::new(EventPromise::new(c"part"))).collect();
     let events: Vec<Event> = promises.iter().map(|promise| promise.event()).collect();
@@ -220,13 +222,13 @@ pub(super) fn joins(run: &Arc<Run>) -> Result<(), Status> {
         run.waiter(&event);
         let scheduled = pool.schedule(c"sets", move || _ = promise.set_ready());
         run.see("schedule", scheduled);
-        event.on_ready(move |status| _ = count.count_down_with(status.clone()));
+        event.on_ready(move |outcome| _ = count.count_down_with(outcome.clone()));
     }
     run.wait("all", &all);
     Ok(())
 }
 
-pub(super) fn futures(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn futures(run: &Arc<Run>) -> Result<(), Error> {
     let pool = Arc::new(new_pool(2)?);
     let promise = Promise::<i32>::new(c"source");
     let source = promise.future();
@@ -252,7 +254,7 @@ pub(super) fn futures(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn spawned(run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn spawned(run: &Arc<Run>) -> Result<(), Error> {
     let pool: Arc<dyn Executor> = Arc::new(new_pool(2)?);
     let gate = Promise::<i32>::new(c"gate");
     let (source, inner) = (gate.future(), Arc::clone(&pool));
@@ -268,7 +270,7 @@ pub(super) fn spawned(run: &Arc<Run>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) fn watchdog(_run: &Arc<Run>) -> Result<(), Status> {
+pub(super) fn watchdog(_run: &Arc<Run>) -> Result<(), Error> {
     let told = Arc::new(EventPromise::new(c"told"));
     let teller = Arc::clone(&told);
     let options = WatchdogOptions {

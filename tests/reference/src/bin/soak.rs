@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use purlin_array::Shape;
 use purlin_async::{CancelSource, Event, EventPromise, Executor, Task, TaskOptions};
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_device::{
     AllocOptions, AsyncHostToDeviceTransferManager, Buffer, Client, ClientOptions, RawBuffer, TransferSpec,
 };
@@ -51,7 +51,7 @@ struct Mixed {
 }
 
 impl Mixed {
-    fn new() -> Result<Self, Status> {
+    fn new() -> Result<Self, Error> {
         let options = ClientOptions {
             device_count: 2,
             worker_count: 2,
@@ -69,7 +69,7 @@ impl Mixed {
     }
 
     /// One thing. Errors that are asked for are looked for; others end the soak.
-    fn step(&mut self) -> Result<(), Status> {
+    fn step(&mut self) -> Result<(), Error> {
         let space = self.client.devices()[0].default_memory_space();
         let slot = self.random.below(LIVE as u64) as usize;
         let size = self.size();
@@ -103,18 +103,18 @@ impl Mixed {
                 let done = promise.event();
                 let work = move || drop((keeps, promise.set_ready()));
                 if self.random.below(2) == 0 {
-                    source.cancel(Status::cancelled("soak"));
+                    source.cancel(Error::cancelled("soak"));
                 }
                 // Refused at once if it was cancelled before.
                 let _ = options.apply(Task::new(c"soak", work)).and_then(|task| self.client.runner().execute(task));
-                source.cancel(Status::cancelled("soak"));
+                source.cancel(Error::cancelled("soak"));
                 let _ = done.wait();
                 made
             }
             6 => {
                 made.delete();
                 expect_error(made.to_vec::<u8>().map(drop))?;
-                Buffer::error(Status::data_loss("soak"), made.shape(), &space)
+                Buffer::error(Error::data_loss("soak"), made.shape(), &space)
             }
             7 => {
                 let options = AllocOptions::default();
@@ -134,14 +134,14 @@ impl Mixed {
         {
             let back = old.to_vec::<u8>()?;
             if back.iter().any(|&byte| byte != 7) {
-                return Err(Status::data_loss("the bytes of an array are not those that it was made of"));
+                return Err(Error::data_loss("the bytes of an array are not those that it was made of"));
             }
         }
         Ok(())
     }
 
     /// In two pieces, or given up after the first.
-    fn transfer(&mut self, size: usize) -> Result<Buffer, Status> {
+    fn transfer(&mut self, size: usize) -> Result<Buffer, Error> {
         let space = self.client.devices()[0].default_memory_space();
         let spec = TransferSpec { shape: Shape::new(purlin_array::DType::U8, &[size as i64])?, layout: None };
         let manager = AsyncHostToDeviceTransferManager::new(&[spec], &space, &AllocOptions::default())?;
@@ -171,9 +171,9 @@ impl Mixed {
     }
 }
 
-fn expect_error(outcome: Result<(), Status>) -> Result<(), Status> {
+fn expect_error(outcome: Result<(), Error>) -> Result<(), Error> {
     match outcome {
-        Ok(()) => Err(Status::internal("what had to fail has succeeded")),
+        Ok(()) => Err(Error::internal("what had to fail has succeeded")),
         Err(_) => Ok(()),
     }
 }

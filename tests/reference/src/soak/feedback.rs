@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use purlin_array::{DType, Shape};
 use purlin_async::{Event, EventPromise};
-use purlin_base::Status;
+use purlin_base::Error;
 use purlin_device::{AllocOptions, Buffer, Client, ClientOptions, MemorySpace, OomPolicy, RawBuffer};
 use purlin_host::HostBackend;
 use purlin_interchange::dlpack::{DlpackTensor, import_dlpack};
@@ -29,7 +29,7 @@ fn values() -> Vec<u8> {
 }
 
 impl Feedback {
-    pub(crate) fn new() -> Result<Self, Status> {
+    pub(crate) fn new() -> Result<Self, Error> {
         let client = || {
             let options = ClientOptions { worker_count: 1, ..ClientOptions::default() };
             Client::new(&options, Arc::new(HostBackend::new()))
@@ -42,7 +42,7 @@ impl Feedback {
     }
 
     /// One thing. The array stays what it was.
-    pub(crate) fn step(&mut self) -> Result<(), Status> {
+    pub(crate) fn step(&mut self) -> Result<(), Error> {
         let shape = Shape::new(DType::U8, &[COUNT as i64])?;
         self.last = match self.random.below(8) {
             0 => {
@@ -76,13 +76,13 @@ impl Feedback {
         };
         self.steps += 1;
         if self.steps.is_multiple_of(100) && self.last.to_vec::<u8>()? != values() {
-            return Err(Status::data_loss("feedback has changed the bytes of an array"));
+            return Err(Error::data_loss("feedback has changed the bytes of an array"));
         }
         Ok(())
     }
 
     /// The last array, through DLPack, in the memory of that client.
-    fn round_trip(&self, client: usize) -> Result<Buffer, Status> {
+    fn round_trip(&self, client: usize) -> Result<Buffer, Error> {
         self.last.ready_event().wait()?;
         let tensor = DlpackTensor::new(&self.last)?.into_raw();
         // SAFETY: the struct was made for this, and nothing writes the array.
@@ -90,7 +90,7 @@ impl Feedback {
     }
 
     /// Channels of the last raw memory: fulfilled one by one, or from the end on before there is any.
-    fn channels(&mut self) -> Result<(), Status> {
+    fn channels(&mut self) -> Result<(), Error> {
         let channel = || RawBuffer::channel(&self.spaces[0], COUNT, &AllocOptions::default());
         let fulfil = |promise: purlin_device::RawBufferPromise, memory: &RawBuffer| {
             promise.fulfil(memory).map_err(|(error, _)| error)

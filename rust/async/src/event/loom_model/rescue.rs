@@ -9,7 +9,7 @@ use loom::thread;
 use super::super::abi::{EventCell, EventHeader, EventVTable, FLAG_POISONABLE};
 use super::super::{Event, EventPromise, memory, rescue};
 use super::BareCell;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::explore;
 
 /// A promise's cell, and what belongs to its references.
@@ -81,7 +81,7 @@ fn rescued_or_freed(name: &str, release: unsafe fn(*mut EventHeader)) {
             assert_eq!(rescued.as_raw().addr(), address);
             // SAFETY: the root, to which this is a reference.
             unsafe { Root::look(rescued.as_raw()) };
-            rescued.poison(Status::deadline_exceeded("late"));
+            rescued.poison(Error::deadline_exceeded("late"));
         }
         owner.join().unwrap();
         assert!(followed_by.is_ready());

@@ -23,7 +23,7 @@ impl Bell {
     }
 }
 
-fn poll(future: &mut EventFuture, bell: &Arc<Bell>) -> Poll<Result<(), Status>> {
+fn poll(future: &mut EventFuture, bell: &Arc<Bell>) -> Poll<Result<(), Error>> {
     let waker = Waker::from(Arc::clone(bell));
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
@@ -37,8 +37,8 @@ fn is_known(event: &Event) -> bool {
 fn a_ready_event_is_ready_at_the_first_poll() {
     let bell = Arc::default();
     assert_eq!(poll(&mut Event::ready().into_future(), &bell), Poll::Ready(Ok(())));
-    let failed = Event::from_error(Status::aborted("x"));
-    assert_eq!(poll(&mut (&failed).into_future(), &bell), Poll::Ready(Err(failed.error())));
+    let failed = Event::from_error(Error::aborted("x"));
+    assert_eq!(poll(&mut (&failed).into_future(), &bell), Poll::Ready(failed.wait()));
     assert_eq!(bell.rings(), 0);
 }
 
@@ -51,9 +51,9 @@ fn the_last_waker_is_woken_once() {
     assert!(poll(&mut future, &first).is_pending());
     assert!(poll(&mut future, &second).is_pending());
     assert_eq!(Arc::strong_count(&first), 1, "the first waker is gone");
-    promise.set_error(Status::aborted("x"));
+    promise.set_error(Error::aborted("x"));
     assert_eq!((first.rings(), second.rings()), (0, 1));
-    assert_eq!(poll(&mut future, &second), Poll::Ready(Err(Status::aborted("x"))));
+    assert_eq!(poll(&mut future, &second), Poll::Ready(Err(Error::aborted("x"))));
     assert_eq!(Arc::strong_count(&second), 1);
 }
 

@@ -47,16 +47,16 @@ fn a_spawned_future_awaits_events_and_values() {
 
 #[test]
 fn r2_an_error_a_panic_and_a_dropped_waker_are_errors_of_the_result() {
-    let failed = try_spawn(Arc::new(InlineExecutor), c"fails", async { Err::<(), _>(Status::aborted("x")) });
-    assert_eq!(failed.error().message(), "x");
+    let failed = try_spawn(Arc::new(InlineExecutor), c"fails", async { Err::<(), _>(Error::aborted("x")) });
+    assert_eq!(failed.error().unwrap().message(), "x");
     let panics = spawn(Arc::new(InlineExecutor), c"panics", async {
         yield_once().await;
         panic!("expected by a test")
     });
     let panics: Future<()> = panics;
-    assert_eq!(panics.error().message(), "the closure of spawn panicked: expected by a test");
+    assert_eq!(panics.error().unwrap().message(), "the closure of spawn panicked: expected by a test");
     let forgotten = spawn(Arc::new(InlineExecutor), c"forgotten", pending::<()>());
-    assert!(forgotten.error().message().contains("'forgotten' was abandoned"), "nobody is left to wake it");
+    assert!(forgotten.error().unwrap().message().contains("'forgotten' was abandoned"), "nobody is left to wake it");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn r2_an_executor_that_does_not_run_a_task_fails_the_result() {
         let refused = spawn(Arc::new(bad), c"refused", async move { drop(held) });
         assert!(refused.is_ready());
         assert!(matches!(
-            refused.error().code(),
+            refused.error().unwrap().code(),
             StatusCode::Cancelled | StatusCode::Unavailable | StatusCode::Internal
         ));
     }
@@ -81,7 +81,7 @@ fn r2_an_executor_that_does_not_run_a_task_fails_the_result() {
     event.set_ready();
     assert!(!dropped.is_ready(), "woken, but not polled yet");
     drop(keeper.tasks());
-    assert_eq!(dropped.error().message(), "the task 'dropped' was refused or dropped by its executor");
+    assert_eq!(dropped.error().unwrap().message(), "the task 'dropped' was refused or dropped by its executor");
 }
 
 #[test]

@@ -27,7 +27,7 @@ use crate::task::STACK_SIZE_BYTES;
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{SourceLocation, Status};
+use purlin_base::status::{Error, SourceLocation};
 use purlin_base::sync::{Condvar, Mutex, MutexGuard, OnceLock, Process};
 
 pub use clock::{Clock, ManualClock, SystemClock};
@@ -95,7 +95,7 @@ struct Waiting {
 }
 
 /// Called once, with OK when it is due, else with the reason why it will not be waited for.
-type Action = Box<dyn FnOnce(Status) + Send>;
+type Action = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
 /// The right to something that happens at a time. Dropping it cancels.
 ///
@@ -107,7 +107,7 @@ type Action = Box<dyn FnOnce(Status) + Send>;
 /// let timer = Timers::shared().event_after(Duration::from_secs(3600), c"timeout");
 /// let event = timer.event().clone();
 /// assert!(timer.cancel());
-/// assert_eq!(event.error().code(), StatusCode::Cancelled);
+/// assert_eq!(event.error().unwrap().code(), StatusCode::Cancelled);
 /// ```
 #[must_use = "a timer that is dropped is cancelled"]
 pub struct Timer {
@@ -176,7 +176,7 @@ impl Timers {
     /// let (clock, (sender, receiver)) = (ManualClock::new(), mpsc::channel());
     /// let timers = Timers::with_clock(clock.clone());
     /// let at = timers.after(Duration::from_secs(1));
-    /// timers.call_at(at, c"report", move |status| sender.send(status.ok()).unwrap()).detach();
+    /// timers.call_at(at, c"report", move |outcome| sender.send(outcome.is_ok()).unwrap()).detach();
     /// clock.advance(Duration::from_secs(1));
     /// timers.run_due();
     /// assert_eq!(receiver.try_recv(), Ok(true));
@@ -185,7 +185,7 @@ impl Timers {
         &self,
         time: Instant,
         label: impl Into<Label>,
-        action: impl FnOnce(Status) + Send + 'static,
+        action: impl FnOnce(Result<(), Error>) + Send + 'static,
     ) -> Timer {
         let (shared, waiting) = (self.inner(), Waiting { label: label.into(), action: Box::new(action) });
         let place = shared.add(time, waiting).map(|key| (Arc::downgrade(shared), key));
@@ -214,7 +214,7 @@ impl Timers {
     /// let limited = timers.with_deadline(&answer.event(), timers.after(Duration::from_secs(1)));
     /// clock.advance(Duration::from_secs(2));
     /// timers.run_due();
-    /// assert_eq!(limited.error().code(), StatusCode::DeadlineExceeded);
+    /// assert_eq!(limited.error().unwrap().code(), StatusCode::DeadlineExceeded);
     /// assert!(!answer.event().is_ready(), "it stays pending");
     /// ```
     #[must_use]
@@ -233,16 +233,16 @@ impl Timers {
         let timer = self.call_at(deadline, label, move |outcome| {
             let late = || {
                 let allowed = deadline.saturating_duration_since(asked);
-                Status::deadline_exceeded(format!(
+                Error::deadline_exceeded(format!(
                     "event '{label}' was still pending at its deadline, {allowed:?} after it was set"
                 ))
             };
-            on_time.promise.set_error(if outcome.ok() { late() } else { outcome });
+            on_time.promise.set_error(outcome.err().unwrap_or_else(late));
         });
         *race.timer.lock() = Some(timer);
-        event.on_ready(move |status| {
+        event.on_ready(move |outcome| {
             // First the answer: dropping the timer would say that it was cancelled.
-            race.promise.set(status.clone());
+            race.promise.set(outcome.clone());
             let timer = race.timer.lock().take();
             drop(timer);
         });
@@ -266,7 +266,7 @@ impl Timers {
     pub fn run_due(&self) -> usize {
         let mut count = 0;
         while let Some(due) = self.inner().take_due() {
-            due.end(Status::OK);
+            due.end(Ok(()));
             count += 1;
         }
         count
@@ -308,7 +308,7 @@ impl Timer {
         // The thread sleeps on until the time of the one that was removed; waking it now would cost more.
         let Some(waiting) = waiting else { return false };
         let label = waiting.label;
-        waiting.end(Status::cancelled(format!("timer '{label}' was cancelled")));
+        waiting.end(Err(Error::cancelled(format!("timer '{label}' was cancelled"))));
         true
     }
 }
@@ -320,7 +320,7 @@ impl Drop for Timer {
 }
 
 impl Waiting {
-    fn end(self, outcome: Status) {
+    fn end(self, outcome: Result<(), Error>) {
         contained("timer", || self.label, || (self.action)(outcome));
     }
 }
@@ -372,7 +372,8 @@ impl TimersShared {
         };
         for waiting in waiting.into_values() {
             let label = waiting.label;
-            waiting.end(Status::resource_exhausted(format!("could not start the thread for timer '{label}': {error}")));
+            let why = format!("could not start the thread for timer '{label}': {error}");
+            waiting.end(Err(Error::resource_exhausted(why)));
         }
         None
     }
@@ -396,7 +397,7 @@ impl TimersShared {
                 Some(first) if first.key().0 <= now => {
                     let due = first.remove();
                     drop(state);
-                    due.end(Status::OK);
+                    due.end(Ok(()));
                     idle_since = None;
                     state = self.state();
                     continue;
@@ -447,7 +448,7 @@ impl Drop for Handle {
         self.0.changed.notify_one();
         for waiting in waiting.into_values() {
             let label = waiting.label;
-            waiting.end(Status::cancelled(format!("timer '{label}' was abandoned: its timers went away")));
+            waiting.end(Err(Error::cancelled(format!("timer '{label}' was abandoned: its timers went away"))));
         }
     }
 }

@@ -19,7 +19,7 @@ fn timers_happen_in_order_of_time_when_the_clock_gets_there() {
     let order = Arc::new(Mutex::new(Vec::new()));
     let note = |seconds: u32, name: &'static str| {
         let order = Arc::clone(&order);
-        let action = move |outcome: Status| order.lock().push((name, outcome.ok()));
+        let action = move |outcome: Result<(), Error>| order.lock().push((name, outcome.is_ok()));
         timers.call_at(timers.after(seconds * SECOND), c"t", action)
     };
     let _all = [note(3, "c"), note(1, "a"), note(2, "b1"), note(2, "b2")];
@@ -104,11 +104,11 @@ fn an_event_that_completes_in_time_takes_its_timer_away() {
     let events = [&good, &bad].map(|promise| timers.with_deadline(&promise.event(), timers.after(SECOND)));
     assert_eq!(timers.waiting(), 2);
     good.set_ready();
-    bad.set_error(Status::aborted("x"));
+    bad.set_error(Error::aborted("x"));
     assert_eq!(timers.waiting(), 0);
     clock.advance(2 * SECOND);
     assert_eq!(timers.run_due(), 0);
-    assert_eq!(events.map(|event| event.error()), [Status::OK, Status::aborted("x")]);
+    assert_eq!(events.map(|event| event.error()), [None, Some(Error::aborted("x"))]);
     let ready = Event::ready();
     assert!(timers.with_deadline(&ready, timers.now()) == ready);
 }
@@ -177,7 +177,7 @@ fn the_timers_of_the_process_keep_deadlines_for_many_threads() {
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A callback that waits for another timer, after it has made one that does, `depth` times.
-fn wait_inside(timers: &'static Timers, depth: u64, send: mpsc::Sender<Result<(), Status>>) {
+fn wait_inside(timers: &'static Timers, depth: u64, send: mpsc::Sender<Result<(), Error>>) {
     let inside = move |_| {
         if depth > 0 {
             wait_inside(timers, depth - 1, send.clone());
@@ -226,11 +226,7 @@ fn r7_without_a_further_thread_a_wait_on_the_thread_of_the_timers_serves_them_it
         let mut answers =
             (0..=depth).map(|_| waits.recv_timeout(LIMIT).expect("a wait for a timer, on their thread, hangs"));
         let error = answers.by_ref().find_map(Result::err);
-        assert_eq!(
-            error.as_ref().map(Status::code),
-            (depth > 16).then_some(StatusCode::ResourceExhausted),
-            "{error:?}"
-        );
+        assert_eq!(error.as_ref().map(Error::code), (depth > 16).then_some(StatusCode::ResourceExhausted), "{error:?}");
         answers.for_each(drop);
     }
 }

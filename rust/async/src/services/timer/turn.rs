@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use super::TimersShared;
 use crate::task::driver::{Driver, drive};
-use purlin_base::status::Status;
 
 /// How often a thread that makes timers happen while it waits looks for new ones.
 const NAP: Duration = Duration::from_millis(10);
@@ -55,7 +54,7 @@ impl Driver for Turn {
 
     fn step(&self) -> bool {
         self.timers.take_due().is_some_and(|due| {
-            due.end(Status::OK);
+            due.end(Ok(()));
             true
         })
     }
