@@ -17,7 +17,7 @@ use purlin_base::sync::{UnsafeCell, explore};
 struct Calls(Arc<AtomicUsize>);
 
 impl Calls {
-    fn waiter(&self) -> impl FnOnce(&Error) + Send + 'static {
+    fn waiter(&self) -> impl FnOnce(&Result<(), Error>) + Send + 'static {
         let calls = self.clone();
         move |_| _ = calls.0.fetch_add(1, Ordering::Relaxed)
     }
@@ -168,7 +168,7 @@ fn the_first_of_two_sets_wins_and_is_what_everybody_sees() {
         let failed = failer.join().unwrap();
         assert!(ready ^ failed);
         assert_eq!(event.state(), if ready { EventState::Ready } else { EventState::Error });
-        assert_eq(event.error().is_some(), ready);
+        assert_eq!(event.error().is_none(), ready);
     });
 }
 
