@@ -19,10 +19,10 @@ build: ## libpurlin.a, libpurlin.so, examples and tests, in build/release
 docs: ## all pages, the C++ and the Rust reference as web pages, in build/docs (brings Doxygen on first use)
 	@scripts/document
 
-test: ## every test that needs no extra tools (minutes)
+test: ## what a change is tried with: checks, Rust and C++ tests, examples, packages (minutes)
 	@scripts/test
 
-test-all: ## make test, and clang, sanitizers, linters, documentation, Bazel, interop
+test-all: ## every test: make test, models, defects, fail points, clang, sanitizers, linters, Bazel, interop
 	@scripts/test --all
 
 verify: ## the whole proof of what is concurrent: models, planted defects, the reference model, fail points, sanitizers (half an hour and more)
