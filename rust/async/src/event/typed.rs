@@ -151,7 +151,7 @@ pub(super) unsafe fn emplace<P>(event: *mut EventHeader, value: P) -> Result<(),
 /// ran. False if another thread was first.
 ///
 /// # Safety
-/// The caller holds a reference to `event`, which is from [`new`] with this `P`; `error` is not OK.
+/// The caller holds a reference to `event`, which is from [`new`] with this `P`.
 pub(super) unsafe fn fail<P>(event: *mut EventHeader, error: Error) -> bool {
     // SAFETY: the caller's promises; the thread that has set the error may destroy a payload that is not kept.
     unsafe {

@@ -123,7 +123,7 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
         this
     }
 
-    /// Failed. An OK `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
+    /// Failed.
     #[must_use]
     #[track_caller]
     pub fn new_error(error: Error) -> Self {

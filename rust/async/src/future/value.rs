@@ -103,8 +103,7 @@ impl<T: Send + Sync + 'static> Promise<T> {
         Future(self.0.clone())
     }
 
-    /// Completes the future and runs its waiters on this thread. An OK error is a bug of the caller and becomes
-    /// [`Internal`](purlin_base::StatusCode::Internal).
+    /// Completes the future and runs its waiters on this thread.
     ///
     /// # Errors
     /// What it was given, if it was set before.
@@ -205,7 +204,7 @@ impl<T: Send + Sync + 'static> Future<T> {
         Self(AsyncValue::new_available(value))
     }
 
-    /// A failure. An OK `error` is a bug of the caller and becomes [`Internal`](purlin_base::StatusCode::Internal).
+    /// A failure.
     #[must_use]
     #[track_caller]
     pub fn from_error(error: Error) -> Self {

@@ -204,7 +204,7 @@ impl ThreadPool {
     ///
     /// # Panics
     /// If `a` or `b` panics, with the payload of `a`, or else of `b`, after both have ended; `b` may then not have
-    /// begun. With a [`Error`], past the panic hook, where [`try_join`](Self::try_join) is an error.
+    /// begun. With an [`Error`], past the panic hook, where [`try_join`](Self::try_join) is an error.
     ///
     /// # Examples
     /// ```

@@ -51,7 +51,7 @@ struct SemaphoreShared {
 
 struct SemaphoreState {
     available: usize,
-    /// Why nothing is granted any more; OK while open.
+    /// Why nothing is granted any more.
     closed: Option<Error>,
     next_id: u64,
     /// By arrival.

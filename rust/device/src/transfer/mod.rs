@@ -220,8 +220,7 @@ impl AsyncHostToDeviceTransferManager {
         unsafe { slot.transfer_piece(index, data, offset_bytes, size_bytes, is_last, on_done) }
     }
 
-    /// That buffer fails with `error`; pieces on their way are still copied, and their `on_done` called. OK counts as
-    /// `Internal`.
+    /// That buffer fails with `error`; pieces on their way are still copied, and their `on_done` called.
     ///
     /// # Errors
     /// `InvalidArgument`: `index >= self.buffer_count()`, or "already been fully transferred"; what the buffer has

@@ -94,7 +94,7 @@ struct Waiting {
     action: Action,
 }
 
-/// Called once, with OK when it is due, else with the reason why it will not be waited for.
+/// Called once, with `Ok` when it is due, else with the reason why it will not be waited for.
 type Action = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
 /// The right to something that happens at a time. Dropping it cancels.
@@ -164,7 +164,7 @@ impl Timers {
         self.event_at(self.after(delay), label)
     }
 
-    /// Calls `action` exactly once: with OK at `time`, else with the reason why not, on the thread that decides that.
+    /// Calls `action` exactly once: with `Ok` at `time`, else with the reason why not, on the thread that decides that.
     /// The timer's own event is [`Event::ready`].
     ///
     /// ```
