@@ -1,0 +1,88 @@
+//! Why bytes are refused: what is wrong, and at which byte; and why a sound program is not run here.
+
+use std::fmt::Display;
+
+use purlin_base::{Error, StatusCode};
+
+/// Bytes that are not what the format says. `offset` is at most their number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) offset: usize,
+    pub(crate) code: StatusCode,
+    pub(crate) what: String,
+}
+
+impl Fault {
+    /// The bytes are no executable of XLA:CPU's, or a damaged one.
+    pub(crate) fn damage(offset: usize, what: impl Display) -> Self {
+        Self { offset, code: StatusCode::DataLoss, what: what.to_string() }
+    }
+
+    /// The same fault, in bytes in which ours begin at `base`.
+    pub(crate) fn within(self, base: usize) -> Self {
+        Self { offset: base.saturating_add(self.offset), ..self }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(fault.code, format!("XLA:CPU executable, byte {}: {}", fault.offset, fault.what))
+    }
+}
+
+/// The most reasons that are told; more are counted.
+const MOST_TOLD: usize = 20;
+
+/// All that keeps a program from running here, in the order in which it was met, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Reasons {
+    told: Vec<String>,
+    untold: usize,
+}
+
+impl Reasons {
+    pub(crate) fn add(&mut self, reason: impl Into<String>) {
+        let reason = reason.into();
+        if self.told.contains(&reason) {
+            return;
+        }
+        if self.told.len() < MOST_TOLD {
+            self.told.push(reason);
+        } else {
+            self.untold += 1;
+        }
+    }
+
+    /// The value, or a reason why there is none.
+    pub(crate) fn take<T>(&mut self, outcome: Result<T, String>) -> Option<T> {
+        outcome.map_err(|reason| self.add(reason)).ok()
+    }
+
+    /// `Unimplemented`, with all reasons, if there is one.
+    pub(crate) fn into_result(self, program: &str) -> Result<(), Error> {
+        if self.told.is_empty() {
+            return Ok(());
+        }
+        let more = if self.untold > 0 { format!("; and {} more", self.untold) } else { String::new() };
+        Err(Error::unimplemented(format!("program '{program}' cannot run here: {}{more}", self.told.join("; "))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_lists_each_reason_once_and_counts_what_is_too_much() {
+        let mut reasons = Reasons::default();
+        reasons.add("a");
+        reasons.add("b");
+        reasons.add("a");
+        let error = reasons.into_result("f").unwrap_err();
+        assert_eq!((error.code(), error.message()), (StatusCode::Unimplemented, "program 'f' cannot run here: a; b"));
+        let mut reasons = Reasons::default();
+        (0..30).for_each(|number| reasons.add(number.to_string()));
+        assert!(reasons.into_result("f").unwrap_err().message().ends_with("; 19; and 10 more"));
+        assert!(Reasons::default().into_result("f").is_ok());
+    }
+}

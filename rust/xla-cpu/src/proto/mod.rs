@@ -1,0 +1,88 @@
+//! The serialized executable, as messages.
+//!
+//! `PJRT_Executable_Serialize` writes an `ExecutableAndOptionsProto`, whose first field holds a
+//! `CompilationResultProto`; jaxlib's `serialize()` writes the length of a description of its own, the description, and
+//! then the same. Both are taken. Messages are declared by field number, each beside a table of what it may hold
+//! (`wire.rs`); names end in `Proto`, and what they mean is XLA's to say.
+//!
+//! There is no version in the bytes. So a field that nobody here knows keeps a program from running, by its message's
+//! name and number.
+
+mod executable;
+mod hlo;
+mod literal;
+mod shape;
+#[cfg(test)]
+pub(crate) mod tests;
+mod thunk;
+mod wire;
+
+use std::collections::BTreeSet;
+
+use prost::Message as _;
+
+pub(crate) use self::executable::{CompilationResultProto, SymbolProto, TargetProto};
+pub(crate) use self::hlo::{
+    AllocationProto, BufferAssignmentProto, ComputationProto, HloModuleProto, InstructionProto, LocationProto,
+};
+pub(crate) use self::literal::LiteralProto;
+pub(crate) use self::shape::{
+    ConvolutionDimensionsProto, DotDimensionsProto, LayoutProto, ShapeProto, ShapeSliceProto, SliceProto, WindowProto,
+};
+pub(crate) use self::thunk::{
+    ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, SortProto, ThunkKind, ThunkProto, ThunkSequenceProto,
+    TopKProto,
+};
+use self::wire::{Reader, Wire};
+use crate::fault::Fault;
+
+/// Of `ExecutableAndOptionsProto`: the executable, as bytes.
+const SERIALIZED_EXECUTABLE: u32 = 1;
+/// The last of its fields that is known: the options of the compiler, and the client's name.
+const LAST_FIELD: u32 = 3;
+/// The tag of `SERIALIZED_EXECUTABLE`, with which a plugin's bytes begin. As a length it were a description of ten
+/// bytes, which no jaxlib writes.
+const FIRST_BYTE: u8 = 0x0a;
+
+/// An executable's messages, and which fields nobody here knows.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) result: CompilationResultProto,
+    pub(crate) unknown: BTreeSet<String>,
+}
+
+/// The messages in `bytes`.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
+    let (base, inner) = compilation_result(bytes)?;
+    let unknown = wire::check(inner, &executable::COMPILATION_RESULT).map_err(|fault| fault.within(base))?;
+    let result = CompilationResultProto::decode(inner).map_err(|error| Fault::damage(base, error))?;
+    Ok(Parsed { result, unknown })
+}
+
+/// Where the one field of `bytes` that counts is.
+fn compilation_result(bytes: &[u8]) -> Result<(usize, &[u8]), Fault> {
+    let mut reader = Reader { bytes, at: 0 };
+    if bytes.first() != Some(&FIRST_BYTE) {
+        let described = reader.varint()?;
+        let left = bytes.len() - reader.at;
+        match usize::try_from(described).ok().filter(|&described| described <= left) {
+            Some(described) => reader.at += described,
+            None => {
+                let why = format!("a description is said to be {described} bytes long, and {left} are left");
+                return Err(Fault::damage(0, why));
+            }
+        }
+    }
+    let mut found = None;
+    while let Some(field) = reader.next()? {
+        match (field.number, field.wire) {
+            (SERIALIZED_EXECUTABLE, Wire::Bytes) => found = Some((field.begin, &bytes[field.begin..reader.at])),
+            (number, Wire::Bytes) if number <= LAST_FIELD => {}
+            (number, _) => {
+                let why = format!("field {number} of ExecutableAndOptionsProto is not known");
+                return Err(Fault::damage(field.at, why));
+            }
+        }
+    }
+    found.ok_or_else(|| Fault::damage(bytes.len(), "the bytes hold no executable"))
+}

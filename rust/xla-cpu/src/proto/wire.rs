@@ -1,0 +1,182 @@
+//! Protobuf's wire form, walked once before anything is decoded.
+//!
+//! prost passes over what it does not know, and XLA's messages have no version: a field that is new there may change
+//! what the others mean. So a [`Message`] says which fields are read, which only describe and may be passed over, and
+//! [`check`] tells of all others by the message's name and number. It also bounds what decoding takes: the depth of
+//! messages, and the memory, which a few bytes could otherwise make large (an empty message takes two bytes here, and
+//! hundreds when it is decoded).
+
+use std::collections::BTreeSet;
+
+use crate::fault::Fault;
+
+/// What one of XLA's messages may hold.
+#[derive(Debug)]
+pub(crate) struct Message {
+    /// XLA's name for it.
+    pub(crate) name: &'static str,
+    /// Bytes of it when it is decoded, without what it points to.
+    pub(crate) size_bytes: usize,
+    /// Fields that are read and are no messages.
+    pub(crate) scalars: &'static [u32],
+    /// Fields that are read and are messages.
+    pub(crate) nested: &'static [(u32, &'static Message)],
+    /// Fields that may be passed over.
+    pub(crate) passed: Passed,
+}
+
+/// Which fields may be passed over.
+#[derive(Debug)]
+pub(crate) enum Passed {
+    /// These: names, places in sources, estimates.
+    These(&'static [u32]),
+    /// All: the message describes a computation that was compiled, and only some facts of it are asked for.
+    All,
+}
+
+/// How deep messages may stand inside one another: prost's limit.
+const MOST_NESTED: usize = 100;
+/// Bytes of memory that one byte of input may take on average, and what is free: in what XLA writes, none takes ten.
+const MEMORY_PER_BYTE: usize = 40;
+const FREE_BYTES: usize = 64 << 10;
+
+/// Looks through `bytes`, which are to be a `message`, and answers which fields nobody here knows, as texts.
+pub(crate) fn check(bytes: &[u8], message: &'static Message) -> Result<BTreeSet<String>, Fault> {
+    let allowed = bytes.len().saturating_mul(MEMORY_PER_BYTE).saturating_add(FREE_BYTES);
+    let mut walk = Walk { bytes, memory_left: allowed, unknown: BTreeSet::new() };
+    walk.message(0, bytes.len(), message, 1)?;
+    Ok(walk.unknown)
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    memory_left: usize,
+    unknown: BTreeSet<String>,
+}
+
+impl Walk<'_> {
+    fn message(&mut self, begin: usize, end: usize, message: &'static Message, depth: usize) -> Result<(), Fault> {
+        if depth > MOST_NESTED {
+            return Err(Fault::damage(begin, format!("messages stand more than {MOST_NESTED} deep in one another")));
+        }
+        let Some(left) = self.memory_left.checked_sub(message.size_bytes) else {
+            let why = format!("more messages than so many bytes may hold, the last of them {}", message.name);
+            return Err(Fault::damage(begin, why));
+        };
+        self.memory_left = left;
+        let mut reader = Reader { bytes: &self.bytes[..end], at: begin };
+        while let Some(field) = reader.next()? {
+            if let Some((_, inner)) = message.nested.iter().find(|(number, _)| *number == field.number) {
+                if field.wire != Wire::Bytes {
+                    let why = format!("field {} of {} is no message", field.number, message.name);
+                    return Err(Fault::damage(field.at, why));
+                }
+                self.message(field.begin, reader.at, inner, depth + 1)?;
+            } else if !message.scalars.contains(&field.number) && !message.passed.contains(field.number) {
+                self.unknown.insert(format!("field {} of {} is not known", field.number, message.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Passed {
+    fn contains(&self, number: u32) -> bool {
+        match self {
+            Self::These(numbers) => numbers.contains(&number),
+            Self::All => true,
+        }
+    }
+}
+
+/// How a field is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wire {
+    /// One number of 1 to 10 bytes.
+    Varint,
+    /// Four or eight bytes.
+    Fixed,
+    /// A length, and so many bytes.
+    Bytes,
+}
+
+/// A field of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub(crate) number: u32,
+    pub(crate) wire: Wire,
+    /// Where its tag is.
+    pub(crate) at: usize,
+    /// Where its value begins; it ends where the reader then is.
+    pub(crate) begin: usize,
+}
+
+/// The fields of a message, one by one. Offsets are those of `bytes`.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) at: usize,
+}
+
+impl Reader<'_> {
+    /// The next field; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Field>, Fault> {
+        if self.at == self.bytes.len() {
+            return Ok(None);
+        }
+        let at = self.at;
+        let tag = self.varint()?;
+        let number = u32::try_from(tag >> 3).ok().filter(|number| (1..1 << 29).contains(number));
+        let Some(number) = number else {
+            return Err(Fault::damage(at, format!("{} is the number of no field", tag >> 3)));
+        };
+        let mut begin = self.at;
+        let wire = match tag & 7 {
+            0 => {
+                self.varint()?;
+                Wire::Varint
+            }
+            1 => self.skip(8, Wire::Fixed)?,
+            5 => self.skip(4, Wire::Fixed)?,
+            2 => {
+                let size_bytes = self.varint()?;
+                begin = self.at;
+                self.skip(size_bytes, Wire::Bytes)?
+            }
+            other => return Err(Fault::damage(at, format!("{other} is no way to write a field"))),
+        };
+        Ok(Some(Field { number, wire, at, begin }))
+    }
+
+    /// A number, seven bits a byte, the lowest first.
+    pub(crate) fn varint(&mut self) -> Result<u64, Fault> {
+        let begin = self.at;
+        let mut value = 0_u64;
+        for shift in (0..70).step_by(7) {
+            let Some(&byte) = self.bytes.get(self.at) else {
+                return Err(Fault::damage(self.at, "the bytes end inside a number"));
+            };
+            self.at += 1;
+            if shift == 63 && byte > 1 {
+                break;
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Fault::damage(begin, "a number has more than 64 bits"))
+    }
+
+    fn skip(&mut self, size_bytes: u64, wire: Wire) -> Result<Wire, Fault> {
+        let left = self.bytes.len() - self.at;
+        match usize::try_from(size_bytes).ok().filter(|&size_bytes| size_bytes <= left) {
+            Some(size_bytes) => self.at += size_bytes,
+            None => {
+                let why = format!("a value is said to be {size_bytes} bytes long, and {left} are left");
+                return Err(Fault::damage(self.at, why));
+            }
+        }
+        Ok(wire)
+    }
+}
