@@ -42,6 +42,7 @@ pub use purlin_device::{
 pub use purlin_host as host;
 #[cfg(feature = "interchange")]
 pub use purlin_interchange as interchange;
+pub use purlin_program as program;
 #[cfg(feature = "sim")]
 pub use purlin_sim as sim;
 

@@ -1,0 +1,99 @@
+//! Denormal numbers are taken for zero, as operands (DAZ) and as results (FTZ), while commands run: what XLA's kernels
+//! were compiled for. Rounding stays as it is.
+//!
+//! The mode belongs to the thread; it is put back however the code inside ends.
+
+#![cfg_attr(target_arch = "x86_64", allow(unsafe_code, reason = "a register of the processor is read and written"))]
+
+/// Calls `f` in that mode.
+pub(crate) fn with_flushed_denormals<R>(f: impl FnOnce() -> R) -> R {
+    let _restored = Restored::enter();
+    f()
+}
+
+/// What the mode was before; its drop restores it.
+struct Restored(arch::Mode);
+
+impl Restored {
+    fn enter() -> Self {
+        let before = arch::mode();
+        arch::set_mode(arch::flushing(before));
+        Self(before)
+    }
+}
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        arch::set_mode(self.0);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod arch {
+    use std::arch::asm;
+
+    /// The register MXCSR.
+    pub(super) type Mode = u32;
+
+    /// Its bits FTZ and DAZ.
+    const FLUSHING: Mode = 0x8040;
+
+    pub(super) const fn flushing(mode: Mode) -> Mode {
+        mode | FLUSHING
+    }
+
+    pub(super) fn mode() -> Mode {
+        let mut mode: Mode = 0;
+        // SAFETY: the instruction writes four bytes, at the address of four bytes.
+        unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut mode, options(nostack, preserves_flags)) };
+        mode
+    }
+
+    pub(super) fn set_mode(mode: Mode) {
+        // SAFETY: the value is what the register had, with two bits that every x86-64 has; it unmasks no exception.
+        // Rust's own arithmetic on denormals gives zeros meanwhile, which is what this is for.
+        unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, preserves_flags, readonly)) };
+    }
+}
+
+/// Elsewhere nothing is set: no code that was compiled for the mode can be loaded there.
+#[cfg(not(target_arch = "x86_64"))]
+mod arch {
+    pub(super) type Mode = ();
+
+    pub(super) const fn flushing((): Mode) -> Mode {}
+
+    pub(super) fn mode() -> Mode {}
+
+    pub(super) fn set_mode((): Mode) {}
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use std::hint::black_box;
+    use std::panic::{AssertUnwindSafe, resume_unwind};
+
+    use super::*;
+
+    fn half(number: f32) -> f32 {
+        black_box(number) * black_box(0.5)
+    }
+
+    #[test]
+    fn denormals_are_zero_inside_and_numbers_outside() {
+        let smallest = f32::MIN_POSITIVE;
+        assert_eq!(with_flushed_denormals(|| half(smallest)), 0.0, "a result");
+        assert_eq!(with_flushed_denormals(|| half(smallest / 4.0) * 1e30), 0.0, "an operand");
+        assert_ne!(half(smallest), 0.0);
+    }
+
+    #[test]
+    fn the_mode_is_restored_after_a_panic() {
+        let before = arch::mode();
+        let panicked = purlin_base::panics::caught(AssertUnwindSafe(|| {
+            with_flushed_denormals(|| resume_unwind(Box::new("a kernel's fault")));
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(arch::mode(), before);
+    }
+}

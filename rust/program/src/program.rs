@@ -1,0 +1,102 @@
+//! A program: immutable, checked, shared.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::allocation::Allocation;
+use crate::command::Sequence;
+use crate::places::Places;
+use crate::signature::ProgramSignature;
+use crate::summary::ProgramSummary;
+use crate::validate::validate;
+use purlin_base::{Error, StatusOr};
+
+/// What a compiler has made of a computation. Clones share it; see [`ProgramBuilder`](crate::ProgramBuilder).
+///
+/// ```
+/// use purlin::program::{ArraySpec, Command, ProgramBuilder, Slice};
+/// use purlin::{DType, Shape, StatusCode};
+///
+/// let mut builder = ProgramBuilder::new("wrong");
+/// let to = builder.result(ArraySpec::new(Shape::new(DType::F32, &[16])?));
+/// builder.push(Command::Fill { pattern: vec![0], to: Slice { offset_bytes: 32, ..to } });
+/// let error = builder.build().unwrap_err();
+/// assert_eq!(error.code(), StatusCode::InvalidArgument);
+/// assert!(
+///     error.message().ends_with("operand 0: bytes [32, 96) do not lie in allocation 0 of 64 bytes"),
+///     "{error}"
+/// );
+/// # Ok::<(), purlin::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Program(Arc<Parts>);
+
+struct Parts {
+    name: Arc<str>,
+    signature: ProgramSignature,
+    allocations: Vec<Allocation>,
+    sequence: Sequence,
+    places: Places,
+    summary: ProgramSummary,
+}
+
+impl Program {
+    /// These parts, checked.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: see [`validate`](crate::validate).
+    pub(crate) fn checked(
+        name: Arc<str>,
+        signature: ProgramSignature,
+        allocations: Vec<Allocation>,
+        sequence: Sequence,
+    ) -> StatusOr<Self> {
+        let named =
+            |error: Error| Error::new(error.code(), format!("the program '{name}' cannot run: {}", error.message()));
+        validate(&signature, &allocations, &sequence).map_err(named)?;
+        let places = Places::of(&allocations, signature.parameters.len(), signature.results.len()).map_err(named)?;
+        let summary = ProgramSummary::of(&allocations, &sequence, places.temporary_bytes);
+        Ok(Self(Arc::new(Parts { name, signature, allocations, sequence, places, summary })))
+    }
+
+    /// As errors and traces name it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What it takes and gives.
+    #[must_use]
+    pub fn signature(&self) -> &ProgramSignature {
+        &self.0.signature
+    }
+
+    /// The memory that its commands name, by number.
+    #[must_use]
+    pub fn allocations(&self) -> &[Allocation] {
+        &self.0.allocations
+    }
+
+    /// What it does.
+    #[must_use]
+    pub fn sequence(&self) -> &Sequence {
+        &self.0.sequence
+    }
+
+    /// What it consists of.
+    #[must_use]
+    pub fn summary(&self) -> &ProgramSummary {
+        &self.0.summary
+    }
+
+    pub(crate) fn places(&self) -> &Places {
+        &self.0.places
+    }
+}
+
+/// `Program('step': (f32[8]) -> (f32[8]))`
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program('{}': {})", self.0.name, self.0.signature)
+    }
+}
