@@ -1,1 +1,7 @@
 //! x
+#![deny(unsafe_code)]
+#![allow(dead_code, unused_imports)]
+
+mod fault;
+mod link;
+mod proto;

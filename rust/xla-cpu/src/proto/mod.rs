@@ -23,11 +23,12 @@ use prost::Message as _;
 
 pub(crate) use self::executable::{CompilationResultProto, SymbolProto, TargetProto};
 pub(crate) use self::hlo::{
-    AllocationProto, BufferAssignmentProto, ComputationProto, HloModuleProto, InstructionProto, LocationProto,
+    AllocationProto, BufferAssignmentProto, ComputationProto, HloModuleProto, InputOutputAliasProto, InstructionProto,
+    LocationProto,
 };
 pub(crate) use self::literal::LiteralProto;
 pub(crate) use self::shape::{
-    ConvolutionDimensionsProto, DotDimensionsProto, LayoutProto, ShapeProto, ShapeSliceProto, SliceProto, WindowProto,
+    DotDimensionsProto, LayoutProto, ProgramShapeProto, ShapeProto, ShapeSliceProto, SliceProto,
 };
 pub(crate) use self::thunk::{
     ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, SortProto, ThunkKind, ThunkProto, ThunkSequenceProto,

@@ -1,0 +1,37 @@
+//! The bytes of operands as elements.
+
+#![allow(unsafe_code, reason = "operands are memory by address")]
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use purlin_program::OperandBytes;
+
+/// A type whose every bit pattern is a value, and that has no padding.
+pub(super) trait Plain: Copy + Send + Sync + 'static {}
+
+macro_rules! plain {
+    ($($name:ty)*) => { $(impl Plain for $name {})* };
+}
+
+plain! { u8 i8 u16 i16 u32 i32 u64 i64 u128 f16 bf16 f32 f64 Complex<f32> Complex<f64> }
+
+/// The elements of an operand that the command reads.
+///
+/// # Safety
+/// The operand is of a [`LibraryCall`](purlin_program::LibraryCall) that runs and reads it; it begins at a multiple of
+/// `T`'s alignment.
+pub(super) unsafe fn read<T: Plain>(operand: &OperandBytes) -> &[T] {
+    // SAFETY: the program keeps the bytes for the length of the call, and nothing writes them; the caller vouches for
+    // the alignment. Plain types have no invalid bits.
+    unsafe { std::slice::from_raw_parts(operand.address.cast(), operand.size_bytes / size_of::<T>()) }
+}
+
+/// The elements of an operand that the command writes.
+///
+/// # Safety
+/// As [`read`], and writes it; nobody else has these elements.
+#[allow(clippy::mut_from_ref, reason = "an operand is an address; that it is taken once is the caller's promise")]
+pub(super) unsafe fn write<T: Plain>(operand: &OperandBytes) -> &mut [T] {
+    // SAFETY: as above; validation holds a command to operands that overlap nothing which it writes.
+    unsafe { std::slice::from_raw_parts_mut(operand.address.cast(), operand.size_bytes / size_of::<T>()) }
+}

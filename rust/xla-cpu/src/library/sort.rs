@@ -1,0 +1,169 @@
+//! Sorting along one dimension, by a comparator of the program's own code.
+//!
+//! Each row is copied out, its places are sorted by merging (stable, whether or not that was asked for), and the elements
+//! are written back in that order. Merging makes no assumption of the comparator: one that contradicts itself gives some
+//! order, and never an element twice.
+
+#![allow(unsafe_code, reason = "operands are memory by address; comparators are functions that take addresses")]
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use purlin_base::Error;
+use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
+
+use super::elements::write;
+use crate::module::Array;
+
+/// XLA:CPU's comparator: writes whether the left elements come before the right ones. It is given their addresses in
+/// turn, left and right of each array, and nothing else.
+pub(crate) type Comparator = unsafe extern "C" fn(
+    out: *mut u8,
+    run_options: *const c_void,
+    pairs: *const *const c_void,
+    buffers: *const *const c_void,
+    counters: *mut i64,
+    status: *mut c_void,
+);
+
+/// Arrays of the same dimensions, sorted together along one of them.
+#[derive(Clone, Debug)]
+pub(crate) struct SortArrays {
+    /// Bytes of an element, of each array.
+    widths: Vec<usize>,
+    /// Elements of a row.
+    length: usize,
+    /// Elements from one to the next in a row.
+    stride: usize,
+    /// How many rows lie in one another, and how many such groups there are.
+    outer: usize,
+}
+
+impl SortArrays {
+    pub(crate) fn new(arrays: &[Array], dimension: i64) -> Result<Self, String> {
+        let first = arrays.first().ok_or("a sort of nothing")?;
+        let axis = usize::try_from(dimension).ok().filter(|&axis| axis < first.shape.rank());
+        let axis = axis.ok_or_else(|| format!("a sort of {} along dimension {dimension}", first.shape))?;
+        let mut widths = Vec::new();
+        for array in arrays {
+            if array.shape.dims() != first.shape.dims() || array.layout != first.layout {
+                return Err(format!("a sort of {} together with {}", first.shape, array.shape));
+            }
+            match array.shape.dtype().byte_width() {
+                0 => return Err(format!("a sort of {}", array.shape)),
+                width => widths.push(width),
+            }
+        }
+        let (length, stride) = (first.dims()[axis], first.strides()[axis]);
+        let outer = first.shape.element_count().checked_div(length * stride).unwrap_or(0);
+        Ok(Self { widths, length, stride, outer })
+    }
+}
+
+/// A sort and its comparator.
+pub(crate) struct Sort {
+    arrays: SortArrays,
+    comparator: Comparator,
+    _owner: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for Sort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sort").field("arrays", &self.arrays).finish_non_exhaustive()
+    }
+}
+
+impl Sort {
+    /// A sort by a function that `owner` keeps where it is.
+    ///
+    /// # Safety
+    /// As long as `owner` lives, `comparator` may be called by any thread with the addresses of two elements of each
+    /// array; it reads those, writes its answer, a byte, and comes back.
+    pub(crate) unsafe fn new(arrays: SortArrays, comparator: Comparator, owner: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { arrays, comparator, _owner: owner }
+    }
+
+    /// Whether the elements at `a` of the rows come before those at `b`.
+    fn is_less(&self, rows: &[Vec<u8>], pairs: &mut [*const c_void], a: usize, b: usize) -> bool {
+        for ((row, &width), pair) in rows.iter().zip(&self.arrays.widths).zip(pairs.chunks_exact_mut(2)) {
+            pair[0] = row[a * width..].as_ptr().cast();
+            pair[1] = row[b * width..].as_ptr().cast();
+        }
+        let mut answer = 0_u8;
+        // SAFETY: new() was promised that; the elements are in the rows.
+        unsafe {
+            let (options, buffers, counters, status) = (ptr::null(), ptr::null(), ptr::null_mut(), ptr::null_mut());
+            (self.comparator)(&raw mut answer, options, pairs.as_ptr(), buffers, counters, status);
+        }
+        answer != 0
+    }
+}
+
+impl LibraryCall for Sort {
+    fn name(&self) -> &str {
+        "sort"
+    }
+
+    fn run(&self, operands: &[OperandBytes], _context: &LibraryContext<'_>) -> Result<(), Error> {
+        let SortArrays { widths, length, stride, outer } = &self.arrays;
+        let (length, stride) = (*length, *stride);
+        let mut rows: Vec<Vec<u8>> = widths.iter().map(|width| vec![0; width * length]).collect();
+        let (mut order, mut scratch) = (vec![0; length], vec![0; length]);
+        let mut pairs = vec![ptr::null(); 2 * widths.len()];
+        for begin in (0..*outer).flat_map(|group| (0..stride).map(move |inner| group * length * stride + inner)) {
+            let element = |at: usize, width: usize| (begin + at * stride) * width..(begin + at * stride + 1) * width;
+            for ((row, &width), operand) in rows.iter_mut().zip(widths).zip(operands) {
+                // SAFETY: the operand is read and written, and of the array that new() has seen; one at a time.
+                let array = unsafe { write::<u8>(operand) };
+                for (at, to) in row.chunks_exact_mut(width).enumerate() {
+                    to.copy_from_slice(&array[element(at, width)]);
+                }
+            }
+            order.iter_mut().enumerate().for_each(|(at, place)| *place = at);
+            merge_sort(&mut order, &mut scratch, &mut |a, b| self.is_less(&rows, &mut pairs, a, b));
+            for ((row, &width), operand) in rows.iter().zip(widths).zip(operands) {
+                // SAFETY: as above.
+                let array = unsafe { write::<u8>(operand) };
+                for (at, &from) in order.iter().enumerate() {
+                    array[element(at, width)].copy_from_slice(&row[from * width..][..width]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs of so many are sorted by insertion.
+const RUN: usize = 16;
+
+/// Sorts `places` stably; `scratch` is as long.
+fn merge_sort(places: &mut [usize], scratch: &mut [usize], is_less: &mut impl FnMut(usize, usize) -> bool) {
+    for run in places.chunks_mut(RUN) {
+        for sorted in 1..run.len() {
+            let mut at = sorted;
+            while at > 0 && is_less(run[at], run[at - 1]) {
+                run.swap(at, at - 1);
+                at -= 1;
+            }
+        }
+    }
+    let mut width = RUN;
+    while width < places.len() {
+        for (pair, merged) in places.chunks(2 * width).zip(scratch.chunks_mut(2 * width)) {
+            let (mut left, mut right) = pair.split_at(width.min(pair.len()));
+            for to in merged {
+                let takes_right = match (left.first(), right.first()) {
+                    (Some(&left), Some(&right)) => is_less(right, left),
+                    (left, _) => left.is_none(),
+                };
+                let side = if takes_right { &mut right } else { &mut left };
+                (*to, *side) = (side[0], &side[1..]);
+            }
+        }
+        places.copy_from_slice(scratch);
+        width *= 2;
+    }
+}

@@ -1,0 +1,66 @@
+//! The greatest elements of each row, greatest first; of equal ones the earlier first.
+
+#![allow(unsafe_code, reason = "operands are memory by address")]
+
+use std::cmp::Ordering;
+
+use purlin_base::Error;
+use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
+
+use super::elements::{read, write};
+
+/// Rows of f32, of which the `k` greatest go to one operand, and their places, as i32, to another.
+#[derive(Debug)]
+pub(crate) struct TopK {
+    row: usize,
+    k: usize,
+}
+
+impl TopK {
+    /// `sizes` are the numbers of rows, of elements in one, and `k`; `bytes` those of values, output and places.
+    pub(crate) fn new(sizes: [u64; 3], bytes: [usize; 3]) -> Result<Self, String> {
+        let [rows, row, k] = sizes;
+        let expected = [rows.checked_mul(row), rows.checked_mul(k), rows.checked_mul(k)];
+        let is_sound = expected.iter().zip(bytes).all(|(elements, bytes)| {
+            elements.and_then(|elements| elements.checked_mul(4)) == Some(bytes as u64)
+        });
+        if !is_sound || k > row || row > i32::MAX as u64 {
+            return Err(format!("the {k} greatest of {row} in {rows} rows, in {bytes:?} bytes"));
+        }
+        Ok(Self { row: row as usize, k: k as usize })
+    }
+}
+
+impl LibraryCall for TopK {
+    fn name(&self) -> &str {
+        "topk"
+    }
+
+    fn run(&self, operands: &[OperandBytes], _context: &LibraryContext<'_>) -> Result<(), Error> {
+        // SAFETY: the operands are those that new() has seen: read, written, written; all of four bytes an element.
+        let (values, output, places) =
+            unsafe { (read::<f32>(&operands[0]), write::<f32>(&operands[1]), write::<i32>(&operands[2])) };
+        if self.k == 0 {
+            return Ok(());
+        }
+        let mut order: Vec<i32> = Vec::new();
+        let rows = values.chunks_exact(self.row).zip(output.chunks_exact_mut(self.k)).zip(places.chunks_exact_mut(self.k));
+        for ((row, output), places) in rows {
+            order.clear();
+            order.extend(0..row.len() as i32);
+            // By the total order, in which NaN is greater than all numbers and -0 less than 0, as XLA has it.
+            let greater = |a: &i32, b: &i32| -> Ordering {
+                row[*b as usize].total_cmp(&row[*a as usize]).then(a.cmp(b))
+            };
+            if self.k < order.len() {
+                order.select_nth_unstable_by(self.k - 1, greater);
+                order.truncate(self.k);
+            }
+            order.sort_unstable_by(greater);
+            for ((place, to), from) in places.iter_mut().zip(output).zip(&order) {
+                (*place, *to) = (*from, row[*from as usize]);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! An in-process linker for what XLA:CPU's compiler writes: relocatable ELF64 for x86-64, large code model.
+//!
+//! In this order, each step a pure function over bytes but the last:
+//!
+//! 1. `object.rs` reads each file into sections, symbols and relocations that lie inside it. What is not known here (a
+//!    kind of relocation, a section that runs code by itself) is a reason not to go on.
+//! 2. `layout.rs` gives each section its place in one range of addresses: code, then what is only read, then data.
+//! 3. `symbols.rs` knows the functions that code may call: a closed list, and no look-up by name in the process.
+//! 4. `pages.rs` maps the range, between guard pages; the sections are copied and relocated while all of it can be
+//!    written, then code becomes executable, and is never both.
+//! 5. `unwind.rs` tells the unwinder of it, if that is asked for.
+//!
+//! [`Code`] keeps the pages; kernels keep the `Code`, so that memory is unmapped when the last of them goes. Linking
+//! runs nothing of the code.
+
+mod layout;
+mod object;
+mod pages;
+mod symbols;
+#[cfg(test)]
+pub(crate) mod tests;
+mod unwind;
+
+use std::collections::HashMap;
+
+use purlin_base::{Error, StatusOr};
+
+use self::layout::{Layout, Region};
+pub(crate) use self::object::ObjectFile;
+use self::object::{Kind, Place, Target};
+use self::pages::Pages;
+use self::unwind::Registered;
+use crate::fault::Reasons;
+
+/// Files that can be linked: all their symbols and relocations are known.
+#[derive(Debug)]
+pub(crate) struct Linkable<'a> {
+    files: Vec<ObjectFile<'a>>,
+    layout: Layout,
+    /// Where each function is: an offset into the layout.
+    functions: HashMap<&'a str, usize>,
+}
+
+impl<'a> Linkable<'a> {
+    /// Resolves what the files name among each other and in the closed list. Maps nothing.
+    pub(crate) fn new(files: Vec<ObjectFile<'a>>, reasons: &mut Reasons) -> Option<Self> {
+        let layout = reasons.take(Layout::new(&files))?;
+        let mut functions = HashMap::new();
+        for (number, file) in files.iter().enumerate() {
+            for (name, place) in &file.functions {
+                if functions.insert(*name, layout.offset_of(number, *place)).is_some() {
+                    reasons.add(format!("symbol '{name}' is defined twice"));
+                }
+            }
+        }
+        let mut unknown: Vec<&str> = files.iter().flat_map(|file| &file.relocations).filter_map(|relocation| {
+            let Target::Named(name) = relocation.target else { return None };
+            (!functions.contains_key(name) && symbols::address_of(name).is_none()).then_some(name)
+        }).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        for name in unknown {
+            reasons.add(format!("symbol '{name}' is not among those that code may call"));
+        }
+        Some(Self { files, layout, functions })
+    }
+
+    /// Whether the files define that function.
+    pub(crate) fn defines(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
+    }
+
+    /// The code in memory, ready to be called.
+    ///
+    /// # Errors
+    /// `ResourceExhausted`, `PermissionDenied`: the system maps no such pages. `DataLoss`: a distance does not fit.
+    pub(crate) fn load(&self, unwind_tables: bool) -> StatusOr<Code> {
+        let mut pages = Pages::reserve(&self.layout)?;
+        for (number, file) in self.files.iter().enumerate() {
+            for (index, section) in file.sections.iter().enumerate() {
+                pages.write(self.layout.section(number, index), section.bytes);
+            }
+        }
+        let base = pages.address();
+        for (number, file) in self.files.iter().enumerate() {
+            for relocation in &file.relocations {
+                let at = self.layout.offset_of(number, relocation.at);
+                let target = match relocation.target {
+                    Target::Place(place) => base + self.layout.offset_of(number, place),
+                    Target::Named(name) => match self.functions.get(name) {
+                        Some(offset) => base + offset,
+                        None => symbols::address_of(name).expect("new() has looked it up"),
+                    },
+                };
+                let value = (target as u64).wrapping_add_signed(relocation.addend);
+                let distance = value.wrapping_sub((base + at) as u64);
+                match relocation.kind {
+                    Kind::Absolute64 => pages.write(at, &value.to_le_bytes()),
+                    Kind::Relative64 => pages.write(at, &distance.to_le_bytes()),
+                    Kind::Relative32 => {
+                        let distance = i32::try_from(distance as i64).map_err(|_| {
+                            Error::data_loss(format!("{}: a distance of {} does not fit", file.name, distance as i64))
+                        })?;
+                        pages.write(at, &distance.to_le_bytes());
+                    }
+                }
+            }
+        }
+        pages.protect(&self.layout)?;
+        let functions = self.functions.iter().map(|(name, offset)| ((*name).into(), base + offset)).collect();
+        let tables = self.unwind_tables(base, unwind_tables);
+        Ok(Code { functions, _tables: tables, pages })
+    }
+
+    fn unwind_tables(&self, base: usize, wanted: bool) -> Vec<Registered> {
+        if !wanted {
+            return Vec::new();
+        }
+        let sections = self.files.iter().enumerate().flat_map(|(number, file)| {
+            let tables = file.sections.iter().enumerate().filter(|(_, section)| section.is_unwind_table);
+            tables.map(move |(index, section)| (base + self.layout.section(number, index), section.bytes))
+        });
+        sections.filter_map(|(address, bytes)| Registered::new(address, bytes)).collect()
+    }
+
+    /// Bytes of code, of what is read and of data.
+    pub(crate) fn size_bytes(&self) -> usize {
+        [Region::Code, Region::ReadOnly, Region::Data].map(|region| self.layout.range(region).len()).iter().sum()
+    }
+}
+
+/// Linked code, mapped as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Code {
+    functions: HashMap<Box<str>, usize>,
+    // Before the pages go, the unwinder forgets them.
+    _tables: Vec<Registered>,
+    pages: Pages,
+}
+
+impl Code {
+    /// The address of a function; it can be called as long as this lives.
+    pub(crate) fn function(&self, name: &str) -> Option<usize> {
+        self.functions.get(name).copied()
+    }
+
+    /// Where the pages are.
+    #[cfg(test)]
+    pub(crate) fn pages(&self) -> &Pages {
+        &self.pages
+    }
+}
+
+/// Names a place for messages: `xla_cpu_emitter.o, section .ltext`.
+impl ObjectFile<'_> {
+    fn describe(&self, place: Place) -> String {
+        format!("{}, section {}", self.name, self.sections[place.section].name)
+    }
+}

@@ -1,0 +1,222 @@
+//! A relocatable file as sections, functions and relocations that lie inside it.
+//!
+//! All numbers are a stranger's. Each is checked here, once: every [`Place`] is in its section, every range of bytes in
+//! the file, every alignment at most a page.
+
+use object::elf::{self, FileHeader64};
+use object::endian::LittleEndian;
+use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
+
+use super::pages::PAGE_BYTES;
+use crate::fault::{Fault, Reasons};
+
+/// A file of which everything is known.
+#[derive(Debug)]
+pub(crate) struct ObjectFile<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) sections: Vec<Section<'a>>,
+    pub(crate) functions: Vec<(&'a str, Place)>,
+    pub(crate) relocations: Vec<Relocation<'a>>,
+}
+
+/// What is loaded of a file.
+#[derive(Debug)]
+pub(crate) struct Section<'a> {
+    pub(crate) name: String,
+    /// Fewer than `size_bytes` where the rest is zeros, as behind an unwind table.
+    pub(crate) bytes: &'a [u8],
+    pub(crate) size_bytes: usize,
+    pub(crate) alignment: usize,
+    pub(crate) is_code: bool,
+    pub(crate) is_writable: bool,
+    pub(crate) is_unwind_table: bool,
+}
+
+/// A byte of a section, or just behind its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Its number among `sections`.
+    pub(crate) section: usize,
+    pub(crate) offset: usize,
+}
+
+/// What is to be written where.
+#[derive(Debug)]
+pub(crate) struct Relocation<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) at: Place,
+    pub(crate) target: Target<'a>,
+    pub(crate) addend: i64,
+}
+
+/// How it is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `R_X86_64_64`: the address.
+    Absolute64,
+    /// `R_X86_64_PC64`: the distance from here; in unwind tables only.
+    Relative64,
+    /// `R_X86_64_PC32`: the same in four bytes; in unwind tables only.
+    Relative32,
+}
+
+/// What a relocation leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target<'a> {
+    /// Something in the same file.
+    Place(Place),
+    /// A symbol that another file defines, or nobody.
+    Named(&'a str),
+}
+
+type Header = FileHeader64<LittleEndian>;
+type Header64 = elf::SectionHeader64<LittleEndian>;
+
+impl<'a> ObjectFile<'a> {
+    /// Reads `bytes`. What is sound but not known here is added to `reasons`, and left out.
+    pub(crate) fn read(name: &'a str, bytes: &'a [u8], reasons: &mut Reasons) -> Result<Self, Fault> {
+        let damage = |what: String| Fault::damage(0, format!("object '{name}': {what}"));
+        let broken = |error: object::read::Error| damage(error.to_string());
+        let header = Header::parse(bytes).map_err(broken)?;
+        let endian = header.endian().map_err(broken)?;
+        if header.e_machine(endian) != elf::EM_X86_64 || header.e_type(endian) != elf::ET_REL {
+            let (machine, kind) = (header.e_machine(endian), header.e_type(endian));
+            return Err(damage(format!("no relocatable file for x86-64, but of machine {machine:?} and type {kind:?}")));
+        }
+        let table = header.sections(endian, bytes).map_err(broken)?;
+        let symbols = table.symbols(endian, bytes, elf::SHT_SYMTAB).map_err(broken)?;
+
+        let mut file = Self { name, sections: Vec::new(), functions: Vec::new(), relocations: Vec::new() };
+        // By the file's number of a section: its number here.
+        let mut loaded: Vec<Option<usize>> = vec![None; table.len()];
+        for (index, section) in table.enumerate() {
+            let title = String::from_utf8_lossy(table.section_name(endian, section).map_err(broken)?).into_owned();
+            let Some(read) = read_section(section, title, bytes, reasons).map_err(&damage)? else { continue };
+            loaded[index.0] = Some(file.sections.len());
+            file.sections.push(read);
+        }
+        let place = |file: &Self, symbol: &elf::Sym64<LittleEndian>| -> Result<Option<Place>, String> {
+            let number = usize::from(symbol.st_shndx(endian).0);
+            let Some(section) = loaded.get(number).copied().flatten() else { return Ok(None) };
+            let (offset, size_bytes) = (symbol.st_value(endian), file.sections[section].size_bytes);
+            match usize::try_from(offset).ok().filter(|&offset| offset <= size_bytes) {
+                Some(offset) => Ok(Some(Place { section, offset })),
+                None => Err(format!("a symbol at {offset} of a section of {size_bytes} bytes")),
+            }
+        };
+        for symbol in symbols.iter() {
+            if symbol.st_shndx(endian) == elf::SHN_COMMON {
+                reasons.add("a symbol without a section (common)");
+            }
+            if symbol.st_bind() != elf::STB_GLOBAL && symbol.st_bind() != elf::STB_WEAK {
+                continue;
+            }
+            let title = symbol_name(symbols.symbol_name(endian, symbol).map_err(broken)?).map_err(&damage)?;
+            if let Some(place) = place(&file, symbol).map_err(&damage)? {
+                file.functions.push((title, place));
+            }
+        }
+        for section in table.iter() {
+            if section.sh_type(endian) == elf::SHT_REL {
+                reasons.add("relocations without addends (SHT_REL)");
+            }
+            let Some((entries, _)) = section.rela(endian, bytes).map_err(broken)? else { continue };
+            let Some(of) = usize::try_from(section.sh_info(endian)).ok().and_then(|of| loaded.get(of).copied().flatten())
+            else {
+                continue;
+            };
+            for entry in entries {
+                let is_table = file.sections[of].is_unwind_table;
+                let Some((kind, width)) = kind_of(entry.r_type(endian, false), is_table) else {
+                    let title = relocation_name(entry.r_type(endian, false));
+                    reasons.add(format!("relocation {title} in section {}", file.sections[of].name));
+                    continue;
+                };
+                let (offset, there) = (entry.r_offset(endian), file.sections[of].bytes.len());
+                let at = usize::try_from(offset).ok().filter(|at| at.checked_add(width).is_some_and(|end| end <= there));
+                let Some(offset) = at else {
+                    return Err(damage(format!("a relocation at {offset} of a section of {there} bytes")));
+                };
+                let number = object::read::SymbolIndex(entry.r_sym(endian, false) as usize);
+                let symbol = symbols.symbol(number).map_err(broken)?;
+                let target = match place(&file, symbol).map_err(&damage)? {
+                    Some(place) => Target::Place(place),
+                    None if symbol.st_shndx(endian) == elf::SHN_UNDEF => {
+                        let title = symbols.symbol_name(endian, symbol).map_err(broken)?;
+                        Target::Named(symbol_name(title).map_err(&damage)?)
+                    }
+                    None => {
+                        reasons.add(format!("a relocation in {} to what is not loaded", file.sections[of].name));
+                        continue;
+                    }
+                };
+                let at = Place { section: of, offset };
+                file.relocations.push(Relocation { kind, at, target, addend: entry.r_addend(endian) });
+            }
+        }
+        Ok(file)
+    }
+}
+
+/// The section, if it is loaded.
+fn read_section<'a>(
+    section: &Header64,
+    name: String,
+    bytes: &'a [u8],
+    reasons: &mut Reasons,
+) -> Result<Option<Section<'a>>, String> {
+    let endian = LittleEndian;
+    let flags = section.sh_flags(endian).0;
+    if flags & elf::SHF_ALLOC.0 == 0 {
+        return Ok(None);
+    }
+    let kind = section.sh_type(endian);
+    let is_known = [elf::SHT_PROGBITS, elf::SHT_NOBITS, elf::SHT_X86_64_UNWIND].contains(&kind);
+    let (is_code, is_writable) = (flags & elf::SHF_EXECINSTR.0 != 0, flags & elf::SHF_WRITE.0 != 0);
+    if !is_known || flags & (elf::SHF_TLS.0 | elf::SHF_COMPRESSED.0) != 0 || is_code && is_writable {
+        reasons.add(format!("section {name} (type {:#x}, flags {flags:#x})", kind.0));
+        return Ok(None);
+    }
+    let size_bytes = usize::try_from(section.sh_size(endian)).map_err(|_| format!("section {name} is too long"))?;
+    let alignment = usize::try_from(section.sh_addralign(endian)).unwrap_or(usize::MAX).max(1);
+    if !alignment.is_power_of_two() || alignment > PAGE_BYTES {
+        return Err(format!("section {name} is to be aligned to {alignment}"));
+    }
+    let data = section.data(endian, bytes).map_err(|error| format!("section {name}: {error}"))?;
+    let is_unwind_table = name == ".eh_frame";
+    // Four zeros end a table; the linker of a program would add them.
+    let size_bytes = if is_unwind_table { size_bytes.saturating_add(4) } else { size_bytes };
+    Ok(Some(Section { name, bytes: data, size_bytes, alignment, is_code, is_writable, is_unwind_table }))
+}
+
+fn symbol_name(name: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(name).map_err(|_| "the name of a symbol is not UTF-8".to_owned())
+}
+
+fn kind_of(kind: elf::RelocationType, is_table: bool) -> Option<(Kind, usize)> {
+    match kind {
+        elf::R_X86_64_64 => Some((Kind::Absolute64, 8)),
+        elf::R_X86_64_PC64 if is_table => Some((Kind::Relative64, 8)),
+        elf::R_X86_64_PC32 if is_table => Some((Kind::Relative32, 4)),
+        _ => None,
+    }
+}
+
+/// As the psABI has it, for those that compilers write.
+fn relocation_name(kind: elf::RelocationType) -> String {
+    let name = match kind {
+        elf::R_X86_64_PC32 => "R_X86_64_PC32",
+        elf::R_X86_64_PLT32 => "R_X86_64_PLT32",
+        elf::R_X86_64_GOTPCREL => "R_X86_64_GOTPCREL",
+        elf::R_X86_64_32 => "R_X86_64_32",
+        elf::R_X86_64_32S => "R_X86_64_32S",
+        elf::R_X86_64_PC64 => "R_X86_64_PC64",
+        elf::R_X86_64_GOTOFF64 => "R_X86_64_GOTOFF64",
+        elf::R_X86_64_GOT64 => "R_X86_64_GOT64",
+        elf::R_X86_64_GOTPC64 => "R_X86_64_GOTPC64",
+        elf::R_X86_64_GOTPCRELX => "R_X86_64_GOTPCRELX",
+        elf::R_X86_64_REX_GOTPCRELX => "R_X86_64_REX_GOTPCRELX",
+        elf::RelocationType(number) => return format!("of type {number}"),
+    };
+    name.to_owned()
+}

@@ -1,0 +1,39 @@
+//! The compiled module by its numbers.
+
+use std::collections::HashMap;
+
+use crate::fault::Fault;
+use crate::proto::{ComputationProto, HloModuleProto, InstructionProto};
+
+/// A module whose computations and instructions can be found.
+#[derive(Debug)]
+pub(crate) struct Hlo<'a> {
+    entry: &'a ComputationProto,
+    computations: HashMap<i64, &'a ComputationProto>,
+    instructions: HashMap<i64, &'a InstructionProto>,
+}
+
+impl<'a> Hlo<'a> {
+    pub(crate) fn new(module: &'a HloModuleProto) -> Result<Self, Fault> {
+        let computations: HashMap<_, _> = module.computations.iter().map(|each| (each.id, each)).collect();
+        let all = module.computations.iter().flat_map(|computation| &computation.instructions);
+        let instructions: HashMap<_, _> = all.map(|instruction| (instruction.id, instruction)).collect();
+        let Some(entry) = computations.get(&module.entry_computation).copied() else {
+            return Err(Fault::damage(0, format!("no computation has the entry's number {}", module.entry_computation)));
+        };
+        Ok(Self { entry, computations, instructions })
+    }
+
+    /// Where execution begins.
+    pub(crate) fn entry(&self) -> &'a ComputationProto {
+        self.entry
+    }
+
+    pub(crate) fn computation(&self, id: i64) -> Option<&'a ComputationProto> {
+        self.computations.get(&id).copied()
+    }
+
+    pub(crate) fn instruction(&self, id: i64) -> Option<&'a InstructionProto> {
+        self.instructions.get(&id).copied()
+    }
+}

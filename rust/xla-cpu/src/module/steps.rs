@@ -1,0 +1,229 @@
+//! Thunks as steps of a program, with all their numbers checked.
+//!
+//! Slices lie inside of their allocations, and arrays at multiples of their elements' width. Commands that need no code
+//! are made here; those that do name it, and get it when it is linked. A conditional whose index is one byte long
+//! branches on a predicate. A loop that says how often it is done has a condition, too, which nobody needs then.
+
+use std::sync::Arc;
+
+use purlin_program::{Branch, Command, LibraryCall, Operand, Slice};
+
+use super::shapes::Array;
+use crate::fault::{Fault, Reasons};
+use crate::library::{Convolution, Dot, Fft, RngState, SortArrays, TopK, Transpose};
+use crate::proto::{
+    ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, ShapeSliceProto, SliceProto, SortProto, ThunkKind,
+    ThunkProto, ThunkSequenceProto, TopKProto,
+};
+
+/// One step of a program.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A command that needs no code.
+    Ready(Command),
+    /// A kernel of the code.
+    Kernel { function: String, workgroups: [u64; 3], operands: Vec<Operand> },
+    /// A sort whose comparator is in the code.
+    Sort { comparator: String, arrays: SortArrays, operands: Vec<Operand> },
+    Call(Vec<Step>),
+    While { condition: Vec<Step>, predicate: Slice, body: Vec<Step> },
+    Repeat { trip_count: u64, body: Vec<Step> },
+    Conditional { branch: Branch, branches: Vec<Vec<Step>> },
+}
+
+/// The steps of `thunks`; `sizes` are those of the allocations. The depth of sequences in one another is bounded: that
+/// of messages was.
+pub(super) fn read(
+    thunks: &ThunkSequenceProto,
+    sizes: &[usize],
+    reasons: &mut Reasons,
+) -> Result<Vec<Step>, Fault> {
+    Steps { sizes, reasons }.sequence(Some(thunks))
+}
+
+struct Steps<'a> {
+    sizes: &'a [usize],
+    reasons: &'a mut Reasons,
+}
+
+impl Steps<'_> {
+    fn sequence(&mut self, thunks: Option<&ThunkSequenceProto>) -> Result<Vec<Step>, Fault> {
+        let mut steps = Vec::new();
+        for thunk in thunks.into_iter().flat_map(|thunks| &thunks.thunks) {
+            steps.extend(self.step(thunk)?);
+        }
+        Ok(steps)
+    }
+
+    /// The step; `None` if it cannot be done here, and the reason is told.
+    fn step(&mut self, thunk: &ThunkProto) -> Result<Option<Step>, Fault> {
+        let step = match thunk.thunk.as_ref().ok_or_else(|| damage(format!("a thunk of kind '{}' is empty", thunk.kind)))? {
+            ThunkKind::Kernel(kernel) => self.kernel(kernel)?,
+            ThunkKind::Copy(copy) => return self.copy(copy),
+            ThunkKind::Call(call) => Step::Call(self.sequence(call.called.as_ref())?),
+            ThunkKind::While(each) => {
+                let body = self.sequence(each.body.as_ref())?;
+                match each.trip_count {
+                    Some(count) if count.contains_value => {
+                        Step::Repeat { trip_count: unsigned(count.value, "a trip count")?, body }
+                    }
+                    _ => {
+                        let condition = self.sequence(each.condition.as_ref())?;
+                        Step::While { condition, predicate: self.slice(each.predicate.as_ref())?, body }
+                    }
+                }
+            }
+            ThunkKind::Conditional(each) => {
+                let index = self.slice(each.index.as_ref())?;
+                let branch = if index.size_bytes == 1 { Branch::Predicate(index) } else { Branch::Index(index) };
+                let branches = each.branches.iter().map(|branch| self.sequence(Some(branch)));
+                Step::Conditional { branch, branches: branches.collect::<Result<_, _>>()? }
+            }
+            ThunkKind::PartitionId(id) => Step::Ready(Command::PartitionId { to: self.slice(id.to.as_ref())? }),
+            ThunkKind::ReplicaId(id) => Step::Ready(Command::ReplicaId { to: self.slice(id.to.as_ref())? }),
+            ThunkKind::Rng(rng) => {
+                let to = self.slice(rng.state.as_ref())?;
+                let state = RngState::new(rng.delta, to.size_bytes).map_err(damage)?;
+                library(Arc::new(state), vec![Operand::write(to)])
+            }
+            ThunkKind::TopK(top) => self.top_k(top)?,
+            ThunkKind::Sort(sort) => return self.sort(sort),
+            ThunkKind::Dot(dot) => return self.dot(dot),
+            ThunkKind::Fft(fft) => return self.fft(fft),
+            ThunkKind::Convolution(convolution) => return self.convolution(convolution),
+            ThunkKind::CustomCall(call) => {
+                self.reasons.add(format!("custom call of '{}'", call.target));
+                return Ok(None);
+            }
+            ThunkKind::Xnn(_) | ThunkKind::Infeed(_) | ThunkKind::Outfeed(_) | ThunkKind::Collective(_)
+            | ThunkKind::Ynn(_) | ThunkKind::RngSeed(_) => {
+                self.reasons.add(format!("thunk of kind '{}'", thunk.kind));
+                return Ok(None);
+            }
+        };
+        Ok(Some(step))
+    }
+
+    fn kernel(&mut self, kernel: &KernelProto) -> Result<Step, Fault> {
+        if kernel.min_alignment.is_some_and(|least| least.contains_value && least.value > 64) {
+            self.reasons.add(format!("kernel '{}' wants its operands aligned to more than 64 bytes", kernel.name));
+        }
+        let mut operands = Vec::with_capacity(kernel.arguments.len() + kernel.results.len());
+        for (number, argument) in (0_i64..).zip(&kernel.arguments) {
+            let slice = self.slice(argument.slice.as_ref())?;
+            let is_invariant = kernel.invariant_arguments.contains(&number);
+            operands.push(if is_invariant { Operand::invariant(slice) } else { Operand::read(slice) });
+        }
+        for result in &kernel.results {
+            operands.push(Operand::write(self.slice(result.slice.as_ref())?));
+        }
+        let size = |number: i64| unsigned(number, "a number of workgroups");
+        let workgroups = match kernel.workgroups {
+            Some(count) => [size(count.x)?, size(count.y)?, size(count.z)?],
+            None => [1; 3],
+        };
+        Ok(Step::Kernel { function: kernel.name.clone(), workgroups, operands })
+    }
+
+    fn copy(&mut self, copy: &CopyProto) -> Result<Option<Step>, Fault> {
+        let (Some(from), Some(to)) = (self.array(copy.from.as_ref())?, self.array(copy.to.as_ref())?) else {
+            return Ok(None);
+        };
+        if from.0.physical_dims() == to.0.physical_dims() && from.0.layout == to.0.layout {
+            return Ok(Some(Step::Ready(Command::Copy { from: from.1, to: to.1 })));
+        }
+        let transpose = Transpose::new(&from.0, &to.0);
+        Ok(self.reasons.take(transpose).map(|call| library(Arc::new(call), vec![Operand::invariant(from.1), Operand::write(to.1)])))
+    }
+
+    fn sort(&mut self, sort: &SortProto) -> Result<Option<Step>, Fault> {
+        let mut arrays = Vec::new();
+        let mut operands = Vec::new();
+        for proto in &sort.arrays {
+            let Some((array, slice)) = self.array(Some(proto))? else { return Ok(None) };
+            arrays.push(array);
+            operands.push(Operand::read_write(slice));
+        }
+        let arrays = SortArrays::new(&arrays, sort.dimension);
+        Ok(self.reasons.take(arrays).map(|arrays| Step::Sort { comparator: sort.comparator.clone(), arrays, operands }))
+    }
+
+    fn top_k(&mut self, top: &TopKProto) -> Result<Step, Fault> {
+        let [values, output, indices] = [&top.values, &top.output, &top.indices].map(|slice| self.slice(slice.as_ref()));
+        let (values, output, indices) = (values?, output?, indices?);
+        let number = |number: i64| unsigned(number, "a number of elements");
+        let sizes = [number(top.batch_size)?, number(top.input_size)?, number(top.k)?];
+        let call = TopK::new(sizes, [values, output, indices].map(|slice| slice.size_bytes)).map_err(damage)?;
+        Ok(library(Arc::new(call), vec![Operand::invariant(values), Operand::write(output), Operand::write(indices)]))
+    }
+
+    fn dot(&mut self, dot: &DotProto) -> Result<Option<Step>, Fault> {
+        let [lhs, rhs, out] = [&dot.lhs, &dot.rhs, &dot.out].map(|proto| self.array(proto.as_ref()));
+        let (Some(lhs), Some(rhs), Some(out)) = (lhs?, rhs?, out?) else { return Ok(None) };
+        let dimensions = dot.dimensions.as_ref().ok_or_else(|| damage("a dot has no dimensions".to_owned()))?;
+        let call = Dot::new(dimensions, &lhs.0, &rhs.0, &out.0);
+        let operands = vec![Operand::invariant(lhs.1), Operand::invariant(rhs.1), Operand::write(out.1)];
+        Ok(self.reasons.take(call).map(|call| library(Arc::new(call), operands)))
+    }
+
+    fn fft(&mut self, fft: &FftProto) -> Result<Option<Step>, Fault> {
+        let (Some(from), Some(to)) = (self.array(fft.input.as_ref())?, self.array(fft.output.as_ref())?) else {
+            return Ok(None);
+        };
+        let call = Fft::new(fft.kind, &fft.lengths, &from.0, &to.0);
+        let operands = vec![Operand::invariant(from.1), Operand::write(to.1)];
+        Ok(self.reasons.take(call).map(|call| library(Arc::new(call), operands)))
+    }
+
+    fn convolution(&mut self, proto: &ConvolutionProto) -> Result<Option<Step>, Fault> {
+        let [input, kernel, output] = [&proto.input, &proto.kernel, &proto.output].map(|proto| self.array(proto.as_ref()));
+        let (Some(input), Some(kernel), Some(output)) = (input?, kernel?, output?) else { return Ok(None) };
+        let call = Convolution::new(proto, &input.0, &kernel.0, &output.0);
+        let operands = vec![Operand::invariant(input.1), Operand::invariant(kernel.1), Operand::write(output.1)];
+        Ok(self.reasons.take(call).map(|call| library(Arc::new(call), operands)))
+    }
+
+    /// An array and its bytes, which are as many as its shape says.
+    fn array(&mut self, proto: Option<&ShapeSliceProto>) -> Result<Option<(Array, Slice)>, Fault> {
+        let slice = self.slice(proto.and_then(|proto| proto.slice.as_ref()))?;
+        let shape = proto.and_then(|proto| proto.shape.as_ref()).ok_or_else(|| damage("a slice has no shape".to_owned()))?;
+        let Some(array) = self.reasons.take(Array::new(shape)) else { return Ok(None) };
+        if array.size_bytes() != slice.size_bytes {
+            return Err(damage(format!("{} in {} bytes", array.shape, slice.size_bytes)));
+        }
+        if !slice.offset_bytes.is_multiple_of(array.shape.dtype().byte_width().clamp(1, 64)) {
+            return Err(damage(format!("{} at offset {}", array.shape, slice.offset_bytes)));
+        }
+        Ok(Some((array, slice)))
+    }
+
+    /// A slice that lies in its allocation.
+    fn slice(&self, proto: Option<&SliceProto>) -> Result<Slice, Fault> {
+        let proto = proto.ok_or_else(|| damage("a slice is missing".to_owned()))?;
+        let allocation = usize::try_from(proto.allocation).ok().filter(|&number| number < self.sizes.len());
+        let slice = (usize::try_from(proto.offset), usize::try_from(proto.size));
+        match (allocation, slice) {
+            (Some(number), (Ok(offset_bytes), Ok(size_bytes)))
+                if offset_bytes.checked_add(size_bytes).is_some_and(|end| end <= self.sizes[number]) =>
+            {
+                Ok(Slice { allocation: number as u32, offset_bytes, size_bytes })
+            }
+            _ => Err(damage(format!(
+                "a slice of {} bytes at {} of allocation {}: there is no such",
+                proto.size, proto.offset, proto.allocation
+            ))),
+        }
+    }
+}
+
+fn library(call: Arc<dyn LibraryCall>, operands: Vec<Operand>) -> Step {
+    Step::Ready(Command::Library { call, operands })
+}
+
+fn damage(what: String) -> Fault {
+    Fault::damage(0, what)
+}
+
+fn unsigned(number: i64, what: &str) -> Result<u64, Fault> {
+    u64::try_from(number).map_err(|_| damage(format!("{what} of {number}")))
+}
