@@ -5,6 +5,7 @@ use std::fmt;
 use crate::backend::{DeviceAttribute, DeviceDescription};
 use crate::instance::Instance;
 use crate::memory::MemorySpace;
+use purlin_async::pool::ThreadPool;
 use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::PinnedArc;
 
@@ -61,6 +62,16 @@ impl Device {
     #[must_use]
     pub fn attributes(&self) -> &[DeviceAttribute] {
         &self.description().attributes
+    }
+
+    pub(crate) fn instance(&self) -> &Instance {
+        &self.instance
+    }
+
+    /// The client's pool; yours to schedule on.
+    #[must_use]
+    pub fn runner(&self) -> &ThreadPool {
+        self.instance.runner().pool()
     }
 
     fn description(&self) -> &DeviceDescription {

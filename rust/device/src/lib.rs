@@ -40,6 +40,6 @@ pub use client::{Client, ClientOptions};
 pub use device::Device;
 pub use instance::MemoryHook;
 pub use memory::{AllocOptions, DmaMapping, MemoryHolder, MemoryReport, MemorySpace, MemoryStats, OomPolicy};
-pub use raw_buffer::{Mutability, RawBuffer, RawBufferPromise};
+pub use raw_buffer::{LaunchOptions, Mutability, RawBuffer, RawBufferPromise};
 pub use staging::{StagedPiece, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
 pub use transfer::{AsyncHostToDeviceTransferManager, TransferSpec};

@@ -10,7 +10,13 @@ use crate::allocation::ALIGNMENT_BYTES;
 /// A line of bytes at the alignment of allocations.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u8; ALIGNMENT_BYTES]);
+pub(crate) struct Line([u8; ALIGNMENT_BYTES]);
+
+impl Default for Line {
+    fn default() -> Self {
+        Self([0; ALIGNMENT_BYTES])
+    }
+}
 
 /// Immutable bytes at a multiple of [`ALIGNMENT_BYTES`]. Clones share them.
 ///
@@ -32,7 +38,7 @@ impl Constant {
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         let line = |chunk: &[u8]| {
-            let mut line = Line([0; ALIGNMENT_BYTES]);
+            let mut line = Line::default();
             line.0[..chunk.len()].copy_from_slice(chunk);
             line
         };

@@ -68,7 +68,7 @@ pub type KernelFunction = unsafe extern "C" fn(*const KernelFrame) -> *mut c_voi
 /// ```
 /// use purlin::program::{Kernel, KernelCall};
 ///
-/// let add_one = Kernel::from_fn("add_one", |call: KernelCall<'_>| {
+/// let add_one = Kernel::from_fn("add_one", |call: KernelCall<'_, '_>| {
 ///     for (to, from) in call.writes[0].iter_mut().zip(call.reads[0]) {
 ///         *to = from.wrapping_add(1);
 ///     }
@@ -77,19 +77,19 @@ pub type KernelFunction = unsafe extern "C" fn(*const KernelFrame) -> *mut c_voi
 /// assert_eq!(format!("{add_one:?}"), "Kernel('add_one')");
 /// ```
 #[derive(Debug)]
-pub struct KernelCall<'a> {
+pub struct KernelCall<'call, 'bytes> {
     /// Which workgroup of the grid this call is.
     pub workgroup: [u64; 3],
     /// The size of the grid.
     pub workgroups: [u64; 3],
     /// The operands that are only read, in their order.
-    pub reads: &'a [&'a [u8]],
+    pub reads: &'call [&'bytes [u8]],
     /// The operands that are written, in their order. What is only written has unspecified bytes before.
-    pub writes: &'a mut [&'a mut [u8]],
+    pub writes: &'call mut [&'bytes mut [u8]],
 }
 
 /// A closure over the bytes of its operands.
-pub type KernelClosure = dyn Fn(KernelCall<'_>) -> Result<(), Error> + Send + Sync;
+pub type KernelClosure = dyn Fn(KernelCall<'_, '_>) -> Result<(), Error> + Send + Sync;
 
 /// Code that computes, and its name. Clones share it.
 #[derive(Clone)]
@@ -148,7 +148,7 @@ impl Kernel {
     #[must_use]
     pub fn from_fn(
         name: impl Into<Arc<str>>,
-        closure: impl Fn(KernelCall<'_>) -> Result<(), Error> + Send + Sync + 'static,
+        closure: impl Fn(KernelCall<'_, '_>) -> Result<(), Error> + Send + Sync + 'static,
     ) -> Self {
         Self { name: name.into(), code: KernelCode::Closure(Arc::new(closure)) }
     }

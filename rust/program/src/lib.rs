@@ -20,19 +20,33 @@
 //! | `summary` | what a program consists of, and how long it takes |
 //! | `program` | [`Program`]: all of this, checked |
 //! | `builder` | [`ProgramBuilder`] |
+//! | `executable` | [`Executable`]: a program that can be loaded |
+//! | `bounce` | memory in place of what is not aligned |
+//! | `interpreter` | commands, done |
+//! | `launch` | one run on one device, once its memory is there |
+//! | `runs` | the runs that are not over |
+//! | `loaded` | [`LoadedExecutable`]: a program on devices |
+//! | `execute` | [`LoadedExecutable::execute`]: a run, from arguments to outputs |
 
 #![deny(unsafe_code)]
 
 mod allocation;
+mod bounce;
 mod builder;
 mod command;
 mod constant;
+mod executable;
+mod execute;
 mod float_mode;
+mod interpreter;
 mod kernel;
+mod launch;
 mod library;
+mod loaded;
 mod operand;
 mod places;
 mod program;
+mod runs;
 mod signature;
 mod summary;
 mod validate;
@@ -41,8 +55,11 @@ pub use allocation::{ALIGNMENT_BYTES, Allocation, AllocationKind, Slice};
 pub use builder::ProgramBuilder;
 pub use command::{Branch, Command, MOST_NESTED, Sequence};
 pub use constant::Constant;
+pub use executable::Executable;
+pub use execute::{ExecuteOptions, Execution, Outputs, OutputsIntoIter};
 pub use kernel::{Kernel, KernelArgument, KernelCall, KernelClosure, KernelDim3, KernelFrame, KernelFunction};
 pub use library::{LibraryCall, LibraryContext, OperandBytes};
+pub use loaded::LoadedExecutable;
 pub use operand::{Operand, OperandAccess};
 pub use program::Program;
 pub use signature::{Alias, ArraySpec, ProgramSignature};

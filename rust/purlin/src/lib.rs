@@ -35,9 +35,9 @@ pub use purlin_base::{Error, Label, SourceLocation, StatusCode, StatusOr};
 pub use purlin_device::{
     Aliasing, AllocOptions, AsyncHostToDeviceTransferManager, Buffer, BufferPromise, Client, ClientOptions, Device,
     DmaMapping, DonationHold, ExternalReference, FromHostOptions, HostAddress, HostBufferSemantics, HostShard,
-    MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, Mutability, NullBackend, OnDone, OomPolicy,
-    RawBuffer, RawBufferPromise, StagedPiece, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink,
-    TransferSpec, UsageHold,
+    LaunchOptions, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, Mutability, NullBackend, OnDone,
+    OomPolicy, RawBuffer, RawBufferPromise, StagedPiece, StagingCopier, StagingLease, StagingOptions, StagingPool,
+    StagingSink, TransferSpec, UsageHold,
 };
 pub use purlin_host as host;
 #[cfg(feature = "interchange")]

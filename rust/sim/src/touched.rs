@@ -23,6 +23,8 @@ pub(crate) struct Touched {
     pub(crate) size_bytes: usize,
     /// Its one write takes over, byte by byte, what is known of its one read.
     is_copy: bool,
+    /// What it writes and does not read is unspecified until it is over.
+    spoils: bool,
 }
 
 /// Bytes that are written.
@@ -42,6 +44,7 @@ impl Touched {
             to_host: false,
             size_bytes: operation.size_bytes(),
             is_copy: false,
+            spoils: false,
         };
         let devices = operation.ranges().map(|(access, range)| (access == Access::Write, range.device()));
         touched.device = devices.max_by_key(|&(is_written, _)| is_written).map_or(0, |(_, device)| device);
@@ -66,9 +69,13 @@ impl Touched {
                 touched.to_host = true;
                 return touched;
             }
+            Work::Launch { .. } => {
+                touched.spoils = true;
+                return touched;
+            }
             _ => return touched,
         }
-        touched.is_copy = true;
+        (touched.is_copy, touched.spoils) = (true, true);
         touched
     }
 
@@ -77,7 +84,7 @@ impl Touched {
     pub(crate) fn by_call(reads: &[Span], writes: &[Span]) -> Self {
         let written = |&span| Written { span, is_watched: true };
         let (reads, writes) = (reads.to_vec(), writes.iter().map(written).collect());
-        Self { reads, writes, device: 0, to_host: false, size_bytes: 1, is_copy: false }
+        Self { reads, writes, device: 0, to_host: false, size_bytes: 1, is_copy: false, spoils: false }
     }
 
     /// What it reads.
@@ -96,12 +103,13 @@ impl Touched {
         self.is_copy.then_some((*from, to.span, to.is_watched))
     }
 
-    /// The operation begins: code that looks at a copy's destination now does not see what was there, nor what will be.
+    /// The operation begins: code that looks at a copy's destination now, or at what a launch writes, does not see what
+    /// was there, nor what will be.
     ///
     /// # Safety
     /// The operation's contract: its dependencies have happened, its event has not.
     pub(crate) unsafe fn spoil(&self) {
-        for written in self.writes.iter().filter(|_| self.is_copy) {
+        for written in self.writes.iter().filter(|_| self.spoils) {
             if self.reads.iter().all(|read| read.intersection(written.span).is_none()) {
                 // SAFETY: the destination is the copy's until its event: device memory that the operation keeps alive,
                 // or memory of the host that its caller promised (RawBuffer's contract).

@@ -117,11 +117,11 @@ sites! {
     SpawnWatchdog: Spawn "watchdog.spawn",
     /// The simulator's thread.
     SpawnSimulator: Spawn "sim.spawn",
-    /// A copy is given to its backend.
+    /// A copy or a program is given to its backend.
     StartCopy: Copy "copy.start",
     /// A copy moves its bytes, perhaps later on a worker.
     RunCopy: Copy "copy.run",
-    /// Elements are gathered or scattered, perhaps later on a worker.
+    /// Elements are gathered or scattered, or a program runs, perhaps later on a worker.
     RunWork: Copy "copy.elements",
     /// The simulated hardware moves bytes.
     RunSimulated: Copy "sim.copy",

@@ -1,8 +1,8 @@
 //! The backend that keeps books and holds no bytes. Copy this file to begin a new one.
 //!
 //! Memory has a limit per space, so that running out of it can be met; copies between device memories and from the host
-//! complete, since nothing tells them from real ones; a copy to the host fails with `Unimplemented`, because there are
-//! no bytes to give.
+//! complete, since nothing tells them from real ones; a copy to the host and a launch fail with `Unimplemented`, because
+//! there are no bytes to give.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn execute(operation: &mut Operation) -> Result<(), Error> {
         // SAFETY: Schedule::run() has seen the dependencies, and completes the event afterwards. A call asks for no
         // address.
         Work::Call(..) | Work::Called(_) => unsafe { operation.perform(|_range| std::ptr::null_mut()) },
-        Work::CopyToHost(..) | Work::Gather(..) | Work::Scatter(..) => {
+        Work::CopyToHost(..) | Work::Gather(..) | Work::Scatter(..) | Work::Launch { .. } => {
             Err(Error::unimplemented(format!("the null backend holds no bytes: no {operation:?}")))
         }
     }

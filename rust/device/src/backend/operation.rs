@@ -6,8 +6,11 @@
 use std::fmt;
 use std::mem;
 use std::ptr;
+use std::sync::Arc;
 
-use super::{Access, DeviceRange, Gated, HostDestination, HostSource};
+use smallvec::SmallVec;
+
+use super::{Access, DeviceRange, Gated, HostDestination, HostSource, Launch, LaunchInfo};
 use purlin_array::strided::StridedPlan;
 use purlin_base::fault::Site;
 use purlin_base::label::Label;
@@ -24,6 +27,19 @@ enum Ranges {
 }
 
 impl Ranges {
+    /// As many as there are, in place if that is possible.
+    fn of(mut ranges: impl ExactSizeIterator<Item = (Access, DeviceRange)>) -> Self {
+        match ranges.len() {
+            0 => Self::None,
+            1 => ranges.next().map_or(Self::None, |(access, range)| Self::One(access, range)),
+            2 => match (ranges.next(), ranges.next()) {
+                (Some((Access::Read, from)), Some((Access::Write, to))) => Self::Two([from, to]),
+                (first, second) => Self::Many(first.into_iter().chain(second).collect()),
+            },
+            _ => Self::Many(ranges.collect()),
+        }
+    }
+
     #[inline]
     fn get(&self, at: usize) -> Option<(Access, &DeviceRange)> {
         match (self, at) {
@@ -56,6 +72,18 @@ pub enum Work {
     Call(Label, HostCall),
     /// A call that has begun.
     Called(Label),
+    /// What a room above does with the ranges, by their addresses. Asked for only where the host reaches them all.
+    // Its info is in place, field by field, so that an operation is no larger than without it.
+    Launch {
+        /// What is to be done.
+        launch: Arc<dyn Launch>,
+        /// Of its event and its task.
+        label: Label,
+        /// The number that its caller gave it.
+        launch_id: i32,
+        /// The number of the device that it is for.
+        device: u16,
+    },
 }
 
 /// A function that work on the host calls once.
@@ -71,6 +99,7 @@ impl fmt::Debug for Work {
             Self::Scatter(..) => "Scatter",
             Self::Call(..) => "Call",
             Self::Called(..) => "Called",
+            Self::Launch { .. } => "Launch",
         })
     }
 }
@@ -124,6 +153,18 @@ impl Operation {
         Self { ranges: Ranges::Many(ranges.into_iter().collect()), work, size_bytes }
     }
 
+    /// A launch that touches `ranges` and takes as long as a copy of `size_bytes`.
+    pub(crate) fn launch(
+        launch: Arc<dyn Launch>,
+        info: LaunchInfo,
+        ranges: impl ExactSizeIterator<Item = (Access, DeviceRange)>,
+        size_bytes: usize,
+    ) -> Self {
+        let LaunchInfo { label, launch_id, device } = info;
+        let work = Work::Launch { launch, label, launch_id, device };
+        Self { ranges: Ranges::of(ranges), work, size_bytes }
+    }
+
     #[inline(always)]
     fn of_one(work: Work, access: Access, range: DeviceRange) -> Self {
         let size_bytes = range.size_bytes();
@@ -152,7 +193,7 @@ impl Operation {
     #[must_use]
     pub fn label(&self) -> Label {
         match &self.work {
-            Work::Call(label, _) | Work::Called(label) => *label,
+            Work::Call(label, _) | Work::Called(label) | Work::Launch { label, .. } => *label,
             _ => COPY,
         }
     }
@@ -161,7 +202,7 @@ impl Operation {
     /// [`Work::Called`] from then on.
     ///
     /// # Errors
-    /// That of a call; nothing else fails.
+    /// That of a call or a launch; nothing else fails.
     ///
     /// # Safety
     /// The dependencies have happened and the event has not. `address` of a range is valid for as many bytes as that
@@ -190,6 +231,7 @@ impl Operation {
                     plan.scatter(address(from).cast_const(), to.address(), 0..plan.element_count());
                 }
                 (Work::Call(..) | Work::Called(_), _) => return self.call_once(),
+                (Work::Launch { .. }, _) => return self.launch_with(address),
                 _ => unreachable!("each kind of work has its ranges, and is performed before they are released"),
             }
         }
@@ -205,11 +247,27 @@ impl Operation {
         }
     }
 
+    /// Launches.
+    ///
+    /// # Safety
+    /// As [`perform`](Self::perform).
+    #[allow(unsafe_code, reason = "a launch gets addresses")]
+    unsafe fn launch_with(&self, address: impl Fn(&DeviceRange) -> *mut u8) -> Result<(), Error> {
+        let &Work::Launch { ref launch, label, launch_id, device } = &self.work else {
+            unreachable!("perform() has looked")
+        };
+        let addresses: SmallVec<[*mut u8; 8]> = self.ranges().map(|(_, range)| address(range)).collect();
+        // SAFETY: the caller's promise; core has made the operation of ranges that its caller listed for this launch.
+        unsafe { launch.launch(LaunchInfo { label, launch_id, device }, &addresses) }
+    }
+
     /// Where its execution can be made to fail.
     pub(super) fn fault_site(&self) -> Site {
         match &self.work {
             Work::CopyFromHost(..) | Work::CopyToHost(..) | Work::Copy => Site::RunCopy,
-            Work::Gather(..) | Work::Scatter(..) | Work::Call(..) | Work::Called(_) => Site::RunWork,
+            Work::Gather(..) | Work::Scatter(..) | Work::Call(..) | Work::Called(_) | Work::Launch { .. } => {
+                Site::RunWork
+            }
         }
     }
 
@@ -221,7 +279,7 @@ impl Operation {
             Work::CopyFromHost(..) | Work::Gather(..) => Gated::Copy { size_bytes, from: None, to: end(0) },
             Work::CopyToHost(..) | Work::Scatter(..) => Gated::Copy { size_bytes, from: end(0), to: None },
             Work::Copy => Gated::Copy { size_bytes, from: end(0), to: end(1) },
-            Work::Call(label, _) | Work::Called(label) => Gated::Named(*label),
+            Work::Call(label, _) | Work::Called(label) | Work::Launch { label, .. } => Gated::Named(*label),
         }
     }
 
@@ -256,16 +314,17 @@ impl fmt::Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.work {
             Work::Call(label, _) | Work::Called(label) => write!(f, "'{label}'"),
+            Work::Launch { launch, launch_id, .. } => write!(f, "launch {launch_id} of '{}'", launch.name()),
             _ if self.ranges().next().is_none() => write!(f, "copy of {} bytes", self.size_bytes),
             _ => write!(f, "copy of {} bytes from {} to {}", self.size_bytes, self.source(), self.destination()),
         }
     }
 }
 
+const _: () = assert!(size_of::<Work>() <= 32, "operations are moved as often as they wait");
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::super::OperationPromise;
     use super::super::test_operation::range;
     use super::*;

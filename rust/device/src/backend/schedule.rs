@@ -217,13 +217,15 @@ where
     }
 }
 
-/// Executes the operation, inside a trace span if it moves bytes and a subscriber may look.
+/// Executes the operation, inside a trace span if it moves bytes and a subscriber may look. Launches have spans of
+/// their own.
 #[inline]
 fn traced<F>(operation: &mut Operation, execute: F) -> Result<(), Error>
 where
     F: FnOnce(&mut Operation) -> Result<(), Error>,
 {
-    if LevelFilter::current() >= LevelFilter::TRACE && !matches!(operation.work(), Work::Call(..) | Work::Called(_)) {
+    let moves_bytes = !matches!(operation.work(), Work::Call(..) | Work::Called(_) | Work::Launch { .. });
+    if LevelFilter::current() >= LevelFilter::TRACE && moves_bytes {
         return inside_span(operation, execute);
     }
     fault::point(operation.fault_site())?;

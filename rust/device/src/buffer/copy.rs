@@ -150,6 +150,6 @@ fn copy(hold: UsageHold, destination: &RawBuffer, after: &[Event]) -> Event {
         // SAFETY: as above.
         _ => unsafe { hold.memory().copy_to(destination, &[&[ready], after].concat()) },
     };
-    hold.release_after_copy(&copied);
+    hold.release_after_operation(&copied);
     copied
 }

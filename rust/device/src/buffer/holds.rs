@@ -53,10 +53,10 @@ impl UsageHold {
         self.array.ready.clone()
     }
 
-    /// As [`release_after`](Self::release_after), for a copy, which keeps the memory itself: then it is free as soon as
-    /// the event says so.
-    pub(super) fn release_after_copy(mut self, copied: &Event) {
-        self.used_until = copied.clone();
+    /// As [`release_after`](Self::release_after), for a copy or a launch of this memory, which keeps it by itself: then
+    /// it is free as soon as the event says so.
+    pub fn release_after_operation(mut self, event: &Event) {
+        self.used_until = event.clone();
     }
 
     /// Whether the array's bytes on the device are those of `array` on the host.
@@ -173,8 +173,10 @@ impl DonationHold {
         self.array.memory_space.until_end_of_use(&self.free())
     }
 
-    /// As [`free_event`](Self::free_event), whatever becomes of the client.
-    pub(super) fn free(&self) -> Event {
+    /// As [`free_event`](Self::free_event), whatever becomes of the client: for an operation of the same client's, which
+    /// fails with the client.
+    #[must_use]
+    pub fn free(&self) -> Event {
         let mut events = self.taken().uses.clone();
         events.push(self.array.ready.clone());
         after_all(&events)

@@ -5,7 +5,8 @@
 //! is any thread's to call; what blocks says so.
 //!
 //! Files: `create.rs` buffers without bytes from the host; `from_host.rs`, `shards.rs`, `array_source.rs` and
-//! `to_host.rs` both ways; `copy.rs` to other spaces, `donate.rs` a buffer that becomes another one.
+//! `to_host.rs` both ways; `copy.rs` to other spaces, `donate.rs` a buffer that becomes another one, `launched.rs` one
+//! that a launch writes.
 
 #![allow(unsafe_code, reason = "a buffer crosses the boundary as the pointer of its Arc")]
 
@@ -16,6 +17,7 @@ mod donate;
 mod from_host;
 mod frozen;
 mod holds;
+mod launched;
 #[cfg(all(test, loom))]
 mod loom_model;
 mod shards;
@@ -151,6 +153,24 @@ impl Buffer {
         self.0.layout.as_deref().cloned().unwrap_or_else(|| Layout::row_major(self.0.shape.rank()))
     }
 
+    /// The same where it is not row-major, without a copy.
+    #[must_use]
+    pub fn special_layout(&self) -> Option<&Layout> {
+        self.0.layout.as_deref()
+    }
+
+    /// A number that all references to this array have, and no other array that exists has.
+    #[must_use]
+    pub fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Whether it ever had memory: false if it failed before.
+    #[must_use]
+    pub fn has_memory(&self) -> bool {
+        self.0.state.has_memory()
+    }
+
     /// Bytes on the device: `shape().on_device_size_bytes()`.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
@@ -161,6 +181,12 @@ impl Buffer {
     #[must_use]
     pub fn memory_space(&self) -> MemorySpace {
         self.0.memory_space.clone()
+    }
+
+    /// Whether that is `memory_space`.
+    #[must_use]
+    pub fn is_in(&self, memory_space: &MemorySpace) -> bool {
+        self.0.memory_space == *memory_space
     }
 
     /// The device of [`memory_space`](Self::memory_space).

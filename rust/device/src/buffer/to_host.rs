@@ -120,7 +120,7 @@ impl Buffer {
         let ready = std::slice::from_ref(&self.0.ready);
         // SAFETY: the caller's promise; the array does not change once it is ready.
         let copied = unsafe { hold.memory().copy_to_host(destination, offset_bytes, size_bytes, ready) };
-        hold.release_after_copy(&copied);
+        hold.release_after_operation(&copied);
         copied
     }
 
@@ -154,7 +154,7 @@ impl Buffer {
         promise.waits_for(&arrived);
         promise.lends_throughout();
         let copied = promise.event();
-        hold.release_after_copy(&copied);
+        hold.release_after_operation(&copied);
         let destination = destination.clone();
         arrived.on_ready(move |outcome| {
             let copied = match destination.get().filter(|_| outcome.is_ok()) {
@@ -247,7 +247,7 @@ impl Buffer {
         };
         // SAFETY: the caller's promise.
         let copied = unsafe { read(&hold, &self.0.shape, array, destination, order) };
-        hold.release_after_copy(&copied);
+        hold.release_after_operation(&copied);
         copied
     }
 

@@ -145,7 +145,7 @@ impl RawBuffer {
         Ok((from, to.map_err(|error| destination.named(&error))?))
     }
 
-    fn check_mutable(&self) -> Result<(), Error> {
+    pub(super) fn check_mutable(&self) -> Result<(), Error> {
         if self.is_mutable() {
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl RawBuffer {
 
     /// Happens when the memory, which is not there yet, is there, and fails if it may not be written then: a channel
     /// may be fulfilled with read-only memory after it was taken for a destination.
-    fn writable(&self) -> Event {
+    pub(super) fn writable(&self) -> Event {
         let (destination, promise) = (self.clone(), EventPromise::guarding(c"memory to write to"));
         promise.waits_for(self.block.allocated());
         promise.lends_throughout();

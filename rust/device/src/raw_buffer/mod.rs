@@ -7,13 +7,14 @@
 //! copy of 0 bytes copies nothing and completes when its dependencies have.
 //!
 //! Memory may be there later than its buffer: [`RawBuffer::allocate_with`] can wait, and [`RawBuffer::channel`] leaves
-//! it to other code (`channel.rs`). It may be foreign (`foreign.rs`).
+//! it to other code (`channel.rs`). It may be foreign (`foreign.rs`). Other work than copies is a launch (`launch.rs`).
 
 #![allow(unsafe_code, reason = "copies read and write host memory by address")]
 
 mod channel;
 mod copies;
 mod foreign;
+mod launch;
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -27,6 +28,7 @@ use purlin_base::sync::PinnedArc;
 pub use channel::RawBufferPromise;
 pub(crate) use copies::CopyOrder;
 pub use foreign::Mutability;
+pub use launch::LaunchOptions;
 
 /// A reference to a range of device memory; it keeps the memory and the client alive.
 ///

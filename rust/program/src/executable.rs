@@ -1,0 +1,48 @@
+//! A program that can be loaded: compiled code, and where it may run is not said yet.
+
+use std::fmt;
+
+use crate::program::Program;
+
+/// A program with its code, ready to be loaded any number of times. Clones share it. Kernels keep the code that they
+/// are; so it stays as long as this, a [`LoadedExecutable`](crate::LoadedExecutable) or a run does.
+///
+/// ```
+/// use purlin::program::{ArraySpec, Command, Executable, ProgramBuilder};
+/// use purlin::{DType, Shape};
+///
+/// let mut builder = ProgramBuilder::new("ones");
+/// let to = builder.result(ArraySpec::new(Shape::new(DType::U8, &[64])?));
+/// builder.push(Command::Fill { pattern: vec![1], to });
+/// let executable = Executable::new(builder.build()?);
+/// assert!(executable.describe().starts_with("ones: () -> (u8[64])\ncommands: 1 fill\n"), "{}", executable.describe());
+/// # Ok::<(), purlin::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Executable(Program);
+
+impl Executable {
+    /// Of a program.
+    #[must_use]
+    pub fn new(program: Program) -> Self {
+        Self(program)
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        &self.0
+    }
+
+    /// A few lines: name and signature, commands by kind, bytes by kind of allocation, what a run takes as long as.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        format!("{}: {}\n{}", self.0.name(), self.0.signature(), self.0.summary())
+    }
+}
+
+impl fmt::Debug for Executable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Executable('{}': {})", self.0.name(), self.0.signature())
+    }
+}

@@ -1,0 +1,179 @@
+//! The rights to the buffers of a run, all or none.
+//!
+//! First each right is tried in the order of the arguments, without waiting. If another run or a donation is in the way
+//! of one, all are given back, and they are taken in the order of the buffers' identities, waiting for each: one order
+//! for all, so that two runs with the same buffers do not wait for each other. That is also where a buffer is found that
+//! is in its own way, because it is donated and used by the same call.
+
+use smallvec::SmallVec;
+
+use purlin_async::event::Event;
+use purlin_base::{Error, Label, SourceLocation, StatusOr};
+use purlin_device::{Buffer, DonationHold, RawBuffer, UsageHold};
+
+/// A buffer that a run needs, and what for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) buffer: &'a Buffer,
+    /// As errors name it.
+    pub(super) role: Role,
+    /// Whether its memory is to become a result's.
+    pub(super) donates: bool,
+}
+
+/// What a buffer is to a run: the number of a device, and of an argument or a result there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Argument(usize, usize),
+    Result(usize, usize),
+}
+
+impl Role {
+    /// The number of the device.
+    pub(super) fn device(self) -> usize {
+        match self {
+            Self::Argument(device, _) | Self::Result(device, _) => device,
+        }
+    }
+
+    /// `argument 2`; `argument 2 of device 1`
+    pub(super) fn name(self) -> String {
+        let (what, device, number) = match self {
+            Self::Argument(device, number) => ("argument", device, number),
+            Self::Result(device, number) => ("memory for result", device, number),
+        };
+        if device == 0 { format!("{what} {number}") } else { format!("{what} {number} of device {device}") }
+    }
+}
+
+/// A right to a buffer.
+pub(super) enum Held {
+    /// It is read.
+    Usage(UsageHold),
+    /// Its memory is the run's.
+    Donation(DonationHold),
+    /// It has failed before it had memory, as this says: so will the run. The buffer, if it is donated all the same.
+    Failed(Event, Option<Buffer>),
+}
+
+impl Held {
+    /// The memory, if there is any.
+    pub(super) fn memory(&self) -> Option<&RawBuffer> {
+        match self {
+            Self::Usage(hold) => Some(hold.memory()),
+            Self::Donation(hold) => Some(hold.memory()),
+            Self::Failed(..) => None,
+        }
+    }
+}
+
+pub(super) type AllHeld = SmallVec<[Held; 8]>;
+
+/// Who takes the rights.
+#[derive(Clone, Copy)]
+pub(super) struct Taker {
+    pub(super) label: Label,
+    pub(super) place: SourceLocation,
+}
+
+/// The rights, in the order of `wanted`.
+///
+/// # Errors
+/// `InvalidArgument`: a buffer is gone, or is donated and used by this call. Nothing is held then. The error of memory
+/// for a result that has failed.
+pub(super) fn acquire(wanted: &[Wanted<'_>], taker: Taker) -> StatusOr<AllHeld> {
+    let mut all = AllHeld::new();
+    for one in wanted {
+        match one.take(taker, false)? {
+            Some(held) => all.push(held),
+            None => {
+                drop(all);
+                return acquire_in_order(wanted, taker);
+            }
+        }
+    }
+    Ok(all)
+}
+
+#[cold]
+fn acquire_in_order(wanted: &[Wanted<'_>], taker: Taker) -> StatusOr<AllHeld> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by_key(|&at| wanted[at].buffer.identity());
+    for pair in order.windows(2) {
+        let (first, second) = (&wanted[pair[0]], &wanted[pair[1]]);
+        if first.buffer.identity() == second.buffer.identity() && (first.donates || second.donates) {
+            return Err(clash(first, second));
+        }
+    }
+    let mut all: Vec<Option<Held>> = wanted.iter().map(|_| None).collect();
+    for at in order {
+        all[at] = wanted[at].take(taker, true)?;
+    }
+    Ok(all.into_iter().flatten().collect())
+}
+
+/// A buffer is donated, and used once more, by the same call.
+fn clash(first: &Wanted<'_>, second: &Wanted<'_>) -> Error {
+    let pjrts_words = if first.donates && second.donates {
+        "Attempt to donate the same buffer twice in Execute(), as in `f(donate(a), donate(a))`"
+    } else {
+        "Attempt to use a buffer that was previously donated in the same call to Execute(), as in `f(donate(a), a)`"
+    };
+    let (first, second, buffer) = (first.role.name(), second.role.name(), first.buffer);
+    Error::invalid_argument(format!("{pjrts_words}: {first} and {second} are the same {buffer:?}"))
+}
+
+impl Wanted<'_> {
+    /// The right to this buffer; `None`: others are in the way, and it does not wait.
+    fn take(&self, taker: Taker, waits: bool) -> StatusOr<Option<Held>> {
+        let is_result = matches!(self.role, Role::Result(..));
+        let refusal = match self.donate(taker, waits) {
+            Some(Ok(held)) => return Ok(Some(held)),
+            // A copy is as good, where that can be.
+            Some(Err(error)) if is_result || !self.is_referenced() => error,
+            _ => {
+                let hold = if waits { self.buffer.usage_hold() } else { self.buffer.try_usage_hold() };
+                match hold {
+                    Ok(hold) => return Ok(Some(Held::Usage(hold))),
+                    Err(error) => error,
+                }
+            }
+        };
+        if self.buffer.is_deleted() {
+            let name = self.role.name();
+            return Err(Error::new(refusal.code(), format!("{name}, {:?}: {}", self.buffer, refusal.message())));
+        }
+        if !self.buffer.has_memory() && !is_result {
+            let donated = self.donates.then(|| self.buffer.clone());
+            return Ok(Some(Held::Failed(self.buffer.ready_event(), donated)));
+        }
+        if waits || !self.buffer.has_memory() || self.is_referenced() {
+            let name = self.role.name();
+            return Err(Error::new(refusal.code(), format!("{name}, {:?}: {}", self.buffer, refusal.message())));
+        }
+        Ok(None)
+    }
+
+    /// Its donation, if that is wanted, and leaves memory that may be written.
+    fn donate(&self, taker: Taker, waits: bool) -> Option<StatusOr<Held>> {
+        let Taker { label, place } = taker;
+        if !self.donates {
+            return None;
+        }
+        let hold = if waits { self.buffer.donate_at(label, place) } else { self.buffer.try_donate_at(label, place) };
+        match hold {
+            // Memory of a channel that is not there yet is looked at again when it is.
+            Ok(hold) if hold.memory().is_mutable() => Some(Ok(Held::Donation(hold))),
+            Ok(_) if matches!(self.role, Role::Result(..)) => {
+                Some(Err(Error::invalid_argument("it may not be written: it was imported read-only")))
+            }
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Whether code outside Purlin uses the memory.
+    fn is_referenced(&self) -> bool {
+        self.buffer.hold_counts().1 > 0
+    }
+}

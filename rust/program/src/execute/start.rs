@@ -1,0 +1,94 @@
+//! Steps 4 and 5 of a run: the launch, and what comes of it.
+
+#![allow(unsafe_code, reason = "who asks for a launch promises what it touches")]
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::acquire::{AllHeld, Held, Taker};
+use super::options::ExecuteOptions;
+use super::prepare::{Prepared, ResultMemory};
+use super::{Execution, Outputs};
+use crate::loaded::LoadedExecutable;
+use crate::program::Program;
+use purlin_async::event::{Event, EventState};
+use purlin_base::StatusOr;
+use purlin_device::backend::{Access, Launch};
+use purlin_device::{Buffer, LaunchOptions, RawBuffer};
+
+/// Launches a run that is prepared, and makes its outputs.
+///
+/// # Errors
+/// That of [`Device::launch`](purlin_device::Device::launch); all rights are given back then.
+pub(super) fn start(
+    loaded: &LoadedExecutable,
+    prepared: Prepared<'_>,
+    launch: Arc<dyn Launch>,
+    options: &ExecuteOptions<'_>,
+    taker: Taker,
+) -> StatusOr<Execution> {
+    let program = loaded.program();
+    let dependencies = dependencies(program, &prepared, options);
+    let launch_options = LaunchOptions {
+        label: taker.label,
+        launch_id: options.launch_id,
+        size_bytes: program.summary().cost_bytes,
+        dependencies: &dependencies,
+        caller_waits: options.caller_waits,
+    };
+    let ranges = ranges(program, &prepared);
+    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What is
+    // written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses are
+    // waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges alone.
+    let done = unsafe { prepared.target.device.launch(launch, &ranges, &launch_options) }?;
+    drop(ranges);
+    loaded.shared.runs.follow(&done);
+    let Prepared { target, held, results, .. } = prepared;
+    let specs = program.signature().results.iter().zip(&target.result_spaces).zip(results);
+    let outputs: Outputs = specs
+        .map(|((spec, space), ResultMemory { memory, free })| {
+            Buffer::launched(spec.shape(), spec.layout(), space, memory, &done, &free)
+                .expect("memory is as long as the shape says: checked where it was given, else allocated so")
+        })
+        .collect();
+    release(held, &done, taker);
+    Ok(Execution { outputs, done })
+}
+
+/// What the run waits for: arguments, then what the caller names, then the uses of donated memory. Of those that fail
+/// the first counts.
+fn dependencies(program: &Program, prepared: &Prepared<'_>, options: &ExecuteOptions<'_>) -> SmallVec<[Event; 8]> {
+    let arguments = prepared.held.iter().take(program.signature().parameters.len()).map(|held| match held {
+        Held::Usage(hold) => hold.ready_event(),
+        Held::Donation(hold) => hold.ready_event(),
+        Held::Failed(failed, _) => failed.clone(),
+    });
+    let others = options.dependencies.iter().cloned();
+    let free = prepared.results.iter().map(|result| result.free.clone());
+    arguments.chain(others).chain(free).filter(|event| event.state() != EventState::Ready).collect()
+}
+
+/// What the launch touches, in the order that the module `launch` lists. Nothing if it has failed already.
+fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Access, &'a RawBuffer); 8]> {
+    if prepared.has_failed {
+        return SmallVec::new();
+    }
+    let used = program.places().parameters.iter().zip(&prepared.held).filter(|(parameter, _)| parameter.is_used);
+    let read = used.filter_map(|(_, held)| Some((Access::Read, held.memory()?)));
+    let results = prepared.results.iter().filter_map(|result| result.memory.as_ref());
+    let written = results.filter(|memory| memory.size_bytes() > 0).chain(&prepared.temporaries);
+    read.chain(written.map(|memory| (Access::Write, memory))).collect()
+}
+
+/// Ends the rights: the run has what it needs.
+fn release(held: AllHeld, done: &Event, taker: Taker) {
+    for held in held {
+        match held {
+            Held::Usage(hold) => hold.release_after_operation(done),
+            Held::Donation(hold) => drop(hold.confirm()),
+            Held::Failed(_, Some(donated)) => donated.delete_at(taker.place),
+            Held::Failed(_, None) => {}
+        }
+    }
+}

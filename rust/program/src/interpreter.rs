@@ -1,0 +1,245 @@
+//! Commands, done on this thread.
+//!
+//! The program is valid, so nothing is checked here: an address is the base of an allocation and an offset.
+
+#![allow(unsafe_code, reason = "commands work on bytes by address")]
+
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr;
+
+use smallvec::SmallVec;
+
+use crate::allocation::Slice;
+use crate::command::{Branch, Command, Sequence};
+use crate::kernel::{Kernel, KernelArgument, KernelCall, KernelCode, KernelDim3, KernelFrame};
+use crate::library::{LibraryContext, OperandBytes};
+use crate::operand::Operand;
+use purlin_base::Error;
+
+/// Where the allocations of a run are, by number. Null: nowhere.
+pub(crate) type Bases = SmallVec<[*mut u8; 16]>;
+
+/// A run of commands.
+pub(crate) struct Interpreter<'a> {
+    bases: &'a [*mut u8],
+    context: &'a LibraryContext<'a>,
+    /// Operands of the kernel that is called.
+    arguments: SmallVec<[KernelArgument; 16]>,
+}
+
+/// What failed, and where: the steps that lead there, the last one first.
+pub(crate) struct Failure {
+    command: String,
+    steps: Vec<(usize, Option<&'static str>)>,
+    error: Error,
+}
+
+impl Failure {
+    /// The error, with the place of the command in front; the code and the payloads stay.
+    pub(crate) fn into_error(self, program: &str) -> Error {
+        let mut told =
+            Error::new(self.error.code(), format!("command {self} of '{program}': {}", self.error.message()));
+        for (type_url, payload) in self.error.payloads() {
+            told.set_payload(type_url, payload);
+        }
+        told
+    }
+
+    #[cold]
+    fn new(command: &Command, error: Error) -> Box<Self> {
+        Box::new(Self { command: command.to_string(), steps: Vec::new(), error })
+    }
+}
+
+/// `3.body.1 (kernel 'add')`
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (depth, (index, entered)) in self.steps.iter().rev().enumerate() {
+            let dot = if depth == 0 { "" } else { "." };
+            write!(f, "{dot}{index}")?;
+            if let Some(entered) = entered {
+                write!(f, ".{entered}")?;
+            }
+        }
+        write!(f, " ({})", self.command)
+    }
+}
+
+impl<'a> Interpreter<'a> {
+    /// Does the commands of `sequence`.
+    ///
+    /// # Errors
+    /// Of the first that fails; those behind it are not done.
+    ///
+    /// # Safety
+    /// `sequence` is that of a valid program. `bases` has an address for each of its allocations, aligned, valid for as
+    /// many bytes as that has; for writes where commands may write; initialised where it is defined at the start. As
+    /// long as this lasts, nothing else writes what is read or touches what is written.
+    pub(crate) unsafe fn run(
+        sequence: &Sequence,
+        bases: &'a [*mut u8],
+        context: &'a LibraryContext<'a>,
+    ) -> Result<(), Box<Failure>> {
+        let mut interpreter = Self { bases, context, arguments: SmallVec::new() };
+        // SAFETY: the caller's promise.
+        unsafe { interpreter.sequence(sequence) }
+    }
+
+    fn address(&self, slice: &Slice) -> *mut u8 {
+        let base = self.bases[slice.allocation as usize];
+        if base.is_null() { base } else { base.wrapping_add(slice.offset_bytes) }
+    }
+
+    /// # Safety
+    /// As [`run`](Self::run).
+    unsafe fn sequence(&mut self, sequence: &Sequence) -> Result<(), Box<Failure>> {
+        for (index, command) in sequence.commands().iter().enumerate() {
+            // SAFETY: the caller's promise.
+            if let Err(mut failure) = unsafe { self.command(command) } {
+                let entered = if failure.steps.is_empty() { None } else { entered(command) };
+                failure.steps.push((index, entered));
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`run`](Self::run).
+    unsafe fn command(&mut self, command: &Command) -> Result<(), Box<Failure>> {
+        // SAFETY: slices lie in their allocations, whose addresses are as the caller promises; so are operands.
+        unsafe {
+            match command {
+                Command::Kernel { kernel, workgroups, operands } => {
+                    self.kernel(kernel, *workgroups, operands).map_err(|error| Failure::new(command, error))
+                }
+                Command::Library { call, operands } => {
+                    let bytes = |operand: &Operand| OperandBytes {
+                        address: self.address(&operand.slice),
+                        size_bytes: operand.slice.size_bytes,
+                    };
+                    let operands: SmallVec<[OperandBytes; 8]> = operands.iter().map(bytes).collect();
+                    call.run(&operands, self.context).map_err(|error| Failure::new(command, error))
+                }
+                Command::Copy { from, to } => {
+                    ptr::copy(self.address(from).cast_const(), self.address(to), to.size_bytes);
+                    Ok(())
+                }
+                Command::Fill { pattern, to } => {
+                    fill(self.address(to), to.size_bytes, pattern);
+                    Ok(())
+                }
+                Command::Call(body) => self.sequence(body),
+                Command::Repeat { trip_count, body } => {
+                    for _ in 0..*trip_count {
+                        self.sequence(body)?;
+                    }
+                    Ok(())
+                }
+                Command::While { condition, predicate, body } => loop {
+                    self.sequence(condition)?;
+                    if self.address(predicate).read() == 0 {
+                        return Ok(());
+                    }
+                    self.sequence(body)?;
+                },
+                Command::Conditional { branch, branches } => {
+                    let chosen = match branch {
+                        Branch::Predicate(slice) => usize::from(self.address(slice).read() == 0),
+                        Branch::Index(slice) => {
+                            let index = self.address(slice).cast::<i32>().read_unaligned();
+                            usize::try_from(index).unwrap_or(usize::MAX).min(branches.len() - 1)
+                        }
+                    };
+                    self.sequence(&branches[chosen])
+                }
+                Command::ReplicaId { to } => {
+                    self.address(to).cast::<u32>().write_unaligned(self.context.replica_id);
+                    Ok(())
+                }
+                Command::PartitionId { to } => {
+                    self.address(to).cast::<u32>().write_unaligned(self.context.partition_id);
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`run`](Self::run).
+    unsafe fn kernel(&mut self, kernel: &Kernel, workgroups: [u64; 3], operands: &[Operand]) -> Result<(), Error> {
+        let size = KernelDim3 { x: workgroups[0], y: workgroups[1], z: workgroups[2] };
+        if let KernelCode::Native { function, .. } = kernel.code() {
+            self.arguments.clear();
+            for Operand { slice, .. } in operands {
+                let data: *mut c_void = self.address(slice).cast();
+                self.arguments.push(KernelArgument { data, size_bytes: slice.size_bytes });
+            }
+            let (num_args, args) = (self.arguments.len(), self.arguments.as_ptr());
+            return for_each_workgroup(workgroups, |[x, y, z]| {
+                let id = KernelDim3 { x, y, z };
+                let frame = KernelFrame { num_workgroups: &size, id: &id, num_args, args };
+                // SAFETY: the operands are those of a command that names the kernel, and there: Kernel::native's caller
+                // has promised the rest. The kernel keeps its owner.
+                let failed = unsafe { function(&frame) };
+                if failed.is_null() { Ok(()) } else { Err(Error::internal("the kernel answered an error")) }
+            });
+        }
+        let KernelCode::Closure(closure) = kernel.code() else { unreachable!("there are two kinds of kernels") };
+        let (mut reads, mut writes) = (SmallVec::<[&[u8]; 8]>::new(), SmallVec::<[&mut [u8]; 4]>::new());
+        for Operand { slice, access, .. } in operands {
+            let (address, size_bytes) = (self.address(slice), slice.size_bytes);
+            // SAFETY: as the caller of run() promises; validation has refused closures whose operands share a byte that
+            // is written. The slices end with this call.
+            unsafe {
+                if access.writes() {
+                    writes.push(std::slice::from_raw_parts_mut(address, size_bytes));
+                } else {
+                    reads.push(std::slice::from_raw_parts(address, size_bytes));
+                }
+            }
+        }
+        for_each_workgroup(workgroups, |workgroup| {
+            closure(KernelCall { workgroup, workgroups, reads: &reads, writes: &mut writes })
+        })
+    }
+}
+
+/// What errors call the sequences of a command.
+fn entered(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::Call(_) => Some("call"),
+        Command::While { .. } | Command::Repeat { .. } => Some("body"),
+        Command::Conditional { .. } => Some("branch"),
+        _ => None,
+    }
+}
+
+/// Calls `f` for each workgroup of the grid, the fastest dimension first.
+fn for_each_workgroup([x, y, z]: [u64; 3], mut f: impl FnMut([u64; 3]) -> Result<(), Error>) -> Result<(), Error> {
+    for z in 0..z {
+        for y in 0..y {
+            for x in 0..x {
+                f([x, y, z])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes `pattern` again and again.
+///
+/// # Safety
+/// `size_bytes` bytes at `address` are the caller's to write, and a multiple of the pattern, which is not empty.
+unsafe fn fill(address: *mut u8, size_bytes: usize, pattern: &[u8]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let [byte] = pattern {
+            return ptr::write_bytes(address, *byte, size_bytes);
+        }
+        for offset in (0..size_bytes).step_by(pattern.len()) {
+            ptr::copy_nonoverlapping(pattern.as_ptr(), address.add(offset), pattern.len());
+        }
+    }
+}

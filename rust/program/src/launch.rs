@@ -1,0 +1,170 @@
+//! One run of a program on one device, once its memory is there: the ranges become addresses of allocations, and the
+//! commands are done.
+//!
+//! The ranges of a launch are, in this order, the memory of each parameter that has an allocation with bytes, that of
+//! each result with bytes, and the block of temporaries if there are any. Where a parameter and a result share an
+//! allocation and not the address, the argument was not donated, and is copied first.
+
+#![allow(unsafe_code, reason = "ranges are known by their addresses")]
+
+use std::any::Any;
+use std::ptr;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tracing::level_filters::LevelFilter;
+use tracing::trace_span;
+
+use crate::allocation::{ALIGNMENT_BYTES, AllocationKind};
+use crate::bounce::{Bounce, is_aligned};
+use crate::float_mode::with_flushed_denormals;
+use crate::interpreter::{Bases, Interpreter};
+use crate::library::LibraryContext;
+use crate::places::Place;
+use crate::program::Program;
+use purlin_base::{Error, panics};
+use purlin_device::Device;
+use purlin_device::backend::{Launch, LaunchInfo};
+
+/// A program on its devices: what all of its runs share.
+pub(crate) struct Launcher {
+    pub(crate) program: Program,
+    /// Replica by replica, in each the partitions.
+    pub(crate) devices: Vec<Device>,
+    pub(crate) partition_count: usize,
+}
+
+/// The same for one run that has a context.
+pub(crate) struct InContext {
+    pub(crate) launcher: Arc<Launcher>,
+    pub(crate) user: Arc<dyn Any + Send + Sync>,
+}
+
+impl Launch for Launcher {
+    fn name(&self) -> &str {
+        self.program.name()
+    }
+
+    unsafe fn launch(&self, info: LaunchInfo, addresses: &[*mut u8]) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.run(info, addresses, None) }
+    }
+}
+
+impl Launch for InContext {
+    fn name(&self) -> &str {
+        self.launcher.program.name()
+    }
+
+    unsafe fn launch(&self, info: LaunchInfo, addresses: &[*mut u8]) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launcher.run(info, addresses, Some(&*self.user)) }
+    }
+}
+
+/// The memory of allocations that have no bytes: aligned, and never touched.
+const EMPTY: *mut u8 = ptr::without_provenance_mut(ALIGNMENT_BYTES);
+
+impl Launcher {
+    /// # Safety
+    /// As [`Launch::launch`]; `addresses` are those of the ranges that the module lists.
+    unsafe fn run(
+        &self,
+        info: LaunchInfo,
+        addresses: &[*mut u8],
+        user: Option<&(dyn Any + Send + Sync)>,
+    ) -> Result<(), Error> {
+        let _span = (LevelFilter::current() >= LevelFilter::TRACE).then(|| {
+            let program = self.program.name();
+            trace_span!(target: "purlin", "launch", program, launch_id = info.launch_id, device = info.device).entered()
+        });
+        let position = self.devices.iter().position(|device| device.id() == i32::from(info.device));
+        let position = position.expect("launches are asked for by LoadedExecutable, for a device of this list");
+        let context = LibraryContext {
+            launch_id: info.launch_id,
+            replica_id: (position / self.partition_count) as u32,
+            partition_id: (position % self.partition_count) as u32,
+            user,
+            runner: Some(self.devices[position].runner()),
+        };
+        panics::answered(
+            || format!("the program '{}'", self.program.name()),
+            // SAFETY: the caller's promise.
+            || with_flushed_denormals(|| unsafe { self.run_commands(addresses, &context) }),
+        )
+    }
+
+    /// # Safety
+    /// As [`run`](Self::run).
+    unsafe fn run_commands(&self, addresses: &[*mut u8], context: &LibraryContext<'_>) -> Result<(), Error> {
+        let places = self.program.places();
+        let signature = self.program.signature();
+        let mut next = addresses.iter().copied();
+        let mut address_of = |is_there: bool| if is_there { next.next().unwrap_or(EMPTY) } else { EMPTY };
+        let arguments: SmallVec<[*mut u8; 8]> =
+            places.parameters.iter().map(|parameter| address_of(parameter.is_used)).collect();
+        let results: SmallVec<[*mut u8; 8]> =
+            signature.results.iter().map(|spec| address_of(spec.size_bytes() > 0)).collect();
+        let temporaries = address_of(places.temporary_bytes > 0);
+
+        let mut bounces: Vec<Bounce> = Vec::new();
+        let mut gives_back: Vec<usize> = Vec::new();
+        let mut bases = Bases::with_capacity(places.places.len());
+        for (place, allocation) in places.places.iter().zip(self.program.allocations()) {
+            let size_bytes = allocation.size_bytes;
+            let base = match *place {
+                Place::Argument(number) => {
+                    let argument = arguments[number as usize];
+                    if is_aligned(argument) {
+                        argument
+                    } else {
+                        let mut bounce = Bounce::new(argument, size_bytes);
+                        // SAFETY: the argument is read by this launch.
+                        unsafe { bounce.fill_from(argument) };
+                        kept(&mut bounces, bounce)
+                    }
+                }
+                Place::Result(number) => {
+                    let result = results[number as usize];
+                    let base = if is_aligned(result) {
+                        result
+                    } else {
+                        gives_back.push(bounces.len());
+                        kept(&mut bounces, Bounce::new(result, size_bytes))
+                    };
+                    let argument = places.results[number as usize].map(|parameter| arguments[parameter as usize]);
+                    if let Some(argument) = argument.filter(|&argument| argument != base) {
+                        // SAFETY: both are as long as the allocation, read and written by this launch; different
+                        // buffers, or one and its bounce.
+                        unsafe { ptr::copy(argument.cast_const(), base, size_bytes) };
+                    }
+                    base
+                }
+                Place::Temporary(offset_bytes) => temporaries.wrapping_add(offset_bytes),
+                Place::Constant => match &allocation.kind {
+                    AllocationKind::Constant(constant) if size_bytes > 0 => constant.bytes().as_ptr().cast_mut(),
+                    _ => EMPTY,
+                },
+                Place::Nowhere => ptr::null_mut(),
+            };
+            bases.push(base);
+        }
+        // SAFETY: the program is valid, and its allocations are at these addresses: what the ranges of the launch are,
+        // in aligned memory of ours, or in constants, which nothing writes.
+        let outcome = unsafe { Interpreter::run(self.program.sequence(), &bases, context) };
+        outcome.map_err(|failure| failure.into_error(self.program.name()))?;
+        for at in gives_back {
+            // SAFETY: it stands for a result, which is written by this launch.
+            unsafe { bounces[at].give_back() };
+        }
+        Ok(())
+    }
+}
+
+/// The address of `bounce`, which stays where it is while the list grows: its bytes are on the heap.
+#[cold]
+fn kept(bounces: &mut Vec<Bounce>, mut bounce: Bounce) -> *mut u8 {
+    let address = bounce.address();
+    bounces.push(bounce);
+    address
+}

@@ -1,0 +1,158 @@
+//! An executable on the devices of a client.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::executable::Executable;
+use crate::launch::Launcher;
+use crate::program::Program;
+use crate::runs::Runs;
+use crate::signature::ArraySpec;
+use purlin_async::event::Event;
+use purlin_base::{Error, StatusOr};
+use purlin_device::{Device, MemorySpace};
+
+/// An executable on devices: what runs. Clones share it. See [`execute`](Self::execute).
+///
+/// ```
+/// use purlin::Buffer;
+/// use purlin::program::{ArraySpec, Command, ExecuteOptions, Executable, LoadedExecutable, ProgramBuilder};
+/// use purlin::{DType, Shape};
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+///
+/// let mut builder = ProgramBuilder::new("copy");
+/// let vector = ArraySpec::new(Shape::new(DType::S32, &[2])?);
+/// let (from, to) = (builder.parameter(vector.clone()), builder.result(vector));
+/// builder.push(Command::Copy { from, to });
+/// let copy = LoadedExecutable::new(&Executable::new(builder.build()?), &client.devices()[..1], 1)?;
+///
+/// let argument = Buffer::from_slice(&[1, 2], &[2], &client.devices()[0].default_memory_space())?;
+/// let execution = copy.execute(&[argument], &ExecuteOptions::default())?;
+/// assert_eq!(execution.outputs[0].to_vec::<i32>()?, [1, 2]);
+/// execution.done.wait()?;
+/// # Ok::<(), purlin::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct LoadedExecutable {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What clones share. Runs keep the launcher by themselves.
+pub(crate) struct Shared {
+    executable: Executable,
+    pub(crate) launcher: Arc<Launcher>,
+    /// In the order of the launcher's devices.
+    pub(crate) targets: Vec<Target>,
+    pub(crate) runs: Arc<Runs>,
+}
+
+/// A device, and where arrays are to be there.
+pub(crate) struct Target {
+    pub(crate) device: Device,
+    pub(crate) parameter_spaces: Vec<MemorySpace>,
+    pub(crate) result_spaces: Vec<MemorySpace>,
+    pub(crate) temporary_space: MemorySpace,
+}
+
+impl LoadedExecutable {
+    /// Loads `executable` for `devices` of one client: replica by replica, each on `partition_count` of them.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no device, devices of different clients, the same one twice, or a number of them that is no
+    /// multiple of `partition_count`. `NotFound`: memory of a kind that a device has not.
+    ///
+    /// # Examples
+    /// ```
+    /// use purlin::program::{Executable, LoadedExecutable, ProgramBuilder};
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    ///
+    /// let nothing = Executable::new(ProgramBuilder::new("nothing").build()?);
+    /// let device = client.devices()[0].clone();
+    /// let error = LoadedExecutable::new(&nothing, &[device.clone(), device], 1).unwrap_err();
+    /// assert_eq!(error.message(), "'nothing' cannot be loaded: host:0 is there twice");
+    /// # Ok::<(), purlin::Error>(())
+    /// ```
+    pub fn new(executable: &Executable, devices: &[Device], partition_count: usize) -> StatusOr<Self> {
+        let program = executable.program();
+        let refused = |why: String| Error::invalid_argument(format!("'{}' cannot be loaded: {why}", program.name()));
+        let Some(first) = devices.first() else { return Err(refused("no device is given".to_owned())) };
+        if partition_count == 0 || !devices.len().is_multiple_of(partition_count) {
+            return Err(refused(format!("{} devices make no replicas of {partition_count} partitions", devices.len())));
+        }
+        let space = first.default_memory_space();
+        for (number, device) in devices.iter().enumerate() {
+            if !device.default_memory_space().same_client(&space) {
+                return Err(refused(format!("{first} and {device} are of different clients")));
+            }
+            if devices[..number].contains(device) {
+                return Err(refused(format!("{device} is there twice")));
+            }
+        }
+        let targets = devices.iter().map(|device| Target::of(program, device)).collect::<StatusOr<Vec<_>>>()?;
+        let launcher = Launcher { program: program.clone(), devices: devices.to_vec(), partition_count };
+        let (executable, runs) = (executable.clone(), Arc::default());
+        Ok(Self { shared: Arc::new(Shared { executable, launcher: Arc::new(launcher), targets, runs }) })
+    }
+
+    /// What is loaded.
+    #[must_use]
+    pub fn executable(&self) -> &Executable {
+        &self.shared.executable
+    }
+
+    /// Where it runs: replica by replica, in each the partitions.
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        &self.shared.launcher.devices
+    }
+
+    /// How many runs are not over.
+    #[must_use]
+    pub fn runs_in_flight(&self) -> usize {
+        self.shared.runs.count()
+    }
+
+    /// Happens when no run is in flight; at once if none is.
+    #[must_use]
+    pub fn idle_event(&self) -> Event {
+        self.shared.runs.idle()
+    }
+
+    /// Blocks until no run is in flight, whether they succeed or fail. Runs that are asked for meanwhile are waited for,
+    /// too, if they begin before the last ends.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: in a callback without whose end a run is not over.
+    pub fn quiesce(&self) -> Result<(), Error> {
+        let idle = self.idle_event();
+        idle.check_wait()?;
+        idle.wait_uninterruptible()
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.shared.launcher.program
+    }
+}
+
+impl Target {
+    fn of(program: &Program, device: &Device) -> StatusOr<Self> {
+        let space = |spec: &ArraySpec| match spec.memory_kind() {
+            Some(kind) => device.memory_space(kind),
+            None => Ok(device.default_memory_space()),
+        };
+        let spaces = |specs: &[ArraySpec]| specs.iter().map(space).collect::<StatusOr<Vec<_>>>();
+        let signature = program.signature();
+        Ok(Self {
+            parameter_spaces: spaces(&signature.parameters)?,
+            result_spaces: spaces(&signature.results)?,
+            temporary_space: device.default_memory_space(),
+            device: device.clone(),
+        })
+    }
+}
+
+impl fmt::Debug for LoadedExecutable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LoadedExecutable('{}' on {:?})", self.program().name(), self.devices())
+    }
+}

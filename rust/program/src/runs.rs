@@ -1,0 +1,84 @@
+//! The runs of a loaded executable that are not over.
+
+use std::sync::Arc;
+
+use purlin_async::event::{Event, EventPromise};
+use purlin_base::sync::Mutex;
+
+/// See the module. What is over when it was asked for is never counted.
+#[derive(Default)]
+pub(crate) struct Runs(Mutex<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    count: usize,
+    /// Set when there are none.
+    idle: Vec<EventPromise>,
+}
+
+impl Runs {
+    /// A run has begun that is over when `done` is terminal.
+    pub(crate) fn follow(self: &Arc<Self>, done: &Event) {
+        if done.is_ready() {
+            return;
+        }
+        self.0.lock().count += 1;
+        let runs = Arc::clone(self);
+        done.on_ready(move |_outcome| runs.ended());
+    }
+
+    fn ended(&self) {
+        let idle = {
+            let mut counted = self.0.lock();
+            counted.count -= 1;
+            if counted.count > 0 {
+                return;
+            }
+            std::mem::take(&mut counted.idle)
+        };
+        // Outside the lock: that runs waiters.
+        for promise in idle {
+            promise.set_ready();
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().count
+    }
+
+    /// Happens when there are none; at once if there are none now.
+    pub(crate) fn idle(&self) -> Event {
+        let promise = EventPromise::guarding(c"runs of an executable");
+        let event = promise.event();
+        {
+            let mut counted = self.0.lock();
+            if counted.count > 0 {
+                counted.idle.push(promise);
+                return event;
+            }
+        }
+        promise.set_ready();
+        event
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_is_when_the_last_run_is_over() {
+        let runs = Arc::new(Runs::default());
+        assert!(runs.idle().is_ready());
+        let promises = [EventPromise::new(c"first"), EventPromise::new(c"second")];
+        promises.iter().for_each(|promise| runs.follow(&promise.event()));
+        runs.follow(&Event::ready());
+        let idle = runs.idle();
+        assert_eq!(runs.count(), 2);
+        promises[1].set_error(purlin_base::Error::aborted("a run that fails is over too"));
+        assert!(!idle.is_ready());
+        promises[0].set_ready();
+        assert!(idle.is_ready() && runs.idle().is_ready());
+    }
+}
