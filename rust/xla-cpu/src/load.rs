@@ -1,0 +1,187 @@
+//! From bytes to a program: parse, read, link, bind.
+//!
+//! The steps before linking are pure, and tell everything that keeps the program from running here in one refusal. Only
+//! then is code mapped, and bound to the commands that name it.
+
+#![allow(unsafe_code, reason = "linked code becomes functions")]
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use purlin_base::{Error, StatusOr};
+use purlin_program::{Command, Kernel, KernelFunction, Program, ProgramBuilder, Sequence};
+
+use crate::fault::Reasons;
+use crate::library::{Comparator, Sort};
+use crate::link::{Code, Linkable, ObjectFile};
+use crate::module::{Module, Step};
+use crate::proto::{self, Parsed};
+
+/// XLA's numbers of what a function in the code is.
+const KERNEL: i32 = 1;
+const COMPARATOR: i32 = 2;
+
+/// How an executable is loaded.
+///
+/// ```
+/// use purlin_xla_cpu::LoadOptions;
+///
+/// assert!(!LoadOptions::default().trust_code, "nobody vouches for code by default");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// Says that the executable's machine code may run in this process, with all that this process may do: that it
+    /// comes from a compiler that the caller trusts, by a way on which nobody could change it. Nothing here can check
+    /// that. Without it, nothing is loaded.
+    pub trust_code: bool,
+    /// Tells the unwinder of the code, so that backtraces from inside kernels (of a crash handler) find their way out.
+    /// The unwinder then looks there whenever something is unwound in the process.
+    pub unwind_tables: bool,
+}
+
+/// Loads an executable that stock XLA:CPU has compiled: the bytes of `PJRT_Executable_Serialize`, or of jaxlib's
+/// `serialize()`. Runs none of its code; the program does, when it is executed. The code stays mapped as long as a clone
+/// of the program lives.
+///
+/// # Errors
+/// `FailedPrecondition`: [`LoadOptions::trust_code`] was not said. `DataLoss`, with the byte: the bytes are no such
+/// executable, or a damaged one. `Unimplemented`: it is sound, but something in it cannot run here; the message lists
+/// all reasons, and nothing was mapped. `ResourceExhausted`, `PermissionDenied`: the system maps no pages for code.
+pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
+    if !options.trust_code {
+        return Err(Error::failed_precondition(
+            "an XLA:CPU executable is machine code that would run with all rights of this process; \
+             LoadOptions::trust_code must say that it may",
+        ));
+    }
+    let parsed = proto::parse(bytes)?;
+    let (module, code) = read(&parsed, |linkable| linkable.load(options.unwind_tables))?;
+    let code = Arc::new(code?);
+    let Module { name, signature, allocations, steps } = module;
+    let mut builder = ProgramBuilder::with_signature(Arc::clone(&name), signature);
+    for allocation in allocations {
+        builder.allocate(allocation);
+    }
+    let mut binder = Binder { code, kernels: HashMap::new() };
+    for step in steps {
+        builder.push(binder.command(step));
+    }
+    // The messages agreed with themselves; what validation still finds are habits of XLA's that are not known here.
+    builder.build().map_err(|error| {
+        Error::unimplemented(format!("program '{name}' cannot run here: {}", error.message()))
+    })
+}
+
+/// Whether [`load_program`] would load these bytes, as far as can be told without mapping code: all that needs no trust.
+///
+/// # Errors
+/// `DataLoss`, `Unimplemented`, as [`load_program`].
+pub fn check(bytes: &[u8]) -> StatusOr<()> {
+    read(&proto::parse(bytes)?, |_| ()).map(|_| ())
+}
+
+/// Reads all that needs no code to be mapped, and then does `with` what can be linked.
+fn read<R>(parsed: &Parsed, with: impl FnOnce(&Linkable<'_>) -> R) -> StatusOr<(Module, R)> {
+    let mut reasons = Reasons::default();
+    parsed.unknown.iter().for_each(|field| reasons.add(field.clone()));
+    let module = Module::read(&parsed.result, &mut reasons)?;
+    let mut files = Vec::with_capacity(parsed.result.objects.len());
+    for object in &parsed.result.objects {
+        files.push(ObjectFile::read(&object.name, &object.contents, &mut reasons)?);
+    }
+    let linkable = Linkable::new(files, &mut reasons);
+    if let Some(linkable) = &linkable {
+        let kinds: HashMap<&str, i32> =
+            parsed.result.symbols.iter().map(|symbol| (symbol.name.as_str(), symbol.kind)).collect();
+        check_functions(&module.steps, linkable, &kinds, &mut reasons);
+    }
+    reasons.into_result(&module.name)?;
+    let linkable = linkable.expect("where it is missing there is a reason");
+    let with = with(&linkable);
+    Ok((module, with))
+}
+
+/// That each function is in the code, and of its kind.
+fn check_functions(steps: &[Step], code: &Linkable<'_>, kinds: &HashMap<&str, i32>, reasons: &mut Reasons) {
+    let mut check = |name: &str, what: &str, kind: i32| {
+        if !code.defines(name) || kinds.get(name) != Some(&kind) {
+            reasons.add(format!("{what} '{name}' is not in the code"));
+        }
+    };
+    let mut left: Vec<&Step> = steps.iter().collect();
+    while let Some(step) = left.pop() {
+        match step {
+            Step::Kernel { function, .. } => check(function, "kernel", KERNEL),
+            Step::Sort { comparator, .. } => check(comparator, "comparator", COMPARATOR),
+            Step::Call(body) | Step::Repeat { body, .. } => left.extend(body),
+            Step::While { condition, body, .. } => left.extend(condition.iter().chain(body)),
+            Step::Conditional { branches, .. } => left.extend(branches.iter().flatten()),
+            Step::Ready(_) => {}
+        }
+    }
+}
+
+/// Gives steps their code.
+struct Binder {
+    code: Arc<Code>,
+    /// Kernels that several steps call.
+    kernels: HashMap<String, Kernel>,
+}
+
+impl Binder {
+    fn command(&mut self, step: Step) -> Command {
+        match step {
+            Step::Ready(command) => command,
+            Step::Kernel { function, workgroups, operands } => {
+                Command::Kernel { kernel: self.kernel(function), workgroups, operands }
+            }
+            Step::Sort { comparator, arrays, operands } => {
+                // SAFETY: the caller of load_program() vouches for the code, which says that this is a comparator; the
+                // pages stay as long as `code` lives.
+                let call = unsafe {
+                    let comparator = std::mem::transmute::<*const c_void, Comparator>(self.function(&comparator));
+                    Sort::new(arrays, comparator, self.owner())
+                };
+                Command::Library { call: Arc::new(call), operands }
+            }
+            Step::Call(body) => Command::Call(self.sequence(body)),
+            Step::Repeat { trip_count, body } => Command::Repeat { trip_count, body: self.sequence(body) },
+            Step::While { condition, predicate, body } => {
+                Command::While { condition: self.sequence(condition), predicate, body: self.sequence(body) }
+            }
+            Step::Conditional { branch, branches } => {
+                let branches = branches.into_iter().map(|branch| self.sequence(branch)).collect();
+                Command::Conditional { branch, branches }
+            }
+        }
+    }
+
+    fn sequence(&mut self, steps: Vec<Step>) -> Sequence {
+        Sequence::new(steps.into_iter().map(|step| self.command(step)).collect())
+    }
+
+    fn kernel(&mut self, function: String) -> Kernel {
+        if let Some(kernel) = self.kernels.get(&function) {
+            return kernel.clone();
+        }
+        // SAFETY: the caller of load_program() vouches for the code, which says that this is a kernel: it touches its
+        // operands as the command says, and comes back. The pages stay as long as `code` lives.
+        let kernel = unsafe {
+            let code = std::mem::transmute::<*const c_void, KernelFunction>(self.function(&function));
+            Kernel::native(function.as_str(), code, self.owner())
+        };
+        self.kernels.insert(function, kernel.clone());
+        kernel
+    }
+
+    fn function(&self, name: &str) -> *const c_void {
+        let address = self.code.function(name).expect("check_functions() has found it");
+        std::ptr::with_exposed_provenance(address)
+    }
+
+    fn owner(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.code) as Arc<dyn Any + Send + Sync>
+    }
+}

@@ -1,0 +1,30 @@
+//! Executables on machines of another architecture than x86-64: none is loaded.
+
+use purlin_base::{Error, StatusOr};
+use purlin_program::Program;
+
+/// How an executable is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// See the module for x86-64.
+    pub trust_code: bool,
+    /// See the module for x86-64.
+    pub unwind_tables: bool,
+}
+
+/// Loads nothing.
+///
+/// # Errors
+/// `Unimplemented`.
+pub fn load_program(_bytes: &[u8], _options: &LoadOptions) -> StatusOr<Program> {
+    check(&[])?;
+    unreachable!("check() has refused it")
+}
+
+/// Loads nothing.
+///
+/// # Errors
+/// `Unimplemented`.
+pub fn check(_bytes: &[u8]) -> StatusOr<()> {
+    Err(Error::unimplemented("XLA:CPU executables are loaded on x86-64 alone"))
+}
