@@ -256,7 +256,7 @@ impl Operation {
         let &Work::Launch { ref launch, label, launch_id, device } = &self.work else {
             unreachable!("perform() has looked")
         };
-        let addresses: SmallVec<[*mut u8; 8]> = self.ranges().map(|(_, range)| address(range)).collect();
+        let addresses: SmallVec<[*mut u8; 16]> = self.ranges().map(|(_, range)| address(range)).collect();
         // SAFETY: the caller's promise; core has made the operation of ranges that its caller listed for this launch.
         unsafe { launch.launch(LaunchInfo { label, launch_id, device }, &addresses) }
     }

@@ -18,7 +18,7 @@ pub(super) struct Prepared<'a> {
     /// Of the arguments, in their order; then of memory for results.
     pub(super) held: AllHeld,
     /// By result.
-    pub(super) results: SmallVec<[ResultMemory; 4]>,
+    pub(super) results: SmallVec<[ResultMemory; 8]>,
     pub(super) temporaries: Option<RawBuffer>,
     /// An argument has failed before it had memory, and with it the run.
     pub(super) has_failed: bool,

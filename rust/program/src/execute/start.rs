@@ -70,7 +70,7 @@ fn dependencies(program: &Program, prepared: &Prepared<'_>, options: &ExecuteOpt
 }
 
 /// What the launch touches, in the order that the module `launch` lists. Nothing if it has failed already.
-fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Access, &'a RawBuffer); 8]> {
+fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Access, &'a RawBuffer); 16]> {
     if prepared.has_failed {
         return SmallVec::new();
     }

@@ -1,0 +1,88 @@
+//! What a run costs in heap allocations, counted. A process of its own, because it replaces the global allocator.
+
+#![allow(unsafe_code, reason = "an allocator counts")]
+
+mod fixture;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use fixture::*;
+use purlin_program::{Command, ExecuteOptions, LoadedExecutable, Operand, ProgramBuilder};
+
+struct Counting;
+
+thread_local!(static ALLOCATIONS: Cell<usize> = const { Cell::new(0) });
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are those of the system's allocator.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static GLOBAL: Counting = Counting;
+
+fn allocations_of(f: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.get();
+    f();
+    ALLOCATIONS.get() - before
+}
+
+/// Of a run of `loaded`, which is small and ready, on the caller's thread, once it is warm.
+fn of_run(loaded: &LoadedExecutable, arguments: usize) -> usize {
+    let client = fixture::host();
+    let loaded = LoadedExecutable::new(loaded.executable(), &client.devices()[..1], 1).unwrap();
+    let arguments: Vec<_> = (0..arguments).map(|_| buffer(&client, &[1; 64])).collect();
+    let run = || assert!(loaded.execute(&arguments, &ExecuteOptions::default()).unwrap().done.is_ready());
+    (0..10).for_each(|_| run());
+    allocations_of(run)
+}
+
+fn many(count: usize) -> LoadedExecutable {
+    let mut builder = ProgramBuilder::new("many");
+    let pairs: Vec<_> = (0..count).map(|_| (builder.parameter(bytes(64)), builder.result(bytes(64)))).collect();
+    pairs.into_iter().for_each(|(x, y)| _ = builder.push(add_to(x, y, 1)));
+    load(&fixture::host(), builder.build().unwrap())
+}
+
+/// A buffer is two allocations, its own and its block's; there are none for the run.
+#[test]
+fn a_run_with_one_output_costs_its_buffer() {
+    assert_eq!(of_run(&many(1), 1), 2);
+}
+
+#[test]
+fn a_run_without_outputs_costs_nothing() {
+    let mut builder = ProgramBuilder::new("reads");
+    let x = builder.parameter(bytes(64));
+    builder.push(kernel(purlin_program::Kernel::from_fn("reads", |_| Ok(())), vec![Operand::read(x)]));
+    assert_eq!(of_run(&load(&fixture::host(), builder.build().unwrap()), 1), 0);
+}
+
+/// Beside the outputs' buffers: the list of ranges, and that of the outputs.
+#[test]
+fn a_run_with_eight_outputs_costs_little_more() {
+    let cost = of_run(&many(8), 8);
+    assert!(cost <= 8 * 2 + 2, "{cost}");
+}
+
+/// One block, which is one allocation, however many there are.
+#[test]
+fn temporaries_are_one_block() {
+    let mut builder = ProgramBuilder::new("temporaries");
+    let (x, y) = (builder.parameter(bytes(64)), builder.result(bytes(64)));
+    let temporaries: Vec<_> = (0..10).map(|_| builder.temporary(100)).collect();
+    temporaries.iter().for_each(|&to| _ = builder.push(Command::Fill { pattern: vec![1], to }));
+    builder.push(add_to(x, y, 1));
+    let cost = of_run(&load(&fixture::host(), builder.build().unwrap()), 1);
+    assert_eq!(cost, 2 + 2, "the output's buffer; the block, and the list of three ranges");
+}
