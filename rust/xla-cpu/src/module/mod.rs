@@ -68,9 +68,8 @@ impl Module {
         let aliases = module.input_output_alias.as_ref();
         let allocations =
             allocations::read(assignment, &hlo, &values, &results, aliases, &mut signature, reasons)?;
-        let sizes: Vec<usize> = allocations.iter().map(|allocation| allocation.size_bytes).collect();
         let steps = match &result.thunks {
-            Some(thunks) => steps::read(thunks, &sizes, reasons)?,
+            Some(thunks) => steps::read(thunks, &allocations, reasons)?,
             None => Vec::new(),
         };
         Ok(Self { name: module.name.as_str().into(), signature, allocations, steps })

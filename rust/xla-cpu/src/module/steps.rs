@@ -4,9 +4,10 @@
 //! are made here; those that do name it, and get it when it is linked. A conditional whose index is one byte long
 //! branches on a predicate. A loop that says how often it is done has a condition, too, which nobody needs then.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use purlin_program::{Branch, Command, LibraryCall, Operand, Slice};
+use purlin_program::{Allocation, AllocationKind, Branch, Command, LibraryCall, Operand, OperandAccess, Slice};
 
 use super::shapes::Array;
 use crate::fault::{Fault, Reasons};
@@ -15,6 +16,9 @@ use crate::proto::{
     ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, ShapeSliceProto, SliceProto, SortProto, ThunkKind,
     ThunkProto, ThunkSequenceProto, TopKProto,
 };
+
+/// The most results of a kernel: each is compared with each.
+const MOST_RESULTS: usize = 4096;
 
 /// One step of a program.
 #[derive(Debug)]
@@ -31,18 +35,24 @@ pub(crate) enum Step {
     Conditional { branch: Branch, branches: Vec<Vec<Step>> },
 }
 
-/// The steps of `thunks`; `sizes` are those of the allocations. The depth of sequences in one another is bounded: that
-/// of messages was.
+/// The steps of `thunks`. The depth of sequences in one another is bounded: that of messages was.
 pub(super) fn read(
     thunks: &ThunkSequenceProto,
-    sizes: &[usize],
+    allocations: &[Allocation],
     reasons: &mut Reasons,
 ) -> Result<Vec<Step>, Fault> {
-    Steps { sizes, reasons }.sequence(Some(thunks))
+    let mut reader = Steps { allocations, written: HashSet::new(), scratch: Vec::new(), reasons };
+    let steps = reader.sequence(Some(thunks))?;
+    let clear = reader.scratch.iter().map(|&to| Step::Ready(Command::Fill { pattern: vec![0], to }));
+    Ok(clear.chain(steps).collect())
 }
 
 struct Steps<'a> {
-    sizes: &'a [usize],
+    allocations: &'a [Allocation],
+    /// What kernels and copies have written so far, in the order of the list.
+    written: HashSet<Slice>,
+    /// What kernels may read before anything has written it.
+    scratch: Vec<Slice>,
     reasons: &'a mut Reasons,
 }
 
@@ -114,9 +124,17 @@ impl Steps<'_> {
             let is_invariant = kernel.invariant_arguments.contains(&number);
             operands.push(if is_invariant { Operand::invariant(slice) } else { Operand::read(slice) });
         }
+        let mut results = Vec::with_capacity(kernel.results.len());
         for result in &kernel.results {
-            operands.push(Operand::write(self.slice(result.slice.as_ref())?));
+            results.push(Operand::write(self.slice(result.slice.as_ref())?));
         }
+        if results.len() > MOST_RESULTS {
+            self.reasons.add(format!("kernel '{}' with {} results", kernel.name, results.len()));
+            results.truncate(MOST_RESULTS);
+        }
+        self.untangle(&mut operands, &mut results);
+        self.written.extend(results.iter().filter(|result| result.access.writes()).map(|result| result.slice));
+        operands.append(&mut results);
         let size = |number: i64| unsigned(number, "a number of workgroups");
         let workgroups = match kernel.workgroups {
             Some(count) => [size(count.x)?, size(count.y)?, size(count.z)?],
@@ -125,11 +143,47 @@ impl Steps<'_> {
         Ok(Step::Kernel { function: kernel.name.clone(), workgroups, operands })
     }
 
+    /// XLA compiles a small loop into one kernel, which names all that the loop has among its arguments and among its
+    /// results: what it only reads, parts of one another, and memory of its own that nothing has written before. A program
+    /// says it as it is: what cannot be written is read, a part of another result is covered by that, and memory of its
+    /// own is cleared once, when the program begins.
+    fn untangle(&mut self, arguments: &mut [Operand], results: &mut [Operand]) {
+        let mut is_loop = false;
+        for at in 0..results.len() {
+            let slice = results[at].slice;
+            let is_covered = results.iter().enumerate().any(|(other, operand)| {
+                let whole = operand.slice;
+                let is_within = whole.overlaps(&slice)
+                    && whole.offset_bytes <= slice.offset_bytes
+                    && slice.offset_bytes + slice.size_bytes <= whole.offset_bytes + whole.size_bytes;
+                // Of two that are the same, the first stays.
+                is_within && operand.access.writes() && (other < at || whole.size_bytes > slice.size_bytes) && other != at
+            });
+            if is_covered || !self.allocations[slice.allocation as usize].kind.is_writable() {
+                is_loop = true;
+                results[at] = Operand::read(slice);
+            }
+        }
+        if !is_loop {
+            return;
+        }
+        let written = |slice: &Slice| results.iter().any(|result| result.slice.overlaps(slice) && result.access.writes());
+        for operand in arguments.iter().chain(&*results).filter(|operand| operand.access == OperandAccess::Read) {
+            let slice = operand.slice;
+            let kind = &self.allocations[slice.allocation as usize].kind;
+            let is_undefined = matches!(kind, AllocationKind::Temporary | AllocationKind::Output { .. });
+            if is_undefined && !operand.is_invariant && written(&slice) && self.written.insert(slice) {
+                self.scratch.push(slice);
+            }
+        }
+    }
+
     fn copy(&mut self, copy: &CopyProto) -> Result<Option<Step>, Fault> {
         let (Some(from), Some(to)) = (self.array(copy.from.as_ref())?, self.array(copy.to.as_ref())?) else {
             return Ok(None);
         };
         if from.0.physical_dims() == to.0.physical_dims() && from.0.layout == to.0.layout {
+            self.written.insert(to.1);
             return Ok(Some(Step::Ready(Command::Copy { from: from.1, to: to.1 })));
         }
         let transpose = Transpose::new(&from.0, &to.0);
@@ -200,11 +254,11 @@ impl Steps<'_> {
     /// A slice that lies in its allocation.
     fn slice(&self, proto: Option<&SliceProto>) -> Result<Slice, Fault> {
         let proto = proto.ok_or_else(|| damage("a slice is missing".to_owned()))?;
-        let allocation = usize::try_from(proto.allocation).ok().filter(|&number| number < self.sizes.len());
+        let allocation = usize::try_from(proto.allocation).ok().filter(|&number| number < self.allocations.len());
         let slice = (usize::try_from(proto.offset), usize::try_from(proto.size));
         match (allocation, slice) {
             (Some(number), (Ok(offset_bytes), Ok(size_bytes)))
-                if offset_bytes.checked_add(size_bytes).is_some_and(|end| end <= self.sizes[number]) =>
+                if offset_bytes.checked_add(size_bytes).is_some_and(|end| end <= self.allocations[number].size_bytes) =>
             {
                 Ok(Slice { allocation: number as u32, offset_bytes, size_bytes })
             }
