@@ -69,9 +69,9 @@ pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
         builder.push(binder.command(step));
     }
     // The messages agreed with themselves; what validation still finds are habits of XLA's that are not known here.
-    builder.build().map_err(|error| {
-        Error::unimplemented(format!("program '{name}' cannot run here: {}", error.message()))
-    })
+    builder
+        .build()
+        .map_err(|error| Error::unimplemented(format!("program '{name}' cannot run here: {}", error.message())))
 }
 
 /// Whether [`load_program`] would load these bytes, as far as can be told without mapping code: all that needs no trust.

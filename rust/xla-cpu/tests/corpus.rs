@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use purlin::interchange::{NpyReadOptions, read_npy};
-use purlin::program::{ArraySpec, Command, ExecuteOptions, Executable, LoadedExecutable, Program, Sequence};
+use purlin::program::{ArraySpec, Command, Executable, ExecuteOptions, LoadedExecutable, Program, Sequence};
 use purlin::{Buffer, Client, ClientOptions, DType, MemorySpace, StatusCode};
 use purlin_xla_cpu::{LoadOptions, load_program};
 
@@ -141,9 +141,7 @@ fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<f64> {
         Some(match dtype {
             DType::F32 | DType::C64 => bytes.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x).into()).collect(),
             DType::F64 | DType::C128 => bytes.as_chunks().0.iter().map(|&x| f64::from_le_bytes(x)).collect(),
-            DType::BF16 => {
-                bytes.as_chunks().0.iter().map(|&[a, b]| f32::from_le_bytes([0, 0, a, b]).into()).collect()
-            }
+            DType::BF16 => bytes.as_chunks().0.iter().map(|&[a, b]| f32::from_le_bytes([0, 0, a, b]).into()).collect(),
             DType::F16 => bytes.as_chunks().0.iter().map(|&x| half::f16::from_le_bytes(x).to_f64()).collect(),
             _ => return None,
         })

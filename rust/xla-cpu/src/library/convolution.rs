@@ -138,7 +138,13 @@ impl Convolution {
         }
     }
 
-    fn convolve<T: Product>(&self, input: &[T], kernel: &[T], output: &mut [T], context: &LibraryContext<'_>) -> Result<(), Error> {
+    fn convolve<T: Product>(
+        &self,
+        input: &[T],
+        kernel: &[T],
+        output: &mut [T],
+        context: &LibraryContext<'_>,
+    ) -> Result<(), Error> {
         let [inputs, outputs] = self.channels;
         let (taps, places) = (self.size(1), self.size(2));
         let inner = taps * inputs;
@@ -153,9 +159,12 @@ impl Convolution {
             let (group, tap, channel) = (row / inner, row % inner / inputs, row % inputs);
             self.index(1, tap, &mut tap_index);
             let begin: usize = channel * self.kernel[0]
-                + self.spatial.iter().zip(&tap_index).map(|(axis, &tap)| {
-                    axis.strides[1] * if axis.is_reversed { axis.sizes[1] - 1 - tap } else { tap }
-                }).sum::<usize>();
+                + self
+                    .spatial
+                    .iter()
+                    .zip(&tap_index)
+                    .map(|(axis, &tap)| axis.strides[1] * if axis.is_reversed { axis.sizes[1] - 1 - tap } else { tap })
+                    .sum::<usize>();
             let column = |at: usize| (group * outputs + at) * self.kernel[1];
             to.iter_mut().enumerate().for_each(|(at, to)| *to = kernel[begin + column(at)]);
         }
@@ -192,7 +201,9 @@ impl Convolution {
                 let kernel = packed[group * inner * outputs..].as_ptr();
                 let rhs = Matrix { first: kernel, row: outputs, column: 1 };
                 // SAFETY: the three are vectors of this function that are as large.
-                unsafe { T::multiply(sizes, lhs, rhs, Matrix { first: products.as_mut_ptr(), row: outputs, column: 1 }) };
+                unsafe {
+                    T::multiply(sizes, lhs, rhs, Matrix { first: products.as_mut_ptr(), row: outputs, column: 1 })
+                };
                 for (row, place) in products.chunks_exact(outputs).zip(block) {
                     self.index(2, place, &mut place_index);
                     let spatial = self.spatial.iter().zip(&place_index).map(|(axis, &at)| at * axis.strides[2]);
@@ -217,7 +228,8 @@ impl Convolution {
         narrow: impl Fn(f32) -> I,
     ) -> Result<(), Error> {
         // SAFETY: two are read and one is written, of the type that the caller has looked up.
-        let (input, kernel, out) = unsafe { (read::<I>(&operands[0]), read::<I>(&operands[1]), write::<I>(&operands[2])) };
+        let (input, kernel, out) =
+            unsafe { (read::<I>(&operands[0]), read::<I>(&operands[1]), write::<I>(&operands[2])) };
         let input: Vec<f32> = input.iter().map(|&x| widen(x)).collect();
         let kernel: Vec<f32> = kernel.iter().map(|&x| widen(x)).collect();
         let mut wide = vec![0.0; out.len()];
@@ -228,7 +240,8 @@ impl Convolution {
 
     fn plain<T: Product>(&self, operands: &[OperandBytes], context: &LibraryContext<'_>) -> Result<(), Error> {
         // SAFETY: two are read and one is written, of the type that the caller has looked up.
-        let (input, kernel, out) = unsafe { (read::<T>(&operands[0]), read::<T>(&operands[1]), write::<T>(&operands[2])) };
+        let (input, kernel, out) =
+            unsafe { (read::<T>(&operands[0]), read::<T>(&operands[1]), write::<T>(&operands[2])) };
         self.convolve(input, kernel, out, context)
     }
 }

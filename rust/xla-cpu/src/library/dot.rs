@@ -44,9 +44,13 @@ struct Batch {
 impl Dot {
     pub(crate) fn new(dims: &DotDimensionsProto, lhs: &Array, rhs: &Array, out: &Array) -> Result<Self, String> {
         let refused = |what: &str| format!("a dot of {} and {} to {}: {what}", lhs.shape, rhs.shape, out.shape);
-        let [lhs_sum, rhs_sum, lhs_batch, rhs_batch] =
-            [(&dims.lhs_contracting, lhs), (&dims.rhs_contracting, rhs), (&dims.lhs_batch, lhs), (&dims.rhs_batch, rhs)]
-                .map(|(axes, array)| known_axes(axes, array));
+        let [lhs_sum, rhs_sum, lhs_batch, rhs_batch] = [
+            (&dims.lhs_contracting, lhs),
+            (&dims.rhs_contracting, rhs),
+            (&dims.lhs_batch, lhs),
+            (&dims.rhs_batch, rhs),
+        ]
+        .map(|(axes, array)| known_axes(axes, array));
         let kinds = (lhs_sum, rhs_sum, lhs_batch, rhs_batch);
         let (Some(lhs_sum), Some(rhs_sum), Some(lhs_batch), Some(rhs_batch)) = kinds else {
             return Err(refused("a dimension that there is not"));
@@ -75,7 +79,8 @@ impl Dot {
             collapse(out, &out_rows),
             collapse(out, &out_columns),
         ];
-        let [Some(lhs_row), Some(lhs_column), Some(rhs_row), Some(rhs_column), Some(out_row), Some(out_column)] = collapsed
+        let [Some(lhs_row), Some(lhs_column), Some(rhs_row), Some(rhs_column), Some(out_row), Some(out_column)] =
+            collapsed
         else {
             return Err(refused("dimensions of one kind are apart in memory"));
         };
@@ -101,7 +106,13 @@ impl Dot {
     }
 
     /// All products, of elements of one type.
-    fn multiply<T: Product>(&self, lhs: &[T], rhs: &[T], out: &mut [T], context: &LibraryContext<'_>) -> Result<(), Error> {
+    fn multiply<T: Product>(
+        &self,
+        lhs: &[T],
+        rhs: &[T],
+        out: &mut [T],
+        context: &LibraryContext<'_>,
+    ) -> Result<(), Error> {
         let Sizes { rows, columns, inner } = self.sizes;
         if inner == 0 || out.is_empty() {
             out.fill(T::ZERO);

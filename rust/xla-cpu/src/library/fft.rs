@@ -87,7 +87,9 @@ impl Fft {
         };
         let plans = match (full.shape.dtype(), half.shape.dtype(), is_real) {
             (DType::C64, DType::C64, false) | (DType::F32, DType::C64, true) => Plans::F32(plan(&lengths, direction)),
-            (DType::C128, DType::C128, false) | (DType::F64, DType::C128, true) => Plans::F64(plan(&lengths, direction)),
+            (DType::C128, DType::C128, false) | (DType::F64, DType::C128, true) => {
+                Plans::F64(plan(&lengths, direction))
+            }
             _ => return Err(refused()),
         };
         Ok(Self { kind, lengths, plans })

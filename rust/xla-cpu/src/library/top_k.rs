@@ -21,9 +21,10 @@ impl TopK {
     pub(crate) fn new(sizes: [u64; 3], bytes: [usize; 3]) -> Result<Self, String> {
         let [rows, row, k] = sizes;
         let expected = [rows.checked_mul(row), rows.checked_mul(k), rows.checked_mul(k)];
-        let is_sound = expected.iter().zip(bytes).all(|(elements, bytes)| {
-            elements.and_then(|elements| elements.checked_mul(4)) == Some(bytes as u64)
-        });
+        let is_sound = expected
+            .iter()
+            .zip(bytes)
+            .all(|(elements, bytes)| elements.and_then(|elements| elements.checked_mul(4)) == Some(bytes as u64));
         if !is_sound || k > row || row > i32::MAX as u64 {
             return Err(format!("the {k} greatest of {row} in {rows} rows, in {bytes:?} bytes"));
         }
@@ -44,14 +45,14 @@ impl LibraryCall for TopK {
             return Ok(());
         }
         let mut order: Vec<i32> = Vec::new();
-        let rows = values.chunks_exact(self.row).zip(output.chunks_exact_mut(self.k)).zip(places.chunks_exact_mut(self.k));
+        let rows =
+            values.chunks_exact(self.row).zip(output.chunks_exact_mut(self.k)).zip(places.chunks_exact_mut(self.k));
         for ((row, output), places) in rows {
             order.clear();
             order.extend(0..row.len() as i32);
             // By the total order, in which NaN is greater than all numbers and -0 less than 0, as XLA has it.
-            let greater = |a: &i32, b: &i32| -> Ordering {
-                row[*b as usize].total_cmp(&row[*a as usize]).then(a.cmp(b))
-            };
+            let greater =
+                |a: &i32, b: &i32| -> Ordering { row[*b as usize].total_cmp(&row[*a as usize]).then(a.cmp(b)) };
             if self.k < order.len() {
                 order.select_nth_unstable_by(self.k - 1, greater);
                 order.truncate(self.k);

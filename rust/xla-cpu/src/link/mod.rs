@@ -25,9 +25,9 @@ use std::collections::HashMap;
 
 use purlin_base::{Error, StatusOr};
 
-use self::layout::{Layout, Region};
+use self::layout::Layout;
 pub(crate) use self::object::ObjectFile;
-use self::object::{Kind, Place, Target};
+use self::object::{Kind, Target};
 use self::pages::Pages;
 use self::unwind::Registered;
 use crate::fault::Reasons;
@@ -53,10 +53,14 @@ impl<'a> Linkable<'a> {
                 }
             }
         }
-        let mut unknown: Vec<&str> = files.iter().flat_map(|file| &file.relocations).filter_map(|relocation| {
-            let Target::Named(name) = relocation.target else { return None };
-            (!functions.contains_key(name) && symbols::address_of(name).is_none()).then_some(name)
-        }).collect();
+        let mut unknown: Vec<&str> = files
+            .iter()
+            .flat_map(|file| &file.relocations)
+            .filter_map(|relocation| {
+                let Target::Named(name) = relocation.target else { return None };
+                (!functions.contains_key(name) && symbols::address_of(name).is_none()).then_some(name)
+            })
+            .collect();
         unknown.sort_unstable();
         unknown.dedup();
         for name in unknown {
@@ -109,7 +113,7 @@ impl<'a> Linkable<'a> {
         pages.protect(&self.layout)?;
         let functions = self.functions.iter().map(|(name, offset)| ((*name).into(), base + offset)).collect();
         let tables = self.unwind_tables(base, unwind_tables);
-        Ok(Code { functions, _tables: tables, pages })
+        Ok(Code { functions, _tables: tables, _pages: pages })
     }
 
     fn unwind_tables(&self, base: usize, wanted: bool) -> Vec<Registered> {
@@ -122,11 +126,6 @@ impl<'a> Linkable<'a> {
         });
         sections.filter_map(|(address, bytes)| Registered::new(address, bytes)).collect()
     }
-
-    /// Bytes of code, of what is read and of data.
-    pub(crate) fn size_bytes(&self) -> usize {
-        [Region::Code, Region::ReadOnly, Region::Data].map(|region| self.layout.range(region).len()).iter().sum()
-    }
 }
 
 /// Linked code, mapped as long as this lives.
@@ -135,25 +134,12 @@ pub(crate) struct Code {
     functions: HashMap<Box<str>, usize>,
     // Before the pages go, the unwinder forgets them.
     _tables: Vec<Registered>,
-    pages: Pages,
+    _pages: Pages,
 }
 
 impl Code {
     /// The address of a function; it can be called as long as this lives.
     pub(crate) fn function(&self, name: &str) -> Option<usize> {
         self.functions.get(name).copied()
-    }
-
-    /// Where the pages are.
-    #[cfg(test)]
-    pub(crate) fn pages(&self) -> &Pages {
-        &self.pages
-    }
-}
-
-/// Names a place for messages: `xla_cpu_emitter.o, section .ltext`.
-impl ObjectFile<'_> {
-    fn describe(&self, place: Place) -> String {
-        format!("{}, section {}", self.name, self.sections[place.section].name)
     }
 }

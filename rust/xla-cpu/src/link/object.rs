@@ -81,7 +81,9 @@ impl<'a> ObjectFile<'a> {
         let endian = header.endian().map_err(broken)?;
         if header.e_machine(endian) != elf::EM_X86_64 || header.e_type(endian) != elf::ET_REL {
             let (machine, kind) = (header.e_machine(endian), header.e_type(endian));
-            return Err(damage(format!("no relocatable file for x86-64, but of machine {machine:?} and type {kind:?}")));
+            return Err(damage(format!(
+                "no relocatable file for x86-64, but of machine {machine:?} and type {kind:?}"
+            )));
         }
         let table = header.sections(endian, bytes).map_err(broken)?;
         let symbols = table.symbols(endian, bytes, elf::SHT_SYMTAB).map_err(broken)?;
@@ -121,7 +123,8 @@ impl<'a> ObjectFile<'a> {
                 reasons.add("relocations without addends (SHT_REL)");
             }
             let Some((entries, _)) = section.rela(endian, bytes).map_err(broken)? else { continue };
-            let Some(of) = usize::try_from(section.sh_info(endian)).ok().and_then(|of| loaded.get(of).copied().flatten())
+            let Some(of) =
+                usize::try_from(section.sh_info(endian)).ok().and_then(|of| loaded.get(of).copied().flatten())
             else {
                 continue;
             };
@@ -133,7 +136,8 @@ impl<'a> ObjectFile<'a> {
                     continue;
                 };
                 let (offset, there) = (entry.r_offset(endian), file.sections[of].bytes.len());
-                let at = usize::try_from(offset).ok().filter(|at| at.checked_add(width).is_some_and(|end| end <= there));
+                let at =
+                    usize::try_from(offset).ok().filter(|at| at.checked_add(width).is_some_and(|end| end <= there));
                 let Some(offset) = at else {
                     return Err(damage(format!("a relocation at {offset} of a section of {there} bytes")));
                 };

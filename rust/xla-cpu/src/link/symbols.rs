@@ -130,7 +130,8 @@ mod tests {
 
     #[test]
     fn the_list_is_closed() {
-        for name in ["sinf", "cosf", "sincosf", "powf", "exp2f", "logf", "tanf", "fmodf", "atan2f", "memcpy", "memset"] {
+        for name in ["sinf", "cosf", "sincosf", "powf", "exp2f", "logf", "tanf", "fmodf", "atan2f", "memcpy", "memset"]
+        {
             assert!(address_of(name).is_some(), "{name}, which XLA's programs call");
         }
         for name in ["system", "execve", "dlopen", "", "sinf ", "mmap"] {

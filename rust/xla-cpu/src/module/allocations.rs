@@ -26,7 +26,8 @@ pub(super) fn read(
             return Err(damage(format!("its number is said to be {}", proto.index)));
         }
         let size_bytes = usize::try_from(proto.size).map_err(|_| damage(format!("a size of {} bytes", proto.size)))?;
-        let mut lying_here = results.iter().enumerate().filter(|(_, home)| **home == Some(number)).map(|(result, _)| result);
+        let mut lying_here =
+            results.iter().enumerate().filter(|(_, home)| **home == Some(number)).map(|(result, _)| result);
         let result = lying_here.next();
         if let (Some(first), Some(second)) = (result, lying_here.next()) {
             reasons.add(format!("results {first} and {second} have the same memory"));

@@ -19,7 +19,10 @@ impl<'a> Hlo<'a> {
         let all = module.computations.iter().flat_map(|computation| &computation.instructions);
         let instructions: HashMap<_, _> = all.map(|instruction| (instruction.id, instruction)).collect();
         let Some(entry) = computations.get(&module.entry_computation).copied() else {
-            return Err(Fault::damage(0, format!("no computation has the entry's number {}", module.entry_computation)));
+            return Err(Fault::damage(
+                0,
+                format!("no computation has the entry's number {}", module.entry_computation),
+            ));
         };
         Ok(Self { entry, computations, instructions })
     }

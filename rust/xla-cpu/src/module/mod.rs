@@ -66,8 +66,7 @@ impl Module {
         let values = outputs::Values::new(assignment)?;
         let results = outputs::trace(&hlo, &values, &signature, layout, reasons);
         let aliases = module.input_output_alias.as_ref();
-        let allocations =
-            allocations::read(assignment, &hlo, &values, &results, aliases, &mut signature, reasons)?;
+        let allocations = allocations::read(assignment, &hlo, &values, &results, aliases, &mut signature, reasons)?;
         let steps = match &result.thunks {
             Some(thunks) => steps::read(thunks, &allocations, reasons)?,
             None => Vec::new(),

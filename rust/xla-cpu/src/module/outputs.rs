@@ -42,7 +42,8 @@ impl<'a> Values<'a> {
         for (allocation, proto) in assignment.allocations.iter().enumerate() {
             for assigned in &proto.assigned {
                 let Some(at) = definitions.get(&assigned.logical_buffer) else {
-                    let why = format!("allocation {allocation} holds value {}, which there is not", assigned.logical_buffer);
+                    let why =
+                        format!("allocation {allocation} holds value {}, which there is not", assigned.logical_buffer);
                     return Err(Fault::damage(0, why));
                 };
                 let home = Home { allocation, offset: assigned.offset };

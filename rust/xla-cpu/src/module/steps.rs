@@ -26,13 +26,31 @@ pub(crate) enum Step {
     /// A command that needs no code.
     Ready(Command),
     /// A kernel of the code.
-    Kernel { function: String, workgroups: [u64; 3], operands: Vec<Operand> },
+    Kernel {
+        function: String,
+        workgroups: [u64; 3],
+        operands: Vec<Operand>,
+    },
     /// A sort whose comparator is in the code.
-    Sort { comparator: String, arrays: SortArrays, operands: Vec<Operand> },
+    Sort {
+        comparator: String,
+        arrays: SortArrays,
+        operands: Vec<Operand>,
+    },
     Call(Vec<Step>),
-    While { condition: Vec<Step>, predicate: Slice, body: Vec<Step> },
-    Repeat { trip_count: u64, body: Vec<Step> },
-    Conditional { branch: Branch, branches: Vec<Vec<Step>> },
+    While {
+        condition: Vec<Step>,
+        predicate: Slice,
+        body: Vec<Step>,
+    },
+    Repeat {
+        trip_count: u64,
+        body: Vec<Step>,
+    },
+    Conditional {
+        branch: Branch,
+        branches: Vec<Vec<Step>>,
+    },
 }
 
 /// The steps of `thunks`. The depth of sequences in one another is bounded: that of messages was.
@@ -67,50 +85,55 @@ impl Steps<'_> {
 
     /// The step; `None` if it cannot be done here, and the reason is told.
     fn step(&mut self, thunk: &ThunkProto) -> Result<Option<Step>, Fault> {
-        let step = match thunk.thunk.as_ref().ok_or_else(|| damage(format!("a thunk of kind '{}' is empty", thunk.kind)))? {
-            ThunkKind::Kernel(kernel) => self.kernel(kernel)?,
-            ThunkKind::Copy(copy) => return self.copy(copy),
-            ThunkKind::Call(call) => Step::Call(self.sequence(call.called.as_ref())?),
-            ThunkKind::While(each) => {
-                let body = self.sequence(each.body.as_ref())?;
-                match each.trip_count {
-                    Some(count) if count.contains_value => {
-                        Step::Repeat { trip_count: unsigned(count.value, "a trip count")?, body }
-                    }
-                    _ => {
-                        let condition = self.sequence(each.condition.as_ref())?;
-                        Step::While { condition, predicate: self.slice(each.predicate.as_ref())?, body }
+        let step =
+            match thunk.thunk.as_ref().ok_or_else(|| damage(format!("a thunk of kind '{}' is empty", thunk.kind)))? {
+                ThunkKind::Kernel(kernel) => self.kernel(kernel)?,
+                ThunkKind::Copy(copy) => return self.copy(copy),
+                ThunkKind::Call(call) => Step::Call(self.sequence(call.called.as_ref())?),
+                ThunkKind::While(each) => {
+                    let body = self.sequence(each.body.as_ref())?;
+                    match each.trip_count {
+                        Some(count) if count.contains_value => {
+                            Step::Repeat { trip_count: unsigned(count.value, "a trip count")?, body }
+                        }
+                        _ => {
+                            let condition = self.sequence(each.condition.as_ref())?;
+                            Step::While { condition, predicate: self.slice(each.predicate.as_ref())?, body }
+                        }
                     }
                 }
-            }
-            ThunkKind::Conditional(each) => {
-                let index = self.slice(each.index.as_ref())?;
-                let branch = if index.size_bytes == 1 { Branch::Predicate(index) } else { Branch::Index(index) };
-                let branches = each.branches.iter().map(|branch| self.sequence(Some(branch)));
-                Step::Conditional { branch, branches: branches.collect::<Result<_, _>>()? }
-            }
-            ThunkKind::PartitionId(id) => Step::Ready(Command::PartitionId { to: self.slice(id.to.as_ref())? }),
-            ThunkKind::ReplicaId(id) => Step::Ready(Command::ReplicaId { to: self.slice(id.to.as_ref())? }),
-            ThunkKind::Rng(rng) => {
-                let to = self.slice(rng.state.as_ref())?;
-                let state = RngState::new(rng.delta, to.size_bytes).map_err(damage)?;
-                library(Arc::new(state), vec![Operand::write(to)])
-            }
-            ThunkKind::TopK(top) => self.top_k(top)?,
-            ThunkKind::Sort(sort) => return self.sort(sort),
-            ThunkKind::Dot(dot) => return self.dot(dot),
-            ThunkKind::Fft(fft) => return self.fft(fft),
-            ThunkKind::Convolution(convolution) => return self.convolution(convolution),
-            ThunkKind::CustomCall(call) => {
-                self.reasons.add(format!("custom call of '{}'", call.target));
-                return Ok(None);
-            }
-            ThunkKind::Xnn(_) | ThunkKind::Infeed(_) | ThunkKind::Outfeed(_) | ThunkKind::Collective(_)
-            | ThunkKind::Ynn(_) | ThunkKind::RngSeed(_) => {
-                self.reasons.add(format!("thunk of kind '{}'", thunk.kind));
-                return Ok(None);
-            }
-        };
+                ThunkKind::Conditional(each) => {
+                    let index = self.slice(each.index.as_ref())?;
+                    let branch = if index.size_bytes == 1 { Branch::Predicate(index) } else { Branch::Index(index) };
+                    let branches = each.branches.iter().map(|branch| self.sequence(Some(branch)));
+                    Step::Conditional { branch, branches: branches.collect::<Result<_, _>>()? }
+                }
+                ThunkKind::PartitionId(id) => Step::Ready(Command::PartitionId { to: self.slice(id.to.as_ref())? }),
+                ThunkKind::ReplicaId(id) => Step::Ready(Command::ReplicaId { to: self.slice(id.to.as_ref())? }),
+                ThunkKind::Rng(rng) => {
+                    let to = self.slice(rng.state.as_ref())?;
+                    let state = RngState::new(rng.delta, to.size_bytes).map_err(damage)?;
+                    library(Arc::new(state), vec![Operand::write(to)])
+                }
+                ThunkKind::TopK(top) => self.top_k(top)?,
+                ThunkKind::Sort(sort) => return self.sort(sort),
+                ThunkKind::Dot(dot) => return self.dot(dot),
+                ThunkKind::Fft(fft) => return self.fft(fft),
+                ThunkKind::Convolution(convolution) => return self.convolution(convolution),
+                ThunkKind::CustomCall(call) => {
+                    self.reasons.add(format!("custom call of '{}'", call.target));
+                    return Ok(None);
+                }
+                ThunkKind::Xnn(_)
+                | ThunkKind::Infeed(_)
+                | ThunkKind::Outfeed(_)
+                | ThunkKind::Collective(_)
+                | ThunkKind::Ynn(_)
+                | ThunkKind::RngSeed(_) => {
+                    self.reasons.add(format!("thunk of kind '{}'", thunk.kind));
+                    return Ok(None);
+                }
+            };
         Ok(Some(step))
     }
 
@@ -157,7 +180,10 @@ impl Steps<'_> {
                     && whole.offset_bytes <= slice.offset_bytes
                     && slice.offset_bytes + slice.size_bytes <= whole.offset_bytes + whole.size_bytes;
                 // Of two that are the same, the first stays.
-                is_within && operand.access.writes() && (other < at || whole.size_bytes > slice.size_bytes) && other != at
+                is_within
+                    && operand.access.writes()
+                    && (other < at || whole.size_bytes > slice.size_bytes)
+                    && other != at
             });
             if is_covered || !self.allocations[slice.allocation as usize].kind.is_writable() {
                 is_loop = true;
@@ -167,7 +193,8 @@ impl Steps<'_> {
         if !is_loop {
             return;
         }
-        let written = |slice: &Slice| results.iter().any(|result| result.slice.overlaps(slice) && result.access.writes());
+        let written =
+            |slice: &Slice| results.iter().any(|result| result.slice.overlaps(slice) && result.access.writes());
         for operand in arguments.iter().chain(&*results).filter(|operand| operand.access == OperandAccess::Read) {
             let slice = operand.slice;
             let kind = &self.allocations[slice.allocation as usize].kind;
@@ -187,7 +214,10 @@ impl Steps<'_> {
             return Ok(Some(Step::Ready(Command::Copy { from: from.1, to: to.1 })));
         }
         let transpose = Transpose::new(&from.0, &to.0);
-        Ok(self.reasons.take(transpose).map(|call| library(Arc::new(call), vec![Operand::invariant(from.1), Operand::write(to.1)])))
+        Ok(self
+            .reasons
+            .take(transpose)
+            .map(|call| library(Arc::new(call), vec![Operand::invariant(from.1), Operand::write(to.1)])))
     }
 
     fn sort(&mut self, sort: &SortProto) -> Result<Option<Step>, Fault> {
@@ -203,7 +233,8 @@ impl Steps<'_> {
     }
 
     fn top_k(&mut self, top: &TopKProto) -> Result<Step, Fault> {
-        let [values, output, indices] = [&top.values, &top.output, &top.indices].map(|slice| self.slice(slice.as_ref()));
+        let [values, output, indices] =
+            [&top.values, &top.output, &top.indices].map(|slice| self.slice(slice.as_ref()));
         let (values, output, indices) = (values?, output?, indices?);
         let number = |number: i64| unsigned(number, "a number of elements");
         let sizes = [number(top.batch_size)?, number(top.input_size)?, number(top.k)?];
@@ -230,7 +261,8 @@ impl Steps<'_> {
     }
 
     fn convolution(&mut self, proto: &ConvolutionProto) -> Result<Option<Step>, Fault> {
-        let [input, kernel, output] = [&proto.input, &proto.kernel, &proto.output].map(|proto| self.array(proto.as_ref()));
+        let [input, kernel, output] =
+            [&proto.input, &proto.kernel, &proto.output].map(|proto| self.array(proto.as_ref()));
         let (Some(input), Some(kernel), Some(output)) = (input?, kernel?, output?) else { return Ok(None) };
         let call = Convolution::new(proto, &input.0, &kernel.0, &output.0);
         let operands = vec![Operand::invariant(input.1), Operand::invariant(kernel.1), Operand::write(output.1)];
@@ -240,7 +272,8 @@ impl Steps<'_> {
     /// An array and its bytes, which are as many as its shape says.
     fn array(&mut self, proto: Option<&ShapeSliceProto>) -> Result<Option<(Array, Slice)>, Fault> {
         let slice = self.slice(proto.and_then(|proto| proto.slice.as_ref()))?;
-        let shape = proto.and_then(|proto| proto.shape.as_ref()).ok_or_else(|| damage("a slice has no shape".to_owned()))?;
+        let shape =
+            proto.and_then(|proto| proto.shape.as_ref()).ok_or_else(|| damage("a slice has no shape".to_owned()))?;
         let Some(array) = self.reasons.take(Array::new(shape)) else { return Ok(None) };
         if array.size_bytes() != slice.size_bytes {
             return Err(damage(format!("{} in {} bytes", array.shape, slice.size_bytes)));
@@ -258,7 +291,9 @@ impl Steps<'_> {
         let slice = (usize::try_from(proto.offset), usize::try_from(proto.size));
         match (allocation, slice) {
             (Some(number), (Ok(offset_bytes), Ok(size_bytes)))
-                if offset_bytes.checked_add(size_bytes).is_some_and(|end| end <= self.allocations[number].size_bytes) =>
+                if offset_bytes
+                    .checked_add(size_bytes)
+                    .is_some_and(|end| end <= self.allocations[number].size_bytes) =>
             {
                 Ok(Slice { allocation: number as u32, offset_bytes, size_bytes })
             }

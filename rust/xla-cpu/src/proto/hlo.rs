@@ -243,4 +243,3 @@ static ASSIGNED: Message = Message {
     nested: &[],
     passed: Passed::These(&[4]),
 };
-

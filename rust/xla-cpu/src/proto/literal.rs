@@ -72,9 +72,7 @@ pub(crate) struct LiteralProto {
 pub(crate) static LITERAL: Message = Message {
     name: "LiteralProto",
     size_bytes: size_of::<LiteralProto>(),
-    scalars: &[
-        2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 32, 33,
-    ],
+    scalars: &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 32, 33],
     nested: &[(1, &SHAPE)],
     passed: Passed::These(&[10, 14, 30, 31, 34, 35, 36]),
 };

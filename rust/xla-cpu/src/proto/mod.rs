@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use prost::Message as _;
 
-pub(crate) use self::executable::{CompilationResultProto, SymbolProto, TargetProto};
+pub(crate) use self::executable::{CompilationResultProto, TargetProto};
 pub(crate) use self::hlo::{
     AllocationProto, BufferAssignmentProto, ComputationProto, HloModuleProto, InputOutputAliasProto, InstructionProto,
     LocationProto,

@@ -29,10 +29,7 @@ pub(crate) static THUNK_SEQUENCE: Message = Message {
 pub(crate) struct ThunkProto {
     #[prost(string, tag = "1")]
     pub(crate) kind: String,
-    #[prost(
-        oneof = "ThunkKind",
-        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22"
-    )]
+    #[prost(oneof = "ThunkKind", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22")]
     pub(crate) thunk: Option<ThunkKind>,
 }
 
@@ -358,13 +355,7 @@ static CONVOLUTION: Message = Message {
     name: "ConvolutionThunkProto",
     size_bytes: size_of::<ConvolutionProto>(),
     scalars: &[3],
-    nested: &[
-        (1, &CONVOLUTION_DIMENSIONS),
-        (2, &WINDOW),
-        (4, &SHAPE_SLICE),
-        (5, &SHAPE_SLICE),
-        (6, &SHAPE_SLICE),
-    ],
+    nested: &[(1, &CONVOLUTION_DIMENSIONS), (2, &WINDOW), (4, &SHAPE_SLICE), (5, &SHAPE_SLICE), (6, &SHAPE_SLICE)],
     // Whether XLA spreads it over threads.
     passed: Passed::These(&[7]),
 };
