@@ -13,7 +13,7 @@ mod hlo;
 mod literal;
 mod shape;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 mod thunk;
 mod wire;
 
@@ -36,6 +36,16 @@ pub(crate) use self::thunk::{
 };
 use self::wire::{Reader, Wire};
 use crate::fault::Fault;
+
+/// All messages, for tests that make some.
+#[cfg(test)]
+pub(crate) mod samples {
+    pub(crate) use super::executable::*;
+    pub(crate) use super::hlo::*;
+    pub(crate) use super::literal::*;
+    pub(crate) use super::shape::*;
+    pub(crate) use super::thunk::*;
+}
 
 /// Of `ExecutableAndOptionsProto`: the executable, as bytes.
 const SERIALIZED_EXECUTABLE: u32 = 1;

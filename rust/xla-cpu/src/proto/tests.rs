@@ -1,1 +1,131 @@
+//! Tables and messages agree; damage names its byte; what is unknown is named.
 
+use std::any::type_name;
+
+use prost::Message as Prost;
+
+use super::hlo::*;
+use super::literal::*;
+use super::shape::*;
+use super::thunk::*;
+use super::wire::{Message, Passed};
+use super::{executable, *};
+
+/// A field of that number in each way to write one, with a value that is no default.
+fn samples(number: u32) -> [Vec<u8>; 5] {
+    let with = |wire: u32, value: &[u8]| {
+        let mut bytes = Vec::new();
+        prost::encoding::encode_varint(u64::from(number << 3 | wire), &mut bytes);
+        bytes.extend(value);
+        bytes
+    };
+    // A message of one byte would have to be a tag; text and packed numbers may be any.
+    [with(0, &[1]), with(1, &[1; 8]), with(5, &[1; 4]), with(2, &[1, b'A']), with(2, &[0])]
+}
+
+/// Whether prost keeps a field of that number.
+fn is_read<M: Prost + Default>(number: u32) -> bool {
+    samples(number).iter().any(|bytes| match M::decode(bytes.as_slice()) {
+        Ok(message) => !message.encode_to_vec().is_empty(),
+        // The number is known, and the way to write it is not its own: another sample tells.
+        Err(_) => false,
+    })
+}
+
+fn agrees<M: Prost + Default>(table: &'static Message) {
+    assert_eq!(table.size_bytes, size_of::<M>(), "{}", table.name);
+    let nested = |number| table.nested.iter().any(|(known, _)| *known == number);
+    for number in 1..=100 {
+        let said = table.scalars.contains(&number) || nested(number);
+        assert_eq!(is_read::<M>(number), said, "field {number} of {} and {}", table.name, type_name::<M>());
+        if let Passed::These(passed) = table.passed {
+            assert!(!said || !passed.contains(&number), "field {number} of {} is read and passed over", table.name);
+        }
+    }
+}
+
+#[test]
+fn tables_name_the_fields_that_are_read() {
+    agrees::<CompilationResultProto>(&executable::COMPILATION_RESULT);
+    agrees::<ModuleWithConfigProto>(&MODULE_WITH_CONFIG);
+    agrees::<BufferAssignmentProto>(&BUFFER_ASSIGNMENT);
+    agrees::<LiteralProto>(&LITERAL);
+    agrees::<ShapeProto>(&SHAPE);
+    agrees::<LayoutProto>(&LAYOUT);
+    agrees::<ProgramShapeProto>(&PROGRAM_SHAPE);
+    agrees::<SliceProto>(&SLICE);
+    agrees::<ShapeSliceProto>(&SHAPE_SLICE);
+    agrees::<DotDimensionsProto>(&DOT_DIMENSIONS);
+    agrees::<ConvolutionDimensionsProto>(&CONVOLUTION_DIMENSIONS);
+    agrees::<WindowProto>(&WINDOW);
+    agrees::<WindowDimensionProto>(&WINDOW_DIMENSION);
+    agrees::<ThunkSequenceProto>(&THUNK_SEQUENCE);
+    agrees::<ThunkProto>(&THUNK);
+}
+
+fn wrapped(result: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x0a];
+    prost::encoding::encode_varint(result.len() as u64, &mut bytes);
+    bytes.extend(result);
+    bytes
+}
+
+#[test]
+fn both_forms_hold_the_same_executable() {
+    let result = CompilationResultProto { object_kind: 2, ..Default::default() };
+    let plugin = wrapped(&result.encode_to_vec());
+    let jaxlib = [&[3, 8, 3, 0][..], &plugin].concat();
+    for bytes in [&plugin, &jaxlib] {
+        let parsed = parse(bytes).unwrap();
+        assert_eq!((parsed.result, parsed.unknown.len()), (result.clone(), 0));
+    }
+}
+
+#[test]
+fn what_is_unknown_is_named_and_what_describes_is_passed_over() {
+    let mut thunk = ThunkProto { kind: "kernel".to_owned(), thunk: None }.encode_to_vec();
+    thunk.extend([0x12, 0, 0xba, 0x01, 0]); // Information, and field 23.
+    let sequence = [vec![0x0a, thunk.len() as u8], thunk].concat();
+    let result = [vec![0x32, sequence.len() as u8], sequence, vec![0x58, 1]].concat();
+    let parsed = parse(&wrapped(&result)).unwrap();
+    let unknown: Vec<&str> = parsed.unknown.iter().map(String::as_str).collect();
+    assert_eq!(unknown, ["field 11 of CompilationResultProto is not known", "field 23 of ThunkProto is not known"]);
+}
+
+#[test]
+fn damage_names_its_byte() {
+    let refused = |bytes: &[u8]| {
+        let fault = parse(bytes).unwrap_err();
+        (fault.offset, fault.what)
+    };
+    assert_eq!(refused(&[]), (0, "the bytes end inside a number".to_owned()));
+    assert_eq!(refused(&[5, 8, 3]), (0, "a description is said to be 5 bytes long, and 2 are left".to_owned()));
+    assert_eq!(refused(&[0x0a, 9, 1]), (2, "a value is said to be 9 bytes long, and 1 are left".to_owned()));
+    assert_eq!(refused(&[0x0a, 1, 0x0b]), (2, "3 is no way to write a field".to_owned()));
+    assert_eq!(refused(&[0x0a, 2, 0x30, 1]), (2, "field 6 of CompilationResultProto is no message".to_owned()));
+    assert_eq!(refused(&[0x0a, 0, 0x20, 1]).1, "field 4 of ExecutableAndOptionsProto is not known");
+    assert_eq!(refused(&[2, 8, 3]).1, "the bytes hold no executable");
+    let endless = [vec![0x0a, 11], vec![0xff; 11]].concat();
+    assert_eq!(refused(&endless), (2, "a number has more than 64 bits".to_owned()));
+}
+
+#[test]
+fn depth_and_memory_are_bounded() {
+    // A call of a call of ...
+    let mut sequence = Vec::new();
+    let within = |tag: u8, inner: &[u8]| {
+        let mut bytes = vec![tag];
+        prost::encoding::encode_varint(inner.len() as u64, &mut bytes);
+        bytes.extend(inner);
+        bytes
+    };
+    for _ in 0..40 {
+        sequence = within(0x0a, &within(0x1a, &within(0x0a, &sequence)));
+    }
+    let fault = parse(&wrapped(&within(0x32, &sequence))).unwrap_err();
+    assert!(fault.what.contains("more than 100 deep"), "{fault:?}");
+    // Two bytes each, and a hundred when they are decoded.
+    let many = within(0x32, &[0x0a, 0].repeat(100_000));
+    let fault = parse(&wrapped(&many)).map(drop).unwrap_err();
+    assert!(fault.what.contains("more messages than so many bytes may hold, the last of them ThunkProto"), "{fault:?}");
+}

@@ -36,8 +36,8 @@ pub(crate) enum Passed {
 
 /// How deep messages may stand inside one another: prost's limit.
 const MOST_NESTED: usize = 100;
-/// Bytes of memory that one byte of input may take on average, and what is free: in what XLA writes, none takes ten.
-const MEMORY_PER_BYTE: usize = 40;
+/// Bytes of memory that one byte of input may take on average, and what is free: what XLA writes takes two or three.
+const MEMORY_PER_BYTE: usize = 16;
 const FREE_BYTES: usize = 64 << 10;
 
 /// Looks through `bytes`, which are to be a `message`, and answers which fields nobody here knows, as texts.
