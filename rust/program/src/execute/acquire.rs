@@ -1,9 +1,9 @@
 //! The rights to the buffers of a run, all or none.
 //!
-//! First each right is tried in the order of the arguments, without waiting (`prepare.rs`). If another run or a donation
-//! is in the way of one, all are given back, and they are taken in the order of the buffers' identities, waiting for
-//! each: one order for all, so that two runs with the same buffers do not wait for each other. That is also where a
-//! buffer is found that is in its own way, because it is donated and used by the same call.
+//! First each right is tried in the order of the arguments, without waiting (`prepare.rs`). If another run or a
+//! donation is in the way of one, all are given back, and they are taken in the order of the buffers' identities,
+//! waiting for each: one order for all, so that two runs with the same buffers do not wait for each other. That is also
+//! where a buffer is found that is in its own way, because it is donated and used by the same call.
 
 use smallvec::SmallVec;
 

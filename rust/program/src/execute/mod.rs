@@ -6,8 +6,8 @@
 //! 3. *Memory*: each result has an argument's, or memory that the caller gave, or fresh memory; temporaries are one
 //!    block.
 //! 4. *Launch*: one operation that touches all of this, behind the events of arguments and of what used donated memory
-//!    before. Up to here whatever fails is an `Err`, and every argument is as it was: the rights are given back by their
-//!    drops.
+//!    before. Up to here whatever fails is an `Err`, and every argument is as it was: the rights are given back by
+//!    their drops.
 //! 5. *Outputs*: buffers that are ready when the launch is over, or fail with it. Donations are confirmed.
 //!
 //! Of several devices all take steps 1 to 3 before the first takes step 4.

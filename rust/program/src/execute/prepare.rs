@@ -40,8 +40,8 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// For all devices: `prepared` has one for each, in their order, that holds nothing. (They stay where they are: they are
-/// large.)
+/// For all devices: `prepared` has one for each, in their order, that holds nothing. (They stay where they are: they
+/// are large.)
 ///
 /// # Errors
 /// Those of [`LoadedExecutable::execute`]; the caller drops what is held then.

@@ -38,9 +38,10 @@ pub(super) fn start(
         caller_waits: options.caller_waits,
     };
     let ranges = ranges(program, prepared);
-    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What is
-    // written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses are
-    // waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges alone.
+    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What
+    // is written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses
+    // are waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges
+    // alone.
     let done = unsafe { prepared.target.device.launch(launch, &ranges, &launch_options) }?;
     drop(ranges);
     loaded.shared.runs.follow(&done);
