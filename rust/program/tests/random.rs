@@ -39,14 +39,14 @@ impl Random {
 
     fn command(&mut self, of: &[Allocation], depth: usize) -> Command {
         let kinds = if depth < 4 { 8 } else { 4 };
-        let (from, mut to) = (self.slice(of), self.writable(of));
+        let (from, to) = (self.slice(of), self.writable(of));
+        // What is written is written whole.
+        let least = from.size_bytes.min(to.size_bytes);
+        let equal = (Slice { size_bytes: least, ..from }, Slice { size_bytes: least, ..to });
         match self.next(kinds) {
             0 => Command::Fill { pattern: vec![self.next(256) as u8], to },
-            1 => {
-                to.size_bytes = to.size_bytes.min(from.size_bytes);
-                Command::Copy { from: Slice { size_bytes: to.size_bytes, ..from }, to }
-            }
-            2 => add_to(from, to, self.next(256) as u8),
+            1 => Command::Copy { from: equal.0, to: equal.1 },
+            2 => add_to(equal.0, equal.1, self.next(256) as u8),
             3 => kernel(add(self.next(256) as u8), vec![Operand::read_write(to)]),
             4 => Command::Call(self.sequence(of, depth + 1)),
             5 => Command::Repeat { trip_count: self.next(4) as u64, body: self.sequence(of, depth + 1) },
@@ -54,7 +54,7 @@ impl Random {
                 let predicate = Slice { size_bytes: 1, ..self.writable(of) };
                 // Halved by its own condition, so that it ends, unless the body writes it.
                 let condition = kernel(halve(), vec![Operand::read_write(predicate)]);
-                let body = Sequence::new(vec![add_to(from, to, 3)]);
+                let body = Sequence::new(vec![add_to(equal.0, equal.1, 3)]);
                 Command::While { condition: Sequence::new(vec![condition]), predicate, body }
             }
             _ => {
