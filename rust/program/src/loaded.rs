@@ -118,8 +118,8 @@ impl LoadedExecutable {
         self.shared.runs.idle()
     }
 
-    /// Blocks until no run is in flight, whether they succeed or fail. Runs that are asked for meanwhile are waited for,
-    /// too, if they begin before the last ends.
+    /// Blocks until no run is in flight, whether they succeed or fail. Runs that are asked for meanwhile are waited
+    /// for, too, if they begin before the last ends.
     ///
     /// # Errors
     /// `FailedPrecondition`: in a callback without whose end a run is not over.

@@ -72,3 +72,8 @@ pub fn platforms() -> &'static platform::Platforms {
 #[cfg(all(doctest, feature = "sim"))]
 #[doc = include_str!("../../../docs/tutorial.md")]
 struct Tutorial;
+
+// So is the program of the page on programs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/programs.md")]
+struct Programs;

@@ -8,6 +8,9 @@ use purlin::event::EventFuture;
 use purlin::future::FutureRef;
 use purlin::host::{ByteSource, HostBackend, SystemSource};
 use purlin::interchange::{DlpackTensor, FileAccess, NpyReadOptions, SafetensorsFile, Tensor, WriteOptions};
+use purlin::program::{
+    Executable, ExecuteOptions, Execution, Kernel, LibraryCall, LoadedExecutable, Outputs, Program, ProgramBuilder,
+};
 use purlin::sim::{SimBackend, SimDriver, SimOptions, SimReport};
 use purlin::*;
 
@@ -78,6 +81,7 @@ const TYPES: &[(&str, bool, bool)] = types![
     JoinOptions,
     Joined<i32>,
     Label,
+    LaunchOptions<'static>,
     Layout,
     ManualClock,
     MemoryHolder,
@@ -135,14 +139,23 @@ const TYPES: &[(&str, bool, bool)] = types![
     dyn ByteSource,
     dyn Clock,
     dyn Executor,
+    dyn LibraryCall,
     dyn Memory,
     // What is not at the top of the crate.
     DlpackTensor,
     EventFuture,
+    Executable,
+    ExecuteOptions<'static>,
+    Execution,
     FileAccess,
     FutureRef<'static, i32>,
     HostBackend,
+    Kernel,
+    LoadedExecutable,
     NpyReadOptions,
+    Outputs,
+    Program,
+    ProgramBuilder,
     SafetensorsFile,
     SimBackend,
     SimDriver,

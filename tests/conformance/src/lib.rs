@@ -28,6 +28,7 @@ pub mod ledger;
 mod lifetime;
 mod memory;
 mod poison;
+mod programs;
 mod shards;
 mod shutdown;
 mod staging;
@@ -277,6 +278,19 @@ macro_rules! for_each_case {
                 what_comes_later_is_well
                 of_siblings_that_wait_for_an_event_all_are_told
                 a_maker_of_several_that_stops_at_an_error_leaves_nobody_waiting
+            }
+            programs {
+                arguments_are_read_and_results_written
+                a_run_waits_for_its_arguments
+                donated_memory_goes_from_run_to_run
+                a_donation_that_is_forbidden_is_a_copy
+                readers_of_donated_memory_are_waited_for
+                a_run_waits_for_runs_that_write_its_arguments
+                a_failed_argument_fails_every_output
+                a_run_that_is_refused_leaves_its_arguments_as_they_were
+                a_kernel_that_fails_fails_the_run
+                every_device_runs_on_its_own_arguments
+                an_executable_may_go_before_its_runs
             }
             dma {
                 mapped_memory_is_unmapped_when_nobody_uses_it

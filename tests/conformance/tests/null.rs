@@ -138,4 +138,13 @@ suite_without_bytes! {
     "transfer::pieces_come_in_any_order"
     "transfer::whole_arrays_are_packed_and_ordered"
     "from_host::who_is_told_is_told_before_the_array_is_ready"
+    "programs::arguments_are_read_and_results_written"
+    "programs::a_run_waits_for_its_arguments"
+    "programs::donated_memory_goes_from_run_to_run"
+    "programs::a_donation_that_is_forbidden_is_a_copy"
+    "programs::readers_of_donated_memory_are_waited_for"
+    "programs::a_run_waits_for_runs_that_write_its_arguments"
+    "programs::a_kernel_that_fails_fails_the_run"
+    "programs::every_device_runs_on_its_own_arguments"
+    "programs::an_executable_may_go_before_its_runs"
 }

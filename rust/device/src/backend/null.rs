@@ -1,8 +1,8 @@
 //! The backend that keeps books and holds no bytes. Copy this file to begin a new one.
 //!
 //! Memory has a limit per space, so that running out of it can be met; copies between device memories and from the host
-//! complete, since nothing tells them from real ones; a copy to the host and a launch fail with `Unimplemented`, because
-//! there are no bytes to give.
+//! complete, since nothing tells them from real ones; a copy to the host and a launch fail with `Unimplemented`,
+//! because there are no bytes to give.
 
 use std::ptr::NonNull;
 use std::sync::Arc;

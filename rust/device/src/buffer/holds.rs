@@ -173,8 +173,8 @@ impl DonationHold {
         self.array.memory_space.until_end_of_use(&self.free())
     }
 
-    /// As [`free_event`](Self::free_event), whatever becomes of the client: for an operation of the same client's, which
-    /// fails with the client.
+    /// As [`free_event`](Self::free_event), whatever becomes of the client: for an operation of the same client's,
+    /// which fails with the client.
     #[must_use]
     pub fn free(&self) -> Event {
         let mut events = self.taken().uses.clone();

@@ -40,7 +40,8 @@ pub struct LaunchOptions<'a> {
 impl Device {
     /// Has `launch` done, once, for this device on `ranges`, which the launch gets in this order; any of them may be
     /// empty. The event says when it is over, or why it will not be: it fails with a dependency's error, with that of
-    /// the launch, and with `Unimplemented` where the backend cannot do it. The memory of the ranges is kept until then.
+    /// the launch, and with `Unimplemented` where the backend cannot do it. The memory of the ranges is kept until
+    /// then.
     ///
     /// # Errors
     /// Nothing is done then, now or later. `InvalidArgument`: a range of another client, or one that is to be written

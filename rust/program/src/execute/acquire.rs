@@ -1,12 +1,13 @@
 //! The rights to the buffers of a run, all or none.
 //!
-//! First each right is tried in the order of the arguments, without waiting. If another run or a donation is in the way
-//! of one, all are given back, and they are taken in the order of the buffers' identities, waiting for each: one order
-//! for all, so that two runs with the same buffers do not wait for each other. That is also where a buffer is found that
-//! is in its own way, because it is donated and used by the same call.
+//! First each right is tried in the order of the arguments, without waiting (`prepare.rs`). If another run or a
+//! donation is in the way of one, all are given back, and they are taken in the order of the buffers' identities,
+//! waiting for each: one order for all, so that two runs with the same buffers do not wait for each other. That is also
+//! where a buffer is found that is in its own way, because it is donated and used by the same call.
 
 use smallvec::SmallVec;
 
+use super::options::ExecuteOptions;
 use purlin_async::event::Event;
 use purlin_base::{Error, Label, SourceLocation, StatusOr};
 use purlin_device::{Buffer, DonationHold, RawBuffer, UsageHold};
@@ -76,27 +77,21 @@ pub(super) struct Taker {
     pub(super) place: SourceLocation,
 }
 
-/// The rights, in the order of `wanted`.
+impl Taker {
+    /// The caller at `place`.
+    pub(super) fn of(options: &ExecuteOptions<'_>, place: SourceLocation) -> Self {
+        let label = if options.label == Label::default() { Label::new(c"execute") } else { options.label };
+        Self { label, place }
+    }
+}
+
+/// The rights, in the order of `wanted`; waits for others that have them. Only for a caller that has none.
 ///
 /// # Errors
 /// `InvalidArgument`: a buffer is gone, or is donated and used by this call. Nothing is held then. The error of memory
 /// for a result that has failed.
-pub(super) fn acquire(wanted: &[Wanted<'_>], taker: Taker) -> StatusOr<AllHeld> {
-    let mut all = AllHeld::new();
-    for one in wanted {
-        match one.take(taker, false)? {
-            Some(held) => all.push(held),
-            None => {
-                drop(all);
-                return acquire_in_order(wanted, taker);
-            }
-        }
-    }
-    Ok(all)
-}
-
 #[cold]
-fn acquire_in_order(wanted: &[Wanted<'_>], taker: Taker) -> StatusOr<AllHeld> {
+pub(super) fn acquire_in_order(wanted: &[Wanted<'_>], taker: Taker) -> StatusOr<Vec<Held>> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|&at| wanted[at].buffer.identity());
     for pair in order.windows(2) {
@@ -125,51 +120,58 @@ fn clash(first: &Wanted<'_>, second: &Wanted<'_>) -> Error {
 
 impl Wanted<'_> {
     /// The right to this buffer; `None`: others are in the way, and it does not wait.
-    fn take(&self, taker: Taker, waits: bool) -> StatusOr<Option<Held>> {
-        let is_result = matches!(self.role, Role::Result(..));
-        let refusal = match self.donate(taker, waits) {
-            Some(Ok(held)) => return Ok(Some(held)),
-            // A copy is as good, where that can be.
-            Some(Err(error)) if is_result || !self.is_referenced() => error,
-            _ => {
-                let hold = if waits { self.buffer.usage_hold() } else { self.buffer.try_usage_hold() };
-                match hold {
-                    Ok(hold) => return Ok(Some(Held::Usage(hold))),
-                    Err(error) => error,
-                }
+    ///
+    /// # Errors
+    /// As [`acquire_in_order`].
+    #[inline]
+    pub(super) fn take(&self, taker: Taker, waits: bool) -> StatusOr<Option<Held>> {
+        if self.donates {
+            match self.donate(taker, waits) {
+                Some(Ok(held)) => return Ok(Some(held)),
+                // A copy is as good, where that can be.
+                Some(Err(error)) if self.is_result() || !self.is_referenced() => return self.without(error, waits),
+                _ => {}
             }
-        };
-        if self.buffer.is_deleted() {
-            let name = self.role.name();
-            return Err(Error::new(refusal.code(), format!("{name}, {:?}: {}", self.buffer, refusal.message())));
         }
-        if !self.buffer.has_memory() && !is_result {
+        let hold = if waits { self.buffer.usage_hold() } else { self.buffer.try_usage_hold() };
+        match hold {
+            Ok(hold) => Ok(Some(Held::Usage(hold))),
+            Err(error) => self.without(error, waits),
+        }
+    }
+
+    /// What becomes of a right that was refused.
+    #[cold]
+    fn without(&self, refusal: Error, waits: bool) -> StatusOr<Option<Held>> {
+        let is_there = self.buffer.has_memory() && !self.buffer.is_deleted();
+        if !self.buffer.has_memory() && !self.buffer.is_deleted() && !self.is_result() {
             let donated = self.donates.then(|| self.buffer.clone());
             return Ok(Some(Held::Failed(self.buffer.ready_event(), donated)));
         }
-        if waits || !self.buffer.has_memory() || self.is_referenced() {
-            let name = self.role.name();
-            return Err(Error::new(refusal.code(), format!("{name}, {:?}: {}", self.buffer, refusal.message())));
+        if is_there && !waits && !self.is_referenced() {
+            return Ok(None);
         }
-        Ok(None)
+        let name = self.role.name();
+        Err(Error::new(refusal.code(), format!("{name}, {:?}: {}", self.buffer, refusal.message())))
     }
 
-    /// Its donation, if that is wanted, and leaves memory that may be written.
+    /// Its donation, if that leaves memory that may be written.
     fn donate(&self, taker: Taker, waits: bool) -> Option<StatusOr<Held>> {
         let Taker { label, place } = taker;
-        if !self.donates {
-            return None;
-        }
         let hold = if waits { self.buffer.donate_at(label, place) } else { self.buffer.try_donate_at(label, place) };
         match hold {
             // Memory of a channel that is not there yet is looked at again when it is.
             Ok(hold) if hold.memory().is_mutable() => Some(Ok(Held::Donation(hold))),
-            Ok(_) if matches!(self.role, Role::Result(..)) => {
+            Ok(_) if self.is_result() => {
                 Some(Err(Error::invalid_argument("it may not be written: it was imported read-only")))
             }
             Ok(_) => None,
             Err(error) => Some(Err(error)),
         }
+    }
+
+    fn is_result(&self) -> bool {
+        matches!(self.role, Role::Result(..))
     }
 
     /// Whether code outside Purlin uses the memory.

@@ -6,8 +6,8 @@
 //! 3. *Memory*: each result has an argument's, or memory that the caller gave, or fresh memory; temporaries are one
 //!    block.
 //! 4. *Launch*: one operation that touches all of this, behind the events of arguments and of what used donated memory
-//!    before. Up to here whatever fails is an `Err`, and every argument is as it was: the rights are given back by their
-//!    drops.
+//!    before. Up to here whatever fails is an `Err`, and every argument is as it was: the rights are given back by
+//!    their drops.
 //! 5. *Outputs*: buffers that are ready when the launch is over, or fail with it. Donations are confirmed.
 //!
 //! Of several devices all take steps 1 to 3 before the first takes step 4.
@@ -28,12 +28,12 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use self::acquire::Taker;
-use self::prepare::prepare;
+use self::prepare::{Prepared, prepare};
 use self::start::start;
 use crate::launch::InContext;
 use crate::loaded::{LoadedExecutable, Target};
 use purlin_async::event::Event;
-use purlin_base::{Error, Label, SourceLocation, StatusOr};
+use purlin_base::{Error, SourceLocation, StatusOr};
 use purlin_device::Buffer;
 use purlin_device::backend::Launch;
 
@@ -82,8 +82,11 @@ impl LoadedExecutable {
                 self.devices().len()
             )));
         }
-        let mut executions = self.run(&[arguments], options, place)?;
-        Ok(executions.pop().expect("there is one for each device"))
+        let taker = Taker::of(options, place);
+        let mut prepared = Prepared::nothing(&self.shared.targets[0]);
+        let one = std::slice::from_mut(&mut prepared);
+        prepare(self, &[arguments], options, taker, one).map_err(|error| self.refusal(&error))?;
+        start(self, &mut prepared, self.launch_of(options), options, taker).map_err(|error| self.refusal(&error))
     }
 
     /// Runs the program on all of its devices, with the arguments of each, in the order of
@@ -97,26 +100,16 @@ impl LoadedExecutable {
         let place = SourceLocation::caller();
         let arguments: Vec<Vec<&Buffer>> = arguments.iter().map(|shard| shard.iter().collect()).collect();
         let shards: Vec<&[&Buffer]> = arguments.iter().map(Vec::as_slice).collect();
-        Ok(self.run(&shards, options, place)?.into_vec())
-    }
-
-    fn run(
-        &self,
-        shards: &[&[&Buffer]],
-        options: &ExecuteOptions<'_>,
-        place: SourceLocation,
-    ) -> StatusOr<SmallVec<[Execution; 1]>> {
-        let label = if options.label == Label::default() { Label::new(c"execute") } else { options.label };
-        let taker = Taker { label, place };
-        let prepared = prepare(self, shards, options, taker).map_err(|error| self.refusal(&error))?;
+        let taker = Taker::of(options, place);
+        let mut prepared: Vec<_> = self.shared.targets.iter().map(Prepared::nothing).collect();
+        prepare(self, &shards, options, taker, &mut prepared).map_err(|error| self.refusal(&error))?;
         let launch = self.launch_of(options);
-        let mut executions = SmallVec::new();
-        for one in prepared {
-            let target = one.target;
+        let mut executions = Vec::with_capacity(prepared.len());
+        for one in &mut prepared {
             match start(self, one, Arc::clone(&launch), options, taker) {
                 Ok(execution) => executions.push(execution),
                 Err(error) if executions.is_empty() => return Err(self.refusal(&error)),
-                Err(error) => executions.push(self.failed(target, &self.refusal(&error))),
+                Err(error) => executions.push(self.failed(one.target, &self.refusal(&error))),
             }
         }
         Ok(executions)

@@ -1,6 +1,6 @@
 //! The results of a run.
 
-use std::ops::Deref;
+use std::ops::Index;
 
 use smallvec::SmallVec;
 
@@ -22,11 +22,37 @@ use purlin_device::Buffer;
 #[derive(Clone, Debug, Default)]
 pub struct Outputs(SmallVec<[Buffer; 4]>);
 
-impl Deref for Outputs {
-    type Target = [Buffer];
+impl Outputs {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
 
-    fn deref(&self) -> &[Buffer] {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Buffer] {
         &self.0
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Buffer> {
+        self.0.iter()
+    }
+}
+
+/// Panics where there is no such result.
+impl Index<usize> for Outputs {
+    type Output = Buffer;
+
+    fn index(&self, number: usize) -> &Buffer {
+        &self.0[number]
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use smallvec::SmallVec;
 
-use super::acquire::{AllHeld, Held, Role, Taker, Wanted, acquire};
+use super::acquire::{AllHeld, Held, Role, Taker, Wanted, acquire_in_order};
 use super::check::check;
 use super::options::ExecuteOptions;
 use crate::loaded::{LoadedExecutable, Target};
@@ -32,54 +32,101 @@ pub(super) struct ResultMemory {
     pub(super) free: Event,
 }
 
-/// For all devices.
+impl<'a> Prepared<'a> {
+    /// Nothing is held yet.
+    pub(super) fn nothing(target: &'a Target) -> Self {
+        let (held, results) = (AllHeld::new(), SmallVec::new());
+        Self { target, held, results, temporaries: None, has_failed: false }
+    }
+}
+
+/// For all devices: `prepared` has one for each, in their order, that holds nothing. (They stay where they are: they
+/// are large.)
 ///
 /// # Errors
-/// Those of [`LoadedExecutable::execute`]; nothing is held then.
-pub(super) fn prepare<'a>(
-    loaded: &'a LoadedExecutable,
+/// Those of [`LoadedExecutable::execute`]; the caller drops what is held then.
+pub(super) fn prepare(
+    loaded: &LoadedExecutable,
     shards: &[&[&Buffer]],
     options: &ExecuteOptions<'_>,
     taker: Taker,
-) -> StatusOr<SmallVec<[Prepared<'a>; 1]>> {
-    let wanted = wanted(loaded, shards, options)?;
-    let mut held = acquire(&wanted, taker)?.into_iter();
-    let mut prepared = SmallVec::new();
-    for (device, target) in loaded.shared.targets.iter().enumerate() {
-        let roles = || wanted.iter().map(|wanted| wanted.role).filter(move |role| role.device() == device);
-        let mine: AllHeld = held.by_ref().take(roles().count()).collect();
-        let given = roles().filter_map(|role| if let Role::Result(_, number) = role { Some(number) } else { None });
-        prepared.push(memory(loaded, target, mine, &given.collect::<SmallVec<[usize; 4]>>(), taker)?);
+    prepared: &mut [Prepared<'_>],
+) -> Result<(), Error> {
+    check_counts(loaded, shards, options)?;
+    let mut is_taken = true;
+    for (device, (arguments, one)) in shards.iter().zip(&mut *prepared).enumerate() {
+        let target = one.target;
+        for wanted in wanted(loaded, target, device, arguments, options) {
+            match wanted?.take(taker, false)? {
+                Some(held) => one.held.push(held),
+                None => is_taken = false,
+            }
+        }
     }
-    Ok(prepared)
+    if !is_taken {
+        prepare_in_order(loaded, shards, options, taker, prepared)?;
+    }
+    for (device, one) in prepared.iter_mut().enumerate() {
+        memory(loaded, device, one, options, taker)?;
+    }
+    Ok(())
 }
 
-/// Step 1: the buffers of all devices, device by device, arguments first.
-fn wanted<'a>(
+/// Step 2, once others were in the way.
+#[cold]
+fn prepare_in_order(
     loaded: &LoadedExecutable,
-    shards: &[&[&'a Buffer]],
-    options: &ExecuteOptions<'a>,
-) -> StatusOr<SmallVec<[Wanted<'a>; 8]>> {
-    let (program, targets) = (loaded.program(), &loaded.shared.targets);
-    let (parameters, results) = (&program.signature().parameters, &program.signature().results);
-    check_counts(loaded, shards, options)?;
-    let mut wanted = SmallVec::new();
-    for (device, (arguments, target)) in shards.iter().zip(targets).enumerate() {
-        for (number, &buffer) in arguments.iter().enumerate() {
-            let role = Role::Argument(device, number);
-            check(role, buffer, &parameters[number], &target.parameter_spaces[number])?;
-            let may_donate = program.places().parameters[number].result.is_some();
-            let donates = may_donate && !options.non_donatable_input_indices.contains(&number);
-            wanted.push(Wanted { buffer, role, donates });
-        }
-        let given = options.results.iter().skip(device * results.len()).take(results.len()).enumerate();
-        for (number, buffer) in given.filter_map(|(number, buffer)| Some((number, buffer.as_ref()?))) {
-            let role = Role::Result(device, number);
-            check(role, buffer, &results[number], &target.result_spaces[number])?;
-            wanted.push(Wanted { buffer, role, donates: true });
+    shards: &[&[&Buffer]],
+    options: &ExecuteOptions<'_>,
+    taker: Taker,
+    prepared: &mut [Prepared<'_>],
+) -> Result<(), Error> {
+    prepared.iter_mut().for_each(|one| one.held.clear());
+    let mut all = Vec::new();
+    for (device, (arguments, target)) in shards.iter().zip(&loaded.shared.targets).enumerate() {
+        for wanted in wanted(loaded, target, device, arguments, options) {
+            all.push(wanted?);
         }
     }
-    Ok(wanted)
+    for (wanted, held) in all.iter().zip(acquire_in_order(&all, taker)?) {
+        prepared[wanted.role.device()].held.push(held);
+    }
+    Ok(())
+}
+
+/// Step 1 for one device: the buffers that it needs, checked one by one: arguments, then given memory for results.
+fn wanted<'a>(
+    loaded: &'a LoadedExecutable,
+    target: &'a Target,
+    device: usize,
+    arguments: &'a [&'a Buffer],
+    options: &'a ExecuteOptions<'a>,
+) -> impl Iterator<Item = StatusOr<Wanted<'a>>> + 'a {
+    let program = loaded.program();
+    let (parameters, results) = (&program.signature().parameters, &program.signature().results);
+    let arguments = arguments.iter().enumerate().map(move |(number, &buffer)| {
+        let role = Role::Argument(device, number);
+        check(role, buffer, &parameters[number], &target.parameter_spaces[number])?;
+        let may_donate = program.places().parameters[number].result.is_some();
+        let donates = may_donate && !options.non_donatable_input_indices.contains(&number);
+        Ok(Wanted { buffer, role, donates })
+    });
+    let given = given(options, device, results.len()).map(move |(number, buffer)| {
+        let role = Role::Result(device, number);
+        check(role, buffer, &results[number], &target.result_spaces[number])?;
+        Ok(Wanted { buffer, role, donates: true })
+    });
+    arguments.chain(given)
+}
+
+/// The memory for results of that device that is given, by number.
+fn given<'a>(
+    options: &'a ExecuteOptions<'_>,
+    device: usize,
+    result_count: usize,
+) -> impl Iterator<Item = (usize, &'a Buffer)> {
+    let of_device = options.results.iter().skip(device * result_count).take(result_count);
+    of_device.enumerate().filter_map(|(number, buffer)| Some((number, buffer.as_ref()?)))
 }
 
 fn check_counts(loaded: &LoadedExecutable, shards: &[&[&Buffer]], options: &ExecuteOptions<'_>) -> Result<(), Error> {
@@ -113,24 +160,26 @@ fn check_counts(loaded: &LoadedExecutable, shards: &[&[&Buffer]], options: &Exec
     }
 }
 
-/// Step 3, for one device. `given`: the results for which memory is held, behind the arguments.
-fn memory<'a>(
+/// Step 3, for one device.
+fn memory(
     loaded: &LoadedExecutable,
-    target: &'a Target,
-    held: AllHeld,
-    given: &[usize],
+    device: usize,
+    prepared: &mut Prepared<'_>,
+    options: &ExecuteOptions<'_>,
     taker: Taker,
-) -> StatusOr<Prepared<'a>> {
-    let places = loaded.program().places();
-    let has_failed = held.iter().any(|held| matches!(held, Held::Failed(..)));
+) -> Result<(), Error> {
+    let Prepared { target, held, results, temporaries, has_failed } = prepared;
+    let (places, specs) = (loaded.program().places(), &loaded.program().signature().results);
+    let (arguments, of_results) = held.split_at(places.parameters.len());
+    *has_failed = arguments.iter().any(|held| matches!(held, Held::Failed(..)));
     let allocate = |space: &MemorySpace, size_bytes, label: &'static CStr| {
         let options = AllocOptions { label: label.into(), ..AllocOptions::default() };
         RawBuffer::allocate_at(space, size_bytes, &options, taker.place)
     };
-    let mut results = SmallVec::new();
-    for (number, spec) in loaded.program().signature().results.iter().enumerate() {
-        let donated = places.results[number].map(|parameter| &held[parameter as usize]);
-        let given = given.iter().position(|&given| given == number).map(|at| &held[places.parameters.len() + at]);
+    let mut given = given(options, device, specs.len()).zip(of_results).peekable();
+    for (number, spec) in specs.iter().enumerate() {
+        let donated = places.results[number].map(|parameter| &arguments[parameter as usize]);
+        let given = given.next_if(|((given, _), _)| *given == number).map(|(_, held)| held);
         let result = match (donated, given) {
             (Some(Held::Donation(_)), Some(_)) => {
                 return Err(Error::invalid_argument(format!(
@@ -140,7 +189,7 @@ fn memory<'a>(
             (Some(Held::Donation(hold)), _) | (_, Some(Held::Donation(hold))) => {
                 ResultMemory { memory: Some(hold.memory().clone()), free: hold.free() }
             }
-            _ if has_failed => ResultMemory { memory: None, free: Event::ready() },
+            _ if *has_failed => ResultMemory { memory: None, free: Event::ready() },
             _ => {
                 let memory = allocate(&target.result_spaces[number], spec.size_bytes(), c"result")?;
                 ResultMemory { memory: Some(memory), free: Event::ready() }
@@ -148,11 +197,8 @@ fn memory<'a>(
         };
         results.push(result);
     }
-    let temporaries = match places.temporary_bytes {
-        size_bytes if size_bytes > 0 && !has_failed => {
-            Some(allocate(&target.temporary_space, size_bytes, c"temporaries")?)
-        }
-        _ => None,
-    };
-    Ok(Prepared { target, held, results, temporaries, has_failed })
+    if places.temporary_bytes > 0 && !*has_failed {
+        *temporaries = Some(allocate(&target.temporary_space, places.temporary_bytes, c"temporaries")?);
+    }
+    Ok(())
 }

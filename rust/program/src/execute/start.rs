@@ -20,16 +20,16 @@ use purlin_device::{Buffer, LaunchOptions, RawBuffer};
 /// Launches a run that is prepared, and makes its outputs.
 ///
 /// # Errors
-/// That of [`Device::launch`](purlin_device::Device::launch); all rights are given back then.
+/// That of [`Device::launch`](purlin_device::Device::launch); it is prepared as before then.
 pub(super) fn start(
     loaded: &LoadedExecutable,
-    prepared: Prepared<'_>,
+    prepared: &mut Prepared<'_>,
     launch: Arc<dyn Launch>,
     options: &ExecuteOptions<'_>,
     taker: Taker,
 ) -> StatusOr<Execution> {
     let program = loaded.program();
-    let dependencies = dependencies(program, &prepared, options);
+    let dependencies = dependencies(program, prepared, options);
     let launch_options = LaunchOptions {
         label: taker.label,
         launch_id: options.launch_id,
@@ -37,15 +37,16 @@ pub(super) fn start(
         dependencies: &dependencies,
         caller_waits: options.caller_waits,
     };
-    let ranges = ranges(program, &prepared);
-    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What is
-    // written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses are
-    // waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges alone.
+    let ranges = ranges(program, prepared);
+    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What
+    // is written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses
+    // are waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges
+    // alone.
     let done = unsafe { prepared.target.device.launch(launch, &ranges, &launch_options) }?;
     drop(ranges);
     loaded.shared.runs.follow(&done);
     let Prepared { target, held, results, .. } = prepared;
-    let specs = program.signature().results.iter().zip(&target.result_spaces).zip(results);
+    let specs = program.signature().results.iter().zip(&target.result_spaces).zip(results.drain(..));
     let outputs: Outputs = specs
         .map(|((spec, space), ResultMemory { memory, free })| {
             Buffer::launched(spec.shape(), spec.layout(), space, memory, &done, &free)
@@ -82,8 +83,8 @@ fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Acces
 }
 
 /// Ends the rights: the run has what it needs.
-fn release(held: AllHeld, done: &Event, taker: Taker) {
-    for held in held {
+fn release(held: &mut AllHeld, done: &Event, taker: Taker) {
+    for held in held.drain(..) {
         match held {
             Held::Usage(hold) => hold.release_after_operation(done),
             Held::Donation(hold) => drop(hold.confirm()),

@@ -1,0 +1,207 @@
+//! Runs of programs: what they read, write, take over and leave.
+
+use purlin_array::{DType, Shape};
+use purlin_async::EventPromise;
+use purlin_base::{Error, StatusCode};
+use purlin_device::{Buffer, Device};
+use purlin_program::{
+    ArraySpec, Command, Executable, ExecuteOptions, Kernel, LoadedExecutable, Operand, ProgramBuilder, Sequence,
+};
+
+use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
+
+fn bytes(count: usize) -> ArraySpec {
+    ArraySpec::new(Shape::new(DType::U8, &[count as i64]).expect("a few megabytes"))
+}
+
+fn array(device: &Device, bytes: &[u8]) -> Buffer {
+    Buffer::from_slice(bytes, &[bytes.len() as i64], &device.default_memory_space()).expect("there is memory")
+}
+
+fn add_one() -> Kernel {
+    Kernel::from_fn("add_one", |call| {
+        let written = call.writes[0].iter_mut();
+        match call.reads {
+            [from] => written.zip(*from).for_each(|(to, from)| *to = from.wrapping_add(1)),
+            _ => written.for_each(|byte| *byte = byte.wrapping_add(1)),
+        }
+        Ok(())
+    })
+}
+
+fn one(operands: Vec<Operand>) -> Command {
+    Command::Kernel { kernel: add_one(), workgroups: [1, 1, 1], operands }
+}
+
+/// `y = x + 1`, by way of a temporary.
+fn incremented(count: usize) -> Executable {
+    let mut builder = ProgramBuilder::new("incremented");
+    let (x, y, between) = (builder.parameter(bytes(count)), builder.result(bytes(count)), builder.temporary(count));
+    builder.push(Command::Copy { from: x, to: between });
+    builder.push(one(vec![Operand::invariant(between), Operand::write(y)]));
+    Executable::new(builder.build().expect("it is valid"))
+}
+
+/// `x += times`, in donated memory.
+fn increment(count: usize, times: u64) -> Executable {
+    let mut builder = ProgramBuilder::new("increment");
+    let x = builder.donated_parameter(bytes(count));
+    builder.push(Command::Repeat { trip_count: times, body: Sequence::new(vec![one(vec![Operand::read_write(x)])]) });
+    Executable::new(builder.build().expect("it is valid"))
+}
+
+fn load(executable: &Executable, devices: &[Device]) -> LoadedExecutable {
+    LoadedExecutable::new(executable, devices, 1).expect("the devices are those of one client")
+}
+
+fn more(bytes: &[u8], by: u8) -> Vec<u8> {
+    bytes.iter().map(|byte| byte.wrapping_add(by)).collect()
+}
+
+pub(crate) fn arguments_are_read_and_results_written(fixture: &Fixture) {
+    for count in [0, 1, 1000, LARGE_BYTES] {
+        for device in [fixture.device(0), fixture.device(2)] {
+            let loaded = load(&incremented(count), std::slice::from_ref(&device));
+            let from = pattern(count, 1);
+            let argument = array(&device, &from);
+            let execution = loaded.execute(&[&argument], &ExecuteOptions::default()).unwrap();
+            assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&from, 1));
+            assert_eq!(argument.to_vec::<u8>().unwrap(), from);
+            execution.done.wait().unwrap();
+        }
+    }
+}
+
+pub(crate) fn a_run_waits_for_its_arguments(fixture: &Fixture) {
+    let device = fixture.device(0);
+    let loaded = load(&incremented(64), std::slice::from_ref(&device));
+    let (argument, promise) = Buffer::channel(bytes(64).shape(), None, &fixture.space()).unwrap();
+    let execution = loaded.execute(&[&argument], &ExecuteOptions::default()).unwrap();
+    assert!(!execution.done.is_ready() && !execution.outputs[0].ready_event().is_ready());
+    promise.fulfil(&array(&device, &[7; 64])).map_err(|(error, _promise)| error).unwrap();
+    assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), [8; 64]);
+}
+
+pub(crate) fn donated_memory_goes_from_run_to_run(fixture: &Fixture) {
+    let device = fixture.device(0);
+    let loaded = load(&increment(1000, 3), std::slice::from_ref(&device));
+    let mut value = array(&device, &pattern(1000, 2));
+    let address = value.raw_alias().unwrap().device_pointer();
+    for _ in 0..20 {
+        let mut outputs = loaded.execute(&[&value], &ExecuteOptions::default()).unwrap().outputs.into_iter();
+        assert!(value.is_deleted());
+        value = outputs.next().unwrap();
+    }
+    assert_eq!(value.raw_alias().unwrap().device_pointer(), address);
+    assert_eq!(value.to_vec::<u8>().unwrap(), more(&pattern(1000, 2), 60));
+}
+
+pub(crate) fn a_donation_that_is_forbidden_is_a_copy(fixture: &Fixture) {
+    let device = fixture.device(0);
+    let loaded = load(&increment(1000, 1), std::slice::from_ref(&device));
+    let argument = array(&device, &pattern(1000, 3));
+    let options = ExecuteOptions { non_donatable_input_indices: &[0], ..Default::default() };
+    let execution = loaded.execute(&[&argument], &options).unwrap();
+    assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&pattern(1000, 3), 1));
+    assert_eq!(argument.to_vec::<u8>().unwrap(), pattern(1000, 3));
+}
+
+pub(crate) fn readers_of_donated_memory_are_waited_for(fixture: &Fixture) {
+    let device = fixture.device(0);
+    let loaded = load(&increment(1000, 1), std::slice::from_ref(&device));
+    let argument = array(&device, &pattern(1000, 4));
+    let copies: Vec<Buffer> = (0..4).map(|_| argument.copy_to_device(&fixture.device(1)).unwrap()).collect();
+    let execution = loaded.execute(&[argument], &ExecuteOptions::default()).unwrap();
+    assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&pattern(1000, 4), 1));
+    for copy in copies {
+        assert_eq!(copy.to_vec::<u8>().unwrap(), pattern(1000, 4));
+    }
+}
+
+pub(crate) fn a_run_waits_for_runs_that_write_its_arguments(fixture: &Fixture) {
+    let device = fixture.device(0);
+    let (chain, fresh) = (increment(1000, 1), incremented(1000));
+    let (chain, fresh) = (load(&chain, std::slice::from_ref(&device)), load(&fresh, std::slice::from_ref(&device)));
+    let mut value = array(&device, &[0; 1000]);
+    for _ in 0..10 {
+        let made = fresh.execute(&[&value], &ExecuteOptions::default()).unwrap().outputs[0].clone();
+        value = chain.execute(&[made], &ExecuteOptions::default()).unwrap().outputs[0].clone();
+    }
+    assert_eq!(value.to_vec::<u8>().unwrap(), [20; 1000]);
+}
+
+pub(crate) fn a_failed_argument_fails_every_output(fixture: &Fixture) {
+    let device = fixture.device(0);
+    for executable in [incremented(64), increment(64, 1)] {
+        let loaded = load(&executable, std::slice::from_ref(&device));
+        let failed = Buffer::error(Error::data_loss("the shard"), bytes(64).shape(), &fixture.space());
+        let (later, promise) = Buffer::channel(bytes(64).shape(), None, &fixture.space()).unwrap();
+        let executions =
+            [&failed, &later].map(|argument| loaded.execute(&[argument], &ExecuteOptions::default()).unwrap());
+        promise.fail(Error::data_loss("the shard"));
+        for execution in executions {
+            for event in [&execution.done, &execution.outputs[0].ready_event()] {
+                assert_error(&event.wait().unwrap_err(), StatusCode::DataLoss, &["the shard"]);
+            }
+        }
+        loaded.quiesce().unwrap();
+    }
+}
+
+pub(crate) fn a_run_that_is_refused_leaves_its_arguments_as_they_were(fixture: &Fixture) {
+    let device = fixture.device(0);
+    let loaded = load(&increment(64, 1), std::slice::from_ref(&device));
+    let argument = array(&device, &[1; 64]);
+    for (arguments, part) in [
+        (vec![], "0 arguments are given, and the program takes 1"),
+        (vec![array(&device, &[1; 63])], "argument 0 is u8[63], and the program takes u8[64]"),
+        (vec![array(&fixture.device(1), &[1; 64])], "argument 0 is in"),
+        (vec![array(&fixture.other_client.devices()[0], &[1; 64])], "is of another client"),
+    ] {
+        let error = loaded.execute(&arguments, &ExecuteOptions::default()).unwrap_err();
+        assert_error(&error, StatusCode::InvalidArgument, &["'increment' was not run", part]);
+        assert!(arguments.iter().all(|argument| !argument.is_deleted() && argument.hold_counts() == (0, 0)));
+    }
+    argument.delete();
+    let error = loaded.execute(&[argument], &ExecuteOptions::default()).unwrap_err();
+    assert_error(&error, StatusCode::InvalidArgument, &["argument 0", "It was deleted at"]);
+}
+
+pub(crate) fn a_kernel_that_fails_fails_the_run(fixture: &Fixture) {
+    let device = fixture.device(0);
+    let mut builder = ProgramBuilder::new("fails");
+    builder.donated_parameter(bytes(64));
+    let kernel = Kernel::from_fn("nan", |_| Err(Error::out_of_range("not a number")));
+    builder.push(Command::Kernel { kernel, workgroups: [1, 1, 1], operands: vec![] });
+    let loaded = load(&Executable::new(builder.build().unwrap()), std::slice::from_ref(&device));
+    let execution = loaded.execute(&[array(&device, &[1; 64])], &ExecuteOptions::default()).unwrap();
+    for event in [&execution.done, &execution.outputs[0].ready_event()] {
+        assert_error(&event.wait().unwrap_err(), StatusCode::OutOfRange, &["command 0 (kernel 'nan') of 'fails'"]);
+    }
+}
+
+pub(crate) fn every_device_runs_on_its_own_arguments(fixture: &Fixture) {
+    let devices: Vec<Device> = (0..3).map(|id| fixture.device(id)).collect();
+    let loaded = load(&incremented(1000), &devices);
+    let arguments = devices.iter().zip(0..).map(|(device, seed)| vec![array(device, &pattern(1000, seed))]);
+    let executions = loaded.execute_sharded(&arguments.collect::<Vec<_>>(), &ExecuteOptions::default()).unwrap();
+    for (seed, execution) in (0..).zip(executions) {
+        assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&pattern(1000, seed), 1));
+        assert_eq!(execution.outputs[0].device(), devices[usize::from(seed)]);
+    }
+}
+
+pub(crate) fn an_executable_may_go_before_its_runs(fixture: &Fixture) {
+    let device = fixture.device(0);
+    let loaded = load(&incremented(1000), std::slice::from_ref(&device));
+    let gate = EventPromise::new(c"gate");
+    let after = [gate.event()];
+    let options = ExecuteOptions { dependencies: &after, ..Default::default() };
+    let execution = loaded.execute(&[array(&device, &pattern(1000, 5))], &options).unwrap();
+    let idle = loaded.idle_event();
+    drop(loaded);
+    assert!(!idle.is_ready());
+    gate.set_ready();
+    assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&pattern(1000, 5), 1));
+    idle.wait().unwrap();
+}
