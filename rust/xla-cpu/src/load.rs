@@ -42,8 +42,8 @@ pub struct LoadOptions {
 }
 
 /// Loads an executable that stock XLA:CPU has compiled: the bytes of `PJRT_Executable_Serialize`, or of jaxlib's
-/// `serialize()`. Runs none of its code; the program does, when it is executed. The code stays mapped as long as a clone
-/// of the program lives.
+/// `serialize()`. Runs none of its code; the program does, when it is executed. The code stays mapped as long as a
+/// clone of the program lives.
 ///
 /// # Errors
 /// `FailedPrecondition`: [`LoadOptions::trust_code`] was not said. `DataLoss`, with the byte: the bytes are no such
@@ -74,7 +74,8 @@ pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
         .map_err(|error| Error::unimplemented(format!("program '{name}' cannot run here: {}", error.message())))
 }
 
-/// Whether [`load_program`] would load these bytes, as far as can be told without mapping code: all that needs no trust.
+/// Whether [`load_program`] would load these bytes, as far as can be told without mapping code: all that needs no
+/// trust.
 ///
 /// # Errors
 /// `DataLoss`, `Unimplemented`, as [`load_program`].

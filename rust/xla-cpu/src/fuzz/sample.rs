@@ -201,7 +201,10 @@ fn result(object: Vec<u8>) -> CompilationResultProto {
     let allocation = |index, size, value: i64| AllocationProto {
         index,
         size,
-        assigned: (value != 0).then(|| AssignedProto { logical_buffer: value, offset: 0, size }).into_iter().collect(),
+        assigned: (value != 0)
+            .then_some(AssignedProto { logical_buffer: value, offset: 0, size })
+            .into_iter()
+            .collect(),
         ..Default::default()
     };
     let allocations = vec![

@@ -27,8 +27,8 @@ pub(crate) struct Convolution {
     groups: usize,
     /// Channels of one group: of the input and of the output.
     channels: [usize; 2],
-    /// Strides of batch and channel of the input; of input and output channel of the kernel; of batch and channel of the
-    /// output.
+    /// Strides of batch and channel of the input; of input and output channel of the kernel; of batch and channel of
+    /// the output.
     input: [usize; 2],
     kernel: [usize; 2],
     output: [usize; 2],

@@ -1,7 +1,7 @@
 //! Fourier transforms of the last dimensions.
 //!
-//! Real transforms go through complex ones: of the spectrum of real numbers only the first half of the last dimension is
-//! kept, the rest is its mirror image. Inverse transforms are scaled by one over the number of elements.
+//! Real transforms go through complex ones: of the spectrum of real numbers only the first half of the last dimension
+//! is kept, the rest is its mirror image. Inverse transforms are scaled by one over the number of elements.
 
 #![allow(unsafe_code, reason = "operands are memory by address")]
 

@@ -2,8 +2,8 @@
 //!
 //! Each is a [`LibraryCall`](purlin_program::LibraryCall) that was checked against the shapes when it was made, so that
 //! a run indexes without asking. An operand's bytes are as many as its shape has, at a multiple of its elements' width:
-//! `module/steps.rs` sees to both. Inputs and outputs have no byte in common: the program's validation holds commands to
-//! their invariant operands.
+//! `module/steps.rs` sees to both. Inputs and outputs have no byte in common: the program's validation holds commands
+//! to their invariant operands.
 
 mod convolution;
 mod dot;

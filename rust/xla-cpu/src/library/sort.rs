@@ -1,8 +1,8 @@
 //! Sorting along one dimension, by a comparator of the program's own code.
 //!
-//! Each row is copied out, its places are sorted by merging (stable, whether or not that was asked for), and the elements
-//! are written back in that order. Merging makes no assumption of the comparator: one that contradicts itself gives some
-//! order, and never an element twice.
+//! Each row is copied out, its places are sorted by merging (stable, whether or not that was asked for), and the
+//! elements are written back in that order. Merging makes no assumption of the comparator: one that contradicts itself
+//! gives some order, and never an element twice.
 
 #![allow(unsafe_code, reason = "operands are memory by address; comparators are functions that take addresses")]
 

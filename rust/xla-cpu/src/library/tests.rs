@@ -119,7 +119,7 @@ fn sorts_are_stable_along_their_dimension() {
         builder.push(Command::Library { call: Arc::new(sort), operands: vec![Operand::read_write(values)] });
         let executable = Executable::new(builder.build().unwrap());
         let loaded = LoadedExecutable::new(&executable, &client.devices()[..1], 1).unwrap();
-        let values: Vec<i32> = (0..200).map(|at| (at * 77 % 101) as i32).collect();
+        let values: Vec<i32> = (0..200).map(|at| at * 77 % 101).collect();
         let execution = loaded.execute(&[buffer(&client, &values)], &ExecuteOptions::default()).unwrap();
         execution.done.wait().unwrap();
         let (length, stride) = if dimension == 0 { (100, 2) } else { (dims[1] as usize, 1) };

@@ -10,8 +10,8 @@
 //! | `steps.rs` | thunks as commands, or as steps that still need code |
 //! | `target.rs` | whether this machine's processor has what the code is for |
 //!
-//! All of it is pure. Messages come in as prost has decoded them, so that every number is a stranger's: none is an index
-//! or a length before it was compared. What contradicts itself is `DataLoss`; what is sound, but not known or not
+//! All of it is pure. Messages come in as prost has decoded them, so that every number is a stranger's: none is an
+//! index or a length before it was compared. What contradicts itself is `DataLoss`; what is sound, but not known or not
 //! supported here, is a reason among [`Reasons`], and reading goes on, so that a refusal tells all of them.
 
 mod allocations;

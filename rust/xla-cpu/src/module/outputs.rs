@@ -2,8 +2,8 @@
 //!
 //! The executable does not say it. It says which value lies where, and a value is a part of what an instruction
 //! defines. So the root of the entry is followed to the instruction that defines the part: through what only passes
-//! parts on (tuple, get-tuple-element, bitcast), into what is called, and, at a parameter, back to the caller's operand.
-//! A loop's value lies where its first one does, because both have the same memory; so does that of a branch.
+//! parts on (tuple, get-tuple-element, bitcast), into what is called, and, at a parameter, back to the caller's
+//! operand. A loop's value lies where its first one does, because both have the same memory; so does that of a branch.
 
 use std::collections::HashMap;
 

@@ -167,9 +167,9 @@ impl Steps<'_> {
     }
 
     /// XLA compiles a small loop into one kernel, which names all that the loop has among its arguments and among its
-    /// results: what it only reads, parts of one another, and memory of its own that nothing has written before. A program
-    /// says it as it is: what cannot be written is read, a part of another result is covered by that, and memory of its
-    /// own is cleared once, when the program begins.
+    /// results: what it only reads, parts of one another, and memory of its own that nothing has written before. A
+    /// program says it as it is: what cannot be written is read, a part of another result is covered by that, and
+    /// memory of its own is cleared once, when the program begins.
     fn untangle(&mut self, arguments: &mut [Operand], results: &mut [Operand]) {
         let mut is_loop = false;
         for at in 0..results.len() {
