@@ -177,6 +177,9 @@ impl DonationHold {
     /// which fails with the client.
     #[must_use]
     pub fn free(&self) -> Event {
+        if self.taken().uses.is_empty() && self.array.ready.is_ready() {
+            return Event::ready();
+        }
         let mut events = self.taken().uses.clone();
         events.push(self.array.ready.clone());
         after_all(&events)

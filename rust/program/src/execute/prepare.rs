@@ -56,10 +56,20 @@ pub(super) fn prepare(
     let mut is_taken = true;
     for (device, (arguments, one)) in shards.iter().zip(&mut *prepared).enumerate() {
         let target = one.target;
-        for wanted in wanted(loaded, target, device, arguments, options) {
-            match wanted?.take(taker, false)? {
+        one.held.reserve(arguments.len() + options.results.len());
+        let mut take = |wanted: Wanted<'_>| -> Result<(), Error> {
+            match wanted.take(taker, false)? {
                 Some(held) => one.held.push(held),
                 None => is_taken = false,
+            }
+            Ok(())
+        };
+        for (number, buffer) in arguments.iter().enumerate() {
+            take(argument(loaded, target, (device, number), buffer, options)?)?;
+        }
+        if !options.results.is_empty() {
+            for (number, buffer) in given(options, device, target.result_spaces.len()) {
+                take(given_result(loaded, target, (device, number), buffer)?)?;
             }
         }
     }
@@ -84,8 +94,11 @@ fn prepare_in_order(
     prepared.iter_mut().for_each(|one| one.held.clear());
     let mut all = Vec::new();
     for (device, (arguments, target)) in shards.iter().zip(&loaded.shared.targets).enumerate() {
-        for wanted in wanted(loaded, target, device, arguments, options) {
-            all.push(wanted?);
+        for (number, buffer) in arguments.iter().enumerate() {
+            all.push(argument(loaded, target, (device, number), buffer, options)?);
+        }
+        for (number, buffer) in given(options, device, target.result_spaces.len()) {
+            all.push(given_result(loaded, target, (device, number), buffer)?);
         }
     }
     for (wanted, held) in all.iter().zip(acquire_in_order(&all, taker)?) {
@@ -94,29 +107,32 @@ fn prepare_in_order(
     Ok(())
 }
 
-/// Step 1 for one device: the buffers that it needs, checked one by one: arguments, then given memory for results.
-fn wanted<'a>(
-    loaded: &'a LoadedExecutable,
-    target: &'a Target,
-    device: usize,
-    arguments: &'a [&'a Buffer],
-    options: &'a ExecuteOptions<'a>,
-) -> impl Iterator<Item = StatusOr<Wanted<'a>>> + 'a {
-    let program = loaded.program();
-    let (parameters, results) = (&program.signature().parameters, &program.signature().results);
-    let arguments = arguments.iter().enumerate().map(move |(number, &buffer)| {
-        let role = Role::Argument(device, number);
-        check(role, buffer, &parameters[number], &target.parameter_spaces[number])?;
-        let may_donate = program.places().parameters[number].result.is_some();
-        let donates = may_donate && !options.non_donatable_input_indices.contains(&number);
-        Ok(Wanted { buffer, role, donates })
-    });
-    let given = given(options, device, results.len()).map(move |(number, buffer)| {
-        let role = Role::Result(device, number);
-        check(role, buffer, &results[number], &target.result_spaces[number])?;
-        Ok(Wanted { buffer, role, donates: true })
-    });
-    arguments.chain(given)
+/// Step 1 for an argument, of that device and number.
+#[inline]
+fn argument<'a>(
+    loaded: &LoadedExecutable,
+    target: &Target,
+    (device, number): (usize, usize),
+    buffer: &'a Buffer,
+    options: &ExecuteOptions<'_>,
+) -> StatusOr<Wanted<'a>> {
+    let (program, role) = (loaded.program(), Role::Argument(device, number));
+    check(role, buffer, &program.signature().parameters[number], &target.parameter_spaces[number])?;
+    let may_donate = program.places().parameters[number].result.is_some();
+    let donates = may_donate && !options.non_donatable_input_indices.contains(&number);
+    Ok(Wanted { buffer, role, donates })
+}
+
+/// The same for memory that is given for a result.
+fn given_result<'a>(
+    loaded: &LoadedExecutable,
+    target: &Target,
+    (device, number): (usize, usize),
+    buffer: &'a Buffer,
+) -> StatusOr<Wanted<'a>> {
+    let role = Role::Result(device, number);
+    check(role, buffer, &loaded.program().signature().results[number], &target.result_spaces[number])?;
+    Ok(Wanted { buffer, role, donates: true })
 }
 
 /// The memory for results of that device that is given, by number.
@@ -177,6 +193,7 @@ fn memory(
         RawBuffer::allocate_at(space, size_bytes, &options, taker.place)
     };
     let mut given = given(options, device, specs.len()).zip(of_results).peekable();
+    results.reserve(specs.len());
     for (number, spec) in specs.iter().enumerate() {
         let donated = places.results[number].map(|parameter| &arguments[parameter as usize]);
         let given = given.next_if(|((given, _), _)| *given == number).map(|(_, held)| held);

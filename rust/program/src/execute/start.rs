@@ -59,27 +59,48 @@ pub(super) fn start(
 
 /// What the run waits for: arguments, then what the caller names, then the uses of donated memory. Of those that fail
 /// the first counts.
+#[inline]
 fn dependencies(program: &Program, prepared: &Prepared<'_>, options: &ExecuteOptions<'_>) -> SmallVec<[Event; 8]> {
-    let arguments = prepared.held.iter().take(program.signature().parameters.len()).map(|held| match held {
-        Held::Usage(hold) => hold.ready_event(),
-        Held::Donation(hold) => hold.ready_event(),
-        Held::Failed(failed, _) => failed.clone(),
-    });
-    let others = options.dependencies.iter().cloned();
-    let free = prepared.results.iter().map(|result| result.free.clone());
-    arguments.chain(others).chain(free).filter(|event| event.state() != EventState::Ready).collect()
+    let mut events = SmallVec::new();
+    let mut add = |event: Event| {
+        if event.state() != EventState::Ready {
+            events.push(event);
+        }
+    };
+    for held in prepared.held.iter().take(program.signature().parameters.len()) {
+        add(match held {
+            Held::Usage(hold) => hold.ready_event(),
+            Held::Donation(hold) => hold.ready_event(),
+            Held::Failed(failed, _) => failed.clone(),
+        });
+    }
+    options.dependencies.iter().cloned().for_each(&mut add);
+    prepared.results.iter().for_each(|result| add(result.free.clone()));
+    events
 }
 
 /// What the launch touches, in the order that the module `launch` lists. Nothing if it has failed already.
+#[inline]
 fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Access, &'a RawBuffer); 16]> {
+    let count = prepared.held.len() + prepared.results.len() + usize::from(prepared.temporaries.is_some());
+    let mut ranges = SmallVec::with_capacity(count);
     if prepared.has_failed {
-        return SmallVec::new();
+        return ranges;
     }
-    let used = program.places().parameters.iter().zip(&prepared.held).filter(|(parameter, _)| parameter.is_used);
-    let read = used.filter_map(|(_, held)| Some((Access::Read, held.memory()?)));
-    let results = prepared.results.iter().filter_map(|result| result.memory.as_ref());
-    let written = results.filter(|memory| memory.size_bytes() > 0).chain(&prepared.temporaries);
-    read.chain(written.map(|memory| (Access::Write, memory))).collect()
+    for (parameter, held) in program.places().parameters.iter().zip(&prepared.held) {
+        if let (true, Some(memory)) = (parameter.is_used, held.memory()) {
+            ranges.push((Access::Read, memory));
+        }
+    }
+    for result in &prepared.results {
+        if let Some(memory) = result.memory.as_ref().filter(|memory| memory.size_bytes() > 0) {
+            ranges.push((Access::Write, memory));
+        }
+    }
+    if let Some(memory) = &prepared.temporaries {
+        ranges.push((Access::Write, memory));
+    }
+    ranges
 }
 
 /// Ends the rights: the run has what it needs.
