@@ -5,7 +5,7 @@
 //! input, which then belongs into a test of its own. The executables are those of `sample.rs`, and with
 //! `PURLIN_XLA_CORPUS` all that stock JAX has written there.
 
-mod sample;
+pub(crate) mod sample;
 
 use std::collections::HashSet;
 use std::env;

@@ -17,7 +17,7 @@ const FUNCTION_BYTES: usize = 16;
 type Section<'a> = (&'a str, u32, u64, Vec<u8>, u32, u32, u64);
 
 /// An object whose functions do nothing: they refer to a constant, to a function of the closed list, to data.
-pub(super) fn objects() -> Vec<Vec<u8>> {
+pub(crate) fn objects() -> Vec<Vec<u8>> {
     const NAMES: [&str; 5] = ["", "kernel", "less", "unused", "sinf"];
     let mut names = Vec::new();
     let at: Vec<u32> = NAMES.iter().map(|name| name_at(name, &mut names)).collect();
@@ -87,8 +87,7 @@ fn name_at(name: &str, names: &mut Vec<u8>) -> u32 {
 
 /// Executables with every kind of step that can be loaded, in both forms; and those of the corpus, if there is one.
 pub(super) fn executables() -> Vec<Vec<u8>> {
-    let result = result(objects().remove(0)).encode_to_vec();
-    let plugin = [vec![0x0a], length(&result), result].concat();
+    let plugin = plugin(&result(objects().remove(0)));
     let mut all = vec![[&[3, 8, 3, 0][..], &plugin].concat(), plugin];
     if let Some(folder) = env::var_os("PURLIN_XLA_CORPUS") {
         let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -97,6 +96,12 @@ pub(super) fn executables() -> Vec<Vec<u8>> {
         all.extend(bytes.filter(|bytes| bytes.len() < 20_000 && crate::check(bytes).is_ok()));
     }
     all
+}
+
+/// As a plugin serializes it.
+pub(crate) fn plugin(result: &CompilationResultProto) -> Vec<u8> {
+    let result = result.encode_to_vec();
+    [vec![0x0a], length(&result), result].concat()
 }
 
 fn length(bytes: &[u8]) -> Vec<u8> {
@@ -178,7 +183,8 @@ fn steps() -> Option<ThunkSequenceProto> {
     ])
 }
 
-fn result(object: Vec<u8>) -> CompilationResultProto {
+/// The second's messages, with that object.
+pub(crate) fn result(object: Vec<u8>) -> CompilationResultProto {
     let instruction = |id, opcode: &str, operands: &[i64]| InstructionProto {
         id,
         opcode: opcode.to_owned(),

@@ -35,8 +35,9 @@ pub(super) fn read(
         let kind = if proto.is_thread_local {
             AllocationKind::ThreadLocal
         } else if proto.is_constant {
-            let Some(constant) = reasons.take(constant(proto, hlo, values)) else { continue };
-            AllocationKind::Constant(constant)
+            // One without a value is a reason; its number stays taken.
+            let constant = reasons.take(constant(proto, hlo, values));
+            constant.map_or(AllocationKind::Temporary, AllocationKind::Constant)
         } else if proto.is_parameter {
             let parameter = usize::try_from(proto.parameter_number).unwrap_or(usize::MAX);
             if !proto.parameter_index.is_empty() || parameter >= signature.parameters.len() {
@@ -54,6 +55,14 @@ pub(super) fn read(
         } else {
             AllocationKind::Temporary
         };
+        let spec = match &kind {
+            AllocationKind::Parameter { number, .. } => signature.parameters.get(*number),
+            AllocationKind::Output { number } => signature.results.get(*number),
+            _ => None,
+        };
+        if let Some(spec) = spec.filter(|spec| spec.size_bytes() != size_bytes) {
+            reasons.add(format!("{kind} is {spec}, in an allocation of {size_bytes} bytes"));
+        }
         allocations.push(Allocation { size_bytes, kind });
     }
     Ok(allocations)

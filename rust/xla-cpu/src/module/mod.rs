@@ -21,6 +21,8 @@ mod outputs;
 mod shapes;
 mod steps;
 mod target;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

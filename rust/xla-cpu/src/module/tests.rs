@@ -1,0 +1,181 @@
+//! Executables made by hand: what loads, what is refused, and where results are found.
+
+use purlin_base::StatusCode;
+use purlin_program::ArraySpec;
+
+use super::hlo::Hlo;
+use super::outputs::{Values, trace};
+use super::shapes::signature;
+use crate::fault::Reasons;
+use crate::fuzz::sample::{objects, plugin, result};
+use crate::proto::samples::*;
+use crate::{LoadOptions, check, load_program};
+
+/// What is said of the sample executable after a change.
+fn changed(change: impl FnOnce(&mut CompilationResultProto)) -> (StatusCode, String) {
+    let mut result = result(objects().remove(0));
+    change(&mut result);
+    let error = check(&plugin(&result)).unwrap_err();
+    (error.code(), error.message().to_owned())
+}
+
+fn thunks(result: &mut CompilationResultProto) -> &mut Vec<ThunkProto> {
+    &mut result.thunks.as_mut().unwrap().thunks
+}
+
+fn allocations(result: &mut CompilationResultProto) -> &mut Vec<AllocationProto> {
+    &mut result.buffer_assignment.as_mut().unwrap().allocations
+}
+
+#[test]
+fn a_sound_executable_becomes_a_program_if_it_is_trusted() {
+    let bytes = plugin(&result(objects().remove(0)));
+    let error = load_program(&bytes, &LoadOptions::default()).unwrap_err();
+    assert_eq!(error.code(), StatusCode::FailedPrecondition);
+    assert!(error.message().contains("LoadOptions::trust_code"), "{error}");
+    let program = load_program(&bytes, &LoadOptions { trust_code: true, unwind_tables: true }).unwrap();
+    assert_eq!((program.name(), program.signature().to_string().as_str()), ("sample", "(f32[4]) -> (f32[4])"));
+    let kinds: Vec<&str> = program.sequence().commands().iter().map(|command| command.kind()).collect();
+    let library = ["library"; 4];
+    assert_eq!(kinds, [&["kernel", "copy"][..], &library, &["replica-id", "call", "while", "conditional"]].concat());
+}
+
+#[test]
+fn all_reasons_are_told_at_once() {
+    let (code, message) = changed(|result| {
+        let custom = CustomCallProto { target: "lapack_spotrf_ffi".to_owned() };
+        let unknown = [ThunkKind::CustomCall(custom), ThunkKind::Ynn(Unread {})].map(Some);
+        let kinds = ["custom-call", "ynn-fusion"].map(str::to_owned);
+        thunks(result).extend(kinds.into_iter().zip(unknown).map(|(kind, thunk)| ThunkProto { kind, thunk }));
+        result.symbols.clear();
+        result.object_kind = 1;
+        result.target.as_mut().unwrap().triple = "aarch64-unknown-linux-gnu".to_owned();
+    });
+    assert_eq!(code, StatusCode::Unimplemented);
+    for reason in [
+        "program 'sample' cannot run here: object files of kind 1; code for aarch64-unknown-linux-gnu; ",
+        "custom call of 'lapack_spotrf_ffi'; thunk of kind 'ynn-fusion'; ",
+        "kernel 'kernel' is not in the code",
+        "comparator 'less' is not in the code",
+    ] {
+        assert!(message.contains(reason), "{reason}: {message}");
+    }
+}
+
+#[test]
+fn a_comparator_is_no_kernel() {
+    let message = changed(|result| result.symbols.iter_mut().for_each(|symbol| symbol.kind = 2)).1;
+    assert!(message.ends_with("kernel 'kernel' is not in the code"), "{message}");
+}
+
+#[test]
+fn slices_and_arrays_lie_in_their_allocations() {
+    for (offset, size, allocation) in
+        [(0, 17, 1), (8, 16, 1), (-1, 16, 1), (0, -1, 1), (0, 16, 99), (0, 16, -1), (i64::MAX, 16, 1)]
+    {
+        let (code, message) = changed(|result| {
+            let Some(ThunkKind::Kernel(kernel)) = &mut thunks(result)[0].thunk else { panic!("a kernel is first") };
+            kernel.results[0].slice = Some(SliceProto { offset, size, allocation });
+        });
+        let said = format!("a slice of {size} bytes at {offset} of allocation {allocation}: there is no such");
+        assert_eq!((code, message), (StatusCode::DataLoss, format!("XLA:CPU executable, byte 0: {said}")));
+    }
+    let array = |change: fn(&mut ShapeSliceProto)| {
+        changed(|result| {
+            let Some(ThunkKind::Copy(copy)) = &mut thunks(result)[1].thunk else { panic!("a copy is second") };
+            change(copy.from.as_mut().unwrap());
+        })
+    };
+    assert!(array(|array| array.slice.as_mut().unwrap().size = 8).1.ends_with("f32[4] in 8 bytes"));
+    assert!(array(|array| array.slice = None).1.ends_with("a slice is missing"));
+    assert!(array(|array| array.shape = None).1.ends_with("a slice has no shape"));
+    let (code, message) = array(|array| array.shape.as_mut().unwrap().element_type = 30);
+    assert_eq!((code, message.ends_with("elements of 1 or 6 bits")), (StatusCode::Unimplemented, true));
+}
+
+#[test]
+fn allocations_are_what_they_say() {
+    assert!(changed(|result| allocations(result)[0].index = 1).1.contains("allocation 0: its number is said to be 1"));
+    assert!(changed(|result| allocations(result)[3].size = -1).1.contains("allocation 3: a size of -1 bytes"));
+    assert!(
+        changed(|result| allocations(result)[2].size = 20).1.contains("a constant of 16 bytes in allocation 2 of 20")
+    );
+    assert!(changed(|result| allocations(result)[2].assigned.clear()).1.contains("allocation 2 is a constant without"));
+    assert!(
+        changed(|result| allocations(result)[0].parameter_number = 7).1.contains("parameter 7 is a tuple, or missing")
+    );
+    let message = changed(|result| allocations(result)[1].size = 32).1;
+    assert!(message.ends_with("result 0 is f32[4], in an allocation of 32 bytes"), "{message}");
+}
+
+/// `opcode` of `operands`, which calls `called`.
+fn instruction(id: i64, opcode: &str, operands: &[i64], called: &[i64]) -> InstructionProto {
+    let (operands, called) = (operands.to_vec(), called.to_vec());
+    InstructionProto { id, opcode: opcode.to_owned(), operands, called, ..Default::default() }
+}
+
+#[test]
+fn results_are_traced_through_what_passes_them_on() {
+    // Values 10 and 11 are made in the entry, 20 in what it calls. Each is in the allocation of its own number.
+    let element =
+        |id, of, tuple_index| InstructionProto { tuple_index, ..instruction(id, "get-tuple-element", &[of], &[]) };
+    let parameter =
+        |id, parameter_number| InstructionProto { parameter_number, ..instruction(id, "parameter", &[], &[]) };
+    let entry = vec![
+        instruction(10, "fusion", &[], &[]),
+        instruction(11, "fusion", &[], &[]),
+        instruction(12, "tuple", &[10, 11], &[]),
+        instruction(13, "while", &[12], &[2, 3]),
+        element(14, 13, 1),
+        instruction(15, "call", &[14], &[2]),
+        instruction(16, "bitcast", &[15], &[]),
+        instruction(17, "conditional", &[10, 12, 12], &[3, 3]),
+        element(18, 17, 0),
+        instruction(19, "call", &[], &[4]),
+        instruction(30, "tuple", &[16, 18, 19, 13], &[]),
+        instruction(31, "tuple", &[31], &[]),
+    ];
+    let computation = |id, root, instructions| ComputationProto { id, root, instructions };
+    let module = HloModuleProto {
+        entry_computation: 1,
+        computations: vec![
+            computation(1, 30, entry),
+            computation(2, 40, vec![parameter(40, 0)]),
+            computation(3, 41, vec![parameter(41, 0)]),
+            computation(4, 20, vec![instruction(20, "fusion", &[], &[])]),
+        ],
+        ..Default::default()
+    };
+    let value = |id| {
+        let at = LocationProto { shape_index: Vec::new(), instruction: id };
+        LogicalBufferProto { id, defined_at: Some(at) }
+    };
+    let home = |logical_buffer| {
+        let assigned = vec![AssignedProto { logical_buffer, offset: 0, size: 4 }];
+        AllocationProto { assigned, ..Default::default() }
+    };
+    let assignment = BufferAssignmentProto {
+        logical_buffers: [10, 11, 20].map(value).to_vec(),
+        allocations: [10, 11, 20].map(home).to_vec(),
+    };
+    let scalar = ShapeProto { element_type: 11, ..Default::default() };
+    let results = |count| {
+        let tuple = ShapeProto { element_type: 13, tuple_shapes: vec![scalar.clone(); count], ..Default::default() };
+        ProgramShapeProto { parameters: Vec::new(), result: Some(tuple) }
+    };
+    let (hlo, values) = (Hlo::new(&module).unwrap(), Values::new(&assignment).unwrap());
+    let mut reasons = Reasons::default();
+    let layout = results(3);
+    let found = trace(&hlo, &values, &signature(&layout, &mut reasons), &layout, &mut reasons);
+    assert_eq!(found, [Some(1), Some(0), Some(2)]);
+    assert!(reasons.into_result("f").is_ok());
+    let mut reasons = Reasons::default();
+    let layout = results(4);
+    let found = trace(&hlo, &values, &signature(&layout, &mut reasons), &layout, &mut reasons);
+    assert_eq!(found[3], None);
+    let message = reasons.into_result("f").unwrap_err().message().to_owned();
+    assert!(message.contains("result 3 cannot be traced: a tuple has no memory of its own"), "{message}");
+    let specs: Vec<String> =
+        signature(&layout, &mut Reasons::default()).results.iter().map(ArraySpec::to_string).collect();
+    assert_eq!(specs, ["f32[]"; 4]);
+}
