@@ -22,7 +22,7 @@ use crate::interpreter::{Bases, Interpreter};
 use crate::library::LibraryContext;
 use crate::places::Place;
 use crate::program::Program;
-use purlin_base::{Error, panics};
+use purlin_base::{Error, fault, panics};
 use purlin_device::Device;
 use purlin_device::backend::{Launch, LaunchInfo};
 
@@ -89,8 +89,11 @@ impl Launcher {
         };
         panics::answered(
             || format!("the program '{}'", self.program.name()),
-            // SAFETY: the caller's promise.
-            || with_flushed_denormals(|| unsafe { self.run_commands(addresses, &context) }),
+            || {
+                fault::callback("kernel");
+                // SAFETY: the caller's promise.
+                with_flushed_denormals(|| unsafe { self.run_commands(addresses, &context) })
+            },
         )
     }
 

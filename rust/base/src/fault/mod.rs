@@ -179,4 +179,6 @@ sites! {
     Waiter: Callback "waiter",
     /// One of two closures that a pool joins: reached by the tests' own.
     Join: Callback "closure of join",
+    /// A kernel or a library call of a program.
+    CallKernel: Callback "kernel",
 }

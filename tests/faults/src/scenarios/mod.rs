@@ -4,6 +4,7 @@ mod buffers;
 mod clients;
 mod files;
 mod memory;
+mod programs;
 mod transfers;
 mod work;
 
@@ -44,6 +45,8 @@ pub const SCENARIOS: &[(&str, &[On], Scenario)] = &[
     ("a transfer, piece by piece", ALL, transfers::pieces),
     ("a transfer of whole arrays", ALL, transfers::whole_arrays),
     ("a transfer to memory that comes later", ALL, transfers::memory_later),
+    ("programs, whose argument is donated or kept", WITH_BYTES, programs::donated_and_kept),
+    ("a program behind an event", WITH_BYTES, programs::behind_an_event),
     ("a pool: tasks, join, loops", HOST, work::pool),
     ("a pool whose tasks wait for its tasks", HOST, work::blocked_pool),
     ("tasks when their events happen", HOST, work::when_ready),
