@@ -67,9 +67,10 @@ fn launched(
         dependencies,
         caller_waits: options.caller_waits,
     };
-    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What is
-    // written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses are
-    // waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges alone.
+    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What
+    // is written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses
+    // are waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges
+    // alone.
     unsafe { prepared.target.device.launch(launch, &ranges(program, prepared), &launch_options) }
 }
 
