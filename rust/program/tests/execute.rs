@@ -301,6 +301,31 @@ fn an_argument_that_fails_later_fails_the_outputs_and_nothing_runs() {
 }
 
 #[test]
+fn an_argument_without_memory_fails_the_run_at_once() {
+    on_each(|client| {
+        let mut builder = ProgramBuilder::new("two");
+        let (x, y) = (builder.donated_parameter(bytes(8)), builder.parameter(bytes(8)));
+        let z = builder.result(bytes(8));
+        builder.push(Command::Copy { from: y, to: z }).push(Command::Copy { from: z, to: x });
+        let loaded = load(client, builder.build().unwrap());
+        let (pending, promise) = Buffer::channel(bytes(8).shape(), None, &space(client)).unwrap();
+        let failed = Buffer::error(Error::not_found("the weights"), bytes(8).shape(), &space(client));
+        let execution = loaded.execute(&[&pending, &failed], &ExecuteOptions::default()).unwrap();
+        assert!(execution.done.is_ready(), "it does not wait for the other argument");
+        let check = |outputs: &[Buffer]| {
+            for output in outputs {
+                assert_error(&output.to_vec::<u8>().unwrap_err(), StatusCode::NotFound, &["the weights"]);
+            }
+        };
+        check(execution.outputs.as_slice());
+        let again = loaded.execute(execution.outputs.as_slice(), &ExecuteOptions::default()).unwrap();
+        check(again.outputs.as_slice());
+        assert!(pending.is_deleted());
+        promise.fail(Error::aborted("nobody waits for it"));
+    });
+}
+
+#[test]
 fn a_run_waits_for_its_arguments_and_for_what_it_is_told() {
     on_each(|client| {
         let loaded = load(client, add_one(8));

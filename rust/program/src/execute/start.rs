@@ -30,20 +30,12 @@ pub(super) fn start(
 ) -> StatusOr<Execution> {
     let program = loaded.program();
     let dependencies = dependencies(program, prepared, options);
-    let launch_options = LaunchOptions {
-        label: taker.label,
-        launch_id: options.launch_id,
-        size_bytes: program.summary().cost_bytes,
-        dependencies: &dependencies,
-        caller_waits: options.caller_waits,
+    let failed = dependencies.iter().find(|event| event.state() == EventState::Error).filter(|_| prepared.has_failed);
+    let done = match failed {
+        // There is nothing to wait for: results without memory have failed from the beginning.
+        Some(failed) => failed.clone(),
+        None => launched(program, prepared, launch, options, (taker, &dependencies))?,
     };
-    let ranges = ranges(program, prepared);
-    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What
-    // is written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses
-    // are waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges
-    // alone.
-    let done = unsafe { prepared.target.device.launch(launch, &ranges, &launch_options) }?;
-    drop(ranges);
     loaded.shared.runs.follow(&done);
     let Prepared { target, held, results, .. } = prepared;
     let specs = program.signature().results.iter().zip(&target.result_spaces).zip(results.drain(..));
@@ -55,6 +47,31 @@ pub(super) fn start(
         .collect();
     release(held, &done, taker);
     Ok(Execution { outputs, done })
+}
+
+/// Step 4: the event of the launch.
+///
+/// # Errors
+/// As [`start`].
+fn launched(
+    program: &Program,
+    prepared: &Prepared<'_>,
+    launch: Arc<dyn Launch>,
+    options: &ExecuteOptions<'_>,
+    (taker, dependencies): (Taker, &[Event]),
+) -> StatusOr<Event> {
+    let launch_options = LaunchOptions {
+        label: taker.label,
+        launch_id: options.launch_id,
+        size_bytes: program.summary().cost_bytes,
+        dependencies,
+        caller_waits: options.caller_waits,
+    };
+    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What
+    // is written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses
+    // are waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges
+    // alone.
+    unsafe { prepared.target.device.launch(launch, &ranges(program, prepared), &launch_options) }
 }
 
 /// What the run waits for: arguments, then what the caller names, then the uses of donated memory. Of those that fail
@@ -79,14 +96,11 @@ fn dependencies(program: &Program, prepared: &Prepared<'_>, options: &ExecuteOpt
     events
 }
 
-/// What the launch touches, in the order that the module `launch` lists. Nothing if it has failed already.
+/// What the launch touches, in the order that the module `launch` lists.
 #[inline]
 fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Access, &'a RawBuffer); 16]> {
     let count = prepared.held.len() + prepared.results.len() + usize::from(prepared.temporaries.is_some());
     let mut ranges = SmallVec::with_capacity(count);
-    if prepared.has_failed {
-        return ranges;
-    }
     for (parameter, held) in program.places().parameters.iter().zip(&prepared.held) {
         if let (true, Some(memory)) = (parameter.is_used, held.memory()) {
             ranges.push((Access::Read, memory));
