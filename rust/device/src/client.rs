@@ -1,5 +1,6 @@
 //! The root of everything: a backend's devices and the runner that works for them.
 
+mod dma_mapping;
 mod shutdown;
 
 use std::fmt;
@@ -7,11 +8,12 @@ use std::sync::Arc;
 
 use crate::backend::Backend;
 use crate::device::Device;
-use crate::instance::{Instance, InstanceOptions, MemoryHook};
-use crate::memory::DmaMapping;
+use crate::memory::{self, Instance, MemoryHook, SpaceRules};
 use purlin_async::pool::{ShutdownOptions, ThreadPool, ThreadPoolOptions};
 use purlin_base::status::{Error, StatusCode, StatusOr};
 use purlin_base::sync::PinnedArc;
+
+pub use dma_mapping::DmaMapping;
 
 /// The most virtual devices that a client may have.
 const MAX_DEVICES: usize = 1024;
@@ -133,14 +135,14 @@ impl Client {
             return Err(Error::invalid_argument(format!("process_index is {index}; it must not be negative")));
         }
         let shutdown_at_end = options.shutdown_at_end;
-        let options = InstanceOptions {
-            device_count,
-            memory_limit_bytes: (options.memory_limit_bytes > 0).then_some(options.memory_limit_bytes),
+        let memory_limit_bytes = (options.memory_limit_bytes > 0).then_some(options.memory_limit_bytes);
+        let rules = SpaceRules {
             out_of_memory: options.on_out_of_memory.clone(),
             checks_frozen_memory: options.check_frozen_memory
                 || std::env::var_os("PURLIN_CHECK_FROZEN_MEMORY").is_some_and(|value| value == "1"),
         };
-        Ok(Arc::new(Self { instance: Instance::open(backend, options, runner)?, process_index, shutdown_at_end }))
+        let instance = memory::open(backend, device_count, memory_limit_bytes, &rules, runner)?;
+        Ok(Arc::new(Self { instance, process_index, shutdown_at_end }))
     }
 
     /// The backend's name, such as `"host"`.

@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
     use crate::backend::test_operation::operation;
-    use crate::instance::{EndReason, InFlight};
+    use crate::in_flight::{EndReason, InFlight};
     use purlin_async::event::EventPromise;
     use purlin_async::task::{AsyncWorkRunner, Executor};
     use purlin_base::status::StatusCode;

@@ -8,6 +8,7 @@ use std::mem::{self, ManuallyDrop};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::Instance;
 use super::alias::Links;
 use super::alloc_options::{AllocOptions, OomPolicy};
 use super::block::{Backing, MemoryBlock, Tag};
@@ -16,8 +17,7 @@ use super::space::Space;
 use super::waiting::{Entry, not_wanted};
 use crate::arena::{MemoryStats, Piece, Shortage};
 use crate::backend::{Gated, Memory, MemoryProperties, erased};
-use crate::device::Device;
-use crate::instance::{EndReason, InFlight, Instance};
+use crate::in_flight::{EndReason, InFlight};
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
@@ -77,7 +77,7 @@ impl MemorySpace {
     }
 
     /// A reference of its own to the instance.
-    fn shared_instance(&self) -> PinnedArc<Instance> {
+    pub(crate) fn shared_instance(&self) -> PinnedArc<Instance> {
         // SAFETY: this handle's reference, which it keeps.
         let ours = ManuallyDrop::new(unsafe { self.space().instance().into_counted() });
         PinnedArc::clone(&ours)
@@ -93,12 +93,6 @@ impl MemorySpace {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.space().kind
-    }
-
-    /// The device it belongs to.
-    #[must_use]
-    pub fn device(&self) -> Device {
-        Device::new(self.shared_instance(), self.device_index())
     }
 
     /// What is allocated here now, and was at most.
@@ -146,9 +140,9 @@ impl MemorySpace {
         self.properties().alignment_bytes
     }
 
-    /// Whether host memory that is to stay as it is while it is used is checked to have stayed so.
+    /// See [`SpaceRules`](super::SpaceRules).
     pub(crate) fn checks_frozen_memory(&self) -> bool {
-        self.instance().checks_frozen_memory()
+        self.space().rules.checks_frozen_memory
     }
 
     pub(crate) fn properties(&self) -> &MemoryProperties {
@@ -287,7 +281,7 @@ impl MemorySpace {
             let Err(shortage) = asked.and_then(|()| self.try_fill(block, alignment_bytes)) else { return Ok(()) };
             let could_help =
                 calls_left > 0 && !IN_HOOK.with(Cell::get) && self.is_worth_waiting(block.size_bytes(), &shortage);
-            let hook = self.instance().out_of_memory().filter(|_| could_help);
+            let hook = self.space().rules.out_of_memory.as_ref().filter(|_| could_help);
             calls_left = calls_left.saturating_sub(1);
             let asked = (block.size_bytes(), shortage.to_string());
             let mut helped = false;

@@ -6,8 +6,7 @@
 use std::fmt::Write as _;
 use std::thread::JoinHandle;
 
-use crate::instance::Instance;
-use crate::memory::MemoryBlock;
+use super::{Instance, MemoryBlock};
 use purlin_async::task::STACK_SIZE_BYTES;
 use purlin_async::task::census::{Occupation, Occupied};
 use purlin_base::sync::{PinnedArc, PinnedWeak, keep_record};
@@ -74,21 +73,14 @@ mod tests {
 
     use super::{describe, let_go};
     use crate::backend::NullBackend;
-    use crate::instance::{Instance, InstanceOptions};
-    use crate::memory::{AllocOptions, MemoryBlock, MemorySpace};
+    use crate::memory::{AllocOptions, Instance, MemoryBlock, MemorySpace, open};
     use purlin_async::pool::{ThreadPool, ThreadPoolOptions};
     use purlin_base::status::SourceLocation;
     use purlin_base::sync::PinnedArc;
 
     fn an_instance() -> PinnedArc<Instance> {
-        let options = InstanceOptions {
-            device_count: 1,
-            memory_limit_bytes: None,
-            out_of_memory: None,
-            checks_frozen_memory: false,
-        };
         let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, name: "listed".to_owned() }).unwrap();
-        Instance::open(Arc::new(NullBackend::new()), options, pool).unwrap()
+        open(Arc::new(NullBackend::new()), 1, None, &Default::default(), pool).unwrap()
     }
 
     fn blocks_of(instance: &PinnedArc<Instance>) -> Vec<PinnedArc<MemoryBlock>> {
