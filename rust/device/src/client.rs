@@ -241,7 +241,7 @@ impl Client {
     /// promised ([`RawBuffer::channel`](crate::RawBuffer::channel)), buffers whose definition has not happened, and
     /// events that report when the last use of a buffer is over
     /// ([`DonationHold::free_event`](crate::DonationHold::free_event), [`Buffer::release`](crate::Buffer::release);
-    /// uses for which no such event was asked for are not in flight). Their errors, `DeadlineExceeded` after a deadline
+    /// uses for which no such event was asked for are not in flight). Their errors, `DeadlineExceeded` after a timeout
     /// and else `Cancelled`, name them and what they waited for; their memory is released, and callbacks are called.
     /// Then the runner is shut down. Handles stay valid; memory lives as long as they do, and memory that foreign code
     /// may use until an event lives until that event.
@@ -249,7 +249,7 @@ impl Client {
     /// # Errors
     /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, in a waiter of one of the
     /// client's operations (also of one that a shutdown fails), or in a child made by `fork`. `DeadlineExceeded`:
-    /// something was in flight when the deadline passed; what has failed for it, and what still runs, by name.
+    /// something was in flight when the timeout passed; what has failed for it, and what still runs, by name.
     ///
     /// # Examples
     /// ```

@@ -2,7 +2,7 @@
 //!
 //! **Core validates, backends trust.** Ranges lie inside their allocations, both ends of a copy are equally long and
 //! not empty, host pointers are not null, all ranges belong to one client, and handles are counted, before a backend is
-//! called. A backend checks only what its driver tells it; what core excludes is `unreachable!("core guarantees ...")`.
+//! called. A backend checks only what its driver reports; what core excludes is `unreachable!("core guarantees ...")`.
 //!
 //! A new backend begins as a copy of [`null`], passes the suites of `tests/conformance`, and lists
 //! each case that it cannot pass together with the reason.
