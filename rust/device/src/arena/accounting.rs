@@ -15,6 +15,7 @@ use purlin_base::sync::atomic::{AtomicU64, Ordering};
 /// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryStats {
     /// Bytes of live allocations, as asked for.
     pub bytes_in_use: u64,
