@@ -553,5 +553,4 @@ impl fmt::Debug for ElasticPool {
 }
 
 #[cfg(test)]
-#[path = "elastic_pool_tests.rs"]
 mod tests;

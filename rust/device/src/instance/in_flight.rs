@@ -278,5 +278,4 @@ impl fmt::Debug for InFlight {
 }
 
 #[cfg(test)]
-#[path = "in_flight_tests.rs"]
 mod tests;
