@@ -16,6 +16,8 @@ use purlin_base::status::Error;
 pub const INLINE_LIMIT_BYTES: usize = 64 << 10;
 
 /// What an operation has to wait for and where it may run.
+///
+/// See the example of [`Backend`](super::Backend).
 pub struct Schedule<'a> {
     /// The operation begins after all of them; if one fails, it does not happen and its event has that error.
     pub dependencies: &'a [Event],
@@ -158,6 +160,8 @@ impl<'a> Schedule<'a> {
 }
 
 /// How one operation waits for events that are not its backend's own.
+///
+/// See the example of [`Backend`](super::Backend).
 pub struct Gate<'a> {
     runner: &'a dyn Runner,
     gated: Gated,

@@ -26,7 +26,7 @@ const USER_CAP: &str = "PURLIN_NPROC";
 /// A number of threads and where it comes from.
 ///
 /// ```
-/// use purlin::Parallelism;
+/// use purlin::pool::parallelism::Parallelism;
 ///
 /// let found = Parallelism::detect();
 /// assert!(found.threads >= 1);
