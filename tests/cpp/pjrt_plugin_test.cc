@@ -1,4 +1,4 @@
-// purlin/adapters/pjrt_tables.h: PJRT_Events of a plugin, here one that behaves as it is told to; tests/interop has a
+// purlin/adapters/pjrt_tables.h: PJRT_Events of a plugin, here one whose behaviour the test sets; tests/interop has a
 // real one.
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 //! Changing the payloads of a shared error copies it first.
 //!
 //! C++ has one word for OK and for errors, `purlin::Status`, whose pointer is null for OK. Only the boundary knows that
-//! null: [`into_raw`] and [`Error::from_raw`].
+//! null: `into_raw` and `from_raw`.
 
 #![allow(unsafe_code, reason = "an error crosses the boundary as the pointer of its Arc")]
 

@@ -1,7 +1,7 @@
 //! The backend that does the accounting of memory and holds no bytes. Copy this file to begin a new one.
 //!
 //! Memory has a limit per space, so that running out of it can be met; copies between device memories and from the host
-//! complete, since they cannot be told from real ones; a copy to the host fails with `Unimplemented`, because there are
+//! complete, since no program can see a difference; a copy to the host fails with `Unimplemented`, because there are
 //! no bytes to give.
 
 use std::ptr::NonNull;

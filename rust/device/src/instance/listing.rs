@@ -61,7 +61,7 @@ fn let_go(blocks: Vec<PinnedArc<MemoryBlock>>, instance: PinnedArc<Instance>) ->
     if blocks.is_empty() && instance.is_none() {
         return None;
     }
-    // Without a thread they go here and now: the closure is dropped with what it holds.
+    // Without a thread they are dropped here and now: the closure is dropped with what it holds.
     let thread = std::thread::Builder::new().name("purlin-report".to_owned()).stack_size(STACK_SIZE_BYTES);
     let started = thread.spawn(move || drop((blocks, instance))).ok()?;
     keep_record(started.thread());
