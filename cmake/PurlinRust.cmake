@@ -50,7 +50,7 @@ if(CMAKE_SYSROOT)
   string(APPEND cargo_cxxflags " --sysroot=${CMAKE_SYSROOT}")
 endif()
 if(cargo_profile STREQUAL "release")
-  # Panic messages name source files; the builder's folders are nobody's business.
+  # Panic messages name source files. The folders of the machine that builds are kept out of them.
   if(DEFINED ENV{CARGO_HOME})
     set(cargo_home $ENV{CARGO_HOME})
   else()

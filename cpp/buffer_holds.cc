@@ -8,7 +8,7 @@
 namespace purlin {
 inline namespace v0 {
 
-// Whoever is told of a hold's end may destroy the hold: nothing of it is touched after the call.
+// A callback that is notified of a hold's end may destroy the hold: nothing of it is touched after the call.
 
 RawBuffer UsageHold::memory() const {
   if (rep_ == nullptr) return RawBuffer::Adopt(nullptr);

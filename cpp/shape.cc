@@ -24,7 +24,7 @@ Shape::Shape(DType dtype, Span<const std::int64_t> dims) : dtype_(dtype), dims_(
 
 Shape::Shape(DType dtype, Span<const std::int64_t> dims, Span<const bool> dynamic)
     : dtype_(dtype), dims_(dims), dynamic_(dynamic.begin(), dynamic.end()) {
-  // Another number of flags is kept, so that whoever checks the shape sees it.
+  // A wrong number of flags is kept, so that the check of the shape finds it.
   const bool is_static = std::find(dynamic.begin(), dynamic.end(), true) == dynamic.end();
   if (is_static && dynamic.size() == dims.size()) dynamic_.clear();
 }

@@ -1,9 +1,9 @@
 //! What the handles of one client share: the backend, its memories, and the runner.
 //!
 //! Clients, devices, memory spaces and blocks of memory each hold a reference, and so does every copy in flight,
-//! through its blocks. The last one to go may be any of them, on any thread, also a worker of the runner; dropping the
-//! instance shuts the runner down and then closes the memories. A task that is queued on the runner and holds a block
-//! keeps the instance; so when it goes, nothing queued there needs it any more.
+//! through its blocks. The last reference may be any of them, and may be dropped on any thread, also a worker of the
+//! runner. Dropping the instance shuts the runner down and then closes the memories. A task that is queued on the
+//! runner and holds a block keeps the instance; so when it is dropped, nothing queued there needs it any more.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl<S> Instance<S> {
         &self.runner
     }
 
-    /// Host memory that the backend was told of.
+    /// Host memory that is registered with the backend.
     pub(crate) fn dma_mappings(&self) -> &Arc<Mappings> {
         &self.dma_mappings
     }

@@ -123,7 +123,7 @@ unsafe impl ByteSource for Broken {
 }
 
 #[test]
-fn an_allocator_that_panics_is_an_error_and_changes_no_books() {
+fn an_allocator_that_panics_is_an_error_and_changes_no_count() {
     let options = ClientOptions { worker_count: 1, memory_limit_bytes: 4096, ..Default::default() };
     let client = Client::new(&options, Arc::new(HostBackend::with_source(Arc::new(Broken)))).unwrap();
     let space = client.devices()[0].default_memory_space();

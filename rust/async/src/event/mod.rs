@@ -39,6 +39,7 @@ mod pending;
 mod poll;
 #[doc(hidden)]
 pub mod raw;
+#[doc(hidden)]
 pub mod refusal;
 mod rescue;
 #[cfg_attr(purlin_model, path = "several_model.rs")]
@@ -419,6 +420,7 @@ impl Event {
     }
 
     /// Gives the reference away. Take it back with [`from_raw`](Self::from_raw).
+    #[doc(hidden)]
     #[must_use]
     pub fn into_raw(self) -> *mut EventHeader {
         ManuallyDrop::new(self).as_raw()
@@ -428,6 +430,7 @@ impl Event {
     ///
     /// # Safety
     /// `header` is null or a reference that was given away, once per call.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_raw(header: *mut EventHeader) -> Self {
         Self(NonNull::new(header))
@@ -437,6 +440,7 @@ impl Event {
     ///
     /// # Safety
     /// `header` is null or an event that is alive during this call.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_borrowed_raw(header: *mut EventHeader) -> Self {
         // SAFETY: the borrow lasts for this function; the clone counts for itself.
@@ -575,6 +579,7 @@ impl EventPromise {
 
     /// Notes that something is lent until the event, which is new, also while it waits for others: a wait for it is not
     /// given up.
+    #[doc(hidden)]
     pub fn lends_throughout(&self) {
         if let Some(event) = self.0.header() {
             event.flags.store(event.flags.load(Relaxed) | FLAG_LENDS_THROUGHOUT, Relaxed);
@@ -621,6 +626,7 @@ impl EventPromise {
     ///
     /// # Safety
     /// `event` is not null, and the reference was the promise's, given away.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_raw(event: *mut EventHeader) -> Self {
         // SAFETY: the caller's promise.

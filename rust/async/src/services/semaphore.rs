@@ -462,5 +462,4 @@ impl fmt::Debug for PendingPermit {
 }
 
 #[cfg(all(test, not(purlin_model)))]
-#[path = "semaphore_tests.rs"]
 mod tests;

@@ -409,5 +409,4 @@ impl fmt::Debug for CancelRegistration {
 }
 
 #[cfg(all(test, not(purlin_model)))]
-#[path = "cancel_tests.rs"]
 mod tests;

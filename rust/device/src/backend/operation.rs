@@ -37,6 +37,8 @@ impl Ranges {
 }
 
 /// What is to be done with the ranges of an [`Operation`].
+///
+/// See the example of [`Backend`](super::Backend).
 #[non_exhaustive]
 pub enum Work {
     /// Bytes of the host to range 0, which is written.
@@ -75,7 +77,9 @@ impl fmt::Debug for Work {
     }
 }
 
-/// What a backend is asked to do. See the module.
+/// What a backend is asked to do: some work, and the ranges of device memory that it touches.
+///
+/// See the example of [`Backend`](super::Backend).
 pub struct Operation {
     ranges: Ranges,
     work: Work,

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! live -> donating             by donate(): without usage holds and external references
-//! donating -> live | gone      when the donation hold goes, or is confirmed
+//! donating -> live | gone      when the donation hold is dropped, or is confirmed
 //! live -> gone                 by end(): usage holds keep the memory that they have
 //! ```
 //!

@@ -113,5 +113,4 @@ fn report(late: &Error, failed: &[String], running: usize, stopped: Option<Error
 }
 
 #[cfg(test)]
-#[path = "shutdown_tests.rs"]
 mod tests;

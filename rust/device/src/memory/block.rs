@@ -8,7 +8,7 @@
 //!
 //! There is one for each buffer, so it is kept small: what few blocks need stands behind a pointer.
 
-#![allow(unsafe_code, reason = "whoever has the right to provide a block says so")]
+#![allow(unsafe_code, reason = "the caller of provide states that it has the right to")]
 
 use std::fmt;
 

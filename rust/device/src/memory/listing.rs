@@ -1,7 +1,7 @@
 //! What a stall report says of a client that lives: how much memory it holds, and the largest holders by name.
 //!
-//! The report must not become what ends a client: it asks through a weak reference, and if the last other one goes
-//! meanwhile, a thread of its own lets go of the client, which may take as long as the work that is queued there.
+//! The report must not become what ends a client: it asks through a weak reference. If the last other reference is
+//! dropped meanwhile, a thread of its own drops the client, which may take as long as the work that is queued there.
 
 use std::fmt::Write as _;
 use std::thread::JoinHandle;
@@ -50,9 +50,9 @@ fn describe(instance: &Instance) -> (String, Vec<PinnedArc<MemoryBlock>>) {
     (text, blocks)
 }
 
-/// Lets go of what a report has looked at. What only the report has still goes on another thread, one for all of it,
-/// which is the answer. What it refers to stays where it is until then: a block's memory is listed until the block has
-/// given it back.
+/// Drops the references of a report. An object whose last reference is the report's is dropped on another thread, one
+/// for all such objects, which is the answer. What that object refers to stays where it is until then: a block's memory
+/// is listed until the block has given it back.
 fn let_go(blocks: Vec<PinnedArc<MemoryBlock>>, instance: PinnedArc<Instance>) -> Option<JoinHandle<()>> {
     let blocks: Vec<_> = blocks.into_iter().filter_map(PinnedArc::into_last).collect();
     // Each block refers to the instance: this is the last only where there is no block.
@@ -60,7 +60,7 @@ fn let_go(blocks: Vec<PinnedArc<MemoryBlock>>, instance: PinnedArc<Instance>) ->
     if blocks.is_empty() && instance.is_none() {
         return None;
     }
-    // Without a thread they go here and now: the closure is dropped with what it holds.
+    // Without a thread they are dropped here and now: the closure is dropped with what it holds.
     let thread = std::thread::Builder::new().name("purlin-report".to_owned()).stack_size(STACK_SIZE_BYTES);
     let started = thread.spawn(move || drop((blocks, instance))).ok()?;
     keep_record(started.thread());
