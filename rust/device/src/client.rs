@@ -141,7 +141,7 @@ impl Client {
             checks_frozen_memory: options.check_frozen_memory
                 || std::env::var_os("PURLIN_CHECK_FROZEN_MEMORY").is_some_and(|value| value == "1"),
         };
-        let instance = memory::open(backend, device_count, memory_limit_bytes, &rules, runner)?;
+        let instance = memory::open_memories(backend, device_count, memory_limit_bytes, &rules, runner)?;
         Ok(Arc::new(Self { instance, process_index, shutdown_at_end }))
     }
 

@@ -73,14 +73,14 @@ mod tests {
 
     use super::{describe, let_go};
     use crate::backend::NullBackend;
-    use crate::memory::{AllocOptions, Instance, MemoryBlock, MemorySpace, open};
+    use crate::memory::{AllocOptions, Instance, MemoryBlock, MemorySpace, open_memories};
     use purlin_async::pool::{ThreadPool, ThreadPoolOptions};
     use purlin_base::status::SourceLocation;
     use purlin_base::sync::PinnedArc;
 
     fn an_instance() -> PinnedArc<Instance> {
         let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, name: "listed".to_owned() }).unwrap();
-        open(Arc::new(NullBackend::new()), 1, None, &Default::default(), pool).unwrap()
+        open_memories(Arc::new(NullBackend::new()), 1, None, &Default::default(), pool).unwrap()
     }
 
     fn blocks_of(instance: &PinnedArc<Instance>) -> Vec<PinnedArc<MemoryBlock>> {

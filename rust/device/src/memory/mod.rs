@@ -24,7 +24,7 @@ pub use foreign::Release;
 pub(crate) use foreign::{Imported, Owner};
 pub use memory_space::MemorySpace;
 pub use open::MemoryHook;
-pub(crate) use open::open;
+pub(crate) use open::open_memories;
 pub use report::{MEMORY_REPORT_TYPE_URL, MemoryHolder, MemoryReport};
 pub(crate) use space::{Space, SpaceRules};
 

@@ -34,7 +34,7 @@ pub type MemoryHook = Arc<dyn Fn(&MemoryReport) -> bool + Send + Sync>;
 ///
 /// # Errors
 /// The backend's, if it cannot open one of them.
-pub(crate) fn open(
+pub(crate) fn open_memories(
     backend: Arc<dyn Backend>,
     device_count: usize,
     memory_limit_bytes: Option<usize>,
