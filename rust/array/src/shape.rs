@@ -17,7 +17,7 @@ use std::fmt;
 use crate::dtype::DType;
 use purlin_base::status::{Error, StatusOr};
 
-/// A validated shape: no dimension is negative, and all sizes in bytes fit in `usize`.
+/// A validated shape: no dimension is negative, all sizes in bytes fit in `usize`, and the number of elements in `i64`.
 ///
 /// ```
 /// use purlin::{DType, Shape};
@@ -31,6 +31,7 @@ use purlin_base::status::{Error, StatusOr};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
     dims: Dims,
+    /// At most `i64::MAX`.
     element_count: usize,
 }
 
@@ -76,8 +77,8 @@ impl Shape {
     /// Checks and keeps the numbers; all dimensions are static.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the shape: a negative dimension, more bytes than an address can count, or a token with
-    /// dimensions. An empty array is sound however large its other dimensions are.
+    /// `InvalidArgument`, naming the shape: a negative dimension, more bytes than an address can count, more elements
+    /// than `i64::MAX`, or a token with dimensions. An empty array is sound however large its other dimensions are.
     #[track_caller]
     pub fn new(dtype: DType, dims: &[i64]) -> StatusOr<Self> {
         Self::checked(dtype, dims, &[])
@@ -136,6 +137,12 @@ impl Shape {
                 usize::MAX
             )));
         };
+        if i64::try_from(element_count).is_err() {
+            return Err(Error::invalid_argument(format!(
+                "{written} has {element_count} elements, more than {}, the most that an array has",
+                i64::MAX
+            )));
+        }
         Ok(Self { dims: Dims::new(dtype, dims, dynamic), element_count })
     }
 
@@ -165,8 +172,8 @@ impl Shape {
 
     /// `product(dims)`; 1 for a scalar, 0 for a token.
     #[must_use]
-    pub fn element_count(&self) -> usize {
-        self.element_count
+    pub fn element_count(&self) -> i64 {
+        self.element_count as i64
     }
 
     /// Whether any dimension is dynamic.
@@ -292,7 +299,7 @@ mod tests {
         ] {
             let shape = Shape::new(dtype, dims).unwrap();
             assert_eq!(shape.size_bytes(), packed, "{shape}");
-            assert_eq!(shape.host_size_bytes(), shape.element_count(), "{shape}");
+            assert_eq!(shape.host_size_bytes() as i64, shape.element_count(), "{shape}");
         }
         assert_eq!(Shape::new(DType::F64, &[3]).unwrap().host_size_bytes(), 24);
     }
@@ -308,12 +315,15 @@ mod tests {
     fn the_largest_shape_is_sound_and_one_more_element_is_not() {
         let most = i64::try_from(usize::MAX / 16).unwrap();
         assert_eq!(bytes(DType::C128, &[most]), usize::MAX / 16 * 16);
-        // 2 * i64::MAX elements fit, their bits would not.
-        assert_eq!(bytes(DType::S4, &[i64::MAX, 2]), i64::MAX as usize);
+        // i64::MAX elements fit, their bits would not.
+        assert_eq!(bytes(DType::S4, &[i64::MAX]), i64::MAX as usize / 2 + 1);
+        assert_eq!(Shape::new(DType::U2, &[1, i64::MAX]).unwrap().element_count(), i64::MAX);
         for (dtype, dims) in [
             (DType::C128, vec![most + 1]),
             (DType::U16, vec![i64::MAX, 2]),
             (DType::U8, vec![i64::MAX, 3]),
+            (DType::U8, vec![i64::MAX, 2]),
+            (DType::S4, vec![1 << 32, 1 << 31]),
             (DType::U8, vec![1 << 32, 1 << 32]),
             (DType::S2, vec![1 << 32, 1 << 32]),
         ] {
@@ -368,9 +378,9 @@ mod tests {
         let error = Shape::with_dynamic(DType::F32, &[5, -3], &[true, true]).unwrap_err();
         assert_eq!(error.message(), "dimension 1 of f32[<=5,<=-3] is negative: -3");
         // The elements fit, the sizes behind them do not.
-        let dims = [3, i64::try_from(usize::MAX / 3).unwrap()];
-        assert_eq!(bytes(DType::U8, &dims), usize::MAX);
-        let error = Shape::with_dynamic(DType::U8, &dims, &[false, true]).unwrap_err();
+        let dims = [1, i64::MAX];
+        assert_eq!(bytes(DType::U16, &dims), usize::MAX - 1);
+        let error = Shape::with_dynamic(DType::U16, &dims, &[false, true]).unwrap_err();
         assert_eq!(error.code(), StatusCode::InvalidArgument, "{error}");
     }
 
