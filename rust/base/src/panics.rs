@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn an_error_has_the_place_of_its_panic_only_where_it_is_noted() {
-        let place = |thrown: fn()| answered(|| "a map", || Ok(thrown())).unwrap_err().location();
+        let place = |thrown: fn() -> Result<(), Error>| answered(|| "a map", thrown).unwrap_err().location();
         note_places();
         note_places();
         let line = line!() + 1;
