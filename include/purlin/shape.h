@@ -10,8 +10,8 @@
 // dimension is known when the program runs; the shape has the most that it can be, and memory is for that.
 //
 // A Shape is not checked when it is made. The calls that take it check it, and fail with kInvalidArgument, naming the
-// shape: a negative dimension; more bytes than an address can count, or more elements than an int64_t (an empty array is
-// sound however large its other dimensions are); a token with dimensions; no DType; flags for another number of
+// shape: a negative dimension; more bytes than an address can count, or more elements than an int64_t (an empty array
+// is sound however large its other dimensions are); a token with dimensions; no DType; flags for another number of
 // dimensions than there are. "An unsound shape" below stands for all of these.
 #ifndef PURLIN_SHAPE_H_
 #define PURLIN_SHAPE_H_
