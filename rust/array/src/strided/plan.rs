@@ -22,8 +22,8 @@ use purlin_base::status::StatusOr;
 /// How the elements of one [`HostArray`] are put into one layout. Cheap to make, and good for any number of arrays of
 /// that description.
 ///
-/// A range of elements is numbers in the device's order, `usize` as the positions in a slice. Where several elements share a byte, it begins on a byte and
-/// ends on one, or at the end; [`pieces`](Self::pieces) are such ranges.
+/// A range of elements is numbers in the device's order, `usize` as the positions in a slice. Where several elements
+/// share a byte, it begins on a byte and ends on one, or at the end; [`pieces`](Self::pieces) are such ranges.
 ///
 /// ```
 /// use purlin::{DType, HostArray, Layout, Shape, StridedPlan};
