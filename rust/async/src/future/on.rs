@@ -297,7 +297,7 @@ impl<T: Send + Sync + 'static> Future<T> {
     ///
     /// let pool = Arc::new(ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?);
     /// let on = Arc::clone(&pool);
-    /// let next = Future::ready(4).flat_map_on(&pool, move |&number| future_on(&on, c"next", move || Ok(number + 1)));
+    /// let next = Future::ready(4).flat_map_on(&pool, move |&number| future_on(&*on, c"next", move || Ok(number + 1)));
     /// assert_eq!(next.wait(), Ok(&5));
     /// # Ok::<(), purlin::Error>(())
     /// ```
