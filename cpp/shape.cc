@@ -1,6 +1,7 @@
 #include "purlin/shape.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "cpp/internal/functions.h"
@@ -10,7 +11,8 @@ namespace purlin {
 inline namespace v0 {
 namespace {
 
-StatusOr<std::size_t> Size(const Shape& shape, std::size_t internal::ShapeSizes::* size) {
+template <class T>
+StatusOr<T> Size(const Shape& shape, T internal::ShapeSizes::* size) {
   internal::ShapeSizes sizes{};
   const internal::RawShape raw = internal::ToRust(shape);
   const internal::StatusRep* error = internal::purlin_shape_sizes(&raw, &sizes);
@@ -29,7 +31,7 @@ Shape::Shape(DType dtype, Span<const std::int64_t> dims, Span<const bool> dynami
   if (is_static && dynamic.size() == dims.size()) dynamic_.clear();
 }
 
-StatusOr<std::size_t> Shape::element_count() const { return Size(*this, &internal::ShapeSizes::element_count); }
+StatusOr<std::int64_t> Shape::element_count() const { return Size(*this, &internal::ShapeSizes::element_count); }
 
 StatusOr<std::size_t> Shape::on_device_size_bytes() const {
   return Size(*this, &internal::ShapeSizes::on_device_size_bytes);

@@ -17,7 +17,7 @@ use std::fmt;
 use crate::dtype::DType;
 use purlin_base::status::{Error, StatusOr};
 
-/// A validated shape: no dimension is negative, and all sizes in bytes fit in `usize`.
+/// A validated shape: no dimension is negative, all sizes in bytes fit in `usize`, and the number of elements in `i64`.
 ///
 /// ```
 /// use purlin::{DType, Shape};
@@ -31,6 +31,7 @@ use purlin_base::status::{Error, StatusOr};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
     dims: Dims,
+    /// At most `i64::MAX`.
     element_count: usize,
 }
 
@@ -76,8 +77,8 @@ impl Shape {
     /// Checks and keeps the numbers; all dimensions are static.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the shape: a negative dimension, more bytes than an address can count, or a token with
-    /// dimensions. An empty array is sound however large its other dimensions are.
+    /// `InvalidArgument`, naming the shape: a negative dimension, more bytes than an address can count, more elements
+    /// than `i64::MAX`, or a token with dimensions. An empty array is sound however large its other dimensions are.
     #[track_caller]
     pub fn new(dtype: DType, dims: &[i64]) -> StatusOr<Self> {
         Self::checked(dtype, dims, &[])
@@ -136,6 +137,12 @@ impl Shape {
                 usize::MAX
             )));
         };
+        if i64::try_from(element_count).is_err() {
+            return Err(Error::invalid_argument(format!(
+                "{written} has {element_count} elements, more than {}, the most that an array has",
+                i64::MAX
+            )));
+        }
         Ok(Self { dims: Dims::new(dtype, dims, dynamic), element_count })
     }
 
@@ -165,8 +172,8 @@ impl Shape {
 
     /// `product(dims)`; 1 for a scalar, 0 for a token.
     #[must_use]
-    pub fn element_count(&self) -> usize {
-        self.element_count
+    pub fn element_count(&self) -> i64 {
+        self.element_count as i64
     }
 
     /// Whether any dimension is dynamic.

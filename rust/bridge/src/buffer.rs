@@ -164,7 +164,7 @@ pub unsafe extern "C" fn purlin_buffer_layout(buffer: &BufferRep, minor_to_major
     contain("purlin_buffer_layout", (), || {
         for (position, &axis) in buffer.get().layout().minor_to_major().iter().enumerate() {
             // SAFETY: a layout has an entry for each dimension.
-            unsafe { minor_to_major.add(position).write(i64::from(axis)) };
+            unsafe { minor_to_major.add(position).write(axis) };
         }
     })
 }
@@ -335,7 +335,7 @@ pub unsafe extern "C" fn purlin_buffer_bitcast(
 
 /// Writes the numbers of usage holds and of external references.
 #[unsafe(no_mangle)]
-pub extern "C" fn purlin_buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
+pub extern "C" fn purlin_buffer_hold_counts(buffer: &BufferRep, usage: &mut usize, external: &mut usize) {
     contain("purlin_buffer_hold_counts", (), || {
         (*usage, *external) = buffer.get().hold_counts();
     })

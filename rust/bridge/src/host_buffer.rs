@@ -157,7 +157,9 @@ mod tests {
     #[test]
     fn a_panic_on_the_way_is_an_error_and_told_once() {
         let bytes = [0_u8; 8];
-        for (device, says) in [(0, "panic: cannot map "), (1, "panic: cannot do the copy ")] {
+        for (device, says) in
+            [(0, "a call into Purlin panicked: cannot map "), (1, "a call into Purlin panicked: cannot do the copy ")]
+        {
             for number in 0..2 {
                 let told = Arc::new(Mutex::new(Vec::new()));
                 let on_done = ManuallyDrop::new(Callback::collecting(&told));

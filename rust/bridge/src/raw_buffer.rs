@@ -359,7 +359,7 @@ pub(crate) mod tests {
         assert!(handle.is_null());
         // SAFETY: the call has given us its error.
         let error = unsafe { Error::from_raw(error) }.unwrap();
-        assert!(error.message().starts_with("panic: cannot map "), "{error}");
+        assert!(error.message().starts_with("a call into Purlin panicked: cannot map "), "{error}");
     }
 
     #[test]
@@ -370,6 +370,6 @@ pub(crate) mod tests {
         let event =
             unsafe { Event::from_raw(raw_buffer_copy_from_host(&buffer, bytes.as_ptr(), 0, 8, ptr::null(), 0).cast()) };
         let error = event.wait().unwrap_err();
-        assert!(error.message().starts_with("panic: cannot do the copy of 8 bytes"), "{error}");
+        assert!(error.message().starts_with("a call into Purlin panicked: cannot do the copy of 8 bytes"), "{error}");
     }
 }

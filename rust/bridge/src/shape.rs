@@ -46,7 +46,7 @@ pub(crate) fn dtype(number: u8) -> StatusOr<DType> {
 /// Number of elements, bytes on a device and bytes on the host of a shape.
 #[repr(C)]
 pub struct ShapeSizes {
-    element_count: usize,
+    element_count: i64,
     on_device_size_bytes: usize,
     host_size_bytes: usize,
 }

@@ -291,7 +291,7 @@ mod tests {
             Error::from_raw(purlin_transfer_piece(transfer, 0, bytes.as_ptr().cast(), 0, 8, true, given))
         };
         let error = error.unwrap();
-        assert!(error.message().starts_with("panic: cannot do the copy "), "{error}");
+        assert!(error.message().starts_with("a call into Purlin panicked: cannot do the copy "), "{error}");
         assert_eq!(told.lock().unwrap().len(), 1);
         // SAFETY: the handle is given up.
         unsafe { purlin_transfer_release(transfer) };

@@ -11,6 +11,13 @@ use purlin_base::{Error, SourceLocation, StatusOr};
 use crate::handle::elements;
 use crate::panic::guard;
 
+/// The error with which C or C++ makes `function` fail something. Without one it was given OK, which is an error in the
+/// words of C++'s `internal::OkAsError`.
+#[must_use]
+pub fn not_ok(error: Option<Error>, function: &str) -> Error {
+    error.unwrap_or_else(|| Error::internal(format!("{function} was given an OK status")))
+}
+
 /// Bytes that belong to a record or to C++; borrowed.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

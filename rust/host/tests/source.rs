@@ -131,7 +131,7 @@ fn an_allocator_that_panics_is_an_error_and_changes_no_count() {
     for _ in 0..5 {
         let error = RawBuffer::allocate(&space, 1000).unwrap_err();
         assert_eq!(error.code(), StatusCode::Internal);
-        let told = "the host's allocator panicked when asked for 1024 bytes: expected by a test: nothing for you";
+        let told = "the host's allocator, asked for 1024 bytes, panicked: expected by a test: nothing for you";
         assert!(error.message().contains(told), "{error}");
         assert_eq!((space.stats().bytes_in_use, space.stats().pool_bytes), (0, 0));
     }

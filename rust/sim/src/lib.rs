@@ -177,7 +177,7 @@ impl SimBackend {
 
     /// How many more than [`reports`](Self::reports) it found.
     #[must_use]
-    pub fn reports_left_out(&self) -> u64 {
+    pub fn reports_left_out(&self) -> usize {
         self.simulation.reports().1
     }
 

@@ -186,7 +186,7 @@ impl Simulation {
         self.queue.lock().now_ns
     }
 
-    pub(crate) fn reports(&self) -> (Vec<SimReport>, u64) {
+    pub(crate) fn reports(&self) -> (Vec<SimReport>, usize) {
         let queue = self.queue.lock();
         (queue.detector.reports().to_vec(), queue.detector.left_out())
     }

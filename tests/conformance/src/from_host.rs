@@ -204,7 +204,7 @@ pub(crate) fn elements(memory: &[u8], origin: usize, array: &HostArray) -> Vec<u
     let (dims, width) = (array.shape().dims(), array.shape().dtype().host_byte_width());
     let mut out = Vec::new();
     for index in 0..array.shape().element_count() {
-        let (mut rest, mut at) = (index as i64, origin as i64);
+        let (mut rest, mut at) = (index, origin as i64);
         for (dim, stride) in dims.iter().zip(array.byte_strides()).rev() {
             at += rest % dim * stride;
             rest /= dim;

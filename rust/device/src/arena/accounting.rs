@@ -21,7 +21,7 @@ pub struct MemoryStats {
     pub bytes_in_use: u64,
     /// The highest that `bytes_in_use` has been.
     pub peak_bytes_in_use: u64,
-    /// Allocations made since the client was.
+    /// Allocations made since the client was: a total under PJRT's name and type, and no count of objects.
     pub num_allocs: u64,
     /// The largest single allocation so far.
     pub largest_alloc_size: u64,

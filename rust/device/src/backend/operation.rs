@@ -188,10 +188,10 @@ impl Operation {
                     ptr::copy(address(from).cast_const(), address(to), size_bytes);
                 }
                 (Work::Gather(from, plan), Ranges::One(_, to)) => {
-                    plan.gather(from.address(), address(to), 0..plan.element_count());
+                    plan.gather(from.address(), address(to), plan.elements());
                 }
                 (Work::Scatter(plan, to), Ranges::One(_, from)) => {
-                    plan.scatter(address(from).cast_const(), to.address(), 0..plan.element_count());
+                    plan.scatter(address(from).cast_const(), to.address(), plan.elements());
                 }
                 (Work::Call(..) | Work::Called(_), _) => return self.call_once(),
                 _ => unreachable!("each kind of work has its ranges, and is performed before they are released"),

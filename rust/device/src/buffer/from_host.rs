@@ -14,8 +14,9 @@ use purlin_array::strided::HostArray;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{Error, SourceLocation, StatusCode, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use std::fmt;
+use std::ptr::NonNull;
 
 /// How long the host memory given to [`Buffer::from_host`] stays readable and unchanged. PJRT's numbers.
 ///
@@ -374,10 +375,13 @@ impl ArraySource<'_> {
         };
         let mut done = done;
         if let Some(mutability) = mutability.filter(|_| self.can_be_aliased(memory_space)) {
+            let first = match RawBuffer::check_import(memory_space, self.data.cast_mut(), self.shape().size_bytes()) {
+                Ok(first) => first,
+                Err(error) => return Err(done.fail(error)),
+            };
             // SAFETY: the caller's promise, until `done` is called.
-            match unsafe { self.alias(memory_space, mutability, done, place) } {
+            match unsafe { self.alias(memory_space, first, mutability, done, place) } {
                 Ok(memory) => return Ok((self.into_buffer(memory, Event::ready()), Aliasing::Aliased)),
-                Err((error, unused)) if error.code() == StatusCode::InvalidArgument => return Err(unused.fail(error)),
                 Err((error, unused)) => {
                     tracing::debug!(target: "purlin", %error, "host memory is copied, as it cannot be imported");
                     done = unused;
@@ -390,23 +394,23 @@ impl ArraySource<'_> {
     }
 
     /// # Errors
-    /// Why the memory cannot be imported, and `done`, uncalled.
+    /// Why the backend refuses to import the memory, and `done`, uncalled.
     ///
     /// # Safety
-    /// Until `done` is called, the memory is as [`Buffer::from_host_array`] says.
+    /// Until `done` is called, the memory is as [`Buffer::from_host_array`] says. `first` is its address.
     unsafe fn alias<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         &self,
         memory_space: &MemorySpace,
+        first: NonNull<u8>,
         mutability: Mutability,
         done: Done<D>,
         place: SourceLocation,
     ) -> Result<RawBuffer, (Error, Done<D>)> {
         let frozen = (mutability == Mutability::Immutable).then(|| self.freeze(memory_space, place)).flatten();
-        let (address, size_bytes, host) = (self.data.cast_mut(), self.shape().size_bytes(), Host { done, frozen });
+        let (size_bytes, host) = (self.shape().size_bytes(), Host { done, frozen });
         let tag = Tag::new(Label::new(c"imported"), place);
         // SAFETY: the caller's promise: until `on_done`, by which the host is notified.
-        let imported =
-            unsafe { RawBuffer::import_from(memory_space, address, size_bytes, mutability, Some(host), tag) };
+        let imported = unsafe { RawBuffer::import_from(memory_space, first, size_bytes, mutability, Some(host), tag) };
         imported.map_err(|(error, host)| (error, host.map_or(Done::new(None), |host| host.done)))
     }
 

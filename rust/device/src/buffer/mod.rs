@@ -196,7 +196,7 @@ impl Buffer {
 
     /// Usage holds and external references that exist now.
     #[must_use]
-    pub fn hold_counts(&self) -> (u32, u32) {
+    pub fn hold_counts(&self) -> (usize, usize) {
         self.0.state.counts()
     }
 

@@ -330,9 +330,9 @@ impl<M: Clone> BufferState<M> {
     }
 
     /// Usage holds and external references.
-    pub(super) fn counts(&self) -> (u32, u32) {
+    pub(super) fn counts(&self) -> (usize, usize) {
         let state = self.0.lock();
-        (state.usage_holds, state.external_references())
+        (state.usage_holds as usize, state.external_references() as usize)
     }
 }
 

@@ -336,15 +336,15 @@ impl MemorySpace {
         self.instance().runner().in_flight()
     }
 
-    /// `event`, unless the client ends first; `label` is what that fails then.
-    ///
-    /// # Errors
-    /// `FailedPrecondition`: the client has shut down, and `event` has not happened. False in a child made by `fork`,
-    /// where no thread works for the client.
+    /// Whether the client is this process's: false in a child made by `fork`, where no thread works for it.
     pub(crate) fn is_here(&self) -> bool {
         self.in_flight().process().is_this()
     }
 
+    /// `event`, or an event that fails if the client ends first; `label` is what fails then.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the client has shut down, and `event` has not happened.
     pub(crate) fn until_end(&self, event: &Event, label: Label) -> StatusOr<Event> {
         self.in_flight().until_end(event, label)
     }
