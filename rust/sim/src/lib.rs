@@ -240,7 +240,7 @@ impl Backend for SimBackend {
         let event = self.simulation.run(operation, schedule);
         if self.thread.is_none() && schedule.caller_waits {
             // What would drive while the caller waits?
-            while !event.is_ready() && self.simulation.step() {}
+            self.simulation.step_until(&event);
         }
         event
     }
