@@ -13,7 +13,6 @@ namespace internal {
 
 inline Location ToRust(SourceLocation location) noexcept { return {location.file(), location.line()}; }
 
-inline Bytes ToRustBytes(std::string_view text) noexcept { return {text.data(), text.size()}; }
 inline std::string_view FromRust(Bytes bytes) noexcept { return {bytes.data, bytes.size_bytes}; }
 
 }  // namespace internal

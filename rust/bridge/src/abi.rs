@@ -11,6 +11,13 @@ use purlin_ffi::panic::contain;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader;
+    }
+
     extern "Rust" {
         /// Appends Rust's view of the shared memory, as `name=value` lines.
         fn abi_layout(text: Pin<&mut CxxString>);

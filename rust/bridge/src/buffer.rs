@@ -37,7 +37,7 @@ pub(crate) mod ffi {
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
         #[namespace = "purlin::v0::internal"]
-        type EventHeader = crate::raw_buffer::ffi::EventHeader;
+        type EventHeader = crate::abi::ffi::EventHeader;
         #[namespace = "purlin::v0::internal"]
         type DeviceRep = crate::device::DeviceRep;
         #[namespace = "purlin::v0::internal"]
@@ -48,6 +48,7 @@ pub(crate) mod ffi {
 
     extern "Rust" {
         #[namespace = "purlin::v0::internal"]
+        #[derive(ExternType)]
         type BufferRep;
 
         unsafe fn buffer_retain(buffer: *const BufferRep);

@@ -44,7 +44,7 @@ pub(crate) mod ffi {
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
         #[namespace = "purlin::v0::internal"]
-        type EventHeader;
+        type EventHeader = crate::abi::ffi::EventHeader;
         #[namespace = "purlin::v0::internal"]
         type MemorySpaceRep = crate::device::MemorySpaceRep;
     }
