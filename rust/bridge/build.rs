@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The modules with a bridge.
-const BRIDGES: [&str; 21] = [
+const BRIDGES: [&str; 23] = [
     "src/abi.rs",
     "src/buffer.rs",
     "src/cancel.rs",
@@ -26,8 +26,10 @@ const BRIDGES: [&str; 21] = [
     "src/shape.rs",
     "src/stall.rs",
     "src/status.rs",
+    "src/task_options.rs",
     "src/timer.rs",
     "src/trace.rs",
+    "src/user_context.rs",
 ];
 
 /// Those of the feature `interchange`.
