@@ -50,8 +50,7 @@ bool Status::ErasePayload(std::string_view type_url) {
 }
 
 const internal::StatusRep* Status::New(StatusCode code, std::string_view message, SourceLocation location) {
-  return internal::purlin_status_new(static_cast<int>(code), message.data(), message.size(),
-                                     internal::ToRust(location));
+  return internal::purlin_status_new(static_cast<int>(code), message.data(), message.size(), location);
 }
 
 void Status::Retain(const internal::StatusRep* rep) noexcept { internal::purlin_status_retain(rep); }
@@ -67,8 +66,7 @@ std::string_view Status::MessageOf(const internal::StatusRep* rep) noexcept {
 }
 
 SourceLocation Status::LocationOf(const internal::StatusRep* rep) noexcept {
-  const internal::Location location = internal::purlin_status_location(rep);
-  return SourceLocation(location.file, location.line);
+  return internal::purlin_status_location(rep);
 }
 
 bool Status::PayloadAt(const internal::StatusRep* rep, std::size_t index, std::string_view* type_url,

@@ -33,6 +33,12 @@ rust::Slice<const T> ToRust(const std::vector<T>& values) noexcept {
   return {values.data(), values.size()};
 }
 
+/// See above, for Rust to write.
+template <typename T>
+rust::Slice<T> Writable(std::vector<T>& values) noexcept {
+  return {values.data(), values.size()};
+}
+
 /// An Event is read as its pointer; event.h asserts that it is nothing else.
 inline EventHeader* const* ToRust(Span<const Event> events) noexcept {
   return reinterpret_cast<EventHeader* const*>(events.data());

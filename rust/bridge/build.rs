@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The modules with a bridge.
-const BRIDGES: [&str; 23] = [
+const BRIDGES: [&str; 30] = [
     "src/abi.rs",
+    "src/alloc_options.rs",
     "src/buffer.rs",
+    "src/buffer_holds.rs",
+    "src/buffer_promise.rs",
     "src/cancel.rs",
     "src/client.rs",
     "src/device.rs",
@@ -17,18 +20,22 @@ const BRIDGES: [&str; 23] = [
     "src/dtype.rs",
     "src/elastic_pool.rs",
     "src/executor.rs",
+    "src/layout.rs",
     "src/memory_report.rs",
     "src/npy.rs",
     "src/raw_buffer.rs",
+    "src/raw_buffer_promise.rs",
     "src/safetensors.rs",
     "src/semaphore.rs",
     "src/serial_queue.rs",
     "src/shape.rs",
+    "src/staging.rs",
     "src/stall.rs",
     "src/status.rs",
     "src/task_options.rs",
     "src/timer.rs",
     "src/trace.rs",
+    "src/transfer.rs",
     "src/user_context.rs",
 ];
 

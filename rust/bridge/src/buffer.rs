@@ -13,7 +13,7 @@ use purlin_async::{Event, Promise};
 use purlin_base::status::{self, StatusRep};
 use purlin_device::Buffer;
 use purlin_device::buffer::HostAddress;
-use purlin_ffi::handle::{elements, give, give_handle, give_or, share};
+use purlin_ffi::handle::{give, give_handle, give_or, share};
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words::Location;
 
@@ -50,6 +50,8 @@ pub(crate) mod ffi {
         #[namespace = "purlin::v0::internal"]
         #[derive(ExternType)]
         type BufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type HostAddressRep;
 
         unsafe fn buffer_retain(buffer: *const BufferRep);
         unsafe fn buffer_release(buffer: *const BufferRep);
@@ -70,6 +72,30 @@ pub(crate) mod ffi {
         /// The bytes, or null and an error.
         fn buffer_raw_alias(buffer: &BufferRep, error: &mut *const StatusRep) -> *const RawBufferRep;
         fn buffer_is_deleted(buffer: &BufferRep) -> bool;
+        /// Writes a flag for each dimension, true if it is dynamic; true if any is.
+        fn buffer_dynamic(buffer: &BufferRep, flags: &mut [bool]) -> bool;
+        /// Writes the layout, an entry for each dimension.
+        fn buffer_layout(buffer: &BufferRep, minor_to_major: &mut [i64]);
+        /// Writes the actual dimensions. Null, or an error, C++'s: then nothing is written. Blocks.
+        fn buffer_logical_dims(buffer: &BufferRep, dims: &mut [i64]) -> *const StatusRep;
+        /// The event, with one reference, C++'s.
+        unsafe fn buffer_copy_to_host_strided(
+            buffer: &BufferRep,
+            destination: *mut u8,
+            byte_strides: &[i64],
+        ) -> *mut EventHeader;
+        /// Writes the numbers of usage holds and of external references.
+        fn buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32);
+        /// The event, with one reference, C++'s. Writes the receiver of the address, C++'s, or null if the copy does not wait
+        /// for one.
+        unsafe fn buffer_copy_raw_to_host_when(
+            buffer: &BufferRep,
+            offset_bytes: usize,
+            size_bytes: usize,
+            address: &mut *mut HostAddressRep,
+        ) -> *mut EventHeader;
+        /// Gives the address, or why there is none.
+        unsafe fn host_address_set(address: *mut HostAddressRep, destination: *mut u8, error: *const StatusRep);
     }
 }
 
@@ -140,86 +166,55 @@ fn buffer_is_deleted(buffer: &BufferRep) -> bool {
     buffer.get().is_deleted()
 }
 
-/// Writes a flag for each dimension, 1 if it is dynamic; true if any is.
-///
-/// # Safety
-/// `flags` points to as many bytes as there are dimensions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_dynamic(buffer: &BufferRep, flags: *mut bool) -> bool {
-    contain("purlin_buffer_dynamic", false, || {
+fn buffer_dynamic(buffer: &BufferRep, flags: &mut [bool]) -> bool {
+    contain("buffer_dynamic", false, || {
         let shape = buffer.array().shape();
-        for axis in 0..shape.rank() {
-            // SAFETY: an axis is less than the number of dimensions.
-            unsafe { flags.add(axis).write(shape.dynamic_dimension(axis)) };
+        for (axis, flag) in flags.iter_mut().enumerate() {
+            *flag = shape.dynamic_dimension(axis);
         }
         shape.is_dynamic()
     })
 }
 
-/// Writes the layout, an entry for each dimension.
-///
-/// # Safety
-/// `minor_to_major` points to as many numbers as there are dimensions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_layout(buffer: &BufferRep, minor_to_major: *mut i64) {
-    contain("purlin_buffer_layout", (), || {
-        for (position, &axis) in buffer.get().layout().minor_to_major().iter().enumerate() {
-            // SAFETY: a layout has an entry for each dimension.
-            unsafe { minor_to_major.add(position).write(i64::from(axis)) };
+fn buffer_layout(buffer: &BufferRep, minor_to_major: &mut [i64]) {
+    contain("buffer_layout", (), || {
+        for (entry, &axis) in minor_to_major.iter_mut().zip(buffer.get().layout().minor_to_major()) {
+            *entry = i64::from(axis);
         }
     })
 }
 
-/// Writes the actual dimensions; null, or an error, C++'s: then nothing is written. Blocks.
-///
-/// # Safety
-/// `dims` points to as many numbers as there are dimensions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_logical_dims(buffer: &BufferRep, dims: *mut i64) -> *const StatusRep {
-    let read = guard(|| {
-        for (axis, dim) in buffer.get().logical_dims()?.into_iter().enumerate() {
-            // SAFETY: there is one for each dimension.
-            unsafe { dims.add(axis).write(dim) };
-        }
+fn buffer_logical_dims(buffer: &BufferRep, dims: &mut [i64]) -> *const ffi::StatusRep {
+    give(guard(|| {
+        dims.copy_from_slice(&buffer.get().logical_dims()?);
         Ok(())
-    });
-    give(read)
+    }))
 }
 
-/// The event, with one reference, C++'s.
-///
 /// # Safety
-/// `byte_strides` points to `count` numbers; until the event is terminal, any thread may write the elements from
-/// `destination`, unless that is null, and nothing else touches them.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_to_host_strided(
+/// Until the event is terminal, any thread may write the elements from `destination`, unless that is null, and nothing
+/// else touches them.
+unsafe fn buffer_copy_to_host_strided(
     buffer: &BufferRep,
     destination: *mut u8,
-    byte_strides: *const i64,
-    count: usize,
-) -> *mut EventHeader {
-    let copied = give_event(|| {
-        // SAFETY: the caller's promise.
-        let array = HostArray::new(buffer.get().shape(), Some(unsafe { elements(byte_strides, count) }))?;
+    byte_strides: &[i64],
+) -> *mut ffi::EventHeader {
+    give_event(|| {
+        let array = HostArray::new(buffer.get().shape(), Some(byte_strides))?;
         // SAFETY: the caller's promise.
         Ok(unsafe { buffer.get().copy_to_host_array(destination, &array) })
-    });
-    copied.cast()
+    })
 }
 
-/// The event, with one reference, C++'s. Writes the receiver of the address, C++'s, or null if the copy does not wait
-/// for one.
-///
 /// # Safety
 /// From when the address is given until the event is terminal, any thread may write `size_bytes` bytes there, and
 /// nothing else touches them.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_raw_to_host_when(
+unsafe fn buffer_copy_raw_to_host_when(
     buffer: &BufferRep,
     offset_bytes: usize,
     size_bytes: usize,
     address: &mut *mut HostAddressRep,
-) -> *mut EventHeader {
+) -> *mut ffi::EventHeader {
     let promise = Promise::new(c"host address");
     let copied = give_event(|| {
         // SAFETY: the caller's promise.
@@ -227,23 +222,16 @@ pub unsafe extern "C" fn purlin_buffer_copy_raw_to_host_when(
     });
     let is_awaited = promise.is_observed();
     *address = if is_awaited { Box::into_raw(Box::new(HostAddressRep(promise))) } else { ptr::null_mut() };
-    copied.cast()
+    copied
 }
 
-/// Gives the address, or why there is none.
-///
 /// # Safety
 /// C++ gives `address` up; `error` is null or owned by the caller, which gives it up; `destination` is what
-/// [`purlin_buffer_copy_raw_to_host_when`] asks for.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_host_address_set(
-    address: *mut HostAddressRep,
-    destination: *mut u8,
-    error: *const StatusRep,
-) {
-    contain("purlin_host_address_set", (), || {
+/// [`buffer_copy_raw_to_host_when`] asks for.
+unsafe fn host_address_set(address: *mut HostAddressRep, destination: *mut u8, error: *const ffi::StatusRep) {
+    contain("host_address_set", (), || {
         // SAFETY: the caller's promises.
-        let (promise, outcome) = unsafe { (Box::from_raw(address).0, status::from_raw(error)) };
+        let (promise, outcome) = unsafe { (Box::from_raw(address).0, status::from_raw(error.cast())) };
         let found = outcome.map(|()| HostAddress(destination));
         // No other thread has the promise, so this is the first and only time.
         let _ = promise.set(found);
@@ -334,10 +322,8 @@ pub unsafe extern "C" fn purlin_buffer_bitcast(
     give_buffer(made, error)
 }
 
-/// Writes the numbers of usage holds and of external references.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
-    contain("purlin_buffer_hold_counts", (), || {
+fn buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
+    contain("buffer_hold_counts", (), || {
         (*usage, *external) = buffer.get().hold_counts();
     })
 }

@@ -10,7 +10,7 @@ use purlin_async::event::abi::EventHeader;
 use purlin_base::StatusOr;
 use purlin_base::status::StatusRep;
 use purlin_device::Buffer;
-use purlin_ffi::handle::{elements, give_or};
+use purlin_ffi::handle::{Record, elements, give_or};
 use purlin_ffi::panic::guard;
 use purlin_ffi::words::Location;
 
@@ -24,7 +24,7 @@ use crate::shape::{RawShape, dtype};
 use crate::status::given;
 
 /// Hands a new buffer to C++, or null and an error.
-pub(crate) fn give_buffer(made: StatusOr<Buffer>, error: &mut *const StatusRep) -> *const BufferRep {
+pub(crate) fn give_buffer<R: Record>(made: StatusOr<Buffer>, error: &mut *const R) -> *const BufferRep {
     give_or(made.map(BufferRep::of), ptr::null(), error)
 }
 

@@ -19,6 +19,26 @@ use crate::status::given;
 /// What a `purlin::BufferPromise` points to: a box. Empty once the promise has been kept.
 pub struct BufferPromiseRep(Option<BufferPromise>);
 
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        type BufferPromiseRep;
+
+        /// The buffer has failed. Null, or an error, C++'s.
+        unsafe fn buffer_promise_fail(promise: *mut BufferPromiseRep, error: *const StatusRep) -> *const StatusRep;
+        /// Gives the promise up; the buffer fails, if it was not kept.
+        unsafe fn buffer_promise_release(promise: *mut BufferPromiseRep);
+    }
+}
+
 impl BufferPromiseRep {
     /// # Errors
     /// `FailedPrecondition`: there is none any more.
@@ -78,15 +98,9 @@ pub unsafe extern "C" fn purlin_buffer_promise_fulfil(
     }))
 }
 
-/// The buffer has failed. Null, or an error, C++'s.
-///
 /// # Safety
 /// `promise` is null or alive; `error` is null or owned by the caller, which gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_promise_fail(
-    promise: *mut BufferPromiseRep,
-    error: *const StatusRep,
-) -> *const StatusRep {
+unsafe fn buffer_promise_fail(promise: *mut BufferPromiseRep, error: *const ffi::StatusRep) -> *const ffi::StatusRep {
     give(guard(|| {
         // SAFETY: the caller's promises.
         let (error, owed) = unsafe { (given(error, "BufferPromise::Fail"), BufferPromiseRep::take(promise)) };
@@ -95,13 +109,10 @@ pub unsafe extern "C" fn purlin_buffer_promise_fail(
     }))
 }
 
-/// Gives the promise up; the buffer fails, if it was not kept.
-///
 /// # Safety
 /// The caller owns the promise.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_promise_release(promise: *mut BufferPromiseRep) {
-    contain("purlin_buffer_promise_release", (), || {
+unsafe fn buffer_promise_release(promise: *mut BufferPromiseRep) {
+    contain("buffer_promise_release", (), || {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(promise) });
     })

@@ -54,6 +54,7 @@ pub mod semaphore;
 pub mod serial_queue;
 pub mod shape;
 pub mod slab;
+pub mod source_location;
 pub mod staging;
 pub mod stall;
 pub mod status;

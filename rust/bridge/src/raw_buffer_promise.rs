@@ -18,6 +18,42 @@ use crate::status::given;
 /// What a `purlin::RawBufferPromise` points to: a box. Empty once the promise has been kept.
 pub struct RawBufferPromiseRep(Option<RawBufferPromise>);
 
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/raw_buffer.rs.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+        #[namespace = "purlin::v0::internal"]
+        type MemorySpaceRep = crate::device::MemorySpaceRep;
+        #[namespace = "purlin::v0::internal"]
+        type RawBufferRep = crate::raw_buffer::RawBufferRep;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        type RawBufferPromiseRep;
+
+        /// The buffer gets the memory of `memory`. Null, or an error, C++'s; then the promise stays.
+        unsafe fn raw_buffer_promise_fulfil(
+            promise: *mut RawBufferPromiseRep,
+            memory: *const RawBufferRep,
+        ) -> *const StatusRep;
+        /// The buffer gets new memory. Null, or an error, C++'s.
+        unsafe fn raw_buffer_promise_allocate(promise: *mut RawBufferPromiseRep, oom: i32) -> *const StatusRep;
+        /// The buffer has failed. Null, or an error, C++'s.
+        unsafe fn raw_buffer_promise_fail(
+            promise: *mut RawBufferPromiseRep,
+            error: *const StatusRep,
+        ) -> *const StatusRep;
+        /// Gives the promise up; the buffer fails, if it was not kept.
+        unsafe fn raw_buffer_promise_release(promise: *mut RawBufferPromiseRep);
+    }
+}
+
 impl RawBufferPromiseRep {
     /// # Errors
     /// `FailedPrecondition`: there is none any more.
@@ -55,15 +91,12 @@ pub unsafe extern "C" fn purlin_raw_buffer_create_channel(
     }))
 }
 
-/// The buffer gets the memory of `memory`. Null, or an error, C++'s; then the promise stays.
-///
 /// # Safety
 /// `promise` is null or alive; `memory` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_raw_buffer_promise_fulfil(
+unsafe fn raw_buffer_promise_fulfil(
     promise: *mut RawBufferPromiseRep,
     memory: *const RawBufferRep,
-) -> *const StatusRep {
+) -> *const ffi::StatusRep {
     give(guard(|| {
         // SAFETY: the caller's promises.
         let (owed, memory) = unsafe { (RawBufferPromiseRep::take(promise)?, (*memory).0.clone()) };
@@ -75,15 +108,9 @@ pub unsafe extern "C" fn purlin_raw_buffer_promise_fulfil(
     }))
 }
 
-/// The buffer gets new memory. Null, or an error, C++'s.
-///
 /// # Safety
 /// `promise` is null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_raw_buffer_promise_allocate(
-    promise: *mut RawBufferPromiseRep,
-    oom: i32,
-) -> *const StatusRep {
+unsafe fn raw_buffer_promise_allocate(promise: *mut RawBufferPromiseRep, oom: i32) -> *const ffi::StatusRep {
     give(guard(|| {
         let oom = oom_policy(oom)?;
         // SAFETY: the caller's promise.
@@ -91,15 +118,12 @@ pub unsafe extern "C" fn purlin_raw_buffer_promise_allocate(
     }))
 }
 
-/// The buffer has failed. Null, or an error, C++'s.
-///
 /// # Safety
 /// `promise` is null or alive; `error` is null or owned by the caller, which gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_raw_buffer_promise_fail(
+unsafe fn raw_buffer_promise_fail(
     promise: *mut RawBufferPromiseRep,
-    error: *const StatusRep,
-) -> *const StatusRep {
+    error: *const ffi::StatusRep,
+) -> *const ffi::StatusRep {
     give(guard(|| {
         // SAFETY: the caller's promises.
         let (error, owed) = unsafe { (given(error, "RawBufferPromise::Fail"), RawBufferPromiseRep::take(promise)) };
@@ -108,13 +132,10 @@ pub unsafe extern "C" fn purlin_raw_buffer_promise_fail(
     }))
 }
 
-/// Gives the promise up; the buffer fails, if it was not kept.
-///
 /// # Safety
 /// The caller owns the promise.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_raw_buffer_promise_release(promise: *mut RawBufferPromiseRep) {
-    contain("purlin_raw_buffer_promise_release", (), || {
+unsafe fn raw_buffer_promise_release(promise: *mut RawBufferPromiseRep) {
+    contain("raw_buffer_promise_release", (), || {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(promise) });
     })

@@ -5,6 +5,8 @@ use purlin_base::{Error, StatusOr};
 use purlin_ffi::handle::{elements, give};
 use purlin_ffi::panic::guard;
 
+pub(crate) use self::ffi::RawShape;
+
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
     /// Number of elements, bytes on a device and bytes on the host of a shape.
@@ -12,6 +14,17 @@ pub(crate) mod ffi {
         element_count: usize,
         on_device_size_bytes: usize,
         host_size_bytes: usize,
+    }
+
+    /// A `purlin::Shape`. Borrowed, and unchecked.
+    #[namespace = "purlin::v0::internal"]
+    struct RawShape {
+        dims: *const i64,
+        rank: usize,
+        /// Not 0: that dimension is dynamic. None at all: none is.
+        dynamic: *const u8,
+        dynamic_count: usize,
+        dtype: u8,
     }
 
     unsafe extern "C++" {
@@ -26,17 +39,6 @@ pub(crate) mod ffi {
         /// written.
         fn shape_sizes(dims: &[i64], dynamic: &[u8], number: u8, sizes: &mut ShapeSizes) -> *const StatusRep;
     }
-}
-
-/// A `purlin::Shape`. Borrowed, and unchecked.
-#[repr(C)]
-pub struct RawShape {
-    dims: *const i64,
-    rank: usize,
-    /// Not 0: that dimension is dynamic. None at all: none is.
-    dynamic: *const u8,
-    dynamic_count: usize,
-    dtype: u8,
 }
 
 impl RawShape {

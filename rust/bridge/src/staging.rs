@@ -35,6 +35,85 @@ pub struct StagingCopierRep(StagingCopier);
 /// What a `purlin::StagingSink` points to.
 pub struct StagingSinkRep(StagingSink);
 
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/buffer.rs.h");
+        include!("purlin-bridge/src/cancel.rs.h");
+        include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/raw_buffer.rs.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+        #[namespace = "purlin::v0::internal"]
+        type BufferRep = crate::buffer::BufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type CancelTokenRep = crate::cancel::CancelTokenRep;
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader = crate::abi::ffi::EventHeader;
+        #[namespace = "purlin::v0::internal"]
+        type MemorySpaceRep = crate::device::MemorySpaceRep;
+        #[namespace = "purlin::v0::internal"]
+        type RawBufferRep = crate::raw_buffer::RawBufferRep;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        type StagingPoolRep;
+        #[namespace = "purlin::v0::internal"]
+        type StagingLeaseRep;
+        #[namespace = "purlin::v0::internal"]
+        type StagingCopierRep;
+        #[namespace = "purlin::v0::internal"]
+        type StagingSinkRep;
+
+        /// One more reference.
+        unsafe fn staging_pool_retain(pool: *const StagingPoolRep);
+        /// One reference less.
+        unsafe fn staging_pool_release(pool: *const StagingPoolRep);
+        /// Bytes of each lease.
+        fn staging_pool_lease_bytes(pool: &StagingPoolRep) -> usize;
+        /// All leases.
+        fn staging_pool_lease_count(pool: &StagingPoolRep) -> usize;
+        /// Leases that are free.
+        fn staging_pool_free_count(pool: &StagingPoolRep) -> usize;
+        /// The space, C++'s.
+        fn staging_pool_memory_space(pool: &StagingPoolRep) -> *const MemorySpaceRep;
+        /// A lease, C++'s, without waiting; or null and an error.
+        fn staging_pool_try_acquire(pool: &StagingPoolRep, error: &mut *const StatusRep) -> *mut StagingLeaseRep;
+        /// A lease, C++'s, or null and an error. Blocks.
+        unsafe fn staging_pool_acquire(
+            pool: &StagingPoolRep,
+            cancel: *const CancelTokenRep,
+            error: &mut *const StatusRep,
+        ) -> *mut StagingLeaseRep;
+        /// The first byte; null without a lease. Writes how many bytes there are, if that is asked for.
+        unsafe fn staging_lease_range(lease: *const StagingLeaseRep, size_bytes: *mut usize) -> *mut u8;
+        /// The memory, C++'s.
+        fn staging_lease_memory(lease: &StagingLeaseRep) -> *const RawBufferRep;
+        /// Gives the memory back.
+        unsafe fn staging_lease_release(lease: *mut StagingLeaseRep);
+        /// A copier, C++'s.
+        fn staging_copier_new(pool: &StagingPoolRep) -> *const StagingCopierRep;
+        /// Cancels what waits for a lease, also where a call of its own runs what gives it up.
+        unsafe fn staging_copier_release(copier: *const StagingCopierRep);
+        /// Fails what is not complete.
+        unsafe fn staging_sink_release(sink: *const StagingSinkRep);
+        /// Copies a piece. Null, or an error, C++'s. The lease, if there is one, is taken over.
+        unsafe fn staging_sink_put(
+            sink: *const StagingSinkRep,
+            offset_bytes: usize,
+            size_bytes: usize,
+            lease: *mut StagingLeaseRep,
+        ) -> *const StatusRep;
+        /// The sink fails. Null, or an error, C++'s.
+        unsafe fn staging_sink_poison(sink: *const StagingSinkRep, error: *const StatusRep) -> *const StatusRep;
+        /// Bytes that have a piece.
+        fn staging_sink_begun_bytes(sink: &StagingSinkRep) -> usize;
+    }
+}
+
 /// The first version of `purlin::StagingOptions`.
 const SMALLEST_OPTIONS_BYTES: usize = 32;
 
@@ -99,70 +178,48 @@ pub unsafe extern "C" fn purlin_staging_pool_create(
     give_handle(made.map(StagingPoolRep), error)
 }
 
-/// One more reference.
-///
 /// # Safety
 /// `pool` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_pool_retain(pool: *const StagingPoolRep) {
+unsafe fn staging_pool_retain(pool: *const StagingPoolRep) {
     // SAFETY: alive.
     unsafe { handle::retain(pool) };
 }
 
-/// One reference less.
-///
 /// # Safety
 /// C++ gives its reference up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_pool_release(pool: *const StagingPoolRep) {
-    contain("purlin_staging_pool_release", (), || {
+unsafe fn staging_pool_release(pool: *const StagingPoolRep) {
+    contain("staging_pool_release", (), || {
         // SAFETY: the caller's promise.
         unsafe { handle::release(pool) };
     })
 }
 
-/// Bytes of each lease.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_lease_bytes(pool: &StagingPoolRep) -> usize {
+fn staging_pool_lease_bytes(pool: &StagingPoolRep) -> usize {
     pool.0.lease_bytes()
 }
 
-/// All leases.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_lease_count(pool: &StagingPoolRep) -> usize {
+fn staging_pool_lease_count(pool: &StagingPoolRep) -> usize {
     pool.0.lease_count()
 }
 
-/// Leases that are free.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_free_count(pool: &StagingPoolRep) -> usize {
-    contain("purlin_staging_pool_free_count", 0, || pool.0.free_count())
+fn staging_pool_free_count(pool: &StagingPoolRep) -> usize {
+    contain("staging_pool_free_count", 0, || pool.0.free_count())
 }
 
-/// The space, C++'s.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_memory_space(pool: &StagingPoolRep) -> *const MemorySpaceRep {
-    contain("purlin_staging_pool_memory_space", ptr::null(), || share(MemorySpaceRep(pool.0.memory_space())))
+fn staging_pool_memory_space(pool: &StagingPoolRep) -> *const MemorySpaceRep {
+    contain("staging_pool_memory_space", ptr::null(), || share(MemorySpaceRep(pool.0.memory_space())))
 }
 
-/// A lease, C++'s, without waiting; or null and an error.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_try_acquire(
-    pool: &StagingPoolRep,
-    error: &mut *const StatusRep,
-) -> *mut StagingLeaseRep {
+fn staging_pool_try_acquire(pool: &StagingPoolRep, error: &mut *const ffi::StatusRep) -> *mut StagingLeaseRep {
     give_box(guard(|| pool.0.try_acquire()).map(StagingLeaseRep), error)
 }
 
-/// A lease, C++'s, or null and an error. Blocks.
-///
 /// # Safety
 /// `cancel` is null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_pool_acquire(
+unsafe fn staging_pool_acquire(
     pool: &StagingPoolRep,
     cancel: *const CancelTokenRep,
-    error: &mut *const StatusRep,
+    error: &mut *const ffi::StatusRep,
 ) -> *mut StagingLeaseRep {
     // SAFETY: the caller's promise.
     let cancel = unsafe { token(cancel) };
@@ -189,13 +246,10 @@ pub unsafe extern "C" fn purlin_staging_pool_acquire_async(
     })
 }
 
-/// The first byte; null without a lease. Writes how many bytes there are, if that is asked for.
-///
 /// # Safety
 /// `lease` is null or alive for the length of the call; `size_bytes` is null or the caller's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_lease_range(lease: *const StagingLeaseRep, size_bytes: *mut usize) -> *mut u8 {
-    contain("purlin_staging_lease_range", ptr::null_mut(), || {
+unsafe fn staging_lease_range(lease: *const StagingLeaseRep, size_bytes: *mut usize) -> *mut u8 {
+    contain("staging_lease_range", ptr::null_mut(), || {
         // SAFETY: the caller's promise.
         let memory = unsafe { lease.as_ref() }.map(|lease| lease.0.memory());
         // SAFETY: the caller's promise.
@@ -206,37 +260,27 @@ pub unsafe extern "C" fn purlin_staging_lease_range(lease: *const StagingLeaseRe
     })
 }
 
-/// The memory, C++'s.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_lease_memory(lease: &StagingLeaseRep) -> *const RawBufferRep {
-    contain("purlin_staging_lease_memory", ptr::null(), || share(RawBufferRep(lease.0.memory().clone())))
+fn staging_lease_memory(lease: &StagingLeaseRep) -> *const RawBufferRep {
+    contain("staging_lease_memory", ptr::null(), || share(RawBufferRep(lease.0.memory().clone())))
 }
 
-/// Gives the memory back.
-///
 /// # Safety
 /// C++ gives the lease up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_lease_release(lease: *mut StagingLeaseRep) {
-    contain("purlin_staging_lease_release", (), || {
+unsafe fn staging_lease_release(lease: *mut StagingLeaseRep) {
+    contain("staging_lease_release", (), || {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(lease) });
     })
 }
 
-/// A copier, C++'s.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_copier_new(pool: &StagingPoolRep) -> *const StagingCopierRep {
-    contain("purlin_staging_copier_new", ptr::null(), || share(StagingCopierRep(StagingCopier::new(&pool.0))))
+fn staging_copier_new(pool: &StagingPoolRep) -> *const StagingCopierRep {
+    contain("staging_copier_new", ptr::null(), || share(StagingCopierRep(StagingCopier::new(&pool.0))))
 }
 
-/// Cancels what waits for a lease, also where a call of its own runs what gives it up.
-///
 /// # Safety
 /// C++ gives the copier up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_copier_release(copier: *const StagingCopierRep) {
-    contain("purlin_staging_copier_release", (), || {
+unsafe fn staging_copier_release(copier: *const StagingCopierRep) {
+    contain("staging_copier_release", (), || {
         // SAFETY: the caller's promise; the reference is the one that is given up.
         unsafe { Arc::from_raw(copier) }.0.close();
     })
@@ -311,29 +355,23 @@ pub unsafe extern "C" fn purlin_staging_sink_new(
     })
 }
 
-/// Fails what is not complete.
-///
 /// # Safety
 /// C++ gives the sink up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_sink_release(sink: *const StagingSinkRep) {
-    contain("purlin_staging_sink_release", (), || {
+unsafe fn staging_sink_release(sink: *const StagingSinkRep) {
+    contain("staging_sink_release", (), || {
         // SAFETY: the caller's promise.
         unsafe { handle::release(sink) };
     })
 }
 
-/// Copies a piece. Null, or an error, C++'s. The lease, if there is one, is taken over.
-///
 /// # Safety
 /// `sink` is null or alive; `lease` is null or C++ gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_sink_put(
+unsafe fn staging_sink_put(
     sink: *const StagingSinkRep,
     offset_bytes: usize,
     size_bytes: usize,
     lease: *mut StagingLeaseRep,
-) -> *const StatusRep {
+) -> *const ffi::StatusRep {
     // SAFETY: C++ gives it up.
     let lease = (!lease.is_null()).then(|| unsafe { Box::from_raw(lease) }.0);
     give(guard(|| {
@@ -348,15 +386,9 @@ pub unsafe extern "C" fn purlin_staging_sink_put(
     }))
 }
 
-/// The sink fails. Null, or an error, C++'s.
-///
 /// # Safety
 /// `sink` is null or alive; `error` is null or owned by the caller, which gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_sink_poison(
-    sink: *const StagingSinkRep,
-    error: *const StatusRep,
-) -> *const StatusRep {
+unsafe fn staging_sink_poison(sink: *const StagingSinkRep, error: *const ffi::StatusRep) -> *const ffi::StatusRep {
     // SAFETY: the caller's promises.
     let (sink, error) = unsafe { (kept(sink, "StagingSink"), given(error, "StagingSink::poison")) };
     give(guard(|| {
@@ -365,8 +397,6 @@ pub unsafe extern "C" fn purlin_staging_sink_poison(
     }))
 }
 
-/// Bytes that have a piece.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_sink_begun_bytes(sink: &StagingSinkRep) -> usize {
-    contain("purlin_staging_sink_begun_bytes", 0, || sink.0.begun_bytes())
+fn staging_sink_begun_bytes(sink: &StagingSinkRep) -> usize {
+    contain("staging_sink_begun_bytes", 0, || sink.0.begun_bytes())
 }
