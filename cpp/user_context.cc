@@ -56,8 +56,8 @@ UserContext UserContext::Chained(const UserContext& outer, const UserContext& in
 }
 
 UserContext UserContext::Fused(Span<const UserContext> contexts) {
-  return Adopted(internal::purlin_user_context_fused(reinterpret_cast<const std::uint64_t* const*>(contexts.data()),
-                                                     contexts.size()));
+  return Adopted(
+      ffi::user_context_fused(reinterpret_cast<const std::uint64_t* const*>(contexts.data()), contexts.size()));
 }
 
 StatusOr<UserContext> UserContext::WithId(std::uint64_t id, std::string_view origin) {

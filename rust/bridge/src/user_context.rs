@@ -41,6 +41,8 @@ pub(crate) mod ffi {
         unsafe fn user_context_annotate_with_id(error: *const StatusRep, id: u64) -> *const StatusRep;
         /// The error with the texts of its contexts.
         unsafe fn user_context_expand(error: *const StatusRep) -> *const StatusRep;
+        /// All that are not null; null if there is none.
+        unsafe fn user_context_fused(contexts: *const *const u64, count: usize) -> *const u64;
     }
 }
 
@@ -176,13 +178,10 @@ unsafe fn user_context_chained(outer: *const u64, inner: *const u64) -> *const u
     })
 }
 
-/// All that are not null; null if there is none.
-///
 /// # Safety
 /// `contexts` points to `count` words, each null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_fused(contexts: *const *const u64, count: usize) -> *const u64 {
-    contain("purlin_user_context_fused", ptr::null(), || {
+unsafe fn user_context_fused(contexts: *const *const u64, count: usize) -> *const u64 {
+    contain("user_context_fused", ptr::null(), || {
         // SAFETY: the caller's promise.
         let contexts = unsafe { elements(contexts, count) };
         // SAFETY: alive.
