@@ -10,11 +10,11 @@ use std::ptr;
 use purlin_array::HostArray;
 use purlin_async::event::abi::EventHeader;
 use purlin_async::{Event, Promise};
-use purlin_base::status::{self, StatusRep};
+use purlin_base::status::{self, StatusRep, called_from};
 use purlin_device::Buffer;
 use purlin_device::buffer::HostAddress;
 use purlin_ffi::handle::{give, give_handle, give_or, share};
-use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::words::Location;
 
 use crate::buffer_create::give_buffer;
@@ -250,8 +250,7 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_device(
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    let place = unsafe { location.get() };
-    give_buffer(guard(|| buffer.get().copy_to_memory_space_at(&device.0.default_memory_space(), place)), error)
+    give_buffer(unsafe { guard_at(location, || buffer.get().copy_to_device(&device.0)) }, error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -266,8 +265,7 @@ pub unsafe extern "C" fn purlin_buffer_copy_to_memory_space(
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    let place = unsafe { location.get() };
-    give_buffer(guard(|| buffer.get().copy_to_memory_space_at(&space.0, place)), error)
+    give_buffer(unsafe { guard_at(location, || buffer.get().copy_to_memory_space(&space.0)) }, error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -282,8 +280,7 @@ pub unsafe extern "C" fn purlin_buffer_copy_into(
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    let place = unsafe { location.get() };
-    give_buffer(guard(|| buffer.get().copy_into_at(&destination.get(), place)), error)
+    give_buffer(unsafe { guard_at(location, || buffer.get().copy_into(&destination.get())) }, error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -297,9 +294,10 @@ pub unsafe extern "C" fn purlin_buffer_donate_after(
     location: Location,
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
-    // SAFETY: the caller's promises.
-    let (event, place) = unsafe { (Event::from_borrowed_raw(event), location.get()) };
-    give_buffer(guard(|| buffer.get().donate_after_at(&event, place)), error)
+    // SAFETY: the caller's promise.
+    let event = unsafe { Event::from_borrowed_raw(event) };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location, || buffer.get().donate_after(&event)) }, error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -314,12 +312,13 @@ pub unsafe extern "C" fn purlin_buffer_bitcast(
     location: Location,
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
-    let made = guard(|| {
+    let bitcast = || {
         // SAFETY: the caller's promises.
-        let (shape, layout, place) = unsafe { (shape.get()?, RawLayout::get(layout)?, location.get()) };
-        buffer.get().bitcast_at(&shape, layout.as_ref(), place)
-    });
-    give_buffer(made, error)
+        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
+        buffer.get().bitcast(&shape, layout.as_ref())
+    };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location, bitcast) }, error)
 }
 
 fn buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
@@ -336,7 +335,7 @@ fn buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
 pub unsafe extern "C" fn purlin_buffer_delete(buffer: &BufferRep, location: Location) {
     contain("purlin_buffer_delete", (), || {
         // SAFETY: the caller's promise.
-        buffer.get().delete_at(unsafe { location.get() });
+        called_from(unsafe { location.get() }, || buffer.get().delete());
     })
 }
 
@@ -352,7 +351,8 @@ pub unsafe extern "C" fn purlin_buffer_release_memory(
 ) -> *const RawBufferRep {
     contain("purlin_buffer_release_memory", ptr::null(), || {
         // SAFETY: the caller's promise.
-        let Some((memory, event)) = buffer.get().release_at(unsafe { location.get() }) else { return ptr::null() };
+        let released = called_from(unsafe { location.get() }, || buffer.get().release());
+        let Some((memory, event)) = released else { return ptr::null() };
         *free = event.into_raw();
         share(RawBufferRep(memory))
     })
@@ -370,8 +370,7 @@ pub unsafe extern "C" fn purlin_buffer_release_ownership(
     error: &mut *const StatusRep,
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promise.
-    let place = unsafe { location.get() };
-    let memory = guard(|| buffer.get().release_ownership_at(waits, place));
+    let memory = unsafe { guard_at(location, || buffer.get().release_ownership(waits)) };
     let memory = memory.map(|memory| memory.map_or(ptr::null(), |memory| share(RawBufferRep(memory))));
     give_or(memory, ptr::null(), error)
 }

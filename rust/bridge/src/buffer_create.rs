@@ -11,7 +11,7 @@ use purlin_base::StatusOr;
 use purlin_base::status::StatusRep;
 use purlin_device::Buffer;
 use purlin_ffi::handle::{Record, elements, give_or};
-use purlin_ffi::panic::guard;
+use purlin_ffi::panic::{guard, guard_at};
 use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
@@ -45,14 +45,13 @@ pub unsafe extern "C" fn purlin_buffer_from_host(
     location: Location,
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
-    let made = guard(|| {
-        // SAFETY: the caller's promises.
-        let (dims, place) = unsafe { (elements(dims, rank), location.get()) };
+    let make = || {
         let (dtype, semantics) = (dtype(number)?, semantics(semantics_number)?);
-        // SAFETY: the caller's promise.
-        unsafe { Buffer::from_host_at(data, size_bytes, dtype, dims, &space.0, semantics, place) }
-    });
-    give_buffer(made, error)
+        // SAFETY: the caller's promises.
+        unsafe { Buffer::from_host(data, size_bytes, dtype, elements(dims, rank), &space.0, semantics) }
+    };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location, make) }, error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -68,14 +67,13 @@ pub unsafe extern "C" fn purlin_buffer_create_uninitialized(
     location: Location,
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
-    let made = guard(|| {
+    let make = || {
         // SAFETY: the caller's promises.
-        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
-        // SAFETY: the caller's promises.
-        let (options, place) = unsafe { (options.get()?, location.get()) };
-        Buffer::uninitialized_at(&shape, layout.as_ref(), &space.0, &options, place)
-    });
-    give_buffer(made, error)
+        let (shape, layout, options) = unsafe { (shape.get()?, RawLayout::get(layout)?, options.get()?) };
+        Buffer::uninitialized(&shape, layout.as_ref(), &space.0, &options)
+    };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location, make) }, error)
 }
 
 /// A new buffer, C++'s, or null and an error.
@@ -108,9 +106,10 @@ pub unsafe extern "C" fn purlin_buffer_create_token(
     location: Location,
     error: &mut *const StatusRep,
 ) -> *const BufferRep {
-    // SAFETY: the caller's promises.
-    let (ready, place) = unsafe { (Event::from_borrowed_raw(ready), location.get()) };
-    give_buffer(guard(|| Buffer::token_at(&space.0, &ready, place)), error)
+    // SAFETY: the caller's promise.
+    let ready = unsafe { Event::from_borrowed_raw(ready) };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location, || Buffer::token(&space.0, &ready)) }, error)
 }
 
 /// A new buffer, C++'s, or null and an error.

@@ -10,7 +10,7 @@ use purlin_async::Event;
 use purlin_base::status::StatusRep;
 use purlin_device::{DonationHold, ExternalReference, RawBuffer, UsageHold};
 use purlin_ffi::handle::{give_box, share};
-use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::words::Location;
 
 use crate::buffer::BufferRep;
@@ -149,11 +149,13 @@ pub unsafe extern "C" fn purlin_buffer_donate(
     location: Location,
     error: &mut *const StatusRep,
 ) -> *mut DonationHoldRep {
-    let made = guard(|| {
-        // SAFETY: the caller's promises.
-        let (by, place) = unsafe { (label(by), location.get()) };
-        if waits { buffer.get().donate_at(by, place) } else { buffer.get().try_donate_at(by, place) }
-    });
+    let donate = || {
+        // SAFETY: the caller's promise.
+        let by = unsafe { label(by) };
+        if waits { buffer.get().donate(by) } else { buffer.get().try_donate(by) }
+    };
+    // SAFETY: the caller's promise.
+    let made = unsafe { guard_at(location, donate) };
     give_box(made.map(DonationHoldRep), error)
 }
 

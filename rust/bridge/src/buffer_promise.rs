@@ -7,7 +7,7 @@ use purlin_base::Error;
 use purlin_base::status::StatusRep;
 use purlin_device::{Buffer, BufferPromise};
 use purlin_ffi::handle::give;
-use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::words::Location;
 
 use crate::buffer::BufferRep;
@@ -66,14 +66,16 @@ pub unsafe extern "C" fn purlin_buffer_create_channel(
     buffer: &mut *const BufferRep,
     promise: &mut *mut BufferPromiseRep,
 ) -> *const StatusRep {
-    give(guard(|| {
+    let make = || {
         // SAFETY: the caller's promises.
-        let (shape, layout, place) = unsafe { (shape.get()?, RawLayout::get(layout)?, location.get()) };
-        let (made, owed) = Buffer::channel_at(&shape, layout.as_ref(), &space.0, place)?;
+        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
+        let (made, owed) = Buffer::channel(&shape, layout.as_ref(), &space.0)?;
         *buffer = BufferRep::of(made);
         *promise = Box::into_raw(Box::new(BufferPromiseRep(Some(owed))));
         Ok(())
-    }))
+    };
+    // SAFETY: the caller's promise.
+    give(unsafe { guard_at(location, make) })
 }
 
 /// The buffer gets `source`. Null, or an error, C++'s; then the promise stays.
@@ -86,16 +88,17 @@ pub unsafe extern "C" fn purlin_buffer_promise_fulfil(
     source: *const BufferRep,
     location: Location,
 ) -> *const StatusRep {
-    give(guard(|| {
+    let fulfil = || {
         // SAFETY: the caller's promises. A reference of our own, because a waiter may give C++'s up.
-        let (owed, source, place) =
-            unsafe { (BufferPromiseRep::take(promise)?, Buffer::clone(&(*source).get()), location.get()) };
-        owed.fulfil_at(&source, place).map_err(|(error, owed)| {
+        let (owed, source) = unsafe { (BufferPromiseRep::take(promise)?, Buffer::clone(&(*source).get())) };
+        owed.fulfil(&source).map_err(|(error, owed)| {
             // SAFETY: alive: it was taken from, and a refusal runs no waiter.
             unsafe { (*promise).0 = Some(owed) };
             error
         })
-    }))
+    };
+    // SAFETY: the caller's promise.
+    give(unsafe { guard_at(location, fulfil) })
 }
 
 /// # Safety

@@ -14,7 +14,7 @@ use purlin_device::memory::Release;
 use purlin_device::{Mutability, RawBuffer};
 use purlin_ffi::handle::{self, elements, give_handle, give_or, share};
 use purlin_ffi::number::known;
-use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::words::{self, Location, borrowed};
 
 use crate::alloc_options::RawAllocOptions;
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_allocate(
     error: &mut *const StatusRep,
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promises.
-    let made = guard(|| unsafe { RawBuffer::allocate_at(&space.0, size_bytes, &options.get()?, location.get()) });
+    let made = unsafe { guard_at(location, || RawBuffer::allocate_with(&space.0, size_bytes, &options.get()?)) };
     give_handle(made.map(RawBufferRep), error)
 }
 

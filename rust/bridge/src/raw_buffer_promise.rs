@@ -7,7 +7,7 @@ use purlin_base::Error;
 use purlin_base::status::StatusRep;
 use purlin_device::{RawBuffer, RawBufferPromise};
 use purlin_ffi::handle::{give, share};
-use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::words::Location;
 
 use crate::alloc_options::{RawAllocOptions, oom_policy};
@@ -81,14 +81,15 @@ pub unsafe extern "C" fn purlin_raw_buffer_create_channel(
     buffer: &mut *const RawBufferRep,
     promise: &mut *mut RawBufferPromiseRep,
 ) -> *const StatusRep {
-    give(guard(|| {
-        // SAFETY: the caller's promises.
-        let (options, place) = unsafe { (options.get()?, location.get()) };
-        let (made, owed) = RawBuffer::channel_at(&space.0, size_bytes, &options, place);
+    let make = || {
+        // SAFETY: the caller's promise.
+        let (made, owed) = RawBuffer::channel(&space.0, size_bytes, &unsafe { options.get()? });
         *buffer = share(RawBufferRep(made));
         *promise = Box::into_raw(Box::new(RawBufferPromiseRep(Some(owed))));
         Ok(())
-    }))
+    };
+    // SAFETY: the caller's promise.
+    give(unsafe { guard_at(location, make) })
 }
 
 /// # Safety

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use purlin_async::Event;
 use purlin_async::event::abi::EventHeader;
-use purlin_base::status::StatusRep;
+use purlin_base::status::{StatusRep, called_from};
 use purlin_base::{Error, StatusOr};
 use purlin_device::{StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
 use purlin_ffi::handle::{self, give, give_box, give_handle, give_or, share};
-use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::struct_size;
 use purlin_ffi::words::{Location, borrowed};
 
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn purlin_staging_pool_create(
     error: &mut *const StatusRep,
 ) -> *const StagingPoolRep {
     // SAFETY: the caller's promises.
-    let made = guard(|| unsafe { StagingPool::new_at(&space.0, &options.get()?, location.get()) });
+    let made = unsafe { guard_at(location, || StagingPool::new(&space.0, &options.get()?)) };
     give_handle(made.map(StagingPoolRep), error)
 }
 
@@ -300,19 +300,19 @@ pub unsafe extern "C" fn purlin_staging_copier_read(
     mut on_piece: PieceCallback,
     location: Location,
 ) -> *mut EventHeader {
-    let event = give_event(|| {
+    let read = || {
         on_piece.check()?;
         // SAFETY: the caller's promises.
-        let (copier, dependencies, place) =
-            unsafe { (kept(copier, "StagingCopier"), borrowed(dependencies, count), location.get()) };
+        let (copier, dependencies) = unsafe { (kept(copier, "StagingCopier"), borrowed(dependencies, count)) };
         let copier = copier.inspect_err(|error| {
             // The error is the one that is reported, whatever the callback answers.
             let _ = on_piece.tell(Err(error.clone()));
         })?;
         // SAFETY: the caller's promise.
-        Ok(unsafe { copier.0.read_at(&source.0, dependencies, place, move |piece| on_piece.tell(piece)) })
-    });
-    event.cast()
+        Ok(unsafe { copier.0.read_fallibly(&source.0, dependencies, move |piece| on_piece.tell(piece)) })
+    };
+    // SAFETY: the caller's promise.
+    give_event(|| called_from(unsafe { location.get() }, read)).cast()
 }
 
 /// The event, with one reference, C++'s; or null and an error, and `on_piece`, which is taken over, is destroyed
@@ -328,13 +328,14 @@ pub unsafe extern "C" fn purlin_staging_copier_read_buffer(
     location: Location,
     error: &mut *const StatusRep,
 ) -> *mut EventHeader {
-    let event = guard(|| {
+    let read = || {
         on_piece.check()?;
-        // SAFETY: the caller's promises.
-        let (copier, place) = unsafe { (kept(copier, "StagingCopier")?, location.get()) };
-        copier.0.read_buffer_at(&buffer.get(), place, move |piece| on_piece.tell(piece)).map(Event::into_raw)
-    });
-    give_or(event, ptr::null_mut(), error)
+        // SAFETY: the caller's promise.
+        let copier = unsafe { kept(copier, "StagingCopier")? };
+        copier.0.read_buffer_fallibly(&buffer.get(), move |piece| on_piece.tell(piece)).map(Event::into_raw)
+    };
+    // SAFETY: the caller's promise.
+    give_or(unsafe { guard_at(location, read) }, ptr::null_mut(), error)
 }
 
 /// A sink, C++'s. Writes its event, with one reference, C++'s.
@@ -349,7 +350,7 @@ pub unsafe extern "C" fn purlin_staging_sink_new(
 ) -> *const StagingSinkRep {
     contain("purlin_staging_sink_new", ptr::null(), || {
         // SAFETY: the caller's promise.
-        let (sink, whole) = StagingSink::new_at(&destination.0, unsafe { location.get() });
+        let (sink, whole) = called_from(unsafe { location.get() }, || StagingSink::new(&destination.0));
         *event = whole.into_raw();
         share(StagingSinkRep(sink))
     })

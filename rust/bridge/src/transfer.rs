@@ -12,7 +12,7 @@ use purlin_base::{Error, StatusOr};
 use purlin_device::buffer::OnDone;
 use purlin_device::{AsyncHostToDeviceTransferManager, TransferSpec};
 use purlin_ffi::handle::{self, elements, give, give_handle, give_or, share};
-use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
@@ -115,13 +115,15 @@ pub unsafe extern "C" fn purlin_transfer_create(
     location: Location,
     error: &mut *const StatusRep,
 ) -> *const TransferRep {
-    let made = guard(|| {
+    let make = || {
         // SAFETY: the caller's promises.
-        let (specs, options, place) = unsafe { (elements(specs, count), options.get()?, location.get()) };
+        let (specs, options) = unsafe { (elements(specs, count), options.get()?) };
         // SAFETY: the caller's promise.
         let specs = specs.iter().map(|spec| unsafe { spec.get() }).collect::<StatusOr<Vec<_>>>()?;
-        AsyncHostToDeviceTransferManager::new_at(&specs, &space.0, &options, place)
-    });
+        AsyncHostToDeviceTransferManager::new(&specs, &space.0, &options)
+    };
+    // SAFETY: the caller's promise.
+    let made = unsafe { guard_at(location, make) };
     give_handle(made.map(TransferRep), error)
 }
 

@@ -5,7 +5,10 @@ use std::panic::{set_hook, take_hook};
 
 use purlin_base::Error;
 use purlin_base::panics::{caught, report};
+use purlin_base::status::called_from;
 use purlin_base::sync::OnceLock;
+
+use crate::words::Location;
 
 thread_local! {
     /// Where this thread last panicked. What was thrown does not know.
@@ -20,6 +23,19 @@ thread_local! {
 pub fn guard<T>(f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     remember_places();
     caught(f).unwrap_or_else(|message| Err(error_of(&message)))
+}
+
+/// As [`guard`], for a caller at `location`: what `f` makes is known by that.
+///
+/// # Errors
+/// As [`guard`].
+///
+/// # Safety
+/// `location` is what its struct says.
+pub unsafe fn guard_at<T>(location: Location, f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    // SAFETY: the caller's promise.
+    let place = unsafe { location.get() };
+    guard(|| called_from(place, f))
 }
 
 #[cold]
