@@ -13,7 +13,9 @@
 #include "cpp/internal/handle.h"
 #include "cpp/internal/shape.h"
 #include "purlin-bridge/src/buffer.rs.h"
+#include "purlin-bridge/src/buffer_create.rs.h"
 #include "purlin-bridge/src/buffer_holds.rs.h"
+#include "purlin-bridge/src/buffer_promise.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -33,9 +35,9 @@ StatusOr<Buffer> Buffer::FromHost(const void* data, std::size_t size_bytes, DTyp
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = internal::purlin_buffer_from_host(
+  const internal::BufferRep* rep = ffi::buffer_from_host(
       static_cast<const std::uint8_t*>(data), size_bytes, static_cast<std::uint8_t>(dtype), dims.data(), dims.size(),
-      memory_space.rep(), static_cast<std::int32_t>(semantics), location, &error);
+      *memory_space.rep(), static_cast<std::int32_t>(semantics), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -46,8 +48,8 @@ StatusOr<Buffer> Buffer::CreateUninitialized(const Shape& shape, const MemorySpa
   const internal::StatusRep* error = nullptr;
   const internal::RawShape raw_shape = internal::ToRust(shape);
   const internal::RawAllocOptions raw_options = internal::ToRust(options);
-  const internal::BufferRep* rep = internal::purlin_buffer_create_uninitialized(
-      &raw_shape, internal::OptionalLayout(layout).get(), memory_space.rep(), &raw_options, location, &error);
+  const internal::BufferRep* rep = ffi::buffer_create_uninitialized(raw_shape, internal::OptionalLayout(layout).get(),
+                                                                    *memory_space.rep(), raw_options, location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -59,7 +61,7 @@ StatusOr<Buffer> Buffer::CreateError(Status error, const Shape& shape, const Mem
   const internal::StatusRep* refused = nullptr;
   const internal::RawShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep =
-      internal::purlin_buffer_create_error(std::move(error).ReleaseRep(), &raw, memory_space.rep(), &refused);
+      ffi::buffer_create_error(std::move(error).ReleaseRep(), raw, *memory_space.rep(), refused);
   return internal::ToStatusOr<Buffer>(rep, refused);
 }
 
@@ -67,8 +69,7 @@ StatusOr<Buffer> Buffer::CreateToken(const MemorySpace& memory_space, const Even
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep =
-      internal::purlin_buffer_create_token(memory_space.rep(), ready.header(), location, &error);
+  const internal::BufferRep* rep = ffi::buffer_create_token(*memory_space.rep(), ready.header(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -78,8 +79,8 @@ StatusOr<Buffer> Buffer::FromRaw(const RawBuffer& memory, const Shape& shape, co
 
   const internal::StatusRep* error = nullptr;
   const internal::RawShape raw = internal::ToRust(shape);
-  const internal::BufferRep* rep = internal::purlin_buffer_from_raw(
-      memory.rep(), &raw, internal::OptionalLayout(layout).get(), ready.header(), &error);
+  const internal::BufferRep* rep =
+      ffi::buffer_from_raw(*memory.rep(), raw, internal::OptionalLayout(layout).get(), ready.header(), error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -90,8 +91,8 @@ StatusOr<std::pair<Buffer, BufferPromise>> Buffer::CreateChannel(const Shape& sh
   const internal::BufferRep* buffer = nullptr;
   internal::BufferPromiseRep* promise = nullptr;
   const internal::RawShape raw = internal::ToRust(shape);
-  const internal::StatusRep* error = internal::purlin_buffer_create_channel(
-      &raw, internal::OptionalLayout(layout).get(), memory_space.rep(), location, &buffer, &promise);
+  const internal::StatusRep* error = ffi::buffer_create_channel(raw, internal::OptionalLayout(layout).get(),
+                                                                *memory_space.rep(), location, buffer, promise);
   if (error != nullptr) return Status::FromRep(error);
   return std::pair(Adopt(buffer), BufferPromise::Adopt(promise));
 }
@@ -196,7 +197,7 @@ StatusOr<Buffer> Buffer::CopyToDevice(const Device& device, SourceLocation locat
   if (rep_ == nullptr || device.rep() == nullptr) return internal::Gone(rep_ == nullptr ? "Buffer" : "Device");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = internal::purlin_buffer_copy_to_device(rep_, device.rep(), location, &error);
+  const internal::BufferRep* rep = ffi::buffer_copy_to_device(*rep_, *device.rep(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -205,8 +206,7 @@ StatusOr<Buffer> Buffer::CopyToMemorySpace(const MemorySpace& memory_space, Sour
     return internal::Gone(rep_ == nullptr ? "Buffer" : "MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep =
-      internal::purlin_buffer_copy_to_memory_space(rep_, memory_space.rep(), location, &error);
+  const internal::BufferRep* rep = ffi::buffer_copy_to_memory_space(*rep_, *memory_space.rep(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -214,7 +214,7 @@ StatusOr<Buffer> Buffer::CopyInto(const Buffer& destination, SourceLocation loca
   if (rep_ == nullptr || destination.rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = internal::purlin_buffer_copy_into(rep_, destination.rep_, location, &error);
+  const internal::BufferRep* rep = ffi::buffer_copy_into(*rep_, *destination.rep_, location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -254,7 +254,7 @@ StatusOr<DonationHold> Buffer::Donate(Label by, SourceLocation location) const {
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  internal::DonationHoldRep* hold = internal::purlin_buffer_donate(rep_, by.c_str(), true, location, &error);
+  internal::DonationHoldRep* hold = ffi::buffer_donate(*rep_, by.c_str(), true, location, error);
   return ToHold<DonationHold>(hold, error);
 }
 
@@ -262,7 +262,7 @@ StatusOr<DonationHold> Buffer::TryDonate(Label by, SourceLocation location) cons
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  internal::DonationHoldRep* hold = internal::purlin_buffer_donate(rep_, by.c_str(), false, location, &error);
+  internal::DonationHoldRep* hold = ffi::buffer_donate(*rep_, by.c_str(), false, location, error);
   return ToHold<DonationHold>(hold, error);
 }
 
@@ -278,7 +278,7 @@ StatusOr<Buffer> Buffer::DonateAfter(const Event& event, SourceLocation location
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = internal::purlin_buffer_donate_after(rep_, event.header(), location, &error);
+  const internal::BufferRep* rep = ffi::buffer_donate_after(*rep_, event.header(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -288,20 +288,20 @@ StatusOr<Buffer> Buffer::Bitcast(const Shape& shape, const Layout* layout, Sourc
   const internal::StatusRep* error = nullptr;
   const internal::RawShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep =
-      internal::purlin_buffer_bitcast(rep_, &raw, internal::OptionalLayout(layout).get(), location, &error);
+      ffi::buffer_bitcast(*rep_, raw, internal::OptionalLayout(layout).get(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
 void Buffer::Delete(SourceLocation location) const noexcept {
   if (rep_ == nullptr) return;
 
-  internal::purlin_buffer_delete(rep_, location);
+  ffi::buffer_delete(*rep_, location);
 }
 
 const internal::RawBufferRep* Buffer::ReleaseRaw(SourceLocation location, internal::EventHeader** free_event) const {
   if (rep_ == nullptr) return nullptr;
 
-  return internal::purlin_buffer_release_memory(rep_, location, free_event);
+  return ffi::buffer_release_memory(*rep_, location, *free_event);
 }
 
 StatusOr<std::optional<RawBuffer>> Buffer::ReleaseDeviceMemoryOwnership(bool wait_for_operations_to_complete,
@@ -310,7 +310,7 @@ StatusOr<std::optional<RawBuffer>> Buffer::ReleaseDeviceMemoryOwnership(bool wai
 
   const internal::StatusRep* error = nullptr;
   const internal::RawBufferRep* memory =
-      internal::purlin_buffer_release_ownership(rep_, wait_for_operations_to_complete, location, &error);
+      ffi::buffer_release_ownership(*rep_, wait_for_operations_to_complete, location, error);
   if (error != nullptr) return Status::FromRep(error);
   if (memory == nullptr) return std::optional<RawBuffer>();
   return std::optional<RawBuffer>(RawBuffer::Adopt(memory));

@@ -18,7 +18,7 @@ BufferPromise::~BufferPromise() { internal::GiveUp<ffi::buffer_promise_release>(
 Status BufferPromise::Fulfil(const Buffer& source, SourceLocation location) {
   if (source.rep() == nullptr) return internal::Gone("Buffer");
 
-  return Status::FromRep(internal::purlin_buffer_promise_fulfil(rep_, source.rep(), location));
+  return Status::FromRep(ffi::buffer_promise_fulfil(rep_, source.rep(), location));
 }
 
 Status BufferPromise::Fail(Status error, SourceLocation location) {

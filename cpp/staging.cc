@@ -14,7 +14,7 @@ inline namespace v0 {
 namespace {
 
 /// Rust knows the first version's size, so that no field of that one needs a look at struct_size before it is read.
-internal::RawStagingOptions ToRust(const StagingOptions& options) noexcept {
+ffi::RawStagingOptions ToRust(const StagingOptions& options) noexcept {
   static_assert(sizeof(StagingOptions) == 32, "a field was added: read it only if struct_size reaches past it");
   return {options.struct_size, options.lease_bytes, options.lease_count, options.label.c_str()};
 }
@@ -43,9 +43,8 @@ StatusOr<StagingPool> StagingPool::Create(const MemorySpace& memory_space, const
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::RawStagingOptions raw = ToRust(options);
-  const internal::StagingPoolRep* rep =
-      internal::purlin_staging_pool_create(memory_space.rep(), &raw, location, &error);
+  const ffi::RawStagingOptions raw = ToRust(options);
+  const internal::StagingPoolRep* rep = ffi::staging_pool_create(*memory_space.rep(), raw, location, error);
   return internal::ToStatusOr<StagingPool>(rep, error);
 }
 
@@ -131,7 +130,7 @@ const internal::StagingSinkRep* StagingSink::CreateRaw(const RawBuffer& destinat
     return nullptr;
   }
 
-  return internal::purlin_staging_sink_new(destination.rep(), location, event);
+  return ffi::staging_sink_new(*destination.rep(), location, *event);
 }
 
 StagingSink::~StagingSink() { internal::GiveUp<ffi::staging_sink_release>(rep_); }

@@ -25,10 +25,10 @@ StatusOr<AsyncHostToDeviceTransferManager> AsyncHostToDeviceTransferManager::Cre
                                                                                     SourceLocation location) {
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
-  std::vector<internal::RawTransferSpec> raw;
+  std::vector<ffi::RawTransferSpec> raw;
   raw.reserve(specs.size());
   for (const TransferSpec& spec : specs) {
-    internal::RawTransferSpec& entry = raw.emplace_back();
+    ffi::RawTransferSpec& entry = raw.emplace_back();
     entry.shape = internal::ToRust(spec.shape);
     entry.has_layout = spec.layout.has_value();
     if (spec.layout) entry.layout = {spec.layout->minor_to_major().data(), spec.layout->rank()};
@@ -36,7 +36,7 @@ StatusOr<AsyncHostToDeviceTransferManager> AsyncHostToDeviceTransferManager::Cre
   const internal::RawAllocOptions raw_options = internal::ToRust(options);
   const internal::StatusRep* error = nullptr;
   const internal::TransferRep* rep =
-      internal::purlin_transfer_create(raw.data(), raw.size(), memory_space.rep(), &raw_options, location, &error);
+      ffi::transfer_create(internal::ToRust(raw), *memory_space.rep(), raw_options, location, error);
   return internal::ToStatusOr<AsyncHostToDeviceTransferManager>(rep, error);
 }
 

@@ -15,7 +15,7 @@ namespace internal {
 // Rust reads it as a pointer and a number, in this order.
 static_assert(sizeof(SourceLocation) == 16 && std::is_standard_layout_v<SourceLocation> &&
                   std::is_trivially_copyable_v<SourceLocation>,
-              "a SourceLocation crosses by value");
+              "a SourceLocation crosses as it is");
 
 inline std::string_view FromRust(Bytes bytes) noexcept { return {bytes.data, bytes.size_bytes}; }
 

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The modules with a bridge.
-const BRIDGES: [&str; 30] = [
+const BRIDGES: [&str; 31] = [
     "src/abi.rs",
     "src/alloc_options.rs",
     "src/buffer.rs",
+    "src/buffer_create.rs",
     "src/buffer_holds.rs",
     "src/buffer_promise.rs",
     "src/cancel.rs",

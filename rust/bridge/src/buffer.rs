@@ -8,14 +8,12 @@ use std::mem;
 use std::ptr;
 
 use purlin_array::HostArray;
-use purlin_async::event::abi::EventHeader;
 use purlin_async::{Event, Promise};
-use purlin_base::status::{self, StatusRep, called_from};
+use purlin_base::status::{self, called_from};
 use purlin_device::Buffer;
 use purlin_device::buffer::HostAddress;
 use purlin_ffi::handle::{give, give_handle, give_or, share};
 use purlin_ffi::panic::{contain, guard, guard_at};
-use purlin_ffi::words::Location;
 
 use crate::buffer_create::give_buffer;
 pub(crate) use crate::buffer_rep::BufferRep;
@@ -23,6 +21,7 @@ use crate::device::{DeviceRep, MemorySpaceRep};
 use crate::layout::RawLayout;
 use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::shape::RawShape;
+use crate::source_location::Place;
 
 /// What gives `purlin::Buffer::CopyRawToHostWhen` the address: a box.
 pub struct HostAddressRep(Promise<HostAddress>);
@@ -32,7 +31,9 @@ pub(crate) mod ffi {
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
         include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/layout.rs.h");
         include!("purlin-bridge/src/raw_buffer.rs.h");
+        include!("purlin-bridge/src/shape.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
@@ -44,6 +45,12 @@ pub(crate) mod ffi {
         type MemorySpaceRep = crate::device::MemorySpaceRep;
         #[namespace = "purlin::v0::internal"]
         type RawBufferRep = crate::raw_buffer::RawBufferRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
+        #[namespace = "purlin::v0::internal"]
+        type RawShape = crate::shape::RawShape;
+        #[namespace = "purlin::v0::internal"]
+        type RawLayout = crate::layout::RawLayout;
     }
 
     extern "Rust" {
@@ -96,6 +103,57 @@ pub(crate) mod ffi {
         ) -> *mut EventHeader;
         /// Gives the address, or why there is none.
         unsafe fn host_address_set(address: *mut HostAddressRep, destination: *mut u8, error: *const StatusRep);
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_copy_to_device(
+            buffer: &BufferRep,
+            device: &DeviceRep,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_copy_to_memory_space(
+            buffer: &BufferRep,
+            space: &MemorySpaceRep,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_copy_into(
+            buffer: &BufferRep,
+            destination: &BufferRep,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_donate_after(
+            buffer: &BufferRep,
+            event: *mut EventHeader,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_bitcast(
+            buffer: &BufferRep,
+            shape: &RawShape,
+            layout: *const RawLayout,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// Gives the memory up.
+        unsafe fn buffer_delete(buffer: &BufferRep, location: &SourceLocation);
+        /// The memory, C++'s, and the event when it is free, with one reference, C++'s; or null, and nothing is written.
+        unsafe fn buffer_release_memory(
+            buffer: &BufferRep,
+            location: &SourceLocation,
+            free: &mut *mut EventHeader,
+        ) -> *const RawBufferRep;
+        /// The memory, C++'s; or null and an error; or null. May block.
+        unsafe fn buffer_release_ownership(
+            buffer: &BufferRep,
+            waits: bool,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const RawBufferRep;
     }
 }
 
@@ -238,79 +296,64 @@ unsafe fn host_address_set(address: *mut HostAddressRep, destination: *mut u8, e
     })
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_to_device(
+unsafe fn buffer_copy_to_device(
     buffer: &BufferRep,
     device: &DeviceRep,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    give_buffer(unsafe { guard_at(location, || buffer.get().copy_to_device(&device.0)) }, error)
+    give_buffer(unsafe { guard_at(location.0, || buffer.get().copy_to_device(&device.0)) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_to_memory_space(
+unsafe fn buffer_copy_to_memory_space(
     buffer: &BufferRep,
     space: &MemorySpaceRep,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    give_buffer(unsafe { guard_at(location, || buffer.get().copy_to_memory_space(&space.0)) }, error)
+    give_buffer(unsafe { guard_at(location.0, || buffer.get().copy_to_memory_space(&space.0)) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_into(
+unsafe fn buffer_copy_into(
     buffer: &BufferRep,
     destination: &BufferRep,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    give_buffer(unsafe { guard_at(location, || buffer.get().copy_into(&destination.get())) }, error)
+    give_buffer(unsafe { guard_at(location.0, || buffer.get().copy_into(&destination.get())) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// `event` is null or alive; `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_donate_after(
+unsafe fn buffer_donate_after(
     buffer: &BufferRep,
-    event: *mut EventHeader,
-    location: Location,
-    error: &mut *const StatusRep,
+    event: *mut ffi::EventHeader,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    let event = unsafe { Event::from_borrowed_raw(event) };
+    let event = unsafe { Event::from_borrowed_raw(event.cast()) };
     // SAFETY: the caller's promise.
-    give_buffer(unsafe { guard_at(location, || buffer.get().donate_after(&event)) }, error)
+    give_buffer(unsafe { guard_at(location.0, || buffer.get().donate_after(&event)) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// The structs are what they say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_bitcast(
+unsafe fn buffer_bitcast(
     buffer: &BufferRep,
     shape: &RawShape,
     layout: *const RawLayout,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     let bitcast = || {
         // SAFETY: the caller's promises.
@@ -318,7 +361,7 @@ pub unsafe extern "C" fn purlin_buffer_bitcast(
         buffer.get().bitcast(&shape, layout.as_ref())
     };
     // SAFETY: the caller's promise.
-    give_buffer(unsafe { guard_at(location, bitcast) }, error)
+    give_buffer(unsafe { guard_at(location.0, bitcast) }, error)
 }
 
 fn buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
@@ -327,50 +370,41 @@ fn buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
     })
 }
 
-/// Gives the memory up.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_delete(buffer: &BufferRep, location: Location) {
-    contain("purlin_buffer_delete", (), || {
+unsafe fn buffer_delete(buffer: &BufferRep, location: &Place) {
+    contain("buffer_delete", (), || {
         // SAFETY: the caller's promise.
-        called_from(unsafe { location.get() }, || buffer.get().delete());
+        called_from(unsafe { location.0.get() }, || buffer.get().delete());
     })
 }
 
-/// The memory, C++'s, and the event when it is free, with one reference, C++'s; or null, and nothing is written.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_release_memory(
+unsafe fn buffer_release_memory(
     buffer: &BufferRep,
-    location: Location,
-    free: &mut *mut EventHeader,
+    location: &Place,
+    free: &mut *mut ffi::EventHeader,
 ) -> *const RawBufferRep {
-    contain("purlin_buffer_release_memory", ptr::null(), || {
+    contain("buffer_release_memory", ptr::null(), || {
         // SAFETY: the caller's promise.
-        let released = called_from(unsafe { location.get() }, || buffer.get().release());
+        let released = called_from(unsafe { location.0.get() }, || buffer.get().release());
         let Some((memory, event)) = released else { return ptr::null() };
-        *free = event.into_raw();
+        *free = event.into_raw().cast();
         share(RawBufferRep(memory))
     })
 }
 
-/// The memory, C++'s; or null and an error; or null. May block.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_release_ownership(
+unsafe fn buffer_release_ownership(
     buffer: &BufferRep,
     waits: bool,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promise.
-    let memory = unsafe { guard_at(location, || buffer.get().release_ownership(waits)) };
+    let memory = unsafe { guard_at(location.0, || buffer.get().release_ownership(waits)) };
     let memory = memory.map(|memory| memory.map_or(ptr::null(), |memory| share(RawBufferRep(memory))));
     give_or(memory, ptr::null(), error)
 }

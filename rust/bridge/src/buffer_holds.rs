@@ -7,15 +7,14 @@ use std::ffi::c_char;
 use std::ptr;
 
 use purlin_async::Event;
-use purlin_base::status::StatusRep;
 use purlin_device::{DonationHold, ExternalReference, RawBuffer, UsageHold};
 use purlin_ffi::handle::{give_box, share};
 use purlin_ffi::panic::{contain, guard, guard_at};
-use purlin_ffi::words::Location;
 
 use crate::buffer::BufferRep;
 use crate::cancel::label;
 use crate::raw_buffer::{RawBufferRep, give_event};
+use crate::source_location::Place;
 
 /// What a `purlin::UsageHold` points to.
 pub struct UsageHoldRep(UsageHold);
@@ -39,6 +38,8 @@ pub(crate) mod ffi {
         type BufferRep = crate::buffer::BufferRep;
         #[namespace = "purlin::v0::internal"]
         type RawBufferRep = crate::raw_buffer::RawBufferRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
     }
 
     extern "Rust" {
@@ -77,6 +78,14 @@ pub(crate) mod ffi {
         unsafe fn donation_hold_confirm(hold: *mut DonationHoldRep) -> *const RawBufferRep;
         /// Gives the buffer back.
         unsafe fn donation_hold_release(hold: *mut DonationHoldRep);
+        /// A hold, C++'s, or null and an error.
+        unsafe fn buffer_donate(
+            buffer: &BufferRep,
+            by: *const c_char,
+            waits: bool,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *mut DonationHoldRep;
     }
 }
 
@@ -137,17 +146,14 @@ unsafe fn external_reference_release(reference: *mut ExternalReferenceRep) {
     })
 }
 
-/// A hold, C++'s, or null and an error.
-///
 /// # Safety
 /// `by` is static and ends with a NUL; `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_donate(
+unsafe fn buffer_donate(
     buffer: &BufferRep,
     by: *const c_char,
     waits: bool,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *mut DonationHoldRep {
     let donate = || {
         // SAFETY: the caller's promise.
@@ -155,7 +161,7 @@ pub unsafe extern "C" fn purlin_buffer_donate(
         if waits { buffer.get().donate(by) } else { buffer.get().try_donate(by) }
     };
     // SAFETY: the caller's promise.
-    let made = unsafe { guard_at(location, donate) };
+    let made = unsafe { guard_at(location.0, donate) };
     give_box(made.map(DonationHoldRep), error)
 }
 

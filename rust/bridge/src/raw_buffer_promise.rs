@@ -4,15 +4,14 @@
 //! the call runs gives it up: nothing of it is touched after the first waiter may have run.
 
 use purlin_base::Error;
-use purlin_base::status::StatusRep;
 use purlin_device::{RawBuffer, RawBufferPromise};
 use purlin_ffi::handle::{give, share};
 use purlin_ffi::panic::{contain, guard, guard_at};
-use purlin_ffi::words::Location;
 
 use crate::alloc_options::{RawAllocOptions, oom_policy};
 use crate::device::MemorySpaceRep;
 use crate::raw_buffer::RawBufferRep;
+use crate::source_location::Place;
 use crate::status::given;
 
 /// What a `purlin::RawBufferPromise` points to: a box. Empty once the promise has been kept.
@@ -22,6 +21,7 @@ pub struct RawBufferPromiseRep(Option<RawBufferPromise>);
 pub(crate) mod ffi {
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/alloc_options.rs.h");
         include!("purlin-bridge/src/device.rs.h");
         include!("purlin-bridge/src/raw_buffer.rs.h");
 
@@ -31,6 +31,10 @@ pub(crate) mod ffi {
         type MemorySpaceRep = crate::device::MemorySpaceRep;
         #[namespace = "purlin::v0::internal"]
         type RawBufferRep = crate::raw_buffer::RawBufferRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
+        #[namespace = "purlin::v0::internal"]
+        type RawAllocOptions = crate::alloc_options::RawAllocOptions;
     }
 
     extern "Rust" {
@@ -51,6 +55,16 @@ pub(crate) mod ffi {
         ) -> *const StatusRep;
         /// Gives the promise up; the buffer fails, if it was not kept.
         unsafe fn raw_buffer_promise_release(promise: *mut RawBufferPromiseRep);
+        /// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is
+        /// written.
+        unsafe fn raw_buffer_create_channel(
+            space: &MemorySpaceRep,
+            size_bytes: usize,
+            options: &RawAllocOptions,
+            location: &SourceLocation,
+            buffer: &mut *const RawBufferRep,
+            promise: &mut *mut RawBufferPromiseRep,
+        ) -> *const StatusRep;
     }
 }
 
@@ -67,20 +81,16 @@ impl RawBufferPromiseRep {
     }
 }
 
-/// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is
-/// written.
-///
 /// # Safety
 /// `space` is alive; `options` and `location` are what their structs say; the outputs are the caller's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_raw_buffer_create_channel(
+unsafe fn raw_buffer_create_channel(
     space: &MemorySpaceRep,
     size_bytes: usize,
     options: &RawAllocOptions,
-    location: Location,
+    location: &Place,
     buffer: &mut *const RawBufferRep,
     promise: &mut *mut RawBufferPromiseRep,
-) -> *const StatusRep {
+) -> *const ffi::StatusRep {
     let make = || {
         // SAFETY: the caller's promise.
         let (made, owed) = RawBuffer::channel(&space.0, size_bytes, &unsafe { options.get()? });
@@ -89,7 +99,7 @@ pub unsafe extern "C" fn purlin_raw_buffer_create_channel(
         Ok(())
     };
     // SAFETY: the caller's promise.
-    give(unsafe { guard_at(location, make) })
+    give(unsafe { guard_at(location.0, make) })
 }
 
 /// # Safety

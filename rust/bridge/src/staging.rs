@@ -4,7 +4,6 @@
 //! up meanwhile, so calls that run callbacks or waiters keep a reference of their own. `dependencies` are as in
 //! `raw_buffer`.
 
-use std::ffi::c_char;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -24,6 +23,7 @@ use crate::cancel::{CancelTokenRep, label, token};
 use crate::device::MemorySpaceRep;
 use crate::piece_callback::PieceCallback;
 use crate::raw_buffer::{RawBufferRep, give_event};
+use crate::source_location::Place;
 use crate::status::given;
 
 /// What a `purlin::StagingPool` points to.
@@ -37,6 +37,16 @@ pub struct StagingSinkRep(StagingSink);
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
+    /// A `purlin::StagingOptions`. Borrowed.
+    struct RawStagingOptions {
+        /// The caller's, unchecked.
+        struct_size: usize,
+        lease_bytes: usize,
+        lease_count: usize,
+        /// Static, ends with a NUL.
+        label: *const c_char,
+    }
+
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
         include!("purlin-bridge/src/buffer.rs.h");
@@ -56,6 +66,8 @@ pub(crate) mod ffi {
         type MemorySpaceRep = crate::device::MemorySpaceRep;
         #[namespace = "purlin::v0::internal"]
         type RawBufferRep = crate::raw_buffer::RawBufferRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
     }
 
     extern "Rust" {
@@ -111,24 +123,26 @@ pub(crate) mod ffi {
         unsafe fn staging_sink_poison(sink: *const StagingSinkRep, error: *const StatusRep) -> *const StatusRep;
         /// Bytes that have a piece.
         fn staging_sink_begun_bytes(sink: &StagingSinkRep) -> usize;
+        /// A pool, C++'s, or null and an error.
+        unsafe fn staging_pool_create(
+            space: &MemorySpaceRep,
+            options: &RawStagingOptions,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const StagingPoolRep;
+        /// A sink, C++'s. Writes its event, with one reference, C++'s.
+        unsafe fn staging_sink_new(
+            destination: &RawBufferRep,
+            location: &SourceLocation,
+            event: &mut *mut EventHeader,
+        ) -> *const StagingSinkRep;
     }
 }
 
 /// The first version of `purlin::StagingOptions`.
 const SMALLEST_OPTIONS_BYTES: usize = 32;
 
-/// A `purlin::StagingOptions`. Borrowed.
-#[repr(C)]
-pub struct RawStagingOptions {
-    /// The caller's, unchecked.
-    struct_size: usize,
-    lease_bytes: usize,
-    lease_count: usize,
-    /// Static, ends with a NUL.
-    label: *const c_char,
-}
-
-impl RawStagingOptions {
+impl ffi::RawStagingOptions {
     /// # Errors
     /// `InvalidArgument`: a size that no version has.
     ///
@@ -162,19 +176,16 @@ unsafe fn kept<T>(handle: *const T, what: &str) -> StatusOr<Arc<T>> {
     Ok(unsafe { handle::kept(handle) })
 }
 
-/// A pool, C++'s, or null and an error.
-///
 /// # Safety
 /// The structs are what they say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_pool_create(
+unsafe fn staging_pool_create(
     space: &MemorySpaceRep,
-    options: &RawStagingOptions,
-    location: Location,
-    error: &mut *const StatusRep,
+    options: &ffi::RawStagingOptions,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const StagingPoolRep {
     // SAFETY: the caller's promises.
-    let made = unsafe { guard_at(location, || StagingPool::new(&space.0, &options.get()?)) };
+    let made = unsafe { guard_at(location.0, || StagingPool::new(&space.0, &options.get()?)) };
     give_handle(made.map(StagingPoolRep), error)
 }
 
@@ -338,20 +349,17 @@ pub unsafe extern "C" fn purlin_staging_copier_read_buffer(
     give_or(unsafe { guard_at(location, read) }, ptr::null_mut(), error)
 }
 
-/// A sink, C++'s. Writes its event, with one reference, C++'s.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_sink_new(
+unsafe fn staging_sink_new(
     destination: &RawBufferRep,
-    location: Location,
-    event: &mut *mut EventHeader,
+    location: &Place,
+    event: &mut *mut ffi::EventHeader,
 ) -> *const StagingSinkRep {
-    contain("purlin_staging_sink_new", ptr::null(), || {
+    contain("staging_sink_new", ptr::null(), || {
         // SAFETY: the caller's promise.
-        let (sink, whole) = called_from(unsafe { location.get() }, || StagingSink::new(&destination.0));
-        *event = whole.into_raw();
+        let (sink, whole) = called_from(unsafe { location.0.get() }, || StagingSink::new(&destination.0));
+        *event = whole.into_raw().cast();
         share(StagingSinkRep(sink))
     })
 }

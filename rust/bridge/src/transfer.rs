@@ -11,9 +11,8 @@ use purlin_base::status::StatusRep;
 use purlin_base::{Error, StatusOr};
 use purlin_device::buffer::OnDone;
 use purlin_device::{AsyncHostToDeviceTransferManager, TransferSpec};
-use purlin_ffi::handle::{self, elements, give, give_handle, give_or, share};
+use purlin_ffi::handle::{self, give, give_handle, give_or, share};
 use purlin_ffi::panic::{contain, guard, guard_at};
-use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
@@ -23,7 +22,7 @@ use crate::device::MemorySpaceRep;
 use crate::host_buffer::RawHostArray;
 use crate::layout::RawLayout;
 use crate::raw_buffer::give_event;
-use crate::shape::RawShape;
+use crate::source_location::Place;
 use crate::status::given;
 
 /// What a `purlin::AsyncHostToDeviceTransferManager` points to.
@@ -31,6 +30,13 @@ pub struct TransferRep(AsyncHostToDeviceTransferManager);
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
+    /// A `purlin::TransferSpec`. Borrowed.
+    struct RawTransferSpec {
+        shape: RawShape,
+        layout: RawLayout,
+        has_layout: bool,
+    }
+
     /// A pair that the user has noted.
     struct RawTransferMetadata {
         key: String,
@@ -39,8 +45,11 @@ pub(crate) mod ffi {
 
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/alloc_options.rs.h");
         include!("purlin-bridge/src/buffer.rs.h");
         include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/layout.rs.h");
+        include!("purlin-bridge/src/shape.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
@@ -50,6 +59,14 @@ pub(crate) mod ffi {
         type BufferRep = crate::buffer::BufferRep;
         #[namespace = "purlin::v0::internal"]
         type MemorySpaceRep = crate::device::MemorySpaceRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
+        #[namespace = "purlin::v0::internal"]
+        type RawAllocOptions = crate::alloc_options::RawAllocOptions;
+        #[namespace = "purlin::v0::internal"]
+        type RawLayout = crate::layout::RawLayout;
+        #[namespace = "purlin::v0::internal"]
+        type RawShape = crate::shape::RawShape;
     }
 
     extern "Rust" {
@@ -78,18 +95,18 @@ pub(crate) mod ffi {
         fn transfer_add_metadata(transfer: &TransferRep, key: &[u8], value: &[u8]);
         /// All pairs.
         fn transfer_metadata(transfer: &TransferRep) -> Vec<RawTransferMetadata>;
+        /// A manager, C++'s, or null and an error.
+        unsafe fn transfer_create(
+            specs: &[RawTransferSpec],
+            space: &MemorySpaceRep,
+            options: &RawAllocOptions,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const TransferRep;
     }
 }
 
-/// A `purlin::TransferSpec`. Borrowed.
-#[repr(C)]
-pub struct RawTransferSpec {
-    shape: RawShape,
-    layout: RawLayout,
-    has_layout: bool,
-}
-
-impl RawTransferSpec {
+impl ffi::RawTransferSpec {
     /// # Errors
     /// `InvalidArgument`: no shape, or no layout.
     ///
@@ -102,28 +119,24 @@ impl RawTransferSpec {
     }
 }
 
-/// A manager, C++'s, or null and an error.
-///
 /// # Safety
-/// `specs` points to `count` specs; they and the other structs are what they say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_transfer_create(
-    specs: *const RawTransferSpec,
-    count: usize,
+/// The structs are what they say.
+unsafe fn transfer_create(
+    specs: &[ffi::RawTransferSpec],
     space: &MemorySpaceRep,
     options: &RawAllocOptions,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const TransferRep {
     let make = || {
         // SAFETY: the caller's promises.
-        let (specs, options) = unsafe { (elements(specs, count), options.get()?) };
+        let options = unsafe { options.get()? };
         // SAFETY: the caller's promise.
         let specs = specs.iter().map(|spec| unsafe { spec.get() }).collect::<StatusOr<Vec<_>>>()?;
         AsyncHostToDeviceTransferManager::new(&specs, &space.0, &options)
     };
     // SAFETY: the caller's promise.
-    let made = unsafe { guard_at(location, make) };
+    let made = unsafe { guard_at(location.0, make) };
     give_handle(made.map(TransferRep), error)
 }
 

@@ -43,7 +43,7 @@ pub fn text_of(bytes: &[u8]) -> StatusOr<&str> {
 }
 
 /// A `purlin::SourceLocation`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Location {
     /// Static, ends with a NUL, not null.
