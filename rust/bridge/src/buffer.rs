@@ -1,8 +1,7 @@
-//! `purlin/buffer.h`: typed buffers, once there are some (`buffer_create` makes them). What takes shapes, arrays or
-//! places is a plain function.
+//! `purlin/buffer.h`: typed buffers, once there are some (`buffer_create` makes them).
 //!
 //! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`]
-//! and [`Location`]; a layout may also be null.
+//! and [`Place`]; a layout may also be null.
 
 use std::mem;
 use std::ptr;
@@ -93,8 +92,8 @@ pub(crate) mod ffi {
         ) -> *mut EventHeader;
         /// Writes the numbers of usage holds and of external references.
         fn buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32);
-        /// The event, with one reference, C++'s. Writes the receiver of the address, C++'s, or null if the copy does not wait
-        /// for one.
+        /// The event, with one reference, C++'s. Writes the receiver of the address, C++'s, or null if the copy does
+        /// not wait for one.
         unsafe fn buffer_copy_raw_to_host_when(
             buffer: &BufferRep,
             offset_bytes: usize,
@@ -141,7 +140,8 @@ pub(crate) mod ffi {
         ) -> *const BufferRep;
         /// Gives the memory up.
         unsafe fn buffer_delete(buffer: &BufferRep, location: &SourceLocation);
-        /// The memory, C++'s, and the event when it is free, with one reference, C++'s; or null, and nothing is written.
+        /// The memory, C++'s, and the event when it is free, with one reference, C++'s; or null, and nothing is
+        /// written.
         unsafe fn buffer_release_memory(
             buffer: &BufferRep,
             location: &SourceLocation,

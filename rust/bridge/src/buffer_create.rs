@@ -1,7 +1,7 @@
 //! `purlin/buffer.h`: new buffers. From arrays with options: `host_buffer`.
 //!
 //! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`],
-//! [`RawAllocOptions`] and [`Location`]; a layout may also be null.
+//! [`RawAllocOptions`] and [`Place`]; a layout may also be null.
 
 use std::ptr;
 

@@ -49,8 +49,8 @@ pub(crate) mod ffi {
         unsafe fn buffer_promise_fail(promise: *mut BufferPromiseRep, error: *const StatusRep) -> *const StatusRep;
         /// Gives the promise up; the buffer fails, if it was not kept.
         unsafe fn buffer_promise_release(promise: *mut BufferPromiseRep);
-        /// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is
-        /// written.
+        /// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing
+        /// is written.
         unsafe fn buffer_create_channel(
             shape: &RawShape,
             layout: *const RawLayout,

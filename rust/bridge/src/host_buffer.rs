@@ -1,4 +1,4 @@
-//! `purlin/host_buffer.h`: arrays from the memory of the host.
+//! `purlin/host_buffer.h`: arrays from the memory of the host. Plain functions, as they take closures.
 
 use purlin_array::{HostArray, Shape};
 use purlin_base::status::StatusRep;

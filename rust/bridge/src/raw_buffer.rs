@@ -1,4 +1,5 @@
-//! `purlin/raw_buffer.h`: untyped bytes, slices and copies. What takes options, closures or arrays is a plain function.
+//! `purlin/raw_buffer.h`: untyped bytes, slices and copies. What takes a closure, or an array of ranges, is a plain
+//! function.
 //!
 //! In the safety sections, "`dependencies`" stands for: `count` words, each null or an event that C++ keeps alive,
 //! unchanged for the length of the call.

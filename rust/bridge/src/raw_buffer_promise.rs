@@ -55,8 +55,8 @@ pub(crate) mod ffi {
         ) -> *const StatusRep;
         /// Gives the promise up; the buffer fails, if it was not kept.
         unsafe fn raw_buffer_promise_release(promise: *mut RawBufferPromiseRep);
-        /// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing is
-        /// written.
+        /// A buffer without memory, and the promise to provide it, both C++'s. Null, or an error, C++'s; then nothing
+        /// is written.
         unsafe fn raw_buffer_create_channel(
             space: &MemorySpaceRep,
             size_bytes: usize,

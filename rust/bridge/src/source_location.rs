@@ -3,7 +3,7 @@
 use cxx::{ExternType, kind, type_id};
 use purlin_ffi::words::Location;
 
-/// A `purlin::SourceLocation`. It crosses by reference: by value, cxx would copy it twice.
+/// A `purlin::SourceLocation`: what a [`Location`] says. It crosses by reference: by value, cxx would copy it twice.
 #[repr(transparent)]
 pub struct Place(pub(crate) Location);
 

@@ -1,4 +1,4 @@
-//! `purlin/staging.h`: bytes through host memory that is lent piece by piece.
+//! `purlin/staging.h`: bytes through host memory that is lent piece by piece. What takes closures is a plain function.
 //!
 //! In the safety sections, "alive" means that C++ has the object when the call begins; what the call runs may give it
 //! up meanwhile, so calls that run callbacks or waiters keep a reference of their own. `dependencies` are as in

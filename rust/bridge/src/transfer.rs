@@ -1,4 +1,4 @@
-//! `purlin/transfer.h`: buffers that are filled piece by piece.
+//! `purlin/transfer.h`: buffers that are filled piece by piece. What takes an `on_done` is a plain function.
 //!
 //! In the safety sections, "alive" means that C++ has the manager when the call begins; an `on_done` or a waiter may
 //! give it up meanwhile, so every call keeps a reference of its own. `on_done` is null or a callback that the caller
