@@ -509,8 +509,8 @@ impl EventPromise {
         Self::owed_by(OwedBy::Library, label, SourceLocation::caller())
     }
 
-    /// A new pending event that `who` owes, known by `label` and by `place`: [`new`](Self::new) is that of a user at the
-    /// caller's place, and [`guarding`](Self::guarding) that of the library. Neither looks for a place that is
+    /// A new pending event that `who` owes, known by `label` and by `place`: [`new`](Self::new) is that of a user at
+    /// the caller's place, and [`guarding`](Self::guarding) that of the library. Neither looks for a place that is
     /// [stated](purlin_base::status::called_from) around the call.
     #[doc(hidden)]
     #[inline]

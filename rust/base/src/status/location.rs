@@ -52,8 +52,8 @@ impl SourceLocation {
         Self::from_static(here.file_as_c_str(), here.line())
     }
 
-    /// As [`caller`](Self::caller); inside of [`called_from`], the place that is stated there. For functions that foreign
-    /// code calls too.
+    /// As [`caller`](Self::caller); inside of [`called_from`], the place that is stated there. For functions that
+    /// foreign code calls too.
     #[doc(hidden)]
     #[inline]
     #[must_use]
@@ -122,8 +122,8 @@ impl SourceLocation {
 /// call, the inner place counts until the inner call ends.
 ///
 /// What a pool's thread does while it waits has no part in it, and neither has a client's out-of-memory hook. Other
-/// callbacks, waiters and tasks that run inside of `call` have: they are called too often to be told apart. Those in C++
-/// state places of their own; what those in Rust make is known by `place`.
+/// callbacks, waiters and tasks that run inside of `call` have: they are called too often to be told apart. Those in
+/// C++ state places of their own; what those in Rust make is known by `place`.
 #[inline]
 pub fn called_from<R>(place: SourceLocation, call: impl FnOnce() -> R) -> R {
     let _outer = Outer(STATED.with(|stated| stated.replace(Some(place))));

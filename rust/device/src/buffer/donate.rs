@@ -105,12 +105,8 @@ impl Buffer {
 ///
 /// # Errors
 /// `InvalidArgument`: another rank.
-#[inline(always)]
 pub(super) fn checked_layout(shape: &Shape, layout: Option<&Layout>) -> StatusOr<Option<Box<Layout>>> {
-    layout.map_or(Ok(None), |layout| checked(shape, layout))
-}
-
-fn checked(shape: &Shape, layout: &Layout) -> StatusOr<Option<Box<Layout>>> {
+    let Some(layout) = layout else { return Ok(None) };
     layout.check_rank(shape)?;
     Ok((!layout.is_row_major()).then(|| Box::new(layout.clone())))
 }

@@ -87,7 +87,7 @@ impl RawBuffer {
         Self::allocate_from(memory_space, size_bytes, options, SourceLocation::of_call())
     }
 
-    /// As [`allocate_with`](Self::allocate_with), from `place`: for functions that have it already, and for closures, which cannot ask.
+    /// As [`allocate_with`](Self::allocate_with), from `place`: for closures, which cannot ask for it.
     ///
     /// # Errors
     /// As there.
