@@ -35,9 +35,10 @@ StatusOr<Buffer> Buffer::FromHost(const void* data, std::size_t size_bytes, DTyp
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = ffi::buffer_from_host(
-      static_cast<const std::uint8_t*>(data), size_bytes, static_cast<std::uint8_t>(dtype), dims.data(), dims.size(),
-      *memory_space.rep(), static_cast<std::int32_t>(semantics), location, error);
+  const ffi::RawDenseArray array = {static_cast<const std::uint8_t*>(data), size_bytes, dims.data(), dims.size(),
+                                    static_cast<std::uint8_t>(dtype)};
+  const internal::BufferRep* rep =
+      ffi::buffer_from_host(array, *memory_space.rep(), static_cast<std::int32_t>(semantics), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 

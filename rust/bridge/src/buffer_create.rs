@@ -23,6 +23,15 @@ use crate::status::given;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
+    /// A dense array in the memory of the host. Borrowed, and unchecked.
+    struct RawDenseArray {
+        data: *const u8,
+        size_bytes: usize,
+        dims: *const i64,
+        rank: usize,
+        dtype: u8,
+    }
+
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
         include!("purlin-bridge/src/alloc_options.rs.h");
@@ -53,15 +62,11 @@ pub(crate) mod ffi {
     }
 
     extern "Rust" {
-        /// A new buffer, C++'s, or null and an error. `number` and `semantics_number` are C++'s, unchecked.
+        /// A new buffer, C++'s, or null and an error. `number` is C++'s, unchecked.
         unsafe fn buffer_from_host(
-            data: *const u8,
-            size_bytes: usize,
-            number: u8,
-            dims: *const i64,
-            rank: usize,
+            array: &RawDenseArray,
             space: &MemorySpaceRep,
-            semantics_number: i32,
+            number: i32,
             location: &SourceLocation,
             error: &mut *const StatusRep,
         ) -> *const BufferRep;
@@ -108,18 +113,15 @@ pub(crate) fn give_buffer<R: Record>(made: StatusOr<Buffer>, error: &mut *const 
 /// `data` is null or `size_bytes` bytes, readable and unchanged for as long as the semantics say; `dims` points to
 /// `rank` numbers; `location` is what its struct says.
 unsafe fn buffer_from_host(
-    data: *const u8,
-    size_bytes: usize,
-    number: u8,
-    dims: *const i64,
-    rank: usize,
+    array: &ffi::RawDenseArray,
     space: &MemorySpaceRep,
-    semantics_number: i32,
+    number: i32,
     location: &Place,
     error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     let make = || {
-        let (dtype, semantics) = (dtype(number)?, semantics(semantics_number)?);
+        let &ffi::RawDenseArray { data, size_bytes, dims, rank, .. } = array;
+        let (dtype, semantics) = (dtype(array.dtype)?, semantics(number)?);
         // SAFETY: the caller's promises.
         unsafe { Buffer::from_host(data, size_bytes, dtype, elements(dims, rank), &space.0, semantics) }
     };
