@@ -25,7 +25,7 @@ __attribute__((noinline, cold)) inline Status Gone(const char* what) {
 
 /// An event that has failed with that.
 __attribute__((noinline, cold)) inline Event GoneEvent(const char* what) {
-  return Event::Adopt(purlin_event_new_error(Gone(what).ReleaseRep(), ToRust(SourceLocation())));
+  return Event::Adopt(purlin_event_new_error(Gone(what).ReleaseRep(), SourceLocation()));
 }
 
 /// That error, with which `callback` is called too. The callback is taken over and may be null.

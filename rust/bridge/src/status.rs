@@ -36,9 +36,9 @@ unsafe impl Record for ffi::StatusRep {}
 ///
 /// # Safety
 /// `rep` is null or owned by the caller, which gives it up.
-pub(crate) unsafe fn given(rep: *const status::StatusRep, function: &str) -> Error {
+pub(crate) unsafe fn given<R: Record>(rep: *const R, function: &str) -> Error {
     // SAFETY: the caller's promise.
-    not_ok(unsafe { Error::from_raw(rep) }, function)
+    not_ok(unsafe { Error::from_raw(rep.cast()) }, function)
 }
 
 /// Reads a status that C++ keeps.

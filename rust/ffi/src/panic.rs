@@ -2,6 +2,9 @@
 
 use purlin_base::Error;
 use purlin_base::panics::{answered, caught, note_places, report};
+use purlin_base::status::called_from;
+
+use crate::words::Location;
 
 /// Calls `f`; a panic inside becomes [`Internal`](purlin_base::StatusCode::Internal) "a call into Purlin panicked:
 /// TEXT", with the place of the panic. The report that Rust prints is printed as well: a panic is a bug.
@@ -11,6 +14,19 @@ use purlin_base::panics::{answered, caught, note_places, report};
 pub fn guard<T>(f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     note_places();
     answered(|| "a call into Purlin", f)
+}
+
+/// As [`guard`], for a caller at `location`: what `f` makes is known by that.
+///
+/// # Errors
+/// As [`guard`].
+///
+/// # Safety
+/// `location` is what its struct says.
+pub unsafe fn guard_at<T>(location: Location, f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    // SAFETY: the caller's promise.
+    let place = unsafe { location.get() };
+    guard(|| called_from(place, f))
 }
 
 /// Calls `f`, the whole of the function named `entry`, which has no error to give: a panic inside is reported, on

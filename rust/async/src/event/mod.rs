@@ -71,7 +71,7 @@ use raw::OwedBy;
 pub use abi::DefinitionStream;
 pub use count_down::CountDown;
 pub use error_policy::{ErrorPolicy, JoinOptions};
-pub use join::{after_all, after_all_at, run_when_ready, when_all, when_all_at, when_all_with};
+pub use join::{after_all, join_events, run_when_ready, when_all, when_all_with};
 pub use owing::owed_after;
 pub(crate) use park::{Blocked, Waited, has_blocking_hook, set_blocking_hook};
 #[cfg(not(purlin_model))]
@@ -501,14 +501,7 @@ impl EventPromise {
     #[must_use]
     #[track_caller]
     pub fn new(label: impl Into<Label>) -> Self {
-        Self::new_at(label, SourceLocation::caller())
-    }
-
-    /// As [`new`](Self::new), for a caller at `place`.
-    #[doc(hidden)]
-    #[inline]
-    pub fn new_at(label: impl Into<Label>, place: SourceLocation) -> Self {
-        Self::owed_by(OwedBy::User, label, place)
+        Self::owed_by(OwedBy::User, label, SourceLocation::caller())
     }
 
     /// As [`new`](Self::new), for an event until which other code may still use something: memory, a stack, a thread.
@@ -517,25 +510,15 @@ impl EventPromise {
     #[must_use]
     #[track_caller]
     pub fn guarding(label: impl Into<Label>) -> Self {
-        Self::guarding_at(label, SourceLocation::caller())
+        Self::owed_by(OwedBy::Library, label, SourceLocation::caller())
     }
 
-    /// As [`guarding`](Self::guarding), for a caller at `place`.
+    /// A new pending event that `who` owes, known by `label` and by `place`: [`new`](Self::new) is that of a user at
+    /// the caller's place, and [`guarding`](Self::guarding) that of the library. Neither looks for a place that is
+    /// [stated](purlin_base::status::called_from) around the call.
     #[doc(hidden)]
     #[inline]
-    pub fn guarding_at(label: impl Into<Label>, place: SourceLocation) -> Self {
-        Self::owed_by(OwedBy::Library, label, place)
-    }
-
-    /// As [`guarding`](Self::guarding), for an event until which no memory or stack is lent: a wait for it may be given
-    /// up.
-    #[inline]
-    pub fn lending_nothing(label: impl Into<Label>, place: SourceLocation) -> Self {
-        Self::owed_by(OwedBy::Service, label, place)
-    }
-
-    #[inline]
-    fn owed_by(who: OwedBy, label: impl Into<Label>, place: SourceLocation) -> Self {
+    pub fn owed_by(who: OwedBy, label: impl Into<Label>, place: SourceLocation) -> Self {
         // SAFETY: a Label is a static string with a NUL; the new event's one reference becomes ours.
         Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place, who)) })
     }

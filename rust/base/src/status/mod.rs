@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use code::StatusCode;
-pub use location::SourceLocation;
+pub use location::{SourceLocation, called_from, without_place};
 
 /// What an error is. Only ever seen behind an [`Error`].
 #[derive(Clone, Debug)]

@@ -22,7 +22,7 @@ use purlin_async::event::{Event, EventPromise};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{Error, SourceLocation, StatusCode, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusCode, StatusOr, without_place};
 use purlin_base::sync::{Mutex, PinnedArc, per_thread};
 
 /// How often one allocation asks the client's hook for help.
@@ -288,7 +288,7 @@ impl MemorySpace {
             if let Some(hook) = hook {
                 let report = MemoryReport::of(self.space(), self.to_string(), Some(asked));
                 IN_HOOK.with(|here| here.set(true));
-                contained("out-of-memory hook", Label::default, || helped = hook(&report));
+                contained("out-of-memory hook", Label::default, || helped = without_place(|| hook(&report)));
                 IN_HOOK.with(|here| here.set(false));
             }
             if !helped {
