@@ -10,7 +10,7 @@ def _cargo_staticlib_impl(ctx):
             ctx.file._crates.path,
             ctx.file.manifest.path,
             ctx.attr.package,
-            # Unoptimised Rust only for those who debug: in fastbuild the library is as fast as in opt.
+            # Unoptimised Rust only in dbg: in fastbuild the library is as fast as in opt.
             "dev" if ctx.var["COMPILATION_MODE"] == "dbg" else "release",
             archive.path,
             headers.path,

@@ -25,8 +25,8 @@ replace-with = "purlin-vendored"
 directory = "$work/vendor"
 TOML
 
-# As in cmake/PurlinRust.cmake. The builder's folders are nobody's business; of two prefixes that fit, the later
-# counts.
+# As in cmake/PurlinRust.cmake: the folders of the machine that builds are kept out of panic messages. Of two prefixes
+# that fit, the later counts.
 rustflags=()
 cxxflags="-fvisibility=hidden -fno-exceptions -w"
 folder=debug

@@ -1,4 +1,4 @@
-// The work of every row about buffers, written once for all who have them, so that each column does the same.
+// The work of every row about buffers, written once for all libraries, so that each column does the same.
 //
 // A backend B says how it does things, in static functions; it has kBufferDevices devices and is made on first use.
 //   Buffer FromHost(data, bytes, device)   a fresh one, which ~Buffer destroys; `data` is free again on return

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-/// Starts to count from zero. While nobody counts, an allocation pays one load and a branch.
+/// Starts to count from zero. Without counting, an allocation pays one load and a branch.
 void StartCountingAllocations();
 /// Stops, and answers how many there were, by all threads.
 std::uint64_t StopCountingAllocations();

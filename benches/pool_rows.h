@@ -139,7 +139,7 @@ struct PoolRows {
     return total;
   }
 
-  // CPU time in ns of a second in which nobody does anything, after a task and 200 ms to calm down.
+  // CPU time in ns of a second without any work, after a task and 200 ms to calm down.
   static std::uint64_t Idle(std::uint64_t) {
     Outside<16>(100);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

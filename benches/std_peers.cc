@@ -1,5 +1,5 @@
 // What the standard library offers for the same work: a mutex, a condition and a list of callbacks; std::promise; one
-// queue behind one lock; and for blocked threads the futex itself, below which nobody gets.
+// queue behind one lock; and for blocked threads the futex itself, the least that any library can cost.
 #include <condition_variable>
 #include <deque>
 #include <functional>

@@ -28,8 +28,16 @@ endfunction()
 # library or another user of cxx beside it. --force-group-allocation makes the hidden parts of COMDAT groups our own
 # (lld refuses them otherwise); .llvmbc/.llvmcmd are Rust's bitcode, which makes some ranlibs abort.
 if(PURLIN_BUILD_STATIC AND PURLIN_PRELINK)
-  find_program(PURLIN_LD NAMES ld.bfd ld REQUIRED DOC "GNU ld, for the prelink step")
-  find_program(PURLIN_OBJCOPY NAMES objcopy REQUIRED DOC "GNU objcopy, for the prelink step")
+  # In a cross build they are the target's, whose triple the compiler's name begins with, or clang is given.
+  set(triple "")
+  cmake_path(GET CMAKE_CXX_COMPILER FILENAME compiler_name)
+  if(CMAKE_CROSSCOMPILING AND compiler_name MATCHES "^(.+-)[gc]\\+\\+")
+    set(triple ${CMAKE_MATCH_1})
+  elseif(CMAKE_CROSSCOMPILING AND CMAKE_CXX_COMPILER_TARGET)
+    set(triple ${CMAKE_CXX_COMPILER_TARGET}-)
+  endif()
+  find_program(PURLIN_LD NAMES ${triple}ld.bfd ${triple}ld REQUIRED DOC "GNU ld, for the prelink step")
+  find_program(PURLIN_OBJCOPY NAMES ${triple}objcopy REQUIRED DOC "GNU objcopy, for the prelink step")
   set(prelinked ${PROJECT_BINARY_DIR}/purlin_prelinked.o)
   set(localised ${PROJECT_BINARY_DIR}/purlin_localised.o)
   add_custom_command(OUTPUT ${localised}

@@ -11,10 +11,15 @@ if(NOT PURLIN_CARGO OR NOT PURLIN_RUSTC)
                       "Put them on PATH, or set PURLIN_CARGO and PURLIN_RUSTC.")
 endif()
 
+execute_process(COMMAND ${PURLIN_RUSTC} -vV OUTPUT_VARIABLE rustc_version COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCH "host: ([^\n]+)" host_line "${rustc_version}")
+set(rust_host ${CMAKE_MATCH_1})
 if(NOT PURLIN_RUST_TARGET)
-  execute_process(COMMAND ${PURLIN_RUSTC} -vV OUTPUT_VARIABLE rustc_version COMMAND_ERROR_IS_FATAL ANY)
-  string(REGEX MATCH "host: ([^\n]+)" host_line "${rustc_version}")
-  set(PURLIN_RUST_TARGET ${CMAKE_MATCH_1} CACHE STRING "Rust target triple")
+  if(CMAKE_CROSSCOMPILING)
+    message(FATAL_ERROR "A build for ${CMAKE_SYSTEM_NAME} on ${CMAKE_SYSTEM_PROCESSOR} needs PURLIN_RUST_TARGET, such as "
+                        "aarch64-unknown-linux-gnu, and rustc's standard library for it.")
+  endif()
+  set(PURLIN_RUST_TARGET ${rust_host} CACHE STRING "Rust target triple")
 endif()
 set(PURLIN_RUSTFLAGS "$ENV{RUSTFLAGS}" CACHE STRING "Flags for rustc, added to Purlin's own")
 set(PURLIN_CARGO_FLAGS "" CACHE STRING "Flags for cargo build, such as --offline")
@@ -49,8 +54,16 @@ set(cargo_cxxflags "${CMAKE_CXX_FLAGS} ${sanitize_flags} -fvisibility=hidden -fn
 if(CMAKE_SYSROOT)
   string(APPEND cargo_cxxflags " --sysroot=${CMAKE_SYSROOT}")
 endif()
+if(CMAKE_CXX_COMPILER_TARGET AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  string(APPEND cargo_cxxflags " --target=${CMAKE_CXX_COMPILER_TARGET}")
+endif()
+# In a cross build they are for the target alone: build scripts are of the host.
+set(for_target "")
+if(NOT PURLIN_RUST_TARGET STREQUAL rust_host)
+  string(REPLACE "-" "_" for_target "_${PURLIN_RUST_TARGET}")
+endif()
 if(cargo_profile STREQUAL "release")
-  # Panic messages name source files; the builder's folders are nobody's business.
+  # Panic messages name source files. The folders of the machine that builds are kept out of them.
   if(DEFINED ENV{CARGO_HOME})
     set(cargo_home $ENV{CARGO_HOME})
   else()
@@ -72,7 +85,8 @@ add_custom_target(purlin_cargo
   COMMAND ${CMAKE_COMMAND} -E env ${purlin_sanitize_environment}
           "CARGO_TARGET_DIR=${PURLIN_CARGO_TARGET_DIR}" "CARGO_ENCODED_RUSTFLAGS=${encoded_rustflags}"
           "PURLIN_GENERATED_HEADERS=${purlin_generated_headers}"
-          "RUSTC=${PURLIN_RUSTC}" "AR=${CMAKE_AR}" "CXX=${CMAKE_CXX_COMPILER}" "CXXFLAGS=${cargo_cxxflags}"
+          "RUSTC=${PURLIN_RUSTC}" "AR${for_target}=${CMAKE_AR}" "CXX${for_target}=${CMAKE_CXX_COMPILER}"
+          "CXXFLAGS${for_target}=${cargo_cxxflags}"
           ${PURLIN_CARGO} build --locked --package purlin-lib --profile ${cargo_profile} --target ${PURLIN_RUST_TARGET}
           --no-default-features --features=${cargo_features} ${cargo_flags}
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}

@@ -1,4 +1,4 @@
-// What ThreadSanitizer needs to be told so that Rust's std, which nobody instrumented, gives no false reports.
+// What ThreadSanitizer needs to know so that Rust's std, which is not instrumented, gives no false reports.
 // Compiled with -fno-builtin and without -fsanitize=thread, linked with --wrap=__tsan_atomic64_fetch_sub.
 #include <stdint.h>
 #include <string.h>

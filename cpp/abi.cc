@@ -3,14 +3,13 @@
 
 #include <string>
 
-#include "cpp/internal/functions.h"
 #include "purlin-bridge/src/abi.rs.h"
 
 namespace purlin {
 inline namespace v0 {
 namespace internal {
 
-void ReportException(const char* place, const char* what) noexcept { purlin_report_exception(place, what); }
+void ReportException(const char* place, const char* what) noexcept { ffi::report_exception(place, what); }
 
 std::string RustAbiLayout() {
   std::string text;

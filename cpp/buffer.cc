@@ -13,6 +13,9 @@
 #include "cpp/internal/handle.h"
 #include "cpp/internal/shape.h"
 #include "purlin-bridge/src/buffer.rs.h"
+#include "purlin-bridge/src/buffer_create.rs.h"
+#include "purlin-bridge/src/buffer_holds.rs.h"
+#include "purlin-bridge/src/buffer_promise.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -32,9 +35,10 @@ StatusOr<Buffer> Buffer::FromHost(const void* data, std::size_t size_bytes, DTyp
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = internal::purlin_buffer_from_host(
-      static_cast<const std::uint8_t*>(data), size_bytes, static_cast<std::uint8_t>(dtype), dims.data(), dims.size(),
-      memory_space.rep(), static_cast<std::int32_t>(semantics), internal::ToRust(location), &error);
+  const ffi::RawDenseArray array = {static_cast<const std::uint8_t*>(data), size_bytes, dims.data(), dims.size(),
+                                    static_cast<std::uint8_t>(dtype)};
+  const internal::BufferRep* rep =
+      ffi::buffer_from_host(array, *memory_space.rep(), static_cast<std::int32_t>(semantics), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -45,9 +49,8 @@ StatusOr<Buffer> Buffer::CreateUninitialized(const Shape& shape, const MemorySpa
   const internal::StatusRep* error = nullptr;
   const internal::RawShape raw_shape = internal::ToRust(shape);
   const internal::RawAllocOptions raw_options = internal::ToRust(options);
-  const internal::BufferRep* rep = internal::purlin_buffer_create_uninitialized(
-      &raw_shape, internal::OptionalLayout(layout).get(), memory_space.rep(), &raw_options, internal::ToRust(location),
-      &error);
+  const internal::BufferRep* rep = ffi::buffer_create_uninitialized(raw_shape, internal::OptionalLayout(layout).get(),
+                                                                    *memory_space.rep(), raw_options, location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -59,7 +62,7 @@ StatusOr<Buffer> Buffer::CreateError(Status error, const Shape& shape, const Mem
   const internal::StatusRep* refused = nullptr;
   const internal::RawShape raw = internal::ToRust(shape);
   const internal::BufferRep* rep =
-      internal::purlin_buffer_create_error(std::move(error).ReleaseRep(), &raw, memory_space.rep(), &refused);
+      ffi::buffer_create_error(std::move(error).ReleaseRep(), raw, *memory_space.rep(), refused);
   return internal::ToStatusOr<Buffer>(rep, refused);
 }
 
@@ -67,8 +70,7 @@ StatusOr<Buffer> Buffer::CreateToken(const MemorySpace& memory_space, const Even
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep =
-      internal::purlin_buffer_create_token(memory_space.rep(), ready.header(), internal::ToRust(location), &error);
+  const internal::BufferRep* rep = ffi::buffer_create_token(*memory_space.rep(), ready.header(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -78,8 +80,8 @@ StatusOr<Buffer> Buffer::FromRaw(const RawBuffer& memory, const Shape& shape, co
 
   const internal::StatusRep* error = nullptr;
   const internal::RawShape raw = internal::ToRust(shape);
-  const internal::BufferRep* rep = internal::purlin_buffer_from_raw(
-      memory.rep(), &raw, internal::OptionalLayout(layout).get(), ready.header(), &error);
+  const internal::BufferRep* rep =
+      ffi::buffer_from_raw(*memory.rep(), raw, internal::OptionalLayout(layout).get(), ready.header(), error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -90,8 +92,8 @@ StatusOr<std::pair<Buffer, BufferPromise>> Buffer::CreateChannel(const Shape& sh
   const internal::BufferRep* buffer = nullptr;
   internal::BufferPromiseRep* promise = nullptr;
   const internal::RawShape raw = internal::ToRust(shape);
-  const internal::StatusRep* error = internal::purlin_buffer_create_channel(
-      &raw, internal::OptionalLayout(layout).get(), memory_space.rep(), internal::ToRust(location), &buffer, &promise);
+  const internal::StatusRep* error = ffi::buffer_create_channel(raw, internal::OptionalLayout(layout).get(),
+                                                                *memory_space.rep(), location, buffer, promise);
   if (error != nullptr) return Status::FromRep(error);
   return std::pair(Adopt(buffer), BufferPromise::Adopt(promise));
 }
@@ -117,7 +119,7 @@ Shape Buffer::shape() const {
 
   const std::size_t rank = dims().size();
   const auto dynamic = std::make_unique<bool[]>(rank);
-  if (!internal::purlin_buffer_dynamic(rep_, dynamic.get())) return Shape(dtype(), dims());
+  if (!ffi::buffer_dynamic(*rep_, rust::Slice<bool>(dynamic.get(), rank))) return Shape(dtype(), dims());
   return Shape(dtype(), dims(), Span<const bool>(dynamic.get(), rank));
 }
 
@@ -125,7 +127,7 @@ Layout Buffer::layout() const {
   if (rep_ == nullptr) return Layout({});
 
   std::vector<std::int64_t> minor_to_major(dims().size());
-  internal::purlin_buffer_layout(rep_, minor_to_major.data());
+  ffi::buffer_layout(*rep_, internal::Writable(minor_to_major));
   return Layout(minor_to_major);
 }
 
@@ -148,7 +150,7 @@ StatusOr<std::vector<std::int64_t>> Buffer::logical_dims() const {
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   std::vector<std::int64_t> actual(dims().size());
-  const internal::StatusRep* error = internal::purlin_buffer_logical_dims(rep_, actual.data());
+  const internal::StatusRep* error = ffi::buffer_logical_dims(*rep_, internal::Writable(actual));
   if (error != nullptr) return Status::FromRep(error);
   return actual;
 }
@@ -167,8 +169,8 @@ Event Buffer::CopyToHost(void* destination, std::size_t size_bytes) const {
 Event Buffer::CopyToHostStrided(void* destination, Span<const std::int64_t> byte_strides) const {
   if (rep_ == nullptr) return internal::GoneEvent("Buffer");
 
-  return Event::Adopt(internal::purlin_buffer_copy_to_host_strided(rep_, static_cast<std::uint8_t*>(destination),
-                                                                   byte_strides.data(), byte_strides.size()));
+  return Event::Adopt(
+      ffi::buffer_copy_to_host_strided(*rep_, static_cast<std::uint8_t*>(destination), internal::ToRust(byte_strides)));
 }
 
 Event Buffer::CopyRawToHost(void* destination, std::size_t offset_bytes, std::size_t size_bytes) const {
@@ -182,22 +184,21 @@ internal::EventHeader* Buffer::CopyRawToHostWhenRaw(std::size_t offset_bytes, st
                                                     internal::HostAddressRep** address) const {
   if (rep_ == nullptr) {
     *address = nullptr;
-    return internal::purlin_event_new_error(internal::Gone("Buffer").ReleaseRep(), internal::ToRust(SourceLocation()));
+    return internal::purlin_event_new_error(internal::Gone("Buffer").ReleaseRep(), SourceLocation());
   }
 
-  return internal::purlin_buffer_copy_raw_to_host_when(rep_, offset_bytes, size_bytes, address);
+  return ffi::buffer_copy_raw_to_host_when(*rep_, offset_bytes, size_bytes, *address);
 }
 
 void Buffer::SetHostAddress(internal::HostAddressRep* address, void* destination, Status error) noexcept {
-  internal::purlin_host_address_set(address, static_cast<std::uint8_t*>(destination), std::move(error).ReleaseRep());
+  ffi::host_address_set(address, static_cast<std::uint8_t*>(destination), std::move(error).ReleaseRep());
 }
 
 StatusOr<Buffer> Buffer::CopyToDevice(const Device& device, SourceLocation location) const {
   if (rep_ == nullptr || device.rep() == nullptr) return internal::Gone(rep_ == nullptr ? "Buffer" : "Device");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep =
-      internal::purlin_buffer_copy_to_device(rep_, device.rep(), internal::ToRust(location), &error);
+  const internal::BufferRep* rep = ffi::buffer_copy_to_device(*rep_, *device.rep(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -206,8 +207,7 @@ StatusOr<Buffer> Buffer::CopyToMemorySpace(const MemorySpace& memory_space, Sour
     return internal::Gone(rep_ == nullptr ? "Buffer" : "MemorySpace");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep =
-      internal::purlin_buffer_copy_to_memory_space(rep_, memory_space.rep(), internal::ToRust(location), &error);
+  const internal::BufferRep* rep = ffi::buffer_copy_to_memory_space(*rep_, *memory_space.rep(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -215,8 +215,7 @@ StatusOr<Buffer> Buffer::CopyInto(const Buffer& destination, SourceLocation loca
   if (rep_ == nullptr || destination.rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep =
-      internal::purlin_buffer_copy_into(rep_, destination.rep_, internal::ToRust(location), &error);
+  const internal::BufferRep* rep = ffi::buffer_copy_into(*rep_, *destination.rep_, location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -232,7 +231,7 @@ StatusOr<UsageHold> Buffer::AcquireUsageHold() const {
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  internal::UsageHoldRep* hold = internal::purlin_buffer_usage_hold(rep_, true, &error);
+  internal::UsageHoldRep* hold = ffi::buffer_usage_hold(*rep_, true, error);
   return ToHold<UsageHold>(hold, error);
 }
 
@@ -240,7 +239,7 @@ StatusOr<UsageHold> Buffer::TryAcquireUsageHold() const {
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  internal::UsageHoldRep* hold = internal::purlin_buffer_usage_hold(rep_, false, &error);
+  internal::UsageHoldRep* hold = ffi::buffer_usage_hold(*rep_, false, error);
   return ToHold<UsageHold>(hold, error);
 }
 
@@ -248,7 +247,7 @@ StatusOr<ExternalReference> Buffer::AcquireExternalReference() const {
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  internal::ExternalReferenceRep* reference = internal::purlin_buffer_external_reference(rep_, &error);
+  internal::ExternalReferenceRep* reference = ffi::buffer_external_reference(*rep_, error);
   return ToHold<ExternalReference>(reference, error);
 }
 
@@ -256,8 +255,7 @@ StatusOr<DonationHold> Buffer::Donate(Label by, SourceLocation location) const {
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  internal::DonationHoldRep* hold =
-      internal::purlin_buffer_donate(rep_, by.c_str(), true, internal::ToRust(location), &error);
+  internal::DonationHoldRep* hold = ffi::buffer_donate(*rep_, by.c_str(), true, location, error);
   return ToHold<DonationHold>(hold, error);
 }
 
@@ -265,8 +263,7 @@ StatusOr<DonationHold> Buffer::TryDonate(Label by, SourceLocation location) cons
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  internal::DonationHoldRep* hold =
-      internal::purlin_buffer_donate(rep_, by.c_str(), false, internal::ToRust(location), &error);
+  internal::DonationHoldRep* hold = ffi::buffer_donate(*rep_, by.c_str(), false, location, error);
   return ToHold<DonationHold>(hold, error);
 }
 
@@ -274,7 +271,7 @@ HoldCounts Buffer::hold_counts() const noexcept {
   if (rep_ == nullptr) return {};
 
   HoldCounts counts;
-  internal::purlin_buffer_hold_counts(rep_, &counts.usage, &counts.external);
+  ffi::buffer_hold_counts(*rep_, counts.usage, counts.external);
   return counts;
 }
 
@@ -282,8 +279,7 @@ StatusOr<Buffer> Buffer::DonateAfter(const Event& event, SourceLocation location
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep =
-      internal::purlin_buffer_donate_after(rep_, event.header(), internal::ToRust(location), &error);
+  const internal::BufferRep* rep = ffi::buffer_donate_after(*rep_, event.header(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -292,21 +288,21 @@ StatusOr<Buffer> Buffer::Bitcast(const Shape& shape, const Layout* layout, Sourc
 
   const internal::StatusRep* error = nullptr;
   const internal::RawShape raw = internal::ToRust(shape);
-  const internal::BufferRep* rep = internal::purlin_buffer_bitcast(rep_, &raw, internal::OptionalLayout(layout).get(),
-                                                                   internal::ToRust(location), &error);
+  const internal::BufferRep* rep =
+      ffi::buffer_bitcast(*rep_, raw, internal::OptionalLayout(layout).get(), location, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
 void Buffer::Delete(SourceLocation location) const noexcept {
   if (rep_ == nullptr) return;
 
-  internal::purlin_buffer_delete(rep_, internal::ToRust(location));
+  ffi::buffer_delete(*rep_, location);
 }
 
 const internal::RawBufferRep* Buffer::ReleaseRaw(SourceLocation location, internal::EventHeader** free_event) const {
   if (rep_ == nullptr) return nullptr;
 
-  return internal::purlin_buffer_release_memory(rep_, internal::ToRust(location), free_event);
+  return ffi::buffer_release_memory(*rep_, location, *free_event);
 }
 
 StatusOr<std::optional<RawBuffer>> Buffer::ReleaseDeviceMemoryOwnership(bool wait_for_operations_to_complete,
@@ -314,8 +310,8 @@ StatusOr<std::optional<RawBuffer>> Buffer::ReleaseDeviceMemoryOwnership(bool wai
   if (rep_ == nullptr) return internal::Gone("Buffer");
 
   const internal::StatusRep* error = nullptr;
-  const internal::RawBufferRep* memory = internal::purlin_buffer_release_ownership(
-      rep_, wait_for_operations_to_complete, internal::ToRust(location), &error);
+  const internal::RawBufferRep* memory =
+      ffi::buffer_release_ownership(*rep_, wait_for_operations_to_complete, location, error);
   if (error != nullptr) return Status::FromRep(error);
   if (memory == nullptr) return std::optional<RawBuffer>();
   return std::optional<RawBuffer>(RawBuffer::Adopt(memory));

@@ -4,33 +4,30 @@
 
 #include "cpp/internal/functions.h"
 #include "cpp/internal/handle.h"
+#include "purlin-bridge/src/cancel.rs.h"
 
 namespace purlin {
 inline namespace v0 {
 
 bool CancelRegistration::Unregister() noexcept {
   internal::CancelRegistrationRep* rep = std::exchange(rep_, nullptr);
-  return rep != nullptr && internal::purlin_cancel_registration_release(rep);
+  return rep != nullptr && ffi::cancel_registration_release(rep);
 }
 
 CancelToken::CancelToken(const CancelToken& other) noexcept
-    : Handle(internal::Shared<internal::purlin_cancel_token_retain>(other.rep_)) {}
+    : Handle(internal::Shared<ffi::cancel_token_retain>(other.rep_)) {}
 
-CancelToken::~CancelToken() { internal::GiveUp<internal::purlin_cancel_token_release>(rep_); }
+CancelToken::~CancelToken() { internal::GiveUp<ffi::cancel_token_release>(rep_); }
 
-bool CancelToken::IsCancelled() const noexcept {
-  return rep_ != nullptr && internal::purlin_cancel_token_is_cancelled(rep_);
-}
+bool CancelToken::IsCancelled() const noexcept { return rep_ != nullptr && ffi::cancel_token_is_cancelled(*rep_); }
 
-bool CancelToken::IsRetired() const noexcept {
-  return rep_ == nullptr || internal::purlin_cancel_token_is_retired(rep_);
-}
+bool CancelToken::IsRetired() const noexcept { return rep_ == nullptr || ffi::cancel_token_is_retired(*rep_); }
 
 Status CancelToken::status() const noexcept {
-  return rep_ == nullptr ? OkStatus() : Status::FromRep(internal::purlin_cancel_token_status(rep_));
+  return rep_ == nullptr ? OkStatus() : Status::FromRep(ffi::cancel_token_status(*rep_));
 }
 
-Event CancelToken::event() const noexcept { return Event::Adopt(internal::purlin_cancel_token_event(rep_)); }
+Event CancelToken::event() const noexcept { return Event::Adopt(ffi::cancel_token_event(rep_)); }
 
 CancelRegistration CancelToken::OnCancelRaw(internal::Callback callback) const {
   if (rep_ == nullptr) {
@@ -41,19 +38,19 @@ CancelRegistration CancelToken::OnCancelRaw(internal::Callback callback) const {
 }
 
 CancelSource::CancelSource(const CancelToken& parent, Label label) noexcept
-    : Handle(internal::purlin_cancel_source_new(parent.rep(), label.c_str())) {}
+    : Handle(ffi::cancel_source_new(parent.rep(), label.c_str())) {}
 
 CancelSource::CancelSource(const CancelSource& other) noexcept
-    : Handle(internal::Shared<internal::purlin_cancel_source_retain>(other.rep_)) {}
+    : Handle(internal::Shared<ffi::cancel_source_retain>(other.rep_)) {}
 
-CancelSource::~CancelSource() { internal::GiveUp<internal::purlin_cancel_source_release>(rep_); }
+CancelSource::~CancelSource() { internal::GiveUp<ffi::cancel_source_release>(rep_); }
 
 CancelToken CancelSource::token() const noexcept {
-  return rep_ == nullptr ? CancelToken() : CancelToken::Adopt(internal::purlin_cancel_source_token(rep_));
+  return rep_ == nullptr ? CancelToken() : CancelToken::Adopt(ffi::cancel_source_token(*rep_));
 }
 
 bool CancelSource::Cancel(Status reason) const noexcept {
-  return rep_ != nullptr && internal::purlin_cancel_source_cancel(rep_, std::move(reason).ReleaseRep());
+  return rep_ != nullptr && ffi::cancel_source_cancel(*rep_, std::move(reason).ReleaseRep());
 }
 
 }  // namespace v0

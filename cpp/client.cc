@@ -151,8 +151,7 @@ ThreadPoolAsyncWorkRunner Client::runner() const noexcept {
 Status Client::Shutdown(const ShutdownOptions& options) const {
   if (rep_ == nullptr) return internal::Gone("Client");
 
-  return Status::FromRep(
-      internal::purlin_client_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
+  return Status::FromRep(ffi::client_shutdown(*rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
 }
 
 std::string Client::Describe() const {

@@ -2,6 +2,7 @@
 
 #include "cpp/internal/gone.h"
 #include "cpp/internal/read_result.h"
+#include "purlin-bridge/src/dlpack.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -9,7 +10,7 @@ inline namespace v0 {
 StatusOr<DLManagedTensorVersioned*> ToDLPack(const Buffer& buffer) {
   if (buffer.rep() == nullptr) return internal::Gone("Buffer");
   const internal::StatusRep* error = nullptr;
-  DLManagedTensorVersioned* tensor = internal::purlin_dlpack_export(buffer.rep(), &error);
+  DLManagedTensorVersioned* tensor = ffi::dlpack_export(*buffer.rep(), error);
   if (error != nullptr) return Status::FromRep(error);
   return tensor;
 }
@@ -18,7 +19,7 @@ StatusOr<FromHostResult> FromDLPack(DLManagedTensorVersioned* tensor, const Memo
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
   bool is_aliased = false;
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = internal::purlin_dlpack_import(tensor, memory_space.rep(), &is_aliased, &error);
+  const internal::BufferRep* rep = ffi::dlpack_import(tensor, *memory_space.rep(), is_aliased, error);
   return internal::ToReadResult(rep, is_aliased, error);
 }
 

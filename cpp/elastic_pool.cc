@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <utility>
 
+#include "cpp/internal/convert.h"
 #include "cpp/internal/deadline.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/handle.h"
 #include "cpp/internal/pin.h"
+#include "purlin-bridge/src/elastic_pool.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -16,15 +18,15 @@ inline namespace v0 {
 StatusOr<ElasticPool> ElasticPool::Create(const ElasticPoolOptions& options) {
   internal::Pin(__builtin_return_address(0));
   const internal::StatusRep* error = nullptr;
-  const internal::ElasticPoolRep* rep =
-      internal::purlin_elastic_pool_new(options.max_threads, options.idle_timeout.count(), options.stack_size_bytes,
-                                        options.name.data(), options.name.size(), &error);
+  const internal::ElasticPoolRep* rep = ffi::elastic_pool_new(
+      {options.max_threads, options.idle_timeout.count(), options.stack_size_bytes, internal::ToRust(options.name)},
+      error);
   if (rep == nullptr) return Status::FromRep(error);
   return ElasticPool(rep);
 }
 
 ElasticPool::ElasticPool(const ElasticPool& other) noexcept : Executor(other), rep_(other.rep_) {
-  if (rep_ != nullptr) internal::purlin_elastic_pool_retain(rep_);
+  if (rep_ != nullptr) ffi::elastic_pool_retain(rep_);
 }
 
 ElasticPool::ElasticPool(ElasticPool&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
@@ -41,7 +43,7 @@ ElasticPool& ElasticPool::operator=(ElasticPool&& other) noexcept {
   return *this;
 }
 
-ElasticPool::~ElasticPool() { internal::GiveUp<internal::purlin_elastic_pool_release>(rep_); }
+ElasticPool::~ElasticPool() { internal::GiveUp<ffi::elastic_pool_release>(rep_); }
 
 Status ElasticPool::Execute(Task task) {
   if (rep_ == nullptr) return internal::Gone("ElasticPool");
@@ -51,19 +53,19 @@ Status ElasticPool::Execute(Task task) {
 
 std::size_t ElasticPool::NumThreads() const noexcept {
   if (rep_ == nullptr) return 0;
-  return internal::purlin_elastic_pool_num_threads(rep_);
+  return ffi::elastic_pool_num_threads(*rep_);
 }
 
 std::size_t ElasticPool::NumIdle() const noexcept {
   if (rep_ == nullptr) return 0;
-  return internal::purlin_elastic_pool_num_idle(rep_);
+  return ffi::elastic_pool_num_idle(*rep_);
 }
 
 Status ElasticPool::Shutdown(const ShutdownOptions& options) {
   if (rep_ == nullptr) return internal::Gone("ElasticPool");
 
   return Status::FromRep(
-      internal::purlin_elastic_pool_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
+      ffi::elastic_pool_shutdown(*rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
 }
 
 Status ElasticPool::ShutdownCancelPending() { return Shutdown({ShutdownMode::kCancelPending}); }

@@ -29,12 +29,12 @@ const void* EnterLock() noexcept { return purlin_lock_enter(); }
 void LeaveLock(const void* place) noexcept { purlin_lock_leave(place); }
 
 EventHeader* EventNewError(const StatusRep* error, SourceLocation location) noexcept {
-  return purlin_event_new_error(error, ToRust(location));
+  return purlin_event_new_error(error, location);
 }
 
 EventHeader* EventNewWithStream(const char* label, SourceLocation location, std::uintptr_t stream,
                                 std::uint64_t sequence_number) noexcept {
-  return purlin_event_new_with_stream(label, ToRust(location), stream, sequence_number);
+  return purlin_event_new_with_stream(label, location, stream, sequence_number);
 }
 
 bool EventDefinitionStream(const EventHeader* event, std::uintptr_t* stream, std::uint64_t* sequence_number) noexcept {
@@ -67,7 +67,7 @@ const StatusRep* EventWait(EventHeader* event, std::int64_t timeout_ns) noexcept
 
 EventHeader* EventJoin(EventHeader* const* events, std::size_t count, std::uint32_t policy, JoinRule rule,
                        SourceLocation location) noexcept {
-  return purlin_event_join(events, count, policy, static_cast<std::uint32_t>(rule), ToRust(location));
+  return purlin_event_join(events, count, policy, static_cast<std::uint32_t>(rule), location);
 }
 
 const StatusRep* JoinError(std::uint32_t policy, std::size_t total, std::size_t failed, const StatusRep* const* errors,

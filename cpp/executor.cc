@@ -25,7 +25,7 @@ StatusOr<Pool> Pool::Create(const ThreadPoolOptions& options) {
 }
 
 Pool::ThreadPoolAsyncWorkRunner(const Pool& other) noexcept : AsyncWorkRunner(other), rep_(other.rep_) {
-  if (rep_ != nullptr) internal::purlin_thread_pool_retain(rep_);
+  if (rep_ != nullptr) ffi::thread_pool_retain(rep_);
 }
 
 Pool::ThreadPoolAsyncWorkRunner(Pool&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
@@ -43,7 +43,7 @@ Pool& Pool::operator=(Pool&& other) noexcept {
 }
 
 Pool::~ThreadPoolAsyncWorkRunner() {
-  if (rep_ != nullptr) internal::purlin_thread_pool_release(rep_);
+  if (rep_ != nullptr) ffi::thread_pool_release(rep_);
 }
 
 Status Pool::Execute(Task task) {
@@ -75,13 +75,13 @@ Status Pool::ParallelForRanges(std::size_t count, std::size_t grain,
 
 std::size_t Pool::NumThreads() const noexcept {
   if (rep_ == nullptr) return 0;
-  return internal::purlin_thread_pool_num_threads(rep_);
+  return ffi::thread_pool_num_threads(*rep_);
 }
 
 std::optional<std::size_t> Pool::CurrentThreadId() const noexcept {
   if (rep_ == nullptr) return std::nullopt;
 
-  const std::size_t number = internal::purlin_thread_pool_current_thread(rep_);
+  const std::size_t number = ffi::thread_pool_current_thread(*rep_);
   if (number == std::numeric_limits<std::size_t>::max()) return std::nullopt;
   return number;
 }
@@ -104,7 +104,7 @@ Status Pool::Shutdown(const ShutdownOptions& options) {
   if (rep_ == nullptr) return internal::Gone("ThreadPoolAsyncWorkRunner");
 
   return Status::FromRep(
-      internal::purlin_thread_pool_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
+      ffi::thread_pool_shutdown(*rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
 }
 
 }  // namespace v0

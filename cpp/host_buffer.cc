@@ -24,9 +24,9 @@ StatusOr<FromHostResult> Buffer::FromHostRaw(const void* data, DType dtype, Span
   const internal::OptionalLayout layout(device_layout);
   bool is_aliased = false;
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = internal::purlin_buffer_from_host_array(
-      &array, memory_space.rep(), static_cast<std::int32_t>(semantics), layout.get(), &options, on_done,
-      internal::ToRust(location), &is_aliased, &error);
+  const internal::BufferRep* rep =
+      internal::purlin_buffer_from_host_array(&array, memory_space.rep(), static_cast<std::int32_t>(semantics),
+                                              layout.get(), &options, on_done, location, &is_aliased, &error);
   if (error != nullptr) return Status::FromRep(error);
   return FromHostResult{Adopt(rep), is_aliased ? Aliasing::kAliased : Aliasing::kCopied};
 }

@@ -38,7 +38,7 @@ StatusOr<std::vector<Buffer>> Buffer::FromHostShardsRaw(Span<const HostShard> sh
   const internal::RawAllocOptions options = internal::ToRust(alloc);
   std::vector<const internal::BufferRep*> made(raw.size());
   const internal::StatusRep* error = internal::purlin_buffer_from_host_shards(
-      raw.data(), raw.size(), static_cast<std::int32_t>(semantics), &options, internal::ToRust(location), made.data());
+      raw.data(), raw.size(), static_cast<std::int32_t>(semantics), &options, location, made.data());
   if (error != nullptr) return Status::FromRep(error);
   std::vector<Buffer> buffers;
   buffers.reserve(made.size());

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 
+#include "cpp/internal/convert.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/read_result.h"
+#include "purlin-bridge/src/npy.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -14,14 +16,14 @@ StatusOr<FromHostResult> ReadNpy(std::string_view path, const MemorySpace& memor
   bool is_aliased = false;
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
-      internal::purlin_npy_read(internal::ToRustBytes(path), static_cast<std::uint8_t>(options.dtype),
-                                static_cast<std::uint8_t>(options.access), memory_space.rep(), &is_aliased, &error);
+      ffi::npy_read(internal::ToRust(path), static_cast<std::uint8_t>(options.dtype),
+                    static_cast<std::uint8_t>(options.access), *memory_space.rep(), is_aliased, error);
   return internal::ToReadResult(rep, is_aliased, error);
 }
 
 Status WriteNpy(std::string_view path, const Buffer& buffer, const WriteFileOptions& options) {
   if (buffer.rep() == nullptr) return internal::Gone("Buffer");
-  return Status::FromRep(internal::purlin_npy_write(internal::ToRustBytes(path), buffer.rep(), options.is_durable));
+  return Status::FromRep(ffi::npy_write(internal::ToRust(path), *buffer.rep(), options.is_durable));
 }
 
 }  // namespace v0

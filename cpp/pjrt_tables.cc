@@ -51,7 +51,7 @@ PurlinPjrtDeviceEventVector ToPjrt(Span<const Event> events) noexcept {
 }
 
 PurlinPjrtDeviceEventPromise* MakePjrtPromise(Label label, SourceLocation location) noexcept {
-  return rust_side::purlin_pjrt_new_promise(label.c_str(), rust_side::ToRust(location));
+  return rust_side::purlin_pjrt_new_promise(label.c_str(), location);
 }
 
 Event EventOf(PurlinPjrtDeviceEventPromise* promise) noexcept {

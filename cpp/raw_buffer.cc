@@ -10,6 +10,7 @@
 #include "cpp/internal/gone.h"
 #include "cpp/internal/handle.h"
 #include "purlin-bridge/src/raw_buffer.rs.h"
+#include "purlin-bridge/src/raw_buffer_promise.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -22,8 +23,7 @@ StatusOr<RawBuffer> RawBuffer::Allocate(const MemorySpace& memory_space, std::si
 
   const internal::StatusRep* error = nullptr;
   const internal::RawAllocOptions raw = internal::ToRust(options);
-  const internal::RawBufferRep* rep =
-      internal::purlin_raw_buffer_allocate(memory_space.rep(), size_bytes, &raw, internal::ToRust(location), &error);
+  const internal::RawBufferRep* rep = ffi::raw_buffer_allocate(*memory_space.rep(), size_bytes, raw, location, error);
   return internal::ToStatusOr<RawBuffer>(rep, error);
 }
 
@@ -49,8 +49,8 @@ StatusOr<std::pair<RawBuffer, RawBufferPromise>> RawBuffer::CreateChannel(const 
   const internal::RawBufferRep* buffer = nullptr;
   internal::RawBufferPromiseRep* promise = nullptr;
   const internal::RawAllocOptions raw = internal::ToRust(options);
-  const internal::StatusRep* error = internal::purlin_raw_buffer_create_channel(
-      memory_space.rep(), size_bytes, &raw, internal::ToRust(location), &buffer, &promise);
+  const internal::StatusRep* error =
+      ffi::raw_buffer_create_channel(*memory_space.rep(), size_bytes, raw, location, buffer, promise);
   if (error != nullptr) return Status::FromRep(error);
   return std::pair(Adopt(buffer), RawBufferPromise::Adopt(promise));
 }

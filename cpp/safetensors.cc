@@ -1,10 +1,13 @@
 #include "purlin/safetensors.h"
 
+#include <cstddef>
 #include <cstdint>
 
+#include "cpp/internal/convert.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/handle.h"
 #include "cpp/internal/read_result.h"
+#include "purlin-bridge/src/safetensors.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -12,26 +15,27 @@ inline namespace v0 {
 StatusOr<SafetensorsFile> SafetensorsFile::Open(std::string_view path, FileAccess access) {
   const internal::StatusRep* error = nullptr;
   const internal::SafetensorsFileRep* rep =
-      internal::purlin_safetensors_open(internal::ToRustBytes(path), static_cast<std::uint8_t>(access), &error);
-  if (error != nullptr) return Status::FromRep(error);
-  return Adopt(rep);
+      ffi::safetensors_open(internal::ToRust(path), static_cast<std::uint8_t>(access), error);
+  return internal::ToStatusOr<SafetensorsFile>(rep, error);
 }
 
 SafetensorsFile::SafetensorsFile(const SafetensorsFile& other)
-    : Handle(internal::Shared<internal::purlin_safetensors_retain>(other.rep_)) {}
+    : Handle(internal::Shared<ffi::safetensors_retain>(other.rep_)) {}
 
-SafetensorsFile::~SafetensorsFile() { internal::GiveUp<internal::purlin_safetensors_release>(rep_); }
+SafetensorsFile::~SafetensorsFile() { internal::GiveUp<ffi::safetensors_release>(rep_); }
 
 std::vector<SafetensorsEntry> SafetensorsFile::entries() const {
   if (rep_ == nullptr) return {};
 
   std::vector<SafetensorsEntry> entries;
-  internal::RawEntry entry{};
-  while (internal::purlin_safetensors_entry(rep_, entries.size(), &entry)) {
+  const std::size_t count = ffi::safetensors_entry_count(*rep_);
+  entries.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const ffi::RawEntry entry = ffi::safetensors_entry_at(*rep_, i);
     entries.push_back({internal::FromRust(entry.name),
                        internal::FromRust(entry.dtype_name),
                        static_cast<DType>(entry.dtype),
-                       {entry.dims, entry.rank},
+                       {entry.dims.data(), entry.dims.size()},
                        entry.offset_bytes,
                        entry.size_bytes});
   }
@@ -42,8 +46,10 @@ std::vector<std::pair<std::string_view, std::string_view>> SafetensorsFile::meta
   if (rep_ == nullptr) return {};
 
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
-  internal::RawTextPair pair{};
-  while (internal::purlin_safetensors_metadata(rep_, pairs.size(), &pair)) {
+  const std::size_t count = ffi::safetensors_metadata_count(*rep_);
+  pairs.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const ffi::RawMetadata pair = ffi::safetensors_metadata_at(*rep_, i);
     pairs.emplace_back(internal::FromRust(pair.key), internal::FromRust(pair.text));
   }
   return pairs;
@@ -56,24 +62,24 @@ StatusOr<FromHostResult> SafetensorsFile::Read(std::string_view name, const Memo
   bool is_aliased = false;
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep =
-      internal::purlin_safetensors_read(rep_, internal::ToRustBytes(name), memory_space.rep(), &is_aliased, &error);
+      ffi::safetensors_read(*rep_, internal::ToRust(name), *memory_space.rep(), is_aliased, error);
   return internal::ToReadResult(rep, is_aliased, error);
 }
 
 Status WriteSafetensors(std::string_view path, Span<const NamedBuffer> buffers,
                         Span<const std::pair<std::string_view, std::string_view>> metadata,
                         const WriteFileOptions& options) {
-  std::vector<internal::RawNamedBuffer> named;
-  named.reserve(buffers.size());
   for (const NamedBuffer& each : buffers) {
     if (each.buffer.rep() == nullptr) return internal::Gone("Buffer");
   }
-  for (const NamedBuffer& each : buffers) named.push_back({internal::ToRustBytes(each.name), each.buffer.rep()});
-  std::vector<internal::RawTextPair> pairs;
+  std::vector<ffi::RawNamedBuffer> named;
+  named.reserve(buffers.size());
+  for (const NamedBuffer& each : buffers) named.push_back({internal::ToRust(each.name), *each.buffer.rep()});
+  std::vector<ffi::RawTextPair> pairs;
   pairs.reserve(metadata.size());
-  for (const auto& [key, text] : metadata) pairs.push_back({internal::ToRustBytes(key), internal::ToRustBytes(text)});
-  return Status::FromRep(internal::purlin_safetensors_write(internal::ToRustBytes(path), named.data(), named.size(),
-                                                            pairs.data(), pairs.size(), options.is_durable));
+  for (const auto& [key, text] : metadata) pairs.push_back({internal::ToRust(key), internal::ToRust(text)});
+  return Status::FromRep(ffi::safetensors_write(internal::ToRust(path), internal::ToRust(named),
+                                                internal::ToRust(pairs), options.is_durable));
 }
 
 }  // namespace v0

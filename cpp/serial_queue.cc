@@ -5,6 +5,7 @@
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/handle.h"
+#include "purlin-bridge/src/serial_queue.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -14,10 +15,10 @@ const internal::SerialQueueRep* SerialQueue::New(internal::ExecutorRef executor,
 }
 
 SerialQueue::SerialQueue(const ThreadPoolAsyncWorkRunner& pool, Label label) noexcept
-    : rep_(pool.rep_ == nullptr ? nullptr : internal::purlin_serial_queue_new_on_pool(label.c_str(), pool.rep_)) {}
+    : rep_(pool.rep_ == nullptr ? nullptr : ffi::serial_queue_new_on_pool(label.c_str(), *pool.rep_)) {}
 
 SerialQueue::SerialQueue(const SerialQueue& other) noexcept : Executor(other), rep_(other.rep_) {
-  if (rep_ != nullptr) internal::purlin_serial_queue_retain(rep_);
+  if (rep_ != nullptr) ffi::serial_queue_retain(rep_);
 }
 
 SerialQueue::SerialQueue(SerialQueue&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
@@ -34,7 +35,7 @@ SerialQueue& SerialQueue::operator=(SerialQueue&& other) noexcept {
   return *this;
 }
 
-SerialQueue::~SerialQueue() { internal::GiveUp<internal::purlin_serial_queue_release>(rep_); }
+SerialQueue::~SerialQueue() { internal::GiveUp<ffi::serial_queue_release>(rep_); }
 
 Status SerialQueue::Execute(Task task) {
   if (rep_ == nullptr) return internal::Gone("SerialQueue");
@@ -44,34 +45,34 @@ Status SerialQueue::Execute(Task task) {
 
 Event SerialQueue::Drained() const noexcept {
   if (rep_ == nullptr) return internal::GoneEvent("SerialQueue");
-  return Event::Adopt(internal::purlin_serial_queue_drained(rep_));
+  return Event::Adopt(ffi::serial_queue_drained(*rep_));
 }
 
 Status SerialQueue::Drain() const noexcept {
   if (rep_ == nullptr) return internal::Gone("SerialQueue");
-  return Status::FromRep(internal::purlin_serial_queue_drain(rep_));
+  return Status::FromRep(ffi::serial_queue_drain(*rep_));
 }
 
 bool SerialQueue::HasBacklog() const noexcept {
   if (rep_ == nullptr) return false;
-  return internal::purlin_serial_queue_has_backlog(rep_);
+  return ffi::serial_queue_has_backlog(*rep_);
 }
 
 Status SerialQueue::Shutdown(const ShutdownOptions& options) const noexcept {
   if (rep_ == nullptr) return internal::Gone("SerialQueue");
 
   return Status::FromRep(
-      internal::purlin_serial_queue_shutdown(rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
+      ffi::serial_queue_shutdown(*rep_, static_cast<std::uint32_t>(options.mode), options.timeout_ns));
 }
 
 void SerialQueue::Close() const noexcept {
   if (rep_ == nullptr) return;
-  internal::purlin_serial_queue_close(rep_);
+  ffi::serial_queue_close(*rep_);
 }
 
 std::size_t SerialQueue::CancelPending() const noexcept {
   if (rep_ == nullptr) return 0;
-  return internal::purlin_serial_queue_cancel_pending(rep_);
+  return ffi::serial_queue_cancel_pending(*rep_);
 }
 
 }  // namespace v0

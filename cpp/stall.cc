@@ -8,16 +8,13 @@
 #include "cpp/internal/functions.h"
 #include "cpp/internal/handle.h"
 #include "cpp/internal/pin.h"
+#include "purlin-bridge/src/stall.rs.h"
 
 namespace purlin {
 inline namespace v0 {
 namespace {
 
 using Sink = std::function<void(std::string_view report)>;
-
-void Append(void* text, const char* data, std::size_t size_bytes) {
-  static_cast<std::string*>(text)->append(data, size_bytes);
-}
 
 void Tell(void* sink, const char* data, std::size_t size_bytes) {
   (*static_cast<Sink*>(sink))(std::string_view(data, size_bytes));
@@ -29,7 +26,7 @@ void Destroy(void* sink) { delete static_cast<Sink*>(sink); }
 
 std::string DumpStalls(std::chrono::nanoseconds older_than) {
   std::string text;
-  internal::purlin_dump_stalls(older_than.count(), &Append, &text);
+  ffi::dump_stalls_to(older_than.count(), text);
   return text;
 }
 
@@ -43,7 +40,7 @@ StatusOr<Watchdog> Watchdog::StartGuarded(WatchdogOptions options) {
   return Watchdog(rep);
 }
 
-Watchdog::~Watchdog() { internal::GiveUp<internal::purlin_watchdog_stop>(rep_); }
+Watchdog::~Watchdog() { internal::GiveUp<ffi::watchdog_stop>(rep_); }
 
 }  // namespace v0
 }  // namespace purlin

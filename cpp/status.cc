@@ -18,8 +18,6 @@ constexpr std::array<std::string_view, 17> kCodeNames = {
     "DATA_LOSS", "UNAUTHENTICATED",
 };
 
-std::string_view View(internal::Bytes bytes) noexcept { return {bytes.data, bytes.size_bytes}; }
-
 }  // namespace
 
 std::string_view StatusCodeToString(StatusCode code) noexcept {
@@ -40,7 +38,7 @@ std::string Status::ToString() const {
 std::optional<std::string> Status::GetPayload(std::string_view type_url) const {
   const internal::Bytes payload = internal::purlin_status_payload(rep_, type_url.data(), type_url.size());
   if (payload.data == nullptr) return std::nullopt;
-  return std::string(View(payload));
+  return std::string(internal::FromRust(payload));
 }
 
 void Status::SetPayload(std::string_view type_url, std::string_view payload) {
@@ -52,8 +50,7 @@ bool Status::ErasePayload(std::string_view type_url) {
 }
 
 const internal::StatusRep* Status::New(StatusCode code, std::string_view message, SourceLocation location) {
-  return internal::purlin_status_new(static_cast<int>(code), message.data(), message.size(),
-                                     internal::ToRust(location));
+  return internal::purlin_status_new(static_cast<int>(code), message.data(), message.size(), location);
 }
 
 void Status::Retain(const internal::StatusRep* rep) noexcept { internal::purlin_status_retain(rep); }
@@ -65,12 +62,11 @@ StatusCode Status::CodeOf(const internal::StatusRep* rep) noexcept {
 }
 
 std::string_view Status::MessageOf(const internal::StatusRep* rep) noexcept {
-  return View(internal::purlin_status_message(rep));
+  return internal::FromRust(internal::purlin_status_message(rep));
 }
 
 SourceLocation Status::LocationOf(const internal::StatusRep* rep) noexcept {
-  const internal::Location location = internal::purlin_status_location(rep);
-  return SourceLocation(location.file, location.line);
+  return internal::purlin_status_location(rep);
 }
 
 bool Status::PayloadAt(const internal::StatusRep* rep, std::size_t index, std::string_view* type_url,
@@ -78,8 +74,8 @@ bool Status::PayloadAt(const internal::StatusRep* rep, std::size_t index, std::s
   internal::Bytes key{};
   internal::Bytes value{};
   if (!internal::purlin_status_payload_at(rep, index, &key, &value)) return false;
-  *type_url = View(key);
-  *payload = View(value);
+  *type_url = internal::FromRust(key);
+  *payload = internal::FromRust(value);
   return true;
 }
 

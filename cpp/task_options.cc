@@ -2,14 +2,14 @@
 
 #include "cpp/internal/functions.h"
 #include "cpp/internal/task_options.h"
+#include "purlin-bridge/src/task_options.rs.h"
 
 namespace purlin {
 inline namespace v0 {
 
 DroppedTasks CountDroppedTasks() noexcept {
-  DroppedTasks dropped;
-  internal::purlin_dropped_tasks(&dropped.cancelled, &dropped.late);
-  return dropped;
+  const ffi::DroppedTasks dropped = ffi::task_dropped_counts();
+  return {dropped.cancelled, dropped.late};
 }
 
 namespace internal {

@@ -12,6 +12,7 @@
 #include "cpp/internal/gone.h"
 #include "cpp/internal/handle.h"
 #include "cpp/internal/shape.h"
+#include "purlin-bridge/src/transfer.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -24,35 +25,33 @@ StatusOr<AsyncHostToDeviceTransferManager> AsyncHostToDeviceTransferManager::Cre
                                                                                     SourceLocation location) {
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
 
-  std::vector<internal::RawTransferSpec> raw;
+  std::vector<ffi::RawTransferSpec> raw;
   raw.reserve(specs.size());
   for (const TransferSpec& spec : specs) {
-    internal::RawTransferSpec& entry = raw.emplace_back();
+    ffi::RawTransferSpec& entry = raw.emplace_back();
     entry.shape = internal::ToRust(spec.shape);
     entry.has_layout = spec.layout.has_value();
     if (spec.layout) entry.layout = {spec.layout->minor_to_major().data(), spec.layout->rank()};
   }
   const internal::RawAllocOptions raw_options = internal::ToRust(options);
   const internal::StatusRep* error = nullptr;
-  const internal::TransferRep* rep = internal::purlin_transfer_create(raw.data(), raw.size(), memory_space.rep(),
-                                                                      &raw_options, internal::ToRust(location), &error);
+  const internal::TransferRep* rep =
+      ffi::transfer_create(internal::ToRust(raw), *memory_space.rep(), raw_options, location, error);
   return internal::ToStatusOr<AsyncHostToDeviceTransferManager>(rep, error);
 }
 
-AsyncHostToDeviceTransferManager::~AsyncHostToDeviceTransferManager() {
-  internal::GiveUp<internal::purlin_transfer_release>(rep_);
-}
+AsyncHostToDeviceTransferManager::~AsyncHostToDeviceTransferManager() { internal::GiveUp<ffi::transfer_release>(rep_); }
 
 std::size_t AsyncHostToDeviceTransferManager::buffer_count() const noexcept {
   if (rep_ == nullptr) return 0;
 
-  return internal::purlin_transfer_buffer_count(rep_);
+  return ffi::transfer_buffer_count(*rep_);
 }
 
 MemorySpace AsyncHostToDeviceTransferManager::memory_space() const noexcept {
   if (rep_ == nullptr) return MemorySpace::Adopt(nullptr);
 
-  return MemorySpace::Adopt(internal::purlin_transfer_memory_space(rep_));
+  return MemorySpace::Adopt(ffi::transfer_memory_space(*rep_));
 }
 
 Device AsyncHostToDeviceTransferManager::device() const noexcept { return memory_space().device(); }
@@ -61,7 +60,7 @@ StatusOr<std::size_t> AsyncHostToDeviceTransferManager::buffer_size(std::size_t 
   if (rep_ == nullptr) return internal::Gone("AsyncHostToDeviceTransferManager");
 
   const internal::StatusRep* error = nullptr;
-  const std::size_t size_bytes = internal::purlin_transfer_buffer_size(rep_, index, &error);
+  const std::size_t size_bytes = ffi::transfer_buffer_size(*rep_, index, error);
   if (error != nullptr) return Status::FromRep(error);
   return size_bytes;
 }
@@ -70,7 +69,7 @@ StatusOr<Buffer> AsyncHostToDeviceTransferManager::RetrieveBuffer(std::size_t in
   if (rep_ == nullptr) return internal::Gone("AsyncHostToDeviceTransferManager");
 
   const internal::StatusRep* error = nullptr;
-  const internal::BufferRep* rep = internal::purlin_transfer_retrieve(rep_, index, &error);
+  const internal::BufferRep* rep = ffi::transfer_retrieve(*rep_, index, error);
   return internal::ToStatusOr<Buffer>(rep, error);
 }
 
@@ -104,33 +103,29 @@ Status AsyncHostToDeviceTransferManager::SetBufferError(std::size_t index, Statu
   if (rep_ == nullptr) return internal::Gone("AsyncHostToDeviceTransferManager");
 
   error = internal::NotOk(std::move(error), "SetBufferError", location);
-  return Status::FromRep(internal::purlin_transfer_set_error(rep_, index, std::move(error).ReleaseRep()));
+  return Status::FromRep(ffi::transfer_set_error(rep_, index, std::move(error).ReleaseRep()));
 }
 
 void AsyncHostToDeviceTransferManager::AddTransferMetadata(std::string_view key, std::string_view value) {
   if (rep_ == nullptr) return;
 
-  internal::purlin_transfer_add_metadata(rep_, key.data(), key.size(), value.data(), value.size());
+  ffi::transfer_add_metadata(*rep_, internal::ToRust(key), internal::ToRust(value));
 }
 
 std::vector<std::pair<std::string, std::string>> AsyncHostToDeviceTransferManager::transfer_metadata() const {
   if (rep_ == nullptr) return {};
 
-  using Entries = std::vector<std::pair<std::string, std::string>>;
-  Entries entries;
-  internal::purlin_transfer_metadata(
-      rep_,
-      [](void* data, const char* key, std::size_t key_size, const char* value, std::size_t value_size) noexcept {
-        static_cast<Entries*>(data)->emplace_back(std::string(key, key_size), std::string(value, value_size));
-      },
-      &entries);
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const ffi::RawTransferMetadata& pair : ffi::transfer_metadata(*rep_)) {
+    entries.emplace_back(std::string(pair.key), std::string(pair.value));
+  }
   return entries;
 }
 
 Event AsyncHostToDeviceTransferManager::ready_event() const {
   if (rep_ == nullptr) return internal::GoneEvent("AsyncHostToDeviceTransferManager");
 
-  return Event::Adopt(internal::purlin_transfer_ready_event(rep_));
+  return Event::Adopt(ffi::transfer_ready_event(*rep_));
 }
 
 }  // namespace v0

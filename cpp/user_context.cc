@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "cpp/internal/convert.h"
 #include "cpp/internal/functions.h"
+#include "purlin-bridge/src/user_context.rs.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -15,11 +17,6 @@ UserContext Adopted(const std::uint64_t* owned) noexcept { return UserContext::A
 
 /// A reference that is Rust's from now on; null for none.
 const std::uint64_t* Given(UserContext context) noexcept { return std::move(context).ReleaseRef().Release(); }
-
-/// Appends to a std::string, for Rust.
-void Append(void* text, const char* data, std::size_t size_bytes) noexcept {
-  static_cast<std::string*>(text)->append(data, size_bytes);
-}
 
 using Renderer = std::function<std::string()>;
 
@@ -40,13 +37,13 @@ void UserContextRetain(const std::uint64_t* context) noexcept { purlin_user_cont
 void UserContextRelease(const std::uint64_t* context) noexcept { purlin_user_context_release(context); }
 
 const StatusRep* AnnotateError(const StatusRep* error, std::uint64_t context_id) noexcept {
-  return purlin_user_context_annotate_with_id(error, context_id);
+  return ffi::user_context_annotate_with_id(error, context_id);
 }
 
 }  // namespace internal
 
 UserContext UserContext::NewText(const UserContext& parent, std::string_view text) {
-  return Adopted(internal::purlin_user_context_new(Given(parent), text.data(), text.size()));
+  return Adopted(ffi::user_context_new(Given(parent), internal::ToRust(text)));
 }
 
 UserContext UserContext::NewLazy(const UserContext& parent, std::function<std::string()> render) {
@@ -55,22 +52,22 @@ UserContext UserContext::NewLazy(const UserContext& parent, std::function<std::s
 }
 
 UserContext UserContext::Chained(const UserContext& outer, const UserContext& inner) {
-  return Adopted(internal::purlin_user_context_chained(Given(outer), Given(inner)));
+  return Adopted(ffi::user_context_chained(Given(outer), Given(inner)));
 }
 
 UserContext UserContext::Fused(Span<const UserContext> contexts) {
-  return Adopted(internal::purlin_user_context_fused(reinterpret_cast<const std::uint64_t* const*>(contexts.data()),
-                                                     contexts.size()));
+  return Adopted(
+      ffi::user_context_fused(reinterpret_cast<const std::uint64_t* const*>(contexts.data()), contexts.size()));
 }
 
 StatusOr<UserContext> UserContext::WithId(std::uint64_t id, std::string_view origin) {
   const internal::StatusRep* error = nullptr;
-  const std::uint64_t* context = internal::purlin_user_context_with_id(id, origin.data(), origin.size(), &error);
+  const std::uint64_t* context = ffi::user_context_with_id(id, internal::ToRust(origin), error);
   if (error != nullptr) return Status::FromRep(error);
   return Adopted(context);
 }
 
-UserContext UserContext::Lookup(std::uint64_t id) { return Adopted(internal::purlin_user_context_lookup(id)); }
+UserContext UserContext::Lookup(std::uint64_t id) { return Adopted(ffi::user_context_lookup(id)); }
 
 std::vector<UserContext> UserContext::LookupAll() {
   std::vector<UserContext> all;
@@ -84,16 +81,16 @@ std::vector<UserContext> UserContext::LookupAll() {
 
 std::string UserContext::DebugString() const {
   std::string text;
-  if (*this) internal::purlin_user_context_debug_string(ref_.get(), &Append, &text);
+  if (*this) ffi::user_context_debug_string(ref_.get(), text);
   return text;
 }
 
 Status AnnotateWithUserContext(Status error, const UserContext& context) {
-  return Status::FromRep(internal::purlin_user_context_annotate(std::move(error).ReleaseRep(), Given(context)));
+  return Status::FromRep(ffi::user_context_annotate(std::move(error).ReleaseRep(), Given(context)));
 }
 
 Status ExpandUserContexts(const Status& error) {
-  return Status::FromRep(internal::purlin_user_context_expand(Status(error).ReleaseRep()));
+  return Status::FromRep(ffi::user_context_expand(Status(error).ReleaseRep()));
 }
 
 }  // namespace v0

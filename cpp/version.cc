@@ -1,13 +1,13 @@
 #include "purlin/version.h"
 
-#include "cpp/internal/functions.h"
+#include "purlin-bridge/src/abi.rs.h"
 
 namespace purlin {
 inline namespace v0 {
 
 std::uint32_t AbiVersion() noexcept { return kAbiVersion; }
 
-const char* VersionString() noexcept { return internal::purlin_version(); }
+const char* VersionString() noexcept { return ffi::version(); }
 
 }  // namespace v0
 }  // namespace purlin

@@ -16,8 +16,8 @@ usage() {
 }
 no_arguments() { (($# == 0)) || usage "no such argument: '$1'"; }
 
-# Told to all that start jobs of their own: cargo, nextest, libtest, CMake and with it Ninja, ctest. Without JOBS each
-# follows its own rule.
+# Passed to all tools that start jobs of their own: cargo, nextest, libtest, CMake and with it Ninja, ctest. Without
+# JOBS each follows its own rule.
 if [[ -n ${JOBS-} ]]; then
   [[ $JOBS =~ ^[1-9][0-9]{0,3}$ ]] || usage "JOBS is a number from 1 to 9999, not '$JOBS'"
   export JOBS CARGO_BUILD_JOBS=$JOBS NEXTEST_TEST_THREADS=$JOBS RUST_TEST_THREADS=$JOBS

@@ -1,4 +1,4 @@
-"""How many jobs run at once: JOBS of the environment, told to all tools that start jobs (as scripts/common.sh does)."""
+"""How many jobs run at once: JOBS of the environment, passed to all tools that start jobs (as scripts/common.sh does)."""
 import os
 import re
 import sys

@@ -1,6 +1,6 @@
 // XLA's own CPU client as a plugin, through the PJRT C API: what JAX and others load. The plugin is that of the wheel
 // lammps-jax-pjrt-cpu, the header that of tensorflow-cpu, which is older: structs of arguments carry their size, so
-// that the plugin knows what it was told.
+// that the plugin knows which fields are there.
 #include <dlfcn.h>
 
 #include <cstdio>

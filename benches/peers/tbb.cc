@@ -1,5 +1,5 @@
-// oneTBB, of libtbb-dev: an arena of two workers. From outside a task is enqueued, which is how TBB takes work that
-// nobody waits for; from inside it is spawned in a task group.
+// oneTBB, of libtbb-dev: an arena of two workers. From outside a task is enqueued, which is how TBB takes work that no
+// thread waits for. From inside it is spawned in a task group.
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>

@@ -26,7 +26,7 @@ std::uint64_t Each(std::uint64_t count, F work) {
   return 0;
 }
 
-// A tsl value is made, somebody waits, it is set and dropped.
+// A tsl value is made, a waiter is added, the value is set and dropped.
 std::uint64_t ValueInTsl(std::uint64_t count) {
   return Each(count, [](std::uint64_t& calls) {
     const auto value = tsl::MakeUnconstructedAsyncValueRef<int>();
@@ -42,7 +42,7 @@ std::uint64_t ValueToEvent(std::uint64_t count) {
   });
 }
 
-// An event is made, somebody waits, it is set and dropped.
+// An event is made, a waiter is added, the event is set and dropped.
 std::uint64_t EventInPurlin(std::uint64_t count) {
   return Each(count, [](std::uint64_t& calls) {
     purlin::EventPromise promise("bench");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "purlin/event.h"
 #include "purlin/span.h"
@@ -22,7 +23,19 @@ inline rust::Slice<const std::uint8_t> ToRust(std::string_view text) noexcept {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-inline rust::Slice<const std::int64_t> ToRust(Span<const std::int64_t> values) noexcept {
+template <typename T>
+rust::Slice<const T> ToRust(Span<const T> values) noexcept {
+  return {values.data(), values.size()};
+}
+
+template <typename T>
+rust::Slice<const T> ToRust(const std::vector<T>& values) noexcept {
+  return {values.data(), values.size()};
+}
+
+/// See above, for Rust to write.
+template <typename T>
+rust::Slice<T> Writable(std::vector<T>& values) noexcept {
   return {values.data(), values.size()};
 }
 

@@ -3,6 +3,7 @@
 #define PURLIN_CPP_INTERNAL_FUNCTIONS_H_
 
 #include <string_view>
+#include <type_traits>
 
 #include "purlin-bridge/functions.h"
 #include "purlin/source_location.h"
@@ -11,9 +12,11 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 
-inline Location ToRust(SourceLocation location) noexcept { return {location.file(), location.line()}; }
+// Rust reads it as a pointer and a number, in this order.
+static_assert(sizeof(SourceLocation) == 16 && std::is_standard_layout_v<SourceLocation> &&
+                  std::is_trivially_copyable_v<SourceLocation>,
+              "a SourceLocation crosses as it is");
 
-inline Bytes ToRustBytes(std::string_view text) noexcept { return {text.data(), text.size()}; }
 inline std::string_view FromRust(Bytes bytes) noexcept { return {bytes.data, bytes.size_bytes}; }
 
 }  // namespace internal

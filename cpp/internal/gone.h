@@ -15,7 +15,7 @@ namespace purlin {
 inline namespace v0 {
 namespace internal {
 
-// Out of line, so that whoever asks whether there is an object pays no more than that.
+// Out of line, so that a check for an object costs the check alone.
 
 /// The error of a `what` that was moved from, released or given away.
 __attribute__((noinline, cold)) inline Status Gone(const char* what) {
@@ -25,10 +25,10 @@ __attribute__((noinline, cold)) inline Status Gone(const char* what) {
 
 /// An event that has failed with that.
 __attribute__((noinline, cold)) inline Event GoneEvent(const char* what) {
-  return Event::Adopt(purlin_event_new_error(Gone(what).ReleaseRep(), ToRust(SourceLocation())));
+  return Event::Adopt(purlin_event_new_error(Gone(what).ReleaseRep(), SourceLocation()));
 }
 
-/// That error, told to `callback`, which is taken over and may be null.
+/// That error, with which `callback` is called too. The callback is taken over and may be null.
 __attribute__((noinline, cold)) inline Status GoneAndTold(const char* what, const Callback* callback) {
   Status gone = Gone(what);
   if (callback != nullptr) callback->invoke(callback->data, true, Status(gone).ReleaseRep(), nullptr);

@@ -1,4 +1,4 @@
-// Purlin: keeps whoever uses the library from being unloaded.
+// Purlin: keeps a shared library that uses Purlin from being unloaded.
 #ifndef PURLIN_CPP_INTERNAL_PIN_H_
 #define PURLIN_CPP_INTERNAL_PIN_H_
 

@@ -24,7 +24,7 @@
 #ifndef PURLIN_BUFFER_HOLDS_H_
 #define PURLIN_BUFFER_HOLDS_H_
 
-#include <cstdint>
+#include <cstddef>
 #include <utility>
 
 #include "purlin/event.h"
@@ -45,9 +45,9 @@ struct UsageHoldRep;
 /// Usage holds and external references of a buffer, as Buffer::hold_counts returns them.
 struct HoldCounts {
   /// Usage holds.
-  std::uint32_t usage = 0;
+  std::size_t usage = 0;
   /// External references.
-  std::uint32_t external = 0;
+  std::size_t external = 0;
 };
 
 /// The right to start work that reads a buffer. Made by Buffer::AcquireUsageHold.

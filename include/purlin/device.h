@@ -38,7 +38,7 @@ struct MemoryStats {
   std::uint64_t bytes_in_use = 0;
   /// The highest that bytes_in_use has been.
   std::uint64_t peak_bytes_in_use = 0;
-  /// Allocations made since the client was.
+  /// Allocations made since the client was: a total under PJRT's name and type, and no count of objects.
   std::uint64_t num_allocs = 0;
   /// The largest single allocation so far.
   std::uint64_t largest_alloc_size = 0;

@@ -23,11 +23,9 @@
 #include "purlin/buffer.h"
 #include "purlin/device.h"
 #include "purlin/export.h"
+#include "purlin/internal/dlpack.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
-
-/// DLPack's, see <dlpack/dlpack.h>.
-struct DLManagedTensorVersioned;
 
 namespace purlin {
 inline namespace v0 {

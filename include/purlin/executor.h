@@ -238,7 +238,7 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   /// See the constructors.
   PURLIN_API ThreadPoolAsyncWorkRunner& operator=(ThreadPoolAsyncWorkRunner&& other) noexcept;
   /// The last handle shuts the pool down: it blocks until queued tasks have run. After a Shutdown that passed its
-  /// deadline, and on a thread of the pool, it does not wait.
+  /// timeout, and on a thread of the pool, it does not wait.
   PURLIN_API ~ThreadPoolAsyncWorkRunner() override;
 
   /// Any thread, also a task of this pool. kCancelled after Shutdown began.

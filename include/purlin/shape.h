@@ -10,9 +10,9 @@
 // dimension is known when the program runs; the shape has the most that it can be, and memory is for that.
 //
 // A Shape is not checked when it is made. The calls that take it check it, and fail with kInvalidArgument, naming the
-// shape: a negative dimension; more bytes than an address can count (an empty array is sound however large its other
-// dimensions are); a token with dimensions; no DType; flags for another number of dimensions than there are. "An
-// unsound shape" below stands for all of these.
+// shape: a negative dimension; more bytes than an address can count, or more elements than an int64_t (an empty array
+// is sound however large its other dimensions are); a token with dimensions; no DType; flags for another number of
+// dimensions than there are. "An unsound shape" below stands for all of these.
 #ifndef PURLIN_SHAPE_H_
 #define PURLIN_SHAPE_H_
 
@@ -56,7 +56,7 @@ class Shape final {
   }
 
   /// product(dims); 1 for a scalar, 0 for a token. kInvalidArgument: an unsound shape.
-  [[nodiscard]] PURLIN_API StatusOr<std::size_t> element_count() const;
+  [[nodiscard]] PURLIN_API StatusOr<std::int64_t> element_count() const;
   /// Bytes of a buffer: ceil(element_count() * BitWidth(dtype()) / 8), and behind them, if the shape is dynamic, an
   /// int32 for each dimension (also the static ones) that says its actual size. kInvalidArgument: an unsound shape.
   [[nodiscard]] PURLIN_API StatusOr<std::size_t> on_device_size_bytes() const;

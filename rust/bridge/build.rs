@@ -6,21 +6,45 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The modules with a bridge.
-const BRIDGES: [&str; 10] = [
+const BRIDGES: [&str; 31] = [
     "src/abi.rs",
+    "src/alloc_options.rs",
     "src/buffer.rs",
+    "src/buffer_create.rs",
+    "src/buffer_holds.rs",
+    "src/buffer_promise.rs",
+    "src/cancel.rs",
     "src/client.rs",
     "src/device.rs",
+    "src/dlpack.rs",
+    "src/dma.rs",
     "src/dtype.rs",
+    "src/elastic_pool.rs",
     "src/executor.rs",
+    "src/layout.rs",
     "src/memory_report.rs",
+    "src/npy.rs",
     "src/raw_buffer.rs",
+    "src/raw_buffer_promise.rs",
+    "src/safetensors.rs",
+    "src/semaphore.rs",
+    "src/serial_queue.rs",
+    "src/shape.rs",
+    "src/staging.rs",
+    "src/stall.rs",
     "src/status.rs",
+    "src/task_options.rs",
+    "src/timer.rs",
     "src/trace.rs",
+    "src/transfer.rs",
+    "src/user_context.rs",
 ];
 
-/// The one header of ours that generated code includes.
-const ABI: &str = "purlin/internal/abi.h";
+/// Those of the feature `interchange`.
+const INTERCHANGE: [&str; 3] = ["src/dlpack.rs", "src/npy.rs", "src/safetensors.rs"];
+
+/// The headers of ours that generated code includes.
+const INCLUDED: [&str; 2] = ["purlin/internal/abi.h", "purlin/internal/dlpack.h"];
 
 /// What has plain functions, or structs that these take.
 const DECLARED: [&str; 3] = ["src/lib.rs", "../ffi/src/words.rs", "../pjrt/src/lib.rs"];
@@ -34,8 +58,13 @@ const HEADERS: &str = "PURLIN_GENERATED_HEADERS";
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     let include = Path::new("../../include");
-    watch(include, ABI)?;
-    let mut build = cxx_build::bridges(BRIDGES);
+    for header in INCLUDED {
+        watch(include, header)?;
+    }
+    let has_interchange = env::var_os("CARGO_FEATURE_INTERCHANGE").is_some();
+    let bridges = BRIDGES.into_iter().filter(|bridge| has_interchange || !INTERCHANGE.contains(bridge));
+    let bridges: Vec<_> = bridges.collect();
+    let mut build = cxx_build::bridges(&bridges);
     // As CMakeLists.txt compiles cpp/; cxx answers for the warnings of its code.
     build.include(include).std("c++17").flag("-fno-exceptions").flag("-fvisibility=hidden").flag("-w");
     if env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_none() {
@@ -57,8 +86,8 @@ fn main() -> io::Result<()> {
     println!("cargo::metadata=headers={}", generated.display());
     println!("cargo::rerun-if-env-changed={HEADERS}");
     if let Some(folder) = env::var_os(HEADERS) {
-        let bridges = BRIDGES.iter().map(|bridge| format!("purlin-bridge/{bridge}.h"));
-        for header in bridges.chain(["rust/cxx.h", FUNCTIONS].map(String::from)) {
+        let headers = bridges.iter().map(|bridge| format!("purlin-bridge/{bridge}.h"));
+        for header in headers.chain(["rust/cxx.h", FUNCTIONS].map(String::from)) {
             publish(&generated.join(&header), &Path::new(&folder).join(&header))?;
         }
     }

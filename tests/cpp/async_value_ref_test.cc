@@ -1,4 +1,4 @@
-// References to values: making, waiting, mapping, forwarding, casting, and who keeps what alive.
+// References to values: making, waiting, mapping, forwarding, casting, and which reference keeps what alive.
 #include "purlin/async_value.h"
 
 #include <gtest/gtest.h>
@@ -655,16 +655,16 @@ TEST(AsyncValueRaceTest, RunWhenReadyRunsOnce) {
 
 TEST(AsyncValueRefTest, RecursiveOwnership) {
   // The waiter owns the value that it waits for, and destroys it.
-  struct State {
-    State(AsyncValueRef<int32_t> v, bool* gone) : value(std::move(v)), destroyed(gone) {}
-    ~State() { *destroyed = true; }
+  struct WaiterState {
+    WaiterState(AsyncValueRef<int32_t> v, bool* gone) : value(std::move(v)), destroyed(gone) {}
+    ~WaiterState() { *destroyed = true; }
     AsyncValueRef<int32_t> value;
     bool* destroyed;
   };
   auto value = MakeConstructedAsyncValueRef<int32_t>(42);
   const AsyncValuePtr<int32_t> borrowed = value.AsPtr();
   bool destroyed = false;
-  auto state = std::make_unique<State>(std::move(value), &destroyed);
+  auto state = std::make_unique<WaiterState>(std::move(value), &destroyed);
   borrowed.AndThen([state = std::move(state)]() mutable { state.reset(); });
   borrowed.SetStateConcrete();
   EXPECT_TRUE(destroyed);

@@ -1,4 +1,4 @@
-// The life of one value: states, who wins, what is destroyed when, storage, payloads that errors keep.
+// The life of one value: states, which of two setters wins, what is destroyed when, storage, payloads that errors keep.
 #include "purlin/async_value.h"
 
 #include <gtest/gtest.h>
@@ -326,7 +326,7 @@ TEST(AsyncValueTest, WaitingEndsWithTheValueOrInTime) {
   failer.join();
 }
 
-// Nobody is forgotten -------------------------------------------------------------------------------------------------
+// Every waiter is notified --------------------------------------------------------------------------------------------
 
 TEST(AsyncValueTest, TheLastReferenceOfAnUnsetValueTellsItsWaiters) {
   NoLeak no_leak;

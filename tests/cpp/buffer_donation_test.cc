@@ -313,7 +313,7 @@ TEST_F(BufferDonationTest, TokensHaveNoBytes) {
   gate.SetError(AbortedError("upstream"));
   EXPECT_TRUE(IsAborted(copy.ready_event().Wait()));
   EXPECT_TRUE(Buffer::CreateToken(space_)->CopyToHost(nullptr, 0).Wait().ok());
-  const Told told;
+  const DoneLog told;
   EXPECT_TRUE(Buffer::FromHost(nullptr, DType::kToken, {}, space_, FromHostOptions(), told.OnDone()).ok());
   EXPECT_EQ(told.count(), 1U) << "tokens, too, are told of";
 }

@@ -1,4 +1,4 @@
-// What the tests of buffers share: a client of two devices, arrays of bytes, and who was told what.
+// What the tests of buffers share: a client of two devices, arrays of bytes, and a record of callbacks.
 #ifndef PURLIN_TESTS_CPP_BUFFER_FIXTURE_H_
 #define PURLIN_TESTS_CPP_BUFFER_FIXTURE_H_
 
@@ -30,8 +30,8 @@ inline std::string LineAbove(SourceLocation here = SourceLocation::Current()) {
   return std::string(here.file()) + ":" + std::to_string(here.line() - 1);
 }
 
-/// Collects what an on_done is told.
-class Told {
+/// Collects the statuses that an on_done is called with.
+class DoneLog {
  public:
   /// Move-only, like a closure with a unique_ptr.
   auto OnDone() const {
@@ -45,13 +45,13 @@ class Told {
     const std::lock_guard<std::mutex> lock(statuses_->mutex);
     return statuses_->all;
   }
-  /// Blocks until it was told something.
+  /// Blocks until there is a status.
   void Wait() const {
     std::unique_lock<std::mutex> lock(statuses_->mutex);
     statuses_->changed.wait(lock, [this] { return !statuses_->all.empty(); });
   }
   std::size_t count() const { return all().size(); }
-  /// Whether nobody can tell another any more.
+  /// Whether no callback is left that could add one.
   bool IsOver() const { return statuses_.use_count() == 1; }
 
  private:
@@ -63,8 +63,8 @@ class Told {
   std::shared_ptr<Statuses> statuses_ = std::make_shared<Statuses>();
 };
 
-/// Keeps the threads of the client's runner until it is destroyed. They do not wait for events, so nobody stands in
-/// for them.
+/// Keeps the threads of the client's runner until it is destroyed. They do not wait for events, so no spare thread
+/// replaces them.
 class Occupied {
  public:
   explicit Occupied(const Client& client) {

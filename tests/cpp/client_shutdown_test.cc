@@ -23,9 +23,9 @@ namespace {
 /// More than is copied inside a call.
 constexpr std::size_t kLarge = 300'000;
 
-ShutdownOptions ByDeadline(std::chrono::milliseconds deadline) {
+ShutdownOptions ByTimeout(std::chrono::milliseconds timeout) {
   ShutdownOptions options;
-  options.timeout_ns = std::chrono::nanoseconds(deadline).count();
+  options.timeout_ns = std::chrono::nanoseconds(timeout).count();
   return options;
 }
 
@@ -65,7 +65,7 @@ TEST_P(ClientShutdownTest, AnIdleClientEndsAtOnceAndAgain) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(client.Shutdown().ok());
     EXPECT_TRUE(client.Shutdown(Cancelling()).ok());
-    EXPECT_TRUE(client.Shutdown(ByDeadline(std::chrono::milliseconds(0))).ok());
+    EXPECT_TRUE(client.Shutdown(ByTimeout(std::chrono::milliseconds(0))).ok());
   }
 }
 
@@ -93,7 +93,7 @@ TEST_P(ClientShutdownTest, ACopyBehindAnEventThatNeverComesFailsAtTheDeadlineByN
   const std::string line = LineAbove();
   const Event copied = CopyAfter(space, gate.event());
   const Event behind = CopyAfter(space, copied);
-  const Status status = client.Shutdown(ByDeadline(std::chrono::milliseconds(1)));
+  const Status status = client.Shutdown(ByTimeout(std::chrono::milliseconds(1)));
   EXPECT_TRUE(IsDeadlineExceeded(status)) << status;
   const std::string name = std::string(GetParam()) + ":0/device, which waited for 'gradient' (made at " + line + ")";
   EXPECT_TRUE(Contains(status.message(), "the copy of 300000 bytes from host to " + name)) << status;
@@ -122,7 +122,7 @@ TEST_P(ClientShutdownTest, AllocationsAndDefinitionsFailAtTheDeadlineToo) {
   const RawBuffer most = RawBuffer::Allocate(space, std::size_t{7} << 20).value();
   const RawBuffer waiting = RawBuffer::Allocate(space, std::size_t{7} << 20, waits).value();
   const Event copied = waiting.CopyFromHost(bytes_.data(), 0, bytes_.size());
-  const Status status = client.Shutdown(ByDeadline(std::chrono::milliseconds(1)));
+  const Status status = client.Shutdown(ByTimeout(std::chrono::milliseconds(1)));
   EXPECT_TRUE(IsDeadlineExceeded(status)) << status;
   const std::pair<Event, std::string_view> failed[] = {
       {later.ready_event(), "the allocation of 10 bytes"},
@@ -144,7 +144,7 @@ TEST_P(ClientShutdownTest, WhoWaitsForPromisedMemoryIsToldAtTheDeadline) {
   const auto [memory, promise] = RawBuffer::CreateChannel(space, 10).value();
   const Buffer array = Buffer::FromRaw(memory, Shape(DType::kU8, {10})).value();
   std::future<Status> waits = std::async(std::launch::async, [&array] { return array.ready_event().Wait(); });
-  EXPECT_TRUE(IsDeadlineExceeded(client.Shutdown(ByDeadline(std::chrono::milliseconds(1)))));
+  EXPECT_TRUE(IsDeadlineExceeded(client.Shutdown(ByTimeout(std::chrono::milliseconds(1)))));
   for (const Status& status : {memory.allocation_event().Wait(), waits.get()}) {
     EXPECT_TRUE(IsDeadlineExceeded(status)) << status;
     EXPECT_TRUE(Contains(status.message(), "did not end within 1ms")) << status;
@@ -170,7 +170,7 @@ TEST_P(ClientShutdownTest, WhoWaitsForTheEndOfUsesIsToldAtTheDeadlineAndTheUsers
   const Event free = donation->free_event();
   std::future<Status> waits =
       std::async(std::launch::async, [array = used()] { return array.ReleaseDeviceMemoryOwnership(true).status(); });
-  const Status ended = client.Shutdown(ByDeadline(std::chrono::milliseconds(1)));
+  const Status ended = client.Shutdown(ByTimeout(std::chrono::milliseconds(1)));
   EXPECT_TRUE(IsDeadlineExceeded(ended)) << ended;
   EXPECT_TRUE(Contains(ended.message(), "'use of a buffer', which waited for")) << ended;
   for (const Status& status : {free.Wait(), released->free_event.Wait(), waits.get()}) {
@@ -211,7 +211,7 @@ TEST_P(ClientShutdownTest, EveryOnDoneIsCalledOnce) {
   FromHostOptions options;
   options.semantics = HostBufferSemantics::kImmutableUntilTransferCompletes;
   options.alloc = after;
-  const std::vector<Told> told(2);
+  const std::vector<DoneLog> told(2);
   const Buffer buffer =
       Buffer::FromHost(bytes_.data(), DType::kU8, {static_cast<std::int64_t>(kLarge)}, space, options,
                        [on_done = told[0].OnDone(), payload = Counted(1)](Status s) { on_done(std::move(s)); })
@@ -220,15 +220,15 @@ TEST_P(ClientShutdownTest, EveryOnDoneIsCalledOnce) {
   const Shape shape(DType::kU8, {static_cast<std::int64_t>(kLarge)});
   AsyncHostToDeviceTransferManager manager = AsyncHostToDeviceTransferManager::Create({{shape}}, space, after).value();
   ASSERT_TRUE(manager.TransferRawDataToBuffer(0, bytes_.data(), kLarge, told[1].OnDone()).ok());
-  EXPECT_TRUE(IsDeadlineExceeded(client.Shutdown(ByDeadline(std::chrono::milliseconds(1)))));
+  EXPECT_TRUE(IsDeadlineExceeded(client.Shutdown(ByTimeout(std::chrono::milliseconds(1)))));
   EXPECT_TRUE(IsDeadlineExceeded(buffer.ready_event().Wait()));
   EXPECT_TRUE(IsDeadlineExceeded(manager.RetrieveBuffer(0).value().ready_event().Wait()));
-  for (const Told& one : told) {
+  for (const DoneLog& one : told) {
     one.Wait();
     EXPECT_TRUE(IsDeadlineExceeded(one.all()[0])) << one.all()[0];
   }
   gate.SetReady();
-  for (const Told& one : told) EXPECT_EQ(one.count(), 1U);
+  for (const DoneLog& one : told) EXPECT_EQ(one.count(), 1U);
 }
 
 TEST_P(ClientShutdownTest, WhatWaitsIsCancelledAtOnceIfThatIsTheMode) {
@@ -294,7 +294,7 @@ TEST_P(ClientShutdownTest, ATaskThatStillRunsIsNamedAndEndsByItself) {
                       Label("stubborn"))
                   .ok());
   begun.get_future().wait();
-  const Status status = client.Shutdown(ByDeadline(std::chrono::milliseconds(1)));
+  const Status status = client.Shutdown(ByTimeout(std::chrono::milliseconds(1)));
   EXPECT_TRUE(IsDeadlineExceeded(status)) << status;
   EXPECT_TRUE(Contains(status.message(), "'stubborn'")) << status;
   release.set_value();
@@ -302,7 +302,7 @@ TEST_P(ClientShutdownTest, ATaskThatStillRunsIsNamedAndEndsByItself) {
 
 TEST_P(ClientShutdownTest, TheLastHandleEndsTheClientAsItsOptionsSay) {
   for (const bool cancels : {false, true}) {
-    std::optional<Client> client = Make(cancels ? Cancelling() : ByDeadline(std::chrono::milliseconds(1)));
+    std::optional<Client> client = Make(cancels ? Cancelling() : ByTimeout(std::chrono::milliseconds(1)));
     const MemorySpace space = SpaceOf(*client);
     std::optional<Client> other = *client;
     EventPromise gate("gate");
@@ -332,7 +332,7 @@ TEST_P(ClientShutdownTest, ManyThreadsShutDownWhileOthersBegin) {
   std::vector<std::vector<Event>> events(4);
   Together(4, [&](int thread) {
     if (thread == 3) {
-      const Status status = client.Shutdown(ByDeadline(std::chrono::milliseconds(1)));
+      const Status status = client.Shutdown(ByTimeout(std::chrono::milliseconds(1)));
       EXPECT_TRUE(status.ok() || IsDeadlineExceeded(status)) << status;
       return;
     }
@@ -342,7 +342,7 @@ TEST_P(ClientShutdownTest, ManyThreadsShutDownWhileOthersBegin) {
       events[static_cast<std::size_t>(thread)].push_back(target->CopyFromHost(bytes_.data(), 0, 100, {gate.event()}));
     }
   });
-  const Status again = client.Shutdown(ByDeadline(std::chrono::seconds(60)));
+  const Status again = client.Shutdown(ByTimeout(std::chrono::seconds(60)));
   EXPECT_TRUE(again.ok() || IsDeadlineExceeded(again)) << again;
   for (const std::vector<Event>& of_thread : events) {
     for (const Event& event : of_thread) EXPECT_FALSE(event.Wait().ok()) << "the gate never came";

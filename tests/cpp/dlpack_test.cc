@@ -47,7 +47,7 @@ typedef struct DLManagedTensorVersioned {
 namespace purlin {
 namespace {
 
-/// A struct of somebody else's, over memory of its own, which counts its ends.
+/// A struct of another library, over memory of its own, which counts its ends.
 struct Stranger {
   Stranger(Dims dims, Dims steps) : shape(std::move(dims)), strides(std::move(steps)) {
     managed.version = {1, 3};

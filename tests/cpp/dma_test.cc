@@ -65,7 +65,7 @@ TEST_F(DmaTest, RangesOfOneClientDoNotOverlap) {
   }
   EXPECT_TRUE(client_.DmaMap(&bytes_[0], 1000).ok());
   EXPECT_TRUE(client_.DmaMap(&bytes_[2000], 1000).ok());
-  EXPECT_TRUE(MakeClient().DmaMap(&bytes_[1000], 1000).ok()) << "another client's books";
+  EXPECT_TRUE(MakeClient().DmaMap(&bytes_[1000], 1000).ok()) << "another client's accounting";
 }
 
 TEST_F(DmaTest, NothingIsUnmappedInFlight) {

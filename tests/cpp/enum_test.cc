@@ -271,7 +271,7 @@ TEST_F(EnumTest, HostBufferSemantics) {
        }},
       {"Buffer::FromHost", 3,
        [&](int number) {
-         // Zero-copy tells when the buffer goes, so that nothing of this frame is left when it has.
+         // Zero-copy calls on_done when the buffer is destroyed, so that nothing of this frame is left by then.
          return told_once(number, [&](auto semantics, auto on_done) {
            FromHostOptions options;
            options.semantics = semantics;

@@ -45,7 +45,7 @@ struct ForeignEvent {
     return Event::Adopt(&self->cell.header);
   }
   static int PayloadOf(const Event& event) { return *static_cast<int*>(internal::PayloadOf(event.header())); }
-  /// What the vtable's owner does with the last reference: tells those who still wait, then frees its own memory.
+  /// What the vtable's owner does with the last reference: notifies the waiters left, then frees its own memory.
   static void Free(internal::EventHeader* event) noexcept {
     if (internal::HasWaiters(event)) {
       event->refs.store(1, std::memory_order_relaxed);

@@ -106,7 +106,7 @@ TEST(ExceptionTest, FromADeferredWaiterIsReported) {
   EXPECT_TRUE(promises.back().event().IsReady());
 }
 
-/// Throws as told.
+/// Its constructor throws if `throws`.
 struct Thrower {
   explicit Thrower(bool throws) {
     if (throws) throw std::runtime_error("constructor boom");

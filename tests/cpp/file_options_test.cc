@@ -112,7 +112,7 @@ class FileOptionsTest : public BufferFixture {
   std::string folder_;
 };
 
-/// This thread is nobody to the file system, if it was root.
+/// This thread has the user `nobody` for the file system, if it was root.
 class AsNobody {
  public:
   AsNobody() : group_(::setfsgid(65534)), user_(::setfsuid(65534)) {}
@@ -155,7 +155,7 @@ TEST_F(FileOptionsTest, WhatIsNoRegularFileIsRefusedByItsKind) {
   ::close(listener);
 }
 
-// The look and the opening are two steps, and somebody may come between them.
+// The look and the opening are two steps, and another process may act between them.
 TEST_F(FileOptionsTest, APipeThatTakesTheFilesPlaceHangsNobody) {
   const std::string path = Path("file");
   ASSERT_TRUE(WriteNpy(path, Six()).ok());
@@ -370,7 +370,7 @@ TEST_F(FileOptionsTest, WhatWasReadStaysWhenTheFileIsTruncated) {
   EXPECT_EQ(Read(read.buffer), many);
 }
 
-// Neither a crash nor an array that nobody wrote.
+// Neither a crash nor an array that was never written.
 TEST_F(FileOptionsTest, AFileThatGrowsAndShrinksWhileItIsReadIsReadWholeOrRefused) {
   const std::string path = Path("file");
   const Bytes many(1 << 20, 7);

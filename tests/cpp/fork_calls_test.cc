@@ -415,7 +415,7 @@ const std::vector<DeviceCase>& DeviceCases() {
          MUST(Refused(of.client.Shutdown(options)));
          return nullptr;
        }},
-      {"Client's books",
+      {"Client's accounting",
        [](Devices& of) -> const char* {
          MUST(!of.client.Describe().empty() && of.client.devices().size() == 1);
          MUST(!of.space.DebugString().empty());

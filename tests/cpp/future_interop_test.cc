@@ -1,8 +1,8 @@
 // Values and events as futures: what interop with asynchronous values promises.
 //
 // A value is an event (AsEvent), so MakeFutureWhenReady takes one value, or several of different types; a value of a T
-// becomes a Future<T> that shares it. A future of an event does not keep the value: whoever is to set it holds a
-// reference, and when the last one goes unset, the future fails instead of staying pending.
+// becomes a Future<T> that shares it. A future of an event does not keep the value: its owner holds a
+// reference, and when the last one is dropped unset, the future fails instead of staying pending.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -39,7 +39,7 @@ struct alignas(64) Page {
 class HostBufferTest : public BufferFixture {
  protected:
   StatusOr<FromHostResult> From(const void* data, const Dims& dims, const FromHostOptions& options,
-                                const Told& told) const {
+                                const DoneLog& told) const {
     return Buffer::FromHost(data, DType::kU8, dims, space_, options, told.OnDone());
   }
 
@@ -59,7 +59,7 @@ TEST_F(HostBufferTest, EverySemanticsBringsTheBytesAndTellsOnce) {
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{300'000}}) {
       Bytes bytes(size);
       std::iota(bytes.begin(), bytes.end(), std::uint8_t{7});
-      const Told told;
+      const DoneLog told;
       {
         const StatusOr<FromHostResult> made =
             From(bytes.data(), {static_cast<std::int64_t>(size)}, With(semantics), told);
@@ -80,7 +80,7 @@ TEST_F(HostBufferTest, EverySemanticsBringsTheBytesAndTellsOnce) {
 
 TEST_F(HostBufferTest, TheHostMayForgetWhatWasCopiedDuringTheCall) {
   Bytes bytes(300'000, 5);
-  const Told told;
+  const DoneLog told;
   const FromHostResult made = From(bytes.data(), {300'000}, FromHostOptions(), told).value();
   EXPECT_EQ(told.count(), 1U);
   bytes.assign(bytes.size(), 9);
@@ -91,7 +91,7 @@ TEST_F(HostBufferTest, AliasedMemoryIsTheHostsUntilTheLastUse) {
   const Page page;
   for (const HostBufferSemantics semantics :
        {HostBufferSemantics::kImmutableZeroCopy, HostBufferSemantics::kMutableZeroCopy}) {
-    const Told told;
+    const DoneLog told;
     std::optional<FromHostResult> made = From(page.bytes.data(), {256}, With(semantics), told).value();
     EXPECT_EQ(made->aliasing, Aliasing::kAliased);
     EXPECT_EQ(Address(made->buffer), page.bytes.data());
@@ -124,7 +124,7 @@ TEST_F(HostBufferTest, WhatCannotBeAliasedIsCopied) {
                {page.bytes.data(), DType::kU8, strided},
                {page.bytes.data(), DType::kU8, turned}};
   for (const auto& [data, dtype, options] : cases) {
-    const Told told;
+    const DoneLog told;
     const FromHostResult made = Buffer::FromHost(data, dtype, {4, 4}, space_, options, told.OnDone()).value();
     EXPECT_EQ(made.aliasing, Aliasing::kCopied);
     EXPECT_TRUE(made.buffer.ready_event().Wait().ok());
@@ -306,7 +306,7 @@ TEST_F(HostBufferTest, EveryFailureIsToldOnceBeforeTheCallReturns) {
       if (std::string_view(c.what) != "semantics") options.semantics = semantics;
       if (std::string_view(c.what) == "alignment" && static_cast<int>(semantics) >= 2)
         continue;  // Nothing is allocated.
-      const Told told;
+      const DoneLog told;
       const Status status =
           Buffer::FromHost(c.is_null ? nullptr : page.bytes.data(), c.dtype, c.dims, space_, options, told.OnDone())
               .status();
@@ -323,7 +323,7 @@ TEST_F(HostBufferTest, MemoryThatIsNotThereIsToldToo) {
   const MemorySpace space = client.devices()[0].default_memory_space();
   const char byte = 0;  // Never read: there is no memory to copy it to.
   for (const HostBufferSemantics semantics : {kAll[0], kAll[1]}) {
-    const Told told;
+    const DoneLog told;
     const Status status =
         Buffer::FromHost(&byte, DType::kU8, {1LL << 50}, space, With(semantics), told.OnDone()).status();
     EXPECT_TRUE(IsResourceExhausted(status)) << status;
@@ -334,7 +334,7 @@ TEST_F(HostBufferTest, MemoryThatIsNotThereIsToldToo) {
 TEST_F(HostBufferTest, ATransferThatFailsLaterIsToldWhy) {
   const Bytes bytes(300'000);
   ASSERT_TRUE(client_.runner().Shutdown().ok());
-  const Told told;
+  const DoneLog told;
   const FromHostResult made =
       From(bytes.data(), {300'000}, With(HostBufferSemantics::kImmutableUntilTransferCompletes), told).value();
   const Status status = made.buffer.ready_event().Wait();

@@ -25,7 +25,7 @@ namespace {
 
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Knows all of its blocks, and can be told to misbehave.
+/// Knows all of its blocks, and misbehaves if the test sets that.
 class TestAllocator final : public HostMemoryAllocator {
  public:
   ~TestAllocator() override {

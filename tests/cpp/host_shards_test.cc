@@ -23,12 +23,12 @@ constexpr HostBufferSemantics kAll[] = {HostBufferSemantics::kImmutableOnlyDurin
 class HostShardsTest : public BufferFixture {
  protected:
   /// Of one dimension.
-  HostShard Of(const Bytes& bytes, const Told& told, int device = 0) const {
+  HostShard Of(const Bytes& bytes, const DoneLog& told, int device = 0) const {
     HostShard shard = {bytes.data(), DType::kU8, {static_cast<std::int64_t>(bytes.size())}, Space(device)};
     shard.on_done = Shared(told);
     return shard;
   }
-  static std::function<void(Status)> Shared(const Told& told) {
+  static std::function<void(Status)> Shared(const DoneLog& told) {
     const auto on_done = std::make_shared<decltype(told.OnDone())>(told.OnDone());
     return [on_done](Status status) { (*on_done)(std::move(status)); };
   }
@@ -43,7 +43,7 @@ TEST_F(HostShardsTest, ABufferPerShardInOrderAndEachIsToldOnce) {
   const Bytes small = {1, 2, 3};
   const Bytes none;
   for (const HostBufferSemantics semantics : kAll) {
-    const std::vector<Told> told(3);
+    const std::vector<DoneLog> told(3);
     const StatusOr<std::vector<Buffer>> made =
         Buffer::FromHostShards({Of(large, told[0], 0), Of(small, told[1], 1), Of(none, told[2], 0)}, semantics);
     ASSERT_TRUE(made.ok()) << made.status();
@@ -53,7 +53,7 @@ TEST_F(HostShardsTest, ABufferPerShardInOrderAndEachIsToldOnce) {
     EXPECT_EQ(Read((*made)[0]), large);
     EXPECT_EQ(Read((*made)[1]), small);
     EXPECT_EQ(Read((*made)[2]), none);
-    for (const Told& one : told) {
+    for (const DoneLog& one : told) {
       one.Wait();
       EXPECT_EQ(one.all(), std::vector<Status>{Status()});
     }
@@ -62,7 +62,7 @@ TEST_F(HostShardsTest, ABufferPerShardInOrderAndEachIsToldOnce) {
 
 TEST_F(HostShardsTest, UnderOnlyDuringCallEverybodyWasToldBeforeItReturns) {
   Bytes large(300'000, 4);
-  const Told told;
+  const DoneLog told;
   const std::vector<Buffer> made = Buffer::FromHostShards({Of(large, told)}).value();
   EXPECT_EQ(told.all(), std::vector<Status>{Status()});
   large.assign(large.size(), 9);
@@ -84,7 +84,7 @@ TEST_F(HostShardsTest, StridesAndLayoutsAreThoseOfTheShard) {
 TEST_F(HostShardsTest, OneBadShardIsNamedAndNothingHappens) {
   const Bytes bytes(4, 1);
   const Client other = MakeClient();
-  const Told unused;
+  const DoneLog unused;
   struct Case {
     const char* what;
     HostShard shard;
@@ -110,7 +110,7 @@ TEST_F(HostShardsTest, OneBadShardIsNamedAndNothingHappens) {
   const std::uint64_t before = space_.Stats().num_allocs;
   for (Case& c : cases) {
     for (const HostBufferSemantics semantics : kAll) {
-      const std::vector<Told> told(3);
+      const std::vector<DoneLog> told(3);
       c.shard.on_done = Shared(told[1]);
       const Status status =
           Buffer::FromHostShards({Of(bytes, told[0]), c.shard, Of(bytes, told[2])}, semantics).status();
@@ -118,7 +118,7 @@ TEST_F(HostShardsTest, OneBadShardIsNamedAndNothingHappens) {
       EXPECT_TRUE(IsInvalidArgument(status)) << c.what << ": " << status;
       EXPECT_TRUE(Contains(status.message(), c.says)) << c.what << ": " << status;
       EXPECT_TRUE(Contains(status.message(), "shard 1")) << c.what << ": " << status;
-      for (const Told& one : told) {
+      for (const DoneLog& one : told) {
         EXPECT_EQ(one.all(), std::vector<Status>{status}) << c.what;
         EXPECT_TRUE(one.IsOver()) << c.what;
       }
@@ -131,12 +131,12 @@ TEST_F(HostShardsTest, OptionsAreCheckedToo) {
   const Bytes bytes(4, 1);
   AllocOptions unsound;
   unsound.alignment_bytes = 3;
-  const std::vector<Told> told(2);
+  const std::vector<DoneLog> told(2);
   const Status semantics = Buffer::FromHostShards({Of(bytes, told[0])}, static_cast<HostBufferSemantics>(4)).status();
   EXPECT_TRUE(IsInvalidArgument(semantics)) << semantics;
   const Status alignment = Buffer::FromHostShards({Of(bytes, told[1])}, kAll[0], unsound).status();
   EXPECT_TRUE(IsInvalidArgument(alignment)) << alignment;
-  for (const Told& one : told) EXPECT_EQ(one.count(), 1U);
+  for (const DoneLog& one : told) EXPECT_EQ(one.count(), 1U);
 }
 
 TEST_F(HostShardsTest, WithoutRoomForAllThereIsNone) {
@@ -145,23 +145,23 @@ TEST_F(HostShardsTest, WithoutRoomForAllThereIsNone) {
   const Client client = Client::Create(options).value();
   const MemorySpace space = client.devices()[0].default_memory_space();
   const Bytes bytes(700'000, 1);
-  const std::vector<Told> told(2);
+  const std::vector<DoneLog> told(2);
   std::vector<HostShard> shards;
-  for (const Told& one : told) {
+  for (const DoneLog& one : told) {
     shards.push_back({bytes.data(), DType::kU8, {700'000}, space});
     shards.back().on_done = Shared(one);
   }
   const Status status = Buffer::FromHostShards(shards).status();
   EXPECT_TRUE(IsResourceExhausted(status)) << status;
   EXPECT_TRUE(Contains(status.message(), "shard 1")) << status;
-  for (const Told& one : told) EXPECT_EQ(one.all(), std::vector<Status>{status});
+  for (const DoneLog& one : told) EXPECT_EQ(one.all(), std::vector<Status>{status});
   EXPECT_EQ(space.Stats().bytes_in_use, 0U);
 }
 
 TEST_F(HostShardsTest, WhatFailsLaterIsToldWhy) {
   const Bytes bytes(300'000);
   ASSERT_TRUE(client_.runner().Shutdown().ok());
-  const Told told;
+  const DoneLog told;
   const std::vector<Buffer> made =
       Buffer::FromHostShards({Of(bytes, told)}, HostBufferSemantics::kImmutableUntilTransferCompletes).value();
   const Status status = made[0].ready_event().Wait();
@@ -183,7 +183,7 @@ TEST_F(HostShardsTest, MemoryIsNamedByWhoAskedForIt) {
   const Bytes bytes(64, 1);
   AllocOptions alloc;
   alloc.label = "weights";
-  const std::vector<Buffer> made = Buffer::FromHostShards({Of(bytes, Told())}, kAll[0], alloc).value();
+  const std::vector<Buffer> made = Buffer::FromHostShards({Of(bytes, DoneLog())}, kAll[0], alloc).value();
   const std::string line = LineAbove();
   const std::string report = space_.Report().DebugString();
   EXPECT_TRUE(Contains(report, "weights")) << report;

@@ -1,6 +1,6 @@
 // What lives in this process, by name: pending events; clients, pools and queues; threads; file descriptors. main.cc
 // looks before and after every test. Each buffer, hold, lease and mapping keeps its client, and the client's line names
-// the bytes that are in use and who holds them, so a test that ends without clients has left none of these.
+// the bytes that are in use and their holders, so a test that ends without clients has left none of these.
 #ifndef PURLIN_TESTS_CPP_LEDGER_H_
 #define PURLIN_TESTS_CPP_LEDGER_H_
 
@@ -68,8 +68,8 @@ struct Ledger {
     return text;
   }
 
-  /// What is left of what came after this, when what is ending has had `patience` to end; nobody waits for it but who
-  /// fails.
+  /// What is left of what was made after this snapshot. Objects that are ending get `patience` to end; only a test that
+  /// fails waits so long.
   std::string LeftWithin(std::chrono::milliseconds patience) const {
     const auto end = std::chrono::steady_clock::now() + patience;
     for (;;) {

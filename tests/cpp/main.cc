@@ -44,14 +44,14 @@ class LeavesNothing final : public testing::EmptyTestEventListener {
     before_ = Ledger::Now();
   }
 
-  // The fixture is gone. Memory and threads may go a moment after whatever told that they would.
+  // The fixture is gone. Memory and threads may end a moment after the event that announces their end.
   void OnTestEnd(const testing::TestInfo& test) override {
     if (test.result()->Skipped()) return;
     const std::string left = before_.LeftWithin(Patience());
     EXPECT_TRUE(left.empty()) << test.test_suite_name() << "." << test.name() << ": " << left;
   }
 
-  // Nobody waits so long but who fails; the test of this listener is in a hurry to fail.
+  // Only a test that fails waits so long; the test of this listener is in a hurry to fail.
   static std::chrono::milliseconds Patience() {
     const char* const chosen = std::getenv("PURLIN_LEDGER_PATIENCE_MS");
     return std::chrono::milliseconds(chosen == nullptr ? 20000 : std::atoi(chosen));

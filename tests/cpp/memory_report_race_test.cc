@@ -1,5 +1,5 @@
-// Reports of who holds memory, beside 24 threads that allocate and free: of stalls, of allocations that fail, of a
-// watchdog. Under AddressSanitizer a thread that follows a reference to memory that has gone is found at once.
+// Reports of the holders of memory, beside 24 threads that allocate and free: of stalls, of allocations that fail, of a
+// watchdog. Under AddressSanitizer a thread that follows a reference to freed memory is found at once.
 
 #include <gtest/gtest.h>
 

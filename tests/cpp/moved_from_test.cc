@@ -44,11 +44,11 @@ std::string Failed(const StatusOr<T>& result) {
 std::string Failed(const Event& event) {
   return event.IsReady() ? Failed(event.error()) : "answers an event that is pending";
 }
-/// Told once, of a kFailedPrecondition.
-struct Told {
+/// The calls of a callback that must be called once, with a kFailedPrecondition.
+struct CallbackLog {
   int times = 0;
   Status status;
-  std::string Wrong() const { return times == 1 ? Failed(status) : "told " + std::to_string(times) + " times"; }
+  std::string Wrong() const { return times == 1 ? Failed(status) : "called " + std::to_string(times) + " times"; }
 };
 /// A T that was moved from.
 template <typename T>
@@ -69,12 +69,12 @@ T Empty(T object) {
                   }})
 #define TELLS(type, method, call)                        \
   rows.push_back({#type, #method, [&]() -> std::string { \
-                    Told told;                           \
+                    CallbackLog told;                    \
                     call;                                \
                     return told.Wrong();                 \
                   }})
 
-/// The row that runs, for whoever looks at a crash.
+/// The row that runs, to be named after a crash.
 const Row* running = nullptr;
 
 /// Names the row, and lets the signal end the process as it would.
@@ -319,7 +319,7 @@ TEST_F(MovedFromTest, StagingAndTransfers) {
   options.lease_count = 4;
   const StagingPool pool = StagingPool::Create(space, options).value();
   const StagingPool none = Empty(StagingPool(pool));
-  const auto tell = [](Told& told) {
+  const auto tell = [](CallbackLog& told) {
     return [&told](StatusOr<StagingLease> lease) {
       ++told.times;
       told.status = std::move(lease).status();
@@ -362,7 +362,7 @@ TEST_F(MovedFromTest, StagingAndTransfers) {
   using Manager = AsyncHostToDeviceTransferManager;
   const std::vector<TransferSpec> specs = {TransferSpec{shape}};
   Manager manager = Empty(Manager::Create(specs, space).value());
-  const auto hear = [](Told& told) {
+  const auto hear = [](CallbackLog& told) {
     return [&told](Status status) {
       ++told.times;
       told.status = std::move(status);

@@ -1,4 +1,4 @@
-// What tests of adapters/pjrt_tables.h share: the objects of somebody else who implements the same tables.
+// What tests of adapters/pjrt_tables.h share: objects of another implementation of the same tables.
 #ifndef PURLIN_TESTS_CPP_PJRT_FIXTURE_H_
 #define PURLIN_TESTS_CPP_PJRT_FIXTURE_H_
 
@@ -120,7 +120,7 @@ class ForeignEvent {
   std::vector<std::function<void()>> callbacks_;
 };
 
-/// A promise with a table of its own, which can be set by set_ready and set_error only, as XLA's by somebody else.
+/// A promise with a table of its own, which can be set by set_ready and set_error only, as one of XLA's can.
 struct ForeignPromise {
   PurlinPjrtDeviceEventPromise visible{Table()};
   std::atomic<int> refs{1};

@@ -1,4 +1,4 @@
-// purlin/adapters/pjrt_tables.h: PJRT_Events of a plugin, here one that behaves as it is told to; tests/interop has a
+// purlin/adapters/pjrt_tables.h: PJRT_Events of a plugin, here one whose behaviour the test sets; tests/interop has a
 // real one.
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ PurlinPjrtApi MakeApi() {
 }
 
 /// What PluginEvent's errors become.
-Status Told(Status status) {
+Status Reported(Status status) {
   status.SetPayload("where", std::string_view("plugin"));
   return status;
 }
@@ -111,7 +111,7 @@ TEST_F(PjrtPluginTest, CompletesAsTheirsDoesOnTheirThread) {
   int destroyed_before_waiters = -1;
   event.OnReady([this, &destroyed_before_waiters] { destroyed_before_waiters = theirs_.destroyed; });
   std::thread([this] { theirs_.Complete(15, "half a file"); }).join();
-  EXPECT_EQ(event.Wait(), Told(DataLossError("half a file")));
+  EXPECT_EQ(event.Wait(), Reported(DataLossError("half a file")));
   EXPECT_EQ(destroyed_before_waiters, 1) << "waiters may end the plugin's client";
   EXPECT_EQ(theirs_.destroyed, 1);
 }
@@ -122,7 +122,7 @@ TEST_F(PjrtPluginTest, OneThatIsTerminalIsTakenAtOnce) {
   EXPECT_EQ(theirs_.destroyed, 1);
   PluginEvent failed;
   failed.Complete(5, "gone");
-  EXPECT_EQ(FromPjrt(&api_, &failed).error(), Told(NotFoundError("gone")));
+  EXPECT_EQ(FromPjrt(&api_, &failed).error(), Reported(NotFoundError("gone")));
   EXPECT_EQ(failed.destroyed, 1);
 }
 
@@ -137,8 +137,8 @@ TEST_F(PjrtPluginTest, OneThatStaysTheirsIsNotDestroyed) {
   const Event event = adapters::EventOf(&api_, &theirs_);
   EXPECT_FALSE(event.IsReady());
   theirs_.Complete(10, "lost a race");
-  EXPECT_EQ(event.Wait(), Told(AbortedError("lost a race")));
-  EXPECT_EQ(adapters::EventOf(&api_, &theirs_).error(), Told(AbortedError("lost a race")));
+  EXPECT_EQ(event.Wait(), Reported(AbortedError("lost a race")));
+  EXPECT_EQ(adapters::EventOf(&api_, &theirs_).error(), Reported(AbortedError("lost a race")));
   EXPECT_EQ(theirs_.destroyed, 0);
 }
 
@@ -165,7 +165,7 @@ TEST_F(PjrtPluginTest, ATableIsReadAsFarAsItGoes) {
   EXPECT_EQ(FromPjrt(&api, &theirs_).error(), NotFoundError("gone"));
   // Newer.
   api.struct_size = sizeof(api) + 800;
-  EXPECT_EQ(FromPjrt(&api, &theirs_).error(), Told(NotFoundError("gone")));
+  EXPECT_EQ(FromPjrt(&api, &theirs_).error(), Reported(NotFoundError("gone")));
   EXPECT_EQ(theirs_.destroyed, 2);
   // None with events.
   api.struct_size = offsetof(PurlinPjrtApi, event_on_ready);

@@ -70,7 +70,7 @@ struct ForeignBuffer {
   }
 };
 
-/// What on_allocated was told.
+/// What on_allocated was called with.
 struct Allocated {
   int calls = 0;
   Status status = UnknownError("not told");
@@ -323,7 +323,7 @@ TEST_F(PjrtRawBufferTest, AnErrorIsToldToAllThreeAndNothingIsCopied) {
 }
 
 TEST_F(PjrtRawBufferTest, AnAllocationThatWaitsForItsCallbackIsNotADeadlock) {
-  // As XLA's CopyToMemorySpace: what on_allocated is told lets the destination's memory be allocated.
+  // As XLA's CopyToMemorySpace: the call of on_allocated lets the destination's memory be allocated.
   auto [destination, promise] = RawBuffer::CreateChannel(space_, 20).value();
   PurlinPjrtRawBuffer* const source = ToPjrt(Filled(Numbers(20)), nullptr);
   PurlinPjrtRawBuffer* const to = ToPjrt(destination, nullptr);

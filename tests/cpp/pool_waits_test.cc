@@ -1,4 +1,4 @@
-// Waits where the one who waits is in the way: in tasks of the pool that is to run what is waited for, on the thread of
+// Waits where the waiting thread blocks what it waits for: in tasks of the pool that is to run that, on the thread of
 // the timers, in waiters of what ends. Each ends, with an error if it must; a hang ends the process by the limit of
 // `MustEnd`.
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Memory of somebody else's as a buffer: RawBuffer::Import.
+// Memory of another owner as a buffer: RawBuffer::Import.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -43,7 +43,7 @@ TEST(RawBufferImportTest, ImportedMemoryIsUsedInPlaceAndReleasedOnceByItsLastUse
   EXPECT_EQ(buffer->on_device_size_bytes(), 256U);
   EXPECT_EQ(buffer->memory_space(), space);
   EXPECT_TRUE(buffer->is_mutable());
-  EXPECT_EQ(space.Stats().bytes_in_use, 0U) << "it is not in the books";
+  EXPECT_EQ(space.Stats().bytes_in_use, 0U) << "it is not counted";
   EXPECT_EQ(space.Stats().num_allocs, 0U);
   const Bytes three = {7, 8, 9};
   EXPECT_TRUE(buffer->CopyFromHost(three.data(), 10, 3).Wait().ok());

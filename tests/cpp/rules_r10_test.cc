@@ -1,6 +1,6 @@
-// Rule 10: error paths keep the same books as success: references, payloads, closures and tasks.
+// Rule 10: error paths have the same accounting as success: references, payloads, closures and tasks.
 //
-// Each case runs once to a value and once to an error, and the books must be the same at the end. Elsewhere: errors by
+// Each case runs once to a value and once to an error, and the counts must be equal at the end. Elsewhere: errors by
 // exceptions in exception_test.cc and coroutine_exception_test.cc, memory in buffer_test.cc and raw_buffer_test.cc.
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ void Complete(const AsyncValueRef<T>& value, bool fails) {
   }
 }
 
-class R10ErrorPathsKeepTheBooks : public testing::TestWithParam<bool> {
+class R10ErrorPathsKeepTheAccounting : public testing::TestWithParam<bool> {
  protected:
   bool fails() const { return GetParam(); }
 
@@ -38,10 +38,10 @@ class R10ErrorPathsKeepTheBooks : public testing::TestWithParam<bool> {
   NoLeak no_leak_;
 };
 
-INSTANTIATE_TEST_SUITE_P(ValueAndError, R10ErrorPathsKeepTheBooks, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(ValueAndError, R10ErrorPathsKeepTheAccounting, testing::Bool(),
                          [](const auto& instance) { return instance.param ? "Error" : "Value"; });
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfWaitersAndTheirClosures) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfWaitersAndTheirClosures) {
   const int alive = Counted::alive.load();
   const auto value = MakeUnconstructedAsyncValueRef<Counted>();
   int called = 0;
@@ -56,7 +56,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfWaitersAndTheirClosures) {
   EXPECT_FALSE(value.HasWaiter());
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfMapsAndTheirClosures) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfMapsAndTheirClosures) {
   const auto value = MakeUnconstructedAsyncValueRef<Counted>();
   DeferredExecutor executor;
   const auto mapped = value.Map([held = Counted(0)](Counted& counted) { return Counted(counted.value); });
@@ -74,7 +74,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfMapsAndTheirClosures) {
   EXPECT_EQ(value.NumRef(), 1U);
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfFunctionsThatFail) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfFunctionsThatFail) {
   const auto value = MakeAvailableAsyncValueRef<Counted>(1);
   const bool fail = fails();
   const auto tried = value.TryMap([fail, held = Counted(0)](Counted& counted) -> StatusOr<Counted> {
@@ -90,7 +90,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfFunctionsThatFail) {
   EXPECT_EQ(value.NumRef(), 1U);
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfPayloadsThatWereNotPublished) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfPayloadsThatWereNotPublished) {
   const int alive = Counted::alive.load();
   const auto value = MakeConstructedAsyncValueRef<Counted>(1);
   if (fails()) {
@@ -102,7 +102,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfPayloadsThatWereNotPublished) {
   }
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfForwards) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfForwards) {
   const auto source = MakeUnconstructedAsyncValueRef<Counted>();
   {
     const auto shown = MakeIndirectAsyncValueRef<Counted>();
@@ -114,7 +114,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfForwards) {
   EXPECT_EQ(source.NumRef(), 1U);
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfJoins) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfJoins) {
   EventPromise a("a");
   EventPromise b("b");
   const std::vector<Event> events = {a.event(), b.event()};
@@ -130,7 +130,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfJoins) {
   for (const Event& event : events) EXPECT_EQ(event.NumRef(), 2U) << "its promise and this list";
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfRunWhenReady) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfRunWhenReady) {
   CountingExecutor executor;
   const std::vector<AsyncValueRef<Counted>> values = {MakeUnconstructedAsyncValueRef<Counted>(),
                                                       MakeUnconstructedAsyncValueRef<Counted>()};
@@ -144,7 +144,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfRunWhenReady) {
   for (const auto& value : values) EXPECT_EQ(value.NumRef(), 1U);
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfCountDowns) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfCountDowns) {
   for (const bool fail_fast : {false, true}) {
     CountDownAsyncValueRef<Counted> counter(3, {ErrorPolicy::kFirstInTime, fail_fast});
     const AsyncValueRef<Counted> value = counter.AsRef();
@@ -160,7 +160,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfCountDowns) {
   }
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfTasksThatWaitForEvents) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfTasksThatWaitForEvents) {
   Pool pool = Pool::Create({1, "test"}).value();
   EventPromise gate("gate");
   EventPromise done("done");
@@ -178,7 +178,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfTasksThatWaitForEvents) {
   EXPECT_EQ(gate.event().NumRef(), 2U) << "its promise, and the one that was just made";
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfExecutorsThatRefuse) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfExecutorsThatRefuse) {
   RefusingExecutor refusing;
   CountingExecutor accepting;
   Executor& executor = fails() ? static_cast<Executor&>(refusing) : accepting;
@@ -190,7 +190,7 @@ TEST_P(R10ErrorPathsKeepTheBooks, OfExecutorsThatRefuse) {
   EXPECT_EQ(mapped.NumRef(), 1U);
 }
 
-TEST_P(R10ErrorPathsKeepTheBooks, OfWaitsThatGiveUp) {
+TEST_P(R10ErrorPathsKeepTheAccounting, OfWaitsThatGiveUp) {
   const auto value = MakeUnconstructedAsyncValueRef<Counted>();
   if (fails()) {
     EXPECT_TRUE(IsDeadlineExceeded(value.WaitFor(std::chrono::nanoseconds(1'000))));

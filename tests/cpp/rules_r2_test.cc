@@ -1,7 +1,7 @@
-// Rule 2: what is owed is paid. Whoever drops a promise, a value, a task or an executor completes what it owed with an
-// error that names it.
+// Rule 2: no completion is lost. To drop a promise, a value, a task or an executor completes what it owed with an error
+// that names it.
 //
-// Here: drops that travel through several parts, race with those who come, or meet threads that sleep. Elsewhere: one
+// Here: drops that travel through several parts, race with new waiters, or meet threads that sleep. Elsewhere: one
 // dropped promise in event_test.cc, one unset value in async_value_test.cc, executors that drop a task of Map or
 // AndThen in async_value_executor_test.cc, futures in future_test.cc and promise_test.cc, serial queues in
 // serial_queue_test.cc, coroutines in coroutine_test.cc, chains of a million in event_stack_test.cc and

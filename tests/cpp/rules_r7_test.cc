@@ -25,7 +25,7 @@ namespace {
 using std::chrono::nanoseconds;
 using Pool = ThreadPoolAsyncWorkRunner;
 
-/// Sleeps until `event` knows of somebody who waits.
+/// Sleeps until `event` has a waiter.
 void AwaitWaiter(const Event& event) {
   while (!event.HasWaiters()) std::this_thread::yield();
 }

@@ -104,7 +104,7 @@ TEST(R8Shutdown, AllWhoShutDownWaitForTheEnd) {
 
 TEST(R8Shutdown, WhatIsQueuedRunsInOrderBeforeItEnds) {
   Pool pool = MakePool(1);
-  // Not an event: the pool would cover for who waits for one, and begin with what is queued.
+  // Not an event: the pool would give the waiting task a spare thread, and begin with what is queued.
   std::promise<void> gate;
   std::vector<int> ran;
   ASSERT_TRUE(pool.Schedule([open = gate.get_future()] { open.wait(); }).ok());

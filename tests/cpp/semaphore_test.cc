@@ -110,7 +110,7 @@ TEST(SemaphoreTest, ThreadsNeverHoldMoreThanTheCapacity) {
 TEST(SemaphoreTest, AThreadThatWantsLittleWaitsBehindOneThatWantsMore) {
   const Semaphore semaphore("s", 2);
   std::optional<Permit> held = semaphore.TryAcquire(1).value();
-  std::vector<std::size_t> granted;  // Not guarded: whoever wants more takes all units, and is the guard.
+  std::vector<std::size_t> granted;  // Unguarded: a permit of all units excludes the other thread.
   const auto take = [&](std::size_t amount) {
     const StatusOr<Permit> permit = semaphore.Acquire(amount);
     EXPECT_TRUE(permit.ok()) << permit.status();

@@ -17,7 +17,7 @@ namespace {
 
 using Pool = ThreadPoolAsyncWorkRunner;
 
-/// An executor of the user's: keeps what it is given until it is told to run it.
+/// An executor of the user's: keeps tasks until RunAll.
 class Keeper final : public Executor {
  public:
   explicit Keeper(std::atomic<int>* ends = nullptr) : ends_(ends) {}

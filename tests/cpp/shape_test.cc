@@ -26,13 +26,14 @@ TEST(ShapeTest, IsATypeAndDimensions) {
 
 TEST(ShapeTest, SizesAreOfTheDeviceAndOfTheHost) {
   EXPECT_EQ(Shape(DType::kF32, {2, 3}).on_device_size_bytes().value(), 24U);
-  EXPECT_EQ(Shape(DType::kF32).element_count().value(), 1U);
+  EXPECT_EQ(Shape(DType::kF32).element_count().value(), 1);
+  EXPECT_EQ(Shape(DType::kU2, {1, kMax}).element_count().value(), kMax);
   EXPECT_EQ(Shape(DType::kF32, {kMax, 0, kMax}).on_device_size_bytes().value(), 0U);
   const Shape narrow(DType::kS4, {3, 3});
   EXPECT_EQ(narrow.on_device_size_bytes().value(), 5U);
   EXPECT_EQ(narrow.host_size_bytes().value(), 9U);
   EXPECT_EQ(Shape::Token().on_device_size_bytes().value(), 0U);
-  EXPECT_EQ(Shape::Token().element_count().value(), 0U);
+  EXPECT_EQ(Shape::Token().element_count().value(), 0);
 }
 
 TEST(ShapeTest, DynamicDimensionsHaveTheirSizesBehindTheElements) {
@@ -77,6 +78,7 @@ TEST(ShapeTest, UnsoundShapesAreInvalidAndNamed) {
   const std::pair<Shape, std::string_view> unsound[] = {
       {Shape(DType::kF32, {2, -3}), "f32[2,-3]"},
       {Shape(DType::kF32, {kMax, kMax}), "9223372036854775807"},
+      {Shape(DType::kU8, {kMax, 2}), "u8[9223372036854775807,2] has 18446744073709551614 elements"},
       {Shape(DType::kToken, {1}), "token[1]"},
       {Shape(static_cast<DType>(99), {1}), "99"},
       {Shape(DType::kInvalid), "0 is no DType"},

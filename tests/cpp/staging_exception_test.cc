@@ -1,5 +1,5 @@
-// Exceptions of who is told of leases and pieces stop at the boundary. Compiled with exceptions; the library is
-// compiled without.
+// Exceptions of callbacks for leases and pieces stop at the boundary. Compiled with exceptions; the library is compiled
+// without.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -38,7 +38,7 @@ TEST_F(StagingExceptionTest, WhoIsToldOfAPieceMayThrow) {
   EXPECT_EQ(text, "purlin: exception in on_piece of a staged read: piece boom\n");
   EXPECT_EQ(count, 3) << "nothing is told after that";
   const Pieces pieces;
-  const Event other = copier.Read(source, pieces.Told());
+  const Event other = copier.Read(source, pieces.Callback());
   EXPECT_EQ(pieces.All(), Pattern(100, 1));
   EXPECT_TRUE(other.Wait().ok());
   AwaitAll(pool);
@@ -56,7 +56,7 @@ TEST_F(StagingExceptionTest, AReadThatEndedEarlyLeavesItsSourceAlone) {
   EXPECT_TRUE(IsInternal(read.Wait())) << read.Wait();
   EXPECT_EQ(InUse(), 0U) << "no copy of it is under way";
 
-  // Its second piece waits for a lease, which does not come; nobody waits for that.
+  // Its second piece waits for a lease that is never granted; no thread waits for that.
   const Buffer buffer =
       Buffer::FromRaw(Filled(Pattern(2 * kLarge, 1)), Shape(DType::kU8, {2 * std::int64_t{kLarge}})).value();
   std::vector<StagingLease> others;

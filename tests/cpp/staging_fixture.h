@@ -1,4 +1,4 @@
-// What tests of staging share: a pool of pinned memory, raw bytes on devices, and who was told of which pieces.
+// What tests of staging share: a pool of pinned memory, raw bytes on devices, and a record of the pieces reported.
 #ifndef PURLIN_TESTS_CPP_STAGING_FIXTURE_H_
 #define PURLIN_TESTS_CPP_STAGING_FIXTURE_H_
 
@@ -34,9 +34,9 @@ inline Bytes BytesOf(const StagedPiece& piece) {
   return Bytes(data, data + piece.size_bytes());
 }
 
-/// What a read was told.
+/// What the callback of a read was called with.
 class Pieces {
-  struct State {
+  struct PiecesState {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<StatusOr<StagedPiece>> told;
@@ -63,12 +63,12 @@ class Pieces {
     }
 
    private:
-    std::shared_ptr<State> state_;
+    std::shared_ptr<PiecesState> state_;
   };
 
   /// Once.
-  OnPiece Told() const { return OnPiece(*this); }
-  /// What is told next; none, once the callback was destroyed. Blocks until then.
+  OnPiece Callback() const { return OnPiece(*this); }
+  /// What is reported next; none, once the callback was destroyed. Blocks until then.
   std::optional<StatusOr<StagedPiece>> Next() const {
     std::unique_lock<std::mutex> lock(state_->mutex);
     state_->changed.wait(lock, [this] { return state_->is_over || !state_->told.empty(); });
@@ -77,9 +77,9 @@ class Pieces {
     state_->told.pop_front();
     return next;
   }
-  /// The piece that is told next.
+  /// The piece that is reported next.
   StagedPiece NextPiece() const { return std::move(*Next()).value(); }
-  /// Whether it was told something that nobody has asked for.
+  /// Whether a report is there that the test has not taken.
   bool HasNext() const {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     return !state_->told.empty();
@@ -111,7 +111,7 @@ class Pieces {
   }
 
  private:
-  std::shared_ptr<State> state_ = std::make_shared<State>();
+  std::shared_ptr<PiecesState> state_ = std::make_shared<PiecesState>();
 };
 
 class StagingFixture : public BufferFixture {

@@ -119,7 +119,7 @@ TEST_F(StagingTest, MemoryAndReadsAreNamedByWhoAskedForThem) {
   EventPromise gate("gate");
   const RawBuffer source = Filled(Pattern(10, 1));
   const Pieces pieces;
-  const Event read = copier.Read(source, pieces.Told(), {gate.event()});
+  const Event read = copier.Read(source, pieces.Callback(), {gate.event()});
   const std::string read_line = LineAbove();
   const auto [sink, whole] = StagingSink::Create(source);
   const std::string sink_line = LineAbove();
@@ -180,14 +180,14 @@ TEST_F(StagingTest, NoMoreIsUnderWayThanThereAreLeases) {
   StagingCopier copier(pool);
   const RawBuffer source = Filled(Pattern(100, 1));
   const Pieces pieces;
-  const Event read = copier.Read(source, pieces.Told());
+  const Event read = copier.Read(source, pieces.Callback());
   std::vector<StagedPiece> kept;
   while (kept.size() < 3) kept.push_back(pieces.NextPiece());
   EXPECT_EQ(pool.free_count(), 0U);
   EXPECT_FALSE(pieces.HasNext()) << "the rest waits for leases";
   const RawBuffer other = Filled(Pattern(10, 2));
   const Pieces other_pieces;
-  const Event other_read = copier.Read(other, other_pieces.Told());
+  const Event other_read = copier.Read(other, other_pieces.Callback());
   EXPECT_FALSE(other_read.IsReady());
   Bytes bytes;
   while (!kept.empty()) {
@@ -210,8 +210,8 @@ TEST_F(StagingTest, AReadOfNothingTakesItsTurn) {
   const RawBuffer nothing = RawBuffer::Allocate(space_, 0).value();
   const Pieces pieces;
   const Pieces of_nothing;
-  const Event first = copier.Read(source, pieces.Told(), {gate.event()});
-  const Event second = copier.Read(nothing, of_nothing.Told());
+  const Event first = copier.Read(source, pieces.Callback(), {gate.event()});
+  const Event second = copier.Read(nothing, of_nothing.Callback());
   EXPECT_FALSE(first.IsReady() || second.IsReady());
   gate.SetReady();
   EXPECT_EQ(pieces.All(), Pattern(30, 1));
@@ -227,8 +227,8 @@ TEST_F(StagingTest, AFailedDependencyEndsItsReadAlone) {
   EventPromise gate("gate");
   const Pieces failing;
   const Pieces going;
-  const Event failed = copier.Read(source, failing.Told(), {gate.event()});
-  const Event went = copier.Read(source, going.Told());
+  const Event failed = copier.Read(source, failing.Callback(), {gate.event()});
+  const Event went = copier.Read(source, going.Callback());
   Status error = DataLossError("upstream");
   error.SetPayload("sector", "7");
   gate.SetError(error);
@@ -241,7 +241,7 @@ TEST_F(StagingTest, AFailedDependencyEndsItsReadAlone) {
   const Client other = MakeClient();
   const RawBuffer foreign = FilledIn(other.devices()[0].default_memory_space(), {1, 2, 3});
   const Pieces refused;
-  const Status status = copier.Read(foreign, refused.Told()).Wait();
+  const Status status = copier.Read(foreign, refused.Callback()).Wait();
   EXPECT_TRUE(IsInvalidArgument(status)) << status;
   EXPECT_TRUE(Contains(status.message(), "client")) << status;
   EXPECT_EQ(refused.Error(), status);
@@ -253,7 +253,7 @@ TEST_F(StagingTest, AReadThatNeedsARunnerWhichHasShutDownIsCancelled) {
   const RawBuffer source = Filled(Pattern(kLarge, 1));
   ASSERT_TRUE(client_.runner().Shutdown().ok());
   const Pieces pieces;
-  const Status status = copier.Read(source, pieces.Told()).Wait();
+  const Status status = copier.Read(source, pieces.Callback()).Wait();
   EXPECT_TRUE(IsCancelled(status)) << status;
   EXPECT_EQ(pieces.Error(), status);
   AwaitAll(pool);
@@ -266,8 +266,8 @@ TEST_F(StagingTest, ACopierThatGoesTellsEverybody) {
   EventPromise gate("gate");
   const Pieces pieces;
   const Pieces waiting;
-  const Event begun = copier->Read(source, pieces.Told(), {gate.event()});
-  const Event waits = copier->Read(source, waiting.Told());
+  const Event begun = copier->Read(source, pieces.Callback(), {gate.event()});
+  const Event waits = copier->Read(source, waiting.Callback());
   copier.reset();
   EXPECT_FALSE(begun.IsReady()) << "its first pieces are begun, and wait for the gate";
   gate.SetReady();
@@ -304,7 +304,7 @@ TEST_F(StagingTest, ABufferIsNotDonatedWhileItIsRead) {
   EventPromise gate("gate");
   const Buffer buffer = Buffer::FromRaw(Filled(bytes), Shape(DType::kU8, {30}), nullptr, gate.event()).value();
   const Pieces pieces;
-  const StatusOr<Event> read = copier.ReadBuffer(buffer, pieces.Told());
+  const StatusOr<Event> read = copier.ReadBuffer(buffer, pieces.Callback());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(IsFailedPrecondition(buffer.TryDonate("donee").status())) << "it is held";
   gate.SetReady();
@@ -314,7 +314,7 @@ TEST_F(StagingTest, ABufferIsNotDonatedWhileItIsRead) {
   EXPECT_TRUE(hold.free_event().Wait().ok());
   EXPECT_TRUE(hold.Confirm().ok());
   const Pieces uncalled;
-  const Status gone = copier.ReadBuffer(buffer, uncalled.Told()).status();
+  const Status gone = copier.ReadBuffer(buffer, uncalled.Callback()).status();
   EXPECT_TRUE(IsInvalidArgument(gone)) << gone;
   EXPECT_TRUE(Contains(gone.message(), "deleted or donated")) << gone;
   EXPECT_FALSE(uncalled.Next().has_value()) << "there is nothing to read";
@@ -325,7 +325,7 @@ TEST_F(StagingTest, ABufferThatFailedFailsItsRead) {
   const Event failed = Event::Error(DataLossError("a bad disk"));
   const Buffer buffer = Buffer::FromRaw(Filled(Pattern(30, 4)), Shape(DType::kU8, {30}), nullptr, failed).value();
   const Pieces pieces;
-  const StatusOr<Event> read = copier.ReadBuffer(buffer, pieces.Told());
+  const StatusOr<Event> read = copier.ReadBuffer(buffer, pieces.Callback());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Wait(), DataLossError("a bad disk"));
   EXPECT_EQ(pieces.Error(), DataLossError("a bad disk"));
@@ -413,15 +413,15 @@ TEST_F(StagingTest, MovedFromObjectsAreHarmless) {
   StagingCopier taken(std::move(copier));
   const RawBuffer source = Filled(Pattern(10, 1));
   const Pieces refused;
-  const Status status = copier.Read(source, refused.Told()).Wait();  // NOLINT(bugprone-use-after-move)
+  const Status status = copier.Read(source, refused.Callback()).Wait();  // NOLINT(bugprone-use-after-move)
   EXPECT_TRUE(IsFailedPrecondition(status)) << status;
   EXPECT_TRUE(Contains(status.message(), "this StagingCopier was moved from")) << status;
   EXPECT_EQ(refused.Error(), status);
   const Pieces uncalled;
-  EXPECT_TRUE(IsFailedPrecondition(copier.ReadBuffer(Six(), uncalled.Told()).status()));
+  EXPECT_TRUE(IsFailedPrecondition(copier.ReadBuffer(Six(), uncalled.Callback()).status()));
   EXPECT_FALSE(uncalled.Next().has_value());
   const Pieces pieces;
-  EXPECT_TRUE(taken.Read(source, pieces.Told()).Wait().ok());
+  EXPECT_TRUE(taken.Read(source, pieces.Callback()).Wait().ok());
   StagedPiece piece = pieces.NextPiece();
   StagedPiece moved(std::move(piece));
   EXPECT_EQ(piece.data(), nullptr);  // NOLINT(bugprone-use-after-move)
@@ -445,7 +445,7 @@ TEST_F(StagingTest, AssigningACopierEndsTheOneThatWasThere) {
   StagingCopier copier(pool);
   const RawBuffer source = Filled(Pattern(10, 1));
   const Pieces pieces;
-  const Event read = copier.Read(source, pieces.Told());
+  const Event read = copier.Read(source, pieces.Callback());
   EXPECT_FALSE(read.IsReady()) << "there is no lease";
   copier = StagingCopier(pool);
   EXPECT_TRUE(IsCancelled(read.Wait())) << read.Wait();
@@ -459,7 +459,7 @@ TEST_F(StagingTest, EverythingOutlivesWhatItCameFrom) {
   client.reset();
   StagingCopier copier(*pool);
   const Pieces pieces;
-  const Event read = copier.Read(*source, pieces.Told());
+  const Event read = copier.Read(*source, pieces.Callback());
   source.reset();
   pool.reset();
   EXPECT_TRUE(read.Wait().ok());

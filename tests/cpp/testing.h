@@ -61,7 +61,7 @@ class CountingExecutor final : public Executor {
   int tasks = 0;
 };
 
-/// Keeps tasks until it is told to run or drop them.
+/// Keeps tasks until RunAll or DropAll.
 class DeferredExecutor final : public Executor {
  public:
   Status Execute(Task task) override {

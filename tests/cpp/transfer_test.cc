@@ -87,7 +87,7 @@ TEST_F(TransferTest, PiecesComeInAnyOrderAndEachIsTold) {
   const Bytes many = Pattern(kLarge, 2);
   const Bytes few = Pattern(100, 3);
   const std::size_t half = kLarge / 2;
-  const std::vector<Told> told(5);
+  const std::vector<DoneLog> told(5);
   EXPECT_TRUE(manager.TransferRawDataToSubBuffer(0, &many[half], half, half, false, told[0].OnDone()).ok());
   EXPECT_TRUE(manager.TransferRawDataToSubBuffer(1, &few[70], 70, 30, false, told[1].OnDone()).ok());
   EXPECT_TRUE(manager.TransferRawDataToSubBuffer(1, &few[0], 0, 70, false, told[2].OnDone()).ok());
@@ -99,14 +99,14 @@ TEST_F(TransferTest, PiecesComeInAnyOrderAndEachIsTold) {
   }
   EXPECT_EQ(Read(large), many);
   EXPECT_EQ(Read(small), few);
-  for (const Told& one : told) EXPECT_EQ(one.all(), std::vector<Status>{Status()});
+  for (const DoneLog& one : told) EXPECT_EQ(one.all(), std::vector<Status>{Status()});
 }
 
 TEST_F(TransferTest, EverybodyWasToldBeforeTheBufferIsReady) {
   Manager manager = Of({2 * kLarge});
   const Buffer buffer = manager.RetrieveBuffer(0).value();
   const Bytes bytes = Pattern(kLarge, 4);
-  const Told told;
+  const DoneLog told;
   std::atomic<std::size_t> seen{99};
   {
     const Occupied occupied(client_);
@@ -132,7 +132,7 @@ TEST_F(TransferTest, AnArrayOfAnyStridesIsAWholeBuffer) {
       Manager::Create({{Shape(DType::kU8, {2, 3})}, {Shape(DType::kU8, {2, 3}), column_major}}, space_).value();
   const Bytes bytes = {1, 2, 3, 4, 5, 6};
   const Dims turned = {1, 2};
-  const Told told;
+  const DoneLog told;
   EXPECT_TRUE(manager.TransferArrayToBuffer(0, bytes.data(), DType::kU8, {2, 3}, turned, told.OnDone()).ok());
   EXPECT_TRUE(manager.TransferArrayToBuffer(1, bytes.data(), DType::kU8, {2, 3}).ok());
   EXPECT_EQ(Read(manager.RetrieveBuffer(0).value()), (Bytes{1, 3, 5, 2, 4, 6}));
@@ -145,7 +145,7 @@ TEST_F(TransferTest, AnArrayOfAnyStridesIsAWholeBuffer) {
 /// One call that is refused, and what it is refused with.
 struct Refused {
   const char* what;
-  std::function<Status(Manager&, const Told&)> call;
+  std::function<Status(Manager&, const DoneLog&)> call;
   StatusCode code;
   std::string_view says;
 };
@@ -155,49 +155,55 @@ TEST_F(TransferTest, WhatIsRefusedIsToldOnceAndChangesNothing) {
   const void* data = bytes.data();
   const Dims apart = {1, 1};
   const Refused cases[] = {
-      {"no buffer", [&](Manager& m, const Told& t) { return m.TransferRawDataToBuffer(1, data, 10, t.OnDone()); },
+      {"no buffer", [&](Manager& m, const DoneLog& t) { return m.TransferRawDataToBuffer(1, data, 10, t.OnDone()); },
        StatusCode::kInvalidArgument, "there is no buffer 1: the transfer has 1, from 0"},
-      {"another size", [&](Manager& m, const Told& t) { return m.TransferRawDataToBuffer(0, data, 9, t.OnDone()); },
+      {"another size", [&](Manager& m, const DoneLog& t) { return m.TransferRawDataToBuffer(0, data, 9, t.OnDone()); },
        StatusCode::kInvalidArgument, "buffer 0 has 10 bytes, but 9 were given"},
       {"past the end",
-       [&](Manager& m, const Told& t) { return m.TransferRawDataToSubBuffer(0, data, 5, 6, true, t.OnDone()); },
+       [&](Manager& m, const DoneLog& t) { return m.TransferRawDataToSubBuffer(0, data, 5, 6, true, t.OnDone()); },
        StatusCode::kOutOfRange, "5"},
       {"an overflow",
-       [&](Manager& m, const Told& t) { return m.TransferRawDataToSubBuffer(0, data, SIZE_MAX, 2, true, t.OnDone()); },
+       [&](Manager& m, const DoneLog& t) {
+         return m.TransferRawDataToSubBuffer(0, data, SIZE_MAX, 2, true, t.OnDone());
+       },
        StatusCode::kOutOfRange, std::string_view("18446744073709551615")},
       {"no piece's buffer",
-       [&](Manager& m, const Told& t) { return m.TransferRawDataToSubBuffer(SIZE_MAX, data, 0, 1, true, t.OnDone()); },
+       [&](Manager& m, const DoneLog& t) {
+         return m.TransferRawDataToSubBuffer(SIZE_MAX, data, 0, 1, true, t.OnDone());
+       },
        StatusCode::kInvalidArgument, "there is no buffer"},
       {"null",
-       [&](Manager& m, const Told& t) { return m.TransferRawDataToSubBuffer(0, nullptr, 0, 10, true, t.OnDone()); },
+       [&](Manager& m, const DoneLog& t) { return m.TransferRawDataToSubBuffer(0, nullptr, 0, 10, true, t.OnDone()); },
        StatusCode::kInvalidArgument, "null"},
       {"no array's buffer",
-       [&](Manager& m, const Told& t) {
+       [&](Manager& m, const DoneLog& t) {
          return m.TransferArrayToBuffer(1, data, DType::kU8, {10}, std::nullopt, t.OnDone());
        },
        StatusCode::kInvalidArgument, "there is no buffer 1"},
       {"another shape",
-       [&](Manager& m, const Told& t) {
+       [&](Manager& m, const DoneLog& t) {
          return m.TransferArrayToBuffer(0, data, DType::kU8, {2, 5}, std::nullopt, t.OnDone());
        },
        StatusCode::kInvalidArgument, "buffer 0 is u8[10], not u8[2,5]"},
       {"a null array",
-       [&](Manager& m, const Told& t) {
+       [&](Manager& m, const DoneLog& t) {
          return m.TransferArrayToBuffer(0, nullptr, DType::kU8, {10}, std::nullopt, t.OnDone());
        },
        StatusCode::kInvalidArgument, "null"},
       {"no type",
-       [&](Manager& m, const Told& t) {
+       [&](Manager& m, const DoneLog& t) {
          return m.TransferArrayToBuffer(0, data, static_cast<DType>(77), {10}, std::nullopt, t.OnDone());
        },
        StatusCode::kInvalidArgument, "77 is no DType"},
       {"strides",
-       [&](Manager& m, const Told& t) { return m.TransferArrayToBuffer(0, data, DType::kU8, {10}, apart, t.OnDone()); },
+       [&](Manager& m, const DoneLog& t) {
+         return m.TransferArrayToBuffer(0, data, DType::kU8, {10}, apart, t.OnDone());
+       },
        StatusCode::kInvalidArgument, "there are 2 byte strides"},
   };
   Manager manager = Of({10});
   for (const Refused& refused : cases) {
-    const Told told;
+    const DoneLog told;
     const Status status = refused.call(manager, told);
     EXPECT_EQ(status.code(), refused.code) << refused.what << ": " << status;
     EXPECT_TRUE(Contains(status.message(), refused.says)) << refused.what << ": " << status;
@@ -215,7 +221,7 @@ TEST_F(TransferTest, NothingComesAfterTheLast) {
   Manager manager = Of({10});
   const Bytes bytes(10, 7);
   ASSERT_TRUE(manager.TransferRawDataToSubBuffer(0, bytes.data(), 0, 10, true).ok());
-  const Told told;
+  const DoneLog told;
   const Status late[] = {manager.TransferRawDataToSubBuffer(0, bytes.data(), 0, 1, false, told.OnDone()),
                          manager.TransferRawDataToBuffer(0, bytes.data(), 10, told.OnDone()),
                          manager.TransferArrayToBuffer(0, bytes.data(), DType::kU8, {10}, std::nullopt, told.OnDone()),
@@ -232,7 +238,7 @@ TEST_F(TransferTest, AWholeArrayAfterPiecesIsRefused) {
   Manager manager = Of({10});
   const Bytes bytes(10, 7);
   ASSERT_TRUE(manager.TransferRawDataToSubBuffer(0, bytes.data(), 0, 5, false).ok());
-  const Told told;
+  const DoneLog told;
   const Status status = manager.TransferArrayToBuffer(0, bytes.data(), DType::kU8, {10}, std::nullopt, told.OnDone());
   EXPECT_TRUE(IsFailedPrecondition(status)) << status;
   EXPECT_EQ(told.all(), std::vector<Status>{status});
@@ -249,7 +255,7 @@ TEST_F(TransferTest, AnErrorThatIsSetReachesWhoWaits) {
     EXPECT_TRUE(Contains(status.message(), "the reader gave up")) << status;
   }
   const Bytes bytes(10, 7);
-  const Told told;
+  const DoneLog told;
   EXPECT_TRUE(IsAborted(manager.TransferRawDataToBuffer(0, bytes.data(), 10, told.OnDone())));
   EXPECT_EQ(told.count(), 1U);
   EXPECT_TRUE(IsAborted(manager.SetBufferError(0, InternalError("another"))));
@@ -303,7 +309,7 @@ TEST_F(TransferTest, APieceThatCannotBeCopiedFailsItsBuffer) {
   const Buffer buffer = manager.RetrieveBuffer(0).value();
   const Bytes bytes(kLarge);
   ASSERT_TRUE(client_.runner().Shutdown().ok());
-  const Told told;
+  const DoneLog told;
   ASSERT_TRUE(manager.TransferRawDataToSubBuffer(0, bytes.data(), 0, kLarge, false, told.OnDone()).ok());
   const Status status = buffer.ready_event().Wait();
   EXPECT_TRUE(IsCancelled(status)) << status;
@@ -318,7 +324,7 @@ TEST_F(TransferTest, MemoryMayComeLater) {
   Manager manager = Manager::Create({{BytesOf(10)}}, space_, options).value();
   const Buffer buffer = manager.RetrieveBuffer(0).value();
   const Bytes bytes = Pattern(10, 1);
-  const Told told;
+  const DoneLog told;
   ASSERT_TRUE(manager.TransferRawDataToBuffer(0, bytes.data(), 10, told.OnDone()).ok());
   EXPECT_EQ(told.count(), 0U);
   EXPECT_EQ(InUse(), 0U);
@@ -401,7 +407,7 @@ TEST_F(TransferTest, EveryPlatformFillsBuffers) {
     Manager manager = Manager::Create({{BytesOf(kLarge)}}, client.devices()[0].default_memory_space()).value();
     const Buffer buffer = manager.RetrieveBuffer(0).value();
     const Bytes bytes = Pattern(kLarge, 9);
-    const Told told;
+    const DoneLog told;
     ASSERT_TRUE(manager.TransferRawDataToBuffer(0, bytes.data(), kLarge, told.OnDone()).ok());
     const Status status = buffer.ready_event().Wait();
     EXPECT_TRUE(status.ok()) << status;

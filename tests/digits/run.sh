@@ -130,7 +130,7 @@ shown = b""
 while True:
     try:
         block = os.read(terminal, 4096)
-    except OSError:  # How Linux says that nobody holds the other end any more.
+    except OSError:  # How Linux says that the other end is closed.
         break
     if not block:
         break

@@ -250,7 +250,7 @@ def dlpack():
                        ("broadcast", np.broadcast_to(base[:1], (4, 3, 5))), ("odd address", base.ravel()[1:])]:
         buffer = Buffer.of(view)
         check(f"dlpack {what}", same(buffer.array(view.dtype), np.ascontiguousarray(view)) and not buffer.is_aliased)
-    # Who holds what: an array of NumPy's lives as long as our buffer, our memory as long as NumPy's array.
+    # Lifetimes: an array of NumPy's lives as long as our buffer, our memory as long as NumPy's array.
     array = np.arange(1024, dtype=np.float32)
     before = sys.getrefcount(array)
     buffer = Buffer.of(array)

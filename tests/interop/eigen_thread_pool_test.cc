@@ -241,7 +241,7 @@ TEST(ToEigenTest, AThreadThatWaitsForItsOwnPoolUnseenIsNamed) {
     auto pool = ToEigen(runner);
     pool.Schedule([&] {
       const std::shared_future<void> released = release.get_future().share();
-      // More than the pool gets spares for, one by one, before anybody has seen that tasks are queued.
+      // More than the pool gets spares for, one by one, before any thread has seen that tasks are queued.
       for (int i = 0; i < 1000; ++i) pool.Schedule([released] { released.wait(); });
       pool.Schedule([&ran] { ran.set_value(); });
       released.wait();

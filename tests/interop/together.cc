@@ -182,7 +182,7 @@ EXPORTED int together_fork(int whole) {
   _exit(wrong);
 }
 
-/// What a child by fork() does, for one that somebody else has made: 0, or the line of what is wrong.
+/// What a child by fork() does, for a child that another library has made: 0, or the line of what is wrong.
 EXPORTED int together_in_child() { return InChild(); }
 
 /// After so many seconds, if the process still lives, stderr says what Purlin knows of it.

@@ -41,7 +41,7 @@ ThreadPoolAsyncWorkRunner MakePool(std::size_t threads) {
 /// The pool that the operation below is about.
 std::atomic<const ThreadPoolAsyncWorkRunner*> watched{nullptr};
 
-/// An operation that tells which thread of `watched` TensorFlow runs it on; -1: none of them.
+/// An operation that reports which thread of `watched` TensorFlow runs it on; -1: none of them.
 REGISTER_OP("PurlinThread").Input("after: double").Output("thread: int32").SetIsStateful();
 class PurlinThread final : public tensorflow::OpKernel {
  public:
@@ -57,7 +57,7 @@ REGISTER_KERNEL_BUILDER(Name("PurlinThread").Device(tensorflow::DEVICE_CPU), Pur
 
 constexpr int kProducts = 8;
 
-/// `kProducts` matrix products of what is fed, each followed by an operation that tells its thread. Of doubles: those
+/// `kProducts` matrix products of what is fed, each followed by an operation that reports its thread. Of doubles: those
 /// are Eigen's on every CPU, and Eigen splits them. Products of floats are oneDNN's where the CPU has AVX-512 VNNI, and
 /// whether that splits them depends on their size and the CPU.
 tensorflow::GraphDef Graph() {

@@ -235,7 +235,7 @@ TEST(ToXlaTest, AForkedChildRunsWorkItselfAndEnds) {
   EXPECT_EQ(state, 0);
 }
 
-/// What XLA's raw buffers leave to a device, over eight floats on the host; tells which thread it copies on.
+/// What XLA's raw buffers leave to a device, over eight floats on the host; records which thread it copies on.
 class HostRawBuffer final : public xla::CommonPjRtRawBuffer {
  public:
   explicit HostRawBuffer(const ThreadPoolAsyncWorkRunner& pool) : pool_(pool) {}
@@ -249,7 +249,7 @@ class HostRawBuffer final : public xla::CommonPjRtRawBuffer {
   xla::PjRtMemorySpace* memory_space() const override { return nullptr; }
   std::size_t GetOnDeviceSizeInBytes() const override { return sizeof(floats); }
 
-  // Nobody asks for these.
+  // Never called.
   using Copied = absl::StatusOr<tsl::RCReference<xla::PjRtDeviceEvent>>;
   xla::Future<> CopyRawHostToDevice(const void*, int64_t, int64_t) override { return xla::Future<>(No()); }
   xla::Future<> CopyRawDeviceToHost(void*, int64_t, int64_t) override { return xla::Future<>(No()); }

@@ -1,4 +1,4 @@
-// purlin::adapters::ToXlaAllocator: XLA's own memory in Purlin's books, and what XLA does when there is no room.
+// purlin::adapters::ToXlaAllocator: XLA's own memory in Purlin's accounting, and what XLA does when there is no room.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -29,7 +29,7 @@ using adapters::ToXla;
 constexpr std::size_t kLimit = std::size_t{4} << 20;
 constexpr std::size_t kTooMany = 2 * kLimit / sizeof(float);
 
-// As XLA and Purlin say that there is no room: with a report of who has it.
+// As XLA and Purlin say that there is no room: with a report of the holders.
 bool IsFull(const Status& status) {
   return status.code() == StatusCode::kResourceExhausted && status.GetPayload(kMemoryReportTypeUrl).has_value();
 }
@@ -118,7 +118,7 @@ TEST_F(XlaMemoryTest, AComputationWhoseResultHasNoRoomFailsWithTheReportAndSoDoe
   EXPECT_TRUE(IsFull(ours.ready_event().Wait())) << ours.ready_event().error();
   EXPECT_TRUE(IsFull(result->GetReadyFuture().Await())) << result->GetReadyFuture().Await();
   EXPECT_TRUE(IsFull(FromXla(result, here_)->ready_event().Wait()));
-  // Who computes with it is told, and the client goes on.
+  // A computation with it fails, and the client stays usable.
   const Buffer after = FromXla(Execute(executable, *result), here_).value();
   EXPECT_EQ(after.ready_event().Wait().code(), StatusCode::kInternal) << after.ready_event().error();
   const auto in_place = Compile(*xla_, kTooMany, /*in_place=*/true);

@@ -1,5 +1,5 @@
 // purlin/adapters/xla_raw_buffer.h: what crosses, with XLA's own CPU client and compiler that are inside TensorFlow.
-// XLA's memory in Purlin's books is in xla_memory_test.cc.
+// XLA's memory in Purlin's accounting is in xla_memory_test.cc.
 #include "purlin/adapters/xla_raw_buffer.h"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ T Need(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-// What one of the two sides does soon, on a thread of its own. Nobody waits for long but who fails.
+// What one of the two sides does soon, on a thread of its own. Only a test that fails waits for long.
 template <typename F>
 bool Eventually(F happened) {
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);

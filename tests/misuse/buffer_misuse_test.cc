@@ -86,7 +86,7 @@ TEST_F(BufferMisuse, SemanticsThatAreNone) {
       Fails(Buffer::FromHost(bytes_, 8, DType::kU8, {8}, space_, semantics), StatusCode::kInvalidArgument, {"4"}));
   FromHostOptions options;
   options.semantics = static_cast<HostBufferSemantics>(-7);
-  const Told told;
+  const DoneLog told;
   EXPECT_TRUE(Fails(Buffer::FromHost(bytes_, DType::kU8, {8}, space_, options, told.OnDone()),
                     StatusCode::kInvalidArgument, {"-7"}));
   ASSERT_EQ(told.count(), 1U);
@@ -352,7 +352,7 @@ TEST_F(BufferMisuse, AnEmptyFunctionCountsAsNone) {
 
 TEST_F(BufferMisuse, ShardsOfDifferentClientsTellEachShardOnce) {
   const Client stranger = MakeClient();
-  const Told first, second;
+  const DoneLog first, second;
   std::vector<HostShard> shards;
   shards.push_back({bytes_, DType::kU8, {8}, space_});
   shards.push_back({bytes_, DType::kU8, {8}, stranger.devices()[0].default_memory_space()});

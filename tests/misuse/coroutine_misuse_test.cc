@@ -83,7 +83,7 @@ TEST(CoTaskMisuse, WhatWasMovedFromIsAwaited) {
   EXPECT_EQ(*AwaitValue(taken_value).Start(), 5);
 }
 
-/// A coroutine of somebody else's, which is destroyed while it is suspended.
+/// A coroutine of another library, which is destroyed while it is suspended.
 struct Stranger {
   struct promise_type {
     Stranger get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }

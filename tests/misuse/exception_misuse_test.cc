@@ -1,4 +1,5 @@
-// Closures of every class that throw: an error or a report, never an exception that crosses, and what was owed is told.
+// Closures of every class that throw: an error or a report, never an exception that crosses, and what was owed
+// completes.
 #include <atomic>
 #include <chrono>
 #include <cstddef>

@@ -46,7 +46,7 @@ StatusOr<ElasticPool> Elastic(std::size_t threads, std::string_view name = "elas
   return ElasticPool::Create(options);
 }
 
-/// Holds a task that nobody waits for: it may end after its test.
+/// Holds a task that the test does not wait for: it may end after its test.
 struct Gate {
   std::promise<void> begun, go;
 };
@@ -174,7 +174,7 @@ TEST(PoolMisuse, AnUnknownPriorityIsRefusedAndTheTaskDestroyed) {
   EXPECT_TRUE(Fails(pool.ExecuteWith(Task([kept = Counted(1)] {}), options), StatusCode::kInvalidArgument, {"42"}));
 }
 
-/// The last handle of `pool` goes in a task of its own.
+/// Drops the last handle of `pool` in a task of its own.
 template <typename Pool>
 void GoesInItsTask(std::shared_ptr<Pool> pool) {
   std::promise<void> gone;

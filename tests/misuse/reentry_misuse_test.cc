@@ -34,7 +34,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-/// Calls a function when it goes, once.
+/// Calls a function when it is destroyed, once.
 class AtEnd final {
  public:
   explicit AtEnd(std::function<void()> f) : f_(std::make_unique<std::function<void()>>(std::move(f))) {}

@@ -39,7 +39,7 @@ EXPORTED int plugin_use() {
   const purlin::StatusOr<purlin::Buffer> buffer = purlin::Buffer::FromHost(
       numbers.data(), size, purlin::DType::kS64, {1000}, kept.client.devices().at(0).default_memory_space());
   if (!buffer.ok() || !buffer->CopyToHost(copy.data(), size).Wait().ok() || copy != numbers) return __LINE__;
-  // Left behind: threads that have just been started, and tasks that nobody waits for.
+  // Left behind: threads that have just been started, and tasks that no thread waits for.
   for (int i = 0; i < 100; ++i) {
     if (!kept.pool.Schedule([] {}, "plugin's task").ok() || !kept.elastic.Schedule([] {}).ok() ||
         !kept.queue.Schedule([] {}).ok()) {

@@ -10,7 +10,7 @@ use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-struct Shared {
+struct PoolState {
     injector: Injector<Job>,
     stealers: Vec<Stealer<Job>>,
     sleepers: AtomicUsize,
@@ -23,13 +23,13 @@ thread_local! {
 }
 
 /// Two workers that live as long as the process.
-pub struct DequePool(Arc<Shared>);
+pub struct DequePool(Arc<PoolState>);
 
 impl DequePool {
     /// Starts the workers.
     pub fn new() -> Self {
         let locals: Vec<Worker<Job>> = (0..2).map(|_| Worker::new_lifo()).collect();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PoolState {
             injector: Injector::new(),
             stealers: locals.iter().map(Worker::stealer).collect(),
             sleepers: AtomicUsize::new(0),
@@ -65,7 +65,7 @@ impl DequePool {
     }
 }
 
-impl Shared {
+impl PoolState {
     fn find(&self, local: &Worker<Job>) -> Option<Job> {
         if let Some(job) = local.pop() {
             return Some(job);

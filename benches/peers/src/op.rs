@@ -12,7 +12,7 @@ pub struct Op {
     kind: u32,
 }
 
-// SAFETY: the pointers are to static strings, which nobody writes.
+// SAFETY: the pointers are to static strings, which are never written.
 unsafe impl Send for Op {}
 // SAFETY: as above.
 unsafe impl Sync for Op {}
@@ -26,7 +26,7 @@ pub const THREADS: u32 = 1;
 pub const ONCE: u32 = 2;
 
 impl Op {
-    /// An operation that `run` does `count` times when it is told to.
+    /// An operation that `run` does `count` times per call.
     pub const fn new(
         row: &'static CStr,
         peer: &'static CStr,

@@ -12,9 +12,9 @@
 //   update   a task: adds the gradients up in the order of the devices, and changes the master weights
 //
 // The thread that calls Train() only enqueues, up to kStepsInFlight steps ahead, so a batch is copied while the step
-// before it computes. Who may write what when: the update of step - 1 comes after everything that step - 1 does with
-// weights, gradient and collected, so what waits for that update, directly or not, may write them again; batches, which
-// are copied without waiting for an update, have `batch_free`.
+// before it computes. When memory may be written: the update of step - 1 runs after everything that step - 1 does with
+// weights, gradient and collected, so an operation that waits for that update, directly or not, may write them again.
+// Batches are copied without waiting for an update, and have `batch_free` instead.
 //
 // The order of additions never depends on which thread was faster: the result is the same whatever the number of
 // threads. An event that fails takes all later ones with it, and Train() returns its error.

@@ -27,14 +27,14 @@ use purlin_base::status::{Error, StatusOr};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
-    minor_to_major: SmallVec<[u32; 8]>,
+    minor_to_major: SmallVec<[i64; 8]>,
 }
 
 impl Layout {
     /// The last dimension contiguous, the first outermost: `{rank-1,...,1,0}`.
     #[must_use]
     pub fn row_major(rank: usize) -> Self {
-        Self { minor_to_major: (0..rank).rev().map(|axis| axis as u32).collect() }
+        Self { minor_to_major: (0..rank as i64).rev().collect() }
     }
 
     /// Checks and keeps the permutation.
@@ -46,7 +46,6 @@ impl Layout {
     pub fn new(minor_to_major: &[i64]) -> StatusOr<Self> {
         let rank = minor_to_major.len();
         let mut seen: SmallVec<[bool; 32]> = SmallVec::from_elem(false, rank);
-        let mut kept = SmallVec::with_capacity(rank);
         for (position, &entry) in minor_to_major.iter().enumerate() {
             let Some(axis) = usize::try_from(entry).ok().filter(|&axis| axis < rank) else {
                 return Err(Error::invalid_argument(format!(
@@ -60,9 +59,8 @@ impl Layout {
                     Written(minor_to_major)
                 )));
             }
-            kept.push(axis as u32);
         }
-        Ok(Self { minor_to_major: kept })
+        Ok(Self { minor_to_major: minor_to_major.into() })
     }
 
     /// Number of dimensions.
@@ -73,14 +71,14 @@ impl Layout {
 
     /// The permutation, the contiguous dimension first.
     #[must_use]
-    pub fn minor_to_major(&self) -> &[u32] {
+    pub fn minor_to_major(&self) -> &[i64] {
         &self.minor_to_major
     }
 
     /// Whether it is [`row_major`](Self::row_major).
     #[must_use]
     pub fn is_row_major(&self) -> bool {
-        self.minor_to_major.iter().rev().enumerate().all(|(axis, &entry)| axis as u32 == entry)
+        self.minor_to_major.iter().rev().enumerate().all(|(axis, &entry)| axis as i64 == entry)
     }
 
     /// Bytes from one entry of each dimension to the next, of a dense array of that shape in this layout. The stride of

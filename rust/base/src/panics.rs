@@ -3,16 +3,46 @@
 //! What was thrown is a text: what `panic!` was given, or "a value that is not text". In an error and in a report that
 //! reads "WHAT panicked: TEXT". Only the text is kept, unless the panic is to be [carried on](kept). The payload, whose
 //! destructor may panic in turn, is dropped in here.
+//!
+//! Where it panicked, only a panic hook learns. [`note_places`] installs one, for errors that name the place; C and C++
+//! call it, whose callers cannot set hooks. A Rust program's hook is its own, so no other code here installs any.
+
+#![allow(unsafe_code, reason = "the file of a panic's place is read as C's text")]
 
 use std::any::Any;
+use std::cell::Cell;
 use std::fmt::Display;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
 
 use crate::fault;
 use crate::label::Label;
-use crate::status::Error;
+use crate::status::{Error, SourceLocation, StatusCode};
 use crate::stderr;
+use crate::sync::OnceLock;
+
+thread_local! {
+    /// Where this thread last panicked, until the panic is caught.
+    static PLACE: Cell<SourceLocation> = const { Cell::new(SourceLocation::UNKNOWN) };
+}
+
+/// From now on, errors made of panics have the places of the panics. A hook that notes the place is put in front of the
+/// one that was there, once.
+pub fn note_places() {
+    static INSTALLED: OnceLock<()> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        let previous = take_hook();
+        set_hook(Box::new(move |panic| {
+            if let Some(place) = panic.location() {
+                // SAFETY: only the compiler makes places, of string literals; their type says less than that, because
+                // the hook borrows them.
+                let place = unsafe { SourceLocation::from_ptr(place.file_as_c_str().as_ptr(), place.line()) };
+                PLACE.set(place);
+            }
+            previous(panic);
+        }));
+    });
+}
 
 /// What a panic was thrown with. A panic of its destructor is swallowed.
 #[derive(Debug)]
@@ -73,12 +103,14 @@ pub fn kept<R>(f: impl FnOnce() -> R) -> Result<R, Thrown> {
 /// The text that `panic!` was given, or that it was none.
 #[inline]
 pub fn caught<R>(f: impl FnOnce() -> R) -> Result<R, String> {
-    try_call(f).map_err(text_of)
+    try_call(f).map_err(|payload| text_of(payload).0)
 }
 
+/// The text, and the place if it was noted: of this panic only, as it is taken.
 #[cold]
-fn text_of(payload: Box<dyn Any + Send>) -> String {
-    Thrown(Some(payload)).text()
+fn text_of(payload: Box<dyn Any + Send>) -> (String, SourceLocation) {
+    let place = PLACE.replace(SourceLocation::UNKNOWN);
+    (Thrown(Some(payload)).text(), place)
 }
 
 /// Calls `f`; false if it panicked, which has then been [reported](report) as a panic of `what`.
@@ -98,13 +130,21 @@ pub fn contained(what: &str, label: impl FnOnce() -> Label, f: impl FnOnce()) ->
     reported(|| format!("{what} '{}'", label()), called)
 }
 
-/// What `f` answers; a panic, once the panic hook has printed it, is an error.
+/// What `f` answers; a panic, once the panic hook has printed it, is an error, with the place of the panic where
+/// [places are noted](note_places).
 ///
 /// # Errors
 /// Those of `f`. `Internal`: it panicked.
 #[inline]
 pub fn answered<W: Display, R>(what: impl FnOnce() -> W, f: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
-    caught(f).unwrap_or_else(|message| Err(Error::internal(said(what(), &message))))
+    try_call(f).unwrap_or_else(|payload| Err(error_of(what(), payload)))
+}
+
+#[cold]
+#[inline(never)]
+fn error_of(what: impl Display, payload: Box<dyn Any + Send>) -> Error {
+    let (message, place) = text_of(payload);
+    Error::with_location(StatusCode::Internal, said(what, &message), place)
 }
 
 /// Says on stderr and through `tracing` that `what` panicked, and that this was swallowed. The panic hook has printed
@@ -165,6 +205,20 @@ mod tests {
         assert_eq!(error, Error::internal("a map panicked: planted"));
         let error = answered(|| "a map", || -> Result<(), Error> { panic_any(Bomb) }).unwrap_err();
         assert_eq!(error, Error::internal("a map panicked: a value that is not text"));
+    }
+
+    #[test]
+    fn an_error_has_the_place_of_its_panic_only_where_it_is_noted() {
+        let place = |thrown: fn() -> Result<(), Error>| answered(|| "a map", thrown).unwrap_err().location();
+        note_places();
+        note_places();
+        let line = line!() + 1;
+        let here = place(|| panic!("expected by a test"));
+        assert_eq!((here.file().as_ref(), here.line()), (file!(), line));
+        // A panic that is carried on passes the hook by.
+        assert_eq!(place(|| resume_unwind(Box::new("resumed"))), SourceLocation::UNKNOWN);
+        let _ = caught(|| panic!("expected by a test"));
+        assert_eq!(place(|| resume_unwind(Box::new("resumed"))), SourceLocation::UNKNOWN, "that was another panic's");
     }
 
     #[test]

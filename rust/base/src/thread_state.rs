@@ -56,6 +56,16 @@ pub struct Running {
     pub outer: *const Running,
 }
 
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<FreeList>() == 16 && align_of::<FreeList>() == 8);
+    assert!(offset_of!(FreeList, head) == 0 && offset_of!(FreeList, count) == 8 && offset_of!(FreeList, limit) == 12);
+    assert!(size_of::<ThreadState>() == 96 && align_of::<ThreadState>() == 8);
+    assert!(offset_of!(ThreadState, depth) == 0 && offset_of!(ThreadState, deferred) == 4);
+    assert!(offset_of!(ThreadState, context) == 8 && offset_of!(ThreadState, now_ms) == 16);
+    assert!(offset_of!(ThreadState, lists) == 24 && offset_of!(ThreadState, running) == 88);
+};
+
 impl FreeList {
     const fn new() -> Self {
         Self { head: Cell::new(ptr::null_mut()), count: Cell::new(0), limit: Cell::new(0) }

@@ -11,9 +11,20 @@ use purlin_ffi::panic::contain;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader;
+    }
+
     extern "Rust" {
         /// Appends Rust's view of the shared memory, as `name=value` lines.
         fn abi_layout(text: Pin<&mut CxxString>);
+        /// The version of this crate; static, ends with a NUL.
+        fn version() -> *const c_char;
+        /// Reports that an exception escaped from a C++ closure, on stderr and to the subscribers of `tracing`.
+        unsafe fn report_exception(place: *const c_char, what: *const c_char);
     }
 }
 
@@ -33,19 +44,14 @@ const _: () = {
     assert!(size_of::<ThreadState>() == 96);
 };
 
-/// The version of this crate; static, ends with a NUL.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_version() -> *const c_char {
+fn version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Reports that an exception escaped from a C++ closure, on stderr and to the subscribers of `tracing`.
-///
 /// # Safety
 /// `place` ends with a NUL; `what` is null or does.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_report_exception(place: *const c_char, what: *const c_char) {
-    contain("purlin_report_exception", (), || {
+unsafe fn report_exception(place: *const c_char, what: *const c_char) {
+    contain("report_exception", (), || {
         // SAFETY: the caller's promise.
         let place = unsafe { CStr::from_ptr(place) }.to_string_lossy();
         let what = if what.is_null() {

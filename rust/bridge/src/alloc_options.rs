@@ -1,31 +1,39 @@
 //! `purlin/alloc_options.h`.
 
-use std::ffi::c_char;
-
 use purlin_async::Event;
-use purlin_async::event::abi::EventHeader;
 use purlin_base::StatusOr;
 use purlin_device::{AllocOptions, OomPolicy};
 use purlin_ffi::number::known;
 use purlin_ffi::struct_size;
 
+pub(crate) use self::ffi::RawAllocOptions;
 use crate::cancel::label;
 
 /// The first version of `purlin::AllocOptions`.
 const SMALLEST_OPTIONS_BYTES: usize = 40;
 
-/// A `purlin::AllocOptions`. Borrowed.
-#[repr(C)]
-pub struct RawAllocOptions {
-    /// The caller's, unchecked.
-    struct_size: usize,
-    /// Static, ends with a NUL.
-    label: *const c_char,
-    alignment_bytes: usize,
-    /// Null, or alive.
-    after: *mut EventHeader,
-    /// Unchecked.
-    oom: i32,
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    /// A `purlin::AllocOptions`. Borrowed.
+    #[namespace = "purlin::v0::internal"]
+    struct RawAllocOptions {
+        /// The caller's, unchecked.
+        struct_size: usize,
+        /// Static, ends with a NUL.
+        label: *const c_char,
+        alignment_bytes: usize,
+        /// Null, or alive.
+        after: *mut EventHeader,
+        /// Unchecked.
+        oom: i32,
+    }
+
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader = crate::abi::ffi::EventHeader;
+    }
 }
 
 impl RawAllocOptions {
@@ -49,7 +57,7 @@ impl RawAllocOptions {
     pub(crate) unsafe fn get(&self) -> StatusOr<AllocOptions> {
         struct_size::check("AllocOptions", self.struct_size, SMALLEST_OPTIONS_BYTES)?;
         // SAFETY: the caller's promises.
-        let (label, after) = unsafe { (label(self.label), Event::from_borrowed_raw(self.after)) };
+        let (label, after) = unsafe { (label(self.label), Event::from_borrowed_raw(self.after.cast())) };
         let after = (!self.after.is_null()).then_some(after);
         Ok(AllocOptions { label, alignment_bytes: self.alignment_bytes, oom: oom_policy(self.oom)?, after })
     }

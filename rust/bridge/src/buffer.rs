@@ -1,21 +1,18 @@
-//! `purlin/buffer.h`: typed buffers, once there are some (`buffer_create` makes them). What takes shapes, arrays or
-//! places is a plain function.
+//! `purlin/buffer.h`: typed buffers, once there are some (`buffer_create` makes them).
 //!
 //! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`]
-//! and [`Location`]; a layout may also be null.
+//! and [`Place`]; a layout may also be null.
 
 use std::mem;
 use std::ptr;
 
 use purlin_array::HostArray;
-use purlin_async::event::abi::EventHeader;
 use purlin_async::{Event, Promise};
-use purlin_base::status::{self, StatusRep};
+use purlin_base::status::{self, called_from};
 use purlin_device::Buffer;
 use purlin_device::buffer::HostAddress;
-use purlin_ffi::handle::{elements, give, give_handle, give_or, share};
-use purlin_ffi::panic::{contain, guard};
-use purlin_ffi::words::Location;
+use purlin_ffi::handle::{give, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard, guard_at};
 
 use crate::buffer_create::give_buffer;
 pub(crate) use crate::buffer_rep::BufferRep;
@@ -23,6 +20,7 @@ use crate::device::{DeviceRep, MemorySpaceRep};
 use crate::layout::RawLayout;
 use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::shape::RawShape;
+use crate::source_location::Place;
 
 /// What gives `purlin::Buffer::CopyRawToHostWhen` the address: a box.
 pub struct HostAddressRep(Promise<HostAddress>);
@@ -32,23 +30,34 @@ pub(crate) mod ffi {
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
         include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/layout.rs.h");
         include!("purlin-bridge/src/raw_buffer.rs.h");
+        include!("purlin-bridge/src/shape.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
         #[namespace = "purlin::v0::internal"]
-        type EventHeader = crate::raw_buffer::ffi::EventHeader;
+        type EventHeader = crate::abi::ffi::EventHeader;
         #[namespace = "purlin::v0::internal"]
         type DeviceRep = crate::device::DeviceRep;
         #[namespace = "purlin::v0::internal"]
         type MemorySpaceRep = crate::device::MemorySpaceRep;
         #[namespace = "purlin::v0::internal"]
         type RawBufferRep = crate::raw_buffer::RawBufferRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
+        #[namespace = "purlin::v0::internal"]
+        type RawShape = crate::shape::RawShape;
+        #[namespace = "purlin::v0::internal"]
+        type RawLayout = crate::layout::RawLayout;
     }
 
     extern "Rust" {
         #[namespace = "purlin::v0::internal"]
+        #[derive(ExternType)]
         type BufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type HostAddressRep;
 
         unsafe fn buffer_retain(buffer: *const BufferRep);
         unsafe fn buffer_release(buffer: *const BufferRep);
@@ -69,6 +78,82 @@ pub(crate) mod ffi {
         /// The bytes, or null and an error.
         fn buffer_raw_alias(buffer: &BufferRep, error: &mut *const StatusRep) -> *const RawBufferRep;
         fn buffer_is_deleted(buffer: &BufferRep) -> bool;
+        /// Writes a flag for each dimension, true if it is dynamic; true if any is.
+        fn buffer_dynamic(buffer: &BufferRep, flags: &mut [bool]) -> bool;
+        /// Writes the layout, an entry for each dimension.
+        fn buffer_layout(buffer: &BufferRep, minor_to_major: &mut [i64]);
+        /// Writes the actual dimensions. Null, or an error, C++'s: then nothing is written. Blocks.
+        fn buffer_logical_dims(buffer: &BufferRep, dims: &mut [i64]) -> *const StatusRep;
+        /// The event, with one reference, C++'s.
+        unsafe fn buffer_copy_to_host_strided(
+            buffer: &BufferRep,
+            destination: *mut u8,
+            byte_strides: &[i64],
+        ) -> *mut EventHeader;
+        /// Writes the numbers of usage holds and of external references.
+        fn buffer_hold_counts(buffer: &BufferRep, usage: &mut usize, external: &mut usize);
+        /// The event, with one reference, C++'s. Writes the receiver of the address, C++'s, or null if the copy does
+        /// not wait for one.
+        unsafe fn buffer_copy_raw_to_host_when(
+            buffer: &BufferRep,
+            offset_bytes: usize,
+            size_bytes: usize,
+            address: &mut *mut HostAddressRep,
+        ) -> *mut EventHeader;
+        /// Gives the address, or why there is none.
+        unsafe fn host_address_set(address: *mut HostAddressRep, destination: *mut u8, error: *const StatusRep);
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_copy_to_device(
+            buffer: &BufferRep,
+            device: &DeviceRep,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_copy_to_memory_space(
+            buffer: &BufferRep,
+            space: &MemorySpaceRep,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_copy_into(
+            buffer: &BufferRep,
+            destination: &BufferRep,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_donate_after(
+            buffer: &BufferRep,
+            event: *mut EventHeader,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_bitcast(
+            buffer: &BufferRep,
+            shape: &RawShape,
+            layout: *const RawLayout,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// Gives the memory up.
+        unsafe fn buffer_delete(buffer: &BufferRep, location: &SourceLocation);
+        /// The memory, C++'s, and the event when it is free, with one reference, C++'s; or null, and nothing is
+        /// written.
+        unsafe fn buffer_release_memory(
+            buffer: &BufferRep,
+            location: &SourceLocation,
+            free: &mut *mut EventHeader,
+        ) -> *const RawBufferRep;
+        /// The memory, C++'s; or null and an error; or null. May block.
+        unsafe fn buffer_release_ownership(
+            buffer: &BufferRep,
+            waits: bool,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const RawBufferRep;
     }
 }
 
@@ -139,86 +224,55 @@ fn buffer_is_deleted(buffer: &BufferRep) -> bool {
     buffer.get().is_deleted()
 }
 
-/// Writes a flag for each dimension, 1 if it is dynamic; true if any is.
-///
-/// # Safety
-/// `flags` points to as many bytes as there are dimensions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_dynamic(buffer: &BufferRep, flags: *mut bool) -> bool {
-    contain("purlin_buffer_dynamic", false, || {
+fn buffer_dynamic(buffer: &BufferRep, flags: &mut [bool]) -> bool {
+    contain("buffer_dynamic", false, || {
         let shape = buffer.array().shape();
-        for axis in 0..shape.rank() {
-            // SAFETY: an axis is less than the number of dimensions.
-            unsafe { flags.add(axis).write(shape.dynamic_dimension(axis)) };
+        for (axis, flag) in flags.iter_mut().enumerate() {
+            *flag = shape.dynamic_dimension(axis);
         }
         shape.is_dynamic()
     })
 }
 
-/// Writes the layout, an entry for each dimension.
-///
-/// # Safety
-/// `minor_to_major` points to as many numbers as there are dimensions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_layout(buffer: &BufferRep, minor_to_major: *mut i64) {
-    contain("purlin_buffer_layout", (), || {
-        for (position, &axis) in buffer.get().layout().minor_to_major().iter().enumerate() {
-            // SAFETY: a layout has an entry for each dimension.
-            unsafe { minor_to_major.add(position).write(i64::from(axis)) };
+fn buffer_layout(buffer: &BufferRep, minor_to_major: &mut [i64]) {
+    contain("buffer_layout", (), || {
+        for (entry, &axis) in minor_to_major.iter_mut().zip(buffer.get().layout().minor_to_major()) {
+            *entry = axis;
         }
     })
 }
 
-/// Writes the actual dimensions; null, or an error, C++'s: then nothing is written. Blocks.
-///
-/// # Safety
-/// `dims` points to as many numbers as there are dimensions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_logical_dims(buffer: &BufferRep, dims: *mut i64) -> *const StatusRep {
-    let read = guard(|| {
-        for (axis, dim) in buffer.get().logical_dims()?.into_iter().enumerate() {
-            // SAFETY: there is one for each dimension.
-            unsafe { dims.add(axis).write(dim) };
-        }
+fn buffer_logical_dims(buffer: &BufferRep, dims: &mut [i64]) -> *const ffi::StatusRep {
+    give(guard(|| {
+        dims.copy_from_slice(&buffer.get().logical_dims()?);
         Ok(())
-    });
-    give(read)
+    }))
 }
 
-/// The event, with one reference, C++'s.
-///
 /// # Safety
-/// `byte_strides` points to `count` numbers; until the event is terminal, any thread may write the elements from
-/// `destination`, unless that is null, and nothing else touches them.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_to_host_strided(
+/// Until the event is terminal, any thread may write the elements from `destination`, unless that is null, and nothing
+/// else touches them.
+unsafe fn buffer_copy_to_host_strided(
     buffer: &BufferRep,
     destination: *mut u8,
-    byte_strides: *const i64,
-    count: usize,
-) -> *mut EventHeader {
-    let copied = give_event(|| {
-        // SAFETY: the caller's promise.
-        let array = HostArray::new(buffer.get().shape(), Some(unsafe { elements(byte_strides, count) }))?;
+    byte_strides: &[i64],
+) -> *mut ffi::EventHeader {
+    give_event(|| {
+        let array = HostArray::new(buffer.get().shape(), Some(byte_strides))?;
         // SAFETY: the caller's promise.
         Ok(unsafe { buffer.get().copy_to_host_array(destination, &array) })
-    });
-    copied.cast()
+    })
 }
 
-/// The event, with one reference, C++'s. Writes the receiver of the address, C++'s, or null if the copy does not wait
-/// for one.
-///
 /// # Safety
 /// From when the address is given until the event is terminal, any thread may write `size_bytes` bytes there, and
 /// nothing else touches them.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_raw_to_host_when(
+unsafe fn buffer_copy_raw_to_host_when(
     buffer: &BufferRep,
     offset_bytes: usize,
     size_bytes: usize,
     address: &mut *mut HostAddressRep,
-) -> *mut EventHeader {
+) -> *mut ffi::EventHeader {
     let promise = Promise::new(c"host address");
     let copied = give_event(|| {
         // SAFETY: the caller's promise.
@@ -226,165 +280,131 @@ pub unsafe extern "C" fn purlin_buffer_copy_raw_to_host_when(
     });
     let is_awaited = promise.is_observed();
     *address = if is_awaited { Box::into_raw(Box::new(HostAddressRep(promise))) } else { ptr::null_mut() };
-    copied.cast()
+    copied
 }
 
-/// Gives the address, or why there is none.
-///
 /// # Safety
 /// C++ gives `address` up; `error` is null or owned by the caller, which gives it up; `destination` is what
-/// [`purlin_buffer_copy_raw_to_host_when`] asks for.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_host_address_set(
-    address: *mut HostAddressRep,
-    destination: *mut u8,
-    error: *const StatusRep,
-) {
-    contain("purlin_host_address_set", (), || {
+/// [`buffer_copy_raw_to_host_when`] asks for.
+unsafe fn host_address_set(address: *mut HostAddressRep, destination: *mut u8, error: *const ffi::StatusRep) {
+    contain("host_address_set", (), || {
         // SAFETY: the caller's promises.
-        let (promise, outcome) = unsafe { (Box::from_raw(address).0, status::from_raw(error)) };
+        let (promise, outcome) = unsafe { (Box::from_raw(address).0, status::from_raw(error.cast())) };
         let found = outcome.map(|()| HostAddress(destination));
         // No other thread has the promise, so this is the first and only time.
         let _ = promise.set(found);
     })
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_to_device(
+unsafe fn buffer_copy_to_device(
     buffer: &BufferRep,
     device: &DeviceRep,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    let place = unsafe { location.get() };
-    give_buffer(guard(|| buffer.get().copy_to_memory_space_at(&device.0.default_memory_space(), place)), error)
+    give_buffer(unsafe { guard_at(location.0, || buffer.get().copy_to_device(&device.0)) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_to_memory_space(
+unsafe fn buffer_copy_to_memory_space(
     buffer: &BufferRep,
     space: &MemorySpaceRep,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    let place = unsafe { location.get() };
-    give_buffer(guard(|| buffer.get().copy_to_memory_space_at(&space.0, place)), error)
+    give_buffer(unsafe { guard_at(location.0, || buffer.get().copy_to_memory_space(&space.0)) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_copy_into(
+unsafe fn buffer_copy_into(
     buffer: &BufferRep,
     destination: &BufferRep,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    let place = unsafe { location.get() };
-    give_buffer(guard(|| buffer.get().copy_into_at(&destination.get(), place)), error)
+    give_buffer(unsafe { guard_at(location.0, || buffer.get().copy_into(&destination.get())) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// `event` is null or alive; `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_donate_after(
+unsafe fn buffer_donate_after(
     buffer: &BufferRep,
-    event: *mut EventHeader,
-    location: Location,
-    error: &mut *const StatusRep,
+    event: *mut ffi::EventHeader,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
-    // SAFETY: the caller's promises.
-    let (event, place) = unsafe { (Event::from_borrowed_raw(event), location.get()) };
-    give_buffer(guard(|| buffer.get().donate_after_at(&event, place)), error)
+    // SAFETY: the caller's promise.
+    let event = unsafe { Event::from_borrowed_raw(event.cast()) };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location.0, || buffer.get().donate_after(&event)) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// The structs are what they say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_bitcast(
+unsafe fn buffer_bitcast(
     buffer: &BufferRep,
     shape: &RawShape,
     layout: *const RawLayout,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
-    let made = guard(|| {
+    let bitcast = || {
         // SAFETY: the caller's promises.
-        let (shape, layout, place) = unsafe { (shape.get()?, RawLayout::get(layout)?, location.get()) };
-        buffer.get().bitcast_at(&shape, layout.as_ref(), place)
-    });
-    give_buffer(made, error)
+        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
+        buffer.get().bitcast(&shape, layout.as_ref())
+    };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location.0, bitcast) }, error)
 }
 
-/// Writes the numbers of usage holds and of external references.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_buffer_hold_counts(buffer: &BufferRep, usage: &mut u32, external: &mut u32) {
-    contain("purlin_buffer_hold_counts", (), || {
+fn buffer_hold_counts(buffer: &BufferRep, usage: &mut usize, external: &mut usize) {
+    contain("buffer_hold_counts", (), || {
         (*usage, *external) = buffer.get().hold_counts();
     })
 }
 
-/// Gives the memory up.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_delete(buffer: &BufferRep, location: Location) {
-    contain("purlin_buffer_delete", (), || {
+unsafe fn buffer_delete(buffer: &BufferRep, location: &Place) {
+    contain("buffer_delete", (), || {
         // SAFETY: the caller's promise.
-        buffer.get().delete_at(unsafe { location.get() });
+        called_from(unsafe { location.0.get() }, || buffer.get().delete());
     })
 }
 
-/// The memory, C++'s, and the event when it is free, with one reference, C++'s; or null, and nothing is written.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_release_memory(
+unsafe fn buffer_release_memory(
     buffer: &BufferRep,
-    location: Location,
-    free: &mut *mut EventHeader,
+    location: &Place,
+    free: &mut *mut ffi::EventHeader,
 ) -> *const RawBufferRep {
-    contain("purlin_buffer_release_memory", ptr::null(), || {
+    contain("buffer_release_memory", ptr::null(), || {
         // SAFETY: the caller's promise.
-        let Some((memory, event)) = buffer.get().release_at(unsafe { location.get() }) else { return ptr::null() };
-        *free = event.into_raw();
+        let released = called_from(unsafe { location.0.get() }, || buffer.get().release());
+        let Some((memory, event)) = released else { return ptr::null() };
+        *free = event.into_raw().cast();
         share(RawBufferRep(memory))
     })
 }
 
-/// The memory, C++'s; or null and an error; or null. May block.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_release_ownership(
+unsafe fn buffer_release_ownership(
     buffer: &BufferRep,
     waits: bool,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promise.
-    let place = unsafe { location.get() };
-    let memory = guard(|| buffer.get().release_ownership_at(waits, place));
+    let memory = unsafe { guard_at(location.0, || buffer.get().release_ownership(waits)) };
     let memory = memory.map(|memory| memory.map_or(ptr::null(), |memory| share(RawBufferRep(memory))));
     give_or(memory, ptr::null(), error)
 }

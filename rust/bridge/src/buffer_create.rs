@@ -1,18 +1,15 @@
 //! `purlin/buffer.h`: new buffers. From arrays with options: `host_buffer`.
 //!
 //! In the safety sections, "the structs are what they say" stands for the contracts of [`RawShape`], [`RawLayout`],
-//! [`RawAllocOptions`] and [`Location`]; a layout may also be null.
+//! [`RawAllocOptions`] and [`Place`]; a layout may also be null.
 
 use std::ptr;
 
 use purlin_async::Event;
-use purlin_async::event::abi::EventHeader;
 use purlin_base::StatusOr;
-use purlin_base::status::StatusRep;
 use purlin_device::Buffer;
-use purlin_ffi::handle::{elements, give_or};
-use purlin_ffi::panic::guard;
-use purlin_ffi::words::Location;
+use purlin_ffi::handle::{Record, elements, give_or};
+use purlin_ffi::panic::{guard, guard_at};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
@@ -21,73 +18,143 @@ use crate::host_buffer::semantics;
 use crate::layout::RawLayout;
 use crate::raw_buffer::RawBufferRep;
 use crate::shape::{RawShape, dtype};
+use crate::source_location::Place;
 use crate::status::given;
 
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    /// A dense array in the memory of the host. Borrowed, and unchecked.
+    struct RawDenseArray {
+        data: *const u8,
+        size_bytes: usize,
+        dims: *const i64,
+        rank: usize,
+        dtype: u8,
+    }
+
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/alloc_options.rs.h");
+        include!("purlin-bridge/src/buffer.rs.h");
+        include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/layout.rs.h");
+        include!("purlin-bridge/src/raw_buffer.rs.h");
+        include!("purlin-bridge/src/shape.rs.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader = crate::abi::ffi::EventHeader;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
+        #[namespace = "purlin::v0::internal"]
+        type BufferRep = crate::buffer::BufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type MemorySpaceRep = crate::device::MemorySpaceRep;
+        #[namespace = "purlin::v0::internal"]
+        type RawAllocOptions = crate::alloc_options::RawAllocOptions;
+        #[namespace = "purlin::v0::internal"]
+        type RawBufferRep = crate::raw_buffer::RawBufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type RawLayout = crate::layout::RawLayout;
+        #[namespace = "purlin::v0::internal"]
+        type RawShape = crate::shape::RawShape;
+    }
+
+    extern "Rust" {
+        /// A new buffer, C++'s, or null and an error. `number` is C++'s, unchecked.
+        unsafe fn buffer_from_host(
+            array: &RawDenseArray,
+            space: &MemorySpaceRep,
+            number: i32,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_create_uninitialized(
+            shape: &RawShape,
+            layout: *const RawLayout,
+            space: &MemorySpaceRep,
+            options: &RawAllocOptions,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_create_error(
+            why: *const StatusRep,
+            shape: &RawShape,
+            space: &MemorySpaceRep,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_create_token(
+            space: &MemorySpaceRep,
+            ready: *mut EventHeader,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// A new buffer, C++'s, or null and an error.
+        unsafe fn buffer_from_raw(
+            memory: &RawBufferRep,
+            shape: &RawShape,
+            layout: *const RawLayout,
+            ready: *mut EventHeader,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+    }
+}
+
 /// Hands a new buffer to C++, or null and an error.
-pub(crate) fn give_buffer(made: StatusOr<Buffer>, error: &mut *const StatusRep) -> *const BufferRep {
+pub(crate) fn give_buffer<R: Record>(made: StatusOr<Buffer>, error: &mut *const R) -> *const BufferRep {
     give_or(made.map(BufferRep::of), ptr::null(), error)
 }
 
-/// A new buffer, C++'s, or null and an error. `number` and `semantics_number` are C++'s, unchecked.
-///
 /// # Safety
 /// `data` is null or `size_bytes` bytes, readable and unchanged for as long as the semantics say; `dims` points to
 /// `rank` numbers; `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_from_host(
-    data: *const u8,
-    size_bytes: usize,
-    number: u8,
-    dims: *const i64,
-    rank: usize,
+unsafe fn buffer_from_host(
+    array: &ffi::RawDenseArray,
     space: &MemorySpaceRep,
-    semantics_number: i32,
-    location: Location,
-    error: &mut *const StatusRep,
+    number: i32,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
-    let made = guard(|| {
+    let make = || {
+        let &ffi::RawDenseArray { data, size_bytes, dims, rank, .. } = array;
+        let (dtype, semantics) = (dtype(array.dtype)?, semantics(number)?);
         // SAFETY: the caller's promises.
-        let (dims, place) = unsafe { (elements(dims, rank), location.get()) };
-        let (dtype, semantics) = (dtype(number)?, semantics(semantics_number)?);
-        // SAFETY: the caller's promise.
-        unsafe { Buffer::from_host_at(data, size_bytes, dtype, dims, &space.0, semantics, place) }
-    });
-    give_buffer(made, error)
+        unsafe { Buffer::from_host(data, size_bytes, dtype, elements(dims, rank), &space.0, semantics) }
+    };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location.0, make) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// The structs are what they say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_create_uninitialized(
+unsafe fn buffer_create_uninitialized(
     shape: &RawShape,
     layout: *const RawLayout,
     space: &MemorySpaceRep,
     options: &RawAllocOptions,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
-    let made = guard(|| {
+    let make = || {
         // SAFETY: the caller's promises.
-        let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
-        // SAFETY: the caller's promises.
-        let (options, place) = unsafe { (options.get()?, location.get()) };
-        Buffer::uninitialized_at(&shape, layout.as_ref(), &space.0, &options, place)
-    });
-    give_buffer(made, error)
+        let (shape, layout, options) = unsafe { (shape.get()?, RawLayout::get(layout)?, options.get()?) };
+        Buffer::uninitialized(&shape, layout.as_ref(), &space.0, &options)
+    };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location.0, make) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// The structs are what they say; `why` is null or owned by the caller, which gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_create_error(
-    why: *const StatusRep,
+unsafe fn buffer_create_error(
+    why: *const ffi::StatusRep,
     shape: &RawShape,
     space: &MemorySpaceRep,
-    error: &mut *const StatusRep,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     let made = guard(|| {
         // SAFETY: the caller's promises.
@@ -97,39 +164,34 @@ pub unsafe extern "C" fn purlin_buffer_create_error(
     give_buffer(made, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// `ready` is null or alive; `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_create_token(
+unsafe fn buffer_create_token(
     space: &MemorySpaceRep,
-    ready: *mut EventHeader,
-    location: Location,
-    error: &mut *const StatusRep,
+    ready: *mut ffi::EventHeader,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
-    // SAFETY: the caller's promises.
-    let (ready, place) = unsafe { (Event::from_borrowed_raw(ready), location.get()) };
-    give_buffer(guard(|| Buffer::token_at(&space.0, &ready, place)), error)
+    // SAFETY: the caller's promise.
+    let ready = unsafe { Event::from_borrowed_raw(ready.cast()) };
+    // SAFETY: the caller's promise.
+    give_buffer(unsafe { guard_at(location.0, || Buffer::token(&space.0, &ready)) }, error)
 }
 
-/// A new buffer, C++'s, or null and an error.
-///
 /// # Safety
 /// The structs are what they say; `ready` is null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_buffer_from_raw(
+unsafe fn buffer_from_raw(
     memory: &RawBufferRep,
     shape: &RawShape,
     layout: *const RawLayout,
-    ready: *mut EventHeader,
-    error: &mut *const StatusRep,
+    ready: *mut ffi::EventHeader,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     let made = guard(|| {
         // SAFETY: the caller's promises.
         let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
         // SAFETY: null or alive.
-        let ready = unsafe { Event::from_borrowed_raw(ready) };
+        let ready = unsafe { Event::from_borrowed_raw(ready.cast()) };
         Buffer::from_raw(memory.0.clone(), &shape, layout.as_ref(), &ready)
     });
     give_buffer(made, error)

@@ -85,7 +85,7 @@ impl Drop for CallbackOnce {
 
 #[cfg(test)]
 impl Callback {
-    /// Adds what it is called with to `told`; nothing, if it is destroyed uncalled.
+    /// Adds what it is called with to `told`. Adds nothing, if it is destroyed uncalled.
     pub(crate) fn collecting(told: &std::sync::Arc<std::sync::Mutex<Vec<Result<(), Error>>>>) -> Self {
         unsafe extern "C" fn invoke(data: *mut c_void, run: bool, error: *const StatusRep, _value: *const c_void) {
             // SAFETY: the reference from below, given up once.

@@ -1,15 +1,11 @@
-//! `purlin/cancel.h`. Plain functions; a null token is the one that is never cancelled.
-//!
-//! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
+//! `purlin/cancel.h`. A null token is the one that is never cancelled. Registering a callback is a plain function.
 
 use std::ffi::c_char;
 use std::ptr;
 
-use purlin_async::event::abi::EventHeader;
 use purlin_async::{CancelRegistration, CancelSource, CancelToken};
-use purlin_base::status::StatusRep;
 use purlin_base::{Error, Label};
-use purlin_ffi::handle::{release, retain, share};
+use purlin_ffi::handle::{self, share};
 use purlin_ffi::panic::contain;
 use purlin_ffi::words::give_event;
 
@@ -21,6 +17,52 @@ pub struct CancelSourceRep(CancelSource);
 pub struct CancelTokenRep(CancelToken);
 /// What a `purlin::CancelRegistration` points to: a box.
 pub struct CancelRegistrationRep(CancelRegistration);
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader = crate::abi::ffi::EventHeader;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        type CancelSourceRep;
+        #[namespace = "purlin::v0::internal"]
+        #[derive(ExternType)]
+        type CancelTokenRep;
+        #[namespace = "purlin::v0::internal"]
+        type CancelRegistrationRep;
+
+        /// A source with one reference, C++'s.
+        unsafe fn cancel_source_new(parent: *const CancelTokenRep, name: *const c_char) -> *const CancelSourceRep;
+        unsafe fn cancel_source_retain(source: *const CancelSourceRep);
+        /// After the last, nothing can cancel.
+        unsafe fn cancel_source_release(source: *const CancelSourceRep);
+        /// True if this call cancelled.
+        unsafe fn cancel_source_cancel(source: &CancelSourceRep, reason: *const StatusRep) -> bool;
+        /// A token with one reference, C++'s.
+        fn cancel_source_token(source: &CancelSourceRep) -> *const CancelTokenRep;
+
+        unsafe fn cancel_token_retain(token: *const CancelTokenRep);
+        unsafe fn cancel_token_release(token: *const CancelTokenRep);
+        /// True once cancelled.
+        fn cancel_token_is_cancelled(token: &CancelTokenRep) -> bool;
+        /// True if it can never be cancelled.
+        fn cancel_token_is_retired(token: &CancelTokenRep) -> bool;
+        /// The reason, C++'s, or null.
+        fn cancel_token_status(token: &CancelTokenRep) -> *const StatusRep;
+        /// The event, with one reference, C++'s.
+        unsafe fn cancel_token_event(handle: *const CancelTokenRep) -> *mut EventHeader;
+
+        /// Takes the callback out; true if it was there.
+        unsafe fn cancel_registration_release(registration: *mut CancelRegistrationRep) -> bool;
+    }
+}
 
 /// The token that C++ points to.
 ///
@@ -40,160 +82,101 @@ pub(crate) unsafe fn label(text: *const c_char) -> Label {
     unsafe { Label::from_ptr(text) }
 }
 
-/// A source with one reference, C++'s.
-///
 /// # Safety
 /// `parent` is null or alive; `name` is static and ends with a NUL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_source_new(
-    parent: *const CancelTokenRep,
-    name: *const c_char,
-) -> *const CancelSourceRep {
-    contain("purlin_cancel_source_new", ptr::null(), || {
+unsafe fn cancel_source_new(parent: *const CancelTokenRep, name: *const c_char) -> *const CancelSourceRep {
+    contain("cancel_source_new", ptr::null(), || {
         // SAFETY: the caller's promises.
         let (parent, name) = unsafe { (token(parent), label(name)) };
         share(CancelSourceRep(CancelSource::child_of(&parent, name)))
     })
 }
 
-/// One more reference.
-///
 /// # Safety
-/// `source` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_source_retain(source: *const CancelSourceRep) {
-    // SAFETY: alive.
-    unsafe { retain(source) };
+/// C++ holds a reference.
+unsafe fn cancel_source_retain(source: *const CancelSourceRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::retain(source) };
 }
 
-/// One reference less; after the last, nothing can cancel.
-///
 /// # Safety
-/// The caller owns a reference and gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_source_release(source: *const CancelSourceRep) {
-    contain("purlin_cancel_source_release", (), || {
+/// C++ gives its reference up.
+unsafe fn cancel_source_release(source: *const CancelSourceRep) {
+    contain("cancel_source_release", (), || {
         // SAFETY: the caller's promise.
-        unsafe { release(source) };
+        unsafe { handle::release(source) };
     })
 }
 
-/// True if this call cancelled.
-///
 /// # Safety
-/// `source` is alive; `reason` is null or owned by the caller, which gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_source_cancel(source: *const CancelSourceRep, reason: *const StatusRep) -> bool {
-    contain("purlin_cancel_source_cancel", false, || {
-        // SAFETY: the caller's promises.
-        unsafe { (*source).0.cancel(Error::from_raw(reason)) }
-    })
-}
-
-/// A token with one reference, C++'s.
-///
-/// # Safety
-/// `source` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_source_token(source: *const CancelSourceRep) -> *const CancelTokenRep {
-    contain("purlin_cancel_source_token", ptr::null(), || {
-        // SAFETY: alive.
-        share(CancelTokenRep(unsafe { (*source).0.token() }))
-    })
-}
-
-/// One more reference.
-///
-/// # Safety
-/// `token` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_token_retain(token: *const CancelTokenRep) {
-    // SAFETY: alive.
-    unsafe { retain(token) };
-}
-
-/// One reference less.
-///
-/// # Safety
-/// The caller owns a reference and gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_token_release(token: *const CancelTokenRep) {
-    contain("purlin_cancel_token_release", (), || {
+/// `reason` is null or owned by the caller, which gives it up.
+unsafe fn cancel_source_cancel(source: &CancelSourceRep, reason: *const ffi::StatusRep) -> bool {
+    contain("cancel_source_cancel", false, || {
         // SAFETY: the caller's promise.
-        unsafe { release(token) };
+        source.0.cancel(unsafe { Error::from_raw(reason.cast()) })
     })
 }
 
-/// True once cancelled.
-///
-/// # Safety
-/// `token` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_token_is_cancelled(token: *const CancelTokenRep) -> bool {
-    // SAFETY: alive.
-    unsafe { (*token).0.is_cancelled() }
+fn cancel_source_token(source: &CancelSourceRep) -> *const CancelTokenRep {
+    contain("cancel_source_token", ptr::null(), || share(CancelTokenRep(source.0.token())))
 }
 
-/// True if it can never be cancelled.
-///
 /// # Safety
-/// `token` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_token_is_retired(token: *const CancelTokenRep) -> bool {
-    // SAFETY: alive.
-    unsafe { (*token).0.is_retired() }
+/// C++ holds a reference.
+unsafe fn cancel_token_retain(token: *const CancelTokenRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::retain(token) };
 }
 
-/// The reason, C++'s, or null.
-///
 /// # Safety
-/// `token` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_token_status(token: *const CancelTokenRep) -> *const StatusRep {
-    contain("purlin_cancel_token_status", ptr::null(), || {
-        // SAFETY: alive.
-        unsafe { (*token).0.reason() }.map_or(ptr::null(), Error::into_raw)
+/// C++ gives its reference up.
+unsafe fn cancel_token_release(token: *const CancelTokenRep) {
+    contain("cancel_token_release", (), || {
+        // SAFETY: the caller's promise.
+        unsafe { handle::release(token) };
     })
 }
 
-/// The event, with one reference, C++'s.
-///
+fn cancel_token_is_cancelled(token: &CancelTokenRep) -> bool {
+    token.0.is_cancelled()
+}
+
+fn cancel_token_is_retired(token: &CancelTokenRep) -> bool {
+    token.0.is_retired()
+}
+
+fn cancel_token_status(token: &CancelTokenRep) -> *const ffi::StatusRep {
+    contain("cancel_token_status", ptr::null(), || token.0.reason().map_or(ptr::null(), Error::into_raw).cast())
+}
+
 /// # Safety
 /// `handle` is null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_token_event(handle: *const CancelTokenRep) -> *mut EventHeader {
-    give_event(|| {
+unsafe fn cancel_token_event(handle: *const CancelTokenRep) -> *mut ffi::EventHeader {
+    let event = give_event(|| {
         Ok({
-            // SAFETY: null or alive.
+            // SAFETY: the caller's promise.
             unsafe { token(handle) }.event()
         })
-    })
+    });
+    event.cast()
 }
 
 /// Calls or keeps the callback; the registration is C++'s.
-///
-/// # Safety
-/// `token` is alive.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_token_on_cancel(
-    token: *const CancelTokenRep,
+pub extern "C" fn purlin_cancel_token_on_cancel(
+    token: &CancelTokenRep,
     callback: Callback,
 ) -> *mut CancelRegistrationRep {
     contain("purlin_cancel_token_on_cancel", ptr::null_mut(), || {
-        // SAFETY: alive.
-        let token = unsafe { &(*token).0 };
-        let registration = token.on_cancel(move |reason| callback.call(Err(reason.clone()), ptr::null()));
+        let registration = token.0.on_cancel(move |reason| callback.call(Err(reason.clone()), ptr::null()));
         Box::into_raw(Box::new(CancelRegistrationRep(registration)))
     })
 }
 
-/// Takes the callback out; true if it was there.
-///
 /// # Safety
-/// The caller owns the registration and gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_cancel_registration_release(registration: *mut CancelRegistrationRep) -> bool {
-    contain("purlin_cancel_registration_release", false, || {
+/// C++ gives the registration up.
+unsafe fn cancel_registration_release(registration: *mut CancelRegistrationRep) -> bool {
+    contain("cancel_registration_release", false, || {
         // SAFETY: the caller's promise.
         unsafe { Box::from_raw(registration) }.0.unregister()
     })

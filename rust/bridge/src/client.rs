@@ -44,6 +44,7 @@ pub(crate) mod ffi {
 
     extern "Rust" {
         #[namespace = "purlin::v0::internal"]
+        #[derive(ExternType)]
         type ClientRep;
 
         unsafe fn client_retain(client: *const ClientRep);
@@ -62,6 +63,8 @@ pub(crate) mod ffi {
             error: &mut *const StatusRep,
         ) -> Vec<i32>;
         fn client_runner(client: &ClientRep) -> *const ThreadPoolRep;
+        /// Ends the client's work. A negative `timeout_ns` is none. Null, or an error, C++'s. Blocks.
+        fn client_shutdown(client: &ClientRep, mode: u32, timeout_ns: i64) -> *const StatusRep;
         /// Appends a few lines.
         fn client_describe(client: &ClientRep, text: Pin<&mut CxxString>);
     }
@@ -124,9 +127,7 @@ pub unsafe extern "C" fn purlin_client_create(
     give_handle(made, error)
 }
 
-/// Ends the client's work. A negative `timeout_ns` is none. Null, or an error, C++'s. Blocks.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_client_shutdown(client: &ClientRep, mode: u32, timeout_ns: i64) -> *const StatusRep {
+fn client_shutdown(client: &ClientRep, mode: u32, timeout_ns: i64) -> *const ffi::StatusRep {
     give(guard(|| client.0.shutdown(shutdown_options(mode, timeout_ns)?)))
 }
 

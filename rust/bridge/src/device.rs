@@ -214,6 +214,7 @@ fn memory_space_stats(space: &MemorySpaceRep) -> ffi::MemoryStats {
             bytes_limit,
             pool_bytes,
             largest_free_block_bytes,
+            ..
         } = space.0.stats();
         ffi::MemoryStats {
             bytes_in_use,

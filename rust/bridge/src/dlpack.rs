@@ -2,42 +2,58 @@
 
 use std::ptr;
 
-use purlin_base::status::StatusRep;
+use purlin_ffi::handle::give_or;
 use purlin_ffi::panic::guard;
-use purlin_interchange::dlpack::abi::DLManagedTensorVersioned;
 use purlin_interchange::{DlpackTensor, import_dlpack};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
 use crate::npy::give_array;
 
-/// A struct, the caller's, or null and an error.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_dlpack_export(
-    buffer: &BufferRep,
-    error: &mut *const StatusRep,
-) -> *mut DLManagedTensorVersioned {
-    match guard(|| DlpackTensor::new(&buffer.get())) {
-        Ok(tensor) => tensor.into_raw(),
-        Err(why) => {
-            *error = why.into_raw();
-            ptr::null_mut()
-        }
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+        include!("purlin/internal/dlpack.h");
+        include!("purlin-bridge/src/buffer.rs.h");
+        include!("purlin-bridge/src/device.rs.h");
+
+        #[namespace = ""]
+        type DLManagedTensorVersioned;
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+        #[namespace = "purlin::v0::internal"]
+        type BufferRep = crate::buffer::BufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type MemorySpaceRep = crate::device::MemorySpaceRep;
+    }
+
+    extern "Rust" {
+        /// A struct, the caller's, or null and an error.
+        fn dlpack_export(buffer: &BufferRep, error: &mut *const StatusRep) -> *mut DLManagedTensorVersioned;
+        /// A buffer, C++'s, or null and an error; then the struct stays the caller's.
+        unsafe fn dlpack_import(
+            tensor: *mut DLManagedTensorVersioned,
+            space: &MemorySpaceRep,
+            is_aliased: &mut bool,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
     }
 }
 
-/// A buffer, C++'s, or null and an error; then the struct stays the caller's.
-///
+fn dlpack_export(buffer: &BufferRep, error: &mut *const ffi::StatusRep) -> *mut ffi::DLManagedTensorVersioned {
+    let tensor = guard(|| Ok(DlpackTensor::new(&buffer.get())?.into_raw()));
+    give_or(tensor, ptr::null_mut(), error).cast()
+}
+
 /// # Safety
 /// As [`import_dlpack`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_dlpack_import(
-    tensor: *mut DLManagedTensorVersioned,
+unsafe fn dlpack_import(
+    tensor: *mut ffi::DLManagedTensorVersioned,
     space: &MemorySpaceRep,
     is_aliased: &mut bool,
-    error: &mut *const StatusRep,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promise.
-    let read = guard(|| unsafe { import_dlpack(tensor, &space.0) });
-    give_array(read, is_aliased, error)
+    give_array(guard(|| unsafe { import_dlpack(tensor.cast(), &space.0) }), is_aliased, error)
 }

@@ -8,7 +8,7 @@ use std::ptr;
 use purlin_async::event::abi::{EventHeader, Waiter};
 use purlin_async::event::error_policy::merge;
 use purlin_async::event::raw::{Creditors, OwedBy};
-use purlin_async::event::{after_all_at, raw, when_all_at};
+use purlin_async::event::{join_events, raw};
 use purlin_async::{DefinitionStream, ErrorPolicy, Event, EventPromise, JoinOptions};
 use purlin_base::Error;
 use purlin_base::status::StatusRep;
@@ -197,8 +197,7 @@ pub unsafe extern "C" fn purlin_event_join(
         // SAFETY: the caller's promise.
         let events = unsafe { borrowed(events, count) };
         // SAFETY: the caller's promise.
-        let place = || unsafe { location.get() };
-        Ok(if rule == 2 { after_all_at(events, place) } else { when_all_at(events, options, place) })
+        Ok(join_events(events, (rule != 2).then_some(options), || unsafe { location.get() }))
     });
     all.unwrap_or_else(Event::from_error).into_raw()
 }

@@ -1,6 +1,4 @@
-//! `purlin/executor.h`: pools and task nodes. Scheduling is plain functions; making and describing a pool uses cxx.
-//!
-//! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
+//! `purlin/executor.h`: pools and task nodes. What takes tasks or calls C++ is a plain function.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -13,7 +11,7 @@ use purlin_async::task::node::TaskNode;
 use purlin_async::{AsyncWorkRunner, Executor, ShutdownMode, ShutdownOptions, Task, ThreadPool, ThreadPoolOptions};
 use purlin_base::status::StatusRep;
 use purlin_base::{Error, StatusOr};
-use purlin_ffi::handle::{give, give_handle, release, retain};
+use purlin_ffi::handle::{self, give, give_handle};
 use purlin_ffi::number::known;
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words;
@@ -39,6 +37,16 @@ pub(crate) mod ffi {
 
         /// A new pool, or null and an error.
         fn thread_pool_create(thread_count: usize, name: &[u8], error: &mut *const StatusRep) -> *const ThreadPoolRep;
+        unsafe fn thread_pool_retain(pool: *const ThreadPoolRep);
+        /// The last shuts the pool down.
+        unsafe fn thread_pool_release(pool: *const ThreadPoolRep);
+        /// Number of threads.
+        fn thread_pool_num_threads(pool: &ThreadPoolRep) -> usize;
+        /// Which of the pool's threads this is; the largest number on every other thread.
+        fn thread_pool_current_thread(pool: &ThreadPoolRep) -> usize;
+        /// Refuses new tasks, runs what is queued or drops it, as `mode` says, joins the threads. A negative
+        /// `timeout_ns` is none. Null, or an error, C++'s.
+        fn thread_pool_shutdown(pool: &ThreadPoolRep, mode: u32, timeout_ns: i64) -> *const StatusRep;
         /// Appends one line.
         fn thread_pool_describe(pool: &ThreadPoolRep, text: Pin<&mut CxxString>);
     }
@@ -60,39 +68,42 @@ fn thread_pool_describe(pool: &ThreadPoolRep, text: Pin<&mut CxxString>) {
     })
 }
 
-/// One more reference.
-///
 /// # Safety
-/// `pool` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_thread_pool_retain(pool: *const ThreadPoolRep) {
-    // SAFETY: alive.
-    unsafe { retain(pool) };
+/// C++ holds a reference.
+unsafe fn thread_pool_retain(pool: *const ThreadPoolRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::retain(pool) };
 }
 
-/// One reference less; the last shuts the pool down.
-///
 /// # Safety
-/// The caller owns a reference and gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_thread_pool_release(pool: *const ThreadPoolRep) {
-    contain("purlin_thread_pool_release", (), || {
+/// C++ gives its reference up.
+unsafe fn thread_pool_release(pool: *const ThreadPoolRep) {
+    contain("thread_pool_release", (), || {
         // SAFETY: the caller's promise.
-        unsafe { release(pool) };
+        unsafe { handle::release(pool) };
     })
+}
+
+fn thread_pool_num_threads(pool: &ThreadPoolRep) -> usize {
+    pool.0.num_threads()
+}
+
+fn thread_pool_current_thread(pool: &ThreadPoolRep) -> usize {
+    pool.0.current_thread().unwrap_or(usize::MAX)
+}
+
+fn thread_pool_shutdown(pool: &ThreadPoolRep, mode: u32, timeout_ns: i64) -> *const ffi::StatusRep {
+    give(guard(|| pool.0.shutdown_with(shutdown_options(mode, timeout_ns)?)))
 }
 
 /// Runs a task on the pool. Null, or an error, C++'s; then the task has been dropped.
 ///
 /// # Safety
-/// `pool` is alive; `task` is null or a node that the caller owns and gives up.
+/// `task` is null or a node that the caller owns and gives up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_thread_pool_execute(
-    pool: *const ThreadPoolRep,
-    task: *mut TaskNode,
-) -> *const StatusRep {
-    // SAFETY: alive, and the caller's promise.
-    give(guard(|| unsafe { (*pool).0.execute(take(task)?) }))
+pub unsafe extern "C" fn purlin_thread_pool_execute(pool: &ThreadPoolRep, task: *mut TaskNode) -> *const StatusRep {
+    // SAFETY: the caller's promise.
+    give(guard(|| pool.0.execute(unsafe { take(task) }?)))
 }
 
 /// Runs a task on the pool as the options say. Null, or an error, C++'s; then the task has been dropped.
@@ -101,15 +112,15 @@ pub unsafe extern "C" fn purlin_thread_pool_execute(
 /// As [`purlin_thread_pool_execute`]; the options are what their struct says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_thread_pool_execute_with(
-    pool: *const ThreadPoolRep,
+    pool: &ThreadPoolRep,
     task: *mut TaskNode,
     options: &RawTaskOptions,
 ) -> *const StatusRep {
     give(guard(|| {
         // SAFETY: the caller's promise. The task first: it is given up whatever the options are.
         let task = unsafe { take(task)? };
-        // SAFETY: alive, and the caller's promise.
-        unsafe { (*pool).0.execute_with(task, &options.get()?) }
+        // SAFETY: the caller's promise.
+        pool.0.execute_with(task, &unsafe { options.get() }?)
     }))
 }
 
@@ -119,13 +130,13 @@ pub unsafe extern "C" fn purlin_thread_pool_execute_with(
 /// As [`purlin_thread_pool_execute`]; `events` as `event::borrowed`, for this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_thread_pool_execute_when_ready(
-    pool: *const ThreadPoolRep,
+    pool: &ThreadPoolRep,
     events: *const *mut EventHeader,
     count: usize,
     task: *mut TaskNode,
 ) -> *const StatusRep {
-    // SAFETY: alive, and the caller's promises.
-    give(guard(|| unsafe { (*pool).0.schedule_when_ready(words::borrowed(events, count), take(task)?) }))
+    // SAFETY: the caller's promises.
+    give(guard(|| unsafe { pool.0.schedule_when_ready(words::borrowed(events, count), take(task)?) }))
 }
 
 /// # Safety
@@ -168,38 +179,17 @@ impl Body {
 /// Calls `call(data, begin, end)` for ranges that cover `[0, count)`. Null, or an error, C++'s.
 ///
 /// # Safety
-/// `pool` is alive; `call` may be called from any thread until this returns, with `data`, and does not unwind.
+/// `call` may be called from any thread until this returns, with `data`, and does not unwind.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_thread_pool_parallel_for(
-    pool: *const ThreadPoolRep,
+    pool: &ThreadPoolRep,
     count: usize,
     grain: usize,
     call: RangeCall,
     data: *mut c_void,
 ) -> *const StatusRep {
     let body = Body { call, data };
-    // SAFETY: alive.
-    give(guard(|| unsafe { (*pool).0.parallel_for(count, grain, &|range| body.run(range)) }))
-}
-
-/// Number of threads.
-///
-/// # Safety
-/// `pool` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_thread_pool_num_threads(pool: *const ThreadPoolRep) -> usize {
-    // SAFETY: alive.
-    unsafe { (*pool).0.num_threads() }
-}
-
-/// Which of the pool's threads this is; the largest number on every other thread.
-///
-/// # Safety
-/// `pool` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_thread_pool_current_thread(pool: *const ThreadPoolRep) -> usize {
-    // SAFETY: alive.
-    unsafe { (*pool).0.current_thread() }.unwrap_or(usize::MAX)
+    give(guard(|| pool.0.parallel_for(count, grain, &|range| body.run(range))))
 }
 
 /// One half of a C++ Join; false when it threw.
@@ -226,39 +216,21 @@ impl Half {
 /// C++'s.
 ///
 /// # Safety
-/// `pool` is alive; both may be called on any thread until this returns, with their data, and do not unwind.
+/// Both may be called on any thread until this returns, with their data, and do not unwind.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn purlin_thread_pool_join(
-    pool: *const ThreadPoolRep,
+    pool: &ThreadPoolRep,
     a: JoinCall,
     a_data: *mut c_void,
     b: JoinCall,
     b_data: *mut c_void,
 ) -> *const StatusRep {
     let (a, b) = (Half { call: a, data: a_data }, Half { call: b, data: b_data });
-    give(guard(|| {
-        // SAFETY: alive.
-        match unsafe { (*pool).0.try_join(|| a.run(), || b.run())? } {
-            (true, true) => Ok(()),
-            (false, _) => Err(Error::internal("Join: the first call threw")),
-            (true, false) => Err(Error::internal("Join: the second call threw")),
-        }
+    give(guard(|| match pool.0.try_join(|| a.run(), || b.run())? {
+        (true, true) => Ok(()),
+        (false, _) => Err(Error::internal("Join: the first call threw")),
+        (true, false) => Err(Error::internal("Join: the second call threw")),
     }))
-}
-
-/// Refuses new tasks, runs what is queued or drops it, as `mode` says, joins the threads. A negative `timeout_ns` is
-/// none. Null, or an error, C++'s.
-///
-/// # Safety
-/// `pool` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_thread_pool_shutdown(
-    pool: *const ThreadPoolRep,
-    mode: u32,
-    timeout_ns: i64,
-) -> *const StatusRep {
-    // SAFETY: alive.
-    give(guard(|| unsafe { (*pool).0.shutdown_with(shutdown_options(mode, timeout_ns)?) }))
 }
 
 /// A `purlin::ShutdownOptions`; a negative `timeout_ns` is none.

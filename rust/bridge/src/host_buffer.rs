@@ -1,4 +1,4 @@
-//! `purlin/host_buffer.h`: arrays from the memory of the host.
+//! `purlin/host_buffer.h`: arrays from the memory of the host. Plain functions, as they take closures.
 
 use purlin_array::{HostArray, Shape};
 use purlin_base::status::StatusRep;
@@ -6,7 +6,7 @@ use purlin_base::{Error, StatusOr};
 use purlin_device::{Aliasing, Buffer, FromHostOptions, HostBufferSemantics};
 use purlin_ffi::handle::elements;
 use purlin_ffi::number::known;
-use purlin_ffi::panic::guard;
+use purlin_ffi::panic::guard_at;
 use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
 ) -> *const BufferRep {
     // SAFETY: the caller gives it up.
     let on_done = unsafe { CallbackOnce::take(on_done) };
-    let made = guard(move || {
+    let make = move || {
         let checked = (|| {
             // SAFETY: the caller's promises.
             let (layout, alloc) = unsafe { (RawLayout::get(layout)?, alloc.get()?) };
@@ -120,22 +120,22 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
                 return Err(error);
             }
         };
-        // SAFETY: the caller's promise.
-        let place = unsafe { location.get() };
         match host {
             Described::Dense(shape) => {
                 let on_done = on_done.map(CallbackOnce::into_closure);
                 // SAFETY: the caller's promise.
-                unsafe { Buffer::from_host_dense_at(array.data, shape, &space.0, semantics, &alloc, on_done, place) }
+                unsafe { Buffer::from_host_dense(array.data, shape, &space.0, semantics, &alloc, on_done) }
             }
             Described::Strided(host) => {
                 let options =
                     FromHostOptions { semantics, layout, alloc, on_done: on_done.map(CallbackOnce::into_on_done) };
                 // SAFETY: the caller's promise.
-                unsafe { Buffer::from_host_array_at(array.data, &host, &space.0, options, place) }
+                unsafe { Buffer::from_host_array(array.data, &host, &space.0, options) }
             }
         }
-    });
+    };
+    // SAFETY: the caller's promise.
+    let made = unsafe { guard_at(location, make) };
     let made = made.map(|(buffer, aliasing)| {
         *is_aliased = aliasing == Aliasing::Aliased;
         buffer
@@ -157,7 +157,9 @@ mod tests {
     #[test]
     fn a_panic_on_the_way_is_an_error_and_told_once() {
         let bytes = [0_u8; 8];
-        for (device, says) in [(0, "panic: cannot map "), (1, "panic: cannot do the copy ")] {
+        for (device, says) in
+            [(0, "a call into Purlin panicked: cannot map "), (1, "a call into Purlin panicked: cannot do the copy ")]
+        {
             for number in 0..2 {
                 let told = Arc::new(Mutex::new(Vec::new()));
                 let on_done = ManuallyDrop::new(Callback::collecting(&told));

@@ -5,7 +5,7 @@ use purlin_base::status::StatusRep;
 use purlin_base::{Error, StatusOr};
 use purlin_device::{Buffer, HostShard};
 use purlin_ffi::handle::{elements, give};
-use purlin_ffi::panic::guard;
+use purlin_ffi::panic::guard_at;
 use purlin_ffi::words::Location;
 
 use crate::alloc_options::RawAllocOptions;
@@ -60,9 +60,9 @@ pub unsafe extern "C" fn purlin_buffer_from_host_shards(
     let shards = unsafe { elements(shards, count) };
     // SAFETY: owned, and taken over once.
     let told: Vec<_> = shards.iter().map(|shard| unsafe { CallbackOnce::take(shard.on_done) }).collect();
-    let made = guard(|| {
-        // SAFETY: the caller's promises.
-        let (alloc, place) = unsafe { (alloc.get()?, location.get()) };
+    let make = || {
+        // SAFETY: the caller's promise.
+        let alloc = unsafe { alloc.get()? };
         let semantics = semantics(number)?;
         let parsed = shards.iter().enumerate().map(|(index, shard)| {
             // SAFETY: the caller's promises.
@@ -77,9 +77,10 @@ pub unsafe extern "C" fn purlin_buffer_from_host_shards(
         });
         let described: Vec<_> = described.collect();
         // SAFETY: the caller's promise.
-        unsafe { Buffer::from_host_shards_at(&described, semantics, &alloc, None, place) }
-    });
-    let made = match made {
+        unsafe { Buffer::from_host_shards(&described, semantics, &alloc, None) }
+    };
+    // SAFETY: the caller's promise.
+    let made = match unsafe { guard_at(location, make) } {
         Ok(made) => made,
         Err(error) => {
             told.into_iter().flatten().for_each(|told| told.tell(Err(error.clone())));

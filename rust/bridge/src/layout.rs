@@ -4,11 +4,16 @@ use purlin_array::Layout;
 use purlin_base::StatusOr;
 use purlin_ffi::handle::elements;
 
-/// A `purlin::Layout`. Borrowed, and unchecked.
-#[repr(C)]
-pub struct RawLayout {
-    minor_to_major: *const i64,
-    rank: usize,
+pub(crate) use self::ffi::RawLayout;
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    /// A `purlin::Layout`. Borrowed, and unchecked.
+    #[namespace = "purlin::v0::internal"]
+    struct RawLayout {
+        minor_to_major: *const i64,
+        rank: usize,
+    }
 }
 
 impl RawLayout {

@@ -1,9 +1,9 @@
 //! Purlin for C++: converts, calls, converts. No logic, no threads, no state of its own.
 //!
-//! One module per public header. What is called often is a plain `extern "C"` function, which cbindgen
-//! declares for C++ ([`status`], [`slab`], [`event`], [`executor`] and the services over executors,
-//! [`user_context`]), and so is what takes options or closures; everything else is a `#[cxx::bridge]`, whose C++ half
-//! `build.rs` writes and compiles. `docs/ffi.md` has the rules; in short:
+//! One module per public header. Functions cross by the module's `#[cxx::bridge]`, whose C++ half `build.rs` writes and
+//! compiles. Those that inline C++ and the hottest paths call ([`status`], [`slab`], [`event`]), and those that take
+//! closures, callbacks, tasks or structs of other libraries, are plain `extern "C"` functions, which cbindgen declares
+//! for C++. `docs/ffi.md` has the rules; in short:
 //!
 //! - Handles are pointers from `Arc::into_raw` (`purlin_ffi::handle`); C++ retains and releases, Rust makes and frees.
 //! - Nothing fallible returns a `Result` to C++ (cxx would throw): an error leaves through a status pointer, null for
@@ -54,6 +54,7 @@ pub mod semaphore;
 pub mod serial_queue;
 pub mod shape;
 pub mod slab;
+pub mod source_location;
 pub mod staging;
 pub mod stall;
 pub mod status;

@@ -97,32 +97,38 @@ impl From<MemoryReport> for ffi::MemoryReport {
 
 impl From<ffi::MemoryReport> for MemoryReport {
     fn from(report: ffi::MemoryReport) -> Self {
-        Self {
-            memory_space: report.memory_space,
-            requested_bytes: report.has_requested_bytes.then_some(report.requested_bytes),
-            reason: report.reason,
-            bytes_in_use: report.bytes_in_use,
-            bytes_limit: report.has_bytes_limit.then_some(report.bytes_limit),
-            pool_bytes: report.pool_bytes,
-            free_bytes: report.free_bytes,
-            largest_free_block_bytes: report.largest_free_block_bytes,
-            fragmentation_percent: report.fragmentation_percent,
-            pending_free_bytes: report.pending_free_bytes,
-            holder_count: report.holder_count,
-            waiting_count: report.waiting_count,
-            holders: report.holders.into_iter().map(Into::into).collect(),
-        }
+        let mut made = Self::default();
+        made.memory_space = report.memory_space;
+        made.requested_bytes = report.has_requested_bytes.then_some(report.requested_bytes);
+        made.reason = report.reason;
+        made.bytes_in_use = report.bytes_in_use;
+        made.bytes_limit = report.has_bytes_limit.then_some(report.bytes_limit);
+        made.pool_bytes = report.pool_bytes;
+        made.free_bytes = report.free_bytes;
+        made.largest_free_block_bytes = report.largest_free_block_bytes;
+        made.fragmentation_percent = report.fragmentation_percent;
+        made.pending_free_bytes = report.pending_free_bytes;
+        made.holder_count = report.holder_count;
+        made.waiting_count = report.waiting_count;
+        made.holders = report.holders.into_iter().map(Into::into).collect();
+        made
     }
 }
 
 impl From<MemoryHolder> for ffi::MemoryHolder {
-    fn from(MemoryHolder { size_bytes, label, place, age_ms, is_going }: MemoryHolder) -> Self {
+    fn from(MemoryHolder { size_bytes, label, place, age_ms, is_going, .. }: MemoryHolder) -> Self {
         Self { size_bytes, label, place, age_ms, is_going }
     }
 }
 
 impl From<ffi::MemoryHolder> for MemoryHolder {
     fn from(ffi::MemoryHolder { size_bytes, label, place, age_ms, is_going }: ffi::MemoryHolder) -> Self {
-        Self { size_bytes, label, place, age_ms, is_going }
+        let mut made = Self::default();
+        made.size_bytes = size_bytes;
+        made.label = label;
+        made.place = place;
+        made.age_ms = age_ms;
+        made.is_going = is_going;
+        made
     }
 }

@@ -3,17 +3,46 @@
 use std::ptr;
 
 use purlin_base::StatusOr;
-use purlin_base::status::StatusRep;
 use purlin_device::{Aliasing, Buffer};
-use purlin_ffi::handle::give;
+use purlin_ffi::handle::{Record, give, give_or};
 use purlin_ffi::number::known;
 use purlin_ffi::panic::guard;
-use purlin_ffi::words::Bytes;
+use purlin_ffi::words::path_of;
 use purlin_interchange::{FileAccess, NpyReadOptions, WriteOptions, read_npy, write_npy};
 
 use crate::buffer::BufferRep;
 use crate::device::MemorySpaceRep;
 use crate::shape::dtype;
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/buffer.rs.h");
+        include!("purlin-bridge/src/device.rs.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+        #[namespace = "purlin::v0::internal"]
+        type BufferRep = crate::buffer::BufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type MemorySpaceRep = crate::device::MemorySpaceRep;
+    }
+
+    extern "Rust" {
+        /// A buffer, C++'s, or null and an error. `number` 0: the type that the file says.
+        unsafe fn npy_read(
+            path: &[u8],
+            number: u8,
+            access: u8,
+            space: &MemorySpaceRep,
+            is_aliased: &mut bool,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// Null, or an error, C++'s.
+        fn npy_write(path: &[u8], buffer: &BufferRep, is_durable: bool) -> *const StatusRep;
+    }
+}
 
 /// A `purlin::FileAccess`.
 pub(crate) fn file_access(number: u8) -> StatusOr<FileAccess> {
@@ -22,52 +51,36 @@ pub(crate) fn file_access(number: u8) -> StatusOr<FileAccess> {
 }
 
 /// Hands a buffer that was read to C++, whose it is, and whether it is aliased; or null and an error.
-pub(crate) fn give_array(
+pub(crate) fn give_array<R: Record>(
     read: StatusOr<(Buffer, Aliasing)>,
     is_aliased: &mut bool,
-    error: &mut *const StatusRep,
+    error: &mut *const R,
 ) -> *const BufferRep {
-    match read {
-        Ok((buffer, aliasing)) => {
-            *is_aliased = aliasing == Aliasing::Aliased;
-            BufferRep::of(buffer)
-        }
-        Err(why) => {
-            *error = why.into_raw();
-            ptr::null()
-        }
-    }
+    let read = read.map(|(buffer, aliasing)| {
+        *is_aliased = aliasing == Aliasing::Aliased;
+        BufferRep::of(buffer)
+    });
+    give_or(read, ptr::null(), error)
 }
 
-/// A buffer, C++'s, or null and an error. `number` 0: the type that the file says.
-///
 /// # Safety
-/// `path` is what its struct says; for `access` 1, the file is as [`FileAccess::mapped`] asks.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_npy_read(
-    path: Bytes,
+/// For `access` 1, the file is as [`FileAccess::mapped`] asks.
+unsafe fn npy_read(
+    path: &[u8],
     number: u8,
     access: u8,
     space: &MemorySpaceRep,
     is_aliased: &mut bool,
-    error: &mut *const StatusRep,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     let read = guard(|| {
         let named = if number == 0 { None } else { Some(dtype(number)?) };
         let options = NpyReadOptions { dtype: named, access: file_access(access)? };
-        // SAFETY: the caller's promise.
-        read_npy(unsafe { path.path() }, &space.0, &options)
+        read_npy(path_of(path), &space.0, &options)
     });
     give_array(read, is_aliased, error)
 }
 
-/// Null, or an error, C++'s.
-///
-/// # Safety
-/// `path` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_npy_write(path: Bytes, buffer: &BufferRep, is_durable: bool) -> *const StatusRep {
-    // SAFETY: the caller's promise.
-    let written = guard(|| write_npy(unsafe { path.path() }, &buffer.get(), WriteOptions { is_durable }));
-    give(written)
+fn npy_write(path: &[u8], buffer: &BufferRep, is_durable: bool) -> *const ffi::StatusRep {
+    give(guard(|| write_npy(path_of(path), &buffer.get(), WriteOptions { is_durable })))
 }

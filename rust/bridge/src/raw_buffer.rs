@@ -1,4 +1,5 @@
-//! `purlin/raw_buffer.h`: untyped bytes, slices and copies. What takes options, closures or arrays is a plain function.
+//! `purlin/raw_buffer.h`: untyped bytes, slices and copies. What takes a closure, or an array of ranges, is a plain
+//! function.
 //!
 //! In the safety sections, "`dependencies`" stands for: `count` words, each null or an event that C++ keeps alive,
 //! unchanged for the length of the call.
@@ -14,12 +15,13 @@ use purlin_device::memory::Release;
 use purlin_device::{Mutability, RawBuffer};
 use purlin_ffi::handle::{self, elements, give_handle, give_or, share};
 use purlin_ffi::number::known;
-use purlin_ffi::panic::{contain, guard};
-use purlin_ffi::words::{self, Location, borrowed};
+use purlin_ffi::panic::{contain, guard, guard_at};
+use purlin_ffi::words::{self, borrowed};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::callback::Callback;
 use crate::device::MemorySpaceRep;
+use crate::source_location::Place;
 
 /// What a `purlin::RawBuffer` points to.
 pub struct RawBufferRep(pub(crate) RawBuffer);
@@ -39,14 +41,19 @@ const _: () = assert!(offset_of!(ByteRange, offset_bytes) == 0 && offset_of!(Byt
 pub(crate) mod ffi {
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/alloc_options.rs.h");
         include!("purlin-bridge/src/device.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
         #[namespace = "purlin::v0::internal"]
-        type EventHeader;
+        type EventHeader = crate::abi::ffi::EventHeader;
         #[namespace = "purlin::v0::internal"]
         type MemorySpaceRep = crate::device::MemorySpaceRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
+        #[namespace = "purlin::v0::internal"]
+        type RawAllocOptions = crate::alloc_options::RawAllocOptions;
     }
 
     extern "Rust" {
@@ -103,6 +110,14 @@ pub(crate) mod ffi {
             count: usize,
         ) -> *mut EventHeader;
         unsafe fn raw_buffer_retain_until(buffer: &RawBufferRep, event: *mut EventHeader);
+        /// New memory, C++'s, or null and an error.
+        unsafe fn raw_buffer_allocate(
+            space: &MemorySpaceRep,
+            size_bytes: usize,
+            options: &RawAllocOptions,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const RawBufferRep;
     }
 }
 
@@ -111,20 +126,17 @@ pub(crate) fn give_event(make: impl FnOnce() -> Result<Event, Error>) -> *mut ff
     words::give_event(make).cast()
 }
 
-/// New memory, C++'s, or null and an error.
-///
 /// # Safety
 /// `options` and `location` are what their structs say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_raw_buffer_allocate(
+unsafe fn raw_buffer_allocate(
     space: &MemorySpaceRep,
     size_bytes: usize,
     options: &RawAllocOptions,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const RawBufferRep {
     // SAFETY: the caller's promises.
-    let made = guard(|| unsafe { RawBuffer::allocate_at(&space.0, size_bytes, &options.get()?, location.get()) });
+    let made = unsafe { guard_at(location.0, || RawBuffer::allocate_with(&space.0, size_bytes, &options.get()?)) };
     give_handle(made.map(RawBufferRep), error)
 }
 
@@ -311,6 +323,7 @@ pub(crate) mod tests {
     use purlin_base::StatusOr;
     use purlin_device::backend::{Backend, Extent, Memory, NullBackend, Operation, Schedule};
     use purlin_device::{Client, ClientOptions, MemorySpace};
+    use purlin_ffi::words::Location;
 
     use super::*;
 
@@ -352,14 +365,14 @@ pub(crate) mod tests {
     #[test]
     fn a_panicking_allocation_is_an_error_and_no_handle() {
         let mut error = ptr::null();
-        let (options, location) = (RawAllocOptions::plain(), Location { file: c"".as_ptr(), line: 0 });
+        let (options, location) = (RawAllocOptions::plain(), Place(Location { file: c"".as_ptr(), line: 0 }));
         let space = MemorySpaceRep(memory_of_device(0));
         // SAFETY: both structs are what they say.
-        let handle = unsafe { purlin_raw_buffer_allocate(&space, 8, &options, location, &mut error) };
+        let handle = unsafe { raw_buffer_allocate(&space, 8, &options, &location, &mut error) };
         assert!(handle.is_null());
         // SAFETY: the call has given us its error.
-        let error = unsafe { Error::from_raw(error) }.unwrap();
-        assert!(error.message().starts_with("panic: cannot map "), "{error}");
+        let error = unsafe { Error::from_raw(error.cast()) }.unwrap();
+        assert!(error.message().starts_with("a call into Purlin panicked: cannot map "), "{error}");
     }
 
     #[test]
@@ -370,6 +383,6 @@ pub(crate) mod tests {
         let event =
             unsafe { Event::from_raw(raw_buffer_copy_from_host(&buffer, bytes.as_ptr(), 0, 8, ptr::null(), 0).cast()) };
         let error = event.wait().unwrap_err();
-        assert!(error.message().starts_with("panic: cannot do the copy of 8 bytes"), "{error}");
+        assert!(error.message().starts_with("a call into Purlin panicked: cannot do the copy of 8 bytes"), "{error}");
     }
 }

@@ -1,11 +1,8 @@
 //! `purlin/safetensors.h`.
 
-use std::ptr;
-
-use purlin_base::status::StatusRep;
-use purlin_ffi::handle::{elements, give, release, retain, share};
+use purlin_ffi::handle::{self, give, give_handle};
 use purlin_ffi::panic::{contain, guard};
-use purlin_ffi::words::Bytes;
+use purlin_ffi::words::{path_of, text_of};
 use purlin_interchange::{SafetensorsFile, WriteOptions, write_safetensors};
 
 use crate::buffer::BufferRep;
@@ -15,151 +12,165 @@ use crate::npy::{file_access, give_array};
 /// What a `purlin::SafetensorsFile` points to.
 pub struct SafetensorsFileRep(SafetensorsFile);
 
-/// An array in a file, borrowed from it.
-#[repr(C)]
-pub struct RawEntry {
-    name: Bytes,
-    dtype_name: Bytes,
-    dims: *const i64,
-    rank: usize,
-    offset_bytes: usize,
-    size_bytes: usize,
-    /// 0: none that a buffer holds.
-    dtype: u8,
-}
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    /// An array in a file, borrowed from it.
+    #[derive(Default)]
+    struct RawEntry<'a> {
+        name: &'a str,
+        dtype_name: &'a str,
+        dims: &'a [i64],
+        offset_bytes: usize,
+        size_bytes: usize,
+        /// 0: none that a buffer holds.
+        dtype: u8,
+    }
 
-/// An array to be written, borrowed.
-#[repr(C)]
-pub struct RawNamedBuffer {
-    name: Bytes,
-    buffer: *const BufferRep,
-}
+    /// A text in a file, borrowed from it.
+    #[derive(Default)]
+    struct RawMetadata<'a> {
+        key: &'a str,
+        text: &'a str,
+    }
 
-/// A key and its text, borrowed.
-#[repr(C)]
-pub struct RawTextPair {
-    key: Bytes,
-    text: Bytes,
-}
+    /// An array to be written, borrowed.
+    struct RawNamedBuffer<'a> {
+        name: &'a [u8],
+        buffer: &'a BufferRep,
+    }
 
-/// A file, C++'s, or null and an error.
-///
-/// # Safety
-/// `path` is what its struct says; for `number` 1, the file is as `FileAccess::mapped` asks.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_safetensors_open(
-    path: Bytes,
-    number: u8,
-    error: &mut *const StatusRep,
-) -> *const SafetensorsFileRep {
-    // SAFETY: the caller's promise.
-    match guard(|| SafetensorsFile::open(unsafe { path.path() }, file_access(number)?)) {
-        Ok(file) => share(SafetensorsFileRep(file)),
-        Err(why) => {
-            *error = why.into_raw();
-            ptr::null()
-        }
+    /// A text to be written, borrowed.
+    struct RawTextPair<'a> {
+        key: &'a [u8],
+        text: &'a [u8],
+    }
+
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/buffer.rs.h");
+        include!("purlin-bridge/src/device.rs.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+        #[namespace = "purlin::v0::internal"]
+        type BufferRep = crate::buffer::BufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type MemorySpaceRep = crate::device::MemorySpaceRep;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        type SafetensorsFileRep;
+
+        /// A file, C++'s, or null and an error.
+        unsafe fn safetensors_open(path: &[u8], number: u8, error: &mut *const StatusRep) -> *const SafetensorsFileRep;
+        unsafe fn safetensors_retain(file: *const SafetensorsFileRep);
+        unsafe fn safetensors_release(file: *const SafetensorsFileRep);
+        /// How many arrays.
+        fn safetensors_entry_count(file: &SafetensorsFileRep) -> usize;
+        /// Array `index` of `safetensors_entry_count`.
+        unsafe fn safetensors_entry_at<'a>(file: &'a SafetensorsFileRep, index: usize) -> RawEntry<'a>;
+        /// How many texts.
+        fn safetensors_metadata_count(file: &SafetensorsFileRep) -> usize;
+        /// Text `index` of `safetensors_metadata_count`.
+        unsafe fn safetensors_metadata_at<'a>(file: &'a SafetensorsFileRep, index: usize) -> RawMetadata<'a>;
+        /// A buffer, C++'s, or null and an error.
+        fn safetensors_read(
+            file: &SafetensorsFileRep,
+            name: &[u8],
+            space: &MemorySpaceRep,
+            is_aliased: &mut bool,
+            error: &mut *const StatusRep,
+        ) -> *const BufferRep;
+        /// Null, or an error, C++'s.
+        fn safetensors_write(
+            path: &[u8],
+            buffers: &[RawNamedBuffer],
+            metadata: &[RawTextPair],
+            is_durable: bool,
+        ) -> *const StatusRep;
     }
 }
 
-/// One more reference.
-///
 /// # Safety
-/// `file` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_safetensors_retain(file: *const SafetensorsFileRep) {
-    // SAFETY: the caller's promise.
-    unsafe { retain(file) };
+/// For `number` 1, the file is as `FileAccess::mapped` asks.
+unsafe fn safetensors_open(path: &[u8], number: u8, error: &mut *const ffi::StatusRep) -> *const SafetensorsFileRep {
+    let opened = guard(|| SafetensorsFile::open(path_of(path), file_access(number)?));
+    give_handle(opened.map(SafetensorsFileRep), error)
 }
 
-/// One reference less.
-///
 /// # Safety
-/// `file` is alive, and the caller gives a reference up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_safetensors_release(file: *const SafetensorsFileRep) {
-    contain("purlin_safetensors_release", (), || {
+/// C++ holds a reference.
+unsafe fn safetensors_retain(file: *const SafetensorsFileRep) {
+    // SAFETY: the caller's promise.
+    unsafe { handle::retain(file) };
+}
+
+/// # Safety
+/// C++ gives its reference up.
+unsafe fn safetensors_release(file: *const SafetensorsFileRep) {
+    contain("safetensors_release", (), || {
         // SAFETY: the caller's promise.
-        unsafe { release(file) };
+        unsafe { handle::release(file) };
     })
 }
 
-/// Whether there is an array of that index; then it is written to `entry`.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_safetensors_entry(file: &SafetensorsFileRep, index: usize, entry: &mut RawEntry) -> bool {
-    contain("purlin_safetensors_entry", false, || {
-        let Some(tensor) = file.0.tensors().get(index) else { return false };
-        *entry = RawEntry {
-            name: Bytes::of(tensor.name().as_bytes()),
-            dtype_name: Bytes::of(tensor.dtype_name().as_bytes()),
-            dims: tensor.dims().as_ptr(),
-            rank: tensor.dims().len(),
+fn safetensors_entry_count(file: &SafetensorsFileRep) -> usize {
+    contain("safetensors_entry_count", 0, || file.0.tensors().len())
+}
+
+fn safetensors_entry_at(file: &SafetensorsFileRep, index: usize) -> ffi::RawEntry<'_> {
+    contain("safetensors_entry_at", ffi::RawEntry::default(), || {
+        let tensor = &file.0.tensors()[index];
+        ffi::RawEntry {
+            name: tensor.name(),
+            dtype_name: tensor.dtype_name(),
+            dims: tensor.dims(),
             offset_bytes: tensor.range().start,
             size_bytes: tensor.range().len(),
             dtype: tensor.dtype().map_or(0, |dtype| dtype as u8),
-        };
-        true
+        }
     })
 }
 
-/// Whether there is a text of that index; then it is written to `pair`.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_safetensors_metadata(file: &SafetensorsFileRep, index: usize, pair: &mut RawTextPair) -> bool {
-    contain("purlin_safetensors_metadata", false, || {
-        let Some((key, text)) = file.0.metadata().get(index) else { return false };
-        *pair = RawTextPair { key: Bytes::of(key.as_bytes()), text: Bytes::of(text.as_bytes()) };
-        true
+fn safetensors_metadata_count(file: &SafetensorsFileRep) -> usize {
+    contain("safetensors_metadata_count", 0, || file.0.metadata().len())
+}
+
+fn safetensors_metadata_at(file: &SafetensorsFileRep, index: usize) -> ffi::RawMetadata<'_> {
+    contain("safetensors_metadata_at", ffi::RawMetadata::default(), || {
+        let (key, text) = &file.0.metadata()[index];
+        ffi::RawMetadata { key, text }
     })
 }
 
-/// A buffer, C++'s, or null and an error.
-///
-/// # Safety
-/// `name` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_safetensors_read(
+fn safetensors_read(
     file: &SafetensorsFileRep,
-    name: Bytes,
+    name: &[u8],
     space: &MemorySpaceRep,
     is_aliased: &mut bool,
-    error: &mut *const StatusRep,
+    error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
-    // SAFETY: the caller's promise.
-    let read = guard(|| file.0.read(unsafe { name.text()? }, &space.0));
-    give_array(read, is_aliased, error)
+    give_array(guard(|| file.0.read(text_of(name)?, &space.0)), is_aliased, error)
 }
 
-/// Null, or an error, C++'s.
-///
-/// # Safety
-/// `path` is what its struct says; `buffers` and `metadata` point to as many structs, which are what they say, with
-/// buffers that are alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_safetensors_write(
-    path: Bytes,
-    buffers: *const RawNamedBuffer,
-    buffer_count: usize,
-    metadata: *const RawTextPair,
-    pair_count: usize,
+fn safetensors_write(
+    path: &[u8],
+    buffers: &[ffi::RawNamedBuffer<'_>],
+    metadata: &[ffi::RawTextPair<'_>],
     is_durable: bool,
-) -> *const StatusRep {
+) -> *const ffi::StatusRep {
     let written = guard(|| {
-        // SAFETY: the caller's promises.
-        let (path, buffers, metadata) =
-            unsafe { (path.path(), elements(buffers, buffer_count), elements(metadata, pair_count)) };
-        // SAFETY: the caller's promises.
-        let borrowed: Vec<_> = buffers.iter().map(|named| unsafe { (*named.buffer).get() }).collect();
+        let borrowed: Vec<_> = buffers.iter().map(|named| named.buffer.get()).collect();
         let mut tensors = Vec::with_capacity(buffers.len());
         for (named, buffer) in buffers.iter().zip(&borrowed) {
-            // SAFETY: the caller's promises.
-            tensors.push((unsafe { named.name.text()? }, &**buffer));
+            tensors.push((text_of(named.name)?, &**buffer));
         }
         let mut texts = Vec::with_capacity(metadata.len());
         for pair in metadata {
-            // SAFETY: the caller's promises.
-            texts.push(unsafe { (pair.key.text()?, pair.text.text()?) });
+            texts.push((text_of(pair.key)?, text_of(pair.text)?));
         }
-        write_safetensors(path, &tensors, &texts, WriteOptions { is_durable })
+        write_safetensors(path_of(path), &tensors, &texts, WriteOptions { is_durable })
     });
     give(written)
 }

@@ -1,20 +1,19 @@
-//! `purlin/staging.h`: bytes through host memory that is lent piece by piece.
+//! `purlin/staging.h`: bytes through host memory that is lent piece by piece. What takes closures is a plain function.
 //!
 //! In the safety sections, "alive" means that C++ has the object when the call begins; what the call runs may give it
 //! up meanwhile, so calls that run callbacks or waiters keep a reference of their own. `dependencies` are as in
 //! `raw_buffer`.
 
-use std::ffi::c_char;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use purlin_async::Event;
 use purlin_async::event::abi::EventHeader;
-use purlin_base::status::StatusRep;
+use purlin_base::status::{StatusRep, called_from};
 use purlin_base::{Error, StatusOr};
 use purlin_device::{StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
 use purlin_ffi::handle::{self, give, give_box, give_handle, give_or, share};
-use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::struct_size;
 use purlin_ffi::words::{Location, borrowed};
 
@@ -24,6 +23,7 @@ use crate::cancel::{CancelTokenRep, label, token};
 use crate::device::MemorySpaceRep;
 use crate::piece_callback::PieceCallback;
 use crate::raw_buffer::{RawBufferRep, give_event};
+use crate::source_location::Place;
 use crate::status::given;
 
 /// What a `purlin::StagingPool` points to.
@@ -35,21 +35,114 @@ pub struct StagingCopierRep(StagingCopier);
 /// What a `purlin::StagingSink` points to.
 pub struct StagingSinkRep(StagingSink);
 
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    /// A `purlin::StagingOptions`. Borrowed.
+    struct RawStagingOptions {
+        /// The caller's, unchecked.
+        struct_size: usize,
+        lease_bytes: usize,
+        lease_count: usize,
+        /// Static, ends with a NUL.
+        label: *const c_char,
+    }
+
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/buffer.rs.h");
+        include!("purlin-bridge/src/cancel.rs.h");
+        include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/raw_buffer.rs.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+        #[namespace = "purlin::v0::internal"]
+        type BufferRep = crate::buffer::BufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type CancelTokenRep = crate::cancel::CancelTokenRep;
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader = crate::abi::ffi::EventHeader;
+        #[namespace = "purlin::v0::internal"]
+        type MemorySpaceRep = crate::device::MemorySpaceRep;
+        #[namespace = "purlin::v0::internal"]
+        type RawBufferRep = crate::raw_buffer::RawBufferRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        type StagingPoolRep;
+        #[namespace = "purlin::v0::internal"]
+        type StagingLeaseRep;
+        #[namespace = "purlin::v0::internal"]
+        type StagingCopierRep;
+        #[namespace = "purlin::v0::internal"]
+        type StagingSinkRep;
+
+        /// One more reference.
+        unsafe fn staging_pool_retain(pool: *const StagingPoolRep);
+        /// One reference less.
+        unsafe fn staging_pool_release(pool: *const StagingPoolRep);
+        /// Bytes of each lease.
+        fn staging_pool_lease_bytes(pool: &StagingPoolRep) -> usize;
+        /// All leases.
+        fn staging_pool_lease_count(pool: &StagingPoolRep) -> usize;
+        /// Leases that are free.
+        fn staging_pool_free_count(pool: &StagingPoolRep) -> usize;
+        /// The space, C++'s.
+        fn staging_pool_memory_space(pool: &StagingPoolRep) -> *const MemorySpaceRep;
+        /// A lease, C++'s, without waiting; or null and an error.
+        fn staging_pool_try_acquire(pool: &StagingPoolRep, error: &mut *const StatusRep) -> *mut StagingLeaseRep;
+        /// A lease, C++'s, or null and an error. Blocks.
+        unsafe fn staging_pool_acquire(
+            pool: &StagingPoolRep,
+            cancel: *const CancelTokenRep,
+            error: &mut *const StatusRep,
+        ) -> *mut StagingLeaseRep;
+        /// The first byte; null without a lease. Writes how many bytes there are, if that is asked for.
+        unsafe fn staging_lease_range(lease: *const StagingLeaseRep, size_bytes: *mut usize) -> *mut u8;
+        /// The memory, C++'s.
+        fn staging_lease_memory(lease: &StagingLeaseRep) -> *const RawBufferRep;
+        /// Gives the memory back.
+        unsafe fn staging_lease_release(lease: *mut StagingLeaseRep);
+        /// A copier, C++'s.
+        fn staging_copier_new(pool: &StagingPoolRep) -> *const StagingCopierRep;
+        /// Cancels what waits for a lease, also where a call of its own runs what gives it up.
+        unsafe fn staging_copier_release(copier: *const StagingCopierRep);
+        /// Fails what is not complete.
+        unsafe fn staging_sink_release(sink: *const StagingSinkRep);
+        /// Copies a piece. Null, or an error, C++'s. The lease, if there is one, is taken over.
+        unsafe fn staging_sink_put(
+            sink: *const StagingSinkRep,
+            offset_bytes: usize,
+            size_bytes: usize,
+            lease: *mut StagingLeaseRep,
+        ) -> *const StatusRep;
+        /// The sink fails. Null, or an error, C++'s.
+        unsafe fn staging_sink_poison(sink: *const StagingSinkRep, error: *const StatusRep) -> *const StatusRep;
+        /// Bytes that have a piece.
+        fn staging_sink_begun_bytes(sink: &StagingSinkRep) -> usize;
+        /// A pool, C++'s, or null and an error.
+        unsafe fn staging_pool_create(
+            space: &MemorySpaceRep,
+            options: &RawStagingOptions,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const StagingPoolRep;
+        /// A sink, C++'s. Writes its event, with one reference, C++'s.
+        unsafe fn staging_sink_new(
+            destination: &RawBufferRep,
+            location: &SourceLocation,
+            event: &mut *mut EventHeader,
+        ) -> *const StagingSinkRep;
+    }
+}
+
 /// The first version of `purlin::StagingOptions`.
 const SMALLEST_OPTIONS_BYTES: usize = 32;
 
-/// A `purlin::StagingOptions`. Borrowed.
-#[repr(C)]
-pub struct RawStagingOptions {
-    /// The caller's, unchecked.
-    struct_size: usize,
-    lease_bytes: usize,
-    lease_count: usize,
-    /// Static, ends with a NUL.
-    label: *const c_char,
-}
-
-impl RawStagingOptions {
+impl ffi::RawStagingOptions {
     /// # Errors
     /// `InvalidArgument`: a size that no version has.
     ///
@@ -83,86 +176,61 @@ unsafe fn kept<T>(handle: *const T, what: &str) -> StatusOr<Arc<T>> {
     Ok(unsafe { handle::kept(handle) })
 }
 
-/// A pool, C++'s, or null and an error.
-///
 /// # Safety
 /// The structs are what they say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_pool_create(
+unsafe fn staging_pool_create(
     space: &MemorySpaceRep,
-    options: &RawStagingOptions,
-    location: Location,
-    error: &mut *const StatusRep,
+    options: &ffi::RawStagingOptions,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const StagingPoolRep {
     // SAFETY: the caller's promises.
-    let made = guard(|| unsafe { StagingPool::new_at(&space.0, &options.get()?, location.get()) });
+    let made = unsafe { guard_at(location.0, || StagingPool::new(&space.0, &options.get()?)) };
     give_handle(made.map(StagingPoolRep), error)
 }
 
-/// One more reference.
-///
 /// # Safety
 /// `pool` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_pool_retain(pool: *const StagingPoolRep) {
+unsafe fn staging_pool_retain(pool: *const StagingPoolRep) {
     // SAFETY: alive.
     unsafe { handle::retain(pool) };
 }
 
-/// One reference less.
-///
 /// # Safety
 /// C++ gives its reference up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_pool_release(pool: *const StagingPoolRep) {
-    contain("purlin_staging_pool_release", (), || {
+unsafe fn staging_pool_release(pool: *const StagingPoolRep) {
+    contain("staging_pool_release", (), || {
         // SAFETY: the caller's promise.
         unsafe { handle::release(pool) };
     })
 }
 
-/// Bytes of each lease.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_lease_bytes(pool: &StagingPoolRep) -> usize {
+fn staging_pool_lease_bytes(pool: &StagingPoolRep) -> usize {
     pool.0.lease_bytes()
 }
 
-/// All leases.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_lease_count(pool: &StagingPoolRep) -> usize {
+fn staging_pool_lease_count(pool: &StagingPoolRep) -> usize {
     pool.0.lease_count()
 }
 
-/// Leases that are free.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_free_count(pool: &StagingPoolRep) -> usize {
-    contain("purlin_staging_pool_free_count", 0, || pool.0.free_count())
+fn staging_pool_free_count(pool: &StagingPoolRep) -> usize {
+    contain("staging_pool_free_count", 0, || pool.0.free_count())
 }
 
-/// The space, C++'s.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_memory_space(pool: &StagingPoolRep) -> *const MemorySpaceRep {
-    contain("purlin_staging_pool_memory_space", ptr::null(), || share(MemorySpaceRep(pool.0.memory_space())))
+fn staging_pool_memory_space(pool: &StagingPoolRep) -> *const MemorySpaceRep {
+    contain("staging_pool_memory_space", ptr::null(), || share(MemorySpaceRep(pool.0.memory_space())))
 }
 
-/// A lease, C++'s, without waiting; or null and an error.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_pool_try_acquire(
-    pool: &StagingPoolRep,
-    error: &mut *const StatusRep,
-) -> *mut StagingLeaseRep {
+fn staging_pool_try_acquire(pool: &StagingPoolRep, error: &mut *const ffi::StatusRep) -> *mut StagingLeaseRep {
     give_box(guard(|| pool.0.try_acquire()).map(StagingLeaseRep), error)
 }
 
-/// A lease, C++'s, or null and an error. Blocks.
-///
 /// # Safety
 /// `cancel` is null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_pool_acquire(
+unsafe fn staging_pool_acquire(
     pool: &StagingPoolRep,
     cancel: *const CancelTokenRep,
-    error: &mut *const StatusRep,
+    error: &mut *const ffi::StatusRep,
 ) -> *mut StagingLeaseRep {
     // SAFETY: the caller's promise.
     let cancel = unsafe { token(cancel) };
@@ -189,13 +257,10 @@ pub unsafe extern "C" fn purlin_staging_pool_acquire_async(
     })
 }
 
-/// The first byte; null without a lease. Writes how many bytes there are, if that is asked for.
-///
 /// # Safety
 /// `lease` is null or alive for the length of the call; `size_bytes` is null or the caller's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_lease_range(lease: *const StagingLeaseRep, size_bytes: *mut usize) -> *mut u8 {
-    contain("purlin_staging_lease_range", ptr::null_mut(), || {
+unsafe fn staging_lease_range(lease: *const StagingLeaseRep, size_bytes: *mut usize) -> *mut u8 {
+    contain("staging_lease_range", ptr::null_mut(), || {
         // SAFETY: the caller's promise.
         let memory = unsafe { lease.as_ref() }.map(|lease| lease.0.memory());
         // SAFETY: the caller's promise.
@@ -206,37 +271,27 @@ pub unsafe extern "C" fn purlin_staging_lease_range(lease: *const StagingLeaseRe
     })
 }
 
-/// The memory, C++'s.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_lease_memory(lease: &StagingLeaseRep) -> *const RawBufferRep {
-    contain("purlin_staging_lease_memory", ptr::null(), || share(RawBufferRep(lease.0.memory().clone())))
+fn staging_lease_memory(lease: &StagingLeaseRep) -> *const RawBufferRep {
+    contain("staging_lease_memory", ptr::null(), || share(RawBufferRep(lease.0.memory().clone())))
 }
 
-/// Gives the memory back.
-///
 /// # Safety
 /// C++ gives the lease up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_lease_release(lease: *mut StagingLeaseRep) {
-    contain("purlin_staging_lease_release", (), || {
+unsafe fn staging_lease_release(lease: *mut StagingLeaseRep) {
+    contain("staging_lease_release", (), || {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(lease) });
     })
 }
 
-/// A copier, C++'s.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_copier_new(pool: &StagingPoolRep) -> *const StagingCopierRep {
-    contain("purlin_staging_copier_new", ptr::null(), || share(StagingCopierRep(StagingCopier::new(&pool.0))))
+fn staging_copier_new(pool: &StagingPoolRep) -> *const StagingCopierRep {
+    contain("staging_copier_new", ptr::null(), || share(StagingCopierRep(StagingCopier::new(&pool.0))))
 }
 
-/// Cancels what waits for a lease, also where a call of its own runs what gives it up.
-///
 /// # Safety
 /// C++ gives the copier up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_copier_release(copier: *const StagingCopierRep) {
-    contain("purlin_staging_copier_release", (), || {
+unsafe fn staging_copier_release(copier: *const StagingCopierRep) {
+    contain("staging_copier_release", (), || {
         // SAFETY: the caller's promise; the reference is the one that is given up.
         unsafe { Arc::from_raw(copier) }.0.close();
     })
@@ -256,19 +311,19 @@ pub unsafe extern "C" fn purlin_staging_copier_read(
     mut on_piece: PieceCallback,
     location: Location,
 ) -> *mut EventHeader {
-    let event = give_event(|| {
+    let read = || {
         on_piece.check()?;
         // SAFETY: the caller's promises.
-        let (copier, dependencies, place) =
-            unsafe { (kept(copier, "StagingCopier"), borrowed(dependencies, count), location.get()) };
+        let (copier, dependencies) = unsafe { (kept(copier, "StagingCopier"), borrowed(dependencies, count)) };
         let copier = copier.inspect_err(|error| {
             // The error is the one that is reported, whatever the callback answers.
             let _ = on_piece.tell(Err(error.clone()));
         })?;
         // SAFETY: the caller's promise.
-        Ok(unsafe { copier.0.read_at(&source.0, dependencies, place, move |piece| on_piece.tell(piece)) })
-    });
-    event.cast()
+        Ok(unsafe { copier.0.read_fallibly(&source.0, dependencies, move |piece| on_piece.tell(piece)) })
+    };
+    // SAFETY: the caller's promise.
+    give_event(|| called_from(unsafe { location.get() }, read)).cast()
 }
 
 /// The event, with one reference, C++'s; or null and an error, and `on_piece`, which is taken over, is destroyed
@@ -284,56 +339,48 @@ pub unsafe extern "C" fn purlin_staging_copier_read_buffer(
     location: Location,
     error: &mut *const StatusRep,
 ) -> *mut EventHeader {
-    let event = guard(|| {
+    let read = || {
         on_piece.check()?;
-        // SAFETY: the caller's promises.
-        let (copier, place) = unsafe { (kept(copier, "StagingCopier")?, location.get()) };
-        copier.0.read_buffer_at(&buffer.get(), place, move |piece| on_piece.tell(piece)).map(Event::into_raw)
-    });
-    give_or(event, ptr::null_mut(), error)
+        // SAFETY: the caller's promise.
+        let copier = unsafe { kept(copier, "StagingCopier")? };
+        copier.0.read_buffer_fallibly(&buffer.get(), move |piece| on_piece.tell(piece)).map(Event::into_raw)
+    };
+    // SAFETY: the caller's promise.
+    give_or(unsafe { guard_at(location, read) }, ptr::null_mut(), error)
 }
 
-/// A sink, C++'s. Writes its event, with one reference, C++'s.
-///
 /// # Safety
 /// `location` is what its struct says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_sink_new(
+unsafe fn staging_sink_new(
     destination: &RawBufferRep,
-    location: Location,
-    event: &mut *mut EventHeader,
+    location: &Place,
+    event: &mut *mut ffi::EventHeader,
 ) -> *const StagingSinkRep {
-    contain("purlin_staging_sink_new", ptr::null(), || {
+    contain("staging_sink_new", ptr::null(), || {
         // SAFETY: the caller's promise.
-        let (sink, whole) = StagingSink::new_at(&destination.0, unsafe { location.get() });
-        *event = whole.into_raw();
+        let (sink, whole) = called_from(unsafe { location.0.get() }, || StagingSink::new(&destination.0));
+        *event = whole.into_raw().cast();
         share(StagingSinkRep(sink))
     })
 }
 
-/// Fails what is not complete.
-///
 /// # Safety
 /// C++ gives the sink up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_sink_release(sink: *const StagingSinkRep) {
-    contain("purlin_staging_sink_release", (), || {
+unsafe fn staging_sink_release(sink: *const StagingSinkRep) {
+    contain("staging_sink_release", (), || {
         // SAFETY: the caller's promise.
         unsafe { handle::release(sink) };
     })
 }
 
-/// Copies a piece. Null, or an error, C++'s. The lease, if there is one, is taken over.
-///
 /// # Safety
 /// `sink` is null or alive; `lease` is null or C++ gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_sink_put(
+unsafe fn staging_sink_put(
     sink: *const StagingSinkRep,
     offset_bytes: usize,
     size_bytes: usize,
     lease: *mut StagingLeaseRep,
-) -> *const StatusRep {
+) -> *const ffi::StatusRep {
     // SAFETY: C++ gives it up.
     let lease = (!lease.is_null()).then(|| unsafe { Box::from_raw(lease) }.0);
     give(guard(|| {
@@ -348,15 +395,9 @@ pub unsafe extern "C" fn purlin_staging_sink_put(
     }))
 }
 
-/// The sink fails. Null, or an error, C++'s.
-///
 /// # Safety
 /// `sink` is null or alive; `error` is null or owned by the caller, which gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_staging_sink_poison(
-    sink: *const StagingSinkRep,
-    error: *const StatusRep,
-) -> *const StatusRep {
+unsafe fn staging_sink_poison(sink: *const StagingSinkRep, error: *const ffi::StatusRep) -> *const ffi::StatusRep {
     // SAFETY: the caller's promises.
     let (sink, error) = unsafe { (kept(sink, "StagingSink"), given(error, "StagingSink::poison")) };
     give(guard(|| {
@@ -365,8 +406,6 @@ pub unsafe extern "C" fn purlin_staging_sink_poison(
     }))
 }
 
-/// Bytes that have a piece.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_staging_sink_begun_bytes(sink: &StagingSinkRep) -> usize {
-    contain("purlin_staging_sink_begun_bytes", 0, || sink.0.begun_bytes())
+fn staging_sink_begun_bytes(sink: &StagingSinkRep) -> usize {
+    contain("staging_sink_begun_bytes", 0, || sink.0.begun_bytes())
 }

@@ -1,13 +1,32 @@
-//! `purlin/stall.h`: reports of what is stuck, and the watchdog.
+//! `purlin/stall.h`: reports of what is stuck, and the watchdog, whose start is a plain function.
 
 use std::ffi::{c_char, c_void};
-use std::time::Duration;
+use std::pin::Pin;
 
+use cxx::CxxString;
 use purlin_async::stall::{Watchdog, WatchdogAction, WatchdogOptions, dump_stalls};
 use purlin_base::status::StatusRep;
 use purlin_ffi::handle::give_box;
 use purlin_ffi::number::known;
 use purlin_ffi::panic::{contain, guard};
+
+use crate::timer::duration;
+
+/// What a `purlin::Watchdog` points to: a box, whose end stops it.
+pub struct WatchdogRep(#[expect(dead_code, reason = "it is kept to be dropped")] Watchdog);
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        type WatchdogRep;
+
+        /// Appends a report; a negative age counts as zero.
+        fn dump_stalls_to(older_than_ns: i64, text: Pin<&mut CxxString>);
+        /// Stops a watchdog: blocks until its thread has ended.
+        unsafe fn watchdog_stop(watchdog: *mut WatchdogRep);
+    }
+}
 
 /// Takes `size_bytes` bytes of text, UTF-8. Does not unwind.
 type TakeText = unsafe extern "C" fn(data: *mut c_void, text: *const c_char, size_bytes: usize);
@@ -42,23 +61,12 @@ impl Drop for StallSink {
     }
 }
 
-fn duration(ns: i64) -> Duration {
-    Duration::from_nanos(u64::try_from(ns).unwrap_or(0))
+fn dump_stalls_to(older_than_ns: i64, text: Pin<&mut CxxString>) {
+    contain("dump_stalls_to", (), || {
+        let report = guard(|| Ok(dump_stalls(duration(older_than_ns))));
+        text.push_str(&report.unwrap_or_else(|error| error.to_string()));
+    })
 }
-
-/// Gives a report to `take(data, ...)`; a negative age counts as zero.
-///
-/// # Safety
-/// `take` may be called with `data` during this call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_dump_stalls(older_than_ns: i64, take: TakeText, data: *mut c_void) {
-    let text = guard(|| Ok(dump_stalls(duration(older_than_ns)))).unwrap_or_else(|error| error.to_string());
-    // SAFETY: the caller's promise.
-    unsafe { take(data, text.as_ptr().cast(), text.len()) };
-}
-
-/// What a `purlin::Watchdog` points to: a box, whose end stops it.
-pub struct WatchdogRep(#[expect(dead_code, reason = "it is kept to be dropped")] Watchdog);
 
 /// A watchdog, C++'s, or null and an error. Takes over `sink` either way.
 #[unsafe(no_mangle)]
@@ -84,13 +92,10 @@ pub extern "C" fn purlin_watchdog_start(
     give_box(started.map(WatchdogRep), error)
 }
 
-/// Stops a watchdog: blocks until its thread has ended.
-///
 /// # Safety
-/// `watchdog` came from [`purlin_watchdog_start`], and the caller gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_watchdog_stop(watchdog: *mut WatchdogRep) {
-    contain("purlin_watchdog_stop", (), || {
+/// C++ gives the watchdog up.
+unsafe fn watchdog_stop(watchdog: *mut WatchdogRep) {
+    contain("watchdog_stop", (), || {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(watchdog) });
     })

@@ -12,7 +12,7 @@ use cxx::CxxString;
 use purlin_base::{Error, SourceLocation, StatusCode, status};
 use purlin_ffi::handle::{Record, elements};
 use purlin_ffi::panic::contain;
-use purlin_ffi::words::{Bytes, Location};
+use purlin_ffi::words::{Bytes, Location, not_ok};
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -36,10 +36,9 @@ unsafe impl Record for ffi::StatusRep {}
 ///
 /// # Safety
 /// `rep` is null or owned by the caller, which gives it up.
-pub(crate) unsafe fn given(rep: *const status::StatusRep, function: &str) -> Error {
+pub(crate) unsafe fn given<R: Record>(rep: *const R, function: &str) -> Error {
     // SAFETY: the caller's promise.
-    let error = unsafe { Error::from_raw(rep) };
-    error.unwrap_or_else(|| Error::internal(format!("{function} was given an OK status")))
+    not_ok(unsafe { Error::from_raw(rep.cast()) }, function)
 }
 
 /// Reads a status that C++ keeps.

@@ -1,4 +1,4 @@
-//! `purlin/task_options.h`.
+//! `purlin/task_options.h`. What takes tasks is a plain function.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -16,6 +16,20 @@ use purlin_ffi::panic::guard;
 use crate::cancel::{CancelTokenRep, label, token};
 use crate::executor::take;
 use crate::timer::duration;
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    /// `purlin::DroppedTasks`.
+    struct DroppedTasks {
+        cancelled: u64,
+        late: u64,
+    }
+
+    extern "Rust" {
+        /// How many tasks were dropped at their turn.
+        fn task_dropped_counts() -> DroppedTasks;
+    }
+}
 
 const PRIORITIES: &[(&str, Priority)] =
     &[("kLow", Priority::Low), ("kNormal", Priority::Normal), ("kHigh", Priority::High)];
@@ -78,9 +92,7 @@ pub unsafe extern "C" fn purlin_task_apply_options(
     give_or(applied.map(Task::into_raw), ptr::null_mut(), error)
 }
 
-/// How many tasks were dropped at their turn.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_dropped_tasks(cancelled: &mut u64, late: &mut u64) {
+fn task_dropped_counts() -> ffi::DroppedTasks {
     let dropped = dropped_tasks();
-    (*cancelled, *late) = (dropped.cancelled, dropped.late);
+    ffi::DroppedTasks { cancelled: dropped.cancelled, late: dropped.late }
 }

@@ -1,12 +1,9 @@
 //! `purlin/timer.h`. Times cross as nanoseconds from now: C++ and Rust read the same monotonic clock.
-//!
-//! In the safety sections, "alive" means that C++ holds a reference for the length of the call.
 
 use std::ffi::c_char;
 use std::ptr;
 use std::time::Duration;
 
-use purlin_async::event::abi::EventHeader;
 use purlin_async::{Event, Timer, Timers};
 use purlin_ffi::panic::contain;
 use purlin_ffi::words::give_event;
@@ -16,74 +13,79 @@ use crate::cancel::label;
 /// What a `purlin::Timer` points to: a box.
 pub struct TimerRep(Timer);
 
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader = crate::abi::ffi::EventHeader;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        type TimerRep;
+
+        /// A timer, C++'s.
+        unsafe fn timer_new(delay_ns: i64, name: *const c_char) -> *mut TimerRep;
+        /// The event, with one reference, C++'s.
+        fn timer_event(timer: &TimerRep) -> *mut EventHeader;
+        /// Cancels; false if it was too late.
+        unsafe fn timer_cancel(timer: *mut TimerRep) -> bool;
+        /// Lets it run without an owner.
+        unsafe fn timer_detach(timer: *mut TimerRep);
+        /// An event with one reference, C++'s, that completes as `event` or fails after `delay_ns`.
+        unsafe fn event_with_deadline(event: *mut EventHeader, delay_ns: i64) -> *mut EventHeader;
+    }
+}
+
 /// A length of time from C++; negative counts as none.
 pub(crate) fn duration(nanoseconds: i64) -> Duration {
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
 }
 
-/// A timer, C++'s.
-///
 /// # Safety
 /// `name` is static and ends with a NUL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_timer_new(delay_ns: i64, name: *const c_char) -> *mut TimerRep {
-    contain("purlin_timer_new", ptr::null_mut(), || {
+unsafe fn timer_new(delay_ns: i64, name: *const c_char) -> *mut TimerRep {
+    contain("timer_new", ptr::null_mut(), || {
         // SAFETY: the caller's promise.
         let timer = Timers::shared().event_after(duration(delay_ns), unsafe { label(name) });
         Box::into_raw(Box::new(TimerRep(timer)))
     })
 }
 
-/// The event, with one reference, C++'s.
-///
-/// # Safety
-/// `timer` is alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_timer_event(timer: *const TimerRep) -> *mut EventHeader {
-    give_event(|| {
-        Ok({
-            // SAFETY: alive.
-            unsafe { (*timer).0.event() }.clone()
-        })
-    })
+fn timer_event(timer: &TimerRep) -> *mut ffi::EventHeader {
+    give_event(|| Ok(timer.0.event().clone())).cast()
 }
 
-/// Cancels; false if it was too late.
-///
 /// # Safety
-/// The caller owns the timer and gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_timer_cancel(timer: *mut TimerRep) -> bool {
-    contain("purlin_timer_cancel", false, || {
+/// C++ gives the timer up.
+unsafe fn timer_cancel(timer: *mut TimerRep) -> bool {
+    contain("timer_cancel", false, || {
         // SAFETY: the caller's promise.
         unsafe { Box::from_raw(timer) }.0.cancel()
     })
 }
 
-/// Lets it run without an owner.
-///
 /// # Safety
-/// The caller owns the timer and gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_timer_detach(timer: *mut TimerRep) {
-    contain("purlin_timer_detach", (), || {
+/// C++ gives the timer up.
+unsafe fn timer_detach(timer: *mut TimerRep) {
+    contain("timer_detach", (), || {
         // SAFETY: the caller's promise.
         unsafe { Box::from_raw(timer) }.0.detach();
     })
 }
 
-/// An event with one reference, C++'s, that completes as `event` or fails after `delay_ns`.
-///
 /// # Safety
 /// `event` is null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_event_with_deadline(event: *mut EventHeader, delay_ns: i64) -> *mut EventHeader {
-    give_event(|| {
+unsafe fn event_with_deadline(event: *mut ffi::EventHeader, delay_ns: i64) -> *mut ffi::EventHeader {
+    let bounded = give_event(|| {
         Ok({
-            // SAFETY: null or alive.
-            let event = unsafe { Event::from_borrowed_raw(event) };
+            // SAFETY: the caller's promise.
+            let event = unsafe { Event::from_borrowed_raw(event.cast()) };
             let timers = Timers::shared();
             timers.with_deadline(&event, timers.after(duration(delay_ns)))
         })
-    })
+    });
+    bounded.cast()
 }

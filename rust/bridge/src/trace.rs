@@ -1,12 +1,11 @@
 //! `purlin/trace.h`.
 
-use std::ffi::{CStr, OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::{CStr, c_char};
 
 use purlin_async::trace;
 use purlin_ffi::handle::give;
 use purlin_ffi::panic::{contain, guard};
+use purlin_ffi::words::path_of;
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -29,7 +28,7 @@ pub(crate) mod ffi {
 }
 
 fn trace_start(path: &[u8]) -> *const ffi::StatusRep {
-    give(guard(|| trace::start(Path::new(OsStr::from_bytes(path)))))
+    give(guard(|| trace::start(path_of(path))))
 }
 
 fn trace_stop() -> *const ffi::StatusRep {

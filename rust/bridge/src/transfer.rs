@@ -1,20 +1,18 @@
-//! `purlin/transfer.h`: buffers that are filled piece by piece.
+//! `purlin/transfer.h`: buffers that are filled piece by piece. What takes an `on_done` is a plain function.
 //!
 //! In the safety sections, "alive" means that C++ has the manager when the call begins; an `on_done` or a waiter may
 //! give it up meanwhile, so every call keeps a reference of its own. `on_done` is null or a callback that the caller
 //! gives up: it is called once, for errors before the call returns.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::ptr;
 
-use purlin_async::event::abi::EventHeader;
 use purlin_base::status::StatusRep;
 use purlin_base::{Error, StatusOr};
 use purlin_device::buffer::OnDone;
 use purlin_device::{AsyncHostToDeviceTransferManager, TransferSpec};
-use purlin_ffi::handle::{self, elements, give, give_handle, give_or, share};
-use purlin_ffi::panic::{contain, guard};
-use purlin_ffi::words::{Location, give_event};
+use purlin_ffi::handle::{self, give, give_handle, give_or, share};
+use purlin_ffi::panic::{contain, guard, guard_at};
 
 use crate::alloc_options::RawAllocOptions;
 use crate::buffer::BufferRep;
@@ -23,21 +21,92 @@ use crate::callback::{Callback, CallbackOnce};
 use crate::device::MemorySpaceRep;
 use crate::host_buffer::RawHostArray;
 use crate::layout::RawLayout;
-use crate::shape::RawShape;
+use crate::raw_buffer::give_event;
+use crate::source_location::Place;
 use crate::status::given;
 
 /// What a `purlin::AsyncHostToDeviceTransferManager` points to.
 pub struct TransferRep(AsyncHostToDeviceTransferManager);
 
-/// A `purlin::TransferSpec`. Borrowed.
-#[repr(C)]
-pub struct RawTransferSpec {
-    shape: RawShape,
-    layout: RawLayout,
-    has_layout: bool,
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    /// A `purlin::TransferSpec`. Borrowed.
+    struct RawTransferSpec {
+        shape: RawShape,
+        layout: RawLayout,
+        has_layout: bool,
+    }
+
+    /// A pair that the user has noted.
+    struct RawTransferMetadata {
+        key: String,
+        value: String,
+    }
+
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/alloc_options.rs.h");
+        include!("purlin-bridge/src/buffer.rs.h");
+        include!("purlin-bridge/src/device.rs.h");
+        include!("purlin-bridge/src/layout.rs.h");
+        include!("purlin-bridge/src/shape.rs.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader = crate::abi::ffi::EventHeader;
+        #[namespace = "purlin::v0::internal"]
+        type BufferRep = crate::buffer::BufferRep;
+        #[namespace = "purlin::v0::internal"]
+        type MemorySpaceRep = crate::device::MemorySpaceRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
+        #[namespace = "purlin::v0::internal"]
+        type RawAllocOptions = crate::alloc_options::RawAllocOptions;
+        #[namespace = "purlin::v0::internal"]
+        type RawLayout = crate::layout::RawLayout;
+        #[namespace = "purlin::v0::internal"]
+        type RawShape = crate::shape::RawShape;
+    }
+
+    extern "Rust" {
+        #[namespace = "purlin::v0::internal"]
+        type TransferRep;
+
+        /// Unfinished buffers fail.
+        unsafe fn transfer_release(transfer: *const TransferRep);
+        /// How many buffers.
+        fn transfer_buffer_count(transfer: &TransferRep) -> usize;
+        /// The space, C++'s.
+        fn transfer_memory_space(transfer: &TransferRep) -> *const MemorySpaceRep;
+        /// Bytes of a buffer, or 0 and an error.
+        fn transfer_buffer_size(transfer: &TransferRep, index: usize, error: &mut *const StatusRep) -> usize;
+        /// A buffer, C++'s, or null and an error.
+        fn transfer_retrieve(transfer: &TransferRep, index: usize, error: &mut *const StatusRep) -> *const BufferRep;
+        /// A buffer fails. Null, or an error, C++'s.
+        unsafe fn transfer_set_error(
+            transfer: *const TransferRep,
+            index: usize,
+            error: *const StatusRep,
+        ) -> *const StatusRep;
+        /// The event, with one reference, C++'s.
+        fn transfer_ready_event(transfer: &TransferRep) -> *mut EventHeader;
+        /// Notes a pair.
+        fn transfer_add_metadata(transfer: &TransferRep, key: &[u8], value: &[u8]);
+        /// All pairs.
+        fn transfer_metadata(transfer: &TransferRep) -> Vec<RawTransferMetadata>;
+        /// A manager, C++'s, or null and an error.
+        unsafe fn transfer_create(
+            specs: &[RawTransferSpec],
+            space: &MemorySpaceRep,
+            options: &RawAllocOptions,
+            location: &SourceLocation,
+            error: &mut *const StatusRep,
+        ) -> *const TransferRep;
+    }
 }
 
-impl RawTransferSpec {
+impl ffi::RawTransferSpec {
     /// # Errors
     /// `InvalidArgument`: no shape, or no layout.
     ///
@@ -50,70 +119,49 @@ impl RawTransferSpec {
     }
 }
 
-/// A manager, C++'s, or null and an error.
-///
 /// # Safety
-/// `specs` points to `count` specs; they and the other structs are what they say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_transfer_create(
-    specs: *const RawTransferSpec,
-    count: usize,
+/// The structs are what they say.
+unsafe fn transfer_create(
+    specs: &[ffi::RawTransferSpec],
     space: &MemorySpaceRep,
     options: &RawAllocOptions,
-    location: Location,
-    error: &mut *const StatusRep,
+    location: &Place,
+    error: &mut *const ffi::StatusRep,
 ) -> *const TransferRep {
-    let made = guard(|| {
+    let make = || {
         // SAFETY: the caller's promises.
-        let (specs, options, place) = unsafe { (elements(specs, count), options.get()?, location.get()) };
+        let options = unsafe { options.get()? };
         // SAFETY: the caller's promise.
         let specs = specs.iter().map(|spec| unsafe { spec.get() }).collect::<StatusOr<Vec<_>>>()?;
-        AsyncHostToDeviceTransferManager::new_at(&specs, &space.0, &options, place)
-    });
+        AsyncHostToDeviceTransferManager::new(&specs, &space.0, &options)
+    };
+    // SAFETY: the caller's promise.
+    let made = unsafe { guard_at(location.0, make) };
     give_handle(made.map(TransferRep), error)
 }
 
-/// Unfinished buffers fail.
-///
 /// # Safety
 /// C++ gives the manager up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_transfer_release(transfer: *const TransferRep) {
-    contain("purlin_transfer_release", (), || {
+unsafe fn transfer_release(transfer: *const TransferRep) {
+    contain("transfer_release", (), || {
         // SAFETY: the caller's promise.
         unsafe { handle::release(transfer) };
     })
 }
 
-/// How many buffers.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_transfer_buffer_count(transfer: &TransferRep) -> usize {
+fn transfer_buffer_count(transfer: &TransferRep) -> usize {
     transfer.0.buffer_count()
 }
 
-/// The space, C++'s.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_transfer_memory_space(transfer: &TransferRep) -> *const MemorySpaceRep {
-    contain("purlin_transfer_memory_space", ptr::null(), || share(MemorySpaceRep(transfer.0.memory_space())))
+fn transfer_memory_space(transfer: &TransferRep) -> *const MemorySpaceRep {
+    contain("transfer_memory_space", ptr::null(), || share(MemorySpaceRep(transfer.0.memory_space())))
 }
 
-/// Bytes of a buffer, or 0 and an error.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_transfer_buffer_size(
-    transfer: &TransferRep,
-    index: usize,
-    error: &mut *const StatusRep,
-) -> usize {
+fn transfer_buffer_size(transfer: &TransferRep, index: usize, error: &mut *const ffi::StatusRep) -> usize {
     give_or(guard(|| transfer.0.buffer_size(index)), 0, error)
 }
 
-/// A buffer, C++'s, or null and an error.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_transfer_retrieve(
-    transfer: &TransferRep,
-    index: usize,
-    error: &mut *const StatusRep,
-) -> *const BufferRep {
+fn transfer_retrieve(transfer: &TransferRep, index: usize, error: &mut *const ffi::StatusRep) -> *const BufferRep {
     give_buffer(guard(|| transfer.0.retrieve_buffer(index)), error)
 }
 
@@ -202,67 +250,32 @@ pub unsafe extern "C" fn purlin_transfer_piece(
     }
 }
 
-/// A buffer fails. Null, or an error, C++'s.
-///
 /// # Safety
 /// `transfer` is alive; `error` is null or owned by the caller, which gives it up.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_transfer_set_error(
+unsafe fn transfer_set_error(
     transfer: *const TransferRep,
     index: usize,
-    error: *const StatusRep,
-) -> *const StatusRep {
+    error: *const ffi::StatusRep,
+) -> *const ffi::StatusRep {
     // SAFETY: the caller's promises.
     let (transfer, error) = unsafe { (handle::kept(transfer), given(error, "SetBufferError")) };
     give(guard(|| transfer.0.set_buffer_error(index, error)))
 }
 
-/// Notes a pair.
-///
-/// # Safety
-/// `key` and `value` point to as many bytes as their sizes say.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_transfer_add_metadata(
-    transfer: &TransferRep,
-    key: *const c_char,
-    key_size_bytes: usize,
-    value: *const c_char,
-    value_size_bytes: usize,
-) {
-    contain("purlin_transfer_add_metadata", (), || {
-        // SAFETY: the caller's promises.
-        let (key, value) =
-            unsafe { (elements::<u8>(key.cast(), key_size_bytes), elements::<u8>(value.cast(), value_size_bytes)) };
+fn transfer_add_metadata(transfer: &TransferRep, key: &[u8], value: &[u8]) {
+    contain("transfer_add_metadata", (), || {
         transfer.0.add_transfer_metadata(String::from_utf8_lossy(key), String::from_utf8_lossy(value));
     })
 }
 
-/// Takes a pair of texts, UTF-8. Does not unwind.
-type TakePair = unsafe extern "C" fn(
-    data: *mut c_void,
-    key: *const c_char,
-    key_size: usize,
-    value: *const c_char,
-    value_size: usize,
-);
-
-/// Gives each pair to `take(data, ...)`.
-///
-/// # Safety
-/// `take` may be called with `data` during this call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_transfer_metadata(transfer: &TransferRep, take: TakePair, data: *mut c_void) {
-    contain("purlin_transfer_metadata", (), || {
-        for (key, value) in transfer.0.transfer_metadata() {
-            // SAFETY: the caller's promise.
-            unsafe { take(data, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len()) };
-        }
+fn transfer_metadata(transfer: &TransferRep) -> Vec<ffi::RawTransferMetadata> {
+    contain("transfer_metadata", Vec::new(), || {
+        let pairs = transfer.0.transfer_metadata().into_iter();
+        pairs.map(|(key, value)| ffi::RawTransferMetadata { key, value }).collect()
     })
 }
 
-/// The event, with one reference, C++'s.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_transfer_ready_event(transfer: &TransferRep) -> *mut EventHeader {
+fn transfer_ready_event(transfer: &TransferRep) -> *mut ffi::EventHeader {
     give_event(|| Ok(transfer.0.ready_event()))
 }
 
@@ -291,10 +304,10 @@ mod tests {
             Error::from_raw(purlin_transfer_piece(transfer, 0, bytes.as_ptr().cast(), 0, 8, true, given))
         };
         let error = error.unwrap();
-        assert!(error.message().starts_with("panic: cannot do the copy "), "{error}");
+        assert!(error.message().starts_with("a call into Purlin panicked: cannot do the copy "), "{error}");
         assert_eq!(told.lock().unwrap().len(), 1);
         // SAFETY: the handle is given up.
-        unsafe { purlin_transfer_release(transfer) };
+        unsafe { transfer_release(transfer) };
         assert_eq!(Arc::strong_count(&told), 1);
     }
 }

@@ -1,18 +1,50 @@
-//! `purlin/user_context.h`. Plain functions, because cxx passes no function pointers and some of these are called
-//! often.
+//! `purlin/user_context.h`. Counting, which is called often, and what takes functions or arrays are plain functions.
 //!
 //! A context crosses as the address of its number, null for none. In the safety sections, "alive" means that C++ holds
 //! a reference for the length of the call, and "owned" that it gives its reference up. What is returned is C++'s.
 
 use std::ffi::{c_char, c_void};
+use std::pin::Pin;
 use std::ptr;
 
+use cxx::CxxString;
 use purlin_async::UserContext;
 use purlin_async::user_context::{self, Origin};
 use purlin_base::Error;
-use purlin_base::status::{self, StatusRep};
+use purlin_base::status;
 use purlin_ffi::handle::{self, elements, give_or};
 use purlin_ffi::panic::{contain, guard};
+
+#[cxx::bridge(namespace = "purlin::ffi")]
+pub(crate) mod ffi {
+    unsafe extern "C++" {
+        include!("purlin/internal/abi.h");
+
+        #[namespace = "purlin::v0::internal"]
+        type StatusRep = crate::status::ffi::StatusRep;
+    }
+
+    extern "Rust" {
+        /// A context with a text; basic if `parent` is null.
+        unsafe fn user_context_new(parent: *const u64, origin: &[u8]) -> *const u64;
+        /// `outer` asked for `inner`; if one is null, the other.
+        unsafe fn user_context_chained(outer: *const u64, inner: *const u64) -> *const u64;
+        /// The living context of that number, or a new one; null and an error for 0.
+        fn user_context_with_id(id: u64, origin: &[u8], error: &mut *const StatusRep) -> *const u64;
+        /// The living context of that number, or null.
+        fn user_context_lookup(id: u64) -> *const u64;
+        /// Appends the text.
+        unsafe fn user_context_debug_string(context: *const u64, text: Pin<&mut CxxString>);
+        /// The error with the number of the context.
+        unsafe fn user_context_annotate(error: *const StatusRep, context: *const u64) -> *const StatusRep;
+        /// The error with that number.
+        unsafe fn user_context_annotate_with_id(error: *const StatusRep, id: u64) -> *const StatusRep;
+        /// The error with the texts of its contexts.
+        unsafe fn user_context_expand(error: *const StatusRep) -> *const StatusRep;
+        /// All that are not null; null if there is none.
+        unsafe fn user_context_fused(contexts: *const *const u64, count: usize) -> *const u64;
+    }
+}
 
 /// # Safety
 /// `context` is null or owned.
@@ -39,11 +71,8 @@ fn make(parent: Option<UserContext>, origin: Origin) -> *const u64 {
     }))
 }
 
-/// # Safety
-/// `text` points to `size_bytes` bytes.
-unsafe fn text(text: *const c_char, size_bytes: usize) -> String {
-    // SAFETY: the caller's promise.
-    String::from_utf8_lossy(unsafe { elements(text.cast(), size_bytes) }).into_owned()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// One more reference.
@@ -68,19 +97,12 @@ pub unsafe extern "C" fn purlin_user_context_release(context: *const u64) {
     })
 }
 
-/// A context with a text; basic if `parent` is null.
-///
 /// # Safety
-/// `parent` is null or owned; `origin` points to `size_bytes` bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_new(
-    parent: *const u64,
-    origin: *const c_char,
-    size_bytes: usize,
-) -> *const u64 {
-    contain("purlin_user_context_new", ptr::null(), || {
-        // SAFETY: the caller's promises.
-        unsafe { make(take(parent), text(origin, size_bytes).into()) }
+/// `parent` is null or owned.
+unsafe fn user_context_new(parent: *const u64, origin: &[u8]) -> *const u64 {
+    contain("user_context_new", ptr::null(), || {
+        // SAFETY: the caller's promise.
+        make(unsafe { take(parent) }, text(origin).into())
     })
 }
 
@@ -144,13 +166,10 @@ pub unsafe extern "C" fn purlin_user_context_rendered(text: *mut c_void, data: *
     })
 }
 
-/// `outer` asked for `inner`; if one is null, the other.
-///
 /// # Safety
 /// Both are null or owned.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_chained(outer: *const u64, inner: *const u64) -> *const u64 {
-    contain("purlin_user_context_chained", ptr::null(), || {
+unsafe fn user_context_chained(outer: *const u64, inner: *const u64) -> *const u64 {
+    contain("user_context_chained", ptr::null(), || {
         // SAFETY: the caller's promise.
         give(match unsafe { (take(outer), take(inner)) } {
             (Some(outer), Some(inner)) => Some(UserContext::chained(outer, inner)),
@@ -159,13 +178,10 @@ pub unsafe extern "C" fn purlin_user_context_chained(outer: *const u64, inner: *
     })
 }
 
-/// All that are not null; null if there is none.
-///
 /// # Safety
 /// `contexts` points to `count` words, each null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_fused(contexts: *const *const u64, count: usize) -> *const u64 {
-    contain("purlin_user_context_fused", ptr::null(), || {
+unsafe fn user_context_fused(contexts: *const *const u64, count: usize) -> *const u64 {
+    contain("user_context_fused", ptr::null(), || {
         // SAFETY: the caller's promise.
         let contexts = unsafe { elements(contexts, count) };
         // SAFETY: alive.
@@ -173,26 +189,12 @@ pub unsafe extern "C" fn purlin_user_context_fused(contexts: *const *const u64, 
     })
 }
 
-/// The living context of that number, or a new one; null and an error for 0.
-///
-/// # Safety
-/// `origin` points to `size_bytes` bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_with_id(
-    id: u64,
-    origin: *const c_char,
-    size_bytes: usize,
-    error: &mut *const StatusRep,
-) -> *const u64 {
-    // SAFETY: the caller's promise.
-    let made = guard(|| UserContext::with_id(id, unsafe { text(origin, size_bytes) }));
-    give_or(made.map(UserContext::into_raw), ptr::null(), error)
+fn user_context_with_id(id: u64, origin: &[u8], error: &mut *const ffi::StatusRep) -> *const u64 {
+    give_or(guard(|| UserContext::with_id(id, text(origin))).map(UserContext::into_raw), ptr::null(), error)
 }
 
-/// The living context of that number, or null.
-#[unsafe(no_mangle)]
-pub extern "C" fn purlin_user_context_lookup(id: u64) -> *const u64 {
-    contain("purlin_user_context_lookup", ptr::null(), || give(UserContext::lookup(id)))
+fn user_context_lookup(id: u64) -> *const u64 {
+    contain("user_context_lookup", ptr::null(), || give(UserContext::lookup(id)))
 }
 
 /// Calls `visit` with an owned reference to each living context.
@@ -212,36 +214,21 @@ pub unsafe extern "C" fn purlin_user_context_lookup_all(
     })
 }
 
-/// Appends the text by one call of `append`.
-///
 /// # Safety
-/// `context` is not null and alive; `append` may be called with `text` and does not unwind.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_debug_string(
-    context: *const u64,
-    append: unsafe extern "C" fn(text: *mut c_void, data: *const c_char, size_bytes: usize),
-    text: *mut c_void,
-) {
-    contain("purlin_user_context_debug_string", (), || {
+/// `context` is not null and alive.
+unsafe fn user_context_debug_string(context: *const u64, text: Pin<&mut CxxString>) {
+    contain("user_context_debug_string", (), || {
         // SAFETY: alive.
-        let rendered = unsafe { UserContext::from_borrowed_raw(context) }.debug_string();
-        // SAFETY: the caller's promise.
-        unsafe { append(text, rendered.as_ptr().cast(), rendered.len()) };
+        text.push_str(&unsafe { UserContext::from_borrowed_raw(context) }.debug_string());
     })
 }
 
-/// The error with the number of the context.
-///
 /// # Safety
 /// `error` is null or owned, `context` is null or owned.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_annotate(
-    error: *const StatusRep,
-    context: *const u64,
-) -> *const StatusRep {
+unsafe fn user_context_annotate(error: *const ffi::StatusRep, context: *const u64) -> *const ffi::StatusRep {
     handle::give(guard(|| {
         // SAFETY: owned.
-        let (outcome, context) = unsafe { (status::from_raw(error), take(context)) };
+        let (outcome, context) = unsafe { (status::from_raw(error.cast()), take(context)) };
         outcome.map_err(|error| match context {
             None => error,
             Some(context) => user_context::annotate(error, &context),
@@ -249,25 +236,19 @@ pub unsafe extern "C" fn purlin_user_context_annotate(
     }))
 }
 
-/// The error with that number.
-///
 /// # Safety
 /// `error` is null or owned.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_annotate_with_id(error: *const StatusRep, id: u64) -> *const StatusRep {
+unsafe fn user_context_annotate_with_id(error: *const ffi::StatusRep, id: u64) -> *const ffi::StatusRep {
     handle::give(guard(|| {
         // SAFETY: owned.
-        unsafe { status::from_raw(error) }.map_err(|error| user_context::annotate_with_id(error, id))
+        unsafe { status::from_raw(error.cast()) }.map_err(|error| user_context::annotate_with_id(error, id))
     }))
 }
 
-/// The error with the texts of its contexts.
-///
 /// # Safety
 /// `error` is null or owned.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_user_context_expand(error: *const StatusRep) -> *const StatusRep {
+unsafe fn user_context_expand(error: *const ffi::StatusRep) -> *const ffi::StatusRep {
     // SAFETY: owned.
-    let Some(error) = (unsafe { Error::from_raw(error) }) else { return ptr::null() };
-    guard(|| Ok(user_context::expand(&error))).unwrap_or(error).into_raw()
+    let Some(error) = (unsafe { Error::from_raw(error.cast()) }) else { return ptr::null() };
+    guard(|| Ok(user_context::expand(&error))).unwrap_or(error).into_raw().cast()
 }

@@ -1,5 +1,6 @@
 //! The root of everything: a backend's devices and the runner that works for them.
 
+mod dma_mapping;
 mod shutdown;
 
 use std::fmt;
@@ -7,11 +8,12 @@ use std::sync::Arc;
 
 use crate::backend::Backend;
 use crate::device::Device;
-use crate::instance::{Instance, InstanceOptions, MemoryHook};
-use crate::memory::DmaMapping;
+use crate::memory::{self, Instance, MemoryHook, SpaceRules};
 use purlin_async::pool::{ShutdownOptions, ThreadPool, ThreadPoolOptions};
 use purlin_base::status::{Error, StatusCode, StatusOr};
 use purlin_base::sync::PinnedArc;
+
+pub use dma_mapping::DmaMapping;
 
 /// The most virtual devices that a client may have.
 const MAX_DEVICES: usize = 1024;
@@ -133,14 +135,14 @@ impl Client {
             return Err(Error::invalid_argument(format!("process_index is {index}; it must not be negative")));
         }
         let shutdown_at_end = options.shutdown_at_end;
-        let options = InstanceOptions {
-            device_count,
-            memory_limit_bytes: (options.memory_limit_bytes > 0).then_some(options.memory_limit_bytes),
+        let memory_limit_bytes = (options.memory_limit_bytes > 0).then_some(options.memory_limit_bytes);
+        let rules = SpaceRules {
             out_of_memory: options.on_out_of_memory.clone(),
             checks_frozen_memory: options.check_frozen_memory
                 || std::env::var_os("PURLIN_CHECK_FROZEN_MEMORY").is_some_and(|value| value == "1"),
         };
-        Ok(Arc::new(Self { instance: Instance::open(backend, options, runner)?, process_index, shutdown_at_end }))
+        let instance = memory::open_memories(backend, device_count, memory_limit_bytes, &rules, runner)?;
+        Ok(Arc::new(Self { instance, process_index, shutdown_at_end }))
     }
 
     /// The backend's name, such as `"host"`.
@@ -241,7 +243,7 @@ impl Client {
     /// promised ([`RawBuffer::channel`](crate::RawBuffer::channel)), buffers whose definition has not happened, and
     /// events that report when the last use of a buffer is over
     /// ([`DonationHold::free_event`](crate::DonationHold::free_event), [`Buffer::release`](crate::Buffer::release);
-    /// uses for which no such event was asked for are not in flight). Their errors, `DeadlineExceeded` after a deadline
+    /// uses for which no such event was asked for are not in flight). Their errors, `DeadlineExceeded` after a timeout
     /// and else `Cancelled`, name them and what they waited for; their memory is released, and callbacks are called.
     /// Then the runner is shut down. Handles stay valid; memory lives as long as they do, and memory that foreign code
     /// may use until an event lives until that event.
@@ -249,7 +251,7 @@ impl Client {
     /// # Errors
     /// `FailedPrecondition`, and nothing happens: on a thread of the client's runner, in a waiter of one of the
     /// client's operations (also of one that a shutdown fails), or in a child made by `fork`. `DeadlineExceeded`:
-    /// something was in flight when the deadline passed; what has failed for it, and what still runs, by name.
+    /// something was in flight when the timeout passed; what has failed for it, and what still runs, by name.
     ///
     /// # Examples
     /// ```
@@ -328,148 +330,4 @@ fn in_range(name: &str, value: usize, least: usize, most: usize) -> StatusOr<usi
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::backend::{Memory, NullBackend};
-
-    fn client(device_count: usize, worker_count: usize) -> StatusOr<Arc<Client>> {
-        Client::new(&ClientOptions { device_count, worker_count, ..Default::default() }, Arc::new(NullBackend::new()))
-    }
-
-    #[test]
-    fn counts_out_of_range_are_named() {
-        for (device_count, worker_count, message) in [
-            (0, 1, "device_count is 0; it must be in 1..1024"),
-            (usize::MAX, 1, "device_count is 18446744073709551615; it must be in 1..1024"),
-            (1025, 1, "device_count is 1025; it must be in 1..1024"),
-            (1, usize::MAX, "worker_count is 18446744073709551615; it must be in 0..4096"),
-            (1, 4097, "worker_count is 4097; it must be in 0..4096"),
-        ] {
-            let error = client(device_count, worker_count).unwrap_err();
-            assert_eq!((error.code(), error.message()), (StatusCode::InvalidArgument, message));
-        }
-    }
-
-    #[test]
-    fn devices_and_spaces_are_numbered_and_find_their_way_back() {
-        let client = client(3, 1).unwrap();
-        let devices = client.devices();
-        assert_eq!(devices.len(), 3);
-        let mut ids = Vec::new();
-        for (index, device) in devices.iter().enumerate() {
-            assert_eq!(device.id() as usize, index);
-            assert_eq!(client.lookup_device(device.id()).unwrap(), *device);
-            assert_eq!(device.memory_spaces()[0], device.default_memory_space());
-            for space in device.memory_spaces() {
-                assert_eq!(space.device(), *device);
-                assert_eq!(device.memory_space(space.kind()).unwrap(), space);
-                assert_eq!(space.to_string(), format!("null:{index}/{}", space.kind()));
-                ids.push(space.id());
-            }
-        }
-        assert_eq!(ids, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
-    }
-
-    #[test]
-    fn what_does_not_exist_is_answered_with_what_does() {
-        let client = client(2, 1).unwrap();
-        for id in [-1, 2, i32::MIN, i32::MAX] {
-            let error = client.lookup_device(id).unwrap_err();
-            assert_eq!(error.code(), StatusCode::NotFound);
-            assert_eq!(error.message(), format!("there is no device {id}: the client has 2, from 0"));
-        }
-        let error = client.devices()[1].memory_space("hbm").unwrap_err();
-        assert_eq!(error.code(), StatusCode::NotFound);
-        assert_eq!(error.message(), "null:1 has no memory space 'hbm'; it has device, pinned_host, unpinned_host");
-    }
-
-    #[test]
-    fn the_process_index_is_what_was_given_or_an_error() {
-        let make = |process_index| {
-            let options = ClientOptions { process_index, worker_count: 1, ..Default::default() };
-            Client::new(&options, Arc::new(NullBackend::new()))
-        };
-        assert_eq!(make(Some(3)).unwrap().process_index(), Ok(3));
-        assert_eq!(make(None).unwrap().process_index().unwrap_err().code(), StatusCode::FailedPrecondition);
-        let error = make(Some(-1)).unwrap_err();
-        assert_eq!(error.message(), "process_index is -1; it must not be negative");
-    }
-
-    #[test]
-    fn replicas_get_devices_in_their_order() {
-        let client = client(6, 1).unwrap();
-        assert_eq!(client.default_device_assignment(2, 3), Ok(vec![vec![0, 1, 2], vec![3, 4, 5]]));
-        assert_eq!(client.default_device_assignment(1, 1), Ok(vec![vec![0]]));
-        assert_eq!(client.default_device_assignment(6, 1).unwrap().concat(), [0, 1, 2, 3, 4, 5]);
-        for (replicas, partitions) in [(0, 1), (1, 0), (7, 1), (2, 4), (usize::MAX, 2), (usize::MAX, usize::MAX)] {
-            let error = client.default_device_assignment(replicas, partitions).unwrap_err();
-            assert_eq!(error.code(), StatusCode::InvalidArgument);
-            assert!(error.message().contains(&format!("{replicas} replicas of {partitions} partitions")), "{error}");
-        }
-    }
-
-    #[test]
-    fn devices_of_different_clients_differ() {
-        let (a, b) = (client(1, 1).unwrap(), client(1, 1).unwrap());
-        assert_ne!(a.devices()[0], b.devices()[0]);
-        assert_ne!(a.devices()[0].default_memory_space(), b.devices()[0].default_memory_space());
-    }
-
-    #[test]
-    fn a_description_names_platform_memory_and_runner() {
-        let client = client(2, 1).unwrap();
-        let _buffers: Vec<_> = client
-            .devices()
-            .iter()
-            .map(|device| crate::RawBuffer::allocate(&device.default_memory_space(), 100).unwrap())
-            .collect();
-        let description = client.describe();
-        assert!(description.starts_with("platform null: 2 device(s)\n"), "{description}");
-        assert!(
-            description
-                .contains("memory in use: 200 bytes in device, 0 bytes in pinned_host, 0 bytes in unpinned_host\n"),
-            "{description}"
-        );
-        assert!(description.contains(&client.runner().describe()), "{description}");
-    }
-
-    /// A backend whose second device cannot be opened.
-    struct OneDevice;
-
-    impl Backend for OneDevice {
-        fn platform_name(&self) -> &'static str {
-            "one"
-        }
-
-        fn memory_kinds(&self) -> &'static [&'static str] {
-            &["device"]
-        }
-
-        fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
-            if device > 0 {
-                return Err(Error::unavailable(format!("device {device} fell off the bus")));
-            }
-            NullBackend::new().open_memory(device, kind)
-        }
-    }
-
-    #[test]
-    fn a_device_that_does_not_open_is_an_error_of_the_client() {
-        let options = ClientOptions { device_count: 2, worker_count: 1, ..Default::default() };
-        let error = Client::new(&options, Arc::new(OneDevice)).unwrap_err();
-        assert_eq!((error.code(), error.message()), (StatusCode::Unavailable, "device 1 fell off the bus"));
-    }
-
-    #[test]
-    fn a_backend_without_copies_says_so() {
-        let client =
-            Client::new(&ClientOptions { device_count: 1, worker_count: 1, ..Default::default() }, Arc::new(OneDevice))
-                .unwrap();
-        let error = crate::Buffer::from_slice(&[1_u8], &[1], &client.devices()[0].default_memory_space()).unwrap_err();
-        assert_eq!(error.code(), StatusCode::Unimplemented);
-        assert!(
-            error.message().contains("the backend one has no copy of 1 bytes from host to one:0/device"),
-            "{error}"
-        );
-    }
-}
+mod tests;

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use crate::backend::{DeviceAttribute, DeviceDescription};
-use crate::instance::Instance;
-use crate::memory::MemorySpace;
+use crate::memory::{Instance, MemorySpace};
 use purlin_async::pool::ThreadPool;
 use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::PinnedArc;
@@ -116,6 +115,14 @@ impl Device {
 
     fn nth_memory_space(&self, kind: usize) -> MemorySpace {
         MemorySpace::new(self.instance.clone(), self.index * self.instance.kind_count() + kind)
+    }
+}
+
+impl MemorySpace {
+    /// The device it belongs to.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        Device::new(self.shared_instance(), self.device_index())
     }
 }
 

@@ -7,8 +7,10 @@
 //! |---|---|
 //! | [`backend`] | the traits of a kind of hardware, operations in flight, and the null backend |
 //! | `arena` | the allocator's policy: blocks cut from extents, kept warm, limited, given back |
+//! | `in_flight` | what a client has begun and not ended, and the runner of that |
+//! | `dma` | host memory that was announced to a backend |
+//! | `instance` | what the handles of one client share, whatever its memory spaces are |
 //! | [`memory`] | [`MemorySpace`], its blocks, and reports of what holds them |
-//! | `instance` | what the handles of one client share |
 //! | [`device`] | [`Device`]: one of a client's |
 //! | [`raw_buffer`] | [`RawBuffer`]: bytes in a memory space |
 //! | [`buffer`] | [`Buffer`]: an array on a device |
@@ -24,6 +26,8 @@ pub mod backend;
 pub mod buffer;
 pub mod client;
 pub mod device;
+mod dma;
+mod in_flight;
 mod instance;
 pub mod memory;
 pub mod platform;
@@ -36,10 +40,9 @@ pub use buffer::{
     Aliasing, Buffer, BufferPromise, DonationHold, ExternalReference, FromHostOptions, HostAddress,
     HostBufferSemantics, HostShard, OnDone, UsageHold,
 };
-pub use client::{Client, ClientOptions};
+pub use client::{Client, ClientOptions, DmaMapping};
 pub use device::Device;
-pub use instance::MemoryHook;
-pub use memory::{AllocOptions, DmaMapping, MemoryHolder, MemoryReport, MemorySpace, MemoryStats, OomPolicy};
+pub use memory::{AllocOptions, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, OomPolicy};
 pub use raw_buffer::{LaunchOptions, Mutability, RawBuffer, RawBufferPromise};
 pub use staging::{StagedPiece, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
 pub use transfer::{AsyncHostToDeviceTransferManager, TransferSpec};

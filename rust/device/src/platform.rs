@@ -1,4 +1,4 @@
-//! Platforms by name: what a program that is told `"host"` or `"cuda"` opens.
+//! Platforms by name: what a program opens for the names `"host"` or `"cuda"`.
 //!
 //! Each is a function that makes a backend. The crate of a backend has its [`Platform`]; a program adds its own.
 

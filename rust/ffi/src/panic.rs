@@ -1,32 +1,32 @@
 //! A panic is a value: it leaves the bridge as a status that says what and where.
 
-use std::cell::Cell;
-use std::panic::{set_hook, take_hook};
-
 use purlin_base::Error;
-use purlin_base::panics::{caught, report};
-use purlin_base::sync::OnceLock;
+use purlin_base::panics::{answered, caught, note_places, report};
+use purlin_base::status::called_from;
 
-thread_local! {
-    /// Where this thread last panicked. What was thrown does not know.
-    static PLACE: Cell<Option<String>> = const { Cell::new(None) };
-}
+use crate::words::Location;
 
-/// Calls `f`; a panic inside becomes [`Internal`](purlin_base::StatusCode::Internal) "panic: MESSAGE at FILE:LINE". The
-/// report that Rust prints is printed as well: a panic is a bug.
+/// Calls `f`; a panic inside becomes [`Internal`](purlin_base::StatusCode::Internal) "a call into Purlin panicked:
+/// TEXT", with the place of the panic. The report that Rust prints is printed as well: a panic is a bug.
 ///
 /// # Errors
 /// That of `f`, or `Internal` for a panic.
 pub fn guard<T>(f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    remember_places();
-    caught(f).unwrap_or_else(|message| Err(error_of(&message)))
+    note_places();
+    answered(|| "a call into Purlin", f)
 }
 
-#[cold]
-#[inline(never)]
-fn error_of(message: &str) -> Error {
-    let place = PLACE.take().unwrap_or_else(|| "an unknown place".to_owned());
-    Error::internal(format!("panic: {message} at {place}"))
+/// As [`guard`], for a caller at `location`: what `f` makes is known by that.
+///
+/// # Errors
+/// As [`guard`].
+///
+/// # Safety
+/// `location` is what its struct says.
+pub unsafe fn guard_at<T>(location: Location, f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    // SAFETY: the caller's promise.
+    let place = unsafe { location.get() };
+    guard(|| called_from(place, f))
 }
 
 /// Calls `f`, the whole of the function named `entry`, which has no error to give: a panic inside is reported, on
@@ -38,21 +38,9 @@ pub fn contain<T>(entry: &'static str, nothing: T, f: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Puts a hook that notes the place in front of the one that was there, once.
-fn remember_places() {
-    static INSTALLED: OnceLock<()> = OnceLock::new();
-    INSTALLED.get_or_init(|| {
-        let previous = take_hook();
-        set_hook(Box::new(move |panic| {
-            PLACE.set(panic.location().map(|place| format!("{}:{}", place.file(), place.line())));
-            previous(panic);
-        }));
-    });
-}
-
 #[cfg(test)]
 mod tests {
-    use purlin_base::StatusCode;
+    use purlin_base::SourceLocation;
 
     use super::*;
 
@@ -66,16 +54,16 @@ mod tests {
     fn a_panic_says_what_and_where() {
         let line = line!() + 1;
         let text = guard(|| -> Result<(), Error> { panic!("plain") }).unwrap_err();
-        assert_eq!(text.code(), StatusCode::Internal);
-        assert_eq!(text.message(), format!("panic: plain at {}:{line}", file!()));
+        assert_eq!(text, Error::internal("a call into Purlin panicked: plain"));
+        assert_eq!((text.location().file().as_ref(), text.location().line()), (file!(), line));
         let formatted = guard(|| -> Result<(), Error> { panic!("number {}", 7) }).unwrap_err();
-        assert!(formatted.message().starts_with("panic: number 7 at "), "{formatted}");
+        assert_eq!(formatted.message(), "a call into Purlin panicked: number 7");
     }
 
     #[test]
     fn a_value_without_text_is_a_panic_too() {
         let thrown = guard(|| -> Result<(), Error> { std::panic::panic_any(7) }).unwrap_err();
-        assert!(thrown.message().starts_with("panic: a value that is not text at "), "{thrown}");
+        assert_eq!(thrown.message(), "a call into Purlin panicked: a value that is not text");
     }
 
     #[test]
@@ -87,7 +75,7 @@ mod tests {
             }
         }
         let thrown = guard(|| -> Result<(), Error> { std::panic::panic_any(Bomb) }).unwrap_err();
-        assert!(thrown.message().starts_with("panic: a value that is not text at "), "{thrown}");
+        assert_eq!(thrown.message(), "a call into Purlin panicked: a value that is not text");
         assert_eq!(contain("a test", 7, || std::panic::panic_any(Bomb)), 7);
     }
 
@@ -102,6 +90,7 @@ mod tests {
         let _ = guard(|| -> Result<(), Error> { panic!("first") });
         // resume_unwind bypasses the hook, so the place is not known.
         let resumed = guard(|| -> Result<(), Error> { std::panic::resume_unwind(Box::new("resumed")) }).unwrap_err();
-        assert_eq!(resumed.message(), "panic: resumed at an unknown place");
+        assert_eq!(resumed.message(), "a call into Purlin panicked: resumed");
+        assert_eq!(resumed.location(), SourceLocation::UNKNOWN);
     }
 }

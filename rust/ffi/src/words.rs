@@ -11,6 +11,13 @@ use purlin_base::{Error, SourceLocation, StatusOr};
 use crate::handle::elements;
 use crate::panic::guard;
 
+/// The error with which C or C++ makes `function` fail something. Without one it was given OK, which is an error in the
+/// words of C++'s `internal::OkAsError`.
+#[must_use]
+pub fn not_ok(error: Option<Error>, function: &str) -> Error {
+    error.unwrap_or_else(|| Error::internal(format!("{function} was given an OK status")))
+}
+
 /// Bytes that belong to a record or to C++; borrowed.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -27,36 +34,23 @@ impl Bytes {
     pub fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr().cast(), size_bytes: bytes.len() }
     }
+}
 
-    /// # Safety
-    /// `data` points to `size_bytes` bytes that stay for `'a`.
-    pub unsafe fn get<'a>(self) -> &'a [u8] {
-        // SAFETY: the caller's promise.
-        unsafe { elements(self.data.cast(), self.size_bytes) }
-    }
+/// The path of these bytes.
+#[must_use]
+pub fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
 
-    /// # Safety
-    /// As [`get`](Self::get).
-    pub unsafe fn path<'a>(self) -> &'a Path {
-        // SAFETY: the caller's promise.
-        Path::new(OsStr::from_bytes(unsafe { self.get() }))
-    }
-
-    /// # Errors
-    /// `InvalidArgument`: not UTF-8.
-    ///
-    /// # Safety
-    /// As [`get`](Self::get).
-    pub unsafe fn text<'a>(self) -> StatusOr<&'a str> {
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { self.get() };
-        std::str::from_utf8(bytes)
-            .map_err(|_| Error::invalid_argument(format!("{:?} is not UTF-8", String::from_utf8_lossy(bytes))))
-    }
+/// # Errors
+/// `InvalidArgument`: not UTF-8.
+pub fn text_of(bytes: &[u8]) -> StatusOr<&str> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| Error::invalid_argument(format!("{:?} is not UTF-8", String::from_utf8_lossy(bytes))))
 }
 
 /// A `purlin::SourceLocation`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Location {
     /// Static, ends with a NUL, not null.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use purlin_base::fault::{self, Site};
-use purlin_base::panics::caught;
+use purlin_base::panics::{answered, caught};
 use purlin_base::{Error, StatusOr};
 use purlin_device::backend::Extent;
 
@@ -101,14 +101,11 @@ impl Lent {
     pub(crate) fn new(source: Arc<dyn ByteSource>, layout: Layout) -> StatusOr<Self> {
         let none_left = || Error::resource_exhausted("the host has no such memory left");
         fault::point(Site::TakeHost)?;
-        let taken = caught(|| {
+        let what = || format!("the host's allocator, asked for {} bytes,", layout.size());
+        let address = answered(what, || {
             fault::callback("allocator of host memory");
-            source.take(layout)
-        });
-        let address = taken.map_err(|panic| {
-            Error::internal(format!("the host's allocator panicked when asked for {} bytes: {panic}", layout.size()))
+            source.take(layout).ok_or_else(none_left)
         })?;
-        let address = address.ok_or_else(none_left)?;
         let lent = Self { address, layout, source };
         if !address.addr().get().is_multiple_of(layout.align()) {
             return Err(Error::internal(format!(

@@ -1,7 +1,7 @@
 //! Memory that is kept for later is out of bounds for AddressSanitizer: it sees a use of a block that was freed,
 //! although the pages stay mapped.
 
-#![allow(unsafe_code, reason = "the sanitizer is told by address")]
+#![allow(unsafe_code, reason = "the sanitizer takes addresses")]
 
 unsafe extern "C" {
     fn __asan_poison_memory_region(address: *const u8, size_bytes: usize);

@@ -123,7 +123,7 @@ unsafe impl ByteSource for Broken {
 }
 
 #[test]
-fn an_allocator_that_panics_is_an_error_and_changes_no_books() {
+fn an_allocator_that_panics_is_an_error_and_changes_no_count() {
     let options = ClientOptions { worker_count: 1, memory_limit_bytes: 4096, ..Default::default() };
     let client = Client::new(&options, Arc::new(HostBackend::with_source(Arc::new(Broken)))).unwrap();
     let space = client.devices()[0].default_memory_space();
@@ -131,7 +131,7 @@ fn an_allocator_that_panics_is_an_error_and_changes_no_books() {
     for _ in 0..5 {
         let error = RawBuffer::allocate(&space, 1000).unwrap_err();
         assert_eq!(error.code(), StatusCode::Internal);
-        let told = "the host's allocator panicked when asked for 1024 bytes: expected by a test: nothing for you";
+        let told = "the host's allocator, asked for 1024 bytes, panicked: expected by a test: nothing for you";
         assert!(error.message().contains(told), "{error}");
         assert_eq!((space.stats().bytes_in_use, space.stats().pool_bytes), (0, 0));
     }

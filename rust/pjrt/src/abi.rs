@@ -272,21 +272,32 @@ unsafe impl Sync for ErrorTable {}
 // SAFETY: as above.
 unsafe impl Sync for RawBufferTable {}
 
+/// The size, and the offset of each field, in their order.
+macro_rules! layout {
+    ($type:ty, $size:literal, $($field:ident: $offset:literal),+) => {
+        assert!(size_of::<$type>() == $size);
+        $(assert!(offset_of!($type, $field) == $offset);)+
+    };
+}
+
 const _: () = {
-    assert!(size_of::<DeviceEvent>() == 16);
-    assert!(size_of::<DeviceEventTable>() == 72);
-    assert!(size_of::<EventVector>() == 32);
-    assert!(size_of::<Promise>() == 8);
-    assert!(size_of::<PromiseTable>() == 72);
-    assert!(size_of::<PjrtError>() == 8);
-    assert!(size_of::<ErrorTable>() == 56);
-    assert!(size_of::<RawBuffer>() == 8);
-    assert!(size_of::<RawBufferTable>() == 128);
-    assert!(size_of::<Args<()>>() == 24);
-    assert!(size_of::<Args<Message>>() == 40);
-    assert!(offset_of!(Args<c_int>, rest) == 24);
-    assert!(offset_of!(Api, error_destroy) == 40);
-    assert!(offset_of!(Api, event_destroy) == 80);
-    assert!(offset_of!(Api, event_on_ready) == 112);
-    assert!(offset_of!(Api, error_for_each_payload) == 1096);
+    layout!(DeviceEvent, 16, table: 0, event: 8);
+    layout!(DeviceEventTable, 72, struct_size: 0, extension_start: 8, inc_ref: 16, dec_ref: 24, and_then: 32, get_error_if_present: 40, parent: 48, get_state: 56, get_definition_stream: 64);
+    layout!(EventVector, 32, data: 0, size: 8, capacity: 16, destroy: 24);
+    layout!(Promise, 8, table: 0);
+    layout!(PromiseTable, 72, struct_size: 0, instance_size: 8, extension_start: 16, inc_ref: 24, dec_ref: 32, event: 40, set: 48, set_error: 56, set_ready: 64);
+    layout!(PjrtError, 8, table: 0);
+    layout!(ErrorTable, 56, struct_size: 0, instance_size: 8, extension_start: 16, destroy: 24, message: 32, get_code: 40, for_each_payload: 48);
+    layout!(RawBuffer, 8, table: 0);
+    layout!(RawBufferTable, 128, struct_size: 0, instance_size: 8, extension_start: 16, inc_ref: 24, dec_ref: 32, get_on_device_size_in_bytes: 40, get_memory_space: 48, get_host_pointer: 56, copy_raw_host_to_device_and_return_event: 64, copy_raw_device_to_host_and_return_event: 72, opaque_device_memory_data_pointer: 80, make_allocation_ready_event: 88, get_raw_buffer_async_value: 96, is_mutable: 104, slice: 112, schedule_copy_to: 120);
+    layout!(Args<()>, 24, struct_size: 0, extension_start: 8, subject: 16, rest: 24);
+    layout!(Args<c_int>, 32, rest: 24);
+    layout!(Args<u8>, 32, rest: 24);
+    layout!(Args<Message>, 40, rest: 24);
+    layout!(Args<ForEachPayload>, 40, rest: 24);
+    layout!(Args<OnReady>, 40, rest: 24);
+    layout!(Message, 16, data: 0, size: 8);
+    layout!(ForEachPayload, 16, visitor: 0, user_arg: 8);
+    layout!(OnReady, 16, callback: 0, user_arg: 8);
+    layout!(Api, 1104, struct_size: 0, extension_start: 8, version: 16, error_destroy: 40, error_message: 48, error_get_code: 56, plugin: 64, event_destroy: 80, event_is_ready: 88, event_error: 96, event_await: 104, event_on_ready: 112, between: 120, error_for_each_payload: 1096);
 };

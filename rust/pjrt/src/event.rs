@@ -146,7 +146,7 @@ impl Plugin {
         }
     }
 
-    /// Since 0.111; older plugins have no payloads to tell.
+    /// Since 0.111; older plugins report no payloads.
     unsafe fn for_each_payload(&self) -> Option<unsafe extern "C" fn(args: *mut Args<ForEachPayload>) -> *mut c_void> {
         // SAFETY: the table says what it has.
         unsafe { slot!(self.api, Api, error_for_each_payload) }

@@ -12,6 +12,7 @@ use purlin_async::{Event, EventPromise};
 use purlin_base::Error;
 use purlin_ffi::handle::{release, retain, share};
 use purlin_ffi::panic::contain;
+use purlin_ffi::words::not_ok;
 
 use super::abi::{DeviceEvent, DeviceEventTable, PjrtError, Promise, PromiseTable, slot};
 use super::{device_event, error};
@@ -226,11 +227,7 @@ unsafe extern "C" fn set_error(promise: *mut Promise, error: *mut PjrtError) {
         let error = unsafe { error::take(error) };
         // SAFETY: as in set().
         if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {
-            promise.set_error(
-                error.unwrap_or_else(|| {
-                    Error::internal("set_error of a PJRT_DeviceEventPromise was given an OK status")
-                }),
-            );
+            promise.set_error(not_ok(error, "set_error of a PJRT_DeviceEventPromise"));
         }
     })
 }

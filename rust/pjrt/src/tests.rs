@@ -300,7 +300,7 @@ fn a_panicking_copy_is_an_error() {
         error::take(refused).unwrap_or_else(|| device_event::take(event).wait().unwrap_err())
     };
     assert_eq!(error.code(), StatusCode::Internal);
-    assert!(error.message().starts_with("panic: cannot do the copy of 8 bytes"), "{error}");
+    assert!(error.message().starts_with("a call into Purlin panicked: cannot do the copy of 8 bytes"), "{error}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::bounce::{Bounce, is_aligned};
 use crate::float_mode::with_flushed_denormals;
 use crate::interpreter::{Bases, Interpreter};
 use crate::library::LibraryContext;
-use crate::places::Place;
+use crate::places::AllocationPlace;
 use crate::program::Program;
 use purlin_base::{Error, fault, panics};
 use purlin_device::Device;
@@ -116,7 +116,7 @@ impl Launcher {
         for (place, allocation) in places.places.iter().zip(self.program.allocations()) {
             let size_bytes = allocation.size_bytes;
             let base = match *place {
-                Place::Argument(number) => {
+                AllocationPlace::Argument(number) => {
                     let argument = arguments[number as usize];
                     if is_aligned(argument) {
                         argument
@@ -127,7 +127,7 @@ impl Launcher {
                         kept(&mut bounces, bounce)
                     }
                 }
-                Place::Result(number) => {
+                AllocationPlace::Result(number) => {
                     let result = results[number as usize];
                     let base = if is_aligned(result) {
                         result
@@ -143,12 +143,12 @@ impl Launcher {
                     }
                     base
                 }
-                Place::Temporary(offset_bytes) => temporaries.wrapping_add(offset_bytes),
-                Place::Constant => match &allocation.kind {
+                AllocationPlace::Temporary(offset_bytes) => temporaries.wrapping_add(offset_bytes),
+                AllocationPlace::Constant => match &allocation.kind {
                     AllocationKind::Constant(constant) if size_bytes > 0 => constant.bytes().as_ptr().cast_mut(),
                     _ => EMPTY,
                 },
-                Place::Nowhere => ptr::null_mut(),
+                AllocationPlace::Nowhere => ptr::null_mut(),
             };
             bases.push(base);
         }

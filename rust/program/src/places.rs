@@ -5,7 +5,7 @@ use purlin_base::{Error, StatusOr};
 
 /// Where a run finds one allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum AllocationPlace {
     /// At that argument's address; if it is a result's too, at the result's.
     Argument(u32),
     /// At that result's address.
@@ -22,7 +22,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Places {
     /// By number of the allocation.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<AllocationPlace>,
     /// By number of the parameter: whether a command can see it, and the result that has its memory.
     pub(crate) parameters: Vec<ParameterPlace>,
     /// By number of the result: the parameter whose memory it has.
@@ -60,12 +60,12 @@ impl Places {
                     if let Some(result) = result {
                         places.results[result as usize] = Some(number as u32);
                     }
-                    result.map_or(Place::Argument(number as u32), Place::Result)
+                    result.map_or(AllocationPlace::Argument(number as u32), AllocationPlace::Result)
                 }
-                AllocationKind::Output { number } => Place::Result(number as u32),
-                AllocationKind::Constant(_) => Place::Constant,
-                AllocationKind::Temporary => Place::Temporary(places.temporary(allocation.size_bytes)?),
-                AllocationKind::ThreadLocal => Place::Nowhere,
+                AllocationKind::Output { number } => AllocationPlace::Result(number as u32),
+                AllocationKind::Constant(_) => AllocationPlace::Constant,
+                AllocationKind::Temporary => AllocationPlace::Temporary(places.temporary(allocation.size_bytes)?),
+                AllocationKind::ThreadLocal => AllocationPlace::Nowhere,
             };
             places.places.push(place);
         }

@@ -29,11 +29,17 @@ struct Stream {
     queue: Mutex<VecDeque<(Move, OperationPromise)>>,
     /// Memory may be allocated anew while operations that use it are in the queue.
     reuses_early: bool,
+    /// How it refuses to import memory.
+    refusal: StatusCode,
 }
 
 impl Stream {
     fn new(reuses_early: bool) -> Arc<Self> {
-        Arc::new(Self { memory: HostBackend::new(), queue: Mutex::default(), reuses_early })
+        Self::refusing(StatusCode::Unimplemented, reuses_early)
+    }
+
+    fn refusing(refusal: StatusCode, reuses_early: bool) -> Arc<Self> {
+        Arc::new(Self { memory: HostBackend::new(), queue: Mutex::default(), reuses_early, refusal })
     }
 
     /// Does all that is in the queue; the waiters run on the client's runner.
@@ -75,7 +81,7 @@ impl Backend for Stream {
     }
 
     fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
-        Ok(Box::new(NoImports(self.memory.open_memory(device, kind)?)))
+        Ok(Box::new(NoImports(self.memory.open_memory(device, kind)?, self.refusal)))
     }
 
     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
@@ -101,8 +107,8 @@ impl Backend for Stream {
     }
 }
 
-/// Memory that takes none of the host's.
-struct NoImports(Box<dyn Memory>);
+/// Memory that takes none of the host's, and refuses with that code.
+struct NoImports(Box<dyn Memory>, StatusCode);
 
 impl Memory for NoImports {
     fn properties(&self) -> MemoryProperties {
@@ -111,6 +117,10 @@ impl Memory for NoImports {
 
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
         self.0.map(size_bytes, alignment_bytes)
+    }
+
+    fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
+        Err(Error::new(self.1, format!("no import of {size_bytes} bytes at {address:#x}")))
     }
 }
 
@@ -202,11 +212,13 @@ fn an_operation_that_is_over_after_the_runner_ends_here() {
 
 #[test]
 fn zero_copy_of_memory_that_cannot_be_imported_is_a_copy() {
-    let backend = Stream::new(false);
-    let (_client, space) = client(&backend);
     let values: Box<[u64]> = vec![5; 64].into_boxed_slice();
     let array = HostArray::new(&Shape::new(DType::U64, &[64]).unwrap(), None).unwrap();
-    for semantics in [HostBufferSemantics::ImmutableZeroCopy, HostBufferSemantics::MutableZeroCopy] {
+    let codes = [StatusCode::Unimplemented, StatusCode::InvalidArgument, StatusCode::Internal];
+    let both = [HostBufferSemantics::ImmutableZeroCopy, HostBufferSemantics::MutableZeroCopy];
+    for (code, semantics) in codes.into_iter().flat_map(|code| both.map(|semantics| (code, semantics))) {
+        let backend = Stream::refusing(code, false);
+        let (_client, space) = client(&backend);
         let done = EventPromise::new(c"done");
         let is_done = done.event();
         let on_done = Box::new(move |outcome| _ = done.set(outcome));
@@ -214,11 +226,26 @@ fn zero_copy_of_memory_that_cannot_be_imported_is_a_copy() {
         // SAFETY: the values stay until `done`.
         let (buffer, aliasing) =
             unsafe { Buffer::from_host_array(values.as_ptr().cast(), &array, &space, options).unwrap() };
-        assert_eq!(aliasing, Aliasing::Copied);
+        assert_eq!(aliasing, Aliasing::Copied, "{code:?}");
         assert!(!is_done.is_ready(), "the host's memory is read by the stream");
         assert_eq!(backend.run_all(), 1);
         assert_eq!((buffer.ready_event().wait(), is_done.wait()), (Ok(()), Ok(())));
     }
+}
+
+#[test]
+fn zero_copy_of_no_memory_is_an_error_and_no_copy() {
+    let backend = Stream::new(false);
+    let (_client, space) = client(&backend);
+    let array = HostArray::new(&Shape::new(DType::U64, &[64]).unwrap(), None).unwrap();
+    let done = EventPromise::new(c"done");
+    let is_done = done.event();
+    let on_done = Box::new(move |outcome| _ = done.set(outcome));
+    let semantics = HostBufferSemantics::ImmutableZeroCopy;
+    let options = FromHostOptions { semantics, on_done: Some(on_done), ..Default::default() };
+    // SAFETY: null is refused.
+    let error = unsafe { Buffer::from_host_array(std::ptr::null(), &array, &space, options) }.unwrap_err();
+    assert_eq!((error.code(), is_done.wait()), (StatusCode::InvalidArgument, Err(error)));
 }
 
 #[test]

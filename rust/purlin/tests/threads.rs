@@ -15,23 +15,23 @@ use purlin::sim::{SimBackend, SimDriver, SimOptions, SimReport};
 use purlin::*;
 
 /// Answers whether a type is `Send`, or `Sync`: an inherent constant, where its bound holds, hides that of the trait.
-struct Of<T: ?Sized>(PhantomData<T>);
-struct Shared<T: ?Sized>(PhantomData<T>);
+struct SendOf<T: ?Sized>(PhantomData<T>);
+struct SyncOf<T: ?Sized>(PhantomData<T>);
 trait No {
     const ANSWER: bool = false;
 }
-impl<T: ?Sized> No for Of<T> {}
-impl<T: ?Sized> No for Shared<T> {}
-impl<T: Send + ?Sized> Of<T> {
+impl<T: ?Sized> No for SendOf<T> {}
+impl<T: ?Sized> No for SyncOf<T> {}
+impl<T: Send + ?Sized> SendOf<T> {
     const ANSWER: bool = true;
 }
-impl<T: Sync + ?Sized> Shared<T> {
+impl<T: Sync + ?Sized> SyncOf<T> {
     const ANSWER: bool = true;
 }
 
 /// The types, by name, with whether they are `Send` and `Sync`.
 macro_rules! types {
-    ($($one:ty),* $(,)?) => { &[$((stringify!($one), Of::<$one>::ANSWER, Shared::<$one>::ANSWER)),*] };
+    ($($one:ty),* $(,)?) => { &[$((stringify!($one), SendOf::<$one>::ANSWER, SyncOf::<$one>::ANSWER)),*] };
 }
 
 /// All others are both.

@@ -44,7 +44,7 @@ pub(crate) struct Detector {
     /// The numbers of the blocks that are in use, by address.
     in_use: BTreeMap<usize, u64>,
     reports: Vec<SimReport>,
-    left_out: u64,
+    left_out: usize,
 }
 
 impl Detector {
@@ -131,7 +131,7 @@ impl Detector {
     }
 
     /// How many reports are not among [`reports`](Self::reports).
-    pub(crate) fn left_out(&self) -> u64 {
+    pub(crate) fn left_out(&self) -> usize {
         self.left_out
     }
 }

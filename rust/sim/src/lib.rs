@@ -177,7 +177,7 @@ impl SimBackend {
 
     /// How many more than [`reports`](Self::reports) it found.
     #[must_use]
-    pub fn reports_left_out(&self) -> u64 {
+    pub fn reports_left_out(&self) -> usize {
         self.simulation.reports().1
     }
 
@@ -240,7 +240,7 @@ impl Backend for SimBackend {
         let event = self.simulation.run(operation, schedule);
         if self.thread.is_none() && schedule.caller_waits {
             // What would drive while the caller waits?
-            while !event.is_ready() && self.simulation.step() {}
+            self.simulation.step_until(&event);
         }
         event
     }

@@ -289,6 +289,11 @@ impl Queue {
         self.soonest().is_some()
     }
 
+    /// True while the bytes of a copy are being touched, outside the lock.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.copies.values().any(|copy| copy.busy)
+    }
+
     /// The copy at which something happens next, and when; of several at the same time, the one with the least number.
     fn soonest(&self) -> Option<(u64, Number)> {
         let failing = self.failing.front().map(|&number| (self.now_ns, number));

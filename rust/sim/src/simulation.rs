@@ -104,16 +104,35 @@ impl Simulation {
                 // SAFETY: the copy's dependencies have happened, and only its end, which is another step, completes it.
                 unsafe { touched.spoil() };
                 self.queue.lock().begun(number);
+                self.changed.notify_all();
             }
             Step::End(number, mut promise) => {
                 // SAFETY: as above; it is completed below.
                 let result = unsafe { touched::perform(promise.operation_mut()) };
                 let caller_waits = self.queue.lock().ended(number, &result);
+                self.changed.notify_all();
                 self.complete(*promise, result, caller_waits);
             }
             Step::Fail(copy, error) => self.complete_queued(*copy, error),
         }
         true
+    }
+
+    /// Steps until `event` is terminal, or nothing can happen. What cannot happen because another thread takes a step
+    /// just now may be next after that.
+    pub(crate) fn step_until(&self, event: &Event) {
+        while !event.is_ready() {
+            if self.step() {
+                continue;
+            }
+            let queue = self.queue.lock();
+            if !queue.can_step() {
+                if !queue.is_busy() {
+                    return;
+                }
+                drop(self.changed.wait(queue));
+            }
+        }
     }
 
     /// Ends the simulation: copies that are not over, and those that are asked for later, fail with `Cancelled`.
@@ -186,7 +205,7 @@ impl Simulation {
         self.queue.lock().now_ns
     }
 
-    pub(crate) fn reports(&self) -> (Vec<SimReport>, u64) {
+    pub(crate) fn reports(&self) -> (Vec<SimReport>, usize) {
         let queue = self.queue.lock();
         (queue.detector.reports().to_vec(), queue.detector.left_out())
     }

@@ -5,7 +5,7 @@
 mod fixture;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -347,4 +347,30 @@ fn a_waiter_on_the_simulators_thread_may_end_the_simulation() {
         other.is_ready()
     });
     assert!(is_over);
+}
+
+#[test]
+fn threads_that_wait_for_their_own_copies_step_for_each_other() {
+    // On one stream: a small copy that is asked for while a step of the large one is under way stands behind it.
+    let simulated = simulated(SimOptions { streams_per_device: 1, ..Default::default() });
+    let (done, ended) = mpsc::channel();
+    let copies_until = |size_bytes: usize, is_over: Arc<AtomicBool>, done: mpsc::Sender<()>| {
+        let (space, bytes) = (simulated.space.clone(), vec![1_u8; size_bytes]);
+        std::thread::spawn(move || {
+            let is_large = size_bytes > 1;
+            while !is_over.load(Ordering::Acquire) {
+                Buffer::from_slice(&bytes, &[size_bytes as i64], &space).unwrap();
+                is_over.fetch_or(is_large, Ordering::Release);
+            }
+            done.send(()).unwrap();
+        })
+    };
+    for _round in 0..20 {
+        let is_over = Arc::new(AtomicBool::new(false));
+        copies_until(1, Arc::clone(&is_over), done.clone());
+        copies_until(16 << 20, is_over, done.clone());
+        for _ in 0..2 {
+            ended.recv_timeout(Duration::from_secs(60)).expect("a thread waits for a step that no thread takes");
+        }
+    }
 }

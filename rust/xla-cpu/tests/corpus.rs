@@ -130,7 +130,7 @@ fn bytes(buffer: &Buffer) -> Result<Vec<u8>, purlin::Error> {
     // SAFETY: the bytes are there until the wait.
     let copied = unsafe { hold.memory().copy_to_host(bytes.as_mut_ptr(), 0, bytes.len(), &[]) };
     copied.wait()?;
-    let bits = buffer.dtype().bits() * buffer.shape().element_count() % 8;
+    let bits = buffer.dtype().bits() as i64 * buffer.shape().element_count() % 8;
     if let Some(last) = bytes.last_mut().filter(|_| bits != 0) {
         *last &= (1 << bits) - 1;
     }

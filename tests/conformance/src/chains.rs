@@ -165,10 +165,8 @@ pub(crate) fn host_buffers_that_keep_the_next(fixture: &Fixture) {
             let (shape, semantics) = (Shape::new(DType::U8, &[64]).unwrap(), HostBufferSemantics::ImmutableZeroCopy);
             let (data, alloc) = (MEMORY.0.as_ptr(), AllocOptions::default());
             // SAFETY: the memory is there for ever, and nothing writes it.
-            let made = unsafe {
-                let place = purlin_base::SourceLocation::caller();
-                Buffer::from_host_dense_at(data, shape, &fixture.space(), semantics, &alloc, Some(on_done), place)
-            };
+            let made =
+                unsafe { Buffer::from_host_dense(data, shape, &fixture.space(), semantics, &alloc, Some(on_done)) };
             last = Some(made.unwrap().0);
         }
         let last = last.expect("there are many");

@@ -66,7 +66,7 @@ pub(crate) fn bytes_past_the_end_of_the_address_space_cannot_be_imported(fixture
     }
 }
 
-pub(crate) fn imported_memory_is_not_in_the_books(fixture: &Fixture) {
+pub(crate) fn imported_memory_is_not_counted(fixture: &Fixture) {
     let (_buffer, _released) = import(fixture, owned(1), Mutability::Mutable);
     assert_eq!((fixture.space().stats().bytes_in_use, fixture.space().stats().num_allocs), (0, 0));
 }

@@ -30,9 +30,9 @@ fn aligned(bytes: &[u8]) -> (Vec<u8>, usize) {
 }
 
 /// What `on_done` was called with.
-pub(crate) struct Told(Receiver<Result<(), Error>>);
+pub(crate) struct DoneOutcome(Receiver<Result<(), Error>>);
 
-impl Told {
+impl DoneOutcome {
     pub(crate) fn options(semantics: HostBufferSemantics) -> (FromHostOptions, Self) {
         let (sender, receiver) = channel();
         let sender = std::sync::Mutex::new(sender);
@@ -68,7 +68,7 @@ pub(crate) fn every_semantics_brings_the_bytes(fixture: &Fixture) {
         for size_bytes in [0, 1, 4096, 100_000, LARGE_BYTES] {
             let bytes = pattern(size_bytes, 3);
             let (memory, start) = aligned(&bytes);
-            let (options, told) = Told::options(semantics);
+            let (options, told) = DoneOutcome::options(semantics);
             let array = dense(DType::U8, &[size_bytes as i64]);
             let (buffer, aliasing) = make(memory[start..].as_ptr(), &array, &fixture.space(), options).unwrap();
             let may_alias = semantics as i32 >= 2 && size_bytes > 0;
@@ -82,7 +82,7 @@ pub(crate) fn every_semantics_brings_the_bytes(fixture: &Fixture) {
 
 pub(crate) fn aliased_memory_is_the_hosts_until_the_last_use(fixture: &Fixture) {
     let (memory, start) = aligned(&pattern(256, 1));
-    let (options, told) = Told::options(HostBufferSemantics::ImmutableZeroCopy);
+    let (options, told) = DoneOutcome::options(HostBufferSemantics::ImmutableZeroCopy);
     let (buffer, aliasing) =
         make(memory[start..].as_ptr(), &dense(DType::U8, &[256]), &fixture.space(), options).unwrap();
     assert_eq!(aliasing, Aliasing::Aliased);
@@ -94,7 +94,7 @@ pub(crate) fn aliased_memory_is_the_hosts_until_the_last_use(fixture: &Fixture) 
     assert!(told.0.try_recv().is_err(), "somebody has the memory");
     drop(raw);
     assert!(told.once().is_ok());
-    let (options, told) = Told::options(HostBufferSemantics::MutableZeroCopy);
+    let (options, told) = DoneOutcome::options(HostBufferSemantics::MutableZeroCopy);
     let (buffer, _) = make(memory[start..].as_ptr(), &dense(DType::U8, &[256]), &fixture.space(), options).unwrap();
     assert!(buffer.raw_alias().unwrap().is_mutable());
     drop(buffer);
@@ -114,7 +114,7 @@ pub(crate) fn what_cannot_be_aliased_is_copied(fixture: &Fixture) {
         (base, dense(DType::S4, &[4, 4]), None),
     ] {
         for semantics in [HostBufferSemantics::ImmutableZeroCopy, HostBufferSemantics::MutableZeroCopy] {
-            let (options, told) = Told::options(semantics);
+            let (options, told) = DoneOutcome::options(semantics);
             let options = FromHostOptions { layout: layout.clone(), ..options };
             let (buffer, aliasing) = make(data, &array, &fixture.space(), options).unwrap();
             assert_eq!(aliasing, Aliasing::Copied, "{array:?}");
@@ -154,18 +154,18 @@ pub(crate) fn every_failure_is_told_once(fixture: &Fixture) {
     let bytes = [0_u8; 64];
     let large = dense(DType::U8, &[2 << 20]);
     for semantics in SEMANTICS {
-        let (options, told) = Told::options(semantics);
+        let (options, told) = DoneOutcome::options(semantics);
         let error = make(std::ptr::null(), &dense(DType::U8, &[8]), &space, options).unwrap_err();
         assert_error(&error, StatusCode::InvalidArgument, &["8 bytes of u8[8] is null"]);
         assert_eq!(told.once(), Err(error));
 
-        let (options, told) = Told::options(semantics);
+        let (options, told) = DoneOutcome::options(semantics);
         let options = FromHostOptions { layout: Some(Layout::row_major(2)), ..options };
         let error = make(bytes.as_ptr(), &dense(DType::U8, &[8]), &space, options).unwrap_err();
         assert_eq!((error.code(), told.once()), (StatusCode::InvalidArgument, Err(error)));
     }
     for semantics in &SEMANTICS[..2] {
-        let (options, told) = Told::options(*semantics);
+        let (options, told) = DoneOutcome::options(*semantics);
         let error = make(bytes.as_ptr(), &large, &space, options).unwrap_err();
         assert_eq!((error.code(), told.once()), (StatusCode::ResourceExhausted, Err(error)));
     }
@@ -176,7 +176,7 @@ pub(crate) fn a_transfer_after_shutdown_is_told_too(fixture: &Fixture) {
     let space = client.devices()[0].default_memory_space();
     client.runner().shutdown().unwrap();
     let bytes = pattern(LARGE_BYTES, 2);
-    let (options, told) = Told::options(HostBufferSemantics::ImmutableUntilTransferCompletes);
+    let (options, told) = DoneOutcome::options(HostBufferSemantics::ImmutableUntilTransferCompletes);
     let (buffer, _) = make(bytes.as_ptr(), &dense(DType::U8, &[LARGE_BYTES as i64]), &space, options).unwrap();
     let error = buffer.ready_event().wait().unwrap_err();
     assert_eq!((error.code(), told.once()), (StatusCode::Cancelled, Err(error)));
@@ -191,7 +191,7 @@ pub(crate) fn a_panic_of_who_is_told_harms_nobody(fixture: &Fixture) {
 
 pub(crate) fn a_token_from_the_host_is_told_of(fixture: &Fixture) {
     for semantics in SEMANTICS {
-        let (options, told) = Told::options(semantics);
+        let (options, told) = DoneOutcome::options(semantics);
         let array = HostArray::new(&Shape::token(), None).unwrap();
         let (token, aliasing) = make(std::ptr::null(), &array, &fixture.space(), options).unwrap();
         assert_eq!((token.dtype(), token.ready_event().wait(), aliasing), (DType::Token, Ok(()), Aliasing::Copied));
@@ -204,7 +204,7 @@ pub(crate) fn elements(memory: &[u8], origin: usize, array: &HostArray) -> Vec<u
     let (dims, width) = (array.shape().dims(), array.shape().dtype().host_byte_width());
     let mut out = Vec::new();
     for index in 0..array.shape().element_count() {
-        let (mut rest, mut at) = (index as i64, origin as i64);
+        let (mut rest, mut at) = (index, origin as i64);
         for (dim, stride) in dims.iter().zip(array.byte_strides()).rev() {
             at += rest % dim * stride;
             rest /= dim;
@@ -275,7 +275,7 @@ pub(crate) fn large_strided_arrays_do_not_block_the_call(fixture: &Fixture) {
     let array = HostArray::new(&shape, Some(&[1, side])).unwrap();
     let expected = elements(&bytes, 0, &array);
     let occupied = fixture.occupy_runner();
-    let (options, told) = Told::options(HostBufferSemantics::ImmutableUntilTransferCompletes);
+    let (options, told) = DoneOutcome::options(HostBufferSemantics::ImmutableUntilTransferCompletes);
     let (buffer, _) = make(bytes.as_ptr(), &array, &fixture.space(), options).unwrap();
     assert!(!buffer.ready_event().is_ready() && told.0.try_recv().is_err());
     drop(occupied);
@@ -355,7 +355,7 @@ pub(crate) fn frozen_memory_that_is_written_is_found_out(fixture: &Fixture) {
     let array = dense(DType::U8, &[200]);
     for writes in [false, true] {
         let (mut memory, start) = aligned(&pattern(200, 9));
-        let (options, told) = Told::options(HostBufferSemantics::ImmutableZeroCopy);
+        let (options, told) = DoneOutcome::options(HostBufferSemantics::ImmutableZeroCopy);
         let (buffer, aliasing) = make(memory[start..].as_ptr(), &array, &space, options).unwrap();
         assert_eq!(aliasing, Aliasing::Aliased);
         if writes {
@@ -371,7 +371,7 @@ pub(crate) fn frozen_memory_that_is_written_is_found_out(fixture: &Fixture) {
     // While a copy has not run yet.
     let gate = EventPromise::new(c"gate");
     let (mut memory, start) = aligned(&pattern(200, 9));
-    let (options, told) = Told::options(HostBufferSemantics::ImmutableUntilTransferCompletes);
+    let (options, told) = DoneOutcome::options(HostBufferSemantics::ImmutableUntilTransferCompletes);
     let options =
         FromHostOptions { alloc: AllocOptions { after: Some(gate.event()), ..Default::default() }, ..options };
     let (buffer, _) = make(memory[start..].as_ptr(), &array, &space, options).unwrap();
@@ -384,7 +384,7 @@ pub(crate) fn frozen_memory_that_is_written_is_found_out(fixture: &Fixture) {
 pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
     let (mut memory, start) = aligned(&pattern(256, 1));
     let host = memory[start..].as_mut_ptr();
-    let (options, told) = Told::options(HostBufferSemantics::MutableZeroCopy);
+    let (options, told) = DoneOutcome::options(HostBufferSemantics::MutableZeroCopy);
     let (buffer, aliasing) = make(host, &dense(DType::U8, &[256]), &fixture.space(), options).unwrap();
     assert_eq!((aliasing, buffer.ready_event().wait()), (Aliasing::Aliased, Ok(())));
     assert_eq!(read(&buffer), pattern(256, 1));

@@ -59,14 +59,14 @@ macro_rules! for_each_case {
                 addresses_of_live_allocations_do_not_overlap
                 zero_bytes_can_be_allocated
                 absurd_sizes_are_resource_exhausted
-                a_failed_allocation_changes_no_books
-                the_books_follow_allocations
-                each_space_has_its_own_books
+                a_failed_allocation_changes_no_count
+                the_accounting_follows_allocations
+                each_space_has_its_own_accounting
                 slices_keep_the_memory
                 slices_nest
                 slices_of_nothing_may_stand_at_the_end
                 a_slice_past_the_end_is_out_of_range
-                the_books_survive_many_threads
+                the_accounting_survives_many_threads
                 kinds_are_interned
                 no_two_spaces_share_an_address
             }
@@ -117,7 +117,7 @@ macro_rules! for_each_case {
             }
             foreign {
                 imported_memory_is_used_in_place
-                imported_memory_is_not_in_the_books
+                imported_memory_is_not_counted
                 the_last_use_releases_imported_memory_once
                 read_only_memory_is_not_written
                 what_cannot_be_imported_is_named_and_not_released

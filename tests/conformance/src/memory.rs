@@ -57,32 +57,32 @@ pub(crate) fn absurd_sizes_are_resource_exhausted(fixture: &Fixture) {
     }
 }
 
-pub(crate) fn a_failed_allocation_changes_no_books(fixture: &Fixture) {
+pub(crate) fn a_failed_allocation_changes_no_count(fixture: &Fixture) {
     let _held = fixture.allocate(100);
     let before = fixture.space().stats();
     assert!(RawBuffer::allocate(&fixture.space(), usize::MAX / 2).is_err());
     assert_eq!(fixture.space().stats(), before);
 }
 
-pub(crate) fn the_books_follow_allocations(fixture: &Fixture) {
+pub(crate) fn the_accounting_follows_allocations(fixture: &Fixture) {
     let space = fixture.space();
-    let books = || {
+    let counts = || {
         let MemoryStats { bytes_in_use, peak_bytes_in_use, num_allocs, largest_alloc_size, .. } = space.stats();
         [bytes_in_use, peak_bytes_in_use, num_allocs, largest_alloc_size]
     };
-    assert_eq!(books(), [0; 4]);
+    assert_eq!(counts(), [0; 4]);
     let a = fixture.allocate(1000);
     let b = fixture.allocate(24);
     drop(a);
     let c = fixture.allocate(500);
-    assert_eq!(books(), [524, 1024, 3, 1000]);
+    assert_eq!(counts(), [524, 1024, 3, 1000]);
     space.clear_peak();
-    assert_eq!(books(), [524, 524, 3, 1000]);
+    assert_eq!(counts(), [524, 524, 3, 1000]);
     drop((b, c));
-    assert_eq!(books(), [0, 524, 3, 1000]);
+    assert_eq!(counts(), [0, 524, 3, 1000]);
 }
 
-pub(crate) fn each_space_has_its_own_books(fixture: &Fixture) {
+pub(crate) fn each_space_has_its_own_accounting(fixture: &Fixture) {
     let spaces = fixture.spaces();
     let _buffers: Vec<RawBuffer> =
         spaces.iter().enumerate().map(|(index, space)| RawBuffer::allocate(space, 10 + index).unwrap()).collect();
@@ -139,7 +139,7 @@ pub(crate) fn a_slice_past_the_end_is_out_of_range(fixture: &Fixture) {
     }
 }
 
-pub(crate) fn the_books_survive_many_threads(fixture: &Fixture) {
+pub(crate) fn the_accounting_survives_many_threads(fixture: &Fixture) {
     const THREADS: u64 = 8;
     const ROUNDS: u64 = 200;
     let space = fixture.space();

@@ -17,14 +17,14 @@ fn dense(size_bytes: usize) -> HostArray {
 }
 
 /// What `on_done` was called with.
-type Told = Arc<Mutex<Vec<Result<(), Error>>>>;
+type DoneLog = Arc<Mutex<Vec<Result<(), Error>>>>;
 
 /// The buffers, and what `on_done` was called with.
 fn make(
     shards: &[(*const u8, &HostArray, &MemorySpace)],
     layout: Option<&Layout>,
     semantics: HostBufferSemantics,
-) -> (StatusOr<Vec<Buffer>>, Told) {
+) -> (StatusOr<Vec<Buffer>>, DoneLog) {
     let shards: Vec<HostShard<'_>> =
         shards.iter().map(|&(data, array, memory_space)| HostShard { data, array, layout, memory_space }).collect();
     let told = Arc::new(Mutex::new(Vec::new()));

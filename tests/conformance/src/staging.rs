@@ -26,9 +26,9 @@ fn pool(fixture: &Fixture, lease_bytes: usize, lease_count: usize) -> StagingPoo
 }
 
 /// What a read was called with.
-struct Told(Receiver<StatusOr<StagedPiece>>);
+struct PieceLog(Receiver<StatusOr<StagedPiece>>);
 
-impl Told {
+impl PieceLog {
     fn of(copier: &StagingCopier, source: &RawBuffer, dependencies: &[Event]) -> (Event, Self) {
         let (sender, receiver) = channel();
         // SAFETY: no case writes its source while it is read.
@@ -144,11 +144,11 @@ pub(crate) fn reads_are_told_in_the_order_in_which_they_were_asked_for(fixture: 
 pub(crate) fn no_more_is_under_way_than_there_are_leases(fixture: &Fixture) {
     let pool = pool(fixture, 10, 3);
     let copier = StagingCopier::new(&pool);
-    let (event, told) = Told::of(&copier, &fixture.filled(&pattern(100, 1)), &[]);
+    let (event, told) = PieceLog::of(&copier, &fixture.filled(&pattern(100, 1)), &[]);
     let mut kept: Vec<StagedPiece> = (0..3).map(|_| told.0.recv().unwrap().unwrap()).collect();
     assert!(pool.free_count() == 0 && told.0.try_recv().is_err(), "the rest waits for leases");
     let other = fixture.filled(&pattern(10, 2));
-    let (other_event, other_told) = Told::of(&copier, &other, &[]);
+    let (other_event, other_told) = PieceLog::of(&copier, &other, &[]);
     let mut bytes = Vec::new();
     while !kept.is_empty() {
         bytes.extend_from_slice(kept.remove(0).bytes());
@@ -166,8 +166,8 @@ pub(crate) fn no_more_is_under_way_than_there_are_leases(fixture: &Fixture) {
 pub(crate) fn a_read_of_nothing_takes_its_turn(fixture: &Fixture) {
     let copier = StagingCopier::new(&pool(fixture, 10, 1));
     let (nothing, gate) = (fixture.allocate(0), EventPromise::new(c"gate"));
-    let (first, told) = Told::of(&copier, &fixture.filled(&pattern(30, 1)), &[gate.event()]);
-    let (second, told_of_nothing) = Told::of(&copier, &nothing, &[]);
+    let (first, told) = PieceLog::of(&copier, &fixture.filled(&pattern(30, 1)), &[gate.event()]);
+    let (second, told_of_nothing) = PieceLog::of(&copier, &nothing, &[]);
     assert!(!first.is_ready() && !second.is_ready());
     gate.set_ready();
     assert_eq!(told.all(), pattern(30, 1));
@@ -180,8 +180,8 @@ pub(crate) fn a_failed_dependency_ends_its_read_alone(fixture: &Fixture) {
     let copier = StagingCopier::new(&pool);
     let source = fixture.filled(&pattern(100, 1));
     let gate = EventPromise::new(c"gate");
-    let (failing, told) = Told::of(&copier, &source, &[gate.event()]);
-    let (going, told_others) = Told::of(&copier, &source, &[]);
+    let (failing, told) = PieceLog::of(&copier, &source, &[gate.event()]);
+    let (going, told_others) = PieceLog::of(&copier, &source, &[]);
     gate.set_error(Error::data_loss("upstream"));
     assert_eq!(
         (failing.wait().unwrap_err(), told.error()),
@@ -191,7 +191,7 @@ pub(crate) fn a_failed_dependency_ends_its_read_alone(fixture: &Fixture) {
     assert_eq!((going.wait(), pool.free_count()), (Ok(()), 2));
 
     let foreign = filled(&fixture.other_client.devices()[0].default_memory_space(), &[1, 2, 3]);
-    let (event, told) = Told::of(&copier, &foreign, &[]);
+    let (event, told) = PieceLog::of(&copier, &foreign, &[]);
     assert_error(&event.wait().unwrap_err(), StatusCode::InvalidArgument, &["client"]);
     assert_eq!(told.error().code(), StatusCode::InvalidArgument);
 }
@@ -200,14 +200,14 @@ pub(crate) fn a_read_that_what_it_waits_for_waits_for_fails(fixture: &Fixture) {
     let copier = StagingCopier::new(&pool(fixture, 64, 2));
     let gate = EventPromise::new(c"gate");
     let waited_for = gate.event();
-    let (read, told) = Told::of(&copier, &fixture.filled(&[1; 64]), std::slice::from_ref(&waited_for));
+    let (read, told) = PieceLog::of(&copier, &fixture.filled(&[1; 64]), std::slice::from_ref(&waited_for));
     gate.forward(&read);
     assert_cycle(&waited_for.error().unwrap());
     assert_cycle(&told.error());
     assert_cycle(&read.wait().unwrap_err());
 
     let (source, promise) = RawBuffer::channel(&fixture.space(), 64, &AllocOptions::default());
-    let (read, told) = Told::of(&copier, &source, &[]);
+    let (read, told) = PieceLog::of(&copier, &source, &[]);
     let options = AllocOptions { after: Some(read.clone()), ..Default::default() };
     let later = RawBuffer::allocate_with(&fixture.space(), 64, &options).unwrap();
     promise.fulfil(&later).map_err(|(error, _)| error).unwrap();
@@ -239,7 +239,7 @@ pub(crate) fn who_is_told_may_panic(fixture: &Fixture) {
     // SAFETY: nothing writes the source.
     let event = unsafe { copier.read(&source, &[], on_piece) };
     assert_error(&event.wait().unwrap_err(), StatusCode::Internal, &["panicked"]);
-    let (event, told) = Told::of(&copier, &source, &[]);
+    let (event, told) = PieceLog::of(&copier, &source, &[]);
     assert_eq!((told.all(), event.wait()), (pattern(100, 1), Ok(())));
     assert_eq!(pool.free_count(), 2);
 }
@@ -274,8 +274,8 @@ pub(crate) fn a_copier_that_goes_tells_everybody(fixture: &Fixture) {
     let copier = StagingCopier::new(&pool);
     let source = fixture.filled(&pattern(100, 1));
     let gate = EventPromise::new(c"gate");
-    let (begun, told) = Told::of(&copier, &source, &[gate.event()]);
-    let (waiting, told_waiting) = Told::of(&copier, &source, &[]);
+    let (begun, told) = PieceLog::of(&copier, &source, &[gate.event()]);
+    let (waiting, told_waiting) = PieceLog::of(&copier, &source, &[]);
     drop(copier);
     assert!(!begun.is_ready(), "its first pieces are begun, and wait for the gate");
     gate.set_ready();
@@ -298,7 +298,7 @@ pub(crate) fn a_buffer_is_not_donated_while_it_is_read(fixture: &Fixture) {
     let event = copier.read_buffer(&buffer, move |piece| sender.send(piece).unwrap()).unwrap();
     assert!(buffer.try_donate(c"donee").is_err(), "it is held");
     gate.set_ready();
-    assert_eq!(Told(receiver).all(), bytes);
+    assert_eq!(PieceLog(receiver).all(), bytes);
     event.wait().unwrap();
     let hold = buffer.try_donate(c"donee").unwrap();
     assert_eq!(hold.free_event().wait(), Ok(()));

@@ -7,7 +7,7 @@ use purlin_array::{DType, HostArray, Layout, Shape};
 use purlin_device::{Aliasing, AllocOptions, Buffer, FromHostOptions, HostBufferSemantics};
 
 use crate::fixture::{Fixture, pattern};
-use crate::from_host::{SEMANTICS, Told, elements, make, read};
+use crate::from_host::{DoneOutcome, SEMANTICS, elements, make, read};
 
 pub(crate) fn narrow_elements_go_any_way(fixture: &Fixture) {
     let memory: Vec<u8> = (0..64).collect();
@@ -47,7 +47,7 @@ pub(crate) fn strides_backwards_are_read_during_the_call(fixture: &Fixture) {
         let origin = bytes.len() - 2;
         let expected = elements(&bytes, origin, &array);
         let occupied = fixture.occupy_runner();
-        let (options, told) = Told::options(HostBufferSemantics::ImmutableOnlyDuringCall);
+        let (options, told) = DoneOutcome::options(HostBufferSemantics::ImmutableOnlyDuringCall);
         let (buffer, aliasing) = make(bytes[origin..].as_ptr(), &array, &fixture.space(), options).unwrap();
         assert_eq!((aliasing, told.once()), (Aliasing::Copied, Ok(())));
         bytes.fill(0);

@@ -37,9 +37,9 @@ fn piece(
 
 /// Outcomes in the order in which they were reported.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<Result<(), Error>>>>);
+struct DoneLog(Arc<Mutex<Vec<Result<(), Error>>>>);
 
-impl Told {
+impl DoneLog {
     fn on_done(&self) -> Option<OnDone> {
         let told = Arc::clone(&self.0);
         Some(Box::new(move |outcome| told.lock().unwrap().push(outcome)))
@@ -78,7 +78,7 @@ pub(crate) fn a_buffer_is_retrieved_once_and_used_at_once(fixture: &Fixture) {
 pub(crate) fn pieces_come_in_any_order(fixture: &Fixture) {
     let manager = manager(fixture, &[LARGE_BYTES, 100]);
     let buffers = [manager.retrieve_buffer(0).unwrap(), manager.retrieve_buffer(1).unwrap()];
-    let (large, small, told) = (pattern(LARGE_BYTES, 2), pattern(100, 3), Told::default());
+    let (large, small, told) = (pattern(LARGE_BYTES, 2), pattern(100, 3), DoneLog::default());
     let half = LARGE_BYTES / 2;
     piece(&manager, 0, &large[half..], half, false, told.on_done()).unwrap();
     piece(&manager, 1, &small[70..], 70, false, told.on_done()).unwrap();
@@ -95,7 +95,7 @@ pub(crate) fn pieces_come_in_any_order(fixture: &Fixture) {
 pub(crate) fn everybody_was_told_before_the_buffer_is_ready(fixture: &Fixture) {
     let manager = manager(fixture, &[LARGE_BYTES * 2]);
     let buffer = manager.retrieve_buffer(0).unwrap();
-    let (bytes, told) = (pattern(LARGE_BYTES, 2), Told::default());
+    let (bytes, told) = (pattern(LARGE_BYTES, 2), DoneLog::default());
     let occupied = fixture.occupy_runner();
     for (index, is_last) in [(0, false), (1, true)] {
         piece(&manager, 0, &bytes, index * LARGE_BYTES, is_last, told.on_done()).unwrap();
@@ -123,7 +123,7 @@ pub(crate) fn who_is_told_may_drop_the_manager(fixture: &Fixture) {
 
 pub(crate) fn illegal_steps_are_errors_and_change_nothing(fixture: &Fixture) {
     let manager = manager(fixture, &[10, 10]);
-    let (bytes, told) = (pattern(10, 5), Told::default());
+    let (bytes, told) = (pattern(10, 5), DoneLog::default());
     let errors = [
         piece(&manager, 2, &bytes, 0, true, told.on_done()).unwrap_err(),
         piece(&manager, usize::MAX, &bytes, 0, true, told.on_done()).unwrap_err(),
@@ -162,7 +162,7 @@ pub(crate) fn illegal_steps_are_errors_and_change_nothing(fixture: &Fixture) {
 pub(crate) fn a_buffer_fails_once(fixture: &Fixture) {
     let manager = manager(fixture, &[LARGE_BYTES, 10]);
     let buffer = manager.retrieve_buffer(0).unwrap();
-    let (bytes, told) = (pattern(LARGE_BYTES, 6), Told::default());
+    let (bytes, told) = (pattern(LARGE_BYTES, 6), DoneLog::default());
     let occupied = fixture.occupy_runner();
     piece(&manager, 0, &bytes, 0, false, told.on_done()).unwrap();
     manager.set_buffer_error(0, Error::data_loss("a bad disk")).unwrap();
@@ -193,7 +193,7 @@ pub(crate) fn a_piece_that_cannot_be_copied_fails_its_buffer_at_once(fixture: &F
         AsyncHostToDeviceTransferManager::new(&[bytes_of(2 * LARGE_BYTES)], &space, &AllocOptions::default()).unwrap();
     let buffer = manager.retrieve_buffer(0).unwrap();
     client.runner().shutdown().unwrap();
-    let (bytes, told) = (pattern(LARGE_BYTES, 7), Told::default());
+    let (bytes, told) = (pattern(LARGE_BYTES, 7), DoneLog::default());
     piece(&manager, 0, &bytes, 0, false, told.on_done()).unwrap();
     let error = buffer.ready_event().wait().unwrap_err();
     assert_eq!((error.code(), told.all()), (StatusCode::Cancelled, vec![Err(error)]));
@@ -224,7 +224,7 @@ pub(crate) fn whole_arrays_are_packed_and_ordered(fixture: &Fixture) {
         TransferSpec { shape: Shape::token(), layout: None },
     ];
     let manager = AsyncHostToDeviceTransferManager::new(&specs, &fixture.space(), &AllocOptions::default()).unwrap();
-    let (bytes, narrow, told) = ([1_u8, 2, 3, 4, 5, 6], [1_u8, 0xFF, 7, 0xF8], Told::default());
+    let (bytes, narrow, told) = ([1_u8, 2, 3, 4, 5, 6], [1_u8, 0xFF, 7, 0xF8], DoneLog::default());
     let dense = |shape: &Shape| HostArray::new(shape, None).unwrap();
     let give = |index: usize, data: *const u8, array: &HostArray| {
         // SAFETY: the bytes live until the waits below.
@@ -252,7 +252,7 @@ pub(crate) fn memory_may_come_after_the_pieces(fixture: &Fixture) {
     let gate = EventPromise::new(c"gate");
     let options = AllocOptions { after: Some(gate.event()), ..Default::default() };
     let manager = AsyncHostToDeviceTransferManager::new(&[bytes_of(10)], &fixture.space(), &options).unwrap();
-    let (bytes, told) = (pattern(10, 9), Told::default());
+    let (bytes, told) = (pattern(10, 9), DoneLog::default());
     piece(&manager, 0, &bytes, 0, true, told.on_done()).unwrap();
     let buffer = manager.retrieve_buffer(0).unwrap();
     assert!(!buffer.ready_event().is_ready() && told.all().is_empty());
@@ -272,7 +272,7 @@ pub(crate) fn pieces_come_from_many_threads(fixture: &Fixture) {
     const PIECE: usize = 70_000;
     let manager = manager(fixture, &[8 * PIECE]);
     let buffer = manager.retrieve_buffer(0).unwrap();
-    let (bytes, told) = (pattern(8 * PIECE, 10), Told::default());
+    let (bytes, told) = (pattern(8 * PIECE, 10), DoneLog::default());
     on_threads(4, |thread| {
         for index in [thread, thread + 4] {
             let range = index * PIECE..(index + 1) * PIECE;

@@ -25,7 +25,7 @@ def memory():
         return heap.uordblks + heap.hblkhd, int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def books(module):
+def accounting(module):
     """How many of Purlin's events, clients, pools and queues live, and bytes in use of the client of `module`, a library
     with purlin_report and purlin_bytes; once no call is left, whose last part goes after its end."""
     module.purlin_report.restype = ctypes.c_char_p
@@ -46,7 +46,7 @@ def leaves_nothing(name, module, function, argument, calls):
     for _ in range(max(calls // 10, 100)):  # Whatever is made once is there then.
         result = function(argument)
     del result
-    before = books(module)
+    before = accounting(module)
     allocated, resident = memory()
     began = time.monotonic()
     for _ in range(calls):
@@ -54,8 +54,8 @@ def leaves_nothing(name, module, function, argument, calls):
     each = (time.monotonic() - began) / calls
     np.testing.assert_array_equal(np.asarray(result), np.asarray(argument))
     del result
-    after = books(module)
-    assert after == before, f"{name}: Purlin's books were {before} and are {after}"
+    after = accounting(module)
+    assert after == before, f"{name}: Purlin's accounting was {before} and is {after}"
     now = memory()
     report = (f"{name}: {calls} calls, {each * 1e6:.1f} us each; {now[0] - allocated} bytes more are allocated, "
               f"{now[1] - resident} bytes more resident")

@@ -92,7 +92,7 @@ def test_an_op_that_waits_is_cancelled():
         waits = OPS.purlin_wait(x)
         expect_error(tf.errors.DeadlineExceededError,
                      lambda: session.run(waits, options=tf.compat.v1.RunOptions(timeout_in_ms=100)))
-        # Another op of the step fails, so this one is told to end; without that, this would not return.
+        # Another op of the step fails, so this one is cancelled; without that, this would not return.
         fails = OPS.purlin_fail(x, code=15)
         expect_error(tf.errors.DataLossError, lambda: session.run((waits, fails)), "asked to fail")
 

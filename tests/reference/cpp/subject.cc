@@ -59,8 +59,8 @@ class HostMemory {
   std::size_t size_;
 };
 
-// Told by on_done: p not yet, r OK, e an error, t twice.
-using Told = std::shared_ptr<std::atomic<char>>;
+// What on_done was called with: p not yet, r OK, e an error, t twice.
+using OnDoneState = std::shared_ptr<std::atomic<char>>;
 
 struct ShapeOf {
   DType dtype;
@@ -396,11 +396,11 @@ class World {
       });
     }
     line += "h=";
-    for (const Told& told : hosts_) line += told->load();
+    for (const OnDoneState& told : hosts_) line += told->load();
     return line + " mem=" + std::to_string(BytesInUse());
   }
 
-  // Who waits for a copy lets simulated time pass.
+  // A wait for a copy lets simulated time pass.
   void Nudge() {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& [event, memory] : in_use_) {
@@ -493,7 +493,7 @@ class World {
     options.semantics = static_cast<purlin::HostBufferSemantics>(mode & 3);
     const auto layout = LayoutOf(of, (mode & 4) != 0);
     if (layout.has_value()) options.device_layout = &*layout;
-    const Told told = std::make_shared<std::atomic<char>>('p');
+    const OnDoneState told = std::make_shared<std::atomic<char>>('p');
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       aliased_.emplace_back(told, memory);
@@ -589,9 +589,9 @@ class World {
   std::array<Slot<Given>, 4> given_;
   std::array<Slot<Reading>, 6> reads_;
   std::mutex mutex_;
-  std::vector<Told> hosts_;
+  std::vector<OnDoneState> hosts_;
   std::vector<std::pair<Event, std::shared_ptr<HostMemory>>> in_use_;
-  std::vector<std::pair<Told, std::shared_ptr<HostMemory>>> aliased_;
+  std::vector<std::pair<OnDoneState, std::shared_ptr<HostMemory>>> aliased_;
 };
 
 std::vector<std::string> ReadLines(std::size_t count) {
@@ -668,7 +668,7 @@ int main() {
     } else {
       std::cout << world->Apply(ParseOp(line)) << '\n';
     }
-    // Whoever asks writes many lines before it reads.
+    // The other side writes many lines before it reads.
     if (std::cin.rdbuf()->in_avail() <= 0) std::cout.flush();
   }
   return 0;

@@ -22,8 +22,8 @@ use purlin_base::status::StatusOr;
 /// How the elements of one [`HostArray`] are put into one layout. Cheap to make, and good for any number of arrays of
 /// that description.
 ///
-/// A range of elements is numbers in the device's order. Where several elements share a byte, it begins on a byte and
-/// ends on one, or at the end; [`pieces`](Self::pieces) are such ranges.
+/// A range of elements is numbers in the device's order, `usize` as the positions in a slice. Where several elements
+/// share a byte, it begins on a byte and ends on one, or at the end; [`pieces`](Self::pieces) are such ranges.
 ///
 /// ```
 /// use purlin::{DType, HostArray, Layout, Shape, StridedPlan};
@@ -32,7 +32,7 @@ use purlin_base::status::StatusOr;
 /// let plan = StridedPlan::new(&nibbles, &Layout::row_major(1))?;
 /// let (host, mut device) = ([1_u8, 2, 3, 4], [0_u8; 2]);
 /// // SAFETY: both have the bytes that the plan reads and writes.
-/// unsafe { plan.gather(host.as_ptr(), device.as_mut_ptr(), 0..4) };
+/// unsafe { plan.gather(host.as_ptr(), device.as_mut_ptr(), plan.elements()) };
 /// assert_eq!(device, [0x21, 0x43], "two elements to a byte");
 /// # Ok::<(), purlin::Error>(())
 /// ```
@@ -42,6 +42,7 @@ pub struct StridedPlan {
     /// Bytes of an element on the host, and on the device before it is packed.
     element_bytes: usize,
     packing: Option<Packing>,
+    /// At most `i64::MAX`.
     element_count: usize,
 }
 
@@ -73,13 +74,19 @@ impl StridedPlan {
             device_stride *= count;
         }
         let packing = Packing::of(shape.dtype());
-        Ok(Self { dims, element_bytes, packing, element_count: shape.element_count() })
+        Ok(Self { dims, element_bytes, packing, element_count: shape.element_count() as usize })
     }
 
     /// Number of elements.
     #[must_use]
-    pub fn element_count(&self) -> usize {
-        self.element_count
+    pub fn element_count(&self) -> i64 {
+        self.element_count as i64
+    }
+
+    /// The range of all elements.
+    #[must_use]
+    pub fn elements(&self) -> Range<usize> {
+        0..self.element_count
     }
 
     /// The bytes of those elements in the device's memory, from the array's first.

@@ -5,6 +5,7 @@
 //! is dropped completes first. So a join keeps no value from being given up.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ffi::CStr;
 use std::mem::offset_of;
 use std::ptr;
 #[cfg(not(purlin_model))]
@@ -16,6 +17,7 @@ use super::abi::{EventHeader, Waiter};
 #[cfg(not(purlin_model))]
 use super::debt;
 use super::error_policy::{ErrorPolicy, Failure, JoinOptions, chosen, merge};
+use super::raw::OwedBy;
 #[cfg(not(purlin_model))]
 use super::several::{self, Several};
 use super::{Event, EventPromise, EventState};
@@ -52,21 +54,8 @@ pub fn when_all(events: &[Event]) -> Event {
 #[must_use]
 #[track_caller]
 pub fn after_all(events: &[Event]) -> Event {
-    let place = SourceLocation::caller();
-    after_all_at(events, || place)
-}
-
-/// As [`after_all`], made at `place`, which is asked for if an event is made.
-#[doc(hidden)]
-#[must_use]
-pub fn after_all_at(events: &[Event], place: impl FnOnce() -> SourceLocation) -> Event {
-    if events.iter().all(Event::is_ready) {
-        return Event::ready();
-    }
-    let promise = EventPromise::guarding_at(c"AfterAll", place());
-    let all = promise.event();
-    Join::start(events, promise, Rule::Ignore);
-    all
+    let here = SourceLocation::caller();
+    join_events(events, None, || SourceLocation::stated().unwrap_or(here))
 }
 
 /// Calls `f` once all of `events` are terminal, whether they happened or failed: at once and without an allocation if
@@ -113,14 +102,21 @@ pub fn run_when_ready(events: &[Event], f: impl FnOnce() + Send + 'static) {
 #[must_use]
 #[track_caller]
 pub fn when_all_with(events: &[Event], options: JoinOptions) -> Event {
-    let place = SourceLocation::caller();
-    when_all_at(events, options, || place)
+    let here = SourceLocation::caller();
+    join_events(events, Some(options), || SourceLocation::stated().unwrap_or(here))
 }
 
-/// As [`when_all_with`], made at `place`, which is asked for if an event is made.
+/// [`when_all_with`] `options`, or [`after_all`] without any. `place` is asked for if an event is made: mostly none is,
+/// which is quicker than to state a place, so the bridge gives its own.
 #[doc(hidden)]
 #[must_use]
-pub fn when_all_at(events: &[Event], options: JoinOptions, place: impl FnOnce() -> SourceLocation) -> Event {
+pub fn join_events(events: &[Event], options: Option<JoinOptions>, place: impl FnOnce() -> SourceLocation) -> Event {
+    let Some(options) = options else {
+        if events.iter().all(Event::is_ready) {
+            return Event::ready();
+        }
+        return Join::event(events, Rule::Ignore, c"AfterAll", place());
+    };
     if let [only] = events {
         return only.clone();
     }
@@ -134,10 +130,8 @@ pub fn when_all_at(events: &[Event], options: JoinOptions, place: impl FnOnce() 
             return events[failures[at].0].clone();
         }
     }
-    let promise = EventPromise::guarding_at(c"WhenAll", place());
-    let all = promise.event();
-    Join::start(events, promise, if options.fail_fast { Rule::FailFast } else { Rule::Wait(options.policy) });
-    all
+    let rule = if options.fail_fast { Rule::FailFast } else { Rule::Wait(options.policy) };
+    Join::event(events, rule, c"WhenAll", place())
 }
 
 /// What an arrival does with its event's error.
@@ -183,6 +177,14 @@ impl Join {
         // Events are in memory, one word each, so a few words for each cannot overflow what addresses can count.
         let nodes = Layout::array::<Node>(count).expect("no slice is that long");
         Layout::new::<Self>().extend(nodes).expect("no slice is that long").0.pad_to_align()
+    }
+
+    /// The event of a join that is started here.
+    fn event(events: &[Event], rule: Rule, label: &'static CStr, place: SourceLocation) -> Event {
+        let promise = EventPromise::owed_by(OwedBy::Library, label, place);
+        let all = promise.event();
+        Self::start(events, promise, rule);
+        all
     }
 
     #[expect(clippy::cast_ptr_alignment, reason = "the layout's alignment is that of the type")]

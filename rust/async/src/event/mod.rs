@@ -39,6 +39,7 @@ mod pending;
 mod poll;
 #[doc(hidden)]
 pub mod raw;
+#[doc(hidden)]
 pub mod refusal;
 mod rescue;
 #[cfg_attr(purlin_model, path = "several_model.rs")]
@@ -70,7 +71,7 @@ use raw::OwedBy;
 pub use abi::DefinitionStream;
 pub use count_down::CountDown;
 pub use error_policy::{ErrorPolicy, JoinOptions};
-pub use join::{after_all, after_all_at, run_when_ready, when_all, when_all_at, when_all_with};
+pub use join::{after_all, join_events, run_when_ready, when_all, when_all_with};
 pub use owing::owed_after;
 pub(crate) use park::{Blocked, Waited, has_blocking_hook, set_blocking_hook};
 #[cfg(not(purlin_model))]
@@ -419,6 +420,7 @@ impl Event {
     }
 
     /// Gives the reference away. Take it back with [`from_raw`](Self::from_raw).
+    #[doc(hidden)]
     #[must_use]
     pub fn into_raw(self) -> *mut EventHeader {
         ManuallyDrop::new(self).as_raw()
@@ -428,6 +430,7 @@ impl Event {
     ///
     /// # Safety
     /// `header` is null or a reference that was given away, once per call.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_raw(header: *mut EventHeader) -> Self {
         Self(NonNull::new(header))
@@ -437,6 +440,7 @@ impl Event {
     ///
     /// # Safety
     /// `header` is null or an event that is alive during this call.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_borrowed_raw(header: *mut EventHeader) -> Self {
         // SAFETY: the borrow lasts for this function; the clone counts for itself.
@@ -497,14 +501,7 @@ impl EventPromise {
     #[must_use]
     #[track_caller]
     pub fn new(label: impl Into<Label>) -> Self {
-        Self::new_at(label, SourceLocation::caller())
-    }
-
-    /// As [`new`](Self::new), for a caller at `place`.
-    #[doc(hidden)]
-    #[inline]
-    pub fn new_at(label: impl Into<Label>, place: SourceLocation) -> Self {
-        Self::owed_by(OwedBy::User, label, place)
+        Self::owed_by(OwedBy::User, label, SourceLocation::caller())
     }
 
     /// As [`new`](Self::new), for an event until which other code may still use something: memory, a stack, a thread.
@@ -513,25 +510,15 @@ impl EventPromise {
     #[must_use]
     #[track_caller]
     pub fn guarding(label: impl Into<Label>) -> Self {
-        Self::guarding_at(label, SourceLocation::caller())
+        Self::owed_by(OwedBy::Library, label, SourceLocation::caller())
     }
 
-    /// As [`guarding`](Self::guarding), for a caller at `place`.
+    /// A new pending event that `who` owes, known by `label` and by `place`: [`new`](Self::new) is that of a user at
+    /// the caller's place, and [`guarding`](Self::guarding) that of the library. Neither looks for a place that is
+    /// [stated](purlin_base::status::called_from) around the call.
     #[doc(hidden)]
     #[inline]
-    pub fn guarding_at(label: impl Into<Label>, place: SourceLocation) -> Self {
-        Self::owed_by(OwedBy::Library, label, place)
-    }
-
-    /// As [`guarding`](Self::guarding), for an event until which no memory or stack is lent: a wait for it may be given
-    /// up.
-    #[inline]
-    pub fn lending_nothing(label: impl Into<Label>, place: SourceLocation) -> Self {
-        Self::owed_by(OwedBy::Service, label, place)
-    }
-
-    #[inline]
-    fn owed_by(who: OwedBy, label: impl Into<Label>, place: SourceLocation) -> Self {
+    pub fn owed_by(who: OwedBy, label: impl Into<Label>, place: SourceLocation) -> Self {
         // SAFETY: a Label is a static string with a NUL; the new event's one reference becomes ours.
         Self(unsafe { Event::from_raw(raw::new(label.into().as_cstr().as_ptr(), place, who)) })
     }
@@ -575,6 +562,7 @@ impl EventPromise {
 
     /// Notes that something is lent until the event, which is new, also while it waits for others: a wait for it is not
     /// given up.
+    #[doc(hidden)]
     pub fn lends_throughout(&self) {
         if let Some(event) = self.0.header() {
             event.flags.store(event.flags.load(Relaxed) | FLAG_LENDS_THROUGHOUT, Relaxed);
@@ -621,6 +609,7 @@ impl EventPromise {
     ///
     /// # Safety
     /// `event` is not null, and the reference was the promise's, given away.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_raw(event: *mut EventHeader) -> Self {
         // SAFETY: the caller's promise.

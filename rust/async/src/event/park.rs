@@ -20,7 +20,7 @@ use super::sleepers::Sleeper;
 use super::sleepers::Sleepers;
 use super::{lent, owing};
 use purlin_base::label::Label;
-use purlin_base::status::Error;
+use purlin_base::status::{Error, without_place};
 use purlin_base::sync::atomic::AtomicBool;
 use purlin_base::sync::atomic::Ordering::Relaxed;
 use purlin_base::sync::{Condvar, Mutex, hint, per_thread};
@@ -230,7 +230,8 @@ pub(super) fn wait(event: &EventHeader, patience: Patience) -> Waited {
     let (given_up, ended, pool) = (AtomicBool::new(false), RefCell::new(None), Cell::new(0));
     let blocked = Blocked { event, deadline, may_be_given_up, given_up, ended, pool };
     let waited = match BLOCKING_HOOK.try_with(Cell::get) {
-        Ok(Some(hook)) => hook(&blocked),
+        // What the thread does meanwhile is not for the call that waits.
+        Ok(Some(hook)) => without_place(|| hook(&blocked)),
         _ => blocked.sleep().into(),
     };
     match blocked.ended.into_inner().filter(|_| !event.is_terminal()) {

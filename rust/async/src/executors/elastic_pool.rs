@@ -341,7 +341,7 @@ impl ElasticPoolShared {
         if begins_watch {
             self.watch();
         }
-        // All: an idle thread may be woken for the task, and the new one must hear that it is listed for good.
+        // All: an idle thread may be woken for the task, and the new one must wake to see that it stays listed.
         self.work.notify_all();
         self.end_if_over();
         match (refused, failure) {
@@ -553,5 +553,4 @@ impl fmt::Debug for ElasticPool {
 }
 
 #[cfg(test)]
-#[path = "elastic_pool_tests.rs"]
 mod tests;

@@ -67,5 +67,4 @@ fn run(task: Option<Task>) {
 }
 
 #[cfg(all(test, not(purlin_model)))]
-#[path = "inline_tests.rs"]
 mod tests;

@@ -438,5 +438,4 @@ impl fmt::Debug for SerialQueue {
 }
 
 #[cfg(all(test, not(purlin_model)))]
-#[path = "serial_queue_tests.rs"]
 mod tests;

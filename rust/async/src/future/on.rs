@@ -67,7 +67,7 @@ pub(super) fn submit<E: Executor + ?Sized, T: Send + Sync + 'static>(
     }
 }
 
-fn dropped(label: Label) -> Error {
+pub(super) fn dropped(label: Label) -> Error {
     Error::cancelled(format!("the task '{label}' was dropped uncalled by its executor"))
 }
 
@@ -159,6 +159,28 @@ impl<T: Send + Sync + 'static> AsyncValue<T> {
     ) -> AsyncValue<U> {
         computed_on(self, executor, false, f).0
     }
+
+    /// What the value of `f` becomes; `f` runs as in [`map_on`](Self::map_on).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use purlin::{AsyncValue, ThreadPool, ThreadPoolOptions};
+    ///
+    /// let pool = Arc::new(ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?);
+    /// let row = AsyncValue::new_available(3).flat_map_on(&pool, |size| AsyncValue::new_available(vec![0; *size]));
+    /// assert_eq!(row.wait(), Ok(&vec![0, 0, 0]));
+    /// # Ok::<(), purlin::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn flat_map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(
+        &self,
+        executor: &Arc<E>,
+        f: impl FnOnce(&T) -> AsyncValue<U> + Send + 'static,
+    ) -> AsyncValue<U> {
+        flattened_on(self, executor, false, move |value| Future(f(value))).0
+    }
 }
 
 /// `f` of a value, computed on an executor; not at all if the result is unobserved and it is `skippable`.
@@ -169,7 +191,38 @@ fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send
     skippable: bool,
     f: impl FnOnce(&T) -> Result<U, Error> + Send + 'static,
 ) -> Future<U> {
-    let promise = Promise::derived(c"MapOn");
+    derived_on(source, executor, skippable, Promise::derived(c"MapOn"), move |value, promise| {
+        // It was ready, so this does not block. No other thread sets it.
+        let _ = promise.set(value.wait().and_then(|value| guarded("map_on", || f(value))));
+    })
+}
+
+/// As [`computed_on`], for an `f` that answers with a future.
+#[track_caller]
+fn flattened_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send + Sync + 'static>(
+    source: &AsyncValue<T>,
+    executor: &Arc<E>,
+    skippable: bool,
+    f: impl FnOnce(&T) -> Future<U> + Send + 'static,
+) -> Future<U> {
+    derived_on(source, executor, skippable, Promise::derived_linked(c"FlatMapOn"), move |value, promise| {
+        match value.wait().and_then(|value| guarded("flat_map_on", || Ok(f(value)))) {
+            Ok(inner) => promise.forward(&inner),
+            // No other thread sets it.
+            Err(error) => _ = promise.set(Err(error)),
+        }
+    })
+}
+
+/// The future of `promise`, which `work` completes from a value that is ready, in a task named as the promise. An error
+/// of the source passes by the executor.
+fn derived_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send + Sync + 'static>(
+    source: &AsyncValue<T>,
+    executor: &Arc<E>,
+    skippable: bool,
+    promise: Promise<U>,
+    work: impl FnOnce(AsyncValue<T>, Promise<U>) + Send + 'static,
+) -> Future<U> {
     promise.0.owes_to(source.as_event());
     let (future, executor) = (promise.future(), Arc::clone(executor));
     source.and_then_owned(move |value| {
@@ -181,10 +234,8 @@ fn computed_on<E: Executor + ?Sized + 'static, T: Send + Sync + 'static, U: Send
             let _ = promise.set(Err(error));
             return;
         }
-        submit(&*executor, Label::new(c"MapOn"), promise, move |promise| {
-            // It was ready, so this does not block.
-            let _ = promise.set(value.wait().and_then(|value| guarded("map_on", || f(value))));
-        });
+        let label = promise.0.as_event().label();
+        submit(&*executor, label, promise, move |promise| work(value, promise));
     });
     future
 }
@@ -235,6 +286,29 @@ impl<T: Send + Sync + 'static> Future<T> {
         f: impl FnOnce(&T) -> Result<U, Error> + Send + 'static,
     ) -> Future<U> {
         computed_on(&self.0, executor, true, f)
+    }
+
+    /// What the future of `f` becomes; `f` is called as in [`map_on`](Self::map_on).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use purlin::{Future, ThreadPool, ThreadPoolOptions, future_on};
+    ///
+    /// let pool = Arc::new(ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() })?);
+    /// let on = Arc::clone(&pool);
+    /// let next = Future::ready(4).flat_map_on(&pool, move |&number| future_on(&*on, c"next", move || Ok(number + 1)));
+    /// assert_eq!(next.wait(), Ok(&5));
+    /// # Ok::<(), purlin::Error>(())
+    /// ```
+    #[must_use = "a map that is not used may not be computed"]
+    #[track_caller]
+    pub fn flat_map_on<E: Executor + ?Sized + 'static, U: Send + Sync + 'static>(
+        &self,
+        executor: &Arc<E>,
+        f: impl FnOnce(&T) -> Future<U> + Send + 'static,
+    ) -> Future<U> {
+        flattened_on(&self.0, executor, true, f)
     }
 
     /// The same value or error, completed by a task of `executor`, so that what waits for the new future runs there and

@@ -13,6 +13,11 @@
 //! one thread at a time and polled or dropped under no lock. Steps are acquire and release: a poll sees what the one
 //! before did. When the last waker is dropped in IDLE, nothing can wake the future any more: it is dropped, and its
 //! promise with it.
+//!
+//! A task that is dropped uncalled fails the promise with the executor's answer, if that is an error, else with
+//! [`Cancelled`](purlin_base::StatusCode::Cancelled). As in `on.rs`, the submitter and the dropped task settle by two
+//! flags which of them gives up. At most one task is not yet called or dropped; submitters may overlap, as its thread
+//! may submit again before the first has returned, and then each may find the flag of the other's task.
 
 use std::future::Future as RustFuture;
 use std::mem;
@@ -21,6 +26,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::event::{Event, guarded, refusal};
+use crate::future::on::dropped;
 use crate::future::{Future, Promise};
 use crate::task::{Executor, Task};
 use crate::user_context::{UserContext, UserContextScope};
@@ -88,11 +94,16 @@ fn spawn_boxed<T: Send + Sync + 'static>(executor: Arc<dyn Executor>, label: Lab
     let promise = Promise::derived(label);
     let result = promise.future();
     let work = Work { future, promise };
-    let state = AtomicU8::new(SCHEDULED);
+    let (state, submission) = (AtomicU8::new(SCHEDULED), AtomicU8::new(0));
     let context = UserContext::current();
-    Arc::new(Spawned { state, work: Mutex::new(Some(work)), executor, label, context }).submit();
+    Arc::new(Spawned { state, submission, work: Mutex::new(Some(work)), executor, label, context }).submit();
     result
 }
+
+/// A thread is in the executor's `execute`.
+const SUBMITTING: u8 = 1;
+/// The task was dropped uncalled meanwhile.
+const UNCALLED: u8 = 2;
 
 const IDLE: u8 = 0;
 const SCHEDULED: u8 = 1;
@@ -108,6 +119,8 @@ struct Work<T: Send + Sync + 'static> {
 
 struct Spawned<T: Send + Sync + 'static> {
     state: AtomicU8,
+    /// [`SUBMITTING`] and [`UNCALLED`].
+    submission: AtomicU8,
     /// There except while it is polled, and gone in DONE. The state says whose it is; the lock only carries it.
     work: Mutex<Option<Work<T>>>,
     executor: Arc<dyn Executor>,
@@ -122,10 +135,14 @@ impl<T: Send + Sync + 'static> Spawned<T> {
         let (executor, label) = (Arc::clone(&self.executor), self.label);
         let spawned = Arc::clone(&self);
         let mut turn = Turn(Some(self));
+        spawned.submission.fetch_or(SUBMITTING, AcqRel);
         let answer = guarded("Executor::execute", || executor.execute(Task::new(label, move || turn.take())));
-        if let Err(refusal) = answer {
-            // The task was dropped, and has given up with a general error unless this is first.
-            spawned.give_up(refusal);
+        let uncalled = spawned.submission.fetch_and(!(SUBMITTING | UNCALLED), AcqRel) & UNCALLED != 0;
+        match answer {
+            // The state says whether the executor has run the task all the same.
+            Err(refusal) => spawned.give_up(refusal),
+            Ok(()) if uncalled => spawned.give_up(dropped(label)),
+            Ok(()) => {}
         }
     }
 
@@ -209,9 +226,11 @@ impl<T: Send + Sync + 'static> Turn<T> {
 impl<T: Send + Sync + 'static> Drop for Turn<T> {
     fn drop(&mut self) {
         if let Some(spawned) = mem::take(&mut self.0) {
-            let label = spawned.label;
-            let dropped = || Error::cancelled(format!("the task '{label}' was refused or dropped by its executor"));
-            spawned.give_up(refusal::reason().unwrap_or_else(dropped));
+            if let Some(reason) = refusal::reason() {
+                spawned.give_up(reason);
+            } else if spawned.submission.fetch_or(UNCALLED, AcqRel) & SUBMITTING == 0 {
+                spawned.give_up(dropped(spawned.label));
+            }
         }
     }
 }

@@ -209,5 +209,4 @@ fn read_status(status: &str) -> Doing {
 }
 
 #[cfg(test)]
-#[path = "relief_tests.rs"]
 mod tests;

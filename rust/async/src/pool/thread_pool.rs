@@ -94,7 +94,7 @@ pub struct ThreadPool(Arc<Handle>);
 #[derive(Debug)]
 struct Handle {
     shared: Arc<PoolShared>,
-    /// A shutdown has passed its deadline.
+    /// A shutdown has passed its timeout.
     gave_up: AtomicBool,
     name: String,
     reason: String,

@@ -19,6 +19,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::event::raw::OwedBy;
 use crate::event::{Event, EventPromise};
 use crate::task::cancel::{CancelRegistration, CancelToken};
 use crate::task::fork;
@@ -217,8 +218,8 @@ impl Semaphore {
             return refused(shared.cancelled(amount, &reason));
         }
         // Made before the lock is taken: they allocate.
-        let (slot, promise) =
-            (Arc::<Slot>::default(), EventPromise::lending_nothing(shared.label, SourceLocation::caller()));
+        let promise = EventPromise::owed_by(OwedBy::Service, shared.label, SourceLocation::caller());
+        let slot = Arc::<Slot>::default();
         let event = promise.event();
         let mut state = shared.state.lock();
         match shared.grant_now(&mut state, amount) {
@@ -462,5 +463,4 @@ impl fmt::Debug for PendingPermit {
 }
 
 #[cfg(all(test, not(purlin_model)))]
-#[path = "semaphore_tests.rs"]
 mod tests;

@@ -54,6 +54,28 @@ pub struct StalledEvent {
 }
 
 /// A thread that sleeps until an event is terminal.
+///
+/// ```
+/// use std::thread;
+/// use std::time::Duration;
+///
+/// use purlin::stall::BlockedThread;
+/// use purlin::{EventPromise, stalls};
+///
+/// let promise = EventPromise::new(c"forgotten");
+/// let event = promise.event();
+/// let sleeper = thread::Builder::new().name("sleeper".into()).spawn(move || event.wait()).unwrap();
+/// let blocked: BlockedThread = loop {
+///     let threads = stalls(Duration::ZERO).threads;
+///     if let Some(found) = threads.into_iter().find(|thread| thread.name.contains("sleeper")) {
+///         break found;
+///     }
+///     thread::yield_now();
+/// };
+/// assert!(blocked.waits_for.contains("forgotten"), "{}", blocked.waits_for);
+/// promise.set_ready();
+/// assert_eq!(sleeper.join().unwrap(), Ok(()));
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BlockedThread {

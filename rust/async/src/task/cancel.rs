@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use crate::event::raw::OwedBy;
 use crate::event::{Event, EventPromise, EventState};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
@@ -270,7 +271,7 @@ impl CancelShared {
             entries: BTreeMap::new(),
             process: Process::this(),
         };
-        let asked = EventPromise::lending_nothing(label, SourceLocation::caller());
+        let asked = EventPromise::owed_by(OwedBy::Service, label, SourceLocation::caller());
         Arc::new(Self {
             label,
             happened: asked.event(),
@@ -409,5 +410,4 @@ impl fmt::Debug for CancelRegistration {
 }
 
 #[cfg(all(test, not(purlin_model)))]
-#[path = "cancel_tests.rs"]
 mod tests;

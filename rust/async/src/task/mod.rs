@@ -18,8 +18,12 @@
 pub mod cancel;
 // Statics, which models cannot have.
 #[cfg_attr(purlin_model, path = "census_model.rs")]
+#[doc(hidden)]
 pub mod census;
+// Users meet its items in `purlin::backend`.
+#[doc(hidden)]
 pub mod driver;
+#[doc(hidden)]
 pub mod fork;
 #[doc(hidden)]
 pub mod node;

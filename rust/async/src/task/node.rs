@@ -146,6 +146,7 @@ impl Task {
     }
 
     /// Gives the node away. Take it back with [`from_raw`](Self::from_raw).
+    #[doc(hidden)]
     #[must_use]
     pub fn into_raw(self) -> *mut TaskNode {
         ManuallyDrop::new(self).0.as_ptr()
@@ -155,6 +156,7 @@ impl Task {
     ///
     /// # Safety
     /// `node` is not null, the caller's own and complete, and its closure may be called on any thread.
+    #[doc(hidden)]
     pub unsafe fn from_raw(node: *mut TaskNode) -> Self {
         // SAFETY: not null, says the caller.
         Self(unsafe { NonNull::new_unchecked(node) })

@@ -150,5 +150,4 @@ fn count(label: Label, error: &Error, cancelled: bool) {
 }
 
 #[cfg(all(test, not(purlin_model)))]
-#[path = "options_tests.rs"]
 mod tests;

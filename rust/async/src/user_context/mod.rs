@@ -155,6 +155,7 @@ impl UserContext {
     }
 
     /// Gives the reference away, as the address of the number. Take it back with [`from_raw`](Self::from_raw).
+    #[doc(hidden)]
     #[must_use]
     pub fn into_raw(self) -> *const u64 {
         Arc::into_raw(self.0).cast()
@@ -164,6 +165,7 @@ impl UserContext {
     ///
     /// # Safety
     /// `context` came from [`into_raw`](Self::into_raw), once per call.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_raw(context: *const u64) -> Self {
         // SAFETY: the caller hands over the reference that into_raw() gave out.
@@ -174,6 +176,7 @@ impl UserContext {
     ///
     /// # Safety
     /// `context` came from [`into_raw`](Self::into_raw), and that reference outlives this call.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_borrowed_raw(context: *const u64) -> Self {
         // SAFETY: the caller keeps a reference alive during this call; the count is raised for ours.

@@ -63,6 +63,14 @@ impl Kind {
 macro_rules! sites {
     ($($(#[$doc:meta])* $site:ident: $kind:ident $name:literal,)*) => {
         /// A place that may fail.
+        ///
+        /// ```
+        /// use purlin::fault::{Kind, Site};
+        ///
+        /// let threads: Vec<&str> =
+        ///     Site::ALL.iter().filter(|site| site.kind() == Kind::Spawn).map(|site| site.name()).collect();
+        /// assert!(threads.contains(&"pool.spawn"));
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Site {

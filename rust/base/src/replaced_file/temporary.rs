@@ -98,7 +98,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // The first error is the one that the caller hears of.
+            // The caller gets the first error; this would be a second one.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,7 +1,7 @@
 //! What is opened, what is replaced, what is kept, and what is left in the folder. A race is run many times, and a
 //! thread that hangs is noticed by its silence.
 
-#![allow(unsafe_code, reason = "a thread becomes somebody who may not do everything")]
+#![allow(unsafe_code, reason = "a thread changes to a user without root's rights")]
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::fs::Permissions;

@@ -5,7 +5,7 @@
 //! Changing the payloads of a shared error copies it first.
 //!
 //! C++ has one word for OK and for errors, `purlin::Status`, whose pointer is null for OK. Only the boundary knows that
-//! null: [`into_raw`] and [`Error::from_raw`].
+//! null: `into_raw` and `from_raw`.
 
 #![allow(unsafe_code, reason = "an error crosses the boundary as the pointer of its Arc")]
 
@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use code::StatusCode;
-pub use location::SourceLocation;
+pub use location::{SourceLocation, called_from, without_place};
 
 /// What an error is. Only ever seen behind an [`Error`].
 #[derive(Clone, Debug)]
@@ -159,6 +159,7 @@ impl Error {
     }
 
     /// Gives the reference away as a pointer, which is not null. Take it back with [`from_raw`](Self::from_raw).
+    #[doc(hidden)]
     #[must_use]
     pub fn into_raw(self) -> *const StatusRep {
         Arc::into_raw(self.0)
@@ -168,6 +169,7 @@ impl Error {
     ///
     /// # Safety
     /// `rep` is null or came from [`into_raw`](Self::into_raw), once per call.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_raw(rep: *const StatusRep) -> Option<Self> {
         // SAFETY: the caller hands over the reference that into_raw() gave out.
@@ -178,6 +180,7 @@ impl Error {
     ///
     /// # Safety
     /// `rep` is null or came from [`into_raw`](Self::into_raw), and that reference outlives this call.
+    #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_borrowed_raw(rep: *const StatusRep) -> Option<Self> {
         if !rep.is_null() {
@@ -190,6 +193,7 @@ impl Error {
 }
 
 /// As C++ takes how something ended: the error, given away as [`Error::into_raw`] does, or null.
+#[doc(hidden)]
 #[must_use]
 pub fn into_raw(outcome: Result<(), Error>) -> *const StatusRep {
     outcome.map_or_else(Error::into_raw, |()| std::ptr::null())
@@ -202,6 +206,7 @@ pub fn into_raw(outcome: Result<(), Error>) -> *const StatusRep {
 ///
 /// # Safety
 /// As [`Error::from_raw`].
+#[doc(hidden)]
 pub unsafe fn from_raw(rep: *const StatusRep) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe { Error::from_raw(rep) }.map_or(Ok(()), Err)

@@ -436,5 +436,4 @@ unsafe extern "C" fn in_child() {
 }
 
 #[cfg(all(test, not(miri)))]
-#[path = "fork_tests.rs"]
 mod tests;

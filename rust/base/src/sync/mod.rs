@@ -63,7 +63,7 @@ pub use explore::explore;
 #[cfg(not(loom))]
 mod cell;
 #[cfg(not(loom))]
-#[allow(unused_imports, reason = "for whoever shares bare memory")]
+#[allow(unused_imports, reason = "for types that share bare memory")]
 pub use cell::UnsafeCell;
 #[cfg(loom)]
 pub use loom::cell::UnsafeCell;

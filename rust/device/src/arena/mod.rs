@@ -15,9 +15,9 @@
 //! memory back in its own drop, under the lock under which holders are listed, and stays where it is until then
 //! (`PinnedArc`).
 
-#![allow(unsafe_code, reason = "whoever allocates promises to give back")]
+#![allow(unsafe_code, reason = "the caller of allocate promises to give the extent back")]
 
-mod books;
+mod accounting;
 mod class;
 mod extents;
 #[cfg(all(test, loom))]
@@ -35,8 +35,8 @@ use purlin_base::fault::{self, Site};
 use purlin_base::status::Error;
 use purlin_base::sync::{Mutex, PinnedArc};
 
-use self::books::Books;
-pub use self::books::MemoryStats;
+use self::accounting::ArenaAccounting;
+pub use self::accounting::MemoryStats;
 use self::class::{CLASS_COUNT, Class, LARGEST_SLOT_BYTES, class_of, run_bytes};
 use self::extents::{Extents, Usage};
 pub(crate) use self::piece::Piece;
@@ -57,7 +57,7 @@ pub(crate) struct Arena<H> {
     extents: Extents<H>,
     /// The size of the next extent; locked while one is mapped.
     growth: Mutex<usize>,
-    books: Books,
+    accounting: ArenaAccounting,
 }
 
 /// Why there is no memory.
@@ -88,7 +88,7 @@ impl<H> Arena<H> {
             classes: (0..CLASS_COUNT).map(Class::new).collect(),
             extents: Extents::new(),
             growth: Mutex::new(LEAST_EXTENT_BYTES),
-            books: Books::new(),
+            accounting: ArenaAccounting::new(),
         }
     }
 
@@ -112,7 +112,7 @@ impl<H> Arena<H> {
     ) -> Result<Piece, Shortage> {
         let piece = self.piece(size_bytes, alignment_bytes.max(self.properties.alignment_bytes), holder)?;
         piece.memory().handed_out(piece.offset_bytes, size_bytes);
-        self.books.charge(size_bytes);
+        self.accounting.charge(size_bytes);
         Ok(piece)
     }
 
@@ -121,7 +121,7 @@ impl<H> Arena<H> {
     pub(crate) fn give_back(&self, piece: Piece, size_bytes: usize) -> bool {
         piece.memory().given_back(piece.offset_bytes, size_bytes);
         // First the accounting: a thread that waits for this memory and gets it must not find it counted twice.
-        self.books.release(size_bytes);
+        self.accounting.release(size_bytes);
         match piece.home {
             Home::Slot { class, slot, run } => {
                 let span = self.classes[usize::from(class)].give_back(run, slot);
@@ -165,7 +165,7 @@ impl<H> Arena<H> {
             pool_bytes: mapped_bytes as u64,
             largest_free_block_bytes: self.largest_free_block() as u64,
             num_allocs: self.extents.taken() + self.classes.iter().map(Class::taken).sum::<u64>(),
-            ..self.books.read()
+            ..self.accounting.read()
         }
     }
 
@@ -197,7 +197,7 @@ impl<H> Arena<H> {
 
     /// The peak begins anew.
     pub(crate) fn clear_peak(&self) {
-        self.books.clear_peak();
+        self.accounting.clear_peak();
     }
 
     /// The holders of blocks. Dropped under no lock: one of these may be the last reference.

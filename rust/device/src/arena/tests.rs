@@ -1,6 +1,6 @@
 //! The arena over a memory that keeps account of every byte.
 
-#![allow(unsafe_code, reason = "whoever allocates promises to give back")]
+#![allow(unsafe_code, reason = "the caller of allocate promises to give the extent back")]
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;

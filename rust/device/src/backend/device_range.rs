@@ -52,6 +52,8 @@ impl Access {
 }
 
 /// A range inside a block, which it keeps alive.
+///
+/// See the example of [`Backend`](super::Backend).
 pub struct DeviceRange {
     block: PinnedArc<dyn Block>,
     range: ByteRange,

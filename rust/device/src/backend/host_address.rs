@@ -3,6 +3,8 @@
 #![allow(unsafe_code, reason = "host pointers cross threads with their operation")]
 
 /// Host memory to read from.
+///
+/// See the example of [`Backend`](super::Backend).
 #[derive(Debug)]
 pub struct HostSource(*const u8);
 
@@ -27,6 +29,8 @@ impl HostSource {
 }
 
 /// Host memory to write to.
+///
+/// See the example of [`Backend`](super::Backend).
 #[derive(Debug)]
 pub struct HostDestination(*mut u8);
 

@@ -2,7 +2,7 @@
 //!
 //! **Core validates, backends trust.** Ranges lie inside their allocations, both ends of a copy are equally long and
 //! not empty, host pointers are not null, all ranges belong to one client, and handles are counted, before a backend is
-//! called. A backend checks only what its driver tells it; what core excludes is `unreachable!("core guarantees ...")`.
+//! called. A backend checks only what its driver reports; what core excludes is `unreachable!("core guarantees ...")`.
 //!
 //! A new backend begins as a copy of [`null`], passes the suites of `tests/conformance`, and lists
 //! each case that it cannot pass together with the reason.
@@ -69,6 +69,7 @@ pub use schedule::{Gate, INLINE_LIMIT_BYTES, Schedule};
 pub(crate) use schedule::{Held, Runner};
 
 use purlin_async::event::Event;
+#[doc(inline)]
 pub use purlin_async::task::driver::{Driver, drive};
 use purlin_base::status::{Error, StatusOr};
 
@@ -100,6 +101,108 @@ pub type DmaRegistration = Box<dyn Any + Send + Sync>;
 ///
 /// let error = Client::new(&ClientOptions::default(), Arc::new(Unplugged)).unwrap_err();
 /// assert!(error.message().contains("no device 0"), "{error}");
+/// ```
+///
+/// A device whose one stream is a thread, in memory of the host. Here each dependency passes a gate; a backend of
+/// hardware makes its own events waits between streams instead.
+///
+/// ```
+/// use std::ptr;
+/// use std::sync::{Arc, mpsc};
+///
+/// use purlin::backend::{
+///     Backend, DeviceRange, Extent, Memory, MemoryProperties, Operation, OperationPromise, Schedule, Work,
+/// };
+/// use purlin::host::HostBackend;
+/// use purlin::{Client, ClientOptions, Error, Event, RawBuffer, StatusOr, when_all};
+///
+/// /// The host's memory. It cannot import memory of others.
+/// struct StreamMemory(Box<dyn Memory>);
+///
+/// impl Memory for StreamMemory {
+///     fn properties(&self) -> MemoryProperties {
+///         self.0.properties()
+///     }
+///     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
+///         self.0.map(size_bytes, alignment_bytes)
+///     }
+/// }
+///
+/// struct StreamBackend(mpsc::Sender<OperationPromise>);
+///
+/// impl StreamBackend {
+///     fn new() -> Self {
+///         let (sender, stream) = mpsc::channel::<OperationPromise>();
+///         std::thread::spawn(move || {
+///             for promise in stream {
+///                 // SAFETY: what the operation waits for has happened, and its event has not.
+///                 unsafe { copy(promise.operation()) };
+///                 promise.complete_on_runner(Ok(()));
+///             }
+///         });
+///         Self(sender)
+///     }
+/// }
+///
+/// /// Where the bytes of a range begin.
+/// fn address(range: &DeviceRange) -> *mut u8 {
+///     let (extent, offset_bytes) = range.place();
+///     ptr::with_exposed_provenance_mut(extent.address() + offset_bytes)
+/// }
+///
+/// /// # Safety
+/// /// What the operation waits for has happened, and its event has not.
+/// unsafe fn copy(operation: &Operation) {
+///     let ranges: Vec<_> = operation.ranges().map(|(_access, range)| address(range)).collect();
+///     let (from, to) = match operation.work() {
+///         Work::CopyFromHost(source) => (source.address(), ranges[0]),
+///         Work::CopyToHost(destination) => (ranges[0].cast_const(), destination.address()),
+///         _ => (ranges[0].cast_const(), ranges[1]),
+///     };
+///     // SAFETY: core guarantees that both ends have so many bytes, until the event.
+///     unsafe { ptr::copy(from, to, operation.size_bytes()) };
+/// }
+///
+/// impl Backend for StreamBackend {
+///     fn platform_name(&self) -> &'static str {
+///         "stream"
+///     }
+///     fn memory_kinds(&self) -> &'static [&'static str] {
+///         &["device"]
+///     }
+///     fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+///         Ok(Box::new(StreamMemory(HostBackend::new().open_memory(device, kind)?)))
+///     }
+///     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
+///         if !matches!(operation.work(), Work::CopyFromHost(_) | Work::CopyToHost(_) | Work::Copy) {
+///             return Event::from_error(Error::unimplemented(format!("no {operation:?}")));
+///         }
+///         let gate = schedule.gate(&operation);
+///         let (event, promise) = match schedule.begin(operation) {
+///             Ok(begun) => begun,
+///             Err(refused) => return Event::from_error(refused),
+///         };
+///         let stream = self.0.clone();
+///         gate.when_ready(&when_all(schedule.dependencies), move |outcome| match outcome {
+///             // A stream that has ended drops the promise, which fails the event.
+///             Ok(()) => drop(stream.send(promise)),
+///             Err(error) => promise.complete(Err(error.clone())),
+///         });
+///         event
+///     }
+/// }
+///
+/// let client = Client::new(&ClientOptions::default(), Arc::new(StreamBackend::new()))?;
+/// let block = RawBuffer::allocate(&client.devices()[0].default_memory_space(), 4)?;
+/// let (bytes, mut read) = ([1_u8, 2, 3, 4], [0_u8; 4]);
+/// // SAFETY: both arrays stay until the wait, and no other code uses the block.
+/// let copied = unsafe {
+///     let written = block.copy_from_host(bytes.as_ptr(), 0, 4, &[]);
+///     block.copy_to_host(read.as_mut_ptr(), 0, 4, &[written])
+/// };
+/// copied.wait()?;
+/// assert_eq!(read, bytes);
+/// # Ok::<(), Error>(())
 /// ```
 pub trait Backend: Send + Sync {
     /// The name by which clients ask for it, such as `"host"`.
@@ -183,6 +286,8 @@ impl Default for MemoryProperties {
 }
 
 /// One kind of memory of one device.
+///
+/// See the example of [`Backend`].
 pub trait Memory: Send + Sync {
     /// The same at every call.
     fn properties(&self) -> MemoryProperties {

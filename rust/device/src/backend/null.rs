@@ -1,8 +1,8 @@
-//! The backend that keeps books and holds no bytes. Copy this file to begin a new one.
+//! The backend that does the accounting of memory and holds no bytes. Copy this file to begin a new one.
 //!
 //! Memory has a limit per space, so that running out of it can be met; copies between device memories and from the host
-//! complete, since nothing tells them from real ones; a copy to the host and a launch fail with `Unimplemented`,
-//! because there are no bytes to give.
+//! complete, since no program can see a difference; a copy to the host and a launch fail with `Unimplemented`, because
+//! there are no bytes to give.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ impl Memory for NullMemory {
     }
 }
 
-/// A line in the books of a [`NullMemory`]; dropping it strikes it out.
+/// A charge in the accounting of a [`NullMemory`]; dropping it takes the charge back.
 struct NullExtent {
     size_bytes: usize,
     used_bytes: Arc<AtomicUsize>,

@@ -53,6 +53,8 @@ impl Ranges {
 }
 
 /// What is to be done with the ranges of an [`Operation`].
+///
+/// See the example of [`Backend`](super::Backend).
 #[non_exhaustive]
 pub enum Work {
     /// Bytes of the host to range 0, which is written.
@@ -104,7 +106,9 @@ impl fmt::Debug for Work {
     }
 }
 
-/// What a backend is asked to do. See the module.
+/// What a backend is asked to do: some work, and the ranges of device memory that it touches.
+///
+/// See the example of [`Backend`](super::Backend).
 pub struct Operation {
     ranges: Ranges,
     work: Work,
@@ -225,10 +229,10 @@ impl Operation {
                     ptr::copy(address(from).cast_const(), address(to), size_bytes);
                 }
                 (Work::Gather(from, plan), Ranges::One(_, to)) => {
-                    plan.gather(from.address(), address(to), 0..plan.element_count());
+                    plan.gather(from.address(), address(to), plan.elements());
                 }
                 (Work::Scatter(plan, to), Ranges::One(_, from)) => {
-                    plan.scatter(address(from).cast_const(), to.address(), 0..plan.element_count());
+                    plan.scatter(address(from).cast_const(), to.address(), plan.elements());
                 }
                 (Work::Call(..) | Work::Called(_), _) => return self.call_once(),
                 (Work::Launch { .. }, _) => return self.launch_with(address),

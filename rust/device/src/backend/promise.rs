@@ -12,6 +12,8 @@ use purlin_base::status::Error;
 ///
 /// Dropped before it is completed, it fails the event: with the error of what the operation waited for if there is one,
 /// with `Internal` while a panic unwinds, else with the reason of the executor that has dropped it.
+///
+/// See the example of [`Backend`](super::Backend).
 #[must_use = "dropping it fails the operation's event"]
 pub struct OperationPromise {
     /// `None` once it is over.

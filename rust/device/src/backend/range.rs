@@ -5,6 +5,17 @@ use std::fmt;
 use purlin_base::status::{Error, StatusOr};
 
 /// `[offset_bytes, offset_bytes + size_bytes)`. The sum never overflows.
+///
+/// ```
+/// use purlin::StatusCode;
+/// use purlin::backend::ByteRange;
+///
+/// let upper = ByteRange::all(100).slice(60, 40)?;
+/// let part = upper.slice(10, 5)?;
+/// assert_eq!((part.offset_bytes(), part.size_bytes()), (70, 5));
+/// assert_eq!(upper.slice(10, 31).unwrap_err().code(), StatusCode::OutOfRange);
+/// # Ok::<(), purlin::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ByteRange {
     offset_bytes: usize,

@@ -111,14 +111,14 @@ unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_
         let from = unsafe { HostSource::new(data) };
         return memory.run(Operation::gather(from, plan, memory.whole_range()), order);
     }
-    let (count, size_bytes) = (plan.element_count(), memory.size_bytes());
+    let size_bytes = memory.size_bytes();
     let mut staged = match staging(size_bytes) {
         Ok(staged) => staged,
         Err(error) => return Event::from_error(error),
     };
     let gathered = {
         // SAFETY: the caller's promise holds at least until this call returns.
-        unsafe { plan.gather(data, staged.as_mut_ptr(), 0..count) };
+        unsafe { plan.gather(data, staged.as_mut_ptr(), plan.elements()) };
         staged
     };
     // SAFETY: the block lives until the copy is over: the waiter below keeps it.

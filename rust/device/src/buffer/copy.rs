@@ -8,7 +8,7 @@ use crate::memory::MemorySpace;
 use crate::raw_buffer::RawBuffer;
 use purlin_async::event::Event;
 use purlin_base::label::Label;
-use purlin_base::status::{Error, SourceLocation, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 impl Buffer {
     /// A new buffer in the default memory space of `device` that becomes ready after this one and the copy, or fails
@@ -56,15 +56,6 @@ impl Buffer {
     /// ```
     #[track_caller]
     pub fn copy_to_memory_space(&self, memory_space: &MemorySpace) -> StatusOr<Self> {
-        self.copy_to_memory_space_at(memory_space, SourceLocation::caller())
-    }
-
-    /// As [`copy_to_memory_space`](Self::copy_to_memory_space), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn copy_to_memory_space_at(&self, memory_space: &MemorySpace, place: SourceLocation) -> StatusOr<Self> {
         self.check_client(memory_space)?;
         if !self.0.state.has_memory() && !self.is_deleted() {
             let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
@@ -72,7 +63,7 @@ impl Buffer {
         }
         let hold = self.usage_hold()?;
         let options = crate::AllocOptions { label: Label::new(c"copy"), ..Default::default() };
-        let destination = RawBuffer::allocate_at(memory_space, self.size_bytes(), &options, place)?;
+        let destination = RawBuffer::allocate_with(memory_space, self.size_bytes(), &options)?;
         let copied = copy(hold, &destination, &[]);
         let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
         Ok(Self::new(shape, layout, memory_space.clone(), Some(destination), copied))
@@ -88,15 +79,6 @@ impl Buffer {
     /// of `destination`, if it never had memory.
     #[track_caller]
     pub fn copy_into(&self, destination: &Self) -> StatusOr<Self> {
-        self.copy_into_at(destination, SourceLocation::caller())
-    }
-
-    /// As [`copy_into`](Self::copy_into), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn copy_into_at(&self, destination: &Self, place: SourceLocation) -> StatusOr<Self> {
         self.check_client(&destination.0.memory_space)?;
         if std::sync::Arc::ptr_eq(&self.0, &destination.0) {
             return Err(Error::invalid_argument(format!("cannot copy {self:?} into itself")));
@@ -111,14 +93,13 @@ impl Buffer {
                 destination.layout()
             )));
         }
-        let donate = || destination.donate_at(c"CopyInto", place);
         // One order for all, so that two copies into one another's sources do not wait for each other.
-        let (hold, donation) = if std::sync::Arc::as_ptr(&self.0) < std::sync::Arc::as_ptr(&destination.0) {
-            let hold = self.usage_hold()?;
-            (hold, donate()?)
-        } else {
-            let donation = donate()?;
-            (self.usage_hold()?, donation)
+        let is_first = std::sync::Arc::as_ptr(&self.0) < std::sync::Arc::as_ptr(&destination.0);
+        let hold = if is_first { Some(self.usage_hold()?) } else { None };
+        let donation = destination.donate(c"CopyInto")?;
+        let hold = match hold {
+            Some(hold) => hold,
+            None => self.usage_hold()?,
         };
         if !donation.memory().is_mutable() {
             return Err(Error::invalid_argument(format!(

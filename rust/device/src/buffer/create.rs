@@ -9,6 +9,7 @@ use crate::memory::{AllocOptions, MemorySpace};
 use crate::raw_buffer::{RawBuffer, RawBufferPromise};
 use purlin_array::layout::Layout;
 use purlin_array::shape::Shape;
+use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
 use purlin_base::status::{Error, SourceLocation, StatusOr};
@@ -39,23 +40,8 @@ impl Buffer {
         memory_space: &MemorySpace,
         options: &AllocOptions,
     ) -> StatusOr<Self> {
-        Self::uninitialized_at(shape, layout, memory_space, options, SourceLocation::caller())
-    }
-
-    /// As [`uninitialized`](Self::uninitialized), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn uninitialized_at(
-        shape: &Shape,
-        layout: Option<&Layout>,
-        memory_space: &MemorySpace,
-        options: &AllocOptions,
-        place: SourceLocation,
-    ) -> StatusOr<Self> {
         let layout = checked_layout(shape, layout)?;
-        let memory = RawBuffer::allocate_at(memory_space, shape.on_device_size_bytes(), options, place)?;
+        let memory = RawBuffer::allocate_with(memory_space, shape.on_device_size_bytes(), options)?;
         let ready = memory.allocation_event();
         Ok(Self::new(shape.clone(), layout, memory_space.clone(), Some(memory), ready))
     }
@@ -109,17 +95,8 @@ impl Buffer {
     /// As [`RawBuffer::allocate`].
     #[track_caller]
     pub fn token(memory_space: &MemorySpace, ready: &Event) -> StatusOr<Self> {
-        Self::token_at(memory_space, ready, SourceLocation::caller())
-    }
-
-    /// As [`token`](Self::token), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn token_at(memory_space: &MemorySpace, ready: &Event, place: SourceLocation) -> StatusOr<Self> {
         let options = AllocOptions { label: Label::new(c"token"), ..Default::default() };
-        Self::from_raw(RawBuffer::allocate_at(memory_space, 0, &options, place)?, &Shape::token(), None, ready)
+        Self::from_raw(RawBuffer::allocate_with(memory_space, 0, &options)?, &Shape::token(), None, ready)
     }
 
     /// An array that is provided later, once, and the promise to do so. It can be used at once: copies and reads wait.
@@ -133,27 +110,14 @@ impl Buffer {
         layout: Option<&Layout>,
         memory_space: &MemorySpace,
     ) -> StatusOr<(Self, BufferPromise)> {
-        Self::channel_at(shape, layout, memory_space, SourceLocation::caller())
-    }
-
-    /// As [`channel`](Self::channel), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn channel_at(
-        shape: &Shape,
-        layout: Option<&Layout>,
-        memory_space: &MemorySpace,
-        place: SourceLocation,
-    ) -> StatusOr<(Self, BufferPromise)> {
+        let place = SourceLocation::of_call();
         let layout = checked_layout(shape, layout)?;
         let options = AllocOptions { label: Label::new(c"channel"), ..Default::default() };
-        let (memory, provides) = RawBuffer::channel_at(memory_space, shape.on_device_size_bytes(), &options, place);
-        let promise = EventPromise::new_at(c"buffer", place);
+        let (memory, provides) = RawBuffer::channel(memory_space, shape.on_device_size_bytes(), &options);
+        let promise = EventPromise::owed_by(OwedBy::User, c"buffer", place);
         let ready = memory_space.until_end(&promise.event(), Label::new(c"definition of a buffer"))?;
         // The next owner of the memory, even before it is there, waits for the uses that the source will have had.
-        let freed = EventPromise::guarding_at(c"uses of what a channel is fulfilled with", place);
+        let freed = EventPromise::owed_by(OwedBy::Library, c"uses of what a channel is fulfilled with", place);
         let uses = std::iter::once(freed.event()).collect();
         let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, uses);
         Ok((buffer, BufferPromise { shape: shape.clone(), layout, provides, freed, promise }))
@@ -191,22 +155,12 @@ impl BufferPromise {
     #[track_caller]
     #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
     pub fn fulfil(self, source: &Buffer) -> Result<(), (Error, Self)> {
-        self.fulfil_at(source, SourceLocation::caller())
-    }
-
-    /// As [`fulfil`](Self::fulfil), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    #[allow(clippy::result_large_err, reason = "the promise comes back as it was")]
-    pub fn fulfil_at(self, source: &Buffer, place: SourceLocation) -> Result<(), (Error, Self)> {
         if *source.shape() != self.shape || source.0.layout != self.layout {
             let error =
                 Error::invalid_argument(format!("{source:?} in layout {} cannot be {}", source.layout(), self.shape));
             return Err((error, self));
         }
-        let donation = match source.donate_at(c"FulfilBuffer", place) {
+        let donation = match source.donate(c"FulfilBuffer") {
             Ok(donation) => donation,
             Err(error) => return Err((error, self)),
         };

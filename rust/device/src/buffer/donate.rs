@@ -7,7 +7,7 @@ use purlin_array::layout::Layout;
 use purlin_array::shape::Shape;
 use purlin_async::event::Event;
 use purlin_base::label::Label;
-use purlin_base::status::{Error, SourceLocation, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 
 impl Buffer {
     /// Donates this buffer; the new one has its memory and becomes ready after this one and `event`, or fails with the
@@ -33,21 +33,12 @@ impl Buffer {
     /// ```
     #[track_caller]
     pub fn donate_after(&self, event: &Event) -> StatusOr<Self> {
-        self.donate_after_at(event, SourceLocation::caller())
-    }
-
-    /// As [`donate_after`](Self::donate_after), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn donate_after_at(&self, event: &Event, place: SourceLocation) -> StatusOr<Self> {
         let ready = || {
             let event = self.0.memory_space.until_end(event, Label::new(c"definition of a buffer"))?;
             Ok(both(&self.0.ready, &event))
         };
         let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
-        self.become_other(Label::new(c"DonateAfter"), place, shape, layout, ready)
+        self.become_other(Label::new(c"DonateAfter"), shape, layout, ready)
     }
 
     /// Donates this buffer; the new one has its memory, read as `shape` in `layout` (`None`: row-major). Blocks for
@@ -70,15 +61,6 @@ impl Buffer {
     /// ```
     #[track_caller]
     pub fn bitcast(&self, shape: &Shape, layout: Option<&Layout>) -> StatusOr<Self> {
-        self.bitcast_at(shape, layout, SourceLocation::caller())
-    }
-
-    /// As [`bitcast`](Self::bitcast), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn bitcast_at(&self, shape: &Shape, layout: Option<&Layout>, place: SourceLocation) -> StatusOr<Self> {
         let from = &self.0.shape;
         let is_array = |shape: &Shape| shape.dtype() != purlin_array::DType::Token && !shape.is_dynamic();
         if !is_array(from) || !is_array(shape) {
@@ -95,24 +77,24 @@ impl Buffer {
         }
         let layout = checked_layout(shape, layout)?;
         let ready = || Ok(self.0.ready.clone());
-        self.become_other(Label::new(c"Bitcast"), place, shape.clone(), layout, ready)
+        self.become_other(Label::new(c"Bitcast"), shape.clone(), layout, ready)
     }
 
     /// `ready` says when the new one is; asked while this one is held.
+    #[track_caller]
     fn become_other(
         &self,
         by: Label,
-        place: SourceLocation,
         shape: Shape,
         layout: Option<Box<Layout>>,
         ready: impl FnOnce() -> StatusOr<Event>,
     ) -> StatusOr<Self> {
         if !self.0.state.has_memory() && !self.is_deleted() {
-            self.delete_at(place);
+            self.delete();
             // It has failed already, whatever else would have to happen.
             return Ok(Self::new(shape, layout, self.0.memory_space.clone(), None, self.0.ready.clone()));
         }
-        let donation = self.donate_at(by, place)?;
+        let donation = self.donate(by)?;
         let ready = ready()?;
         let Taken { memory, uses } = donation.into_taken();
         Ok(Self::with_uses(shape, layout, memory, ready, uses))

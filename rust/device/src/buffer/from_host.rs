@@ -14,8 +14,9 @@ use purlin_array::strided::HostArray;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{Error, SourceLocation, StatusCode, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr};
 use std::fmt;
+use std::ptr::NonNull;
 
 /// How long the host memory given to [`Buffer::from_host`] stays readable and unchanged. PJRT's numbers.
 ///
@@ -151,28 +152,6 @@ impl Buffer {
         memory_space: &MemorySpace,
         semantics: HostBufferSemantics,
     ) -> StatusOr<Self> {
-        let place = SourceLocation::caller();
-        // SAFETY: the caller's promise.
-        unsafe { Self::from_host_at(data, size_bytes, dtype, dims, memory_space, semantics, place) }
-    }
-
-    /// As [`from_host`](Self::from_host), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    ///
-    /// # Safety
-    /// As there.
-    #[doc(hidden)]
-    pub unsafe fn from_host_at(
-        data: *const u8,
-        size_bytes: usize,
-        dtype: DType,
-        dims: &[i64],
-        memory_space: &MemorySpace,
-        semantics: HostBufferSemantics,
-        place: SourceLocation,
-    ) -> StatusOr<Self> {
         let shape = Shape::new(dtype, dims)?;
         if size_bytes != shape.host_size_bytes() {
             return Err(Error::invalid_argument(format!(
@@ -182,11 +161,12 @@ impl Buffer {
         }
         let (alloc, nobody) = (AllocOptions::default(), None::<OnDone>);
         // SAFETY: the caller's promise.
-        Ok(unsafe { Self::from_host_dense_at(data, shape, memory_space, semantics, &alloc, nobody, place) }?.0)
+        Ok(unsafe { Self::from_host_dense(data, shape, memory_space, semantics, &alloc, nobody) }?.0)
     }
 
-    /// The dense row-major array of `shape` at `data`, as [`from_host_array`](Self::from_host_array) makes it, with
-    /// less to look at. `on_done` is [`FromHostOptions::on_done`], of any type.
+    /// The dense row-major array of `shape` at `data`, as [`from_host_array`](Self::from_host_array) makes it. Of its
+    /// own, because small arrays are made often: it needs no strides, and `on_done`, which is
+    /// [`FromHostOptions::on_done`], no box.
     ///
     /// # Errors
     /// As there.
@@ -194,16 +174,16 @@ impl Buffer {
     /// # Safety
     /// As there.
     #[doc(hidden)]
-    pub unsafe fn from_host_dense_at<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
+    #[track_caller]
+    pub unsafe fn from_host_dense<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         data: *const u8,
         shape: Shape,
         memory_space: &MemorySpace,
         semantics: HostBufferSemantics,
         alloc: &AllocOptions,
         on_done: Option<D>,
-        place: SourceLocation,
     ) -> StatusOr<(Self, Aliasing)> {
-        let done = Done::new(on_done);
+        let (place, done) = (SourceLocation::of_call(), Done::new(on_done));
         let array;
         let source = if shape.dtype().is_sub_byte() {
             array = match HostArray::new(&shape, None) {
@@ -280,27 +260,8 @@ impl Buffer {
         memory_space: &MemorySpace,
         options: FromHostOptions,
     ) -> StatusOr<(Self, Aliasing)> {
-        // SAFETY: the caller's promise.
-        unsafe { Self::from_host_array_at(data, array, memory_space, options, SourceLocation::caller()) }
-    }
-
-    /// As [`from_host_array`](Self::from_host_array), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    ///
-    /// # Safety
-    /// As there.
-    #[doc(hidden)]
-    pub unsafe fn from_host_array_at(
-        data: *const u8,
-        array: &HostArray,
-        memory_space: &MemorySpace,
-        options: FromHostOptions,
-        place: SourceLocation,
-    ) -> StatusOr<(Self, Aliasing)> {
         let FromHostOptions { semantics, layout, alloc, on_done } = options;
-        let done = Done::new(on_done);
+        let (place, done) = (SourceLocation::of_call(), Done::new(on_done));
         let source = match ArraySource::new(data, array, layout.as_ref()) {
             Ok(source) => source,
             Err(error) => return Err(done.fail(error)),
@@ -374,10 +335,13 @@ impl ArraySource<'_> {
         };
         let mut done = done;
         if let Some(mutability) = mutability.filter(|_| self.can_be_aliased(memory_space)) {
+            let first = match RawBuffer::check_import(memory_space, self.data.cast_mut(), self.shape().size_bytes()) {
+                Ok(first) => first,
+                Err(error) => return Err(done.fail(error)),
+            };
             // SAFETY: the caller's promise, until `done` is called.
-            match unsafe { self.alias(memory_space, mutability, done, place) } {
+            match unsafe { self.alias(memory_space, first, mutability, done, place) } {
                 Ok(memory) => return Ok((self.into_buffer(memory, Event::ready()), Aliasing::Aliased)),
-                Err((error, unused)) if error.code() == StatusCode::InvalidArgument => return Err(unused.fail(error)),
                 Err((error, unused)) => {
                     tracing::debug!(target: "purlin", %error, "host memory is copied, as it cannot be imported");
                     done = unused;
@@ -390,23 +354,23 @@ impl ArraySource<'_> {
     }
 
     /// # Errors
-    /// Why the memory cannot be imported, and `done`, uncalled.
+    /// Why the backend refuses to import the memory, and `done`, uncalled.
     ///
     /// # Safety
-    /// Until `done` is called, the memory is as [`Buffer::from_host_array`] says.
+    /// Until `done` is called, the memory is as [`Buffer::from_host_array`] says. `first` is its address.
     unsafe fn alias<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         &self,
         memory_space: &MemorySpace,
+        first: NonNull<u8>,
         mutability: Mutability,
         done: Done<D>,
         place: SourceLocation,
     ) -> Result<RawBuffer, (Error, Done<D>)> {
         let frozen = (mutability == Mutability::Immutable).then(|| self.freeze(memory_space, place)).flatten();
-        let (address, size_bytes, host) = (self.data.cast_mut(), self.shape().size_bytes(), Host { done, frozen });
+        let (size_bytes, host) = (self.shape().size_bytes(), Host { done, frozen });
         let tag = Tag::new(Label::new(c"imported"), place);
         // SAFETY: the caller's promise: until `on_done`, by which the host is notified.
-        let imported =
-            unsafe { RawBuffer::import_from(memory_space, address, size_bytes, mutability, Some(host), tag) };
+        let imported = unsafe { RawBuffer::import_from(memory_space, first, size_bytes, mutability, Some(host), tag) };
         imported.map_err(|(error, host)| (error, host.map_or(Done::new(None), |host| host.done)))
     }
 
@@ -420,7 +384,7 @@ impl ArraySource<'_> {
         done: Done<D>,
         place: SourceLocation,
     ) -> StatusOr<Buffer> {
-        let memory = match RawBuffer::allocate_at(memory_space, self.shape().size_bytes(), alloc, place) {
+        let memory = match RawBuffer::allocate_from(memory_space, self.shape().size_bytes(), alloc, place) {
             Ok(memory) => memory,
             Err(error) => return Err(done.fail(error)),
         };

@@ -272,16 +272,7 @@ impl Buffer {
     /// external reference" if it has one; the buffer's own error if it never had memory.
     #[track_caller]
     pub fn donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
-        self.donate_at(by, SourceLocation::caller())
-    }
-
-    /// As [`donate`](Self::donate), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn donate_at(&self, by: impl Into<Label>, place: SourceLocation) -> StatusOr<DonationHold> {
-        self.donation_hold(by.into(), place, Patience::Wait(&|| self.may_wait()))
+        self.donation_hold(by.into(), SourceLocation::of_call(), Patience::Wait(&|| self.may_wait()))
     }
 
     /// As [`donate`](Self::donate), without waiting.
@@ -290,16 +281,7 @@ impl Buffer {
     /// Also `FailedPrecondition`: usage holds or another donation are in the way.
     #[track_caller]
     pub fn try_donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
-        self.try_donate_at(by, SourceLocation::caller())
-    }
-
-    /// As [`try_donate`](Self::try_donate), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn try_donate_at(&self, by: impl Into<Label>, place: SourceLocation) -> StatusOr<DonationHold> {
-        self.donation_hold(by.into(), place, Patience::Fail)
+        self.donation_hold(by.into(), SourceLocation::of_call(), Patience::Fail)
     }
 
     fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience<'_>) -> StatusOr<DonationHold> {

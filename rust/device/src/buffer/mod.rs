@@ -222,7 +222,7 @@ impl Buffer {
 
     /// Usage holds and external references that exist now.
     #[must_use]
-    pub fn hold_counts(&self) -> (u32, u32) {
+    pub fn hold_counts(&self) -> (usize, usize) {
         self.0.state.counts()
     }
 
@@ -242,13 +242,7 @@ impl Buffer {
     /// ```
     #[track_caller]
     pub fn delete(&self) {
-        self.delete_at(SourceLocation::caller());
-    }
-
-    /// As [`delete`](Self::delete), for a caller at `place`.
-    #[doc(hidden)]
-    pub fn delete_at(&self, place: SourceLocation) {
-        let left = self.0.state.end(Ending::deleted(place));
+        let left = self.0.state.end(Ending::deleted(SourceLocation::of_call()));
         drop(left);
     }
 
@@ -270,13 +264,7 @@ impl Buffer {
     /// ```
     #[track_caller]
     pub fn release(&self) -> Option<(RawBuffer, Event)> {
-        self.release_at(SourceLocation::caller())
-    }
-
-    /// As [`release`](Self::release), for a caller at `place`.
-    #[doc(hidden)]
-    pub fn release_at(&self, place: SourceLocation) -> Option<(RawBuffer, Event)> {
-        let mut taken = self.0.state.end(Ending::released(place))?;
+        let mut taken = self.0.state.end(Ending::released(SourceLocation::of_call()))?;
         taken.uses.push(self.0.ready.clone());
         let free = self.0.memory_space.until_end_of_use(&after_all(&taken.uses));
         Some((RawBuffer::whole(taken.memory), free))
@@ -290,19 +278,10 @@ impl Buffer {
     /// does not become ready; then it is as it was.
     #[track_caller]
     pub fn release_ownership(&self, waits: bool) -> purlin_base::StatusOr<Option<RawBuffer>> {
-        self.release_ownership_at(waits, SourceLocation::caller())
-    }
-
-    /// As [`release_ownership`](Self::release_ownership), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn release_ownership_at(&self, waits: bool, place: SourceLocation) -> purlin_base::StatusOr<Option<RawBuffer>> {
         if waits {
             self.0.ready.check_wait()?;
         }
-        let Some((memory, free)) = self.release_at(place) else { return Ok(None) };
+        let Some((memory, free)) = self.release() else { return Ok(None) };
         if waits {
             free.wait_unlent()?;
             self.0.ready.wait_uninterruptible().map_err(|error| in_pjrts_words(&error))?;

@@ -59,26 +59,7 @@ impl Buffer {
         options: &AllocOptions,
         on_done: Option<OnDone>,
     ) -> StatusOr<Vec<Self>> {
-        // SAFETY: the caller's promise.
-        unsafe { Self::from_host_shards_at(shards, semantics, options, on_done, SourceLocation::caller()) }
-    }
-
-    /// As [`from_host_shards`](Self::from_host_shards), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As [`from_host_shards`](Self::from_host_shards).
-    ///
-    /// # Safety
-    /// As [`from_host_shards`](Self::from_host_shards).
-    #[doc(hidden)]
-    pub unsafe fn from_host_shards_at(
-        shards: &[HostShard<'_>],
-        semantics: HostBufferSemantics,
-        options: &AllocOptions,
-        on_done: Option<OnDone>,
-        place: SourceLocation,
-    ) -> StatusOr<Vec<Self>> {
-        let done = Done::new(on_done);
+        let (place, done) = (SourceLocation::of_call(), Done::new(on_done));
         let caller_waits = semantics == HostBufferSemantics::ImmutableOnlyDuringCall;
         let sources = match prepare(shards, options, place) {
             Ok(sources) => sources,
@@ -125,7 +106,7 @@ fn prepare<'a>(
     }
     let allocate = |(index, source): (usize, ArraySource<'a>)| {
         let (space, size_bytes) = (shards[index].memory_space, shards[index].array.shape().size_bytes());
-        let memory = RawBuffer::allocate_at(space, size_bytes, options, place);
+        let memory = RawBuffer::allocate_from(space, size_bytes, options, place);
         memory.map(|memory| (source, memory)).map_err(|error| of_shard(index, &error))
     };
     sources.into_iter().enumerate().map(allocate).collect()

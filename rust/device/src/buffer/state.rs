@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! live -> donating             by donate(): without usage holds and external references
-//! donating -> live | gone      when the donation hold goes, or is confirmed
+//! donating -> live | gone      when the donation hold is dropped, or is confirmed
 //! live -> gone                 by end(): usage holds keep the memory that they have
 //! ```
 //!
@@ -330,9 +330,9 @@ impl<M: Clone> BufferState<M> {
     }
 
     /// Usage holds and external references.
-    pub(super) fn counts(&self) -> (u32, u32) {
+    pub(super) fn counts(&self) -> (usize, usize) {
         let state = self.0.lock();
-        (state.usage_holds, state.external_references())
+        (state.usage_holds as usize, state.external_references() as usize)
     }
 }
 

@@ -191,7 +191,7 @@ impl Buffer {
         if T::DTYPE != self.dtype() {
             return Err(Error::invalid_argument(format!("the elements of {shape} cannot be read as {}", T::DTYPE)));
         }
-        let count = shape.element_count();
+        let count = shape.element_count() as usize;
         let array = HostArray::new(shape, None)?;
         fault::point(Site::Collect)?;
         let mut values = Vec::<T>::new();
@@ -305,7 +305,7 @@ unsafe fn read(
     copied.on_ready(move |_outcome| drop(kept));
     let spread = move || {
         // SAFETY: the caller's promise; the copy into the block is over.
-        unsafe { plan.scatter(staged.as_ptr(), to.address(), 0..plan.element_count()) };
+        unsafe { plan.scatter(staged.as_ptr(), to.address(), plan.elements()) };
         Ok(())
     };
     let spread = Operation::call(c"copy", [], size_bytes, spread);

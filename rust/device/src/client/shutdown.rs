@@ -18,7 +18,8 @@
 use std::time::{Duration, Instant};
 
 use crate::backend::is_notifying_here;
-use crate::instance::{EndReason, Instance};
+use crate::in_flight::EndReason;
+use crate::memory::{Instance, MemorySpace};
 use purlin_async::event::Event;
 use purlin_async::pool::{ShutdownMode, ShutdownOptions};
 use purlin_base::status::{Error, StatusCode};
@@ -55,13 +56,13 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
         (ShutdownMode::Drain, Some(timeout)) => {
             is_late = !is_over(&in_flight.idle(), Some(timeout));
             if is_late {
-                failed = Instance::end(instance, &late(timeout));
+                failed = end(instance, &late(timeout));
             }
         }
         (ShutdownMode::CancelPending, _) => {}
     }
     // From here on nothing waits in vain, whatever comes.
-    Instance::end(instance, &EndReason(Error::cancelled(format!("{name} was shut down"))));
+    end(instance, &EndReason(Error::cancelled(format!("{name} was shut down"))));
     let grace = if is_late { GRACE } else { Duration::ZERO };
     let stopped = pool.shutdown_with(ShutdownOptions { mode, timeout: left(grace) });
     let is_over = is_over(&in_flight.idle(), left(GRACE));
@@ -76,7 +77,16 @@ pub(super) fn shut_down(instance: &PinnedArc<Instance>, name: &str, options: Shu
 /// What a client does that ends where it cannot wait: on a thread of its own runner.
 pub(super) fn give_up(instance: &PinnedArc<Instance>, name: &str) {
     instance.runner().in_flight().close();
-    Instance::end(instance, &EndReason(Error::cancelled(format!("{name} was shut down"))));
+    end(instance, &EndReason(Error::cancelled(format!("{name} was shut down"))));
+}
+
+/// Fails whatever has not begun because it waits, for an event or for memory, now and later; says what that was.
+fn end(instance: &PinnedArc<Instance>, why: &EndReason) -> Vec<String> {
+    let mut failed = instance.runner().in_flight().end(why);
+    for index in 0..instance.spaces().len() {
+        failed.extend(MemorySpace::new(instance.clone(), index).end_waiting(why));
+    }
+    failed
 }
 
 fn is_over(idle: &Event, timeout: Option<Duration>) -> bool {
@@ -103,5 +113,4 @@ fn report(late: &Error, failed: &[String], running: usize, stopped: Option<Error
 }
 
 #[cfg(test)]
-#[path = "shutdown_tests.rs"]
 mod tests;

@@ -8,7 +8,7 @@
 //!
 //! There is one for each buffer, so it is kept small: what few blocks need stands behind a pointer.
 
-#![allow(unsafe_code, reason = "whoever has the right to provide a block says so")]
+#![allow(unsafe_code, reason = "the caller of provide states that it has the right to")]
 
 use std::fmt;
 
@@ -17,6 +17,7 @@ use super::alias::{Alias, Link, Outdated};
 use super::foreign::Foreign;
 use crate::arena::Piece;
 use crate::backend::{Block, Extent};
+use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::clock::now_ms;
 use purlin_base::label::Label;
@@ -78,7 +79,7 @@ impl MemoryBlock {
 
     /// A pending block, and the promise that its provider keeps.
     pub(crate) fn pending(space: MemorySpace, size_bytes: usize, tag: Tag) -> (PinnedArc<Self>, EventPromise) {
-        let promise = EventPromise::lending_nothing(c"memory", tag.place());
+        let promise = EventPromise::owed_by(OwedBy::Service, c"memory", tag.place());
         let block = Self::with_event(space, size_bytes, true, tag, promise.event());
         (block, promise)
     }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::instance::Instance;
+use super::Instance;
 use purlin_async::services::timer::Timers;
 use purlin_base::sync::atomic::{AtomicBool, Ordering};
 use purlin_base::sync::{PinnedArc, PinnedWeak};

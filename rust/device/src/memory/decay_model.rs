@@ -1,6 +1,6 @@
 //! Models have no timers, and their memory is freed with them.
 
-use crate::instance::Instance;
+use super::Instance;
 use purlin_base::sync::PinnedArc;
 
 pub(crate) struct Decay;

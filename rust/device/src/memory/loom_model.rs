@@ -13,11 +13,11 @@ use purlin_base::turns::{Look, Source, Turns};
 
 struct Space {
     turns: Turns<Arc<Block>>,
-    books: Mutex<Books>,
+    state: Mutex<SpaceState>,
     told: Mutex<Vec<(char, Found)>>,
 }
 
-struct Books {
+struct SpaceState {
     free: u64,
     held: u64,
     num_allocs: u64,
@@ -47,32 +47,32 @@ enum Found {
 impl Space {
     /// `held` units are held.
     fn new(free: u64, held: u64) -> Arc<Self> {
-        let books = Books { free, held, num_allocs: held, served: Vec::new(), has_ended: false };
-        Arc::new(Self { turns: Turns::new(), books: Mutex::new(books), told: Mutex::new(Vec::new()) })
+        let state = SpaceState { free, held, num_allocs: held, served: Vec::new(), has_ended: false };
+        Arc::new(Self { turns: Turns::new(), state: Mutex::new(state), told: Mutex::new(Vec::new()) })
     }
 
     fn stats(&self) -> MemoryStats {
-        let books = self.books.lock();
-        MemoryStats { pool_bytes: books.held, num_allocs: books.num_allocs, ..MemoryStats::default() }
+        let state = self.state.lock();
+        MemoryStats { pool_bytes: state.held, num_allocs: state.num_allocs, ..MemoryStats::default() }
     }
 
     fn take(&self, units: u64, name: char) -> bool {
-        let mut books = self.books.lock();
-        if books.free < units {
+        let mut state = self.state.lock();
+        if state.free < units {
             return false;
         }
-        books.free -= units;
-        books.held += units;
-        books.num_allocs += 1;
-        books.served.push(name);
+        state.free -= units;
+        state.held += units;
+        state.num_allocs += 1;
+        state.served.push(name);
         true
     }
 
     fn give_back(&self, units: u64) {
         {
-            let mut books = self.books.lock();
-            books.free += units;
-            books.held -= units;
+            let mut state = self.state.lock();
+            state.free += units;
+            state.held -= units;
         }
         self.turns.serve(self);
     }
@@ -96,7 +96,7 @@ impl Space {
     }
 
     fn end(&self) {
-        self.books.lock().has_ended = true;
+        self.state.lock().has_ended = true;
         self.turns.serve(self);
     }
 
@@ -108,7 +108,7 @@ impl Space {
     }
 
     fn served(&self) -> String {
-        self.books.lock().served.iter().collect()
+        self.state.lock().served.iter().collect()
     }
 }
 
@@ -123,7 +123,7 @@ impl Source for Space {
 
     fn look(&self, block: Arc<Block>) -> Look<(char, Found)> {
         let take = |found| Look::Take((block.name, found));
-        if self.books.lock().has_ended {
+        if self.state.lock().has_ended {
             return take(Found::Ended);
         }
         // The look is one of the holders, if there is one yet.

@@ -8,6 +8,7 @@ use std::mem::{self, ManuallyDrop};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::Instance;
 use super::alias::Links;
 use super::alloc_options::{AllocOptions, OomPolicy};
 use super::block::{Backing, MemoryBlock, Tag};
@@ -16,13 +17,12 @@ use super::space::Space;
 use super::waiting::{Entry, not_wanted};
 use crate::arena::{MemoryStats, Piece, Shortage};
 use crate::backend::{Gated, Memory, MemoryProperties, erased};
-use crate::device::Device;
-use crate::instance::{EndReason, InFlight, Instance};
+use crate::in_flight::{EndReason, InFlight};
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
-use purlin_base::status::{Error, SourceLocation, StatusCode, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusCode, StatusOr, without_place};
 use purlin_base::sync::{Mutex, PinnedArc, per_thread};
 
 /// How often one allocation asks the client's hook for help.
@@ -77,7 +77,7 @@ impl MemorySpace {
     }
 
     /// A reference of its own to the instance.
-    fn shared_instance(&self) -> PinnedArc<Instance> {
+    pub(crate) fn shared_instance(&self) -> PinnedArc<Instance> {
         // SAFETY: this handle's reference, which it keeps.
         let ours = ManuallyDrop::new(unsafe { self.space().instance().into_counted() });
         PinnedArc::clone(&ours)
@@ -93,12 +93,6 @@ impl MemorySpace {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.space().kind
-    }
-
-    /// The device it belongs to.
-    #[must_use]
-    pub fn device(&self) -> Device {
-        Device::new(self.shared_instance(), self.device_index())
     }
 
     /// What is allocated here now, and was at most.
@@ -146,9 +140,9 @@ impl MemorySpace {
         self.properties().alignment_bytes
     }
 
-    /// Whether host memory that is to stay as it is while it is used is checked to have stayed so.
+    /// See [`SpaceRules`](super::SpaceRules).
     pub(crate) fn checks_frozen_memory(&self) -> bool {
-        self.instance().checks_frozen_memory()
+        self.space().rules.checks_frozen_memory
     }
 
     pub(crate) fn properties(&self) -> &MemoryProperties {
@@ -287,14 +281,14 @@ impl MemorySpace {
             let Err(shortage) = asked.and_then(|()| self.try_fill(block, alignment_bytes)) else { return Ok(()) };
             let could_help =
                 calls_left > 0 && !IN_HOOK.with(Cell::get) && self.is_worth_waiting(block.size_bytes(), &shortage);
-            let hook = self.instance().out_of_memory().filter(|_| could_help);
+            let hook = self.space().rules.out_of_memory.as_ref().filter(|_| could_help);
             calls_left = calls_left.saturating_sub(1);
             let asked = (block.size_bytes(), shortage.to_string());
             let mut helped = false;
             if let Some(hook) = hook {
                 let report = MemoryReport::of(self.space(), self.to_string(), Some(asked));
                 IN_HOOK.with(|here| here.set(true));
-                contained("out-of-memory hook", Label::default, || helped = hook(&report));
+                contained("out-of-memory hook", Label::default, || helped = without_place(|| hook(&report)));
                 IN_HOOK.with(|here| here.set(false));
             }
             if !helped {
@@ -342,15 +336,15 @@ impl MemorySpace {
         self.instance().runner().in_flight()
     }
 
-    /// `event`, unless the client ends first; `label` is what that fails then.
-    ///
-    /// # Errors
-    /// `FailedPrecondition`: the client has shut down, and `event` has not happened. False in a child made by `fork`,
-    /// where no thread works for the client.
+    /// Whether the client is this process's: false in a child made by `fork`, where no thread works for it.
     pub(crate) fn is_here(&self) -> bool {
         self.in_flight().process().is_this()
     }
 
+    /// `event`, or an event that fails if the client ends first; `label` is what fails then.
+    ///
+    /// # Errors
+    /// `FailedPrecondition`: the client has shut down, and `event` has not happened.
     pub(crate) fn until_end(&self, event: &Event, label: Label) -> StatusOr<Event> {
         self.in_flight().until_end(event, label)
     }

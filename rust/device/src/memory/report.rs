@@ -27,7 +27,8 @@ pub const MEMORY_REPORT_TYPE_URL: &str = "purlin.dev/memory-report";
 /// assert!(report.to_string().contains("host:0/device"));
 /// # Ok::<(), purlin::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct MemoryReport {
     /// The space, such as `host:0/device`.
     pub memory_space: String,
@@ -70,7 +71,8 @@ pub struct MemoryReport {
 /// assert_eq!((holder.label.as_str(), holder.size_bytes, holder.is_going), ("weights", 1000, false));
 /// # Ok::<(), purlin::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryHolder {
     /// As asked for.
     pub size_bytes: u64,

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::RawBuffer;
 use crate::memory::{AllocOptions, MemoryBlock, MemorySpace, OomPolicy, Tag};
+use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
 use purlin_base::status::{Error, SourceLocation};
@@ -40,18 +41,8 @@ impl RawBuffer {
     /// That fails, as a copy would, if the client ends before the promise is kept.
     #[track_caller]
     pub fn channel(memory_space: &MemorySpace, size_bytes: usize, options: &AllocOptions) -> (Self, RawBufferPromise) {
-        Self::channel_at(memory_space, size_bytes, options, SourceLocation::caller())
-    }
-
-    /// As [`channel`](Self::channel), for a caller at `place`.
-    #[doc(hidden)]
-    pub fn channel_at(
-        memory_space: &MemorySpace,
-        size_bytes: usize,
-        options: &AllocOptions,
-        place: SourceLocation,
-    ) -> (Self, RawBufferPromise) {
-        let promise = EventPromise::new_at(c"memory", place);
+        let place = SourceLocation::of_call();
+        let promise = EventPromise::owed_by(OwedBy::User, c"memory", place);
         let allocated = memory_space.until_end(&promise.event(), Label::new(c"memory of a channel"));
         let (tag, allocated) = (Tag::new(options.label, place), allocated.unwrap_or_else(Event::from_error));
         let block = MemoryBlock::with_event(memory_space.clone(), size_bytes, true, tag, allocated);

@@ -4,7 +4,7 @@
 
 use super::RawBuffer;
 use crate::backend::{Access, ByteRange, DeviceRange, HostDestination, HostSource, Operation, erased};
-use crate::memory::DmaUse;
+use crate::dma::DmaUse;
 use purlin_async::event::{Event, EventPromise, EventState, when_all};
 use purlin_base::fault::{self, Site};
 use purlin_base::status::{Error, StatusOr};

@@ -44,7 +44,8 @@ impl RawBuffer {
     ///
     /// # Errors
     /// `InvalidArgument`: null, not aligned as the space needs for imports, or bytes past the end of the address space;
-    /// the values are named. `Unimplemented`: the backend cannot use foreign memory in this space.
+    /// the values are named. `Unimplemented`: the backend cannot use foreign memory in this space. Any other: why the
+    /// backend refuses this memory.
     ///
     /// # Safety
     /// Until `on_release` is called (or, without it, for ever), the device may read these bytes (and write them if
@@ -58,44 +59,56 @@ impl RawBuffer {
         on_release: Option<Release>,
     ) -> StatusOr<Self> {
         let tag = Tag::new(Label::new(c"imported"), SourceLocation::caller());
+        let first = Self::check_import(memory_space, address, size_bytes)?;
         // SAFETY: the caller's promise.
-        let imported = unsafe { Self::import_from(memory_space, address, size_bytes, mutability, on_release, tag) };
+        let imported = unsafe { Self::import_from(memory_space, first, size_bytes, mutability, on_release, tag) };
         imported.map_err(|(error, _uncalled)| error)
     }
 
-    /// As [`import`](Self::import), of any owner, which is returned with the error.
+    /// The address, if these are bytes that can be handed to a backend as memory to import.
     ///
     /// # Errors
-    /// As there.
+    /// `InvalidArgument`, as [`import`](Self::import).
+    pub(crate) fn check_import(
+        memory_space: &MemorySpace,
+        address: *mut u8,
+        size_bytes: usize,
+    ) -> StatusOr<NonNull<u8>> {
+        let least = memory_space.properties().import_alignment_bytes;
+        let Some(first) = NonNull::new(address).filter(|_| address.addr().is_multiple_of(least)) else {
+            return Err(Error::invalid_argument(format!(
+                "cannot import {size_bytes} bytes at {address:p} into {memory_space}: the address must be a multiple of {least}, \
+                 and not null"
+            )));
+        };
+        // No object is larger than half of an address space, or wraps around its end.
+        if isize::try_from(size_bytes).is_err() || address.addr().checked_add(size_bytes).is_none() {
+            return Err(Error::invalid_argument(format!(
+                "cannot import {size_bytes} bytes at {address:p} into {memory_space}: they end past the end of the address space"
+            )));
+        }
+        Ok(first)
+    }
+
+    /// As [`import`](Self::import), of bytes that were [checked](Self::check_import), and of any owner, which is
+    /// returned with the error.
+    ///
+    /// # Errors
+    /// The backend's, of any code.
     ///
     /// # Safety
     /// As there.
     pub(crate) unsafe fn import_from<O: Owner>(
         memory_space: &MemorySpace,
-        address: *mut u8,
+        first: NonNull<u8>,
         size_bytes: usize,
         mutability: Mutability,
         owner: Option<O>,
         tag: Tag,
     ) -> Result<Self, (Error, Option<O>)> {
-        let least = memory_space.properties().import_alignment_bytes;
-        let Some(first) = NonNull::new(address).filter(|_| address.addr().is_multiple_of(least)) else {
-            let error = Error::invalid_argument(format!(
-                "cannot import {size_bytes} bytes at {address:p} into {memory_space}: the address must be a multiple of {least}, \
-                 and not null"
-            ));
-            return Err((error, owner));
-        };
-        // No object is larger than half of an address space, or wraps around its end.
-        if isize::try_from(size_bytes).is_err() || address.addr().checked_add(size_bytes).is_none() {
-            let error = Error::invalid_argument(format!(
-                "cannot import {size_bytes} bytes at {address:p} into {memory_space}: they end past the end of the address space"
-            ));
-            return Err((error, owner));
-        }
         let import = || {
             fault::point(Site::Import)?;
-            memory_space.memory().import(address.expose_provenance(), size_bytes)
+            memory_space.memory().import(first.as_ptr().expose_provenance(), size_bytes)
         };
         let extent = match import() {
             Ok(extent) => extent,

@@ -86,15 +86,14 @@ impl RawBuffer {
     /// no power of two up to 1 GiB; what `options.after` has failed with.
     #[track_caller]
     pub fn allocate_with(memory_space: &MemorySpace, size_bytes: usize, options: &AllocOptions) -> StatusOr<Self> {
-        Self::allocate_at(memory_space, size_bytes, options, SourceLocation::caller())
+        Self::allocate_from(memory_space, size_bytes, options, SourceLocation::of_call())
     }
 
-    /// As [`allocate_with`](Self::allocate_with), for a caller at `place`.
+    /// As [`allocate_with`](Self::allocate_with), from `place`: for closures, which cannot ask for it.
     ///
     /// # Errors
     /// As there.
-    #[doc(hidden)]
-    pub fn allocate_at(
+    pub(crate) fn allocate_from(
         memory_space: &MemorySpace,
         size_bytes: usize,
         options: &AllocOptions,

@@ -118,22 +118,22 @@ impl StagingCopier {
         on_piece: impl FnMut(StatusOr<StagedPiece>) + Send + 'static,
     ) -> Event {
         // SAFETY: the caller's promise.
-        unsafe { self.read_at(source, dependencies, SourceLocation::caller(), content(on_piece)) }
+        unsafe { self.read_fallibly(source, dependencies, content(on_piece)) }
     }
 
-    /// As [`read`](Self::read), for a caller at `place`. An error of `on_piece` ends the read, and is the event's.
+    /// As [`read`](Self::read); an error of `on_piece` ends the read, and is the event's.
     ///
     /// # Safety
     /// As [`read`](Self::read).
     #[doc(hidden)]
-    pub unsafe fn read_at(
+    #[track_caller]
+    pub unsafe fn read_fallibly(
         &self,
         source: &RawBuffer,
         dependencies: &[Event],
-        place: SourceLocation,
         on_piece: impl FnMut(StatusOr<StagedPiece>) -> Result<(), Error> + Send + 'static,
     ) -> Event {
-        self.0.read(source.clone(), dependencies.to_vec(), None, place, Box::new(on_piece))
+        self.0.read(source.clone(), dependencies.to_vec(), None, SourceLocation::of_call(), Box::new(on_piece))
     }
 
     /// As [`read`](Self::read), the bytes of `buffer` as they stand on the device, once it is ready. While the read
@@ -149,24 +149,23 @@ impl StagingCopier {
         buffer: &Buffer,
         on_piece: impl FnMut(StatusOr<StagedPiece>) + Send + 'static,
     ) -> StatusOr<Event> {
-        self.read_buffer_at(buffer, SourceLocation::caller(), content(on_piece))
+        self.read_buffer_fallibly(buffer, content(on_piece))
     }
 
-    /// As [`read_buffer`](Self::read_buffer), for a caller at `place`. An error of `on_piece` ends the read, and is the
-    /// event's.
+    /// As [`read_buffer`](Self::read_buffer); an error of `on_piece` ends the read, and is the event's.
     ///
     /// # Errors
     /// As [`read_buffer`](Self::read_buffer).
     #[doc(hidden)]
-    pub fn read_buffer_at(
+    #[track_caller]
+    pub fn read_buffer_fallibly(
         &self,
         buffer: &Buffer,
-        place: SourceLocation,
         on_piece: impl FnMut(StatusOr<StagedPiece>) -> Result<(), Error> + Send + 'static,
     ) -> StatusOr<Event> {
         let hold = buffer.usage_hold()?;
         let (source, ready) = (hold.memory().clone(), hold.ready_event());
-        Ok(self.0.read(source, vec![ready], Some(hold), place, Box::new(on_piece)))
+        Ok(self.0.read(source, vec![ready], Some(hold), SourceLocation::of_call(), Box::new(on_piece)))
     }
 
     /// What dropping it does, for code that shares it: pieces that wait for a lease, and those of later reads, are

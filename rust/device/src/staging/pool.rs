@@ -15,7 +15,7 @@ use crate::raw_buffer::RawBuffer;
 use purlin_async::services::semaphore::{Permit, Semaphore};
 use purlin_async::task::cancel::CancelToken;
 use purlin_base::label::Label;
-use purlin_base::status::{Error, SourceLocation, StatusOr};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// How a [`StagingPool`] is made.
@@ -116,15 +116,6 @@ impl StagingPool {
     /// reach; `ResourceExhausted`: there is not so much.
     #[track_caller]
     pub fn new(memory_space: &MemorySpace, options: &StagingOptions) -> StatusOr<Self> {
-        Self::new_at(memory_space, options, SourceLocation::caller())
-    }
-
-    /// As [`new`](Self::new), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    #[doc(hidden)]
-    pub fn new_at(memory_space: &MemorySpace, options: &StagingOptions, place: SourceLocation) -> StatusOr<Self> {
         let StagingOptions { lease_bytes, lease_count, label } = *options;
         let properties = memory_space.properties();
         if !properties.is_host_visible {
@@ -139,8 +130,8 @@ impl StagingPool {
                 "a staging pool has leases, of some bytes each: {lease_count} leases of {lease_bytes} bytes were asked for"
             )));
         };
-        let memory =
-            RawBuffer::allocate_at(memory_space, size_bytes, &AllocOptions { label, ..Default::default() }, place)?;
+        let options = AllocOptions { label, ..Default::default() };
+        let memory = RawBuffer::allocate_with(memory_space, size_bytes, &options)?;
         if memory.host_pointer().is_none() {
             return Err(Error::internal(format!("{memory:?}, which the host reaches, has no address")));
         }

@@ -24,6 +24,7 @@ use super::copier::StagedPiece;
 use super::pool::{StagingLease, StagingPool};
 use crate::buffer::UsageHold;
 use crate::raw_buffer::RawBuffer;
+use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Awaited, Event, EventPromise, owed_after, when_all};
 use purlin_async::task::cancel::CancelSource;
 use purlin_async::user_context::{self, UserContext, UserContextScope};
@@ -141,7 +142,7 @@ impl ReadsShared {
         place: SourceLocation,
         on_piece: OnPiece,
     ) -> Event {
-        let promise = EventPromise::guarding_at(c"staged read", place);
+        let promise = EventPromise::owed_by(OwedBy::Library, c"staged read", place);
         let awaited = promise.waits_for_all(&[&dependencies[..], &[source.allocation_event()]].concat());
         let event = promise.event();
         let outcome = Mutex::new(Err(Error::internal("a staged read was given up")));

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::pool::StagingLease;
 use super::ranges::Ranges;
 use crate::raw_buffer::RawBuffer;
+use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Awaited, Event, EventPromise};
 use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::Mutex;
@@ -55,14 +56,7 @@ impl StagingSink {
     #[track_caller]
     #[must_use]
     pub fn new(destination: &RawBuffer) -> (Self, Event) {
-        Self::new_at(destination, SourceLocation::caller())
-    }
-
-    /// As [`new`](Self::new), for a caller at `place`.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn new_at(destination: &RawBuffer, place: SourceLocation) -> (Self, Event) {
-        let promise = EventPromise::guarding_at(c"staged bytes", place);
+        let promise = EventPromise::owed_by(OwedBy::Library, c"staged bytes", SourceLocation::of_call());
         let awaited = promise.waits_for_all(&[destination.allocation_event()]);
         let event = promise.event();
         let state = SinkState { begun: Ranges::default(), under_way: 0, error: None, promise: Some(promise), awaited };

@@ -84,20 +84,7 @@ impl AsyncHostToDeviceTransferManager {
     /// [`RawBuffer::allocate_with`](crate::RawBuffer::allocate_with).
     #[track_caller]
     pub fn new(specs: &[TransferSpec], memory_space: &MemorySpace, options: &AllocOptions) -> StatusOr<Self> {
-        Self::new_at(specs, memory_space, options, SourceLocation::caller())
-    }
-
-    /// As [`new`](Self::new), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    #[doc(hidden)]
-    pub fn new_at(
-        specs: &[TransferSpec],
-        memory_space: &MemorySpace,
-        options: &AllocOptions,
-        place: SourceLocation,
-    ) -> StatusOr<Self> {
+        let place = SourceLocation::of_call();
         let slots = specs.iter().map(|spec| Ok(Arc::new(Slot::new(spec, memory_space, options, place)?)));
         let slots = slots.collect::<StatusOr<_>>()?;
         Ok(Self { memory_space: memory_space.clone(), slots, metadata: Mutex::new(BTreeMap::new()) })

@@ -11,6 +11,7 @@ use crate::raw_buffer::RawBuffer;
 use purlin_array::layout::Layout;
 use purlin_array::shape::Shape;
 use purlin_array::strided::HostArray;
+use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
@@ -77,8 +78,8 @@ impl Slot {
         place: SourceLocation,
     ) -> StatusOr<Self> {
         let TransferSpec { shape, layout } = spec;
-        let memory = RawBuffer::allocate_at(memory_space, shape.on_device_size_bytes(), options, place)?;
-        let promise = EventPromise::guarding_at(c"transfer", place);
+        let memory = RawBuffer::allocate_from(memory_space, shape.on_device_size_bytes(), options, place)?;
+        let promise = EventPromise::owed_by(OwedBy::Library, c"transfer", place);
         let ready = promise.event();
         let buffer = Buffer::from_raw(memory.clone(), shape, layout.as_ref(), &ready)?;
         let ready = buffer.ready_event();

@@ -9,6 +9,8 @@ pub const MAJOR: u32 = 1;
 pub const MINOR: u32 = 1;
 
 /// Which DLPack wrote a struct.
+///
+/// See the example of [`import_dlpack`](super::import_dlpack).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLPackVersion {
@@ -19,6 +21,8 @@ pub struct DLPackVersion {
 }
 
 /// Where memory is.
+///
+/// See the example of [`import_dlpack`](super::import_dlpack).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLDevice {
@@ -29,6 +33,8 @@ pub struct DLDevice {
 }
 
 /// What elements are.
+///
+/// See the example of [`import_dlpack`](super::import_dlpack).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLDataType {
@@ -41,6 +47,8 @@ pub struct DLDataType {
 }
 
 /// An array with another owner.
+///
+/// See the example of [`import_dlpack`](super::import_dlpack).
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLTensor {
@@ -61,6 +69,8 @@ pub struct DLTensor {
 }
 
 /// An array and the way to end it.
+///
+/// See the example of [`import_dlpack`](super::import_dlpack).
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensorVersioned {

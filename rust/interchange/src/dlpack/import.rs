@@ -4,7 +4,7 @@
 //! deleter. The struct is armed only at the end, so that no error on the way, wherever it is reported, ends what the
 //! caller still owns.
 
-#![allow(unsafe_code, reason = "a stranger's array is read by address")]
+#![allow(unsafe_code, reason = "an array of another library is read by address")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +33,55 @@ use crate::array_bytes::{into_buffer, packed_into_buffer};
 /// # Safety
 /// `tensor` is null, or the caller owns a struct whose pointers are what DLPack says, and whose deleter may be called
 /// on any thread, and does not unwind. Until it is called, nothing writes the elements.
+///
+/// # Examples
+/// ```
+/// use std::ptr;
+///
+/// use purlin::interchange::dlpack::abi::{
+///     DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, MAJOR, MINOR, code, device, flag,
+/// };
+/// use purlin::interchange::import_dlpack;
+/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+/// # let space = client.devices()[0].default_memory_space();
+///
+/// /// What the struct below points to.
+/// struct Owner {
+///     values: [f32; 3],
+///     dims: [i64; 1],
+/// }
+///
+/// unsafe extern "C" fn delete(tensor: *mut DLManagedTensorVersioned) {
+///     // SAFETY: the boxes from below; the deleter is called once.
+///     unsafe {
+///         let tensor = Box::from_raw(tensor);
+///         drop(Box::from_raw(tensor.manager_ctx.cast::<Owner>()));
+///     }
+/// }
+///
+/// let owner = Box::into_raw(Box::new(Owner { values: [1.0, 2.0, 3.0], dims: [3] }));
+/// // SAFETY: the owner is there until `delete`.
+/// let (data, shape) = unsafe { (&raw mut (*owner).values, &raw mut (*owner).dims) };
+/// let tensor = DLManagedTensorVersioned {
+///     version: DLPackVersion { major: MAJOR, minor: MINOR },
+///     manager_ctx: owner.cast(),
+///     deleter: Some(delete),
+///     flags: flag::READ_ONLY,
+///     dl_tensor: DLTensor {
+///         data: data.cast(),
+///         device: DLDevice { device_type: device::CPU, device_id: 0 },
+///         ndim: 1,
+///         dtype: DLDataType { code: code::FLOAT, bits: 32, lanes: 1 },
+///         shape: shape.cast(),
+///         strides: ptr::null_mut(),
+///         byte_offset: 0,
+///     },
+/// };
+/// // SAFETY: the struct is what DLPack says, it is given away here, and no code writes the values.
+/// let (buffer, _aliasing) = unsafe { import_dlpack(Box::into_raw(Box::new(tensor)), &space)? };
+/// assert_eq!((buffer.shape().dims(), buffer.to_vec::<f32>()?), (&[3_i64][..], vec![1.0, 2.0, 3.0]));
+/// # Ok::<(), purlin::Error>(())
+/// ```
 pub unsafe fn import_dlpack(
     tensor: *mut DLManagedTensorVersioned,
     memory_space: &MemorySpace,

@@ -75,8 +75,8 @@ fn gathered(data: &[u8], array: &HostArray) -> Vec<u8> {
     for number in 0..array.shape().element_count() {
         let (mut rest, mut offset) = (number, 0_i64);
         for (&dim, &stride) in dims.iter().zip(array.byte_strides()).rev() {
-            offset += (rest % dim as usize) as i64 * stride;
-            rest /= dim as usize;
+            offset += rest % dim * stride;
+            rest /= dim;
         }
         elements.extend(&data[offset as usize..offset as usize + width]);
     }

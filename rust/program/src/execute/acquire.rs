@@ -7,9 +7,8 @@
 
 use smallvec::SmallVec;
 
-use super::options::ExecuteOptions;
 use purlin_async::event::Event;
-use purlin_base::{Error, Label, SourceLocation, StatusOr};
+use purlin_base::{Error, Label, StatusOr};
 use purlin_device::{Buffer, DonationHold, RawBuffer, UsageHold};
 
 /// A buffer that a run needs, and what for.
@@ -70,28 +69,13 @@ impl Held {
 
 pub(super) type AllHeld = SmallVec<[Held; 8]>;
 
-/// Who takes the rights.
-#[derive(Clone, Copy)]
-pub(super) struct Taker {
-    pub(super) label: Label,
-    pub(super) place: SourceLocation,
-}
-
-impl Taker {
-    /// The caller at `place`.
-    pub(super) fn of(options: &ExecuteOptions<'_>, place: SourceLocation) -> Self {
-        let label = if options.label == Label::default() { Label::new(c"execute") } else { options.label };
-        Self { label, place }
-    }
-}
-
 /// The rights, in the order of `wanted`; waits for others that have them. Only for a caller that has none.
 ///
 /// # Errors
 /// `InvalidArgument`: a buffer is gone, or is donated and used by this call. Nothing is held then. The error of memory
 /// for a result that has failed.
 #[cold]
-pub(super) fn acquire_in_order(wanted: &[Wanted<'_>], taker: Taker) -> StatusOr<Vec<Held>> {
+pub(super) fn acquire_in_order(wanted: &[Wanted<'_>], donee: Label) -> StatusOr<Vec<Held>> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|&at| wanted[at].buffer.identity());
     for pair in order.windows(2) {
@@ -102,7 +86,7 @@ pub(super) fn acquire_in_order(wanted: &[Wanted<'_>], taker: Taker) -> StatusOr<
     }
     let mut all: Vec<Option<Held>> = wanted.iter().map(|_| None).collect();
     for at in order {
-        all[at] = wanted[at].take(taker, true)?;
+        all[at] = wanted[at].take(donee, true)?;
     }
     Ok(all.into_iter().flatten().collect())
 }
@@ -124,9 +108,9 @@ impl Wanted<'_> {
     /// # Errors
     /// As [`acquire_in_order`].
     #[inline]
-    pub(super) fn take(&self, taker: Taker, waits: bool) -> StatusOr<Option<Held>> {
+    pub(super) fn take(&self, donee: Label, waits: bool) -> StatusOr<Option<Held>> {
         if self.donates {
-            match self.donate(taker, waits) {
+            match self.donate(donee, waits) {
                 Some(Ok(held)) => return Ok(Some(held)),
                 // A copy is as good, where that can be.
                 Some(Err(error)) if self.is_result() || !self.is_referenced() => return self.without(error, waits),
@@ -156,9 +140,8 @@ impl Wanted<'_> {
     }
 
     /// Its donation, if that leaves memory that may be written.
-    fn donate(&self, taker: Taker, waits: bool) -> Option<StatusOr<Held>> {
-        let Taker { label, place } = taker;
-        let hold = if waits { self.buffer.donate_at(label, place) } else { self.buffer.try_donate_at(label, place) };
+    fn donate(&self, donee: Label, waits: bool) -> Option<StatusOr<Held>> {
+        let hold = if waits { self.buffer.donate(donee) } else { self.buffer.try_donate(donee) };
         match hold {
             // Memory of a channel that is not there yet is looked at again when it is.
             Ok(hold) if hold.memory().is_mutable() => Some(Ok(Held::Donation(hold))),

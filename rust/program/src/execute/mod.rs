@@ -27,12 +27,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use self::acquire::Taker;
 use self::prepare::{Prepared, prepare};
 use self::start::start;
 use crate::launch::InContext;
 use crate::loaded::{LoadedExecutable, Target};
 use purlin_async::event::Event;
+use purlin_base::status::called_from;
 use purlin_base::{Error, SourceLocation, StatusOr};
 use purlin_device::Buffer;
 use purlin_device::backend::Launch;
@@ -61,20 +61,6 @@ impl LoadedExecutable {
     #[track_caller]
     pub fn execute<B: Borrow<Buffer>>(&self, arguments: &[B], options: &ExecuteOptions<'_>) -> StatusOr<Execution> {
         let arguments: SmallVec<[&Buffer; 8]> = arguments.iter().map(Borrow::borrow).collect();
-        self.execute_at(&arguments, options, SourceLocation::caller())
-    }
-
-    /// As [`execute`](Self::execute), for a caller at `place`.
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn execute_at(
-        &self,
-        arguments: &[&Buffer],
-        options: &ExecuteOptions<'_>,
-        place: SourceLocation,
-    ) -> StatusOr<Execution> {
         if self.devices().len() != 1 {
             return Err(Error::failed_precondition(format!(
                 "'{}' is loaded for {} devices: execute_sharded() takes arguments for each",
@@ -82,11 +68,13 @@ impl LoadedExecutable {
                 self.devices().len()
             )));
         }
-        let taker = Taker::of(options, place);
-        let mut prepared = Prepared::nothing(&self.shared.targets[0]);
-        let one = std::slice::from_mut(&mut prepared);
-        prepare(self, &[arguments], options, taker, one).map_err(|error| self.refusal(&error))?;
-        start(self, &mut prepared, self.launch_of(options), options, taker).map_err(|error| self.refusal(&error))
+        // What is made below is known by the caller's line.
+        called_from(SourceLocation::of_call(), || {
+            let mut prepared = Prepared::nothing(&self.shared.targets[0]);
+            let one = std::slice::from_mut(&mut prepared);
+            prepare(self, &[&arguments], options, one).map_err(|error| self.refusal(&error))?;
+            start(self, &mut prepared, self.launch_of(options), options).map_err(|error| self.refusal(&error))
+        })
     }
 
     /// Runs the program on all of its devices, with the arguments of each, in the order of
@@ -97,16 +85,18 @@ impl LoadedExecutable {
     /// down when some devices have begun fails the runs of the others, whose arguments are as they were.
     #[track_caller]
     pub fn execute_sharded(&self, arguments: &[Vec<Buffer>], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
-        let place = SourceLocation::caller();
         let arguments: Vec<Vec<&Buffer>> = arguments.iter().map(|shard| shard.iter().collect()).collect();
         let shards: Vec<&[&Buffer]> = arguments.iter().map(Vec::as_slice).collect();
-        let taker = Taker::of(options, place);
+        called_from(SourceLocation::of_call(), || self.run_shards(&shards, options))
+    }
+
+    fn run_shards(&self, shards: &[&[&Buffer]], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
         let mut prepared: Vec<_> = self.shared.targets.iter().map(Prepared::nothing).collect();
-        prepare(self, &shards, options, taker, &mut prepared).map_err(|error| self.refusal(&error))?;
+        prepare(self, shards, options, &mut prepared).map_err(|error| self.refusal(&error))?;
         let launch = self.launch_of(options);
         let mut executions = Vec::with_capacity(prepared.len());
         for one in &mut prepared {
-            match start(self, one, Arc::clone(&launch), options, taker) {
+            match start(self, one, Arc::clone(&launch), options) {
                 Ok(execution) => executions.push(execution),
                 Err(error) if executions.is_empty() => return Err(self.refusal(&error)),
                 Err(error) => executions.push(self.failed(one.target, &self.refusal(&error))),

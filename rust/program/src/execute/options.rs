@@ -36,6 +36,13 @@ pub struct ExecuteOptions<'a> {
     pub caller_waits: bool,
 }
 
+impl ExecuteOptions<'_> {
+    /// The name of the run, and of the donee of its arguments.
+    pub(super) fn donee(&self) -> Label {
+        if self.label == Label::default() { Label::new(c"execute") } else { self.label }
+    }
+}
+
 impl fmt::Debug for ExecuteOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExecuteOptions")

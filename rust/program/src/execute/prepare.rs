@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use smallvec::SmallVec;
 
-use super::acquire::{AllHeld, Held, Role, Taker, Wanted, acquire_in_order};
+use super::acquire::{AllHeld, Held, Role, Wanted, acquire_in_order};
 use super::check::check;
 use super::options::ExecuteOptions;
 use crate::loaded::{LoadedExecutable, Target};
@@ -49,7 +49,6 @@ pub(super) fn prepare(
     loaded: &LoadedExecutable,
     shards: &[&[&Buffer]],
     options: &ExecuteOptions<'_>,
-    taker: Taker,
     prepared: &mut [Prepared<'_>],
 ) -> Result<(), Error> {
     check_counts(loaded, shards, options)?;
@@ -58,7 +57,7 @@ pub(super) fn prepare(
         let target = one.target;
         one.held.reserve(arguments.len() + options.results.len());
         let mut take = |wanted: Wanted<'_>| -> Result<(), Error> {
-            match wanted.take(taker, false)? {
+            match wanted.take(options.donee(), false)? {
                 Some(held) => one.held.push(held),
                 None => is_taken = false,
             }
@@ -74,10 +73,10 @@ pub(super) fn prepare(
         }
     }
     if !is_taken {
-        prepare_in_order(loaded, shards, options, taker, prepared)?;
+        prepare_in_order(loaded, shards, options, prepared)?;
     }
     for (device, one) in prepared.iter_mut().enumerate() {
-        memory(loaded, device, one, options, taker)?;
+        memory(loaded, device, one, options)?;
     }
     Ok(())
 }
@@ -88,7 +87,6 @@ fn prepare_in_order(
     loaded: &LoadedExecutable,
     shards: &[&[&Buffer]],
     options: &ExecuteOptions<'_>,
-    taker: Taker,
     prepared: &mut [Prepared<'_>],
 ) -> Result<(), Error> {
     prepared.iter_mut().for_each(|one| one.held.clear());
@@ -101,7 +99,7 @@ fn prepare_in_order(
             all.push(given_result(loaded, target, (device, number), buffer)?);
         }
     }
-    for (wanted, held) in all.iter().zip(acquire_in_order(&all, taker)?) {
+    for (wanted, held) in all.iter().zip(acquire_in_order(&all, options.donee())?) {
         prepared[wanted.role.device()].held.push(held);
     }
     Ok(())
@@ -182,7 +180,6 @@ fn memory(
     device: usize,
     prepared: &mut Prepared<'_>,
     options: &ExecuteOptions<'_>,
-    taker: Taker,
 ) -> Result<(), Error> {
     let Prepared { target, held, results, temporaries, has_failed } = prepared;
     let (places, specs) = (loaded.program().places(), &loaded.program().signature().results);
@@ -190,7 +187,7 @@ fn memory(
     *has_failed = arguments.iter().any(|held| matches!(held, Held::Failed(..)));
     let allocate = |space: &MemorySpace, size_bytes, label: &'static CStr| {
         let options = AllocOptions { label: label.into(), ..AllocOptions::default() };
-        RawBuffer::allocate_at(space, size_bytes, &options, taker.place)
+        RawBuffer::allocate_with(space, size_bytes, &options)
     };
     let mut given = given(options, device, specs.len()).zip(of_results).peekable();
     results.reserve(specs.len());

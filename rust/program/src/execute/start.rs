@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::acquire::{AllHeld, Held, Taker};
+use super::acquire::{AllHeld, Held};
 use super::options::ExecuteOptions;
 use super::prepare::{Prepared, ResultMemory};
 use super::{Execution, Outputs};
@@ -26,7 +26,6 @@ pub(super) fn start(
     prepared: &mut Prepared<'_>,
     launch: Arc<dyn Launch>,
     options: &ExecuteOptions<'_>,
-    taker: Taker,
 ) -> StatusOr<Execution> {
     let program = loaded.program();
     let dependencies = dependencies(program, prepared, options);
@@ -34,7 +33,7 @@ pub(super) fn start(
     let done = match failed {
         // There is nothing to wait for: results without memory have failed from the beginning.
         Some(failed) => failed.clone(),
-        None => launched(program, prepared, launch, options, (taker, &dependencies))?,
+        None => launched(program, prepared, launch, options, &dependencies)?,
     };
     loaded.shared.runs.follow(&done);
     let Prepared { target, held, results, .. } = prepared;
@@ -45,7 +44,7 @@ pub(super) fn start(
                 .expect("memory is as long as the shape says: checked where it was given, else allocated so")
         })
         .collect();
-    release(held, &done, taker);
+    release(held, &done);
     Ok(Execution { outputs, done })
 }
 
@@ -58,10 +57,10 @@ fn launched(
     prepared: &Prepared<'_>,
     launch: Arc<dyn Launch>,
     options: &ExecuteOptions<'_>,
-    (taker, dependencies): (Taker, &[Event]),
+    dependencies: &[Event],
 ) -> StatusOr<Event> {
     let launch_options = LaunchOptions {
-        label: taker.label,
+        label: options.donee(),
         launch_id: options.launch_id,
         size_bytes: program.summary().cost_bytes,
         dependencies,
@@ -118,12 +117,12 @@ fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Acces
 }
 
 /// Ends the rights: the run has what it needs.
-fn release(held: &mut AllHeld, done: &Event, taker: Taker) {
+fn release(held: &mut AllHeld, done: &Event) {
     for held in held.drain(..) {
         match held {
             Held::Usage(hold) => hold.release_after_operation(done),
             Held::Donation(hold) => drop(hold.confirm()),
-            Held::Failed(_, Some(donated)) => donated.delete_at(taker.place),
+            Held::Failed(_, Some(donated)) => donated.delete(),
             Held::Failed(_, None) => {}
         }
     }

@@ -58,7 +58,8 @@ impl SortArrays {
             }
         }
         let (length, stride) = (first.dims()[axis], first.strides()[axis]);
-        let outer = first.shape.element_count().checked_div(length * stride).unwrap_or(0);
+        let count = usize::try_from(first.shape.element_count()).expect("an array in memory has no more");
+        let outer = count.checked_div(length * stride).unwrap_or(0);
         Ok(Self { widths, length, stride, outer })
     }
 }

@@ -24,7 +24,16 @@ use std::thread;
 const USER_CAP: &str = "PURLIN_NPROC";
 
 /// A number of threads and where it comes from.
+///
+/// ```
+/// use purlin::pool::parallelism::Parallelism;
+///
+/// let found = Parallelism::detect();
+/// assert!(found.threads >= 1);
+/// assert!(found.reason.starts_with(&found.threads.to_string()), "{}", found.reason);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Parallelism {
     /// At least 1.
     pub threads: usize,

@@ -22,6 +22,7 @@ use std::sync::{Arc, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use crate::event::raw::OwedBy;
 use crate::event::{Event, EventPromise};
 use crate::task::STACK_SIZE_BYTES;
 use purlin_base::fault::{self, Site};
@@ -151,7 +152,7 @@ impl Timers {
     #[track_caller]
     pub fn event_at(&self, time: Instant, label: impl Into<Label>) -> Timer {
         let label = label.into();
-        let promise = EventPromise::lending_nothing(label, SourceLocation::caller());
+        let promise = EventPromise::owed_by(OwedBy::Service, label, SourceLocation::caller());
         let event = promise.event();
         let mut timer = self.call_at(time, label, move |outcome| _ = promise.set(outcome));
         timer.event = event;
@@ -225,7 +226,7 @@ impl Timers {
         }
         let label = event.label();
         let race = Arc::new(Race {
-            promise: EventPromise::lending_nothing(label, SourceLocation::caller()),
+            promise: EventPromise::owed_by(OwedBy::Service, label, SourceLocation::caller()),
             timer: Mutex::new(None),
         });
         let result = race.promise.event();

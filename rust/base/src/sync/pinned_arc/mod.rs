@@ -43,7 +43,7 @@ impl<T: ?Sized> fmt::Debug for PinnedWeak<T> {
 }
 
 /// The value, when its last reference is gone: no other thread has it or gets it. Dropping this drops it where it is.
-#[must_use = "the value goes when this is dropped"]
+#[must_use = "the value is destroyed when this is dropped"]
 pub struct PinnedLast<T: ?Sized>(NonNull<Inner<T>>);
 
 impl<T: ?Sized> fmt::Debug for PinnedLast<T> {
@@ -339,9 +339,9 @@ mod tests {
     use crate::sync::Mutex;
     use std::sync::Arc;
 
-    struct Told(Arc<Mutex<Vec<&'static str>>>, &'static str);
+    struct DropLog(Arc<Mutex<Vec<&'static str>>>, &'static str);
 
-    impl Drop for Told {
+    impl Drop for DropLog {
         fn drop(&mut self) {
             self.0.lock().push(self.1);
         }
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn the_last_reference_ends_the_value_and_the_last_weak_one_its_memory() {
         let told = Arc::default();
-        let value = PinnedArc::new(Told(Arc::clone(&told), "value"));
+        let value = PinnedArc::new(DropLog(Arc::clone(&told), "value"));
         let (other, weak) = (value.clone(), PinnedArc::downgrade(&value));
         assert_eq!((PinnedArc::strong_count(&value), PinnedArc::ptr_eq(&value, &other)), (2, true));
         assert!(PinnedArc::into_last(value).is_none());
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn the_last_reference_is_nobody_elses_until_it_goes() {
         let told = Arc::default();
-        let value = PinnedArc::new(Told(Arc::clone(&told), "value"));
+        let value = PinnedArc::new(DropLog(Arc::clone(&told), "value"));
         let (weak, place) = (PinnedArc::downgrade(&value), PinnedArc::uncounted(&value));
         let last = PinnedArc::into_last(value).expect("there is no other");
         assert!(weak.upgrade().is_none());

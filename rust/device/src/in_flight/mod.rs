@@ -15,6 +15,8 @@
 //! What fails at the client's end does so the way that any failed dependency lets it: it does not happen, releases its
 //! memory, and completes its event. A thread that takes it out of the account, under the lock, continues it under none.
 
+mod runner;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use purlin_base::label::Label;
 use purlin_base::status::Error;
 use purlin_base::sync::atomic::{AtomicU32, Ordering};
 use purlin_base::sync::{Mutex, Process};
+pub(crate) use runner::ClientRunner;
 
 /// See the module.
 pub(crate) struct InFlight {
@@ -278,5 +281,4 @@ impl fmt::Debug for InFlight {
 }
 
 #[cfg(test)]
-#[path = "in_flight_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "copies have contracts about who touches memory meanwhile")]
+#![allow(unsafe_code, reason = "copies have contracts about the use of memory while they are in flight")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn client() -> Arc<Client> {
     Client::new(&options, Arc::new(NullBackend::new())).unwrap()
 }
 
-fn by_deadline(milliseconds: u64) -> ShutdownOptions {
+fn by_timeout(milliseconds: u64) -> ShutdownOptions {
     ShutdownOptions { mode: ShutdownMode::Drain, timeout: Some(Duration::from_millis(milliseconds)) }
 }
 
@@ -43,7 +43,7 @@ fn a_client_without_work_ends_at_once_and_again() {
     let client = client();
     for _ in 0..2 {
         assert_eq!(client.shutdown(ShutdownOptions::default()), Ok(()));
-        assert_eq!(client.shutdown(by_deadline(0)), Ok(()));
+        assert_eq!(client.shutdown(by_timeout(0)), Ok(()));
         assert_eq!(client.shutdown(CANCEL), Ok(()));
     }
 }
@@ -79,7 +79,7 @@ fn a_deadline_fails_what_waits_and_names_it() {
     let all = RawBuffer::allocate(&space, 900_000).unwrap();
     let wait = AllocOptions { oom: OomPolicy::Wait, ..Default::default() };
     let waiting = RawBuffer::allocate_with(&space, 900_000, &wait).unwrap();
-    let error = client.shutdown(by_deadline(1)).unwrap_err();
+    let error = client.shutdown(by_timeout(1)).unwrap_err();
     assert_eq!(error.code(), StatusCode::DeadlineExceeded);
     let copy = format!(
         "the copy of 100 bytes from null:0/device to null:0/device, which waited for 'gradient' (made at {place})"
@@ -114,7 +114,7 @@ fn a_deadline_fails_who_waits_for_memory_that_is_promised() {
     let array = Buffer::from_raw(memory.clone(), &shape, None, &Event::ready()).unwrap();
     let (kept, other) = RawBuffer::channel(&space, 10, &AllocOptions::default());
     other.allocate(OomPolicy::Fail).unwrap();
-    assert!(client.shutdown(by_deadline(1)).unwrap_err().message().contains("1 operations had not begun"));
+    assert!(client.shutdown(by_timeout(1)).unwrap_err().message().contains("1 operations had not begun"));
     for event in [memory.allocation_event(), array.ready_event()] {
         let error = event.wait().unwrap_err();
         let text = format!("'memory of a channel', which waited for 'memory' (made at {place})");
@@ -144,7 +144,7 @@ fn a_deadline_fails_a_donation_behind_an_event_and_a_read_whose_address_never_co
     // SAFETY: no address is ever given.
     let read = || unsafe { source.copy_raw_to_host_when(&address.future(), 0, 10) };
     let pending = read();
-    assert!(client.shutdown(by_deadline(1)).unwrap_err().message().contains("2 operations had not begun"));
+    assert!(client.shutdown(by_timeout(1)).unwrap_err().message().contains("2 operations had not begun"));
     let outcomes =
         [(donated.ready_event(), "'definition of a buffer', which waited for 'step'"), (pending, "'address'")];
     for (event, text) in outcomes {
@@ -199,7 +199,7 @@ fn a_deadline_fails_who_waits_for_the_end_of_uses() {
     let (asked_later, asked_for) = (used(), donation.free_event());
     let memory = RawBuffer::allocate(&space, 10).unwrap();
     let defined = Buffer::from_raw(memory, &shape, None, &gate.event()).unwrap();
-    let error = client.shutdown(by_deadline(1)).unwrap_err();
+    let error = client.shutdown(by_timeout(1)).unwrap_err();
     assert!(error.message().contains("4 operations had not begun"), "{error}");
     // The code that was to define an array may still write it.
     let (_, undefined) = defined.release().unwrap();
@@ -282,7 +282,7 @@ fn it_is_not_shut_down_from_within() {
 
 #[test]
 fn the_last_handle_ends_the_client_as_its_options_say() {
-    for (options, code) in [(by_deadline(1), StatusCode::DeadlineExceeded), (CANCEL, StatusCode::Cancelled)] {
+    for (options, code) in [(by_timeout(1), StatusCode::DeadlineExceeded), (CANCEL, StatusCode::Cancelled)] {
         let options = ClientOptions { worker_count: 1, shutdown_at_end: Some(options), ..Default::default() };
         let client = Client::new(&options, Arc::new(NullBackend::new())).unwrap();
         let instance = purlin_base::sync::PinnedArc::downgrade(&client.instance);
@@ -325,8 +325,8 @@ fn without_options_work_goes_on_behind() {
 /// Each way in which a shutdown, or what it ends, runs a waiter; the waiter shuts down, too, by each mode.
 #[test]
 fn a_waiter_of_the_clients_own_operation_cannot_wait_for_its_end() {
-    for inner in [ShutdownOptions::default(), by_deadline(10_000), CANCEL] {
-        for outer in [CANCEL, by_deadline(0)] {
+    for inner in [ShutdownOptions::default(), by_timeout(10_000), CANCEL] {
+        for outer in [CANCEL, by_timeout(0)] {
             let (told, answers) = std::sync::mpsc::channel();
             let ending = std::thread::spawn(move || {
                 let (client, gate) = (client(), EventPromise::new(c"never"));

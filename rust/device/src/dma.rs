@@ -1,19 +1,17 @@
 //! Host memory that was announced to a backend, so that its hardware may reach it: pinned, registered, mapped.
 //!
-//! A [`DmaMapping`] is the right to end that. Copies from and to the host that touch mapped memory count as uses while
-//! they are in flight; [`DmaMapping::unmap`] refuses while there are any, and a mapping that is dropped ends with the
-//! last of them. So no transfer loses its memory's mapping.
+//! A [`Mapped`] is the right to end that. Copies from and to the host that touch mapped memory count as uses while they
+//! are in flight; [`Mapped::unmap`] refuses while there are any, and a mapping that is dropped ends with the last of
+//! them. So no transfer loses its memory's mapping.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
-use crate::backend::DmaRegistration;
-use crate::instance::Instance;
+use crate::backend::{Backend, DmaRegistration};
 use purlin_base::fault::{self, Site};
 use purlin_base::status::{Error, StatusOr};
+use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::{AtomicUsize, Ordering};
-use purlin_base::sync::{Mutex, PinnedArc};
 
 /// Mapped memory of one client.
 pub(crate) struct Mappings {
@@ -34,20 +32,8 @@ struct Range {
 pub(crate) struct DmaUse(Arc<Range>);
 
 /// Mapped memory: see the module.
-///
-/// ```
-/// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
-/// # let space = client.devices()[0].default_memory_space();
-/// let memory = vec![0_u8; 4096];
-/// let mapping = client.dma_map(memory.as_ptr(), memory.len())?;
-/// assert_eq!(mapping.range(), (memory.as_ptr() as usize, 4096));
-/// assert_eq!(mapping.in_flight(), 0);
-/// mapping.unmap().map_err(|(error, _mapping)| error)?;
-/// # Ok::<(), purlin::Error>(())
-/// ```
-#[must_use = "dropping it unmaps the memory"]
-pub struct DmaMapping {
-    instance: PinnedArc<Instance>,
+pub(crate) struct Mapped {
+    mappings: Arc<Mappings>,
     range: Arc<Range>,
 }
 
@@ -85,21 +71,25 @@ impl Drop for DmaUse {
     }
 }
 
-impl DmaMapping {
-    /// Announces `size_bytes` bytes at `address` to the backend of `instance`.
+impl Mapped {
+    /// Announces `size_bytes` bytes at `address` to `backend`.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the range: null, empty, or past the end of the address space. `AlreadyExists`: it
-    /// overlaps another mapping of this client. The backend's.
-    pub(crate) fn new(instance: &PinnedArc<Instance>, address: usize, size_bytes: usize) -> StatusOr<Self> {
+    /// overlaps another of `mappings`. The backend's.
+    pub(crate) fn new(
+        mappings: &Arc<Mappings>,
+        backend: &dyn Backend,
+        address: usize,
+        size_bytes: usize,
+    ) -> StatusOr<Self> {
         let end = address.checked_add(size_bytes).filter(|_| address != 0 && size_bytes > 0);
         let Some(end) = end else {
             return Err(Error::invalid_argument(format!("cannot map {size_bytes} bytes at {address:#x} for DMA")));
         };
-        let mappings = instance.dma_mappings();
         mappings.check_free(address, end)?;
         fault::point(Site::MapDma)?;
-        let registration = instance.backend().dma_map(address, size_bytes)?;
+        let registration = backend.dma_map(address, size_bytes)?;
         let in_flight = AtomicUsize::new(0);
         let range = Arc::new(Range { address, size_bytes, in_flight, _registration: registration });
         {
@@ -109,7 +99,7 @@ impl DmaMapping {
                 ranges.insert(address, Arc::clone(&range));
                 mappings.count.fetch_add(1, Ordering::Relaxed);
                 drop(ranges);
-                return Ok(Self { instance: instance.clone(), range });
+                return Ok(Self { mappings: Arc::clone(mappings), range });
             }
         }
         mappings.check_free(address, end)?;
@@ -117,14 +107,12 @@ impl DmaMapping {
     }
 
     /// Address and bytes.
-    #[must_use]
-    pub fn range(&self) -> (usize, usize) {
+    pub(crate) fn range(&self) -> (usize, usize) {
         (self.range.address, self.range.size_bytes)
     }
 
     /// Copies in flight that use the memory.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         self.range.in_flight.load(Ordering::Acquire)
     }
 
@@ -132,8 +120,8 @@ impl DmaMapping {
     ///
     /// # Errors
     /// `FailedPrecondition`, with the mapping back: copies in flight use the memory, and how many.
-    pub fn unmap(self) -> Result<(), (Error, Self)> {
-        let mut ranges = self.instance.dma_mappings().ranges.lock();
+    pub(crate) fn unmap(self) -> Result<(), (Error, Self)> {
+        let mut ranges = self.mappings.ranges.lock();
         let in_flight = self.in_flight();
         if in_flight > 0 {
             drop(ranges);
@@ -151,9 +139,9 @@ impl DmaMapping {
     }
 }
 
-impl Drop for DmaMapping {
+impl Drop for Mapped {
     fn drop(&mut self) {
-        let mappings = self.instance.dma_mappings();
+        let mappings = &self.mappings;
         let removed = {
             let mut ranges = mappings.ranges.lock();
             mappings.count.fetch_sub(1, Ordering::Relaxed);
@@ -178,11 +166,4 @@ impl Mappings {
 fn overlapping(ranges: &BTreeMap<usize, Arc<Range>>, address: usize, end: usize) -> Option<(usize, usize)> {
     let (_, range) = ranges.range(..end).next_back()?;
     (range.address + range.size_bytes > address).then_some((range.address, range.size_bytes))
-}
-
-impl fmt::Debug for DmaMapping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (address, size_bytes) = self.range();
-        write!(f, "DmaMapping({size_bytes} bytes at {address:#x}, {} copies in flight)", self.in_flight())
-    }
 }

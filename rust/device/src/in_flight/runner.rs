@@ -12,11 +12,17 @@ use purlin_base::status::Error;
 
 /// Where operations run. What users schedule goes to the pool itself.
 pub(crate) struct ClientRunner {
-    pub(super) pool: ThreadPool,
-    pub(super) in_flight: Arc<InFlight>,
+    pool: ThreadPool,
+    in_flight: Arc<InFlight>,
 }
 
 impl ClientRunner {
+    /// The runner of a client that has begun nothing yet.
+    pub(crate) fn new(pool: ThreadPool) -> Self {
+        let in_flight = InFlight::new(Box::new(pool.submitter()));
+        Self { pool, in_flight }
+    }
+
     pub(crate) fn pool(&self) -> &ThreadPool {
         &self.pool
     }

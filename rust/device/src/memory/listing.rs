@@ -1,13 +1,12 @@
 //! What a stall report says of a client that lives: how much memory it holds, and the largest holders by name.
 //!
-//! The report must not become what ends a client: it asks through a weak reference, and if the last other one goes
-//! meanwhile, a thread of its own lets go of the client, which may take as long as the work that is queued there.
+//! The report must not become what ends a client: it asks through a weak reference. If the last other reference is
+//! dropped meanwhile, a thread of its own drops the client, which may take as long as the work that is queued there.
 
 use std::fmt::Write as _;
 use std::thread::JoinHandle;
 
-use crate::instance::Instance;
-use crate::memory::MemoryBlock;
+use super::{Instance, MemoryBlock};
 use purlin_async::task::STACK_SIZE_BYTES;
 use purlin_async::task::census::{Occupation, Occupied};
 use purlin_base::sync::{PinnedArc, PinnedWeak, keep_record};
@@ -51,9 +50,9 @@ fn describe(instance: &Instance) -> (String, Vec<PinnedArc<MemoryBlock>>) {
     (text, blocks)
 }
 
-/// Lets go of what a report has looked at. What only the report has still goes on another thread, one for all of it,
-/// which is the answer. What it refers to stays where it is until then: a block's memory is listed until the block has
-/// given it back.
+/// Drops the references of a report. An object whose last reference is the report's is dropped on another thread, one
+/// for all such objects, which is the answer. What that object refers to stays where it is until then: a block's memory
+/// is listed until the block has given it back.
 fn let_go(blocks: Vec<PinnedArc<MemoryBlock>>, instance: PinnedArc<Instance>) -> Option<JoinHandle<()>> {
     let blocks: Vec<_> = blocks.into_iter().filter_map(PinnedArc::into_last).collect();
     // Each block refers to the instance: this is the last only where there is no block.
@@ -61,7 +60,7 @@ fn let_go(blocks: Vec<PinnedArc<MemoryBlock>>, instance: PinnedArc<Instance>) ->
     if blocks.is_empty() && instance.is_none() {
         return None;
     }
-    // Without a thread they go here and now: the closure is dropped with what it holds.
+    // Without a thread they are dropped here and now: the closure is dropped with what it holds.
     let thread = std::thread::Builder::new().name("purlin-report".to_owned()).stack_size(STACK_SIZE_BYTES);
     let started = thread.spawn(move || drop((blocks, instance))).ok()?;
     keep_record(started.thread());
@@ -74,21 +73,14 @@ mod tests {
 
     use super::{describe, let_go};
     use crate::backend::NullBackend;
-    use crate::instance::{Instance, InstanceOptions};
-    use crate::memory::{AllocOptions, MemoryBlock, MemorySpace};
+    use crate::memory::{AllocOptions, Instance, MemoryBlock, MemorySpace, open_memories};
     use purlin_async::pool::{ThreadPool, ThreadPoolOptions};
     use purlin_base::status::SourceLocation;
     use purlin_base::sync::PinnedArc;
 
     fn an_instance() -> PinnedArc<Instance> {
-        let options = InstanceOptions {
-            device_count: 1,
-            memory_limit_bytes: None,
-            out_of_memory: None,
-            checks_frozen_memory: false,
-        };
         let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, name: "listed".to_owned() }).unwrap();
-        Instance::open(Arc::new(NullBackend::new()), options, pool).unwrap()
+        open_memories(Arc::new(NullBackend::new()), 1, None, &Default::default(), pool).unwrap()
     }
 
     fn blocks_of(instance: &PinnedArc<Instance>) -> Vec<PinnedArc<MemoryBlock>> {

@@ -15,12 +15,13 @@ use purlin_base::sync::atomic::{AtomicU64, Ordering};
 /// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryStats {
     /// Bytes of live allocations, as asked for.
     pub bytes_in_use: u64,
     /// The highest that `bytes_in_use` has been.
     pub peak_bytes_in_use: u64,
-    /// Allocations made since the client was.
+    /// Allocations made since the client was: a total under PJRT's name and type, and no count of objects.
     pub num_allocs: u64,
     /// The largest single allocation so far.
     pub largest_alloc_size: u64,
@@ -35,13 +36,13 @@ pub struct MemoryStats {
 /// The counters behind [`MemoryStats`]; how many allocations were made, classes and extents count under their locks.
 /// All orderings are relaxed: the numbers publish nothing but themselves.
 #[derive(Debug)]
-pub(super) struct Books {
+pub(super) struct ArenaAccounting {
     bytes_in_use: AtomicU64,
     peak_bytes_in_use: AtomicU64,
     largest_alloc_size: AtomicU64,
 }
 
-impl Books {
+impl ArenaAccounting {
     pub(super) fn new() -> Self {
         Self {
             bytes_in_use: AtomicU64::new(0),
@@ -92,15 +93,15 @@ mod tests {
 
     #[test]
     fn the_peak_outlives_its_allocations_until_it_is_cleared() {
-        let books = Books::new();
-        books.charge(100);
-        books.charge(50);
-        books.release(100);
-        books.charge(0);
+        let accounting = ArenaAccounting::new();
+        accounting.charge(100);
+        accounting.charge(50);
+        accounting.release(100);
+        accounting.charge(0);
         let expected =
             MemoryStats { bytes_in_use: 50, peak_bytes_in_use: 150, largest_alloc_size: 100, ..MemoryStats::default() };
-        assert_eq!(books.read(), expected);
-        books.clear_peak();
-        assert_eq!(books.read(), MemoryStats { peak_bytes_in_use: 50, ..expected });
+        assert_eq!(accounting.read(), expected);
+        accounting.clear_peak();
+        assert_eq!(accounting.read(), MemoryStats { peak_bytes_in_use: 50, ..expected });
     }
 }
