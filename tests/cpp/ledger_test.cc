@@ -93,7 +93,8 @@ TEST(LedgerTest, ATestThatLeavesAPromiseBehindFails) {
   const ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
   ASSERT_GT(length, 0);
   // The planted leak stays, however long the ledger waits for it.
-  const std::string command = "PURLIN_LEDGER_PATIENCE_MS=20 '" + std::string(program, static_cast<std::size_t>(length)) +
+  const std::string command = "PURLIN_LEDGER_PATIENCE_MS=20 '" +
+                              std::string(program, static_cast<std::size_t>(length)) +
                               "' --gtest_also_run_disabled_tests --gtest_filter='LedgerTest.DISABLED_PlantedLeak' 2>&1";
   FILE* const output = popen(command.c_str(), "r");
   ASSERT_NE(output, nullptr);
