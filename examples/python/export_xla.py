@@ -1,11 +1,12 @@
-"""Compiles programs with stock JAX for the CPU and writes what Purlin needs to run them, and what stock XLA answers.
+"""Compiles programs for the CPU with stock JAX, and writes the executables, their arguments and stock XLA's results.
 
   export_xla.py FOLDER [--only REGEX] [--list]
 
-For each program: NAME.xla, the serialized executable; NAME.args/0.npy, 1.npy, ..., its arguments; NAME.results/0.npy,
-..., the results of stock XLA. Names end in `.ynn` where XLA's defaults are used, which hand reductions, products and
-convolutions to YNNPACK; the others are compiled without, so that every step is a kernel or a library call.
-tests/interop runs all of them.
+For each program it writes NAME.xla, the serialized executable; NAME.args/0.npy, 1.npy, ..., its arguments; and
+NAME.results/0.npy, ..., the results of stock XLA. A name that ends in `.ynn` means that the program is compiled with
+XLA's defaults, which hand reductions, products and convolutions to YNNPACK. The others are compiled without YNNPACK, so
+that every step is a kernel or a library call. tests/interop runs all of them. A program that stock JAX refuses is
+reported, and the others are still written.
 """
 import argparse
 import pathlib
@@ -25,7 +26,7 @@ PROGRAMS = {}
 
 
 def program(*arguments, donate=(), ynn=False, name=None):
-    """Adds a function to the list; with `ynn`, also as XLA compiles it by default."""
+    """Adds a function to the list; with `ynn`, also a second version that XLA compiles with its defaults."""
 
     def add(function):
         title = name or function.__name__.rstrip("_")
@@ -51,7 +52,7 @@ def complexes(*dims, dtype=np.complex64):
 
 X, Y, M = f32(8), f32(8, seed=1), f32(8, 8)
 
-# Elementwise, in every type.
+# Elementwise functions, in every type.
 program(X, name="add_one")(lambda x: x + 1)
 program(X, donate=(0,), name="add_one_donated")(lambda x: x + 1)
 program(np.float32(3), name="scalar")(lambda x: x * 2)
@@ -253,7 +254,7 @@ BLOCK = [f32(32, 96) * np.float32(0.1), f32(32, 32) * np.float32(0.1), f32(32, 6
 program(f32(16, 32), BLOCK, ynn=True, name="transformer")(transformer_block)
 program(f32(16, 32), BLOCK, ynn=True, name="transformer_gradient")(jax.grad(lambda x, w: (transformer_block(x, w) ** 2).sum(), (0, 1)))
 
-# What calls code outside of the executable.
+# Programs that call code outside the executable.
 SQUARE = (f32(6, 6) @ f32(6, 6).T + 6 * np.eye(6)).astype(np.float32)
 program(SQUARE, name="cholesky")(lambda x: jnp.linalg.cholesky(x))
 program(SQUARE, f32(6), name="solve")(lambda x, y: jnp.linalg.solve(x, y))

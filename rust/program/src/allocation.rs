@@ -1,17 +1,17 @@
 //! The memory that a program names: allocations, and slices of them.
 //!
-//! A program knows memory by the number of an [`Allocation`] in its list, never by address. What an allocation is bound
-//! to differs from run to run: an argument, a result, a part of the run's one block of temporaries. Each begins at a
-//! multiple of [`ALIGNMENT_BYTES`].
+//! A program refers to memory by the number of an [`Allocation`] in its list, never by address. Each run binds an
+//! allocation to memory of its own: an argument, a result, or a part of the run's one block of temporaries. Each begins
+//! at a multiple of [`ALIGNMENT_BYTES`].
 
 use std::fmt;
 
 use crate::constant::Constant;
 
-/// Every allocation of a run begins at a multiple of this: a cache line, and what XLA's kernels take for granted.
+/// Every allocation of a run begins at a multiple of this: a cache line, and the alignment that XLA's kernels assume.
 pub const ALIGNMENT_BYTES: usize = 64;
 
-/// Some memory of a program.
+/// Memory that a program names.
 ///
 /// ```
 /// use purlin::program::{Allocation, AllocationKind};
@@ -21,13 +21,13 @@ pub const ALIGNMENT_BYTES: usize = 64;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Allocation {
-    /// How long it is; 0 is allowed.
+    /// The length; 0 is allowed.
     pub size_bytes: usize,
-    /// Where a run finds it.
+    /// The memory that a run binds it to.
     pub kind: AllocationKind,
 }
 
-/// Where a run finds an [`Allocation`].
+/// The memory that a run binds an [`Allocation`] to.
 ///
 /// ```
 /// use purlin::program::AllocationKind;
@@ -41,36 +41,36 @@ pub struct Allocation {
 pub enum AllocationKind {
     /// The bytes of an argument.
     Parameter {
-        /// Which argument, from 0.
+        /// The number of the argument, from 0.
         number: usize,
-        /// The result that has the same memory, if there is one. Where the argument is donated, its memory becomes the
-        /// result's; where it is not, the result gets fresh memory, and the argument is copied there before the first
-        /// command. Either way the commands find it here, and may write it. The signature lists the pair too
-        /// ([`Alias`](crate::Alias)).
+        /// The result that has the same memory, if there is one. If the argument is donated, its memory becomes the
+        /// result's. If it is not, the result gets other memory, and the argument is copied there before the first
+        /// command. In both cases this allocation is the result's memory, and commands may write it. The signature
+        /// lists the pair, too ([`Alias`](crate::Alias)).
         result: Option<usize>,
     },
-    /// The bytes of a result that has no parameter's memory. They are unspecified when a run begins.
+    /// The bytes of a result that shares no parameter's memory. They are unspecified when a run begins.
     Output {
-        /// Which result, from 0.
+        /// The number of the result, from 0.
         number: usize,
     },
-    /// Bytes that are the same in all runs, and never written.
+    /// Bytes that are the same in all runs. No command writes them.
     Constant(Constant),
-    /// Memory that lasts as long as the run; unspecified when it begins.
+    /// Memory that lasts as long as the run. Its bytes are unspecified when the run begins.
     Temporary,
-    /// Memory that each thread of a kernel would have for itself. Nothing is behind it: its address is null, and only
-    /// native kernels may name it.
+    /// Memory that each thread of a kernel would have for itself. No memory is bound to it: its address is null, and
+    /// only native kernels may name it.
     ThreadLocal,
 }
 
 impl AllocationKind {
-    /// Whether commands may write it.
+    /// Whether commands may write the memory.
     #[must_use]
     pub const fn is_writable(&self) -> bool {
         matches!(self, Self::Parameter { result: Some(_), .. } | Self::Output { .. } | Self::Temporary)
     }
 
-    /// Whether its bytes are there when a run begins.
+    /// Whether the bytes have a value when a run begins.
     #[must_use]
     pub const fn is_defined_at_start(&self) -> bool {
         matches!(self, Self::Parameter { .. } | Self::Constant(_))
@@ -111,11 +111,11 @@ impl fmt::Display for Allocation {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
-    /// The allocation's place in the program's list.
+    /// The number of the allocation in the program's list.
     pub allocation: u32,
-    /// Where it begins there.
+    /// The first byte, from the beginning of the allocation.
     pub offset_bytes: usize,
-    /// How long it is; an empty slice may stand anywhere in `0..=size_bytes` of the allocation.
+    /// The length. An empty slice may begin anywhere in `0..=size_bytes` of the allocation.
     pub size_bytes: usize,
 }
 
@@ -130,7 +130,7 @@ impl Slice {
             && other.size_bytes > 0
     }
 
-    /// Behind its last byte; of a slice that no allocation can hold, the largest number.
+    /// The end: one more than the last byte. It saturates for a slice that no allocation can hold.
     pub(crate) const fn end_bytes(&self) -> usize {
         self.offset_bytes.saturating_add(self.size_bytes)
     }

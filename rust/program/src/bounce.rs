@@ -1,5 +1,6 @@
-//! Memory that stands for an argument or a result that is not aligned: imported by its owner at a multiple of 16, or
-//! a slice. Kernels take 64 for granted, so such bytes are copied, before and after.
+//! Bounce buffers: aligned memory in place of an argument or a result that is not aligned. Such memory was imported by
+//! its owner at a multiple of 16, or is a slice of a buffer. Kernels assume an alignment of 64 bytes. So arguments are
+//! copied before the commands, and results after them.
 
 #![allow(unsafe_code, reason = "bytes are copied by address")]
 
@@ -8,12 +9,12 @@ use std::ptr;
 use crate::allocation::ALIGNMENT_BYTES;
 use crate::constant::Line;
 
-/// Whether a kernel can take that address.
+/// Whether the address has the alignment that kernels assume.
 pub(crate) fn is_aligned(address: *mut u8) -> bool {
     address.addr().is_multiple_of(ALIGNMENT_BYTES)
 }
 
-/// Aligned memory, and the bytes that it stands for.
+/// Aligned memory, and the address of the bytes that it replaces.
 pub(crate) struct Bounce {
     lines: Vec<Line>,
     stands_for: *mut u8,
@@ -21,33 +22,33 @@ pub(crate) struct Bounce {
 }
 
 impl Bounce {
-    /// Memory in place of the `size_bytes` bytes at `stands_for`, zero.
+    /// Zeroed memory in place of the `size_bytes` bytes at `stands_for`.
     pub(crate) fn new(stands_for: *mut u8, size_bytes: usize) -> Self {
         let lines = vec![Line::default(); size_bytes.div_ceil(ALIGNMENT_BYTES)];
         Self { lines, stands_for, size_bytes }
     }
 
-    /// The memory.
+    /// The address of the aligned memory.
     pub(crate) fn address(&mut self) -> *mut u8 {
         self.lines.as_mut_ptr().cast()
     }
 
-    /// The bytes at `from` are those of the memory now.
+    /// Copies the bytes at `from` to the aligned memory.
     ///
     /// # Safety
-    /// As many as the memory has can be read there.
+    /// `from` is valid for reads of as many bytes as this has.
     pub(crate) unsafe fn fill_from(&mut self, from: *const u8) {
         let size_bytes = self.size_bytes;
-        // SAFETY: the caller's promise; the memory is ours, and has room.
+        // SAFETY: the caller's promise; the aligned memory belongs to this value, and has that size.
         unsafe { ptr::copy_nonoverlapping(from, self.address(), size_bytes) }
     }
 
-    /// The bytes that this stands for are those of the memory now.
+    /// Copies the aligned memory to the bytes that it replaces.
     ///
     /// # Safety
-    /// They can be written.
+    /// The replaced bytes are valid for writes.
     pub(crate) unsafe fn give_back(&mut self) {
-        // SAFETY: as above, the other way.
+        // SAFETY: as above, in the other direction.
         unsafe { ptr::copy_nonoverlapping(self.address().cast_const(), self.stands_for, self.size_bytes) }
     }
 }

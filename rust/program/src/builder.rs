@@ -1,4 +1,4 @@
-//! How a program is made.
+//! The builder of programs. Only [`ProgramBuilder::build`] can fail.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::program::Program;
 use crate::signature::{Alias, ArraySpec, ProgramSignature};
 use purlin_base::StatusOr;
 
-/// Collects what a [`Program`] is made of. Nothing is checked before [`build`](Self::build).
+/// Collects the parts of a [`Program`]. Nothing is validated before [`build`](Self::build).
 ///
 /// ```
 /// use purlin::program::{ArraySpec, Command, Kernel, Operand, ProgramBuilder};
@@ -41,28 +41,29 @@ pub struct ProgramBuilder {
 }
 
 impl ProgramBuilder {
-    /// A program of that name without anything in it.
+    /// An empty program of that name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// A program with that signature, whose allocations are [added](Self::allocate) one by one: for planners.
+    /// A program with that signature. The caller [adds](Self::allocate) its allocations one by one, as a compiler's
+    /// planner does.
     pub fn with_signature(name: impl Into<Arc<str>>, signature: ProgramSignature) -> Self {
         Self { name: name.into(), signature, ..Self::default() }
     }
 
-    /// Adds an allocation; its number is that of [`Slice::allocation`].
+    /// Adds an allocation, and returns its number, as [`Slice::allocation`] holds it.
     pub fn allocate(&mut self, allocation: Allocation) -> u32 {
         self.add(allocation).allocation
     }
 
-    /// Adds a command behind those that are there.
+    /// Adds a command after those that were added before.
     pub fn push(&mut self, command: Command) -> &mut Self {
         self.commands.push(command);
         self
     }
 
-    /// Adds a parameter; all of its bytes.
+    /// Adds a parameter, and returns the slice of all its bytes.
     pub fn parameter(&mut self, spec: ArraySpec) -> Slice {
         let kind = AllocationKind::Parameter { number: self.signature.parameters.len(), result: None };
         let allocation = Allocation { size_bytes: spec.size_bytes(), kind };
@@ -70,7 +71,7 @@ impl ProgramBuilder {
         self.add(allocation)
     }
 
-    /// Adds a result; all of its bytes.
+    /// Adds a result, and returns the slice of all its bytes.
     pub fn result(&mut self, spec: ArraySpec) -> Slice {
         let kind = AllocationKind::Output { number: self.signature.results.len() };
         let allocation = Allocation { size_bytes: spec.size_bytes(), kind };
@@ -78,7 +79,8 @@ impl ProgramBuilder {
         self.add(allocation)
     }
 
-    /// Adds a parameter and a result of the same memory; all of its bytes. What is not written comes out as it went in.
+    /// Adds a parameter and a result that share memory, and returns the slice of all its bytes. Bytes that no command
+    /// writes have the argument's values in the result.
     pub fn donated_parameter(&mut self, spec: ArraySpec) -> Slice {
         let alias = Alias { parameter: self.signature.parameters.len(), result: self.signature.results.len() };
         let kind = AllocationKind::Parameter { number: alias.parameter, result: Some(alias.result) };
@@ -89,30 +91,30 @@ impl ProgramBuilder {
         self.add(allocation)
     }
 
-    /// Adds bytes that are the same in all runs.
+    /// Adds a constant: bytes that are the same in all runs.
     pub fn constant(&mut self, bytes: &[u8]) -> Slice {
         let kind = AllocationKind::Constant(Constant::new(bytes));
         self.add(Allocation { size_bytes: bytes.len(), kind })
     }
 
-    /// Adds memory that lasts as long as a run.
+    /// Adds a temporary: memory that lasts as long as a run.
     pub fn temporary(&mut self, size_bytes: usize) -> Slice {
         self.add(Allocation { size_bytes, kind: AllocationKind::Temporary })
     }
 
     fn add(&mut self, allocation: Allocation) -> Slice {
-        // More than a u32 counts is refused when it is built.
+        // build() refuses more allocations than a u32 counts.
         let number = u32::try_from(self.allocations.len()).unwrap_or(u32::MAX);
         let all = Slice { allocation: number, offset_bytes: 0, size_bytes: allocation.size_bytes };
         self.allocations.push(allocation);
         all
     }
 
-    /// The program, checked.
+    /// Validates the parts, and returns the program.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the command by its place, the operand and the numbers: what no run could do. The
-    /// module `validate` has the rules.
+    /// `InvalidArgument`: a part that no run could execute. The message names the command by its place, the operand and
+    /// the numbers. The module `validate` lists the rules.
     pub fn build(self) -> StatusOr<Program> {
         let Self { name, signature, allocations, commands } = self;
         Program::checked(name, signature, allocations, Sequence::new(commands))

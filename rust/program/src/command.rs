@@ -1,7 +1,7 @@
-//! What a program does: commands, in an order that is always right.
+//! Commands: the steps of a program, in an order that respects every dependency.
 //!
-//! Commands are done one after the other, as they stand in their [`Sequence`]. A sequence may hold commands that hold
-//! sequences, [`MOST_NESTED`] deep at most.
+//! A run executes commands one after the other, in the order of their [`Sequence`]. A command may contain sequences,
+//! nested at most [`MOST_NESTED`] deep. Nothing here is validated (`validate` does that), and nothing here can fail.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 use crate::library::LibraryCall;
 use crate::operand::Operand;
 
-/// How deep sequences may stand inside one another; the program's own is the first.
+/// How deep sequences of a program may be nested. The program's own sequence is level 1.
 pub const MOST_NESTED: usize = 64;
 
 /// One step of a program.
@@ -29,83 +29,83 @@ pub const MOST_NESTED: usize = 64;
 pub enum Command {
     /// Calls a kernel, once for each workgroup.
     Kernel {
-        /// Which.
+        /// The code.
         kernel: Kernel,
-        /// The size of the grid, the fastest dimension first; with a 0 among them nothing is called.
+        /// The size of the grid, the fastest dimension first. If one of them is 0, the kernel is not called.
         workgroups: [u64; 3],
         /// Arguments, then results.
         operands: Vec<Operand>,
     },
-    /// Copies bytes; the two are equally long, and may overlap as for memmove.
+    /// Copies bytes. Both slices have the same length, and may overlap, as for memmove.
     Copy {
-        /// From here,
+        /// The source.
         from: Slice,
-        /// to here.
+        /// The destination.
         to: Slice,
     },
-    /// Writes a pattern again and again; `to` is a multiple of it.
+    /// Writes a pattern repeatedly. The length of `to` is a multiple of the pattern's.
     Fill {
         /// One byte or more.
         pattern: Vec<u8>,
-        /// Where.
+        /// The destination.
         to: Slice,
     },
-    /// Does the commands of a sequence.
+    /// Executes a sequence.
     Call(Sequence),
-    /// Does `condition`, which writes `predicate`, then, if that byte is not 0, `body`, and so on.
+    /// A loop. Each iteration executes `condition`, which writes `predicate`, and then `body` if that byte is not 0.
+    /// The loop ends when the byte is 0.
     While {
-        /// Done once more than the body.
+        /// Executed once more than the body.
         condition: Sequence,
         /// One byte.
         predicate: Slice,
-        /// Done as long as the condition holds.
+        /// Executed while the predicate is not 0.
         body: Sequence,
     },
-    /// Does `body` as often as is said here: a loop whose trip count is known. XLA's has a condition beside; nobody
-    /// needs it.
+    /// A loop whose trip count is known. XLA's form of it also has a condition, which is not needed.
     Repeat {
-        /// How often.
+        /// How often the body is executed.
         trip_count: u64,
-        /// What.
+        /// The body.
         body: Sequence,
     },
-    /// Does one of several sequences.
+    /// Executes one of several sequences.
     Conditional {
-        /// Says which.
+        /// The choice.
         branch: Branch,
-        /// At least one; after a predicate two.
+        /// The sequences: two for a predicate, at least one for an index.
         branches: Vec<Sequence>,
     },
-    /// Code that no kernel is: dot, sort, fft, rng, custom calls.
+    /// Work other than kernels: dot, sort, fft, rng, custom calls.
     Library {
         /// The code.
         call: Arc<dyn LibraryCall>,
-        /// What it touches.
+        /// The bytes that the code accesses.
         operands: Vec<Operand>,
     },
-    /// Writes the number of the replica that runs, a `u32`.
+    /// Writes the number of the replica that executes the command, as a `u32`.
     ReplicaId {
         /// Four bytes.
         to: Slice,
     },
-    /// Writes the number of the partition that runs, a `u32`.
+    /// Writes the number of the partition that executes the command, as a `u32`.
     PartitionId {
         /// Four bytes.
         to: Slice,
     },
 }
 
-/// How a conditional chooses.
+/// How a conditional chooses its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branch {
-    /// One byte: not 0 is the first sequence, 0 the second.
+    /// One byte: any value but 0 chooses the first sequence, 0 the second.
     Predicate(Slice),
-    /// An `i32`: the number of the sequence; one that there is not is the last.
+    /// An `i32`: the number of the sequence. A number out of range chooses the last one.
     Index(Slice),
 }
 
 impl Branch {
-    /// Where the choice stands.
+    /// The bytes that hold the choice.
     #[must_use]
     pub const fn slice(&self) -> Slice {
         match self {
@@ -115,7 +115,7 @@ impl Branch {
 }
 
 impl Command {
-    /// Its kind, as reports count it.
+    /// The kind of the command, as `ProgramSummary` counts it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -132,7 +132,7 @@ impl Command {
         }
     }
 
-    /// The sequences inside it, and what they are to it.
+    /// The sequences inside the command, each with its role.
     pub fn sequences(&self) -> impl Iterator<Item = (&'static str, &Sequence)> {
         let (first, second, branches): (Option<_>, Option<_>, &[Sequence]) = match self {
             Self::Call(body) => (Some(("call", body)), None, &[]),
@@ -144,7 +144,7 @@ impl Command {
         first.into_iter().chain(second).chain(branches.iter().map(|branch| ("branch", branch)))
     }
 
-    /// Takes those sequences apart, for a drop that needs no stack.
+    /// Moves the commands of those sequences to `into`, for a drop without recursion.
     fn take_sequences(&mut self, into: &mut Vec<Command>) {
         match self {
             Self::Call(body) | Self::Repeat { body, .. } => into.append(&mut body.commands),
@@ -172,7 +172,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// Commands, one after the other.
+/// Commands, executed one after the other.
 ///
 /// ```
 /// use purlin::program::{Command, Sequence};
@@ -187,7 +187,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// These commands.
+    /// A sequence of these commands.
     #[must_use]
     pub fn new(commands: Vec<Command>) -> Self {
         let inner = commands.iter().flat_map(Command::sequences).map(|(_, inner)| inner.depth).max();
@@ -200,7 +200,7 @@ impl Sequence {
         &self.commands
     }
 
-    /// How deep sequences stand inside one another here: 1 without commands that have some.
+    /// How deep sequences are nested: 1 if no command of this one contains a sequence.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depth
@@ -219,7 +219,7 @@ impl From<Vec<Command>> for Sequence {
     }
 }
 
-// However deep it is: what is too deep for a program has been made, and must be dropped.
+// Without recursion, at any depth: a sequence that is too deep for a program can exist, and must be dropped.
 impl Drop for Sequence {
     fn drop(&mut self) {
         if self.depth <= MOST_NESTED {

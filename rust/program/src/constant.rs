@@ -1,13 +1,13 @@
 //! Bytes that are the same in all runs of a program.
 
-#![allow(unsafe_code, reason = "lines of bytes are read as bytes")]
+#![allow(unsafe_code, reason = "an array of lines is read as bytes")]
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::allocation::ALIGNMENT_BYTES;
 
-/// A line of bytes at the alignment of allocations.
+/// Bytes of one cache line, at the alignment of allocations.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Line([u8; ALIGNMENT_BYTES]);
@@ -48,12 +48,12 @@ impl Constant {
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the lines are initialised arrays of bytes without padding, one behind the other, and new() has made
-        // as many as `size_bytes` need; nothing writes them.
+        // SAFETY: the lines are initialised arrays of bytes without padding, contiguous in memory. new() made as many
+        // as `size_bytes` need, and nothing writes them.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.size_bytes) }
     }
 
-    /// How many.
+    /// The number of bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.size_bytes

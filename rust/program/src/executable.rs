@@ -1,11 +1,11 @@
-//! A program that can be loaded: compiled code, and where it may run is not said yet.
+//! An executable: a program with its code that is not bound to devices yet.
 
 use std::fmt;
 
 use crate::program::Program;
 
-/// A program with its code, ready to be loaded any number of times. Clones share it. Kernels keep the code that they
-/// are; so it stays as long as this, a [`LoadedExecutable`](crate::LoadedExecutable) or a run does.
+/// A program with its code, ready to be loaded any number of times. Clones share it. The kernels keep their code alive,
+/// as long as an executable, a [`LoadedExecutable`](crate::LoadedExecutable) or a run of it exists.
 ///
 /// ```
 /// use purlin::program::{ArraySpec, Command, Executable, ProgramBuilder};
@@ -22,7 +22,7 @@ use crate::program::Program;
 pub struct Executable(Program);
 
 impl Executable {
-    /// Of a program.
+    /// The executable of a program.
     #[must_use]
     pub fn new(program: Program) -> Self {
         Self(program)
@@ -34,7 +34,7 @@ impl Executable {
         &self.0
     }
 
-    /// A few lines: name and signature, commands by kind, bytes by kind of allocation, what a run takes as long as.
+    /// A few lines of text: name and signature, commands by kind, bytes by kind of allocation, estimated cost of a run.
     #[must_use]
     pub fn describe(&self) -> String {
         format!("{}: {}\n{}", self.0.name(), self.0.signature(), self.0.summary())

@@ -1,7 +1,7 @@
-//! Denormal numbers are taken for zero, as operands (DAZ) and as results (FTZ), while commands run: what XLA's kernels
-//! were compiled for. Rounding stays as it is.
+//! The floating-point mode while commands run: denormal numbers are treated as zero, as operands (DAZ) and as results
+//! (FTZ). XLA's kernels were compiled for this mode. The rounding mode is unchanged.
 //!
-//! The mode belongs to the thread; it is put back however the code inside ends.
+//! The mode belongs to the thread. It is restored when the code inside returns or panics.
 
 #![cfg_attr(target_arch = "x86_64", allow(unsafe_code, reason = "a register of the processor is read and written"))]
 
@@ -11,7 +11,7 @@ pub(crate) fn with_flushed_denormals<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// What the mode was before; its drop restores it.
+/// The mode from before; dropping this restores it.
 struct Restored(arch::Mode);
 
 impl Restored {
@@ -50,13 +50,14 @@ mod arch {
     }
 
     pub(super) fn set_mode(mode: Mode) {
-        // SAFETY: the value is what the register had, with two bits that every x86-64 has; it unmasks no exception.
-        // Rust's own arithmetic on denormals gives zeros meanwhile, which is what this is for.
+        // SAFETY: the value is the register's own, with two bits that every x86-64 processor has. It unmasks no
+        // exception. Rust's own arithmetic on denormals gives zeros in this mode, as intended.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, preserves_flags, readonly)) };
     }
 }
 
-/// Elsewhere nothing is set: no code that was compiled for the mode can be loaded there.
+/// On other architectures the mode is unchanged: XLA:CPU's executables, which are compiled for the mode, are loaded on
+/// x86-64 alone.
 #[cfg(not(target_arch = "x86_64"))]
 mod arch {
     pub(super) type Mode = ();

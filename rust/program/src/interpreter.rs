@@ -1,8 +1,9 @@
-//! Commands, done on this thread.
+//! The interpreter: executes commands on the calling thread.
 //!
-//! The program is valid, so nothing is checked here: an address is the base of an allocation and an offset.
+//! The program is valid, so nothing is checked here: an address is the base of an allocation plus an offset. The first
+//! command that fails ends the run; the error names its place. Only kernels and library calls can fail.
 
-#![allow(unsafe_code, reason = "commands work on bytes by address")]
+#![allow(unsafe_code, reason = "commands access bytes by address")]
 
 use std::ffi::c_void;
 use std::fmt;
@@ -17,18 +18,18 @@ use crate::library::{LibraryContext, OperandBytes};
 use crate::operand::Operand;
 use purlin_base::Error;
 
-/// Where the allocations of a run are, by number. Null: nowhere.
+/// The addresses of a run's allocations, by number. Null: no memory is bound.
 pub(crate) type Bases = SmallVec<[*mut u8; 16]>;
 
-/// A run of commands.
+/// The state of one run.
 pub(crate) struct Interpreter<'a> {
     bases: &'a [*mut u8],
     context: &'a LibraryContext<'a>,
-    /// Operands of the kernel that is called.
+    /// The operands of the native kernel that is called; the memory is reused.
     arguments: SmallVec<[KernelArgument; 16]>,
 }
 
-/// What failed, and where: the steps that lead there, the last one first.
+/// The command that failed, its error, and its place: the steps that lead to it, the innermost first.
 pub(crate) struct Failure {
     command: String,
     steps: Vec<(usize, Option<&'static str>)>,
@@ -36,14 +37,14 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The error, with the place of the command in front; the code and the payloads stay.
+    /// The error, with the place of the command in front of its message. The code and the payloads are unchanged.
     pub(crate) fn into_error(self, program: &str) -> Error {
-        let mut told =
+        let mut placed =
             Error::new(self.error.code(), format!("command {self} of '{program}': {}", self.error.message()));
         for (type_url, payload) in self.error.payloads() {
-            told.set_payload(type_url, payload);
+            placed.set_payload(type_url, payload);
         }
-        told
+        placed
     }
 
     #[cold]
@@ -67,15 +68,16 @@ impl fmt::Display for Failure {
 }
 
 impl<'a> Interpreter<'a> {
-    /// Does the commands of `sequence`.
+    /// Executes the commands of `sequence`.
     ///
     /// # Errors
-    /// Of the first that fails; those behind it are not done.
+    /// The error of the first command that fails, with its code. The commands after it are not executed.
     ///
     /// # Safety
-    /// `sequence` is that of a valid program. `bases` has an address for each of its allocations, aligned, valid for as
-    /// many bytes as that has; for writes where commands may write; initialised where it is defined at the start. As
-    /// long as this lasts, nothing else writes what is read or touches what is written.
+    /// `sequence` is that of a valid program. `bases` has an address for each of its allocations: aligned, and valid
+    /// for reads of as many bytes as the allocation has. It is valid for writes if commands may write the allocation,
+    /// and initialised if the allocation is defined at the start. During the call, nothing else writes the bytes that
+    /// commands read, or accesses the bytes that they write.
     pub(crate) unsafe fn run(
         sequence: &Sequence,
         bases: &'a [*mut u8],
@@ -108,7 +110,7 @@ impl<'a> Interpreter<'a> {
     /// # Safety
     /// As [`run`](Self::run).
     unsafe fn command(&mut self, command: &Command) -> Result<(), Box<Failure>> {
-        // SAFETY: slices lie in their allocations, whose addresses are as the caller promises; so are operands.
+        // SAFETY: slices and operands lie in their allocations, whose addresses are as the caller promises.
         unsafe {
             match command {
                 Command::Kernel { kernel, workgroups, operands } => {
@@ -180,8 +182,8 @@ impl<'a> Interpreter<'a> {
             return for_each_workgroup(workgroups, |[x, y, z]| {
                 let id = KernelDim3 { x, y, z };
                 let frame = KernelFrame { num_workgroups: &size, id: &id, num_args, args };
-                // SAFETY: the operands are those of a command that names the kernel, and there: Kernel::native's caller
-                // has promised the rest. The kernel keeps its owner.
+                // SAFETY: the operands are those of a command that names the kernel, and their memory is valid. The
+                // caller of Kernel::native has promised the rest. The kernel keeps its owner alive.
                 let failed = unsafe { function(&frame) };
                 if failed.is_null() { Ok(()) } else { Err(Error::internal("the kernel answered an error")) }
             });
@@ -190,8 +192,8 @@ impl<'a> Interpreter<'a> {
         let (mut reads, mut writes) = (SmallVec::<[&[u8]; 8]>::new(), SmallVec::<[&mut [u8]; 4]>::new());
         for Operand { slice, access, .. } in operands {
             let (address, size_bytes) = (self.address(slice), slice.size_bytes);
-            // SAFETY: as the caller of run() promises; validation has refused closures whose operands share a byte that
-            // is written. The slices end with this call.
+            // SAFETY: as the caller of run() promises. Validation refuses closures whose operands share a byte that is
+            // written. The slices are dropped when this call returns.
             unsafe {
                 if access.writes() {
                     writes.push(std::slice::from_raw_parts_mut(address, size_bytes));
@@ -206,7 +208,7 @@ impl<'a> Interpreter<'a> {
     }
 }
 
-/// What errors call the sequences of a command.
+/// The name that errors give to the sequences of a command.
 fn entered(command: &Command) -> Option<&'static str> {
     match command {
         Command::Call(_) => Some("call"),
@@ -228,10 +230,11 @@ fn for_each_workgroup([x, y, z]: [u64; 3], mut f: impl FnMut([u64; 3]) -> Result
     Ok(())
 }
 
-/// Writes `pattern` again and again.
+/// Writes `pattern` repeatedly.
 ///
 /// # Safety
-/// `size_bytes` bytes at `address` are the caller's to write, and a multiple of the pattern, which is not empty.
+/// `address` is valid for writes of `size_bytes` bytes. `size_bytes` is a multiple of the pattern's length, which is
+/// not 0.
 unsafe fn fill(address: *mut u8, size_bytes: usize, pattern: &[u8]) {
     // SAFETY: the caller's promise.
     unsafe {

@@ -1,8 +1,9 @@
-//! Code that computes: a function of XLA:CPU's frame, or a closure.
+//! Kernels: native functions that take XLA:CPU's call frame, or Rust closures.
 //!
-//! A kernel is called once for each workgroup of its grid, on one thread or several, with the addresses of its operands
-//! in their order. A native kernel is code that somebody linked; it is kept by its owner, for as long as a clone of the
-//! kernel lives.
+//! A command calls its kernel once for each workgroup of its grid, with the operands in their order. One run calls it
+//! on one thread; several runs may call it on several threads at once. The code of a native kernel belongs to an owner,
+//! which each clone of the kernel keeps alive. A call can fail by the kernel's answer, and a closure also by a panic;
+//! both fail the run.
 
 #![allow(unsafe_code, reason = "kernels are functions that take addresses")]
 
@@ -13,29 +14,29 @@ use std::sync::Arc;
 
 use purlin_base::{Error, StatusOr};
 
-/// Three numbers of a grid, as XLA:CPU's kernels take them.
+/// A position in a grid of workgroups, or its size, in the layout of XLA:CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct KernelDim3 {
-    /// The fastest.
+    /// The fastest dimension.
     pub x: u64,
-    /// The next.
+    /// The middle dimension.
     pub y: u64,
-    /// The slowest.
+    /// The slowest dimension.
     pub z: u64,
 }
 
-/// An operand, as XLA:CPU's kernels take it.
+/// An operand, in the layout of XLA:CPU.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct KernelArgument {
-    /// The first byte; null if the operand is thread-local.
+    /// The address of the first byte; null if the operand is thread-local.
     pub data: *mut c_void,
-    /// How many bytes.
+    /// The number of bytes.
     pub size_bytes: usize,
 }
 
-/// What a native kernel is called with: XLA:CPU's call frame, version of 2025 and 2026.
+/// The argument of a native kernel: XLA:CPU's call frame, as of 2025 and 2026.
 ///
 /// ```
 /// use purlin::program::{KernelArgument, KernelDim3, KernelFrame};
@@ -52,18 +53,18 @@ pub struct KernelArgument {
 pub struct KernelFrame {
     /// The size of the grid.
     pub num_workgroups: *const KernelDim3,
-    /// Which workgroup this call is.
+    /// The workgroup of this call.
     pub id: *const KernelDim3,
-    /// How many operands follow.
+    /// The number of operands.
     pub num_args: usize,
     /// The operands, arguments before results.
     pub args: *const KernelArgument,
 }
 
-/// A native kernel. It answers null, or a pointer of its own that says that it has failed.
+/// A native kernel. It returns null if it succeeds, and any other pointer if it fails.
 pub type KernelFunction = unsafe extern "C" fn(*const KernelFrame) -> *mut c_void;
 
-/// What a closure is called with: the bytes of the operands, as slices.
+/// The argument of a closure: the bytes of the operands, as slices.
 ///
 /// ```
 /// use purlin::program::{Kernel, KernelCall};
@@ -78,27 +79,28 @@ pub type KernelFunction = unsafe extern "C" fn(*const KernelFrame) -> *mut c_voi
 /// ```
 #[derive(Debug)]
 pub struct KernelCall<'call, 'bytes> {
-    /// Which workgroup of the grid this call is.
+    /// The workgroup of this call.
     pub workgroup: [u64; 3],
     /// The size of the grid.
     pub workgroups: [u64; 3],
     /// The operands that are only read, in their order.
     pub reads: &'call [&'bytes [u8]],
-    /// The operands that are written, in their order. What is only written has unspecified bytes before.
+    /// The operands that are written, in their order. An operand that is only written has unspecified bytes before the
+    /// call.
     pub writes: &'call mut [&'bytes mut [u8]],
 }
 
 /// A closure over the bytes of its operands.
 pub type KernelClosure = dyn Fn(KernelCall<'_, '_>) -> Result<(), Error> + Send + Sync;
 
-/// Code that computes, and its name. Clones share it.
+/// The code of a kernel, and its name. Clones share the code.
 #[derive(Clone)]
 pub struct Kernel {
     name: Arc<str>,
     code: KernelCode,
 }
 
-/// Of which kind a kernel's code is.
+/// The two kinds of code.
 #[derive(Clone)]
 pub(crate) enum KernelCode {
     Native { function: KernelFunction, _owner: Arc<dyn Any + Send + Sync> },
@@ -106,12 +108,12 @@ pub(crate) enum KernelCode {
 }
 
 impl Kernel {
-    /// A function that `owner` keeps where it is, for as long as a reference to that lives.
+    /// A native function, whose code stays mapped while `owner` has a reference.
     ///
     /// # Safety
     /// As long as `owner` lives, any thread may call `function` with a frame whose operands are those of a command that
-    /// names this kernel. It reads and writes no bytes but those, reads no operand that is only written before it has
-    /// written it, writes no operand that is only read, does not unwind, and comes back.
+    /// names this kernel. The function accesses no bytes but those. It reads no bytes of a write-only operand before it
+    /// has written them. It writes no operand that is only read. It does not unwind, and it returns.
     ///
     /// # Examples
     /// ```
@@ -143,8 +145,8 @@ impl Kernel {
         Self { name: name.into(), code: KernelCode::Native { function, _owner: owner } }
     }
 
-    /// A closure. It may be called on any thread, on several at once; a panic of it fails the run. What it reads is
-    /// disjoint from what it writes: validation refuses commands in which it is not.
+    /// A closure. Any thread may call it, several at once. If it panics, the run fails. The bytes that it reads are
+    /// disjoint from those that it writes: validation refuses other commands.
     #[must_use]
     pub fn from_fn(
         name: impl Into<Arc<str>>,
@@ -153,7 +155,7 @@ impl Kernel {
         Self { name: name.into(), code: KernelCode::Closure(Arc::new(closure)) }
     }
 
-    /// As errors name it.
+    /// The name, which errors show.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -163,7 +165,7 @@ impl Kernel {
         &self.code
     }
 
-    /// Whether it takes addresses, and not slices that Rust promises to be there and disjoint.
+    /// Whether the code takes addresses. A closure takes slices instead, which must be valid and disjoint.
     pub(crate) fn takes_addresses(&self) -> bool {
         matches!(self.code, KernelCode::Native { .. })
     }
@@ -180,10 +182,10 @@ const _: () = {
     assert!(std::mem::offset_of!(KernelFrame, args) == 24 && std::mem::offset_of!(KernelArgument, size_bytes) == 8);
 };
 
-/// The size of a grid, checked.
+/// The number of workgroups of a grid.
 ///
 /// # Errors
-/// More workgroups than a `u64` counts.
+/// `InvalidArgument`: the grid has more workgroups than a `u64` counts.
 pub(crate) fn workgroup_count(workgroups: [u64; 3]) -> StatusOr<u64> {
     let [x, y, z] = workgroups;
     x.checked_mul(y).and_then(|plane| plane.checked_mul(z)).ok_or_else(|| {

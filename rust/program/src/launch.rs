@@ -1,11 +1,13 @@
-//! One run of a program on one device, once its memory is there: the ranges become addresses of allocations, and the
-//! commands are done.
+//! One run of a program on one device, once its memory is allocated: computes the address of each allocation from the
+//! ranges of the launch, and executes the commands on the calling thread.
 //!
-//! The ranges of a launch are, in this order, the memory of each parameter that has an allocation with bytes, that of
-//! each result with bytes, and the block of temporaries if there are any. Where a parameter and a result share an
-//! allocation and not the address, the argument was not donated, and is copied first.
+//! The ranges of a launch are, in this order: the memory of each parameter whose allocation is not empty, the memory of
+//! each result that is not empty, and the block of temporaries if there are any. If a parameter and a result share an
+//! allocation but have different addresses, the argument was not donated, and is copied to the result first.
+//!
+//! A launch fails with the error of the first command that fails, or with the panic of a kernel or library call.
 
-#![allow(unsafe_code, reason = "ranges are known by their addresses")]
+#![allow(unsafe_code, reason = "a launch accesses its ranges by address")]
 
 use std::any::Any;
 use std::ptr;
@@ -26,15 +28,15 @@ use purlin_base::{Error, fault, panics};
 use purlin_device::Device;
 use purlin_device::backend::{Launch, LaunchInfo};
 
-/// A program on its devices: what all of its runs share.
+/// A program and its devices: the part that all runs share.
 pub(crate) struct Launcher {
     pub(crate) program: Program,
-    /// Replica by replica, in each the partitions.
+    /// Replica by replica, in each replica partition by partition.
     pub(crate) devices: Vec<Device>,
     pub(crate) partition_count: usize,
 }
 
-/// The same for one run that has a context.
+/// A launcher for one run that has a context.
 pub(crate) struct InContext {
     pub(crate) launcher: Arc<Launcher>,
     pub(crate) user: Arc<dyn Any + Send + Sync>,
@@ -62,7 +64,7 @@ impl Launch for InContext {
     }
 }
 
-/// The memory of allocations that have no bytes: aligned, and never touched.
+/// The address of empty allocations: aligned, and never accessed.
 const EMPTY: *mut u8 = ptr::without_provenance_mut(ALIGNMENT_BYTES);
 
 impl Launcher {
@@ -122,7 +124,7 @@ impl Launcher {
                         argument
                     } else {
                         let mut bounce = Bounce::new(argument, size_bytes);
-                        // SAFETY: the argument is read by this launch.
+                        // SAFETY: this launch may read the argument, whose allocation has this size.
                         unsafe { bounce.fill_from(argument) };
                         kept(&mut bounces, bounce)
                     }
@@ -137,8 +139,8 @@ impl Launcher {
                     };
                     let argument = places.results[number as usize].map(|parameter| arguments[parameter as usize]);
                     if let Some(argument) = argument.filter(|&argument| argument != base) {
-                        // SAFETY: both are as long as the allocation, read and written by this launch; different
-                        // buffers, or one and its bounce.
+                        // SAFETY: both have the size of the allocation. This launch may read the one and write the
+                        // other. They are different buffers, or a buffer and its bounce buffer.
                         unsafe { ptr::copy(argument.cast_const(), base, size_bytes) };
                     }
                     base
@@ -152,19 +154,20 @@ impl Launcher {
             };
             bases.push(base);
         }
-        // SAFETY: the program is valid, and its allocations are at these addresses: what the ranges of the launch are,
-        // in aligned memory of ours, or in constants, which nothing writes.
+        // SAFETY: the program is valid, and its allocations are at these addresses: ranges of the launch, bounce
+        // buffers, or constants, which nothing writes.
         let outcome = unsafe { Interpreter::run(self.program.sequence(), &bases, context) };
         outcome.map_err(|failure| failure.into_error(self.program.name()))?;
         for at in gives_back {
-            // SAFETY: it stands for a result, which is written by this launch.
+            // SAFETY: the bounce buffer replaces a result, which this launch may write.
             unsafe { bounces[at].give_back() };
         }
         Ok(())
     }
 }
 
-/// The address of `bounce`, which stays where it is while the list grows: its bytes are on the heap.
+/// Adds `bounce` to the list, and returns the address of its bytes. They are on the heap, so that they do not move when
+/// the list grows.
 #[cold]
 fn kept(bounces: &mut Vec<Bounce>, mut bounce: Bounce) -> *mut u8 {
     let address = bounce.address();

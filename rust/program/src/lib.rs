@@ -1,30 +1,37 @@
-//! Programs: what a compiler has made of a computation, as data that is checked once and run many times.
+//! Programs: the output of a compiler for one computation, as data that is validated once and run many times.
 //!
 //! A [`Program`] is a list of allocations and a list of commands over slices of them: kernels, copies, loops, branches,
-//! library calls. It comes from a [`ProgramBuilder`], and exists only if every command can be done: so a run checks its
-//! arguments and nothing else. Users of Rust see of it what the crate `purlin` re-exports. Bottom up; a module may only
-//! use those above it in this list:
+//! library calls. A [`ProgramBuilder`] makes it, and only if every command is valid. So a run checks its arguments and
+//! nothing else. Rust users reach the public part through the crate `purlin`.
+//!
+//! States of a program: [`ProgramBuilder`] (unchecked), [`Program`] (validated, immutable), [`Executable`] (can be
+//! loaded), [`LoadedExecutable`] (bound to devices). Each [`LoadedExecutable::execute`] starts one run. A run executes
+//! its commands on one thread; library calls may use more threads of the client. Building can fail by an invalid
+//! command, allocation or alias, loading by unsuitable devices, a run by its arguments, by memory, or by a kernel or
+//! library call.
+//!
+//! The modules, bottom up; a module may use only those above it in this list:
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `constant` | [`Constant`]: bytes that are the same in all runs |
 //! | `allocation` | [`Allocation`], [`Slice`]: the memory that a program names |
-//! | `operand` | [`Operand`]: what a command touches, and how |
-//! | `float_mode` | denormal numbers taken for zero, while commands run |
+//! | `operand` | [`Operand`]: the bytes that a command accesses, and how |
+//! | `float_mode` | denormal numbers are treated as zero while commands run |
 //! | `kernel` | [`Kernel`]: native code with XLA:CPU's frame, or a closure |
-//! | `library` | [`LibraryCall`]: work that no kernel does |
-//! | `command` | [`Command`], [`Sequence`]: what a program does |
-//! | `signature` | [`ProgramSignature`]: what it takes and gives |
-//! | `validate` | the rules, and the refusals |
+//! | `library` | [`LibraryCall`]: work other than kernels, such as a sort |
+//! | `command` | [`Command`], [`Sequence`]: the steps of a program |
+//! | `signature` | [`ProgramSignature`]: parameters, results and aliases |
+//! | `validate` | the rules for programs, and the errors that report a broken rule |
 //! | `places` | where a run finds each allocation |
-//! | `summary` | what a program consists of, and how long it takes |
-//! | `program` | [`Program`]: all of this, checked |
-//! | `builder` | [`ProgramBuilder`] |
+//! | `summary` | counts of commands and bytes, and the estimated cost of a run |
+//! | `program` | [`Program`]: all of this, validated |
+//! | `builder` | [`ProgramBuilder`]: collects the parts of a program |
 //! | `executable` | [`Executable`]: a program that can be loaded |
-//! | `bounce` | memory in place of what is not aligned |
-//! | `interpreter` | commands, done |
-//! | `launch` | one run on one device, once its memory is there |
-//! | `runs` | the runs that are not over |
+//! | `bounce` | aligned memory in place of arguments and results that are not aligned |
+//! | `interpreter` | executes commands |
+//! | `launch` | one run on one device, once its memory is allocated |
+//! | `runs` | the runs in flight |
 //! | `loaded` | [`LoadedExecutable`]: a program on devices |
 //! | `execute` | [`LoadedExecutable::execute`]: a run, from arguments to outputs |
 

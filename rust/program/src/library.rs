@@ -1,7 +1,8 @@
-//! Work that no kernel does: matrix products, sorts, transforms, custom calls.
+//! Library calls: work other than kernels, such as matrix products, sorts, transforms, custom calls.
 //!
-//! A [`LibraryCall`] is code with a name. A program knows of it what it touches, and nothing else; so new kinds of work
-//! need no new kind of command.
+//! A [`LibraryCall`] is code with a name. A program knows its operands and nothing else, so a new kind of work needs no
+//! new kind of command. It runs on the thread of its run, and may use more threads of the client by
+//! [`LibraryContext::parallel_for`]. If it returns an error or panics, the run fails.
 
 use std::any::Any;
 use std::fmt;
@@ -33,41 +34,41 @@ use purlin_base::Error;
 /// }
 /// ```
 pub trait LibraryCall: Send + Sync + fmt::Debug {
-    /// As errors and reports name it, such as `"dot"`.
+    /// The name, which errors and reports show, such as `"dot"`.
     fn name(&self) -> &str;
 
-    /// Does the work. `operands` are those of the command, in their order: each is there for as many bytes as its slice
-    /// has, and as long as this call lasts nothing else touches what the command writes, or writes what it reads.
-    /// Floating-point numbers that are denormal are taken for zero meanwhile, on this thread.
+    /// Does the work. `operands` are those of the command, in their order, each valid for as many bytes as its slice
+    /// has. During the call, nothing else accesses the bytes that the command writes, and nothing else writes the bytes
+    /// that it reads. On x86-64, this thread treats denormal floating-point numbers as zero during the call.
     ///
-    /// Called on any thread, on several at once for different runs.
+    /// Any thread may call it, and different runs call it on several threads at once.
     ///
     /// # Errors
-    /// Why it could not be done; the run fails with that. So it does if this panics.
+    /// Any code: the cause why the work failed. The run fails with it. A panic also fails the run.
     fn run(&self, operands: &[OperandBytes], context: &LibraryContext<'_>) -> Result<(), Error>;
 
-    /// What it takes as long as, in bytes copied; `None`: as a copy of its operands. A run that is small is done on the
-    /// thread that asks for it.
+    /// The estimated cost: as long as a copy of this many bytes takes. `None` means a copy of the operands. A run whose
+    /// estimated cost is small is executed on the thread that starts it.
     fn cost_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// Floating-point operations of one call, where they are known; for reports.
+    /// The number of floating-point operations of one call, if it is known. Reports show it.
     fn flops(&self) -> Option<u64> {
         None
     }
 }
 
-/// Where the bytes of an operand are in a run.
+/// The memory of an operand in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct OperandBytes {
-    /// The first byte; never null, and not to be read if there are none.
+    /// The address of the first byte. It is never null, and must not be read if `size_bytes` is 0.
     pub address: *mut u8,
-    /// How many.
+    /// The number of bytes.
     pub size_bytes: usize,
 }
 
-/// What a [`LibraryCall`] may know of the run that it is part of.
+/// The run that a [`LibraryCall`] is part of.
 pub struct LibraryContext<'a> {
     pub(crate) launch_id: i32,
     pub(crate) replica_id: u32,
@@ -77,35 +78,36 @@ pub struct LibraryContext<'a> {
 }
 
 impl<'a> LibraryContext<'a> {
-    /// The number that the caller of the run gave it.
+    /// The number that the caller gave the run.
     #[must_use]
     pub fn launch_id(&self) -> i32 {
         self.launch_id
     }
 
-    /// Which replica this is.
+    /// The number of the replica.
     #[must_use]
     pub fn replica_id(&self) -> u32 {
         self.replica_id
     }
 
-    /// Which partition of the replica this is.
+    /// The number of the partition in its replica.
     #[must_use]
     pub fn partition_id(&self) -> u32 {
         self.partition_id
     }
 
-    /// What the caller of the run gave with it, if that is a `T`.
+    /// The context that the caller gave the run, if it is a `T`.
     #[must_use]
     pub fn user<T: Any>(&self) -> Option<&'a T> {
         self.user?.downcast_ref()
     }
 
-    /// Calls `body` with ranges that together are `0..count`, each of at least `grain` but the last, on the threads of
-    /// the client; returns when all have been done. Denormal numbers are taken for zero on each of them.
+    /// Calls `body` on the threads of the client, with ranges that together are `0..count`. Each range but the last has
+    /// at least `grain` elements. Returns when all calls have returned. On x86-64, each of these threads treats
+    /// denormal numbers as zero during the call.
     ///
     /// # Errors
-    /// The first of `body`.
+    /// The first error that `body` returns, with its code.
     pub fn parallel_for(
         &self,
         count: usize,

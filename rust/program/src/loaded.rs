@@ -1,4 +1,6 @@
-//! An executable on the devices of a client.
+//! A loaded executable: an executable that is bound to devices of one client.
+//!
+//! Any thread may start runs. Loading checks the devices and looks up their memory spaces; it copies and maps nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +14,8 @@ use purlin_async::event::Event;
 use purlin_base::{Error, StatusOr};
 use purlin_device::{Device, MemorySpace};
 
-/// An executable on devices: what runs. Clones share it. See [`execute`](Self::execute).
+/// An executable that is bound to devices. Clones share it. [`execute`](Self::execute) starts a run. Runs in flight
+/// keep the code, so this may be dropped before they end.
 ///
 /// ```
 /// use purlin::Buffer;
@@ -37,16 +40,16 @@ pub struct LoadedExecutable {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What clones share. Runs keep the launcher by themselves.
+/// The part that clones share. Each run has its own reference to the launcher.
 pub(crate) struct Shared {
     executable: Executable,
     pub(crate) launcher: Arc<Launcher>,
-    /// In the order of the launcher's devices.
+    /// One for each device, in the order of the launcher's devices.
     pub(crate) targets: Vec<Target>,
     pub(crate) runs: Arc<Runs>,
 }
 
-/// A device, and where arrays are to be there.
+/// A device, and the memory spaces of the arrays on it.
 pub(crate) struct Target {
     pub(crate) device: Device,
     pub(crate) parameter_spaces: Vec<MemorySpace>,
@@ -55,11 +58,13 @@ pub(crate) struct Target {
 }
 
 impl LoadedExecutable {
-    /// Loads `executable` for `devices` of one client: replica by replica, each on `partition_count` of them.
+    /// Loads `executable` for `devices` of one client. Each replica runs on `partition_count` consecutive devices of
+    /// the list.
     ///
     /// # Errors
-    /// `InvalidArgument`: no device, devices of different clients, the same one twice, or a number of them that is no
-    /// multiple of `partition_count`. `NotFound`: memory of a kind that a device has not.
+    /// `InvalidArgument`: there is no device, devices belong to different clients, a device occurs twice,
+    /// `partition_count` is 0, or the number of devices is no multiple of it. `NotFound`: a device has no memory of a
+    /// kind that the signature names.
     ///
     /// # Examples
     /// ```
@@ -94,35 +99,36 @@ impl LoadedExecutable {
         Ok(Self { shared: Arc::new(Shared { executable, launcher: Arc::new(launcher), targets, runs }) })
     }
 
-    /// What is loaded.
+    /// The executable.
     #[must_use]
     pub fn executable(&self) -> &Executable {
         &self.shared.executable
     }
 
-    /// Where it runs: replica by replica, in each the partitions.
+    /// The devices: replica by replica, in each replica partition by partition.
     #[must_use]
     pub fn devices(&self) -> &[Device] {
         &self.shared.launcher.devices
     }
 
-    /// How many runs are not over.
+    /// The number of runs in flight.
     #[must_use]
     pub fn runs_in_flight(&self) -> usize {
         self.shared.runs.count()
     }
 
-    /// Happens when no run is in flight; at once if none is.
+    /// An event that is ready when no run is in flight: at once if none is now.
     #[must_use]
     pub fn idle_event(&self) -> Event {
         self.shared.runs.idle()
     }
 
-    /// Blocks until no run is in flight, whether they succeed or fail. Runs that are asked for meanwhile are waited
-    /// for, too, if they begin before the last ends.
+    /// Blocks until no run is in flight, whether the runs succeed or fail. It also waits for runs that are started
+    /// before the last run in flight ends.
     ///
     /// # Errors
-    /// `FailedPrecondition`: in a callback without whose end a run is not over.
+    /// `FailedPrecondition`: the caller is a callback, and a run in flight cannot complete before this callback
+    /// returns.
     pub fn quiesce(&self) -> Result<(), Error> {
         let idle = self.idle_event();
         idle.check_wait()?;

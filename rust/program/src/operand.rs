@@ -1,8 +1,8 @@
-//! What a command touches, and how.
+//! Operands: the bytes that a command accesses, and how.
 
 use crate::allocation::Slice;
 
-/// What a command does with the bytes of an [`Operand`].
+/// How a command accesses the bytes of an [`Operand`].
 ///
 /// ```
 /// use purlin::program::OperandAccess;
@@ -12,11 +12,11 @@ use crate::allocation::Slice;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperandAccess {
-    /// Reads them. They must have been written on every path that leads here.
+    /// Reads the bytes. They must have been written on every path that leads to the command.
     Read,
-    /// Writes all of them, and reads none.
+    /// Writes all of the bytes, and reads none.
     Write,
-    /// Reads them and writes some.
+    /// Reads the bytes, and may write some of them.
     ReadWrite,
 }
 
@@ -34,7 +34,7 @@ impl OperandAccess {
     }
 }
 
-/// A slice that a command touches.
+/// A slice that a command accesses.
 ///
 /// ```
 /// use purlin::program::{Operand, OperandAccess, Slice};
@@ -45,12 +45,12 @@ impl OperandAccess {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// Which bytes.
+    /// The bytes.
     pub slice: Slice,
-    /// What is done with them.
+    /// How the command accesses them.
     pub access: OperandAccess,
-    /// Of what is only read: no operand of the same command writes any of these bytes. Validation holds the command to
-    /// it; without this, a command may be computed in place.
+    /// For an operand that is only read: no operand of the same command writes any of these bytes. Validation enforces
+    /// it. Without it, another operand may overwrite them, as in a computation in place.
     pub is_invariant: bool,
 }
 
@@ -67,7 +67,7 @@ impl Operand {
         Self { slice, access: OperandAccess::Read, is_invariant: true }
     }
 
-    /// Bytes that are written, all of them.
+    /// Bytes that the command writes, all of them.
     #[must_use]
     pub const fn write(slice: Slice) -> Self {
         Self { slice, access: OperandAccess::Write, is_invariant: false }

@@ -1,4 +1,5 @@
-//! Where a run finds each allocation: worked out once, so that a run only adds.
+//! Where a run finds each allocation. It is computed once for each program, so that a run only adds offsets to
+//! addresses.
 
 use crate::allocation::{ALIGNMENT_BYTES, Allocation, AllocationKind};
 use purlin_base::{Error, StatusOr};
@@ -6,45 +7,45 @@ use purlin_base::{Error, StatusOr};
 /// Where a run finds one allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllocationPlace {
-    /// At that argument's address; if it is a result's too, at the result's.
+    /// At the address of this argument. An argument that shares a result's memory is a `Result` instead.
     Argument(u32),
-    /// At that result's address.
+    /// At the address of this result.
     Result(u32),
-    /// In the constant itself.
+    /// In the bytes of the constant.
     Constant,
-    /// So many bytes behind the address of the block of temporaries.
+    /// At this offset in the block of temporaries.
     Temporary(usize),
-    /// Nowhere.
+    /// No memory: the address is null.
     Nowhere,
 }
 
 /// Where a run finds the allocations of a program.
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// By number of the allocation.
+    /// Indexed by allocation.
     pub(crate) places: Vec<AllocationPlace>,
-    /// By number of the parameter: whether a command can see it, and the result that has its memory.
+    /// Indexed by parameter: whether commands can access it, and the result that shares its memory.
     pub(crate) parameters: Vec<ParameterPlace>,
-    /// By number of the result: the parameter whose memory it has.
+    /// Indexed by result: the parameter whose memory it shares.
     pub(crate) results: Vec<Option<u32>>,
-    /// Bytes of the one block for all temporaries of a run.
+    /// The size of the one block for all temporaries of a run.
     pub(crate) temporary_bytes: usize,
 }
 
-/// What becomes of a parameter.
+/// How a run uses a parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ParameterPlace {
-    /// Whether it has an allocation, with bytes.
+    /// Whether it has an allocation that is not empty.
     pub(crate) is_used: bool,
-    /// The result that has its memory.
+    /// The result that shares its memory.
     pub(crate) result: Option<u32>,
 }
 
 impl Places {
-    /// Of allocations that are valid, for so many parameters and results.
+    /// The places of valid allocations, for this number of parameters and results.
     ///
     /// # Errors
-    /// `InvalidArgument`: temporaries of more bytes than an address counts.
+    /// `InvalidArgument`: the temporaries have more bytes than an address counts.
     pub(crate) fn of(allocations: &[Allocation], parameters: usize, results: usize) -> StatusOr<Self> {
         let mut places = Self {
             places: Vec::with_capacity(allocations.len()),
@@ -72,7 +73,7 @@ impl Places {
         Ok(places)
     }
 
-    /// Room for a temporary, behind those that are there.
+    /// Reserves space for a temporary after those before it, and returns its offset. It fails as [`of`](Self::of).
     fn temporary(&mut self, size_bytes: usize) -> StatusOr<usize> {
         let offset_bytes = self.temporary_bytes;
         let end = offset_bytes.checked_add(size_bytes).and_then(|end| end.checked_next_multiple_of(ALIGNMENT_BYTES));

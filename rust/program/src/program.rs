@@ -1,4 +1,4 @@
-//! A program: immutable, checked, shared.
+//! A program: immutable, validated, shared.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::summary::ProgramSummary;
 use crate::validate::validate;
 use purlin_base::{Error, StatusOr};
 
-/// What a compiler has made of a computation. Clones share it; see [`ProgramBuilder`](crate::ProgramBuilder).
+/// The output of a compiler for one computation, validated. Clones share it. A
+/// [`ProgramBuilder`](crate::ProgramBuilder) makes it.
 ///
 /// ```
 /// use purlin::program::{ArraySpec, Command, ProgramBuilder, Slice};
@@ -41,10 +42,11 @@ struct Parts {
 }
 
 impl Program {
-    /// These parts, checked.
+    /// A program of these parts, which are validated here.
     ///
     /// # Errors
-    /// `InvalidArgument`: see [`validate`](crate::validate).
+    /// `InvalidArgument`: a rule of [`validate`](crate::validate) is broken, or the temporaries have more bytes than an
+    /// address counts.
     pub(crate) fn checked(
         name: Arc<str>,
         signature: ProgramSignature,
@@ -59,13 +61,13 @@ impl Program {
         Ok(Self(Arc::new(Parts { name, signature, allocations, sequence, places, summary })))
     }
 
-    /// As errors and traces name it.
+    /// The name, which errors and traces show.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What it takes and gives.
+    /// The parameters and the results.
     #[must_use]
     pub fn signature(&self) -> &ProgramSignature {
         &self.0.signature
@@ -77,13 +79,13 @@ impl Program {
         &self.0.allocations
     }
 
-    /// What it does.
+    /// The commands.
     #[must_use]
     pub fn sequence(&self) -> &Sequence {
         &self.0.sequence
     }
 
-    /// What it consists of.
+    /// Counts of its commands and bytes, and its estimated cost.
     #[must_use]
     pub fn summary(&self) -> &ProgramSummary {
         &self.0.summary

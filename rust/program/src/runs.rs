@@ -1,23 +1,26 @@
-//! The runs of a loaded executable that are not over.
+//! The runs of a loaded executable that are in flight.
+//!
+//! A run is counted from [`Runs::follow`] until its event is terminal, on whatever thread completes that event. A
+//! waiter gets an event that is ready when the count is 0.
 
 use std::sync::Arc;
 
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::sync::Mutex;
 
-/// See the module. What is over when it was asked for is never counted.
+/// The count of runs in flight. A run that has completed or failed when `follow` is called is never counted.
 #[derive(Default)]
 pub(crate) struct Runs(Mutex<Counted>);
 
 #[derive(Default)]
 struct Counted {
     count: usize,
-    /// Set when there are none.
+    /// Set ready when no run is in flight.
     idle: Vec<EventPromise>,
 }
 
 impl Runs {
-    /// A run has begun that is over when `done` is terminal.
+    /// Counts a run until `done` is terminal.
     pub(crate) fn follow(self: &Arc<Self>, done: &Event) {
         if done.is_ready() {
             return;
@@ -36,18 +39,18 @@ impl Runs {
             }
             std::mem::take(&mut counted.idle)
         };
-        // Outside the lock: that runs waiters.
+        // Outside the lock, because setting a promise runs the callbacks of its waiters.
         for promise in idle {
             promise.set_ready();
         }
     }
 
-    /// How many there are.
+    /// The number of runs in flight.
     pub(crate) fn count(&self) -> usize {
         self.0.lock().count
     }
 
-    /// Happens when there are none; at once if there are none now.
+    /// An event that is ready when no run is in flight: at once if none is now.
     pub(crate) fn idle(&self) -> Event {
         let promise = EventPromise::guarding(c"runs of an executable");
         let event = promise.event();

@@ -1,4 +1,4 @@
-//! What a program takes and gives: arrays, flat.
+//! Signatures: the arrays that a program takes and returns, without tuples.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use purlin_array::layout::Layout;
 use purlin_array::shape::Shape;
 use purlin_base::StatusOr;
 
-/// An array that a program takes or gives.
+/// The type of an array that a program takes or returns: shape, layout, kind of memory.
 ///
 /// ```
 /// use purlin::program::ArraySpec;
@@ -33,17 +33,17 @@ impl ArraySpec {
         Self { shape, layout: None, memory_kind: None }
     }
 
-    /// The same in that layout.
+    /// The same array in that layout.
     ///
     /// # Errors
-    /// `InvalidArgument`: a layout of another rank.
+    /// `InvalidArgument`: the layout has another rank than the shape.
     pub fn with_layout(mut self, layout: Layout) -> StatusOr<Self> {
         layout.check_rank(&self.shape)?;
         self.layout = (!layout.is_row_major()).then_some(layout);
         Ok(self)
     }
 
-    /// The same in memory of that kind.
+    /// The same array in memory of that kind.
     #[must_use]
     pub fn in_memory(mut self, kind: impl Into<Box<str>>) -> Self {
         self.memory_kind = Some(kind.into());
@@ -56,7 +56,7 @@ impl ArraySpec {
         &self.shape
     }
 
-    /// In which order the elements stand; `None`: row-major.
+    /// The order of the elements in memory; `None`: row-major.
     #[must_use]
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
@@ -68,7 +68,7 @@ impl ArraySpec {
         self.memory_kind.as_deref()
     }
 
-    /// Bytes of a buffer of it.
+    /// The size of a buffer that holds the array.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.shape.on_device_size_bytes()
@@ -88,7 +88,7 @@ impl fmt::Display for ArraySpec {
     }
 }
 
-/// A result that has a parameter's memory, where that is donated.
+/// A parameter and a result that share memory, if the argument is donated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// The parameter.
@@ -97,7 +97,7 @@ pub struct Alias {
     pub result: usize,
 }
 
-/// What a program takes and gives. Tuples are flat.
+/// The parameters, results and aliases of a program. Tuples are flattened.
 ///
 /// ```
 /// use purlin::program::{ArraySpec, ProgramSignature};
@@ -115,8 +115,8 @@ pub struct ProgramSignature {
     pub parameters: Vec<ArraySpec>,
     /// In the order of the outputs.
     pub results: Vec<ArraySpec>,
-    /// Which results have a parameter's memory; each parameter and each result at most once. The allocations say the
-    /// same ([`AllocationKind::Parameter`](crate::AllocationKind)).
+    /// The results that share a parameter's memory. Each parameter and each result occurs at most once. The allocations
+    /// must list the same pairs ([`AllocationKind::Parameter`](crate::AllocationKind)).
     pub aliases: Vec<Alias>,
 }
 

@@ -1,4 +1,4 @@
-//! What a program consists of, and how long it takes.
+//! Counts of a program's commands and bytes, and the estimated cost of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,10 +6,11 @@ use std::fmt;
 use crate::allocation::{Allocation, AllocationKind};
 use crate::command::{Command, Sequence};
 
-/// What doing a command costs beside the bytes that it touches, in bytes copied.
+/// The cost of a command beside the bytes that it accesses, in bytes copied.
 const COMMAND_BYTES: usize = 256;
 
-/// What a program consists of. Its text has a line for each of these.
+/// Counts of a program's commands and bytes, and its estimated cost. `Display` writes three lines: commands, memory,
+/// cost.
 ///
 /// ```
 /// use purlin::program::{ArraySpec, Command, ProgramBuilder};
@@ -27,21 +28,22 @@ const COMMAND_BYTES: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramSummary {
-    /// How many commands there are of each kind, those inside others counted once.
+    /// The number of commands of each kind. A command inside another one is counted once.
     pub command_counts: BTreeMap<&'static str, usize>,
     /// Bytes of parameters.
     pub parameter_bytes: usize,
     /// Bytes of results.
     pub result_bytes: usize,
-    /// Bytes that are of a parameter and a result, and counted as both.
+    /// Bytes that a parameter and a result share. They are counted in both of the fields above, too.
     pub alias_bytes: usize,
     /// Bytes of constants.
     pub constant_bytes: usize,
     /// Bytes of the one block of temporaries that a run takes.
     pub temporary_bytes: usize,
-    /// What a run takes as long as, in bytes copied. The largest number where a loop has no trip count: nobody knows.
+    /// The estimated cost of a run: as long as a copy of this many bytes takes. It is `usize::MAX` if a loop has no
+    /// trip count, because the cost is then unknown.
     pub cost_bytes: usize,
-    /// Floating-point operations of a run, as far as library calls know theirs.
+    /// Floating-point operations of a run, summed over the library calls that report theirs.
     pub flops: u64,
 }
 
@@ -66,7 +68,7 @@ impl ProgramSummary {
         summary
     }
 
-    /// Counts the commands, and answers what they cost.
+    /// Counts the commands, and returns their cost.
     fn count(&mut self, sequence: &Sequence) -> Cost {
         sequence.commands().iter().fold(Cost::default(), |sum, command| sum.plus(self.count_command(command)))
     }
@@ -102,7 +104,7 @@ impl ProgramSummary {
     }
 }
 
-/// What commands cost.
+/// The cost of commands.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     bytes: usize,

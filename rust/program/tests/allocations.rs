@@ -1,6 +1,6 @@
-//! What a run costs in heap allocations, counted. A process of its own, because it replaces the global allocator.
+//! Counts the heap allocations of a run. The test is a process of its own, because it replaces the global allocator.
 
-#![allow(unsafe_code, reason = "an allocator counts")]
+#![allow(unsafe_code, reason = "an allocator that counts is a GlobalAlloc")]
 
 mod fixture;
 
@@ -14,7 +14,7 @@ struct Counting;
 
 thread_local!(static ALLOCATIONS: Cell<usize> = const { Cell::new(0) });
 
-// SAFETY: every call is passed on to the system's allocator unchanged.
+// SAFETY: every call is forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
@@ -37,7 +37,7 @@ fn allocations_of(f: impl FnOnce()) -> usize {
     ALLOCATIONS.get() - before
 }
 
-/// Of a run of `loaded`, which is small and ready, on the caller's thread, once it is warm.
+/// The allocations of a warm run of `loaded`, which is small and ready, so that it is executed on the caller's thread.
 fn of_run(loaded: &LoadedExecutable, arguments: usize) -> usize {
     let client = fixture::host();
     let loaded = LoadedExecutable::new(loaded.executable(), &client.devices()[..1], 1).unwrap();
@@ -54,7 +54,7 @@ fn many(count: usize) -> LoadedExecutable {
     load(&fixture::host(), builder.build().unwrap())
 }
 
-/// A buffer is two allocations, its own and its block's; there are none for the run.
+/// A buffer takes two allocations, its own and its block's. The run takes none.
 #[test]
 fn a_run_with_one_output_costs_its_buffer() {
     assert_eq!(of_run(&many(1), 1), 2);
@@ -68,14 +68,14 @@ fn a_run_without_outputs_costs_nothing() {
     assert_eq!(of_run(&load(&fixture::host(), builder.build().unwrap()), 1), 0);
 }
 
-/// Beside the outputs' buffers: the list of ranges, and that of the outputs.
+/// Beside the buffers of the outputs, the list of ranges and the list of outputs are allocated.
 #[test]
 fn a_run_with_eight_outputs_costs_little_more() {
     let cost = of_run(&many(8), 8);
     assert!(cost <= 8 * 2 + 2, "{cost}");
 }
 
-/// One block, which is one allocation, however many there are.
+/// All temporaries are one block, which is one allocation.
 #[test]
 fn temporaries_are_one_block() {
     let mut builder = ProgramBuilder::new("temporaries");

@@ -1,4 +1,4 @@
-//! Runs: what comes out, what is donated, what is refused.
+//! Runs: their outputs, their donations, and the calls that are refused.
 
 #![allow(unsafe_code, reason = "memory is imported by address")]
 
@@ -49,7 +49,8 @@ fn runs_chain_by_their_buffers() {
     });
 }
 
-/// Counts down from its argument in a loop, and doubles in it; then chooses by what is left.
+/// The program counts down from its argument in a loop, and doubles a number in it. A conditional then chooses by the
+/// rest.
 #[test]
 fn loops_and_branches_do_as_their_bytes_say() {
     on_each(|client| {
@@ -427,7 +428,7 @@ fn library_calls_see_the_context_of_their_run() {
     });
 }
 
-/// Says whether its operands are where kernels expect them.
+/// A kernel that checks the alignment of its operands.
 fn aligned(name: &'static str) -> Kernel {
     Kernel::from_fn(name, |call| {
         let reads = call.reads.iter().map(|bytes| bytes.as_ptr());

@@ -1,4 +1,4 @@
-//! What lives as long as a run, and what a run leaves behind.
+//! The lifetime of code and memory of a run, and the state that a run leaves.
 
 #![allow(unsafe_code, reason = "kernels are functions that take addresses")]
 
@@ -33,7 +33,7 @@ unsafe extern "C" fn fail(_frame: *const KernelFrame) -> *mut c_void {
 
 fn native(function: purlin_program::KernelFunction, owner: &Arc<()>) -> Kernel {
     let owner = Arc::clone(owner);
-    // SAFETY: the functions of this file touch their operands alone, and stay.
+    // SAFETY: the functions of this file access their operands alone, and are never unmapped.
     unsafe { Kernel::native("native", function, owner) }
 }
 

@@ -1,4 +1,4 @@
-//! Random programs against an interpreter of a few lines.
+//! Random programs, compared with a second interpreter of a few lines.
 
 mod fixture;
 
@@ -27,7 +27,7 @@ impl Random {
         Slice { allocation: allocation as u32, offset_bytes, size_bytes }
     }
 
-    /// What commands may write: not the parameter that stays.
+    /// A slice that commands may write: not of the parameter that is not donated.
     fn writable(&mut self, of: &[Allocation]) -> Slice {
         let slice = self.slice(&of[1..]);
         Slice { allocation: slice.allocation + 1, ..slice }
@@ -40,7 +40,7 @@ impl Random {
     fn command(&mut self, of: &[Allocation], depth: usize) -> Command {
         let kinds = if depth < 4 { 8 } else { 4 };
         let (from, to) = (self.slice(of), self.writable(of));
-        // What is written is written whole.
+        // Both slices have the same size, because a write covers its whole operand.
         let least = from.size_bytes.min(to.size_bytes);
         let equal = (Slice { size_bytes: least, ..from }, Slice { size_bytes: least, ..to });
         match self.next(kinds) {
@@ -52,7 +52,7 @@ impl Random {
             5 => Command::Repeat { trip_count: self.next(4) as u64, body: self.sequence(of, depth + 1) },
             6 => {
                 let predicate = Slice { size_bytes: 1, ..self.writable(of) };
-                // Halved by its own condition, so that it ends, unless the body writes it.
+                // The condition halves the predicate, so that the loop ends, unless the body writes the predicate.
                 let condition = kernel(halve(), vec![Operand::read_write(predicate)]);
                 let body = Sequence::new(vec![add_to(equal.0, equal.1, 3)]);
                 Command::While { condition: Sequence::new(vec![condition]), predicate, body }
@@ -73,7 +73,7 @@ fn halve() -> purlin_program::Kernel {
     })
 }
 
-/// What a program does, said in the fewest words. `left` bounds loops, which may write their own predicates.
+/// The reference interpreter. `left` bounds loops, whose bodies may write their own predicates.
 fn interpret(memory: &mut [Vec<u8>], sequence: &Sequence, left: &mut usize) {
     let at = |slice: &Slice| slice.offset_bytes..slice.offset_bytes + slice.size_bytes;
     for command in sequence.commands() {
@@ -119,7 +119,7 @@ fn number(name: &str) -> u8 {
     name.strip_prefix("add ").and_then(|by| by.parse().ok()).expect("kernels of add() have such names")
 }
 
-/// Two parameters, one of which is donated, a result and two temporaries.
+/// A program of two parameters, one of which is donated, a result and two temporaries.
 fn program(random: &mut Random) -> Option<Program> {
     let mut builder = ProgramBuilder::new("random");
     let sizes: [usize; 5] = std::array::from_fn(|_| random.next(40) + 1);
@@ -127,7 +127,7 @@ fn program(random: &mut Random) -> Option<Program> {
     builder.donated_parameter(bytes(sizes[1]));
     let result = builder.result(bytes(sizes[2]));
     let temporaries = [builder.temporary(sizes[3]), builder.temporary(sizes[4])];
-    // Most programs begin with everything written: otherwise few would be valid.
+    // Most programs begin by writing all allocations, because few would be valid otherwise.
     if random.next(8) > 0 {
         for to in [result, temporaries[0], temporaries[1]] {
             builder.push(Command::Fill { pattern: vec![random.next(256) as u8], to });
@@ -141,7 +141,7 @@ fn program(random: &mut Random) -> Option<Program> {
     builder.build().ok()
 }
 
-/// So many programs are tried; `PURLIN_PROGRAM_TRIALS` says more.
+/// The number of programs that are tried, unless `PURLIN_PROGRAM_TRIALS` gives another.
 const TRIALS: u64 = 20_000;
 
 #[test]

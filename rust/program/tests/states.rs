@@ -1,4 +1,5 @@
-//! Every state that an argument can be in, for up to three arguments: what a run makes of it, and of them.
+//! Every combination of states of up to three arguments: the outcome of the run, and the state of the arguments after
+//! it.
 
 mod fixture;
 
@@ -7,23 +8,23 @@ use purlin_base::{Error, StatusCode};
 use purlin_device::{Buffer, Client};
 use purlin_program::{Command, ExecuteOptions, LoadedExecutable, Operand, ProgramBuilder};
 
-/// Of a buffer before a call, and what the call wants of it.
+/// The state of an argument before a call, and whether the call donates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Live,
     Donated,
-    /// The same, but code outside Purlin refers to it.
+    /// Donated, but code outside Purlin has a reference to it.
     Referenced,
-    /// It has failed, and had memory.
+    /// It has failed, and has memory.
     Failed,
     /// The same, and it is donated.
     FailedDonated,
-    /// It has failed before it had memory.
+    /// It failed before it had memory.
     Empty,
     /// The same, and it is donated.
     EmptyDonated,
     Deleted,
-    /// The buffer of the first argument once more, and read.
+    /// The buffer of the first argument once more, which is read.
     Shared,
     /// The same, and it is donated.
     SharedDonated,
@@ -84,7 +85,7 @@ fn check(client: &Client, states: &[State]) {
         let first = arguments.first().cloned();
         arguments.push(argument(client, state, number as u8, first.as_ref()));
     }
-    // Shared arguments are the first one, in whatever state that is.
+    // A shared argument has the state of the first one.
     let effective = |number: usize| if states[number].is_shared() { states[0] } else { states[number] };
     let references: Vec<_> = (0..states.len())
         .filter(|&number| states[number] == Referenced)
@@ -101,7 +102,7 @@ fn check(client: &Client, states: &[State]) {
         .map(|(_, s)| *s)
         .collect();
     let clashes = uses_of_first.len() > 1 && uses_of_first.iter().any(|state| state.is_donated());
-    // What cannot be donated is copied or fails by itself, and so is in nobody's way.
+    // A buffer that cannot be donated is copied or fails by itself, so it conflicts with no other argument.
     let clashes = clashes && !matches!(states[0], Referenced | Empty | EmptyDonated);
     let is_refused = clashes || (0..states.len()).any(|number| effective(number) == Deleted);
 
@@ -133,7 +134,7 @@ fn check(client: &Client, states: &[State]) {
     for (number, argument) in arguments.iter().enumerate() {
         let all = states.iter().enumerate().filter(|&(other, _)| arguments[other].identity() == argument.identity());
         let is_donated = all.map(|(_, state)| *state).any(|state| state.is_donated() && state != Referenced);
-        // One that is donated, and is referred to, was copied.
+        // A donated argument with an external reference was copied.
         let is_donated = is_donated && effective(number) != Referenced;
         assert_eq!(argument.is_deleted(), is_donated, "{states:?}: argument {number}");
         assert_eq!(argument.hold_counts(), (0, 0), "{states:?}: argument {number}");

@@ -1,4 +1,4 @@
-//! A run is a span, with program, launch id and device.
+//! A run records a span with program, launch id and device.
 
 mod fixture;
 
@@ -10,7 +10,7 @@ use purlin_program::ExecuteOptions;
 use tracing::field::{Field, Visit};
 use tracing::{Metadata, Subscriber, span};
 
-/// Writes spans down as `name field=value ...`.
+/// A subscriber that records spans as `name field=value ...`.
 #[derive(Clone, Default)]
 struct Spans(Arc<Mutex<Vec<String>>>);
 

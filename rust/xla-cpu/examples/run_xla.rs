@@ -1,9 +1,10 @@
-//! Runs programs that stock JAX compiled, and says what loading and a run take.
+//! Runs programs that stock JAX compiled, and prints the times of loading and of a run.
 //!
 //!   python3 examples/python/export_xla.py FOLDER
 //!   cargo run --release -p purlin-xla-cpu --example run_xla -- FOLDER/add_one FOLDER/mlp_step ...
 //!
-//! Of each NAME it reads NAME.xla and the arrays of NAME.args. The run is asked for as a caller that waits does.
+//! For each NAME it reads NAME.xla and the arrays of NAME.args. Each run has `caller_waits` set, because the caller
+//! waits for it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ fn main() -> Result<(), Error> {
             read_npy(&path, &device.default_memory_space(), &options).map(|(array, _)| array)
         });
         let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
-        // Donated arguments would be gone after the first run.
+        // No argument is donated, because it would be deleted after the first run.
         let kept: Vec<usize> = (0..arguments.len()).collect();
         let options = ExecuteOptions { non_donatable_input_indices: &kept, caller_waits: true, ..Default::default() };
         let run = shortest(2000, || loaded.execute(&arguments, &options)?.done.wait())?;
@@ -42,7 +43,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// The shortest of so many calls, or of those that fit in two seconds.
+/// The time of the shortest of `count` calls, or of as many as take two seconds.
 fn shortest(count: usize, mut call: impl FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
     let (begin, mut shortest) = (Instant::now(), Duration::MAX);
     for _ in 0..count {

@@ -1,10 +1,11 @@
-//! Why bytes are refused: what is wrong, and at which byte; and why a sound program is not run here.
+//! The two kinds of refusal: a [`Fault`] is damage, at an offset, and ends loading at once; [`Reasons`] collect why a
+//! sound program cannot run here.
 
 use std::fmt::Display;
 
 use purlin_base::{Error, StatusCode};
 
-/// Bytes that are not what the format says. `offset` is at most their number.
+/// Bytes that violate the format. `offset` is at most their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) offset: usize,
@@ -13,12 +14,12 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// The bytes are no executable of XLA:CPU's, or a damaged one.
+    /// `DataLoss`: the bytes are no executable of XLA:CPU's, or a damaged one.
     pub(crate) fn damage(offset: usize, what: impl Display) -> Self {
         Self { offset, code: StatusCode::DataLoss, what: what.to_string() }
     }
 
-    /// The same fault, in bytes in which ours begin at `base`.
+    /// The same fault, for enclosing bytes in which these begin at `base`.
     pub(crate) fn within(self, base: usize) -> Self {
         Self { offset: base.saturating_add(self.offset), ..self }
     }
@@ -30,10 +31,10 @@ impl From<Fault> for Error {
     }
 }
 
-/// The most reasons that are told; more are counted.
+/// The most reasons that an error lists. Further ones are only counted.
 const MOST_TOLD: usize = 20;
 
-/// All that keeps a program from running here, in the order in which it was met, each once.
+/// The reasons why a program cannot run here, in the order in which they were found, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Reasons {
     told: Vec<String>,
@@ -53,12 +54,12 @@ impl Reasons {
         }
     }
 
-    /// The value, or a reason why there is none.
+    /// The value of `outcome`; an error is added as a reason.
     pub(crate) fn take<T>(&mut self, outcome: Result<T, String>) -> Option<T> {
         outcome.map_err(|reason| self.add(reason)).ok()
     }
 
-    /// `Unimplemented`, with all reasons, if there is one.
+    /// `Unimplemented`, with the reasons, if there is one.
     pub(crate) fn into_result(self, program: &str) -> Result<(), Error> {
         if self.told.is_empty() {
             return Ok(());

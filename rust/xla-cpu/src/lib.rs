@@ -1,18 +1,22 @@
-//! What stock XLA compiled for CPUs, as programs of Purlin's: read, linked and run without XLA in the process.
+//! A loader for executables that stock XLA compiled for CPUs: it parses and links them to Purlin programs, which run
+//! without XLA in the process.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `fault` | why bytes are refused, and where; all reasons why a program cannot run here |
+//! | `fault` | errors for damaged bytes, with their offset; the list of reasons why a program cannot run here |
 //! | `proto` | the serialized executable as messages, by field number |
-//! | `library` | sorts, products, convolutions, transforms, which kernels leave to a library |
-//! | `module` | an executable in the terms of programs, before any code is mapped |
-//! | `link` | relocatable files as code in memory |
-//! | `load` | [`load_program`]: all of it, in order |
+//! | `library` | library calls: sorts, matrix products, convolutions, transforms |
+//! | `module` | the executable as a program without code, before any code is mapped |
+//! | `link` | the linker: relocatable files become code in memory |
+//! | `load` | [`load_program`]: all of these steps, in order |
 //!
-//! The bytes are a stranger's: nothing in them is believed before it was checked, no number of theirs is a length to
-//! allocate, and what nobody here knows (a step, a field, a symbol, a relocation) is a reason to refuse, told with all
-//! others before any code is mapped. Whoever embeds this then leaves the program to XLA. The machine code itself cannot
-//! be checked: it is loaded only where the caller vouches for it ([`LoadOptions::trust_code`]).
+//! The bytes are untrusted. Every number in them is checked before it is used as an index or as a length to allocate. A
+//! step, field, symbol or relocation that the loader does not know is a reason to refuse the program. The error lists
+//! all reasons, and the loader reports it before it maps any code. The caller can then run the program with XLA
+//! instead. The machine code itself cannot be checked: the loader loads it only if the caller vouches for it
+//! ([`LoadOptions::trust_code`]).
+//!
+//! All steps run on the calling thread, and none runs any of the code.
 //!
 //! ```
 //! use purlin::StatusCode;

@@ -1,9 +1,10 @@
-//! From bytes to a program: parse, read, link, bind.
+//! Loads an executable: parse, read, link, bind.
 //!
-//! The steps before linking are pure, and tell everything that keeps the program from running here in one refusal. Only
-//! then is code mapped, and bound to the commands that name it.
+//! The steps before linking are pure. Together they find every unknown part, and one error reports all of them. Only
+//! then is code mapped, and bound to the commands that name it. At the end the program is validated; if that fails, the
+//! code is unmapped.
 
-#![allow(unsafe_code, reason = "linked code becomes functions")]
+#![allow(unsafe_code, reason = "addresses of linked code become functions")]
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -19,36 +20,38 @@ use crate::link::{Code, Linkable, ObjectFile};
 use crate::module::{Module, Step};
 use crate::proto::{self, Parsed};
 
-/// XLA's numbers of what a function in the code is.
+/// XLA's numbers for the kinds of functions in the code.
 const KERNEL: i32 = 1;
 const COMPARATOR: i32 = 2;
 
-/// How an executable is loaded.
+/// The options of a load.
 ///
 /// ```
 /// use purlin_xla_cpu::LoadOptions;
 ///
-/// assert!(!LoadOptions::default().trust_code, "nobody vouches for code by default");
+/// assert!(!LoadOptions::default().trust_code, "no code is trusted by default");
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// Says that the executable's machine code may run in this process, with all that this process may do: that it
-    /// comes from a compiler that the caller trusts, by a way on which nobody could change it. Nothing here can check
-    /// that. Without it, nothing is loaded.
+    /// The caller's promise that the executable's machine code may run in this process, with all rights of the process.
+    /// It means that the code comes from a compiler that the caller trusts, through a channel on which no other party
+    /// could change it. The loader cannot check that. Without the promise it loads nothing.
     pub trust_code: bool,
-    /// Tells the unwinder of the code, so that backtraces from inside kernels (of a crash handler) find their way out.
-    /// The unwinder then looks there whenever something is unwound in the process.
+    /// Whether to register the code's unwind tables, so that a backtrace from inside a kernel (of a crash handler) is
+    /// complete. The unwinder then searches these tables at every unwinding in the process.
     pub unwind_tables: bool,
 }
 
 /// Loads an executable that stock XLA:CPU has compiled: the bytes of `PJRT_Executable_Serialize`, or of jaxlib's
-/// `serialize()`. Runs none of its code; the program does, when it is executed. The code stays mapped as long as a
-/// clone of the program lives.
+/// `serialize()`. Loading runs none of its code; executing the program does. The code stays mapped as long as a clone
+/// of the program lives.
 ///
 /// # Errors
-/// `FailedPrecondition`: [`LoadOptions::trust_code`] was not said. `DataLoss`, with the byte: the bytes are no such
-/// executable, or a damaged one. `Unimplemented`: it is sound, but something in it cannot run here; the message lists
-/// all reasons, and nothing was mapped. `ResourceExhausted`, `PermissionDenied`: the system maps no pages for code.
+/// `FailedPrecondition`: [`LoadOptions::trust_code`] is false. `DataLoss`: the bytes are no such executable, or a
+/// damaged one; the message of a parsing error has the offset. `Unimplemented`: the executable is sound, but a part of
+/// it cannot run here. The message lists up to 20 reasons and the number of the others, and nothing was mapped.
+/// `Unimplemented` also: the program breaks a rule of validation; its code is then unmapped again. `ResourceExhausted`:
+/// the system has no memory for the code. `PermissionDenied`: the system forbids executable pages.
 pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
     if !options.trust_code {
         return Err(Error::failed_precondition(
@@ -68,22 +71,23 @@ pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
     for step in steps {
         builder.push(binder.command(step));
     }
-    // The messages agreed with themselves; what validation still finds are habits of XLA's that are not known here.
+    // The messages are consistent. So a rule that is still broken means that XLA compiled something in a way that is
+    // not known here.
     builder
         .build()
         .map_err(|error| Error::unimplemented(format!("program '{name}' cannot run here: {}", error.message())))
 }
 
-/// Whether [`load_program`] would load these bytes, as far as can be told without mapping code: all that needs no
-/// trust.
+/// Checks whether [`load_program`] can load these bytes, without mapping code: the parsing, the steps and the linking.
+/// It needs no trust in the code. It does not run the program's validation.
 ///
 /// # Errors
-/// `DataLoss`, `Unimplemented`, as [`load_program`].
+/// `DataLoss`, `Unimplemented`: as [`load_program`] for these steps.
 pub fn check(bytes: &[u8]) -> StatusOr<()> {
     read(&proto::parse(bytes)?, |_| ()).map(|_| ())
 }
 
-/// Reads all that needs no code to be mapped, and then does `with` what can be linked.
+/// Does all steps that map no code, and then calls `with` on the files, which can be linked.
 fn read<R>(parsed: &Parsed, with: impl FnOnce(&Linkable<'_>) -> R) -> StatusOr<(Module, R)> {
     let mut reasons = Reasons::default();
     parsed.unknown.iter().for_each(|field| reasons.add(field.clone()));
@@ -104,7 +108,7 @@ fn read<R>(parsed: &Parsed, with: impl FnOnce(&Linkable<'_>) -> R) -> StatusOr<(
     Ok((module, with))
 }
 
-/// That each function is in the code, and of its kind.
+/// Checks that the code defines each function, with the right kind.
 fn check_functions(steps: &[Step], code: &Linkable<'_>, kinds: &HashMap<&str, i32>, reasons: &mut Reasons) {
     let mut check = |name: &str, what: &str, kind: i32| {
         if !code.defines(name) || kinds.get(name) != Some(&kind) {
@@ -124,10 +128,10 @@ fn check_functions(steps: &[Step], code: &Linkable<'_>, kinds: &HashMap<&str, i3
     }
 }
 
-/// Gives steps their code.
+/// Turns steps into commands, bound to their code.
 struct Binder {
     code: Arc<Code>,
-    /// Kernels that several steps call.
+    /// The kernels made so far, which several steps may share.
     kernels: HashMap<String, Kernel>,
 }
 
@@ -139,8 +143,8 @@ impl Binder {
                 Command::Kernel { kernel: self.kernel(function), workgroups, operands }
             }
             Step::Sort { comparator, arrays, operands } => {
-                // SAFETY: the caller of load_program() vouches for the code, which says that this is a comparator; the
-                // pages stay as long as `code` lives.
+                // SAFETY: the caller of load_program() vouches for the code, whose symbols say that this is a
+                // comparator. The pages stay mapped as long as `code` lives.
                 let call = unsafe {
                     let comparator = std::mem::transmute::<*const c_void, Comparator>(self.function(&comparator));
                     Sort::new(arrays, comparator, self.owner())
@@ -167,8 +171,8 @@ impl Binder {
         if let Some(kernel) = self.kernels.get(&function) {
             return kernel.clone();
         }
-        // SAFETY: the caller of load_program() vouches for the code, which says that this is a kernel: it touches its
-        // operands as the command says, and comes back. The pages stay as long as `code` lives.
+        // SAFETY: the caller of load_program() vouches for the code, whose symbols say that this is a kernel: it
+        // accesses its operands as the command says, and returns. The pages stay mapped as long as `code` lives.
         let kernel = unsafe {
             let code = std::mem::transmute::<*const c_void, KernelFunction>(self.function(&function));
             Kernel::native(function.as_str(), code, self.owner())

@@ -1,9 +1,9 @@
-//! Executables on machines of another architecture than x86-64: none is loaded.
+//! The loader on other architectures than x86-64: it refuses every executable.
 
 use purlin_base::{Error, StatusOr};
 use purlin_program::Program;
 
-/// How an executable is loaded.
+/// The options of a load.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// See the module for x86-64.
@@ -15,7 +15,7 @@ pub struct LoadOptions {
 /// Loads nothing.
 ///
 /// # Errors
-/// `Unimplemented`.
+/// `Unimplemented`: always, because the loader needs x86-64.
 pub fn load_program(_bytes: &[u8], _options: &LoadOptions) -> StatusOr<Program> {
     check(&[])?;
     unreachable!("check() has refused it")
@@ -24,7 +24,7 @@ pub fn load_program(_bytes: &[u8], _options: &LoadOptions) -> StatusOr<Program> 
 /// Loads nothing.
 ///
 /// # Errors
-/// `Unimplemented`.
+/// `Unimplemented`: always, because the loader needs x86-64.
 pub fn check(_bytes: &[u8]) -> StatusOr<()> {
     Err(Error::unimplemented("XLA:CPU executables are loaded on x86-64 alone"))
 }

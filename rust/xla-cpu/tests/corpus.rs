@@ -1,9 +1,9 @@
-//! Programs that stock JAX compiled, run natively and compared with what stock XLA answered.
+//! Runs programs that stock JAX compiled without XLA, and compares the results with those of stock XLA.
 //!
-//! `PURLIN_XLA_CORPUS` names the folder that `examples/python/export_xla.py` has written; without it there is nothing
-//! to run, and the test says so. Results must have the same bits, unless a library sums in another order: then they may
-//! differ by 1e-5 of the largest (1e-2 where elements have 16 bits). `PURLIN_XLA_NATIVE_PERCENT` is how many of the
-//! programs that were compiled without YNNPACK must run (95).
+//! `PURLIN_XLA_CORPUS` names the folder that `examples/python/export_xla.py` has written. Without it the test prints
+//! that it is skipped. Results must have the same bits, unless the program has a dot, a convolution or an fft, whose
+//! sums are in another order. Then they may differ by 1e-5 of the largest element (1e-2 if elements have 16 bits).
+//! `PURLIN_XLA_NATIVE_PERCENT` is the percentage of the programs compiled without YNNPACK that must run (95).
 
 #![allow(unsafe_code, reason = "bytes are copied from buffers")]
 
@@ -18,7 +18,7 @@ use purlin::program::{ArraySpec, Command, Executable, ExecuteOptions, LoadedExec
 use purlin::{Buffer, Client, ClientOptions, DType, MemorySpace, StatusCode};
 use purlin_xla_cpu::{LoadOptions, load_program};
 
-/// What became of a program.
+/// The outcome of a program.
 enum Outcome {
     Same,
     Close(f64),
@@ -55,7 +55,7 @@ fn programs_of_stock_jax_run_without_xla() {
             }
         };
         native += usize::from(answer == "native");
-        // What stock XLA gives to YNNPACK is no program of kernels.
+        // Programs whose work stock XLA hands to YNNPACK do not count: they do not consist of kernels.
         if !name.ends_with(".ynn") {
             counted += 1;
             natively += usize::from(answer == "native");
@@ -90,7 +90,7 @@ fn compare(program: &Program, path: &Path, client: &Client) -> Result<Outcome, p
     let loaded = LoadedExecutable::new(&Executable::new(program.clone()), &[device], 1)?;
     let signature = program.signature();
     let mut difference = 0.0_f64;
-    // Twice: a run may not change what the next one sees, but for the state of random numbers.
+    // Each program runs twice, because a run must not change the next one. A program with a random state runs once.
     for _ in 0..if calls(program.sequence(), &["rng-get-and-update-state"]) { 1 } else { 2 } {
         let arguments = arrays(&path.with_extension("args"), &signature.parameters, &space)?;
         let results = arrays(&path.with_extension("results"), &signature.results, &space)?;
@@ -123,11 +123,11 @@ fn arrays(folder: &Path, specs: &[ArraySpec], space: &MemorySpace) -> Result<Vec
     specs.iter().enumerate().map(read).collect()
 }
 
-/// What is on the device; of a last byte that is not full, only what is.
+/// The bytes of a buffer. Unused bits of a partial last byte are cleared.
 fn bytes(buffer: &Buffer) -> Result<Vec<u8>, purlin::Error> {
     let mut bytes = vec![0; buffer.size_bytes()];
     let hold = buffer.usage_hold()?;
-    // SAFETY: the bytes are there until the wait.
+    // SAFETY: `bytes` lives until the copy has completed, for which wait() waits.
     let copied = unsafe { hold.memory().copy_to_host(bytes.as_mut_ptr(), 0, bytes.len(), &[]) };
     copied.wait()?;
     let bits = buffer.dtype().bits() as i64 * buffer.shape().element_count() % 8;
@@ -137,8 +137,8 @@ fn bytes(buffer: &Buffer) -> Result<Vec<u8>, purlin::Error> {
     Ok(bytes)
 }
 
-/// The greatest difference between two arrays of floating-point numbers, over the largest of them; `None` if they are
-/// none, or if one is not a number where the other is.
+/// The greatest difference between two arrays of floating-point numbers, divided by the largest absolute value of the
+/// second. `None`: the type is not floating-point, or only one of two elements is NaN.
 fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<f64> {
     let numbers = |bytes: &[u8]| -> Option<Vec<f64>> {
         Some(match dtype {
@@ -161,7 +161,7 @@ fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<f64> {
     Some(if largest == 0.0 { most } else { most / largest })
 }
 
-/// Whether a command is one of these library calls. Those that sum do it in an order of their own.
+/// Whether the sequence has a command that is one of these library calls.
 fn calls(sequence: &Sequence, names: &[&str]) -> bool {
     sequence.commands().iter().any(|command| match command {
         Command::Library { call, .. } => names.contains(&call.name()),

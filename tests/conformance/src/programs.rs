@@ -1,4 +1,5 @@
-//! Runs of programs: what they read, write, take over and leave.
+//! Runs of programs: the memory that they read and write, the arguments that they donate, and the state that they
+//! leave.
 
 use purlin_array::{DType, Shape};
 use purlin_async::EventPromise;
@@ -33,7 +34,7 @@ fn one(operands: Vec<Operand>) -> Command {
     Command::Kernel { kernel: add_one(), workgroups: [1, 1, 1], operands }
 }
 
-/// `y = x + 1`, by way of a temporary.
+/// `y = x + 1`, through a temporary.
 fn incremented(count: usize) -> Executable {
     let mut builder = ProgramBuilder::new("incremented");
     let (x, y, between) = (builder.parameter(bytes(count)), builder.result(bytes(count)), builder.temporary(count));

@@ -1,6 +1,7 @@
-"""Stock JAX compiles the programs of examples/python/export_xla.py, and Purlin runs them: rust/xla-cpu/tests/corpus.rs compares.
+"""Compiles the programs of examples/python/export_xla.py with stock JAX, and runs them with Purlin.
 
-scripts/interop has built the test before, where cargo was found as it is here.
+rust/xla-cpu/tests/corpus.rs runs them and compares the results. scripts/interop has built that test before, if it found
+cargo in the same way as this script does.
 """
 import os
 import pathlib

@@ -1,29 +1,30 @@
-//! Work on device memory that a room above does: programs.
+//! Launches: work on device memory that a crate above this one brings, such as a program's run.
 
-#![allow(unsafe_code, reason = "a launch gets addresses")]
+#![allow(unsafe_code, reason = "a launch accesses memory by address")]
 
 use purlin_base::label::Label;
 use purlin_base::status::Error;
 
-/// Work that is done, again and again, on whatever ranges an [`Operation`](super::Operation) has: nothing is boxed for
-/// one launch of it. Asked for by [`Device::launch`](crate::Device::launch).
+/// Work that can be launched many times, each time on the ranges of one [`Operation`](super::Operation). A launch boxes
+/// nothing. [`Device::launch`](crate::Device::launch) starts it.
 pub trait Launch: Send + Sync {
-    /// As errors and reports name it.
+    /// The name, which errors and reports show.
     fn name(&self) -> &str;
 
-    /// Does the work on the calling thread. `addresses` are those of the operation's ranges, in their order.
+    /// Does the work on the calling thread, which the backend chooses. `addresses` are those of the operation's ranges,
+    /// in their order.
     ///
     /// # Errors
-    /// Why it could not be done; the operation fails with that.
+    /// Any code: the cause of the failure. The operation fails with this error.
     ///
     /// # Safety
-    /// Called by [`Operation::perform`](super::Operation::perform) only: the ranges are those that were listed for this
-    /// launch, each is there for as many bytes as it has until this returns, and what was promised to
-    /// [`Device::launch`](crate::Device::launch) holds.
+    /// Only [`Operation::perform`](super::Operation::perform) calls it. The ranges are those that were listed for this
+    /// launch. Each address is valid for the size of its range until this returns. The promise that the caller of
+    /// [`Device::launch`](crate::Device::launch) gave holds.
     unsafe fn launch(&self, info: LaunchInfo, addresses: &[*mut u8]) -> Result<(), Error>;
 }
 
-/// What a [`Launch`] is told of one launch.
+/// The parameters of one launch of a [`Launch`].
 ///
 /// ```
 /// use purlin::backend::LaunchInfo;
@@ -33,10 +34,10 @@ pub trait Launch: Send + Sync {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchInfo {
-    /// Of its event.
+    /// The label of its event.
     pub label: Label,
-    /// The number that its caller gave it.
+    /// The number that the caller gave the launch.
     pub launch_id: i32,
-    /// The number of the device that it is for.
+    /// The number of its device.
     pub device: u16,
 }

@@ -1,4 +1,4 @@
-//! Buffers that a launch writes.
+//! Buffers whose memory a launch writes.
 
 use super::Buffer;
 use crate::memory::MemorySpace;
@@ -9,16 +9,17 @@ use purlin_async::event::Event;
 use purlin_base::status::{Error, StatusOr};
 
 impl Buffer {
-    /// `memory` as an array that is ready when `launched` is, which is the event of a
-    /// [launch](crate::Device::launch) that has this memory among its ranges. Without memory it has failed, and so has
-    /// `launched`. Others may use the memory until `free`: of donated memory, what [`DonationHold::free`] has said.
+    /// A buffer over `memory` that is ready when `launched` is. `launched` is the event of a
+    /// [launch](crate::Device::launch) that has this memory among its ranges. Without memory the buffer has failed, and
+    /// `launched` must have failed, too. Earlier uses of the memory may last until `free`: for donated memory, that is
+    /// the event of [`DonationHold::free`].
     ///
-    /// As [`from_raw`](Self::from_raw), at the cost of the buffer alone: the launch keeps the memory, and fails with
-    /// its client.
+    /// It is as [`from_raw`](Self::from_raw), but costs the buffer alone: the launch itself keeps the memory alive, and
+    /// fails if its client ends.
     ///
     /// # Errors
-    /// `InvalidArgument`: `memory.size_bytes() != shape.on_device_size_bytes()`, both named, or a layout of another
-    /// rank.
+    /// `InvalidArgument`: `memory.size_bytes() != shape.on_device_size_bytes()` (the message names both), or the layout
+    /// has another rank than the shape.
     ///
     /// [`DonationHold::free`]: crate::DonationHold::free
     pub fn launched(
@@ -39,7 +40,8 @@ impl Buffer {
                 shape.on_device_size_bytes()
             )));
         }
-        // A launch that fails with its client is over before what it waited for.
+        // If its client ends, a launch can fail before its dependencies are terminal. So `free` remains a pending use,
+        // unless it is terminal already.
         if free.is_ready() {
             return Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), launched.clone()));
         }

@@ -1,6 +1,9 @@
-//! Launches: work that a room above does on ranges of device memory, ordered as copies are.
+//! Starting launches: work that a crate above this one brings, on ranges of device memory, ordered as copies are.
+//!
+//! A launch is pending until its dependencies and the memory of its ranges are ready. Then the backend runs it, on a
+//! thread of its choice or inside the call. Its event is terminal when it has completed or failed.
 
-#![allow(unsafe_code, reason = "who asks for a launch promises what it touches")]
+#![allow(unsafe_code, reason = "the caller of a launch promises which memory it accesses")]
 
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::status::{Error, StatusOr};
 
-/// How a launch is ordered, and what it is called.
+/// The order and the names of a launch.
 ///
 /// ```
 /// use purlin::LaunchOptions;
@@ -24,33 +27,34 @@ use purlin_base::status::{Error, StatusOr};
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaunchOptions<'a> {
-    /// Of its event and its task.
+    /// The label of its event and its task.
     pub label: Label,
-    /// A number of the caller's, for reports.
+    /// A number that the caller chooses. Reports show it.
     pub launch_id: i32,
-    /// It takes as long as a copy of so many bytes: what is small and ready happens inside the call.
+    /// The estimated cost: as long as a copy of this many bytes takes. A launch that is small and ready runs inside the
+    /// call.
     pub size_bytes: usize,
-    /// It begins after all of them, and when all memory is there; if one fails, it does not happen, and its event has
-    /// that error: of several, the first.
+    /// The launch begins after all of these events, and when all memory is allocated. If one fails, the launch does not
+    /// run, and its event fails with that error. If several fail, it is the error of the first.
     pub dependencies: &'a [Event],
-    /// The caller does nothing else before the event is terminal: a hop to another thread gains nothing.
+    /// Whether the caller only waits until the event is terminal, so that the launch need not move to another thread.
     pub caller_waits: bool,
 }
 
 impl Device {
-    /// Has `launch` done, once, for this device on `ranges`, which the launch gets in this order; any of them may be
-    /// empty. The event says when it is over, or why it will not be: it fails with a dependency's error, with that of
-    /// the launch, and with `Unimplemented` where the backend cannot do it. The memory of the ranges is kept until
-    /// then.
+    /// Starts `launch` once for this device, on `ranges`, in this order. A range may be empty. The event is ready when
+    /// the launch has completed. It fails with a dependency's error, with the error of the launch, or with
+    /// `Unimplemented` if the backend cannot run launches. The memory of the ranges is kept alive until the event is
+    /// terminal.
     ///
     /// # Errors
-    /// Nothing is done then, now or later. `InvalidArgument`: a range of another client, or one that is to be written
+    /// After an error the launch never runs. `InvalidArgument`: a range belongs to another client, or is to be written
     /// and was imported read-only. `FailedPrecondition`: the client has shut down.
     ///
     /// # Safety
-    /// From the moment when the dependencies have happened until the event is terminal, nothing else writes the ranges
-    /// that are read, and nothing else touches those that are written. Of device memory `launch` touches these only,
-    /// and so.
+    /// From the moment when all dependencies are ready until the event is terminal, nothing else writes the ranges that
+    /// the launch reads, and nothing else accesses the ranges that it writes. `launch` accesses no other device memory,
+    /// and these ranges only as listed.
     pub unsafe fn launch(
         &self,
         launch: Arc<dyn Launch>,

@@ -1,9 +1,9 @@
-//! The rights to the buffers of a run, all or none.
+//! Acquires the holds on the buffers of a run, all or none.
 //!
-//! First each right is tried in the order of the arguments, without waiting (`prepare.rs`). If another run or a
-//! donation is in the way of one, all are given back, and they are taken in the order of the buffers' identities,
-//! waiting for each: one order for all, so that two runs with the same buffers do not wait for each other. That is also
-//! where a buffer is found that is in its own way, because it is donated and used by the same call.
+//! First the run tries each hold in the order of the arguments, without waiting (`prepare.rs`). If a hold of another
+//! call is in conflict with one of them, the run releases all of its holds. It then acquires them in the order of the
+//! buffers' identities, and waits for each. All runs use this order, so two runs with the same buffers do not deadlock.
+//! This second pass also finds a buffer that is donated and used by the same call.
 
 use smallvec::SmallVec;
 
@@ -11,17 +11,17 @@ use purlin_async::event::Event;
 use purlin_base::{Error, Label, StatusOr};
 use purlin_device::{Buffer, DonationHold, RawBuffer, UsageHold};
 
-/// A buffer that a run needs, and what for.
+/// A buffer that a run needs a hold on.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) buffer: &'a Buffer,
-    /// As errors name it.
+    /// The role in the run, which errors name.
     pub(super) role: Role,
-    /// Whether its memory is to become a result's.
+    /// Whether its memory becomes a result's.
     pub(super) donates: bool,
 }
 
-/// What a buffer is to a run: the number of a device, and of an argument or a result there.
+/// The role of a buffer in a run: the number of the device, and of the argument or the result there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Argument(usize, usize),
@@ -46,18 +46,19 @@ impl Role {
     }
 }
 
-/// A right to a buffer.
+/// A hold on a buffer.
 pub(super) enum Held {
-    /// It is read.
+    /// The run reads the buffer.
     Usage(UsageHold),
-    /// Its memory is the run's.
+    /// The memory belongs to the run.
     Donation(DonationHold),
-    /// It has failed before it had memory, as this says: so will the run. The buffer, if it is donated all the same.
+    /// The buffer failed before it had memory. The event has its error, with which the run will fail, too. The buffer
+    /// is here if it is donated, so that it is deleted.
     Failed(Event, Option<Buffer>),
 }
 
 impl Held {
-    /// The memory, if there is any.
+    /// The memory; `None` if the buffer failed before it had some.
     pub(super) fn memory(&self) -> Option<&RawBuffer> {
         match self {
             Self::Usage(hold) => Some(hold.memory()),
@@ -69,11 +70,12 @@ impl Held {
 
 pub(super) type AllHeld = SmallVec<[Held; 8]>;
 
-/// The rights, in the order of `wanted`; waits for others that have them. Only for a caller that has none.
+/// Acquires the holds, and returns them in the order of `wanted`. It waits for conflicting holds of other calls. The
+/// caller must have no holds itself.
 ///
 /// # Errors
-/// `InvalidArgument`: a buffer is gone, or is donated and used by this call. Nothing is held then. The error of memory
-/// for a result that has failed.
+/// `InvalidArgument`: a buffer is deleted, or is donated and used by this call. If memory for a result has failed: its
+/// error. No hold is left in these cases.
 #[cold]
 pub(super) fn acquire_in_order(wanted: &[Wanted<'_>], donee: Label) -> StatusOr<Vec<Held>> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
@@ -91,7 +93,7 @@ pub(super) fn acquire_in_order(wanted: &[Wanted<'_>], donee: Label) -> StatusOr<
     Ok(all.into_iter().flatten().collect())
 }
 
-/// A buffer is donated, and used once more, by the same call.
+/// The error for a buffer that the same call donates and uses once more.
 fn clash(first: &Wanted<'_>, second: &Wanted<'_>) -> Error {
     let pjrts_words = if first.donates && second.donates {
         "Attempt to donate the same buffer twice in Execute(), as in `f(donate(a), donate(a))`"
@@ -103,7 +105,7 @@ fn clash(first: &Wanted<'_>, second: &Wanted<'_>) -> Error {
 }
 
 impl Wanted<'_> {
-    /// The right to this buffer; `None`: others are in the way, and it does not wait.
+    /// Acquires the hold on this buffer. `None`: another hold is in conflict, and `waits` is false.
     ///
     /// # Errors
     /// As [`acquire_in_order`].
@@ -112,7 +114,7 @@ impl Wanted<'_> {
         if self.donates {
             match self.donate(donee, waits) {
                 Some(Ok(held)) => return Ok(Some(held)),
-                // A copy is as good, where that can be.
+                // The donation was refused. Only an argument with an external reference is read and copied instead.
                 Some(Err(error)) if self.is_result() || !self.is_referenced() => return self.without(error, waits),
                 _ => {}
             }
@@ -124,7 +126,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// What becomes of a right that was refused.
+    /// The outcome of a hold that was refused: a failed argument, `None` to try again, or an error.
     #[cold]
     fn without(&self, refusal: Error, waits: bool) -> StatusOr<Option<Held>> {
         let is_there = self.buffer.has_memory() && !self.buffer.is_deleted();
@@ -139,11 +141,11 @@ impl Wanted<'_> {
         Err(Error::new(refusal.code(), format!("{name}, {:?}: {}", self.buffer, refusal.message())))
     }
 
-    /// Its donation, if that leaves memory that may be written.
+    /// The donation hold; `None` if the memory is read-only, so that an argument is copied instead.
     fn donate(&self, donee: Label, waits: bool) -> Option<StatusOr<Held>> {
         let hold = if waits { self.buffer.donate(donee) } else { self.buffer.try_donate(donee) };
         match hold {
-            // Memory of a channel that is not there yet is looked at again when it is.
+            // Memory of a channel that is not there yet is checked again once it is.
             Ok(hold) if hold.memory().is_mutable() => Some(Ok(Held::Donation(hold))),
             Ok(_) if self.is_result() => {
                 Some(Err(Error::invalid_argument("it may not be written: it was imported read-only")))
@@ -157,7 +159,7 @@ impl Wanted<'_> {
         matches!(self.role, Role::Result(..))
     }
 
-    /// Whether code outside Purlin uses the memory.
+    /// Whether code outside Purlin has a reference to the memory.
     fn is_referenced(&self) -> bool {
         self.buffer.hold_counts().1 > 0
     }

@@ -1,14 +1,14 @@
-//! Whether arguments, and memory for results, are what the program takes.
+//! Checks that arguments, and memory for results, match the program's signature.
 
 use super::acquire::Role;
 use crate::signature::ArraySpec;
 use purlin_base::Error;
 use purlin_device::{Buffer, MemorySpace};
 
-/// That `buffer` is a `spec` in `space`.
+/// Checks that `buffer` has the type of `spec` and is in `space`.
 ///
 /// # Errors
-/// `InvalidArgument`, naming which buffer it is and both sides.
+/// `InvalidArgument`: shape, layout, client or memory space differ. The message names the buffer and both sides.
 #[inline]
 pub(super) fn check(role: Role, buffer: &Buffer, spec: &ArraySpec, space: &MemorySpace) -> Result<(), Error> {
     let is_right = buffer.shape() == spec.shape() && buffer.special_layout() == spec.layout();

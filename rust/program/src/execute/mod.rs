@@ -1,19 +1,22 @@
-//! A run, from arguments to outputs.
+//! A run, from arguments to outputs, in five steps.
 //!
-//! 1. *Checks* (`check.rs`): count, element type, dimensions, layout and place of each argument.
-//! 2. *Rights* (`acquire.rs`): a donation hold of each argument whose memory becomes a result's, a usage hold of each
-//!    other; all or none.
-//! 3. *Memory*: each result has an argument's, or memory that the caller gave, or fresh memory; temporaries are one
-//!    block.
-//! 4. *Launch*: one operation that touches all of this, behind the events of arguments and of what used donated memory
-//!    before. Up to here whatever fails is an `Err`, and every argument is as it was: the rights are given back by
-//!    their drops.
-//! 5. *Outputs*: buffers that are ready when the launch is over, or fail with it. Donations are confirmed.
+//! 1. *Checks* (`check.rs`): the number of arguments, and the element type, dimensions, layout and memory space of
+//!    each.
+//! 2. *Holds* (`acquire.rs`): a donation hold on each argument whose memory becomes a result's, and a usage hold on
+//!    each other argument. The run gets all of them or none.
+//! 3. *Memory* (`prepare.rs`): each result gets a donated argument's memory, or memory that the caller gave, or new
+//!    memory. All temporaries are one block.
+//! 4. *Launch* (`start.rs`): one operation that accesses all of this memory. It depends on the events of the arguments
+//!    and on the pending uses of donated memory. A failure up to here is an `Err`, and leaves every argument as it was:
+//!    dropping the holds releases them.
+//! 5. *Outputs* (`start.rs`): buffers that are ready when the launch completes, or fail with its error. The donations
+//!    are confirmed.
 //!
-//! Of several devices all take steps 1 to 3 before the first takes step 4.
+//! Steps 1 to 5 happen on the calling thread. The launch itself runs on that thread if it is small and ready, else
+//! where the backend runs it. With several devices, all of them complete steps 1 to 3 before the first begins step 4.
 //!
-//! An argument that has failed, or fails later, fails the run's event and its outputs, with its error; nothing runs.
-//! Donated arguments are gone all the same.
+//! If an argument has failed, or fails later, the run's event and its outputs fail with its error, and no command is
+//! executed. Donated arguments are deleted in this case, too.
 
 mod acquire;
 mod check;
@@ -45,19 +48,20 @@ pub use outputs::{Outputs, OutputsIntoIter};
 pub struct Execution {
     /// The results, in the order of the signature. They are ready when `done` is, and fail with its error.
     pub outputs: Outputs,
-    /// Happens when the run is over; fails with why it was not done.
+    /// Ready when the run has completed. It fails with the error of the run.
     pub done: Event,
 }
 
 impl LoadedExecutable {
-    /// Runs the program on its one device: the module says in which steps. Blocks only for rights to arguments that
-    /// other calls have while they start work; what is small and ready is done inside the call.
+    /// Runs the program on its one device, in the steps that the module lists. It blocks only for holds on arguments
+    /// that other calls have while they start work. A run that is small and ready is executed inside the call.
     ///
     /// # Errors
-    /// Every argument is as it was then. `InvalidArgument`, naming the argument and both sides: another number of them,
-    /// another type, shape, layout, place or client; a buffer that is gone, or that is donated and used by the same
-    /// call. `ResourceExhausted`: no memory for outputs or temporaries. `FailedPrecondition`: the client has shut down,
-    /// or it was loaded for several devices.
+    /// An error leaves every argument as it was. `InvalidArgument`: the number of arguments is wrong, or an argument
+    /// has another type, shape, layout, memory space or client; the message names the argument and both sides.
+    /// `InvalidArgument` also: a buffer is deleted, or is donated and used by the same call; `options` do not fit the
+    /// program. `ResourceExhausted`: there is no memory for outputs or temporaries. `FailedPrecondition`: the client
+    /// has shut down, or the program is loaded for several devices.
     #[track_caller]
     pub fn execute<B: Borrow<Buffer>>(&self, arguments: &[B], options: &ExecuteOptions<'_>) -> StatusOr<Execution> {
         let arguments: SmallVec<[&Buffer; 8]> = arguments.iter().map(Borrow::borrow).collect();
@@ -68,7 +72,7 @@ impl LoadedExecutable {
                 self.devices().len()
             )));
         }
-        // What is made below is known by the caller's line.
+        // Objects that are made below record the caller's line.
         called_from(SourceLocation::of_call(), || {
             let mut prepared = Prepared::nothing(&self.shared.targets[0]);
             let one = std::slice::from_mut(&mut prepared);
@@ -77,12 +81,14 @@ impl LoadedExecutable {
         })
     }
 
-    /// Runs the program on all of its devices, with the arguments of each, in the order of
-    /// [`devices`](Self::devices). Nothing is launched before everything is prepared.
+    /// Runs the program on all of its devices, with the arguments of each device, in the order of
+    /// [`devices`](Self::devices). Nothing is launched before all devices are prepared.
     ///
     /// # Errors
-    /// As [`execute`](Self::execute); `InvalidArgument`: arguments for another number of devices. A client that shuts
-    /// down when some devices have begun fails the runs of the others, whose arguments are as they were.
+    /// As [`execute`](Self::execute), but the program may be loaded for several devices. `InvalidArgument` also: there
+    /// are arguments for another number of devices. If the launch fails on a device after another device has begun, as
+    /// when the client shuts down, the call succeeds. The run of that device then fails, and its arguments are as they
+    /// were.
     #[track_caller]
     pub fn execute_sharded(&self, arguments: &[Vec<Buffer>], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
         let arguments: Vec<Vec<&Buffer>> = arguments.iter().map(|shard| shard.iter().collect()).collect();
@@ -105,7 +111,7 @@ impl LoadedExecutable {
         Ok(executions)
     }
 
-    /// What is launched: the same for all runs, unless this one has a context.
+    /// The object to launch: all runs share it, unless this one has a context.
     fn launch_of(&self, options: &ExecuteOptions<'_>) -> Arc<dyn Launch> {
         let launcher = Arc::clone(&self.shared.launcher);
         match &options.context {
@@ -114,16 +120,16 @@ impl LoadedExecutable {
         }
     }
 
-    /// `error`, with the name of the program; the code and the payloads stay.
+    /// `error`, with the name of the program in its message. The code and the payloads are unchanged.
     #[cold]
     fn refusal(&self, error: &Error) -> Error {
         let message = format!("'{}' was not run: {}", self.program().name(), error.message());
-        let mut told = Error::new(error.code(), message);
-        error.payloads().for_each(|(type_url, payload)| told.set_payload(type_url, payload));
-        told
+        let mut named = Error::new(error.code(), message);
+        error.payloads().for_each(|(type_url, payload)| named.set_payload(type_url, payload));
+        named
     }
 
-    /// A run that did not begin, although others of its call did.
+    /// A run that did not begin, although other devices of the same call did.
     #[cold]
     fn failed(&self, target: &Target, error: &Error) -> Execution {
         let specs = self.program().signature().results.iter().zip(&target.result_spaces);

@@ -1,4 +1,4 @@
-//! How one run is asked for.
+//! The options of one run.
 
 use std::any::Any;
 use std::fmt;
@@ -8,7 +8,7 @@ use purlin_async::event::Event;
 use purlin_base::Label;
 use purlin_device::Buffer;
 
-/// How one run is asked for.
+/// The options of one run.
 ///
 /// ```
 /// use purlin::program::ExecuteOptions;
@@ -18,26 +18,26 @@ use purlin_device::Buffer;
 /// ```
 #[derive(Clone, Default)]
 pub struct ExecuteOptions<'a> {
-    /// A number of the caller's: in traces, in errors, and for library calls.
+    /// A number that the caller chooses. Traces and errors show it, and library calls can read it.
     pub launch_id: i32,
-    /// Of the run's event, and the donee that errors of donated arguments name; empty: `execute`.
+    /// The label of the run's event. Errors about donated arguments name it as the donee. Empty: `execute`.
     pub label: Label,
-    /// Arguments that are not donated although the program would: they are copied, and stay.
+    /// Arguments that stay with the caller although the program would take their memory: they are copied instead.
     pub non_donatable_input_indices: &'a [usize],
-    /// Memory for results: buffers of the result's shape, layout and place, which are donated to the run. One entry for
-    /// each result, device by device, where `None` is fresh memory; or no entries at all. A result that gets the memory
-    /// of a donated argument takes no other.
+    /// Memory for results: buffers of the result's shape, layout and memory space, which are donated to the run. The
+    /// list is empty, or has one entry for each result, device by device. `None` means new memory. A result that gets
+    /// the memory of a donated argument must be `None`.
     pub results: &'a [Option<Buffer>],
-    /// The run begins after all of these, too, and fails with the first of them that fails.
+    /// Further dependencies. The run begins after all of these events, and fails with the first of them that fails.
     pub dependencies: &'a [Event],
-    /// What library calls may ask for by its type.
+    /// A value that library calls can read by its type.
     pub context: Option<Arc<dyn Any + Send + Sync>>,
-    /// The caller does nothing else before the run is over: a hop to another thread gains nothing.
+    /// Whether the caller only waits until the run completes, so that the run need not move to another thread.
     pub caller_waits: bool,
 }
 
 impl ExecuteOptions<'_> {
-    /// The name of the run, and of the donee of its arguments.
+    /// The label of the run, and of the donee of its arguments.
     pub(super) fn donee(&self) -> Label {
         if self.label == Label::default() { Label::new(c"execute") } else { self.label }
     }

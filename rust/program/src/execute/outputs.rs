@@ -23,7 +23,7 @@ use purlin_device::Buffer;
 pub struct Outputs(SmallVec<[Buffer; 4]>);
 
 impl Outputs {
-    /// How many there are.
+    /// The number of results.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -35,19 +35,19 @@ impl Outputs {
         self.0.is_empty()
     }
 
-    /// All of them.
+    /// All results.
     #[must_use]
     pub fn as_slice(&self) -> &[Buffer] {
         &self.0
     }
 
-    /// One after the other.
+    /// An iterator over the buffers, in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Buffer> {
         self.0.iter()
     }
 }
 
-/// Panics where there is no such result.
+/// Panics if there is no result of that number.
 impl Index<usize> for Outputs {
     type Output = Buffer;
 

@@ -1,4 +1,4 @@
-//! Steps 1 to 3 of a run: what is checked, held and allocated before anything is launched.
+//! Steps 1 to 3 of a run: checks, holds and memory, before anything is launched.
 
 use std::ffi::CStr;
 
@@ -12,39 +12,39 @@ use purlin_async::event::Event;
 use purlin_base::{Error, StatusOr};
 use purlin_device::{AllocOptions, Buffer, MemorySpace, RawBuffer};
 
-/// What one device needs for a run, before anything is launched. Its drop gives all rights back.
+/// The holds and the memory of a run on one device, before anything is launched. Dropping this releases all holds.
 pub(super) struct Prepared<'a> {
     pub(super) target: &'a Target,
-    /// Of the arguments, in their order; then of memory for results.
+    /// The holds on the arguments, in their order, then those on the memory that is given for results.
     pub(super) held: AllHeld,
-    /// By result.
+    /// Indexed by result.
     pub(super) results: SmallVec<[ResultMemory; 8]>,
     pub(super) temporaries: Option<RawBuffer>,
-    /// An argument has failed before it had memory, and with it the run.
+    /// Whether an argument failed before it had memory, so that the run fails, too.
     pub(super) has_failed: bool,
 }
 
-/// Where a result is to be.
+/// The memory of a result.
 pub(super) struct ResultMemory {
-    /// `None`: the run has failed already, and the result has no other memory than fresh one.
+    /// `None`: the run has failed already, and the result would have needed new memory.
     pub(super) memory: Option<RawBuffer>,
-    /// Until when others may use it.
+    /// Ready when no earlier use of the memory is pending.
     pub(super) free: Event,
 }
 
 impl<'a> Prepared<'a> {
-    /// Nothing is held yet.
+    /// No holds, and no memory.
     pub(super) fn nothing(target: &'a Target) -> Self {
         let (held, results) = (AllHeld::new(), SmallVec::new());
         Self { target, held, results, temporaries: None, has_failed: false }
     }
 }
 
-/// For all devices: `prepared` has one for each, in their order, that holds nothing. (They stay where they are: they
-/// are large.)
+/// Prepares a run on all devices. `prepared` has an empty element for each of them, in their order. They are filled in
+/// place, because they are large.
 ///
 /// # Errors
-/// Those of [`LoadedExecutable::execute`]; the caller drops what is held then.
+/// As [`LoadedExecutable::execute`]. The caller then drops `prepared`, which releases the holds.
 pub(super) fn prepare(
     loaded: &LoadedExecutable,
     shards: &[&[&Buffer]],
@@ -81,7 +81,7 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// Step 2, once others were in the way.
+/// Step 2 once more, in the order of the buffers' identities, after a conflict.
 #[cold]
 fn prepare_in_order(
     loaded: &LoadedExecutable,
@@ -105,7 +105,7 @@ fn prepare_in_order(
     Ok(())
 }
 
-/// Step 1 for an argument, of that device and number.
+/// Step 1 for the argument of that device and number.
 #[inline]
 fn argument<'a>(
     loaded: &LoadedExecutable,
@@ -121,7 +121,7 @@ fn argument<'a>(
     Ok(Wanted { buffer, role, donates })
 }
 
-/// The same for memory that is given for a result.
+/// Step 1 for memory that the caller gives for a result.
 fn given_result<'a>(
     loaded: &LoadedExecutable,
     target: &Target,
@@ -133,7 +133,7 @@ fn given_result<'a>(
     Ok(Wanted { buffer, role, donates: true })
 }
 
-/// The memory for results of that device that is given, by number.
+/// The memory that the caller gives for results of that device, with the number of each result.
 fn given<'a>(
     options: &'a ExecuteOptions<'_>,
     device: usize,

@@ -1,6 +1,6 @@
-//! Steps 4 and 5 of a run: the launch, and what comes of it.
+//! Steps 4 and 5 of a run: the launch and the outputs.
 
-#![allow(unsafe_code, reason = "who asks for a launch promises what it touches")]
+#![allow(unsafe_code, reason = "the caller of a launch promises which memory it accesses")]
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use purlin_base::StatusOr;
 use purlin_device::backend::{Access, Launch};
 use purlin_device::{Buffer, LaunchOptions, RawBuffer};
 
-/// Launches a run that is prepared, and makes its outputs.
+/// Launches a prepared run, and returns its outputs.
 ///
 /// # Errors
-/// That of [`Device::launch`](purlin_device::Device::launch); it is prepared as before then.
+/// As [`Device::launch`](purlin_device::Device::launch), with its codes. `prepared` is then unchanged.
 pub(super) fn start(
     loaded: &LoadedExecutable,
     prepared: &mut Prepared<'_>,
@@ -31,7 +31,7 @@ pub(super) fn start(
     let dependencies = dependencies(program, prepared, options);
     let failed = dependencies.iter().find(|event| event.state() == EventState::Error).filter(|_| prepared.has_failed);
     let done = match failed {
-        // There is nothing to wait for: results without memory have failed from the beginning.
+        // The run has failed already, so nothing is launched: a result without memory fails at once.
         Some(failed) => failed.clone(),
         None => launched(program, prepared, launch, options, &dependencies)?,
     };
@@ -66,15 +66,14 @@ fn launched(
         dependencies,
         caller_waits: options.caller_waits,
     };
-    // SAFETY: what is read are arguments, which are written no more once they are ready, and that is waited for. What
-    // is written is memory that was allocated for this run, or that donation holds have given to it, whose earlier uses
-    // are waited for; a donated argument is read by no other launch. A launch of a valid program touches its ranges
-    // alone.
+    // SAFETY: the launch reads arguments. It depends on their ready events, after which nothing writes them. It writes
+    // memory that was allocated for this run, or that donation holds have given to it. It depends on the earlier uses
+    // of such memory. No other launch reads a donated argument. A launch of a valid program accesses its ranges alone.
     unsafe { prepared.target.device.launch(launch, &ranges(program, prepared), &launch_options) }
 }
 
-/// What the run waits for: arguments, then what the caller names, then the uses of donated memory. Of those that fail
-/// the first counts.
+/// The dependencies of the run: the arguments, then the caller's own, then the earlier uses of donated memory. If
+/// several fail, the run fails with the first in this order.
 #[inline]
 fn dependencies(program: &Program, prepared: &Prepared<'_>, options: &ExecuteOptions<'_>) -> SmallVec<[Event; 8]> {
     let mut events = SmallVec::new();
@@ -95,7 +94,7 @@ fn dependencies(program: &Program, prepared: &Prepared<'_>, options: &ExecuteOpt
     events
 }
 
-/// What the launch touches, in the order that the module `launch` lists.
+/// The ranges of the launch, in the order that the module `launch` lists.
 #[inline]
 fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Access, &'a RawBuffer); 16]> {
     let count = prepared.held.len() + prepared.results.len() + usize::from(prepared.temporaries.is_some());
@@ -116,7 +115,7 @@ fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Acces
     ranges
 }
 
-/// Ends the rights: the run has what it needs.
+/// Ends the holds. Usage holds become uses that last until `done`, and donations are confirmed.
 fn release(held: &mut AllHeld, done: &Event) {
     for held in held.drain(..) {
         match held {

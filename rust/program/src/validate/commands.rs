@@ -12,10 +12,11 @@ use crate::kernel::workgroup_count;
 use crate::operand::Operand;
 use purlin_base::Error;
 
-/// Checks a sequence that runs when `defined` is; then that is what its commands have added.
+/// Checks a sequence that begins with the bytes of `defined` written. Adds to `defined` the bytes that its commands
+/// write.
 ///
 /// # Errors
-/// The first command that breaks a rule.
+/// `InvalidArgument`: the first command that breaks a rule.
 pub(super) fn check(allocations: &[Allocation], sequence: &Sequence, defined: &mut Defined) -> Result<(), Error> {
     Checker { allocations, path: Path::default() }.sequence(sequence, defined)
 }
@@ -25,17 +26,17 @@ struct Checker<'a> {
     path: Path,
 }
 
-/// What of a command's operands is looked at together.
+/// The rules for operands that depend on the kind of command.
 #[derive(Clone, Copy, Default)]
 struct Manners {
-    /// It takes addresses: thread-local memory has none, and is fine.
+    /// The command takes addresses, so it may name thread-local memory, whose address is null.
     takes_addresses: bool,
-    /// What it reads must be disjoint from what it writes.
+    /// The bytes that the command reads must be disjoint from those that it writes.
     needs_disjoint: bool,
 }
 
 impl Checker<'_> {
-    /// A refusal of `command`, which is the last of the path.
+    /// The error for `command`, which is the last of the path.
     fn refusal(&self, command: &Command, why: impl fmt::Display) -> Error {
         Error::invalid_argument(format!("command {} ({command}){why}", self.path))
     }
@@ -100,7 +101,7 @@ impl Checker<'_> {
                 self.sequence(condition, defined)?;
                 self.operands(command, &[Operand::read(*predicate)], Manners::default(), defined)?;
                 self.path.enter("body", 1);
-                // Maybe it is never done.
+                // The body may never be executed, so its writes do not count.
                 self.sequence(body, &mut defined.clone())
             }
             Command::Conditional { branch, branches } => self.conditional(command, branch, branches, defined),
@@ -155,7 +156,7 @@ impl Checker<'_> {
         ))
     }
 
-    /// Checks all operands of a command, and notes what it writes.
+    /// Checks all operands of a command, and records the bytes that it writes.
     fn operands(
         &self,
         command: &Command,
@@ -174,7 +175,7 @@ impl Checker<'_> {
             .map(|(number, operand)| (operand.slice, number))
             .collect();
         written.sort_unstable_by_key(|(slice, _)| (slice.allocation, slice.offset_bytes));
-        // Of those that overlap, sorted by where they begin, two are neighbours.
+        // Sorted by their beginnings, at least two slices that overlap are neighbours.
         if let Some(pair) = written.windows(2).find(|pair| pair[0].0.overlaps(&pair[1].0)) {
             let [(slice, number), (other, other_number)] = [pair[0], pair[1]];
             return Err(self.refusal(
@@ -186,7 +187,7 @@ impl Checker<'_> {
             if !operand.is_invariant && !manners.needs_disjoint {
                 continue;
             }
-            // What is written is disjoint by now, so the first that ends behind its start decides.
+            // The written slices are disjoint by now, so the first that ends after the start of this one decides.
             let slice = &operand.slice;
             let at = written.partition_point(|(other, _)| {
                 (other.allocation, other.end_bytes()) <= (slice.allocation, slice.offset_bytes)

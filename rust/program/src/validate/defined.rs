@@ -1,20 +1,21 @@
-//! Which bytes have been written on every path that leads to a command.
+//! The bytes that were written on every path that leads to a command.
 
 use smallvec::SmallVec;
 
 use crate::allocation::Slice;
 
-/// Ranges `[start, end)` of one allocation: sorted, apart, not empty. Most allocations are written as a whole.
+/// Ranges `[start, end)` of one allocation: sorted, not adjacent, not empty. Most allocations are written as a whole,
+/// so one range is the usual case.
 #[derive(Clone, Default)]
 struct Ranges(SmallVec<[(usize, usize); 1]>);
 
 impl Ranges {
-    /// The first byte of `[start, end)` that is not in here, and where that gap ends within it.
+    /// The first gap in `[start, end)`: its first byte, and its end within that range.
     fn gap(&self, start: usize, end: usize) -> Option<(usize, usize)> {
         if start >= end {
             return None;
         }
-        // The range that begins last at or before `start`.
+        // The number of ranges that begin at or before `start`.
         let behind = self.0.partition_point(|&(begins, _)| begins <= start);
         let covered = behind.checked_sub(1).map_or(start, |at| self.0[at].1.max(start));
         if covered >= end {
@@ -28,7 +29,7 @@ impl Ranges {
         if start >= end {
             return;
         }
-        // Those that touch it become one with it.
+        // Ranges that overlap or touch the new one are merged with it.
         let first = self.0.partition_point(|&(_, ends)| ends < start);
         let behind = self.0.partition_point(|&(begins, _)| begins <= end);
         if first < behind {
@@ -39,7 +40,7 @@ impl Ranges {
         self.0.insert(first, (start, end));
     }
 
-    /// What is in both.
+    /// The bytes that are in both.
     fn intersection(&self, other: &Self) -> Self {
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut both = Self::default();
@@ -55,17 +56,17 @@ impl Ranges {
     }
 }
 
-/// See the module.
+/// The defined bytes of all allocations.
 #[derive(Clone)]
 pub(super) struct Defined(Vec<Ranges>);
 
 impl Defined {
-    /// Nothing, of so many allocations.
+    /// No bytes, for this number of allocations.
     pub(super) fn nothing(allocations: usize) -> Self {
         Self(vec![Ranges::default(); allocations])
     }
 
-    /// The first bytes of `slice` that are not defined.
+    /// The first gap of `slice`: bytes that are not defined.
     pub(super) fn gap(&self, slice: &Slice) -> Option<(usize, usize)> {
         self.0[slice.allocation as usize].gap(slice.offset_bytes, slice.end_bytes())
     }
@@ -74,7 +75,7 @@ impl Defined {
         self.0[slice.allocation as usize].add(slice.offset_bytes, slice.end_bytes());
     }
 
-    /// What is defined whichever of the two happened.
+    /// The bytes that are defined after either of two paths.
     pub(super) fn either(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine.intersection(theirs)).collect())
     }
@@ -96,7 +97,7 @@ mod tests {
         std::array::from_fn(|at| number >> at & 1 == 1)
     }
 
-    /// All sets of eight bytes, against flags.
+    /// All sets of eight bytes, compared with flags.
     #[test]
     fn ranges_are_sets_of_bytes() {
         for number in 0..256 {

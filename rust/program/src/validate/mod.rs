@@ -1,17 +1,20 @@
-//! The rules that make a list of commands a program.
+//! Validation: the rules that a list of commands must obey to be a program. It is pure, and runs once, when a program
+//! is built.
 //!
-//! - The signature and the allocations agree: one allocation for each result, at most one for each parameter, as long
-//!   as the shape says; aliases are named on both sides, and join what is equally long.
-//! - Every slice lies in its allocation. Nothing writes a constant, or a parameter that becomes no result. Only native
-//!   kernels name thread-local memory.
-//! - What is read has been written on every path that leads there: arguments and constants are there from the start. A
-//!   loop's body counts only if it is known to be done. Results have been written at the end.
-//! - No two operands of a command write the same byte, none writes what the command reads as invariant. A closure's
-//!   reads are all invariant.
-//! - Sequences stand at most [`MOST_NESTED`] deep in one another; sizes of grids, patterns, predicates and copies make
-//!   sense (`commands.rs`).
+//! - The signature and the allocations agree: there is one allocation for each result and at most one for each
+//!   parameter, of the size of its shape. Both list the same aliases, and an aliased parameter and result have the same
+//!   size.
+//! - Every slice lies in its allocation. No command writes a constant, or a parameter that shares no result's memory.
+//!   Only native kernels name thread-local memory.
+//! - Bytes that a command reads were written on every path that leads to it. Arguments and constants are defined from
+//!   the start. The writes of a loop's body count only if the trip count is known and not 0. All results are written at
+//!   the end.
+//! - No two operands of a command write the same byte. No operand writes a byte that the same command reads as
+//!   invariant. All reads of a closure count as invariant.
+//! - Sequences are nested at most [`MOST_NESTED`] deep. Sizes of grids, patterns, predicates and copies are consistent
+//!   (`commands.rs`).
 //!
-//! A refusal is `InvalidArgument` and names the command by its place (`path.rs`), the operand and the numbers.
+//! An error is `InvalidArgument`, and names the command by its place (`path.rs`), the operand and the numbers.
 
 mod commands;
 mod defined;
@@ -25,10 +28,10 @@ use crate::command::{MOST_NESTED, Sequence};
 use crate::signature::{Alias, ArraySpec, ProgramSignature};
 use purlin_base::Error;
 
-/// Checks everything.
+/// Checks all rules.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// `InvalidArgument`: the first rule that is broken.
 pub(crate) fn validate(
     signature: &ProgramSignature,
     allocations: &[Allocation],
@@ -64,13 +67,13 @@ pub(crate) fn validate(
     Ok(())
 }
 
-/// All of an allocation.
+/// The slice of all bytes of an allocation.
 fn whole(allocations: &[Allocation], number: usize) -> Slice {
     let size_bytes = allocations.get(number).map_or(0, |allocation| allocation.size_bytes);
     Slice { allocation: number as u32, offset_bytes: 0, size_bytes }
 }
 
-/// That allocations are what the signature says of them.
+/// Checks that the allocations match the signature.
 fn check_allocations(signature: &ProgramSignature, allocations: &[Allocation]) -> Result<(), Error> {
     let (mut parameters, mut results) = (vec![None; signature.parameters.len()], vec![None; signature.results.len()]);
     for (number, allocation) in allocations.iter().enumerate() {
@@ -102,7 +105,7 @@ fn check_allocations(signature: &ProgramSignature, allocations: &[Allocation]) -
     }
 }
 
-/// Notes that the allocation `number` is that of the parameter or result `of`, which is returned.
+/// Records that allocation `number` belongs to the parameter or result `of`, whose type it returns.
 fn claim<'a>(
     number: usize,
     allocation: &Allocation,
@@ -135,7 +138,7 @@ fn has_size(number: usize, allocation: &Allocation, what: &str, of: usize, spec:
     )))
 }
 
-/// That aliases of the signature are those of the allocations.
+/// Checks that the signature and the allocations list the same aliases.
 fn check_aliases(signature: &ProgramSignature, allocations: &[Allocation]) -> Result<(), Error> {
     let mut result_of = vec![None; signature.parameters.len()];
     for &Alias { parameter, result } in &signature.aliases {
@@ -153,7 +156,7 @@ fn check_aliases(signature: &ProgramSignature, allocations: &[Allocation]) -> Re
     }
     for (number, allocation) in allocations.iter().enumerate() {
         let AllocationKind::Parameter { number: parameter, result: Some(result) } = allocation.kind else { continue };
-        // What is left afterwards has no allocation that says so.
+        // The aliases that remain after this loop are in no allocation.
         let named = result_of[parameter].take();
         if named != Some(result) {
             let named = named.map_or("none".to_owned(), |named| named.to_string());

@@ -1,23 +1,23 @@
-//! The place of a command, as refusals name it: `3.body.1` is command 1 of the body of command 3.
+//! The place of a command, as errors show it: `3.body.1` is command 1 of the body of command 3.
 
 use std::fmt;
 
 use smallvec::SmallVec;
 
-/// A command's index, and the sequence of it that was entered.
+/// The index of a command, and the sequence inside it that was entered.
 #[derive(Clone, Copy)]
 struct Step {
     index: usize,
-    /// Its name and its number among the sequences of the command; nothing while none was entered.
+    /// The name of that sequence and its number in the command; `None` before one is entered.
     entered: Option<(&'static str, usize)>,
 }
 
-/// The commands that lead to one.
+/// The chain of commands that leads to one.
 #[derive(Default)]
 pub(super) struct Path(SmallVec<[Step; 8]>);
 
 impl Path {
-    /// Enters the command `index` of the sequence where this is.
+    /// Enters command `index` of the current sequence.
     pub(super) fn push(&mut self, index: usize) {
         self.0.push(Step { index, entered: None });
     }
@@ -41,7 +41,7 @@ impl fmt::Display for Path {
             let dot = if depth == 0 { "" } else { "." };
             write!(f, "{dot}{index}")?;
             match entered {
-                // Of the last command no sequence is meant.
+                // The last command is named as a whole, without a sequence.
                 _ if depth + 1 == self.0.len() => {}
                 Some(("branch", number)) => write!(f, ".branch{number}")?,
                 Some((name, _)) => write!(f, ".{name}")?,

@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! The programs that validation refuses, and its messages.
 
 use std::sync::Arc;
 
@@ -41,7 +41,8 @@ fn fill(to: Slice) -> Command {
     Command::Fill { pattern: vec![0], to }
 }
 
-/// Parameter 0 of 64 bytes is allocation 0, result 0 of 64 bytes allocation 1, 96 bytes for a while allocation 2.
+/// Allocation 0 is parameter 0 of 64 bytes, allocation 1 is result 0 of 64 bytes, allocation 2 is a temporary of 96
+/// bytes.
 fn builder() -> ProgramBuilder {
     let mut builder = ProgramBuilder::new("p");
     builder.parameter(bytes(64));
@@ -56,7 +57,7 @@ fn refused(builder: ProgramBuilder, message: &str) {
     assert_eq!((error.code(), error.message()), (StatusCode::InvalidArgument, message));
 }
 
-/// `command` in front of what writes the result is refused so.
+/// Checks that a program with `command` before the one that writes the result is refused with `why`.
 #[track_caller]
 fn refuses(command: Command, why: &str) {
     let mut builder = builder();
@@ -253,7 +254,7 @@ fn sizes_of_commands_make_sense() {
 fn sequences_nest_so_deep_and_no_deeper() {
     let nested =
         |depth: usize| (1..depth).fold(Sequence::default(), |inner, _| Sequence::new(vec![Command::Call(inner)]));
-    // The program's own sequence is one more.
+    // The program's own sequence is one level more.
     accepts(vec![Command::Call(nested(MOST_NESTED - 1))]);
     let mut builder = builder();
     builder.push(Command::Call(nested(MOST_NESTED)));

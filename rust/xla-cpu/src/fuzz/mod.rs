@@ -1,9 +1,10 @@
-//! Damaged executables by the thousand, from a seed: nothing panics, every refusal of the parser names a byte, and what
-//! is refused for its content says why. No damaged code is ever run, or mapped.
+//! Fuzzing from a seed: thousands of damaged executables and objects. The loader must not panic, every error of the
+//! parser must name a byte, and every refusal for content must have a reason. No damaged code is run. Objects that the
+//! linker accepts are mapped, and unmapped again; executables are only checked.
 //!
-//! `PURLIN_FUZZ_INPUTS` is the number (20 000), `PURLIN_FUZZ_SEED` where to begin (a fixed one). A failure shows the
-//! input, which then belongs into a test of its own. The executables are those of `sample.rs`, and with
-//! `PURLIN_XLA_CORPUS` all that stock JAX has written there.
+//! `PURLIN_FUZZ_INPUTS` is the number of inputs (20 000), `PURLIN_FUZZ_SEED` the seed (a fixed one). A failure prints
+//! the input, which should then become a test of its own. The executables are those of `sample.rs`, and, with
+//! `PURLIN_XLA_CORPUS`, those that stock JAX has written to that folder.
 
 pub(crate) mod sample;
 
@@ -23,7 +24,7 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
     }
 }
 
-/// SplitMix64: every seed gives another sequence.
+/// A random generator: SplitMix64. Every seed gives another sequence.
 struct Chance(u64);
 
 impl Chance {
@@ -35,7 +36,7 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// One of `0..count`.
+    /// A number of `0..count`.
     fn below(&mut self, count: usize) -> usize {
         (self.next() % count.max(1) as u64) as usize
     }
@@ -45,11 +46,11 @@ impl Chance {
     }
 }
 
-/// Numbers at which arithmetic breaks.
+/// Boundary values for arithmetic.
 const NUMBERS: [u64; 14] =
     [0, 1, 2, 7, 63, 64, 255, 4095, 1 << 20, u32::MAX as u64, i64::MAX as u64, i64::MIN as u64, u64::MAX - 7, u64::MAX];
 
-/// A field of a message: its tag, and where its value is.
+/// A field of a message: its tag, and the range of its value.
 struct Field {
     tag: u64,
     begin: usize,
@@ -77,7 +78,7 @@ fn put_varint(mut value: u64, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// The fields of `bytes`, if they can be a message.
+/// The fields of `bytes`; `None` if they are no message.
 fn fields(bytes: &[u8]) -> Option<Vec<Field>> {
     let (mut at, mut fields) = (0, Vec::new());
     while at < bytes.len() {
@@ -110,7 +111,8 @@ fn put_field(tag: u64, value: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend(value);
 }
 
-/// A message with one change somewhere in it: in a message of messages, mostly deeper, so that lengths stay true.
+/// A message with one change somewhere in it. The change is mostly in a nested message, whose enclosing lengths are
+/// kept consistent.
 fn mutated(bytes: &[u8], chance: &mut Chance) -> Vec<u8> {
     let Some(fields) = fields(bytes).filter(|fields| !fields.is_empty()) else {
         return mutated_bytes(bytes, chance);
@@ -169,7 +171,7 @@ fn mutated_bytes(bytes: &[u8], chance: &mut Chance) -> Vec<u8> {
 struct Outcome {
     accepted: u64,
     refused: u64,
-    /// The beginnings of refusals, without numbers.
+    /// The beginnings of error messages, without numbers.
     kinds: HashSet<String>,
 }
 
@@ -181,7 +183,7 @@ impl Outcome {
     }
 }
 
-/// Shows `count` inputs to `look`, each of `samples` with up to four changes.
+/// Calls `look` with each input, which is one of `samples` with up to four changes.
 fn fuzz(what: &str, samples: &[Vec<u8>], mut look: impl FnMut(&[u8], &mut Outcome)) -> Outcome {
     let (count, seed) = (from_environment("PURLIN_FUZZ_INPUTS", 20_000), from_environment("PURLIN_FUZZ_SEED", 0x5eed));
     let (mut outcome, mut chance) = (Outcome::default(), Chance(seed));
@@ -227,7 +229,8 @@ fn no_object_breaks_the_linker() {
         let linkable = Linkable::new(vec![file], &mut reasons);
         match (reasons.into_result("fuzzed"), linkable) {
             (Err(error), _) => outcome.refused(error.message()),
-            // Linked, and thrown away: writing and protecting pages must hold for whatever was accepted.
+            // Maps the object and unmaps it: writing and protecting pages must not panic for any object that was
+            // accepted.
             (Ok(()), Some(linkable)) => {
                 outcome.accepted += 1;
                 drop(linkable.load(false));

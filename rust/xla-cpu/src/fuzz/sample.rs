@@ -1,4 +1,4 @@
-//! A sound executable and a sound object, made by hand: the tests need no compiler and no JAX.
+//! A sound executable and a sound object, built by hand, so that the tests need no compiler and no JAX.
 
 use std::env;
 use std::fs;
@@ -10,18 +10,19 @@ use crate::proto::samples::*;
 /// `movabs rax, imm64; xor eax, eax; ret`
 const CODE: [u8; 13] = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0x31, 0xc0, 0xc3];
 
-/// Bytes between functions: their alignment.
+/// The distance between functions, which is their alignment.
 const FUNCTION_BYTES: usize = 16;
 
 /// A section of [`objects`]: name, type, flags, content, link, info, size of an entry.
 type Section<'a> = (&'a str, u32, u64, Vec<u8>, u32, u32, u64);
 
-/// An object whose functions do nothing: they refer to a constant, to a function of the closed list, to data.
+/// Objects whose functions do nothing. They refer to a constant, to a function of the closed list, and to data.
 pub(crate) fn objects() -> Vec<Vec<u8>> {
     const NAMES: [&str; 5] = ["", "kernel", "less", "unused", "sinf"];
     let mut names = Vec::new();
     let at: Vec<u32> = NAMES.iter().map(|name| name_at(name, &mut names)).collect();
-    // Symbols 1 and 2 are those of sections 2 and 3; 3 to 5 functions of section 1; 6 is nowhere.
+    // Symbols 1 and 2 are those of sections 2 and 3, symbols 3 to 5 are functions of section 1, and symbol 6 is
+    // undefined.
     let symbol = |name: u32, info: u8, section: u16, value: u64| {
         [&name.to_le_bytes()[..], &[info, 0], &section.to_le_bytes(), &value.to_le_bytes(), &0_u64.to_le_bytes()]
             .concat()
@@ -60,7 +61,8 @@ pub(crate) fn objects() -> Vec<Vec<u8>> {
         file.extend(content);
     }
     file.resize(file.len().next_multiple_of(16), 0);
-    // Relocatable, for x86-64, with headers of 64 bytes at the end, seven of them, whose names are in the sixth.
+    // The header: a relocatable file for x86-64, with seven section headers of 64 bytes at the end. Section 6 has their
+    // names.
     let (count, named_by) = (7_u16, 6_u16);
     let header = [
         &b"\x7fELF\x02\x01\x01"[..],
@@ -85,7 +87,8 @@ fn name_at(name: &str, names: &mut Vec<u8>) -> u32 {
     at
 }
 
-/// Executables with every kind of step that can be loaded, in both forms; and those of the corpus, if there is one.
+/// An executable with every kind of step that can be loaded, in both serialized forms, and those of the corpus, if
+/// there is one.
 pub(super) fn executables() -> Vec<Vec<u8>> {
     let plugin = plugin(&result(objects().remove(0)));
     let mut all = vec![[&[3, 8, 3, 0][..], &plugin].concat(), plugin];
@@ -98,7 +101,7 @@ pub(super) fn executables() -> Vec<Vec<u8>> {
     all
 }
 
-/// As a plugin serializes it.
+/// The executable as a plugin serializes it.
 pub(crate) fn plugin(result: &CompilationResultProto) -> Vec<u8> {
     let result = result.encode_to_vec();
     [vec![0x0a], length(&result), result].concat()
@@ -130,7 +133,8 @@ fn sequence(thunks: Vec<ThunkKind>) -> Option<ThunkSequenceProto> {
     Some(ThunkSequenceProto { thunks: thunks.collect() })
 }
 
-/// Allocations: 0 a parameter, 1 the result, 2 a constant, 3 a byte, 4 a number, 5 a vector, 6 a random state.
+/// The steps of the sample. Its allocations: 0 a parameter, 1 the result, 2 a constant, 3 a byte, 4 a number, 5 a
+/// vector, 6 a random state.
 fn steps() -> Option<ThunkSequenceProto> {
     let kernel = |from, to, size| {
         let operand = |allocation, size| ShapedSliceProto { slice: slice(allocation, size) };
@@ -183,7 +187,7 @@ fn steps() -> Option<ThunkSequenceProto> {
     ])
 }
 
-/// The second's messages, with that object.
+/// The messages of the sample executable, with that object.
 pub(crate) fn result(object: Vec<u8>) -> CompilationResultProto {
     let instruction = |id, opcode: &str, operands: &[i64]| InstructionProto {
         id,

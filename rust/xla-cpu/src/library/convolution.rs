@@ -1,8 +1,8 @@
-//! Convolution as a matrix product: the patches of the input under the kernel's window, one a row, times the kernel.
+//! Convolution as a matrix product: each patch of the input under the kernel's window is a row, and the rows are
+//! multiplied with the kernel.
 //!
-//! Patches are gathered a block at a time, so that they stay in the cache, and blocks are spread over the client's
-//! threads. Numbers of 16 bits are multiplied and summed as f32. Sums are in another order than XLA's, so that their
-//! last bits differ.
+//! Patches are gathered in blocks that fit the cache, and the client's threads share the blocks. 16-bit numbers are
+//! multiplied and summed as f32. Sums are in another order than XLA's, so their last bits differ.
 
 #![allow(unsafe_code, reason = "operands are memory by address")]
 
@@ -16,31 +16,31 @@ use super::gemm::{Matrix, Product, Shared, Sizes};
 use crate::module::Array;
 use crate::proto::ConvolutionProto;
 
-/// Elements of patches that are gathered at a time.
+/// The number of patch elements in a block.
 const BLOCK: usize = 1 << 16;
 
-/// A convolution whose dimensions fit.
+/// A convolution whose dimensions are checked.
 #[derive(Debug)]
 pub(crate) struct Convolution {
     dtype: DType,
     batch: usize,
     groups: usize,
-    /// Channels of one group: of the input and of the output.
+    /// The channels of one group, of the input and of the output.
     channels: [usize; 2],
-    /// Strides of batch and channel of the input; of input and output channel of the kernel; of batch and channel of
-    /// the output.
+    /// The strides of the input's batch and channel, of the kernel's input and output channel, and of the output's
+    /// batch and channel.
     input: [usize; 2],
     kernel: [usize; 2],
     output: [usize; 2],
     spatial: Vec<Spatial>,
 }
 
-/// One of the dimensions along which the window moves.
+/// A dimension along which the window moves.
 #[derive(Debug)]
 struct Spatial {
-    /// Sizes of input, window and output.
+    /// The sizes of input, window and output.
     sizes: [usize; 3],
-    /// Strides of the three arrays.
+    /// The strides of the three arrays.
     strides: [usize; 3],
     stride: i64,
     padding: i64,
@@ -50,7 +50,8 @@ struct Spatial {
 }
 
 impl Spatial {
-    /// Which element of the input is under the window's `tap` for that element of the output, if any is.
+    /// The index of the input that the window's element `tap` covers, for that index of the output. `None`: it is in
+    /// the padding, or in a gap of the dilation.
     fn input(&self, output: usize, tap: usize) -> Option<usize> {
         let at = output as i64 * self.stride + tap as i64 * self.window_dilation - self.padding;
         let inside = at >= 0 && at % self.base_dilation == 0;
@@ -130,7 +131,7 @@ impl Convolution {
         self.spatial.iter().map(|axis| axis.sizes[which]).product()
     }
 
-    /// The entry of the given place in `which` array's spatial dimensions, innermost last.
+    /// Converts a linear place in the spatial dimensions of array `which` to an index, the innermost dimension last.
     fn index(&self, which: usize, mut place: usize, index: &mut [usize]) {
         for (at, axis) in index.iter_mut().zip(&self.spatial).rev() {
             *at = place % axis.sizes[which];
@@ -152,7 +153,7 @@ impl Convolution {
             output.fill(T::ZERO);
             return Ok(());
         }
-        // The kernel with a row for each tap and channel, whatever its layout; groups behind one another.
+        // The kernel, packed with a row for each tap and channel, whatever its layout. The groups follow each other.
         let mut packed = vec![T::ZERO; self.groups * inner * outputs];
         let mut tap_index = vec![0; self.spatial.len()];
         for (row, to) in packed.chunks_exact_mut(outputs).enumerate() {
@@ -200,7 +201,7 @@ impl Convolution {
                 let lhs = Matrix { first: patches.as_ptr(), row: inner, column: 1 };
                 let kernel = packed[group * inner * outputs..].as_ptr();
                 let rhs = Matrix { first: kernel, row: outputs, column: 1 };
-                // SAFETY: the three are vectors of this function that are as large.
+                // SAFETY: the three matrices are vectors of this function, which have these sizes.
                 unsafe {
                     T::multiply(sizes, lhs, rhs, Matrix { first: products.as_mut_ptr(), row: outputs, column: 1 })
                 };
@@ -209,8 +210,8 @@ impl Convolution {
                     let spatial = self.spatial.iter().zip(&place_index).map(|(axis, &at)| at * axis.strides[2]);
                     let begin = spatial.sum::<usize>() + entry * self.output[0];
                     for (channel, from) in row.iter().enumerate() {
-                        // SAFETY: new() has seen that the dimensions are those of the output; no other unit has this
-                        // entry, group and place.
+                        // SAFETY: new() has checked that the dimensions are those of the output. No other unit of work
+                        // has this entry, group and place.
                         unsafe { *out.get().add(begin + (group * outputs + channel) * self.output[1]) = *from };
                     }
                 }
@@ -219,7 +220,7 @@ impl Convolution {
         })
     }
 
-    /// Of elements of 16 bits.
+    /// Computes a convolution of 16-bit elements.
     fn through<I: Plain>(
         &self,
         operands: &[OperandBytes],
@@ -227,7 +228,8 @@ impl Convolution {
         widen: impl Fn(I) -> f32,
         narrow: impl Fn(f32) -> I,
     ) -> Result<(), Error> {
-        // SAFETY: two are read and one is written, of the type that the caller has looked up.
+        // SAFETY: the command reads the first two operands and writes the third, of the type that the caller has looked
+        // up.
         let (input, kernel, out) =
             unsafe { (read::<I>(&operands[0]), read::<I>(&operands[1]), write::<I>(&operands[2])) };
         let input: Vec<f32> = input.iter().map(|&x| widen(x)).collect();
@@ -239,7 +241,8 @@ impl Convolution {
     }
 
     fn plain<T: Product>(&self, operands: &[OperandBytes], context: &LibraryContext<'_>) -> Result<(), Error> {
-        // SAFETY: two are read and one is written, of the type that the caller has looked up.
+        // SAFETY: the command reads the first two operands and writes the third, of the type that the caller has looked
+        // up.
         let (input, kernel, out) =
             unsafe { (read::<T>(&operands[0]), read::<T>(&operands[1]), write::<T>(&operands[2])) };
         self.convolve(input, kernel, out, context)

@@ -1,9 +1,10 @@
 //! Dot: a matrix product for each entry of the batch.
 //!
-//! Dimensions are batch (the same in all three), summed over, or free. Those of one kind that follow each other in
-//! memory are taken together, so that a product has one stride for each; others are refused. Numbers of 16 bits are
-//! multiplied and summed as f32 and rounded once. Sums are in another order than XLA's, so that their last bits differ.
-//! Large products are spread over the client's threads, by batch entries or by the longer side.
+//! A dimension is a batch dimension (the same in all three arrays), a contracting one (summed over), or free.
+//! Dimensions of one kind that are contiguous in memory are merged, so that a matrix has one stride for its rows and
+//! one for its columns. If they are not contiguous, the dot is refused. 16-bit numbers are multiplied and summed as
+//! f32, and rounded once. Sums are in another order than XLA's, so their last bits differ. Large products run on
+//! several of the client's threads, divided by batch entries or by the longer side.
 
 #![allow(unsafe_code, reason = "operands are memory by address")]
 
@@ -18,23 +19,23 @@ use super::gemm::{Matrix, Product, Shared, Sizes};
 use crate::module::Array;
 use crate::proto::DotDimensionsProto;
 
-/// As much is done by one thread before another is asked to help: products.
+/// The least work for one thread, in scalar products.
 const GRAIN: usize = 1 << 19;
 
-/// A dot whose dimensions fit.
+/// A dot whose dimensions are checked.
 #[derive(Debug)]
 pub(crate) struct Dot {
     lhs: DType,
     rhs: DType,
     out: DType,
     sizes: Sizes,
-    /// Strides of rows and columns, of each array.
+    /// The strides of rows and columns, for each array.
     strides: [[usize; 2]; 3],
     batch: Vec<Batch>,
     batch_count: usize,
 }
 
-/// A batch dimension: its size, and how many elements of each array are from one entry to the next.
+/// A batch dimension: its size, and its stride in each array, in elements.
 #[derive(Debug)]
 struct Batch {
     size: usize,
@@ -105,7 +106,7 @@ impl Dot {
         Ok(dot)
     }
 
-    /// All products, of elements of one type.
+    /// Computes all products, of elements of one type.
     fn multiply<T: Product>(
         &self,
         lhs: &[T],
@@ -119,7 +120,7 @@ impl Dot {
             return Ok(());
         }
         let out = Shared(out.as_mut_ptr());
-        // Rows `[begin, end)`, or columns, of the entry.
+        // Computes rows `[begin, end)` of an entry, or columns.
         let part = |entry: usize, by_rows: bool, begin: usize, end: usize| {
             let [l, r, o] = self.offsets(entry);
             let [[lhs_row, lhs_column], [rhs_row, rhs_column], [out_row, out_column]] = self.strides;
@@ -132,8 +133,8 @@ impl Dot {
             let lhs = Matrix { first: lhs[l + skipped_rows * lhs_row..].as_ptr(), row: lhs_row, column: lhs_column };
             let rhs =
                 Matrix { first: rhs[r + skipped_columns * rhs_column..].as_ptr(), row: rhs_row, column: rhs_column };
-            // SAFETY: new() has seen that the dimensions are those of the arrays, which are as long as their shapes;
-            // parts are of different rows, columns or entries, so that no two write the same element.
+            // SAFETY: new() has checked that the dimensions are those of the arrays, which have the sizes of their
+            // shapes. Parts have different rows, columns or entries, so no two of them write the same element.
             unsafe {
                 let first = out.get().add(o + skipped_rows * out_row + skipped_columns * out_column);
                 T::multiply(sizes, lhs, rhs, Matrix { first, row: out_row, column: out_column });
@@ -158,7 +159,7 @@ impl Dot {
         })
     }
 
-    /// Where the entry of the batch begins in each array.
+    /// The offset of a batch entry in each array, in elements.
     fn offsets(&self, mut entry: usize) -> [usize; 3] {
         let mut offsets = [0; 3];
         for batch in self.batch.iter().rev() {
@@ -169,7 +170,7 @@ impl Dot {
         offsets
     }
 
-    /// Products of elements that are multiplied as another type, and rounded at the end.
+    /// Computes products of elements that are multiplied as another type, and rounded at the end.
     fn through<T: Product, I: Plain, O: Plain>(
         &self,
         operands: &[OperandBytes],
@@ -177,7 +178,8 @@ impl Dot {
         widen: impl Fn(I) -> T,
         narrow: impl Fn(T) -> O,
     ) -> Result<(), Error> {
-        // SAFETY: two are read and one is written, of the types that the caller has looked up.
+        // SAFETY: the command reads the first two operands and writes the third, of the types that the caller has
+        // looked up.
         let (lhs, rhs, out) = unsafe { (read::<I>(&operands[0]), read::<I>(&operands[1]), write::<O>(&operands[2])) };
         let lhs: Vec<T> = lhs.iter().map(|&x| widen(x)).collect();
         let rhs: Vec<T> = rhs.iter().map(|&x| widen(x)).collect();
@@ -188,7 +190,8 @@ impl Dot {
     }
 
     fn plain<T: Product>(&self, operands: &[OperandBytes], context: &LibraryContext<'_>) -> Result<(), Error> {
-        // SAFETY: two are read and one is written, of the type that the caller has looked up.
+        // SAFETY: the command reads the first two operands and writes the third, of the type that the caller has looked
+        // up.
         let (lhs, rhs, out) = unsafe { (read::<T>(&operands[0]), read::<T>(&operands[1]), write::<T>(&operands[2])) };
         self.multiply(lhs, rhs, out, context)
     }
@@ -225,7 +228,7 @@ impl LibraryCall for Dot {
     }
 
     fn cost_bytes(&self) -> Option<usize> {
-        // A product takes about as long as copying a sixteenth of a byte.
+        // A scalar product takes about as long as copying a sixteenth of a byte, and counts as two flops.
         self.flops().map(|flops| (flops / 32) as usize)
     }
 
@@ -236,7 +239,7 @@ impl LibraryCall for Dot {
     }
 }
 
-/// Types of what is multiplied and of the result.
+/// Whether products of these element types are supported.
 fn is_supported(from: DType, to: DType) -> bool {
     use DType::{BF16, C64, C128, F16, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
     match from {
@@ -248,14 +251,14 @@ fn is_supported(from: DType, to: DType) -> bool {
     }
 }
 
-/// The axes as indices; `None` if one is none, or stands there twice.
+/// The axes as indices. `None`: an axis does not exist, or occurs twice.
 fn known_axes(axes: &[i64], array: &Array) -> Option<Vec<usize>> {
     let known: Option<Vec<usize>> =
         axes.iter().map(|&axis| usize::try_from(axis).ok().filter(|&axis| axis < array.shape.rank())).collect();
     known.filter(|known| known.iter().enumerate().all(|(at, axis)| !known[..at].contains(axis)))
 }
 
-/// The axes, outermost first, as one of a size and a stride; `None` if they are apart in memory.
+/// Merges the axes, outermost first, into one size and one stride. `None`: they are not contiguous in memory.
 fn collapse(array: &Array, axes: &[usize]) -> Option<(usize, usize)> {
     let (dims, strides) = (array.dims(), array.strides());
     let total: usize = axes.iter().map(|&axis| dims[axis]).product();

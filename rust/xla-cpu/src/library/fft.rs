@@ -1,7 +1,7 @@
-//! Fourier transforms of the last dimensions.
+//! Fft: Fourier transforms of the last dimensions.
 //!
-//! Real transforms go through complex ones: of the spectrum of real numbers only the first half of the last dimension
-//! is kept, the rest is its mirror image. Inverse transforms are scaled by one over the number of elements.
+//! Real transforms are computed by complex ones. The spectrum of real numbers keeps only the first half of the last
+//! dimension, because the rest is its mirror image. Inverse transforms are divided by the number of elements.
 
 #![allow(unsafe_code, reason = "operands are memory by address")]
 
@@ -17,11 +17,11 @@ use rustfft::{FftDirection, FftNum, FftPlanner};
 use super::elements::{Plain, read, write};
 use crate::module::Array;
 
-/// The longest dimension: the plan of a transform is made when the program is loaded, and takes memory as the dimension
-/// does.
+/// The longest dimension that is supported. The plan of a transform is made when the program is loaded, and its memory
+/// grows with the dimension.
 const LONGEST: usize = 1 << 22;
 
-/// Which transform.
+/// The kind of transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Forward,
@@ -32,11 +32,11 @@ enum Kind {
     RealInverse,
 }
 
-/// A transform of arrays that fit.
+/// A transform whose arrays are checked.
 #[derive(Debug)]
 pub(crate) struct Fft {
     kind: Kind,
-    /// The number of elements in the transformed dimensions, of the side that is not half.
+    /// The lengths of the transformed dimensions, of the array that is not halved.
     lengths: Vec<usize>,
     plans: Plans,
 }
@@ -107,7 +107,8 @@ impl Fft {
         let half = last / 2 + 1;
         let outer_size: usize = outer.iter().product();
         let mut row = vec![Complex::new(T::zero(), T::zero()); *last];
-        // SAFETY: new() has seen the types and lengths of both: one is read, the other written.
+        // SAFETY: new() has checked the types and lengths of both operands. The command reads the first and writes the
+        // second.
         unsafe {
             match self.kind {
                 Kind::Forward | Kind::Inverse => {
@@ -165,7 +166,7 @@ fn plan<T: FftNum>(lengths: &[usize], direction: FftDirection) -> Vec<Arc<dyn ru
     lengths.iter().map(|&length| planner.plan_fft(length, direction)).collect()
 }
 
-/// Transforms an array along all dimensions but its last, which is of `last` elements.
+/// Transforms an array along all dimensions but its last, which has `last` elements.
 fn along_outer<'a, T: FftNum>(
     array: &mut [Complex<T>],
     plans: impl DoubleEndedIterator<Item = (&'a usize, &'a Arc<dyn rustfft::Fft<T>>)>,

@@ -1,4 +1,4 @@
-//! Products of matrices that lie in memory by strides.
+//! Products of matrices that are given by addresses and strides.
 
 #![allow(unsafe_code, reason = "matrices are addresses and strides")]
 
@@ -7,7 +7,7 @@ use num_complex::Complex;
 
 use super::elements::Plain;
 
-/// Rows times columns, and what is summed over.
+/// The rows and columns of the product, and the length of the sums.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) rows: usize,
@@ -15,7 +15,7 @@ pub(super) struct Sizes {
     pub(super) inner: usize,
 }
 
-/// A matrix: its first element, and how many elements it is to the next row and to the next column.
+/// A matrix: its first element, and the strides to the next row and to the next column, in elements.
 #[derive(Debug)]
 pub(super) struct Matrix<P> {
     pub(super) first: P,
@@ -25,14 +25,14 @@ pub(super) struct Matrix<P> {
 
 /// Elements that can be multiplied and added up.
 pub(super) trait Product: Plain {
-    /// What sums begin with.
+    /// The value that sums begin with.
     const ZERO: Self;
 
     /// Writes the product of `lhs` and `rhs` to `out`.
     ///
     /// # Safety
-    /// All elements of the three matrices are in memory that may be read, `out`'s written; `out` shares none with the
-    /// others.
+    /// All elements of `lhs` and `rhs` are valid for reads, and those of `out` for writes. `out` shares no element with
+    /// the others.
     unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self>);
 }
 
@@ -43,7 +43,7 @@ macro_rules! by_gemm {
 
             unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self>) {
                 let Sizes { rows, columns, inner } = sizes;
-                // SAFETY: the caller's promise; strides fit, because the elements are in memory.
+                // SAFETY: the caller's promise. The strides fit an isize, because the elements are in memory.
                 unsafe {
                     ::gemm::gemm(
                         rows, columns, inner,
@@ -93,17 +93,17 @@ macro_rules! by_loops {
 
 by_loops! { u8 i8 u16 i16 u32 i32 u64 i64 }
 
-/// An address that several threads have, each for elements of its own.
+/// An address that several threads share, each for elements of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shared<P>(pub(super) P);
 
-// SAFETY: an address alone; who reads and writes through it vouches for that.
+// SAFETY: it is only an address. Code that accesses memory through it vouches for each access.
 unsafe impl<P> Send for Shared<P> {}
 // SAFETY: as above.
 unsafe impl<P> Sync for Shared<P> {}
 
 impl<P: Copy> Shared<P> {
-    /// The address; a method, so that closures take the whole of this.
+    /// The address. It is a method, so that closures capture the whole value, and not the field alone.
     pub(super) fn get(&self) -> P {
         self.0
     }

@@ -1,9 +1,10 @@
-//! What XLA's executables leave to a library: sorts, matrix products, convolutions, transforms.
+//! The library calls of XLA's executables: sorts, matrix products, convolutions, transforms.
 //!
-//! Each is a [`LibraryCall`](purlin_program::LibraryCall) that was checked against the shapes when it was made, so that
-//! a run indexes without asking. An operand's bytes are as many as its shape has, at a multiple of its elements' width:
-//! `module/steps.rs` sees to both. Inputs and outputs have no byte in common: the program's validation holds commands
-//! to their invariant operands.
+//! Each is a [`LibraryCall`](purlin_program::LibraryCall). Its constructor checks the shapes, and returns the reason if
+//! they are not supported, so that a run needs no checks. An operand has the size of its shape, and its offset is a
+//! multiple of its elements' width: `module/steps.rs` checks both. Inputs and outputs share no byte: their operands are
+//! invariant, which the program's validation enforces. A call runs on the thread of its run; the large ones also use
+//! the client's threads.
 
 mod convolution;
 mod dot;

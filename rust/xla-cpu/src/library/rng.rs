@@ -1,4 +1,4 @@
-//! The state of a generator of random numbers, which each run advances.
+//! RngGetAndUpdateState: the state of a random number generator, which each run advances.
 
 #![allow(unsafe_code, reason = "operands are memory by address")]
 
@@ -8,21 +8,22 @@ use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
 
 use super::elements::write;
 
-/// Where XLA begins.
+/// The initial state, as in XLA.
 const FIRST: i128 = 0x7012395;
-/// Bytes of the state.
+/// The size of the state.
 const STATE_BYTES: usize = 16;
 
-/// Writes the state, and adds `delta` to it for the next time. The state is the executable's: all its runs share it.
+/// Writes the state, and adds `delta` to it for the next call. The state belongs to the loaded program: all its runs
+/// share it, on any thread.
 #[derive(Debug)]
 pub(crate) struct RngState {
     delta: i64,
-    /// How often it was written.
+    /// The number of calls so far.
     uses: AtomicU64,
 }
 
 impl RngState {
-    /// `size_bytes` are those of the operand.
+    /// `size_bytes` is the size of the operand.
     pub(crate) fn new(delta: i64, size_bytes: usize) -> Result<Self, String> {
         if size_bytes != STATE_BYTES {
             return Err(format!("a random state of {size_bytes} bytes"));
@@ -37,10 +38,10 @@ impl LibraryCall for RngState {
     }
 
     fn run(&self, operands: &[OperandBytes], _context: &LibraryContext<'_>) -> Result<(), Error> {
-        // Relaxed: a count, with which nothing else is published.
+        // Relaxed: the count publishes no other memory.
         let before = i128::from(self.uses.fetch_add(1, Ordering::Relaxed));
         let state = FIRST.wrapping_add(before.wrapping_mul(self.delta.into()));
-        // SAFETY: the one operand is written, and has the bytes that new() has seen.
+        // SAFETY: the command writes its one operand, which has the size that new() has checked.
         unsafe { write::<u8>(&operands[0]) }.copy_from_slice(&state.to_le_bytes());
         Ok(())
     }

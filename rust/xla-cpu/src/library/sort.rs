@@ -1,8 +1,8 @@
-//! Sorting along one dimension, by a comparator of the program's own code.
+//! Sort: sorts arrays along one dimension, by a comparator from the executable's code.
 //!
-//! Each row is copied out, its places are sorted by merging (stable, whether or not that was asked for), and the
-//! elements are written back in that order. Merging makes no assumption of the comparator: one that contradicts itself
-//! gives some order, and never an element twice.
+//! Each row is copied, its indices are sorted by merging, and the elements are written back in that order. The sort is
+//! always stable, even if the executable does not require it. Merging makes no assumption about the comparator: an
+//! inconsistent one gives an arbitrary order, but never the same element twice.
 
 #![allow(unsafe_code, reason = "operands are memory by address; comparators are functions that take addresses")]
 
@@ -18,8 +18,8 @@ use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
 use super::elements::write;
 use crate::module::Array;
 
-/// XLA:CPU's comparator: writes whether the left elements come before the right ones. It is given their addresses in
-/// turn, left and right of each array, and nothing else.
+/// XLA:CPU's comparator: writes whether the left elements are ordered before the right ones. It gets their addresses,
+/// left and right for each array in turn. The other arguments are null.
 pub(crate) type Comparator = unsafe extern "C" fn(
     out: *mut u8,
     run_options: *const c_void,
@@ -29,16 +29,16 @@ pub(crate) type Comparator = unsafe extern "C" fn(
     status: *mut c_void,
 );
 
-/// Arrays of the same dimensions, sorted together along one of them.
+/// Arrays of the same dimensions, which are sorted together along one of them.
 #[derive(Clone, Debug)]
 pub(crate) struct SortArrays {
-    /// Bytes of an element, of each array.
+    /// The size of an element, for each array.
     widths: Vec<usize>,
-    /// Elements of a row.
+    /// The number of elements in a row.
     length: usize,
-    /// Elements from one to the next in a row.
+    /// The stride between the elements of a row, in elements. It is also the number of rows that are interleaved.
     stride: usize,
-    /// How many rows lie in one another, and how many such groups there are.
+    /// The number of groups of interleaved rows.
     outer: usize,
 }
 
@@ -78,23 +78,23 @@ impl fmt::Debug for Sort {
 }
 
 impl Sort {
-    /// A sort by a function that `owner` keeps where it is.
+    /// A sort by a function whose code stays mapped while `owner` has a reference.
     ///
     /// # Safety
-    /// As long as `owner` lives, `comparator` may be called by any thread with the addresses of two elements of each
-    /// array; it reads those, writes its answer, a byte, and comes back.
+    /// As long as `owner` lives, any thread may call `comparator` with the addresses of two elements of each array. The
+    /// comparator reads those, writes its answer of one byte, and returns.
     pub(crate) unsafe fn new(arrays: SortArrays, comparator: Comparator, owner: Arc<dyn Any + Send + Sync>) -> Self {
         Self { arrays, comparator, _owner: owner }
     }
 
-    /// Whether the elements at `a` of the rows come before those at `b`.
+    /// Whether the elements at index `a` of the rows are ordered before those at `b`.
     fn is_less(&self, rows: &[Vec<u8>], pairs: &mut [*const c_void], a: usize, b: usize) -> bool {
         for ((row, &width), pair) in rows.iter().zip(&self.arrays.widths).zip(pairs.chunks_exact_mut(2)) {
             pair[0] = row[a * width..].as_ptr().cast();
             pair[1] = row[b * width..].as_ptr().cast();
         }
         let mut answer = 0_u8;
-        // SAFETY: new() was promised that; the elements are in the rows.
+        // SAFETY: the caller of new() has promised it; the elements are in the rows.
         unsafe {
             let (options, buffers, counters, status) = (ptr::null(), ptr::null(), ptr::null_mut(), ptr::null_mut());
             (self.comparator)(&raw mut answer, options, pairs.as_ptr(), buffers, counters, status);
@@ -117,7 +117,8 @@ impl LibraryCall for Sort {
         for begin in (0..*outer).flat_map(|group| (0..stride).map(move |inner| group * length * stride + inner)) {
             let element = |at: usize, width: usize| (begin + at * stride) * width..(begin + at * stride + 1) * width;
             for ((row, &width), operand) in rows.iter_mut().zip(widths).zip(operands) {
-                // SAFETY: the operand is read and written, and of the array that new() has seen; one at a time.
+                // SAFETY: the command reads and writes the operand, which has the shape that new() has checked. Only
+                // one slice of it exists at a time.
                 let array = unsafe { write::<u8>(operand) };
                 for (at, to) in row.chunks_exact_mut(width).enumerate() {
                     to.copy_from_slice(&array[element(at, width)]);
@@ -137,10 +138,10 @@ impl LibraryCall for Sort {
     }
 }
 
-/// Runs of so many are sorted by insertion.
+/// Pieces of this length are sorted by insertion.
 const RUN: usize = 16;
 
-/// Sorts `places` stably; `scratch` is as long.
+/// Sorts `places` stably. `scratch` has the same length.
 fn merge_sort(places: &mut [usize], scratch: &mut [usize], is_less: &mut impl FnMut(usize, usize) -> bool) {
     for run in places.chunks_mut(RUN) {
         for sorted in 1..run.len() {

@@ -1,4 +1,4 @@
-//! Library calls beside loops of ten lines.
+//! Library calls, compared with simple loops.
 
 #![allow(unsafe_code, reason = "comparators are functions that take addresses")]
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::module::Array;
 use crate::proto::{DotDimensionsProto, LayoutProto, ShapeProto};
 
-/// XLA's numbers of element types.
+/// XLA's numbers for element types.
 const S32: i32 = 4;
 const F32: i32 = 11;
 const C64: i32 = 15;
@@ -24,7 +24,7 @@ fn array(element_type: i32, dimensions: &[i64], minor_to_major: &[i64]) -> Array
     Array::new(&ShapeProto { element_type, dimensions, layout: Some(layout), ..Default::default() }).unwrap()
 }
 
-/// Runs a call that reads the inputs and writes one output of `count` elements, all flat.
+/// Runs a call that reads the inputs and writes one output of `count` elements. All are flat arrays.
 fn run(call: impl LibraryCall + 'static, inputs: &[&[i32]], count: usize) -> Vec<i32> {
     let client = client();
     let flat = |count: usize| ArraySpec::new(Shape::new(DType::S32, &[count as i64]).unwrap());
@@ -102,7 +102,7 @@ unsafe extern "C" fn less(
     _: *mut i64,
     _: *mut c_void,
 ) {
-    // SAFETY: the sort is of i32.
+    // SAFETY: the sort has elements of i32.
     unsafe { *out = u8::from(*(*pairs).cast::<i32>() / 4 < *(*pairs.add(1)).cast::<i32>() / 4) };
 }
 

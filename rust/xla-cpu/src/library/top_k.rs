@@ -1,4 +1,4 @@
-//! The greatest elements of each row, greatest first; of equal ones the earlier first.
+//! TopK: the greatest elements of each row, the greatest first. Of equal elements the earlier one is first.
 
 #![allow(unsafe_code, reason = "operands are memory by address")]
 
@@ -9,7 +9,7 @@ use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
 
 use super::elements::{read, write};
 
-/// Rows of f32, of which the `k` greatest go to one operand, and their places, as i32, to another.
+/// Takes rows of f32. Writes the `k` greatest elements of each to one operand, and their indices, as i32, to another.
 #[derive(Debug)]
 pub(crate) struct TopK {
     row: usize,
@@ -17,7 +17,8 @@ pub(crate) struct TopK {
 }
 
 impl TopK {
-    /// `sizes` are the numbers of rows, of elements in one, and `k`; `bytes` those of values, output and places.
+    /// `sizes` are the number of rows, the number of elements in a row, and `k`. `bytes` are the sizes of values,
+    /// output and indices.
     pub(crate) fn new(sizes: [u64; 3], bytes: [usize; 3]) -> Result<Self, String> {
         let [rows, row, k] = sizes;
         let expected = [rows.checked_mul(row), rows.checked_mul(k), rows.checked_mul(k)];
@@ -38,7 +39,8 @@ impl LibraryCall for TopK {
     }
 
     fn run(&self, operands: &[OperandBytes], _context: &LibraryContext<'_>) -> Result<(), Error> {
-        // SAFETY: the operands are those that new() has seen: read, written, written; all of four bytes an element.
+        // SAFETY: the operands have the sizes that new() has checked, with four bytes for each element. The command
+        // reads the first and writes the others.
         let (values, output, places) =
             unsafe { (read::<f32>(&operands[0]), write::<f32>(&operands[1]), write::<i32>(&operands[2])) };
         if self.k == 0 {
@@ -50,7 +52,7 @@ impl LibraryCall for TopK {
         for ((row, output), places) in rows {
             order.clear();
             order.extend(0..row.len() as i32);
-            // By the total order, in which NaN is greater than all numbers and -0 less than 0, as XLA has it.
+            // The total order, as in XLA: a positive NaN is greater than all numbers, and -0 is less than 0.
             let greater =
                 |a: &i32, b: &i32| -> Ordering { row[*b as usize].total_cmp(&row[*a as usize]).then(a.cmp(b)) };
             if self.k < order.len() {

@@ -8,12 +8,12 @@ use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
 use super::elements::{read, write};
 use crate::module::Array;
 
-/// Copies an array of the same dimensions in another layout.
+/// Copies an array to another layout, element by element.
 #[derive(Debug)]
 pub(crate) struct Transpose {
     width: usize,
-    /// Of the output, in the order of its memory, the slowest first: how many, and how many elements of the input from
-    /// one to the next.
+    /// The dimensions of the output in memory order, the slowest first: the size, and the stride in the input, in
+    /// elements.
     dims: Vec<(usize, usize)>,
 }
 
@@ -35,7 +35,7 @@ impl LibraryCall for Transpose {
     }
 
     fn run(&self, operands: &[OperandBytes], _context: &LibraryContext<'_>) -> Result<(), Error> {
-        // SAFETY: read and written, of the shape that new() has seen.
+        // SAFETY: the command reads the first operand and writes the second, both of the shape that new() has checked.
         let (from, to) = unsafe { (read::<u8>(&operands[0]), write::<u8>(&operands[1])) };
         let mut index = vec![0; self.dims.len()];
         let mut at = 0;

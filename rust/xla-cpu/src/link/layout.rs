@@ -1,19 +1,19 @@
-//! Where each section goes: one range of addresses with three parts, each of whole pages.
+//! The layout of sections: one range of addresses with three parts, each of whole pages.
 //!
-//! | part | may be |
+//! | part | permitted accesses |
 //! |---|---|
-//! | code | executed, and read |
-//! | what is only read | read |
-//! | data | read and written |
+//! | code | execute, read |
+//! | read-only data | read |
+//! | writable data | read, write |
 //!
-//! Before the first part and behind the last there is a page that nothing may touch (`pages.rs`).
+//! Before the first part and after the last one there is a guard page, which permits no access (`pages.rs`).
 
 use std::ops::Range;
 
 use super::object::{ObjectFile, Place, Section};
 use super::pages::PAGE_BYTES;
 
-/// The most that one executable may have of sections: far more than any has, and little enough to be mapped.
+/// The largest total size of one executable's sections: far more than any has, and small enough to be mapped.
 const MOST_BYTES: usize = 1 << 30;
 
 /// A part of the range.
@@ -24,17 +24,17 @@ pub(crate) enum Region {
     Data,
 }
 
-/// Offsets of all sections from the beginning of the range.
+/// The offsets of all sections from the beginning of the range.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// By the number of the file and of the section.
+    /// Indexed by file and by section.
     offsets: Vec<Vec<usize>>,
-    /// Where the parts end; each begins where the one before ends.
+    /// The end of each part. Each begins at the end of the one before.
     ends: [usize; 3],
 }
 
 impl Layout {
-    /// Gives each section its place.
+    /// Assigns each section an offset. The error is a reason: the sections are too large.
     pub(crate) fn new(files: &[ObjectFile<'_>]) -> Result<Self, String> {
         let mut offsets: Vec<Vec<usize>> = files.iter().map(|file| vec![0; file.sections.len()]).collect();
         let mut ends = [0; 3];
@@ -55,17 +55,17 @@ impl Layout {
         Ok(Self { offsets, ends })
     }
 
-    /// Where a section begins.
+    /// The offset of a section.
     pub(crate) fn section(&self, file: usize, section: usize) -> usize {
         self.offsets[file][section]
     }
 
-    /// Where a place of a file is.
+    /// The offset of a place in a file.
     pub(crate) fn offset_of(&self, file: usize, place: Place) -> usize {
         self.section(file, place.section) + place.offset
     }
 
-    /// The bytes of a part.
+    /// The offsets of a part.
     pub(crate) fn range(&self, region: Region) -> Range<usize> {
         match region {
             Region::Code => 0..self.ends[0],
@@ -74,7 +74,7 @@ impl Layout {
         }
     }
 
-    /// Bytes of all parts.
+    /// The size of all parts.
     pub(crate) fn size_bytes(&self) -> usize {
         self.ends[2]
     }

@@ -1,17 +1,18 @@
-//! An in-process linker for what XLA:CPU's compiler writes: relocatable ELF64 for x86-64, large code model.
+//! An in-process linker for the object files of XLA:CPU's compiler: relocatable ELF64 for x86-64, large code model.
 //!
-//! In this order, each step a pure function over bytes but the last:
+//! The steps, in this order. Steps 1 to 3 are pure:
 //!
-//! 1. `object.rs` reads each file into sections, symbols and relocations that lie inside it. What is not known here (a
-//!    kind of relocation, a section that runs code by itself) is a reason not to go on.
-//! 2. `layout.rs` gives each section its place in one range of addresses: code, then what is only read, then data.
-//! 3. `symbols.rs` knows the functions that code may call: a closed list, and no look-up by name in the process.
-//! 4. `pages.rs` maps the range, between guard pages; the sections are copied and relocated while all of it can be
-//!    written, then code becomes executable, and is never both.
-//! 5. `unwind.rs` tells the unwinder of it, if that is asked for.
+//! 1. `object.rs` reads each file into sections, symbols and relocations, and checks that they lie inside the file. An
+//!    unknown part (a kind of relocation, a section that runs code by itself) is a reason to refuse.
+//! 2. `layout.rs` assigns each section an offset in one range of addresses: code, then read-only data, then writable
+//!    data.
+//! 3. `symbols.rs` has a closed list of the functions that code may call. No name is looked up in the process.
+//! 4. `pages.rs` maps the range between guard pages. The sections are copied and relocated while all of it is writable.
+//!    Then code becomes executable and read-only. No page is ever writable and executable at once.
+//! 5. `unwind.rs` registers the unwind tables, if the caller wants that.
 //!
-//! [`Code`] keeps the pages; kernels keep the `Code`, so that memory is unmapped when the last of them goes. Linking
-//! runs nothing of the code.
+//! [`Code`] owns the pages, and kernels keep the `Code` alive. So the memory is unmapped when the last of them is
+//! dropped. Linking runs none of the code.
 
 mod layout;
 mod object;
@@ -37,12 +38,12 @@ use crate::fault::Reasons;
 pub(crate) struct Linkable<'a> {
     files: Vec<ObjectFile<'a>>,
     layout: Layout,
-    /// Where each function is: an offset into the layout.
+    /// The offset of each function in the layout.
     functions: HashMap<&'a str, usize>,
 }
 
 impl<'a> Linkable<'a> {
-    /// Resolves what the files name among each other and in the closed list. Maps nothing.
+    /// Resolves the symbols of the files, among each other and in the closed list. Maps nothing.
     pub(crate) fn new(files: Vec<ObjectFile<'a>>, reasons: &mut Reasons) -> Option<Self> {
         let layout = reasons.take(Layout::new(&files))?;
         let mut functions = HashMap::new();
@@ -69,15 +70,16 @@ impl<'a> Linkable<'a> {
         Some(Self { files, layout, functions })
     }
 
-    /// Whether the files define that function.
+    /// Whether the files define a function of that name.
     pub(crate) fn defines(&self, name: &str) -> bool {
         self.functions.contains_key(name)
     }
 
-    /// The code in memory, ready to be called.
+    /// Maps the code, ready to be called.
     ///
     /// # Errors
-    /// `ResourceExhausted`, `PermissionDenied`: the system maps no such pages. `DataLoss`: a distance does not fit.
+    /// `ResourceExhausted`: the system has no memory for the pages. `PermissionDenied`: the system forbids executable
+    /// pages. `DataLoss`: a distance does not fit its relocation.
     pub(crate) fn load(&self, unwind_tables: bool) -> StatusOr<Code> {
         let mut pages = Pages::reserve(&self.layout)?;
         for (number, file) in self.files.iter().enumerate() {
@@ -132,13 +134,13 @@ impl<'a> Linkable<'a> {
 #[derive(Debug)]
 pub(crate) struct Code {
     functions: HashMap<Box<str>, usize>,
-    // Before the pages go, the unwinder forgets them.
+    // Fields drop in this order: the tables are deregistered before the pages are unmapped.
     _tables: Vec<Registered>,
     _pages: Pages,
 }
 
 impl Code {
-    /// The address of a function; it can be called as long as this lives.
+    /// The address of a function, which can be called as long as this lives.
     pub(crate) fn function(&self, name: &str) -> Option<usize> {
         self.functions.get(name).copied()
     }

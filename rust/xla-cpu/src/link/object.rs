@@ -1,7 +1,7 @@
-//! A relocatable file as sections, functions and relocations that lie inside it.
+//! Reads a relocatable file: sections, functions and relocations that lie inside it.
 //!
-//! All numbers are a stranger's. Each is checked here, once: every [`Place`] is in its section, every range of bytes in
-//! the file, every alignment at most a page.
+//! The file is untrusted. Each number is checked here, once: every [`Place`] lies in its section, every range of bytes
+//! in the file, and every alignment is at most a page. A contradiction is a [`Fault`]; an unknown part is a reason.
 
 use object::elf::{self, FileHeader64};
 use object::endian::LittleEndian;
@@ -10,7 +10,7 @@ use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
 use super::pages::PAGE_BYTES;
 use crate::fault::{Fault, Reasons};
 
-/// A file of which everything is known.
+/// A file whose parts are checked.
 #[derive(Debug)]
 pub(crate) struct ObjectFile<'a> {
     pub(crate) name: &'a str,
@@ -19,11 +19,11 @@ pub(crate) struct ObjectFile<'a> {
     pub(crate) relocations: Vec<Relocation<'a>>,
 }
 
-/// What is loaded of a file.
+/// A section that is loaded.
 #[derive(Debug)]
 pub(crate) struct Section<'a> {
     pub(crate) name: String,
-    /// Fewer than `size_bytes` where the rest is zeros, as behind an unwind table.
+    /// The content. If it is shorter than `size_bytes`, the rest is zeros, as after an unwind table.
     pub(crate) bytes: &'a [u8],
     pub(crate) size_bytes: usize,
     pub(crate) alignment: usize,
@@ -32,15 +32,15 @@ pub(crate) struct Section<'a> {
     pub(crate) is_unwind_table: bool,
 }
 
-/// A byte of a section, or just behind its last.
+/// A byte of a section, or the end of the section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Its number among `sections`.
+    /// The index in `sections`.
     pub(crate) section: usize,
     pub(crate) offset: usize,
 }
 
-/// What is to be written where.
+/// A value to write at a place.
 #[derive(Debug)]
 pub(crate) struct Relocation<'a> {
     pub(crate) kind: Kind,
@@ -49,23 +49,23 @@ pub(crate) struct Relocation<'a> {
     pub(crate) addend: i64,
 }
 
-/// How it is to be written.
+/// The kind of value to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// `R_X86_64_64`: the address.
+    /// `R_X86_64_64`: the address of the target.
     Absolute64,
-    /// `R_X86_64_PC64`: the distance from here; in unwind tables only.
+    /// `R_X86_64_PC64`: the distance from the place to the target; in unwind tables only.
     Relative64,
-    /// `R_X86_64_PC32`: the same in four bytes; in unwind tables only.
+    /// `R_X86_64_PC32`: the distance in four bytes; in unwind tables only.
     Relative32,
 }
 
-/// What a relocation leads to.
+/// The target of a relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target<'a> {
-    /// Something in the same file.
+    /// A place in the same file.
     Place(Place),
-    /// A symbol that another file defines, or nobody.
+    /// A symbol that this file does not define.
     Named(&'a str),
 }
 
@@ -73,7 +73,7 @@ type Header = FileHeader64<LittleEndian>;
 type Header64 = elf::SectionHeader64<LittleEndian>;
 
 impl<'a> ObjectFile<'a> {
-    /// Reads `bytes`. What is sound but not known here is added to `reasons`, and left out.
+    /// Reads `bytes`. A part that is sound but unknown is added to `reasons`, and left out.
     pub(crate) fn read(name: &'a str, bytes: &'a [u8], reasons: &mut Reasons) -> Result<Self, Fault> {
         let damage = |what: String| Fault::damage(0, format!("object '{name}': {what}"));
         let broken = |error: object::read::Error| damage(error.to_string());
@@ -89,7 +89,7 @@ impl<'a> ObjectFile<'a> {
         let symbols = table.symbols(endian, bytes, elf::SHT_SYMTAB).map_err(broken)?;
 
         let mut file = Self { name, sections: Vec::new(), functions: Vec::new(), relocations: Vec::new() };
-        // By the file's number of a section: its number here.
+        // Indexed by the file's section number: the index in `sections`.
         let mut loaded: Vec<Option<usize>> = vec![None; table.len()];
         for (index, section) in table.enumerate() {
             let title = String::from_utf8_lossy(table.section_name(endian, section).map_err(broken)?).into_owned();
@@ -162,7 +162,7 @@ impl<'a> ObjectFile<'a> {
     }
 }
 
-/// The section, if it is loaded.
+/// Reads a section; `None` if it is not loaded.
 fn read_section<'a>(
     section: &Header64,
     name: String,
@@ -188,7 +188,7 @@ fn read_section<'a>(
     }
     let data = section.data(endian, bytes).map_err(|error| format!("section {name}: {error}"))?;
     let is_unwind_table = name == ".eh_frame";
-    // Four zeros end a table; the linker of a program would add them.
+    // Four zero bytes end a table. A static linker would add them.
     let size_bytes = if is_unwind_table { size_bytes.saturating_add(4) } else { size_bytes };
     Ok(Some(Section { name, bytes: data, size_bytes, alignment, is_code, is_writable, is_unwind_table }))
 }
@@ -206,7 +206,7 @@ fn kind_of(kind: elf::RelocationType, is_table: bool) -> Option<(Kind, usize)> {
     }
 }
 
-/// As the psABI has it, for those that compilers write.
+/// The psABI's name, for the relocations that compilers write.
 fn relocation_name(kind: elf::RelocationType) -> String {
     let name = match kind {
         elf::R_X86_64_PC32 => "R_X86_64_PC32",

@@ -1,8 +1,8 @@
-//! Pages of code: written, then executable, never both.
+//! Pages for code: writable first, then executable, never both at once.
 //!
-//! One mapping with a page before and a page behind it that nothing may touch. It is writable while [`Pages::write`] is
-//! called, and after [`Pages::protect`] code is executable, what is only read is that, and data stays writable. Nothing
-//! here runs anything. Dropping unmaps.
+//! The memory is one mapping whose first and last page are guard pages. Its states: after [`Pages::reserve`] all pages
+//! between the guards are writable, and [`Pages::write`] fills them. After [`Pages::protect`] code is executable,
+//! read-only data is readable, and data stays writable. Dropping unmaps it. This module runs none of the code.
 
 #![allow(unsafe_code, reason = "memory is mapped, written and protected by address")]
 
@@ -14,27 +14,31 @@ use purlin_base::{Error, StatusCode, StatusOr};
 
 use super::layout::{Layout, Region};
 
-/// Of x86-64.
+/// The page size of x86-64.
 pub(crate) const PAGE_BYTES: usize = 4096;
-/// What stands between functions: a trap.
+/// The byte that fills gaps between functions: an instruction that traps.
 const TRAP: u8 = 0xcc;
 
-/// A mapping of `size_bytes`, of which all but the first and the last page can be used.
+/// A mapping of `size_bytes`, whose first and last page are guards.
 #[derive(Debug)]
 pub(crate) struct Pages {
     mapping: NonNull<u8>,
-    /// Of the mapping, with both guards.
+    /// The size of the mapping, with both guards.
     size_bytes: usize,
     is_writable: bool,
 }
 
-// SAFETY: the mapping belongs to this value alone; it is written through `&mut self` only, and from protect() on never.
+// SAFETY: the mapping belongs to this value alone. This value writes it through `&mut self` only, and never after
+// protect().
 unsafe impl Send for Pages {}
 // SAFETY: as above.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Maps as much as the layout needs, filled with zeros, and traps where code will be.
+    /// Maps the memory of a layout, filled with zeros, and with traps in the code's part.
+    ///
+    /// # Errors
+    /// As [`protect`](Self::protect).
     pub(crate) fn reserve(layout: &Layout) -> StatusOr<Self> {
         let size_bytes = layout.size_bytes() + 2 * PAGE_BYTES;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -52,26 +56,30 @@ impl Pages {
         Ok(pages)
     }
 
-    /// The first byte that is no guard's.
+    /// The address of the first byte after the first guard.
     pub(crate) fn address(&self) -> usize {
         self.begin().expose_provenance()
     }
 
-    /// Bytes that are no guard's.
+    /// The size without the guards.
     pub(crate) fn len(&self) -> usize {
         self.size_bytes - 2 * PAGE_BYTES
     }
 
-    /// Copies `bytes` to `offset`. Panics outside of the mapping, and after `protect`.
+    /// Copies `bytes` to `offset`. Panics if they do not fit between the guards, and after `protect`.
     pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
         let is_inside = offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len());
         assert!(self.is_writable && is_inside, "the layout has room for all sections, before they are protected");
-        // SAFETY: inside the mapping and writable, as was just seen; `bytes` are no part of it, because nothing lends
-        // them.
+        // SAFETY: the destination is inside the mapping and writable, as was just checked. `bytes` are no part of it,
+        // because this value lends out no references to it.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.begin().add(offset), bytes.len()) };
     }
 
-    /// Ends writing.
+    /// Ends writing: makes code executable, and read-only data readable only.
+    ///
+    /// # Errors
+    /// `PermissionDenied`: the system forbids it. `ResourceExhausted`: the system refuses for any other cause, as a
+    /// rule because memory is short.
     pub(crate) fn protect(&mut self, layout: &Layout) -> StatusOr<()> {
         self.is_writable = false;
         self.set(layout.range(Region::Code), libc::PROT_READ | libc::PROT_EXEC)?;
@@ -83,12 +91,12 @@ impl Pages {
         unsafe { self.mapping.as_ptr().add(PAGE_BYTES) }
     }
 
-    /// Protects a range of whole pages.
+    /// Sets the protection of a range of whole pages.
     fn set(&mut self, range: Range<usize>, protection: libc::c_int) -> StatusOr<()> {
         if range.is_empty() {
             return Ok(());
         }
-        // SAFETY: the layout's parts are whole pages inside the mapping; no reference leads there.
+        // SAFETY: the layout's parts are whole pages inside the mapping, and no reference points there.
         let answer = unsafe { libc::mprotect(self.begin().add(range.start).cast(), range.len(), protection) };
         if answer == 0 { Ok(()) } else { Err(last_error("protected", range.len())) }
     }
@@ -96,12 +104,12 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's, and whoever calls what is in it keeps this value (`Code`).
+        // SAFETY: the mapping belongs to this value. Every caller of its code keeps this value alive, by `Code`.
         unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.size_bytes) };
     }
 }
 
-/// What the system answered.
+/// The system's last error: `PermissionDenied` for EACCES and EPERM, else `ResourceExhausted`.
 fn last_error(what: &str, size_bytes: usize) -> Error {
     let error = io::Error::last_os_error();
     let code = match error.raw_os_error() {

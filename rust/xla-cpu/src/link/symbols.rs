@@ -1,21 +1,22 @@
 //! The functions that XLA's code may call: a closed list.
 //!
-//! It is that of XLA:CPU's own loader: the C library's mathematics for f32 and f64, memory, and what compilers call for
-//! conversions and powers. No name is looked up in the process, so that a stranger's file chooses among these and
-//! nothing else. The C library's functions are those of this process, as in XLA, so that results have the same bits.
+//! XLA:CPU's own loader has the same list: the C library's mathematics for f32 and f64, memory functions, and the
+//! runtime functions of compilers for conversions and powers. No name is looked up in the process, so an untrusted file
+//! can refer to these functions alone. The C library's functions are those of this process, as in XLA, so that results
+//! have the same bits.
 
-#![allow(unsafe_code, reason = "functions of C are declared; nothing here calls them")]
+#![allow(unsafe_code, reason = "functions of C are declared; this module does not call them")]
 
 use std::ffi::{c_int, c_void};
 
 use half::{bf16, f16};
 
-/// Declares functions of C, and answers their addresses by name.
+/// Declares functions of C, and a function that returns their addresses by name.
 macro_rules! functions {
     ($($arguments:tt -> $result:ty { $($name:ident)* })*) => {
         unsafe extern "C" { $($(safe fn $name $arguments -> $result;)*)* }
 
-        /// The address of the function of that name in C.
+        /// The address of C's function of that name.
         fn declared(name: &str) -> Option<*const ()> {
             match name {
                 $($(stringify!($name) => Some($name as *const ()),)*)*
@@ -64,7 +65,8 @@ pub(crate) fn address_of(name: &str) -> Option<usize> {
     Some(ours.expose_provenance())
 }
 
-// Numbers of 16 bits travel in the low bits of a vector register, as psABI 1.0 has it: as an f32 of C does.
+// psABI 1.0 passes 16-bit numbers in the low bits of a vector register, where C passes an f32. So these functions take
+// and return f32.
 
 fn of_register(register: f32) -> u16 {
     register.to_bits() as u16
@@ -98,7 +100,8 @@ extern "C" fn truncate_f64_to_bf16(x: f64) -> f32 {
     in_register(bf16::from_f64(x).to_bits())
 }
 
-/// By squaring, the lowest bit first: the order of compiler-rt's `__powidf2`, whose bits these are.
+/// A power by squaring, the lowest bit of the exponent first. This is the order of compiler-rt's `__powidf2`, so that
+/// results have the same bits.
 extern "C" fn power_f64(mut x: f64, exponent: c_int) -> f64 {
     let (mut left, mut power) = (exponent.unsigned_abs(), 1.0);
     while left != 0 {

@@ -1,4 +1,4 @@
-//! Objects that the system's C compiler makes, and objects that are broken in one place.
+//! Links objects that the system's C compiler makes, and refuses objects that are broken in one place.
 
 #![allow(unsafe_code, reason = "linked functions are called")]
 
@@ -9,7 +9,7 @@ use purlin_base::StatusCode;
 
 use super::*;
 
-/// What `source` compiles to; `None` where there is no C compiler, which is said.
+/// The object that `source` compiles to. `None`: there is no C compiler, which the test prints.
 pub(crate) fn compiled(name: &str, source: &str, flags: &[&str]) -> Option<Vec<u8>> {
     let base = std::env::temp_dir().join(format!("purlin-link-{}-{name}", std::process::id()));
     let (c, o) = (base.with_extension("c"), base.with_extension("o"));
@@ -53,11 +53,11 @@ fn refusal(objects: &[(&str, &[u8])]) -> (StatusCode, String) {
 unsafe fn function<F: Copy>(code: &Code, name: &str) -> F {
     let address = std::ptr::with_exposed_provenance::<()>(code.function(name).unwrap());
     assert_eq!(size_of::<F>(), size_of_val(&address));
-    // SAFETY: the caller says of which type the function is.
+    // SAFETY: the caller names the function's type.
     unsafe { std::mem::transmute_copy(&address) }
 }
 
-/// The protection of the pages around an address, as `/proc/self/maps` has it.
+/// The protection of the pages around an address, as `/proc/self/maps` shows it.
 fn protection(address: usize) -> Option<String> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().find_map(|line| {

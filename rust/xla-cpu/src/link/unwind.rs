@@ -1,8 +1,8 @@
-//! Unwind tables, so that a backtrace from inside a kernel finds its way out.
+//! Registers unwind tables, so that a backtrace from inside a kernel is complete.
 //!
-//! The unwinder of GCC and of LLVM take a table of frames by `__register_frame`. What it takes it reads whenever
-//! something is unwound in the process, until it is taken back; so it takes only tables whose entries end where the
-//! section does.
+//! The unwinders of GCC and of LLVM accept a table of frames by `__register_frame`. From then on the unwinder reads the
+//! table at every unwinding in the process, until the table is deregistered. So only tables whose entries end exactly
+//! where the section does are registered.
 
 #![allow(unsafe_code, reason = "the unwinder is given the address of a table")]
 
@@ -13,19 +13,21 @@ unsafe extern "C" {
     fn __deregister_frame(table: *const c_void);
 }
 
-/// A table that the unwinder knows, as long as this lives. Its memory must live longer.
+/// A table that is registered as long as this lives. Its memory must live longer.
 #[derive(Debug)]
 pub(crate) struct Registered {
     address: usize,
 }
 
 impl Registered {
-    /// Registers the table at `address`, which was linked from `bytes`; `None` if it is none, or empty.
+    /// Registers the table at `address`, which was linked from `bytes`. `None`: the bytes are no table, or have no
+    /// frames.
     pub(crate) fn new(address: usize, bytes: &[u8]) -> Option<Self> {
         if !is_table(bytes) {
             return None;
         }
-        // SAFETY: the linker has written the entries there, and `object.rs` has left room for four zeros behind them.
+        // SAFETY: the linker has written the entries there, followed by four zero bytes, for which `object.rs` reserves
+        // space.
         unsafe { __register_frame(std::ptr::with_exposed_provenance(address)) };
         Some(Self { address })
     }
@@ -33,12 +35,14 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        // SAFETY: new() has registered it, and its memory is still there: `Code` drops its tables before its pages.
+        // SAFETY: new() has registered the table, and its memory is still mapped: `Code` drops its tables before its
+        // pages.
         unsafe { __deregister_frame(std::ptr::with_exposed_provenance(self.address)) };
     }
 }
 
-/// Whether `bytes` are entries, each with its length, that end where the bytes do; and more than none.
+/// Whether `bytes` are a sequence of entries, each with its length, that ends exactly at the end of `bytes` and has at
+/// least one frame.
 fn is_table(bytes: &[u8]) -> bool {
     let (mut at, mut frames) = (0_usize, 0);
     while let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -47,7 +51,7 @@ fn is_table(bytes: &[u8]) -> bool {
         if length < 4 || length == u32::MAX as usize {
             return false;
         }
-        // The first of them describes what the others share, and has the number 0.
+        // An entry of number 0 has what frames share, and is no frame itself.
         frames += usize::from(u32::from_le_bytes(id) != 0);
         at += 4 + length;
     }

@@ -1,4 +1,4 @@
-//! Allocations, and what each is bound to in a run.
+//! Reads the allocations, and finds the kind of each.
 
 use purlin_program::{Alias, Allocation, AllocationKind, Constant, ProgramSignature};
 
@@ -8,8 +8,11 @@ use super::outputs::Values;
 use crate::fault::{Fault, Reasons};
 use crate::proto::{AllocationProto, BufferAssignmentProto, InputOutputAliasProto};
 
-/// All allocations in their order, with the aliases that they imply in `signature`. `results` are the allocations of
-/// the results.
+/// All allocations in their order. The aliases that they imply are added to `signature`. `results` has the allocation
+/// of each result.
+///
+/// # Errors
+/// `DataLoss`: a number or a size contradicts the list.
 pub(super) fn read(
     assignment: &BufferAssignmentProto,
     hlo: &Hlo<'_>,
@@ -35,7 +38,7 @@ pub(super) fn read(
         let kind = if proto.is_thread_local {
             AllocationKind::ThreadLocal
         } else if proto.is_constant {
-            // One without a value is a reason; its number stays taken.
+            // A constant without a value is a reason. A temporary takes its place, so that the numbers stay right.
             let constant = reasons.take(constant(proto, hlo, values));
             constant.map_or(AllocationKind::Temporary, AllocationKind::Constant)
         } else if proto.is_parameter {
@@ -68,7 +71,7 @@ pub(super) fn read(
     Ok(allocations)
 }
 
-/// Whether the module says that the result may have the parameter's memory.
+/// Whether the module declares that the result may share the parameter's memory.
 fn is_alias(aliases: Option<&InputOutputAliasProto>, parameter: usize, result: usize) -> bool {
     let mut entries = aliases.into_iter().flat_map(|aliases| &aliases.entries);
     entries.any(|entry| {
@@ -81,7 +84,7 @@ fn is_alias(aliases: Option<&InputOutputAliasProto>, parameter: usize, result: u
     })
 }
 
-/// The literal that a constant's allocation holds.
+/// The literal in the allocation of a constant.
 fn constant(proto: &AllocationProto, hlo: &Hlo<'_>, values: &Values<'_>) -> Result<Constant, String> {
     let mut literals = proto.assigned.iter().filter_map(|assigned| {
         let instruction = hlo.instruction(values.definition(assigned.logical_buffer)?.instruction)?;

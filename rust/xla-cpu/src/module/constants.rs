@@ -1,11 +1,11 @@
-//! Literals as the bytes that a constant's allocation has.
+//! Literals, converted to the bytes of a constant.
 
 use purlin_array::DType;
 
 use super::shapes::Array;
 use crate::proto::LiteralProto;
 
-/// The bytes of a literal, or why it has none.
+/// The bytes of a literal, or the reason why it is refused.
 pub(crate) fn bytes(literal: &LiteralProto) -> Result<Vec<u8>, String> {
     let shape = literal.shape.as_ref().ok_or("a literal has no shape")?;
     let array = Array::new(shape)?;

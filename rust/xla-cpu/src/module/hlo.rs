@@ -1,11 +1,11 @@
-//! The compiled module by its numbers.
+//! The compiled module, indexed by XLA's numbers.
 
 use std::collections::HashMap;
 
 use crate::fault::Fault;
 use crate::proto::{ComputationProto, HloModuleProto, InstructionProto};
 
-/// A module whose computations and instructions can be found.
+/// A module with an index of its computations and instructions.
 #[derive(Debug)]
 pub(crate) struct Hlo<'a> {
     entry: &'a ComputationProto,
@@ -27,7 +27,7 @@ impl<'a> Hlo<'a> {
         Ok(Self { entry, computations, instructions })
     }
 
-    /// Where execution begins.
+    /// The computation where execution begins.
     pub(crate) fn entry(&self) -> &'a ComputationProto {
         self.entry
     }

@@ -1,18 +1,18 @@
-//! What an executable of XLA:CPU's is, in the terms of Purlin's programs, before any of its code is mapped.
+//! Translates an executable's messages to the parts of a program, before any code is mapped.
 //!
 //! | module | what it reads |
 //! |---|---|
 //! | `shapes.rs` | shapes and layouts of arrays |
-//! | `constants.rs` | literals, as bytes |
-//! | `hlo.rs` | the compiled module, by number: instructions, computations |
-//! | `outputs.rs` | in which allocation each result lies |
-//! | `allocations.rs` | allocations, and what each is bound to |
-//! | `steps.rs` | thunks as commands, or as steps that still need code |
-//! | `target.rs` | whether this machine's processor has what the code is for |
+//! | `constants.rs` | literals, to bytes |
+//! | `hlo.rs` | instructions and computations of the compiled module, by number |
+//! | `outputs.rs` | the allocation of each result |
+//! | `allocations.rs` | allocations and their kinds |
+//! | `steps.rs` | thunks, to commands or to steps that still need code |
+//! | `target.rs` | the code's processor features, compared with this machine's |
 //!
-//! All of it is pure. Messages come in as prost has decoded them, so that every number is a stranger's: none is an
-//! index or a length before it was compared. What contradicts itself is `DataLoss`; what is sound, but not known or not
-//! supported here, is a reason among [`Reasons`], and reading goes on, so that a refusal tells all of them.
+//! All of it is pure. The messages are untrusted, as prost has decoded them: every number is checked before it is used
+//! as an index or a length. A contradiction is an error, `DataLoss`. A part that is sound but unknown or not supported
+//! is added to [`Reasons`]. Reading then continues, so that one error can report all reasons.
 
 mod allocations;
 mod constants;
@@ -34,7 +34,7 @@ pub(crate) use self::steps::Step;
 use crate::fault::{Fault, Reasons};
 use crate::proto::CompilationResultProto;
 
-/// The kind of `object_files` that is known: one function a kernel.
+/// The one kind of object files that is known: each kernel is a function.
 const KERNELS: i32 = 2;
 
 /// An executable without its code.
@@ -42,14 +42,16 @@ const KERNELS: i32 = 2;
 pub(crate) struct Module {
     pub(crate) name: Arc<str>,
     pub(crate) signature: ProgramSignature,
-    /// In the order of XLA's numbers.
+    /// Indexed by XLA's numbers.
     pub(crate) allocations: Vec<Allocation>,
     pub(crate) steps: Vec<Step>,
 }
 
 impl Module {
-    /// Reads the messages. What keeps the program from running here is added to `reasons`; then the module is not
-    /// whole.
+    /// Reads the messages. Parts that cannot run here are added to `reasons`, and the module is then incomplete.
+    ///
+    /// # Errors
+    /// `DataLoss`: a message is missing, or messages contradict each other.
     pub(crate) fn read(result: &CompilationResultProto, reasons: &mut Reasons) -> Result<Self, Error> {
         let missing = |what: &str| Fault::damage(0, format!("the executable has no {what}"));
         let with_config = result.hlo_module.as_ref().ok_or_else(|| missing("module"))?;

@@ -1,9 +1,11 @@
-//! In which allocation each result lies.
+//! Finds the allocation of each result.
 //!
-//! The executable does not say it. It says which value lies where, and a value is a part of what an instruction
-//! defines. So the root of the entry is followed to the instruction that defines the part: through what only passes
-//! parts on (tuple, get-tuple-element, bitcast), into what is called, and, at a parameter, back to the caller's
-//! operand. A loop's value lies where its first one does, because both have the same memory; so does that of a branch.
+//! The executable does not contain it. It lists the allocation of each value, and a value is a part of an instruction's
+//! result. So the search starts at the root of the entry, and follows the part to the instruction that defines it. It
+//! passes through instructions that only forward parts (tuple, get-tuple-element, bitcast), enters computations that
+//! are called, and returns at a parameter to the caller's operand. The value of a loop has the memory of its initial
+//! value, so the search follows the loop's operand. All branches of a conditional write the same memory, so the search
+//! enters the first one.
 
 use std::collections::HashMap;
 
@@ -14,22 +16,22 @@ use super::shapes;
 use crate::fault::{Fault, Reasons};
 use crate::proto::{BufferAssignmentProto, InstructionProto, LocationProto, ProgramShapeProto};
 
-/// More steps than any result takes to its definition: the module may lead in circles.
+/// The bound of one search, far more steps than a result needs: the module's instructions may form a cycle.
 const MOST_STEPS: usize = 100_000;
 
-/// Where a value lies.
+/// The memory of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home {
     pub(crate) allocation: usize,
     pub(crate) offset: i64,
 }
 
-/// Which values there are, and where they lie.
+/// The values, and their memory.
 #[derive(Debug)]
 pub(crate) struct Values<'a> {
-    /// By instruction and the path in its value.
+    /// Keyed by instruction, and by the path to the part in its result.
     homes: HashMap<(i64, &'a [i64]), Home>,
-    /// By the number of the value.
+    /// Keyed by the number of the value.
     definitions: HashMap<i64, &'a LocationProto>,
 }
 
@@ -53,13 +55,13 @@ impl<'a> Values<'a> {
         Ok(Self { homes, definitions })
     }
 
-    /// Where the value of that number is defined.
+    /// The definition of the value of that number.
     pub(crate) fn definition(&self, value: i64) -> Option<&'a LocationProto> {
         self.definitions.get(&value).copied()
     }
 }
 
-/// The allocation of each result, in their order. Where one cannot be found, the reason is told.
+/// The allocation of each result, in their order. `None`: the search failed, and the cause is added to `reasons`.
 pub(crate) fn trace(
     hlo: &Hlo<'_>,
     values: &Values<'_>,
@@ -86,13 +88,13 @@ pub(crate) fn trace(
     homes.collect()
 }
 
-/// A part of an instruction's value, on its way to where it is defined.
+/// The search for the definition of a part of an instruction's result.
 struct Trace<'a, 'b> {
     hlo: &'b Hlo<'a>,
-    /// The instructions that called the computations which the trace is in, and as which of their operands a parameter
-    /// comes: the operand of parameter 0.
+    /// The instructions that called the computations which the search is in, the innermost last. Each has the number of
+    /// its operand that is parameter 0.
     callers: Vec<(&'a InstructionProto, usize)>,
-    /// The part, outermost index last.
+    /// The path to the part, the outermost index last.
     path: Vec<i64>,
 }
 
@@ -109,7 +111,7 @@ impl<'a> Trace<'a, '_> {
         Err("the module leads in circles".to_owned())
     }
 
-    /// Where the same part comes from.
+    /// The instruction that the same part comes from.
     fn step(&mut self, at: &'a InstructionProto) -> Result<&'a InstructionProto, String> {
         match at.opcode.as_str() {
             "tuple" => {
@@ -122,7 +124,7 @@ impl<'a> Trace<'a, '_> {
             }
             "bitcast" | "optimization-barrier" | "add-dependency" | "while" => self.operand(at, 0),
             "call" => self.enter(at, 0, 0),
-            // Operand 0 says which branch; the first branch's is operand 1.
+            // Operand 0 chooses the branch. Operand 1 is the argument of the first branch.
             "conditional" => self.enter(at, 0, 1),
             "parameter" => {
                 let (caller, first) = self.callers.pop().ok_or("a parameter has no memory")?;
@@ -133,7 +135,7 @@ impl<'a> Trace<'a, '_> {
         }
     }
 
-    /// The root of what an instruction calls.
+    /// Enters the computation that an instruction calls, and returns its root.
     fn enter(&mut self, at: &'a InstructionProto, called: usize, first: usize) -> Result<&'a InstructionProto, String> {
         let id = at.called.get(called).ok_or_else(|| format!("a '{}' calls nothing", at.opcode))?;
         let computation = self.hlo.computation(*id).ok_or_else(|| format!("there is no computation {id}"))?;

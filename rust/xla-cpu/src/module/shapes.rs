@@ -1,4 +1,4 @@
-//! XLA's shapes and layouts as Purlin's.
+//! XLA's shapes and layouts, converted to Purlin's.
 
 use purlin_array::{DType, Layout, Shape};
 use purlin_program::{ArraySpec, ProgramSignature};
@@ -6,10 +6,10 @@ use purlin_program::{ArraySpec, ProgramSignature};
 use crate::fault::Reasons;
 use crate::proto::{LayoutProto, ProgramShapeProto, ShapeProto};
 
-/// XLA's number of a tuple among element types.
+/// XLA's element type of a tuple.
 const TUPLE: i32 = 13;
 
-/// Of an array: element type, dimensions, and the order of its elements.
+/// The type of an array: element type, dimensions, and the order of its elements in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Array {
     pub(crate) shape: Shape,
@@ -17,7 +17,7 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// The array of that shape, or why Purlin has none.
+    /// The array of that shape, or the reason why it is not supported.
     pub(crate) fn new(proto: &ShapeProto) -> Result<Self, String> {
         let dtype = dtype(proto.element_type)?;
         let said = |error: purlin_base::Error| error.message().to_owned();
@@ -33,17 +33,17 @@ impl Array {
         Ok(Self { shape, layout })
     }
 
-    /// Bytes of its elements, packed.
+    /// The size of its elements, packed.
     pub(crate) fn size_bytes(&self) -> usize {
         self.shape.size_bytes()
     }
 
-    /// The dimensions in the order of memory, the slowest first.
+    /// The dimensions in memory order, the slowest first.
     pub(crate) fn physical_dims(&self) -> Vec<usize> {
         self.layout.minor_to_major().iter().rev().map(|&axis| self.shape.dims()[axis as usize] as usize).collect()
     }
 
-    /// Elements from one entry of each dimension to the next.
+    /// The stride of each dimension, in elements.
     pub(crate) fn strides(&self) -> Vec<usize> {
         let mut strides = vec![0; self.shape.rank()];
         let mut stride = 1_usize;
@@ -60,7 +60,7 @@ impl Array {
     }
 }
 
-/// The order of dimensions; everything else that a layout may say must say nothing.
+/// The order of dimensions. All other fields of a layout must have no effect; else the reason is returned.
 fn read_layout(layout: &LayoutProto, shape: &Shape) -> Result<Layout, String> {
     let packed = shape.dtype().bits() as i64;
     if !layout.tiles.is_empty() {
@@ -78,7 +78,7 @@ fn read_layout(layout: &LayoutProto, shape: &Shape) -> Result<Layout, String> {
     Layout::new(&layout.minor_to_major).map_err(|error| error.message().to_owned())
 }
 
-/// The element type of XLA's number.
+/// The element type of that number in XLA.
 fn dtype(number: i32) -> Result<DType, String> {
     let dtype = match number {
         1 => DType::Pred,
@@ -117,7 +117,7 @@ fn dtype(number: i32) -> Result<DType, String> {
     Ok(dtype)
 }
 
-/// The shapes of results: the parts of a tuple, or the one array that there is; and whether it is a tuple.
+/// The shapes of the results, and whether they are the parts of a tuple.
 pub(super) fn results(layout: &ProgramShapeProto) -> (&[ShapeProto], bool) {
     match &layout.result {
         Some(result) if result.element_type == TUPLE => (&result.tuple_shapes, true),
@@ -126,7 +126,7 @@ pub(super) fn results(layout: &ProgramShapeProto) -> (&[ShapeProto], bool) {
     }
 }
 
-/// What the entry takes and gives. What no buffer can be is a reason, and then left out.
+/// The signature of the entry. An array that is not supported is added to `reasons`, and left out.
 pub(super) fn signature(layout: &ProgramShapeProto, reasons: &mut Reasons) -> ProgramSignature {
     let mut specs = |what: &str, shapes: &[ShapeProto]| -> Vec<ArraySpec> {
         let numbered = shapes.iter().enumerate();

@@ -1,8 +1,8 @@
-//! Thunks as steps of a program, with all their numbers checked.
+//! Translates thunks to the steps of a program, and checks all their numbers.
 //!
-//! Slices lie inside of their allocations, and arrays at multiples of their elements' width. Commands that need no code
-//! are made here; those that do name it, and get it when it is linked. A conditional whose index is one byte long
-//! branches on a predicate. A loop that says how often it is done has a condition, too, which nobody needs then.
+//! Slices lie inside their allocations, and arrays at multiples of their elements' width. Commands that need no code
+//! are made here. The others name their function, and are bound when the code is linked. A conditional whose index has
+//! one byte branches on a predicate. A loop with a trip count has a condition, too, which is not needed and not read.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::proto::{
     ThunkProto, ThunkSequenceProto, TopKProto,
 };
 
-/// The most results of a kernel: each is compared with each.
+/// The most results of a kernel. The limit bounds the time, because each result is compared with each.
 const MOST_RESULTS: usize = 4096;
 
 /// One step of a program.
@@ -53,7 +53,10 @@ pub(crate) enum Step {
     },
 }
 
-/// The steps of `thunks`. The depth of sequences in one another is bounded: that of messages was.
+/// The steps of `thunks`. The recursion is bounded, because the depth of messages is.
+///
+/// # Errors
+/// `DataLoss`: a thunk is incomplete, or one of its numbers is out of range.
 pub(super) fn read(
     thunks: &ThunkSequenceProto,
     allocations: &[Allocation],
@@ -67,9 +70,9 @@ pub(super) fn read(
 
 struct Steps<'a> {
     allocations: &'a [Allocation],
-    /// What kernels and copies have written so far, in the order of the list.
+    /// The slices that kernels and copies have written so far, in the order of the steps.
     written: HashSet<Slice>,
-    /// What kernels may read before anything has written it.
+    /// The slices that kernels may read before any step has written them. The program clears them first.
     scratch: Vec<Slice>,
     reasons: &'a mut Reasons,
 }
@@ -83,7 +86,7 @@ impl Steps<'_> {
         Ok(steps)
     }
 
-    /// The step; `None` if it cannot be done here, and the reason is told.
+    /// The step. `None`: it is not supported here, and the cause is added to `reasons`.
     fn step(&mut self, thunk: &ThunkProto) -> Result<Option<Step>, Fault> {
         let step =
             match thunk.thunk.as_ref().ok_or_else(|| damage(format!("a thunk of kind '{}' is empty", thunk.kind)))? {
@@ -166,10 +169,10 @@ impl Steps<'_> {
         Ok(Step::Kernel { function: kernel.name.clone(), workgroups, operands })
     }
 
-    /// XLA compiles a small loop into one kernel, which names all that the loop has among its arguments and among its
-    /// results: what it only reads, parts of one another, and memory of its own that nothing has written before. A
-    /// program says it as it is: what cannot be written is read, a part of another result is covered by that, and
-    /// memory of its own is cleared once, when the program begins.
+    /// XLA compiles a small loop into one kernel. It lists all memory of the loop as arguments and as results: memory
+    /// that it only reads, slices that are parts of other slices, and scratch memory that no step has written before.
+    /// Validation would refuse that, so the operands are made exact. A result that is not writable, or that is part of
+    /// another result, becomes an operand that is only read. Scratch memory is cleared once, when the program begins.
     fn untangle(&mut self, arguments: &mut [Operand], results: &mut [Operand]) {
         let mut is_loop = false;
         for at in 0..results.len() {
@@ -179,7 +182,7 @@ impl Steps<'_> {
                 let is_within = whole.overlaps(&slice)
                     && whole.offset_bytes <= slice.offset_bytes
                     && slice.offset_bytes + slice.size_bytes <= whole.offset_bytes + whole.size_bytes;
-                // Of two that are the same, the first stays.
+                // Of two equal results, the first is kept.
                 is_within
                     && operand.access.writes()
                     && (other < at || whole.size_bytes > slice.size_bytes)
@@ -269,7 +272,8 @@ impl Steps<'_> {
         Ok(self.reasons.take(call).map(|call| library(Arc::new(call), operands)))
     }
 
-    /// An array and its bytes, which are as many as its shape says.
+    /// An array and its slice, which has the size of its shape. `None`: the shape is not supported, and the cause is
+    /// added to `reasons`.
     fn array(&mut self, proto: Option<&ShapeSliceProto>) -> Result<Option<(Array, Slice)>, Fault> {
         let slice = self.slice(proto.and_then(|proto| proto.slice.as_ref()))?;
         let shape =

@@ -1,5 +1,5 @@
-//! Whether this machine's processor has what the code is for. XLA only logs a difference, and then a kernel ends the
-//! process.
+//! Checks that this machine's processor has the features that the code was compiled for. XLA only logs a difference,
+//! and a kernel then ends the process.
 
 use crate::fault::Reasons;
 use crate::proto::TargetProto;
@@ -16,8 +16,8 @@ pub(super) fn check(target: &TargetProto, reasons: &mut Reasons) {
     }
 }
 
-/// Whether the processor has LLVM's feature of that name. True for names that no vector code depends on, such as
-/// preferences: all that compilers use of their own accord is here.
+/// Whether the processor has LLVM's feature of that name. It is true for every name that is not listed, such as
+/// preferences. The list has the features that compilers use by default.
 fn has(name: &str) -> bool {
     macro_rules! ask {
         ($($llvm:literal => $rust:tt),* $(,)?) => {
@@ -45,12 +45,12 @@ mod tests {
 
     #[test]
     fn other_architectures_and_features_that_are_not_there_are_reasons() {
-        let told = |triple: &str, features: &str| {
+        let refusal = |triple: &str, features: &str| {
             let mut reasons = Reasons::default();
             check(&TargetProto { triple: triple.to_owned(), features: features.to_owned() }, &mut reasons);
             reasons.into_result("f").err().map(|error| error.message().to_owned())
         };
-        assert_eq!(told("x86_64-unknown-linux-gnu", "+sse3,-avx512fp16,+prefer-256-bit"), None);
-        assert!(told("aarch64-unknown-linux-gnu", "").unwrap().contains("code for aarch64"));
+        assert_eq!(refusal("x86_64-unknown-linux-gnu", "+sse3,-avx512fp16,+prefer-256-bit"), None);
+        assert!(refusal("aarch64-unknown-linux-gnu", "").unwrap().contains("code for aarch64"));
     }
 }

@@ -1,4 +1,4 @@
-//! Executables made by hand: what loads, what is refused, and where results are found.
+//! Executables that are built by hand: the ones that load, the ones that are refused, and the allocations of results.
 
 use purlin_base::StatusCode;
 use purlin_program::ArraySpec;
@@ -11,7 +11,7 @@ use crate::fuzz::sample::{objects, plugin, result};
 use crate::proto::samples::*;
 use crate::{LoadOptions, check, load_program};
 
-/// What is said of the sample executable after a change.
+/// The error for the sample executable after a change.
 fn changed(change: impl FnOnce(&mut CompilationResultProto)) -> (StatusCode, String) {
     let mut result = result(objects().remove(0));
     change(&mut result);
@@ -116,7 +116,8 @@ fn instruction(id: i64, opcode: &str, operands: &[i64], called: &[i64]) -> Instr
 
 #[test]
 fn results_are_traced_through_what_passes_them_on() {
-    // Values 10 and 11 are made in the entry, 20 in what it calls. Each is in the allocation of its own number.
+    // Values 10 and 11 are defined in the entry, 20 in the computation that it calls. Each is in the allocation of its
+    // own number.
     let element =
         |id, of, tuple_index| InstructionProto { tuple_index, ..instruction(id, "get-tuple-element", &[of], &[]) };
     let parameter =

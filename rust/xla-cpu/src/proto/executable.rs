@@ -1,4 +1,4 @@
-//! `xla/service/cpu/executable.proto`: what was compiled.
+//! Messages of `xla/service/cpu/executable.proto`: the compiled executable.
 
 use prost::Message as Prost;
 
@@ -36,7 +36,7 @@ pub(crate) static COMPILATION_RESULT: Message = Message {
         (8, &OBJECT),
         (9, &TARGET),
     ],
-    // The name of the one function that there was before kernels; LLVM's layout of data, which the target implies.
+    // The name of the single function of versions before kernels; LLVM's data layout, which the target implies.
     passed: Passed::These(&[3, 10]),
 };
 
@@ -74,7 +74,7 @@ static OBJECT: Message = Message {
     passed: Passed::These(&[]),
 };
 
-/// The machine that the code is for.
+/// The target machine of the code.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct TargetProto {
     #[prost(string, tag = "1")]
@@ -88,6 +88,6 @@ static TARGET: Message = Message {
     size_bytes: size_of::<TargetProto>(),
     scalars: &[1, 3],
     nested: &[],
-    // The processor's name; its features count.
+    // The processor's name. Its features are read instead.
     passed: Passed::These(&[2]),
 };

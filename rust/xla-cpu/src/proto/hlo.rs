@@ -1,8 +1,8 @@
-//! `xla/service/hlo.proto`: the module that was compiled, of which the steps no longer need much, and the assignment of
-//! its values to allocations.
+//! Messages of `xla/service/hlo.proto`: the HLO module that was compiled, and the assignment of its values to
+//! allocations.
 //!
-//! The module is asked two things: what its constants are, and where the values at its root come from. All else of it
-//! was compiled, so that what is unknown there changes nothing.
+//! The loader needs two things of the module: its constants, and the origin of the values at its root. The rest is
+//! compiled already, so unknown fields in it change nothing.
 
 use prost::Message as Prost;
 
@@ -104,7 +104,7 @@ static INSTRUCTION: Message = Message {
     passed: Passed::All,
 };
 
-/// Which result may have which parameter's memory.
+/// The pairs of a result and a parameter that may share memory.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct InputOutputAliasProto {
     #[prost(message, repeated, tag = "1")]
@@ -134,7 +134,7 @@ static ALIAS_ENTRY: Message = Message {
     size_bytes: size_of::<AliasEntryProto>(),
     scalars: &[1, 2, 3],
     nested: &[],
-    // Whether it must be so: here it is so wherever the argument is donated.
+    // Whether the alias is required: here it applies whenever the argument is donated.
     passed: Passed::These(&[4]),
 };
 
@@ -151,11 +151,11 @@ pub(crate) static BUFFER_ASSIGNMENT: Message = Message {
     size_bytes: size_of::<BufferAssignmentProto>(),
     scalars: &[],
     nested: &[(1, &LOGICAL_BUFFER), (3, &ALLOCATION)],
-    // Aliases, which do not say what is asked; traces of how it was found.
+    // Aliases, which do not help to find the results; traces of the heap simulator.
     passed: Passed::These(&[2, 4, 5]),
 };
 
-/// A value.
+/// A value of the computation.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct LogicalBufferProto {
     #[prost(int64, tag = "1")]
@@ -189,7 +189,7 @@ static LOCATION: Message = Message {
     passed: Passed::These(&[2]),
 };
 
-/// Memory.
+/// An allocation, and the values in it.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct AllocationProto {
     #[prost(int64, tag = "1")]
@@ -221,7 +221,7 @@ static ALLOCATION: Message = Message {
     size_bytes: size_of::<AllocationProto>(),
     scalars: &[1, 2, 3, 5, 6, 7, 10, 11, 12, 13],
     nested: &[(9, &ASSIGNED)],
-    // The number of a memory space; XLA:CPU has one.
+    // The number of a memory space. XLA:CPU has only one.
     passed: Passed::These(&[8]),
 };
 

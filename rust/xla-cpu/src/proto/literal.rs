@@ -1,4 +1,4 @@
-//! `xla.LiteralProto`: the elements of a constant, in the field of their type.
+//! `xla.LiteralProto`: the elements of a constant, in a field for each type.
 
 use prost::Message as Prost;
 
@@ -68,7 +68,8 @@ pub(crate) struct LiteralProto {
     pub(crate) f8e8m0fnus: Vec<u8>,
 }
 
-/// Tuples, sparse arrays and types of 1 and 6 bits are nobody's constants here: they are refused for their shape.
+/// The ignored fields are tuples, sparse arrays and types of 1 and 6 bits: constants of such shapes are refused by
+/// their shape.
 pub(crate) static LITERAL: Message = Message {
     name: "LiteralProto",
     size_bytes: size_of::<LiteralProto>(),

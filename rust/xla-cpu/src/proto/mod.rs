@@ -1,12 +1,12 @@
-//! The serialized executable, as messages.
+//! The parser: a serialized executable as protobuf messages.
 //!
 //! `PJRT_Executable_Serialize` writes an `ExecutableAndOptionsProto`, whose first field holds a
-//! `CompilationResultProto`; jaxlib's `serialize()` writes the length of a description of its own, the description, and
-//! then the same. Both are taken. Messages are declared by field number, each beside a table of what it may hold
-//! (`wire.rs`); names end in `Proto`, and what they mean is XLA's to say.
+//! `CompilationResultProto`. jaxlib's `serialize()` writes the length of a description of its own, the description, and
+//! then the same message. The parser accepts both. Messages are declared by field number, each beside a table of the
+//! fields that it may have (`wire.rs`). Their names end in `Proto`. XLA's sources define their meaning.
 //!
-//! There is no version in the bytes. So a field that nobody here knows keeps a program from running, by its message's
-//! name and number.
+//! The bytes have no version. So an unknown field keeps a program from running; the reason names the message and the
+//! number of the field. Parsing is pure, and fails with `DataLoss` at an offset.
 
 mod executable;
 mod hlo;
@@ -37,7 +37,7 @@ pub(crate) use self::thunk::{
 use self::wire::{Reader, Wire};
 use crate::fault::Fault;
 
-/// All messages, for tests that make some.
+/// All messages, for tests that build executables.
 #[cfg(test)]
 pub(crate) mod samples {
     pub(crate) use super::executable::*;
@@ -47,22 +47,22 @@ pub(crate) mod samples {
     pub(crate) use super::thunk::*;
 }
 
-/// Of `ExecutableAndOptionsProto`: the executable, as bytes.
+/// The field of `ExecutableAndOptionsProto` that holds the executable, as bytes.
 const SERIALIZED_EXECUTABLE: u32 = 1;
-/// The last of its fields that is known: the options of the compiler, and the client's name.
+/// The last known field of it. Fields 2 and 3 are the compiler's options and the client's name.
 const LAST_FIELD: u32 = 3;
-/// The tag of `SERIALIZED_EXECUTABLE`, with which a plugin's bytes begin. As a length it were a description of ten
-/// bytes, which no jaxlib writes.
+/// The tag of `SERIALIZED_EXECUTABLE`, with which a plugin's bytes begin. Read as a length, it would mean a description
+/// of ten bytes, which no jaxlib writes.
 const FIRST_BYTE: u8 = 0x0a;
 
-/// An executable's messages, and which fields nobody here knows.
+/// The messages of an executable, and the unknown fields that were found.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) result: CompilationResultProto,
     pub(crate) unknown: BTreeSet<String>,
 }
 
-/// The messages in `bytes`.
+/// Parses `bytes`.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
     let (base, inner) = compilation_result(bytes)?;
     let unknown = wire::check(inner, &executable::COMPILATION_RESULT).map_err(|fault| fault.within(base))?;
@@ -70,7 +70,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
     Ok(Parsed { result, unknown })
 }
 
-/// Where the one field of `bytes` that counts is.
+/// Finds the serialized executable in `bytes`: its offset and its bytes.
 fn compilation_result(bytes: &[u8]) -> Result<(usize, &[u8]), Fault> {
     let mut reader = Reader { bytes, at: 0 };
     if bytes.first() != Some(&FIRST_BYTE) {

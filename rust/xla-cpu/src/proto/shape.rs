@@ -1,4 +1,5 @@
-//! `xla/xla_data.proto` and `xla/service/shaped_slice.proto`: shapes, layouts, slices, literals, dimension numbers.
+//! Messages of `xla/xla_data.proto` and `xla/service/shaped_slice.proto`: shapes, layouts, slices, dimension numbers,
+//! windows.
 
 use prost::Message as Prost;
 
@@ -27,12 +28,12 @@ pub(crate) static SHAPE: Message = Message {
     passed: Passed::These(&[]),
 };
 
-/// In which order the elements stand.
+/// The order of the elements in memory.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct LayoutProto {
     #[prost(int64, repeated, tag = "1")]
     pub(crate) minor_to_major: Vec<i64>,
-    /// Any of them is one that is not understood.
+    /// No kind of tile is supported, so their content is not read.
     #[prost(message, repeated, tag = "6")]
     pub(crate) tiles: Vec<Unread>,
     #[prost(int64, tag = "7")]
@@ -45,7 +46,7 @@ pub(crate) struct LayoutProto {
     pub(crate) tail_padding_alignment_in_elements: i64,
 }
 
-/// Not known: levels of sparse arrays, physical shapes, split configurations.
+/// Unknown fields: levels of sparse arrays, physical shapes, split configurations.
 pub(crate) static LAYOUT: Message = Message {
     name: "LayoutProto",
     size_bytes: size_of::<LayoutProto>(),
@@ -54,7 +55,7 @@ pub(crate) static LAYOUT: Message = Message {
     passed: Passed::These(&[]),
 };
 
-/// A message of which only its being there counts.
+/// A message of which only the presence matters.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct Unread {}
 
@@ -99,7 +100,7 @@ pub(crate) static SLICE: Message = Message {
     size_bytes: size_of::<SliceProto>(),
     scalars: &[1, 2, 3],
     nested: &[],
-    // The type of its elements, which the shape beside it says, too.
+    // The type of the elements, which the shape beside it has, too.
     passed: Passed::These(&[4]),
 };
 
@@ -110,7 +111,7 @@ pub(crate) struct ShapedSliceProto {
     pub(crate) slice: Option<SliceProto>,
 }
 
-/// A kernel has its shapes in its code.
+/// The shape is ignored: a kernel's code has its shapes built in.
 pub(crate) static SHAPED_SLICE: Message = Message {
     name: "ShapedSliceProto",
     size_bytes: size_of::<ShapedSliceProto>(),
@@ -119,7 +120,7 @@ pub(crate) static SHAPED_SLICE: Message = Message {
     passed: Passed::These(&[2]),
 };
 
-/// An operand of everything else.
+/// An operand of any other thunk.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct ShapeSliceProto {
     #[prost(message, optional, tag = "1")]
@@ -136,7 +137,7 @@ pub(crate) static SHAPE_SLICE: Message = Message {
     passed: Passed::These(&[]),
 };
 
-/// Which dimensions a dot sums over, and which it repeats.
+/// The contracting dimensions and the batch dimensions of a dot.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct DotDimensionsProto {
     #[prost(int64, repeated, tag = "1")]
@@ -157,7 +158,7 @@ pub(crate) static DOT_DIMENSIONS: Message = Message {
     passed: Passed::These(&[]),
 };
 
-/// Which dimension of a convolution's arrays is which.
+/// The roles of the dimensions of a convolution's arrays.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct ConvolutionDimensionsProto {
     #[prost(int64, tag = "7")]
@@ -203,7 +204,7 @@ pub(crate) static WINDOW: Message = Message {
     passed: Passed::These(&[]),
 };
 
-/// The same along one dimension.
+/// The movement along one dimension.
 #[derive(Clone, Copy, PartialEq, Prost)]
 pub(crate) struct WindowDimensionProto {
     #[prost(int64, tag = "1")]

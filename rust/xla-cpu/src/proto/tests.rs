@@ -1,4 +1,4 @@
-//! Tables and messages agree; damage names its byte; what is unknown is named.
+//! Tables and messages agree, an error for damage names its offset, and unknown fields are reported by name.
 
 use std::any::type_name;
 
@@ -11,7 +11,7 @@ use super::thunk::*;
 use super::wire::{Message, Passed};
 use super::{executable, *};
 
-/// A field of that number in each way to write one, with a value that is no default.
+/// A field of that number in each wire format, with a value that is not the default.
 fn samples(number: u32) -> [Vec<u8>; 5] {
     let with = |wire: u32, value: &[u8]| {
         let mut bytes = Vec::new();
@@ -19,7 +19,7 @@ fn samples(number: u32) -> [Vec<u8>; 5] {
         bytes.extend(value);
         bytes
     };
-    // A message of one byte would have to be a tag; text and packed numbers may be any.
+    // A message of one byte would be a tag without a value; text and packed numbers accept any byte.
     [with(0, &[1]), with(1, &[1; 8]), with(5, &[1; 4]), with(2, &[1, b'A']), with(2, &[0])]
 }
 
@@ -27,7 +27,7 @@ fn samples(number: u32) -> [Vec<u8>; 5] {
 fn is_read<M: Prost + Default>(number: u32) -> bool {
     samples(number).iter().any(|bytes| match M::decode(bytes.as_slice()) {
         Ok(message) => !message.encode_to_vec().is_empty(),
-        // The number is known, and the way to write it is not its own: another sample tells.
+        // The number is known, with another wire format, so another sample is accepted.
         Err(_) => false,
     })
 }
@@ -84,7 +84,7 @@ fn both_forms_hold_the_same_executable() {
 #[test]
 fn what_is_unknown_is_named_and_what_describes_is_passed_over() {
     let mut thunk = ThunkProto { kind: "kernel".to_owned(), thunk: None }.encode_to_vec();
-    thunk.extend([0x12, 0, 0xba, 0x01, 0]); // Information, and field 23.
+    thunk.extend([0x12, 0, 0xba, 0x01, 0]); // Field 2, which is ignored, and field 23.
     let sequence = [vec![0x0a, thunk.len() as u8], thunk].concat();
     let result = [vec![0x32, sequence.len() as u8], sequence, vec![0x58, 1]].concat();
     let parsed = parse(&wrapped(&result)).unwrap();
@@ -124,7 +124,7 @@ fn depth_and_memory_are_bounded() {
     }
     let fault = parse(&wrapped(&within(0x32, &sequence))).unwrap_err();
     assert!(fault.what.contains("more than 100 deep"), "{fault:?}");
-    // Two bytes each, and a hundred when they are decoded.
+    // Each message has two bytes, and a hundred when it is decoded.
     let many = within(0x32, &[0x0a, 0].repeat(100_000));
     let fault = parse(&wrapped(&many)).map(drop).unwrap_err();
     assert!(fault.what.contains("more messages than so many bytes may hold, the last of them ThunkProto"), "{fault:?}");

@@ -1,4 +1,4 @@
-//! `xla/backends/cpu/runtime/thunk.proto`: what an executable does, step by step.
+//! Messages of `xla/backends/cpu/runtime/thunk.proto`: the steps of an executable.
 
 use prost::{Message as Prost, Oneof};
 
@@ -8,7 +8,7 @@ use super::shape::{
 };
 use super::wire::{Message, Passed};
 
-/// Steps in an order that is always right.
+/// Steps, in an order that respects every dependency.
 #[derive(Clone, PartialEq, Prost)]
 pub(crate) struct ThunkSequenceProto {
     #[prost(message, repeated, tag = "1")]
@@ -20,7 +20,7 @@ pub(crate) static THUNK_SEQUENCE: Message = Message {
     size_bytes: size_of::<ThunkSequenceProto>(),
     scalars: &[],
     nested: &[(1, &THUNK)],
-    // What may not change its order if steps run side by side.
+    // The resources that order steps which run concurrently.
     passed: Passed::These(&[2]),
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct ThunkProto {
     pub(crate) thunk: Option<ThunkKind>,
 }
 
-/// What a step is.
+/// The kinds of steps.
 #[derive(Clone, PartialEq, Oneof)]
 pub(crate) enum ThunkKind {
     #[prost(message, tag = "3")]
@@ -104,7 +104,7 @@ pub(crate) static THUNK: Message = Message {
         (21, &UNREAD),
         (22, &UNREAD),
     ],
-    // From which instruction of which module it comes.
+    // The module and the instruction that the step was compiled from.
     passed: Passed::These(&[2]),
 };
 
@@ -172,7 +172,7 @@ static SORT: Message = Message {
     size_bytes: size_of::<SortProto>(),
     scalars: &[1, 2, 4],
     nested: &[(5, &SHAPE_SLICE)],
-    // Whether the comparator, which is always there, is just `<` or `>`.
+    // Whether the comparator, which is always present, is just `<` or `>`.
     passed: Passed::These(&[3]),
 };
 
@@ -331,7 +331,7 @@ static FFT: Message = Message {
     size_bytes: size_of::<FftProto>(),
     scalars: &[2, 3],
     nested: &[(4, &SHAPE_SLICE), (5, &SHAPE_SLICE)],
-    // Whether XLA spreads it over threads.
+    // Whether XLA uses several threads.
     passed: Passed::These(&[1]),
 };
 
@@ -356,7 +356,7 @@ static CONVOLUTION: Message = Message {
     size_bytes: size_of::<ConvolutionProto>(),
     scalars: &[3],
     nested: &[(1, &CONVOLUTION_DIMENSIONS), (2, &WINDOW), (4, &SHAPE_SLICE), (5, &SHAPE_SLICE), (6, &SHAPE_SLICE)],
-    // Whether XLA spreads it over threads.
+    // Whether XLA uses several threads.
     passed: Passed::These(&[7]),
 };
 
@@ -371,11 +371,11 @@ static CUSTOM_CALL: Message = Message {
     size_bytes: size_of::<CustomCallProto>(),
     scalars: &[2],
     nested: &[],
-    // It is refused by its target's name.
+    // A custom call is refused, by the name of its target.
     passed: Passed::All,
 };
 
-/// Of partition and replica.
+/// A thunk that writes the number of the partition or of the replica.
 #[derive(Clone, Copy, PartialEq, Prost)]
 pub(crate) struct IdProto {
     #[prost(message, optional, tag = "1")]

@@ -1,46 +1,48 @@
-//! Protobuf's wire form, walked once before anything is decoded.
+//! Protobuf's wire format: one pass over the bytes before any message is decoded.
 //!
-//! prost passes over what it does not know, and XLA's messages have no version: a field that is new there may change
-//! what the others mean. So a [`Message`] says which fields are read, which only describe and may be passed over, and
-//! [`check`] tells of all others by the message's name and number. It also bounds what decoding takes: the depth of
-//! messages, and the memory, which a few bytes could otherwise make large (an empty message takes two bytes here, and
-//! hundreds when it is decoded).
+//! prost ignores unknown fields, and XLA's messages have no version: a new field may change the meaning of the others.
+//! So a [`Message`] lists the fields that are read, and those that are only descriptive and may be ignored. [`check`]
+//! reports all others by the message's name and number. It also bounds the cost of decoding: the depth of messages, and
+//! the memory. A few bytes could otherwise take much memory, because an empty message has two bytes here, and hundreds
+//! when it is decoded.
 
 use std::collections::BTreeSet;
 
 use crate::fault::Fault;
 
-/// What one of XLA's messages may hold.
+/// The fields that one of XLA's messages may have.
 #[derive(Debug)]
 pub(crate) struct Message {
-    /// XLA's name for it.
+    /// XLA's name of the message.
     pub(crate) name: &'static str,
-    /// Bytes of it when it is decoded, without what it points to.
+    /// The size of the decoded message, without the memory that it points to.
     pub(crate) size_bytes: usize,
-    /// Fields that are read and are no messages.
+    /// The fields that are read and are not messages.
     pub(crate) scalars: &'static [u32],
-    /// Fields that are read and are messages.
+    /// The fields that are read and are messages.
     pub(crate) nested: &'static [(u32, &'static Message)],
-    /// Fields that may be passed over.
+    /// The fields that may be ignored.
     pub(crate) passed: Passed,
 }
 
-/// Which fields may be passed over.
+/// The fields that may be ignored.
 #[derive(Debug)]
 pub(crate) enum Passed {
-    /// These: names, places in sources, estimates.
+    /// These fields: names, source locations, estimates.
     These(&'static [u32]),
-    /// All: the message describes a computation that was compiled, and only some facts of it are asked for.
+    /// All fields that are not read: the message describes a computation that is compiled already, and only some of its
+    /// fields are needed.
     All,
 }
 
-/// How deep messages may stand inside one another: prost's limit.
+/// How deep messages may be nested: prost's limit.
 const MOST_NESTED: usize = 100;
-/// Bytes of memory that one byte of input may take on average, and what is free: what XLA writes takes two or three.
+/// The memory that decoding may take: this many bytes for each byte of input, and `FREE_BYTES` more. XLA's messages
+/// take two or three.
 const MEMORY_PER_BYTE: usize = 16;
 const FREE_BYTES: usize = 64 << 10;
 
-/// Looks through `bytes`, which are to be a `message`, and answers which fields nobody here knows, as texts.
+/// Checks that `bytes` are a `message`, and returns a text for each unknown field.
 pub(crate) fn check(bytes: &[u8], message: &'static Message) -> Result<BTreeSet<String>, Fault> {
     let allowed = bytes.len().saturating_mul(MEMORY_PER_BYTE).saturating_add(FREE_BYTES);
     let mut walk = Walk { bytes, memory_left: allowed, unknown: BTreeSet::new() };
@@ -89,14 +91,14 @@ impl Passed {
     }
 }
 
-/// How a field is written.
+/// How the value of a field is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
     /// One number of 1 to 10 bytes.
     Varint,
     /// Four or eight bytes.
     Fixed,
-    /// A length, and so many bytes.
+    /// A length, followed by that many bytes.
     Bytes,
 }
 
@@ -105,13 +107,13 @@ pub(crate) enum Wire {
 pub(crate) struct Field {
     pub(crate) number: u32,
     pub(crate) wire: Wire,
-    /// Where its tag is.
+    /// The offset of its tag.
     pub(crate) at: usize,
-    /// Where its value begins; it ends where the reader then is.
+    /// The offset of its value, which ends at the reader's position.
     pub(crate) begin: usize,
 }
 
-/// The fields of a message, one by one. Offsets are those of `bytes`.
+/// Reads the fields of a message one by one. Offsets count from the beginning of `bytes`.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     pub(crate) bytes: &'a [u8],
@@ -148,7 +150,7 @@ impl Reader<'_> {
         Ok(Some(Field { number, wire, at, begin }))
     }
 
-    /// A number, seven bits a byte, the lowest first.
+    /// Reads a number: seven bits in each byte, the lowest bits first.
     pub(crate) fn varint(&mut self) -> Result<u64, Fault> {
         let begin = self.at;
         let mut value = 0_u64;

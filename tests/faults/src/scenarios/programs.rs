@@ -1,4 +1,4 @@
-//! Runs of programs.
+//! Runs of programs, at each fail point: a run that is refused leaves its argument as it was.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use purlin_program::{
 
 use crate::run::Run;
 
-/// More than any backend runs inside the call.
+/// A size that no backend runs inside the call.
 const LARGE: usize = 200_000;
 
-/// `x += 1` in donated memory, and `y = x` by way of a temporary.
+/// `x += 1` in donated memory, and `y = x` through a temporary.
 fn executable(count: usize) -> Result<Executable, Error> {
     let spec = ArraySpec::new(Shape::new(DType::U8, &[count as i64])?);
     let mut builder = ProgramBuilder::new("step");
@@ -34,7 +34,8 @@ fn argument(count: usize, space: &MemorySpace) -> Result<Buffer, Error> {
     Buffer::from_slice(&vec![1_u8; count], &[count as i64], space)
 }
 
-/// A refused run leaves its argument, which holds no more; another one ends it.
+/// Starts a run. If it is refused, the argument is not deleted and has no holds. Else the argument is deleted, unless
+/// it is kept.
 fn execute(run: &Arc<Run>, loaded: &LoadedExecutable, argument: &Buffer, options: &ExecuteOptions<'_>) {
     let kept = !options.non_donatable_input_indices.is_empty();
     match run.see("execute", loaded.execute(&[argument], options)) {
