@@ -16,14 +16,21 @@ pub(super) fn check(target: &TargetProto, reasons: &mut Reasons) {
     }
 }
 
-/// Whether the processor has LLVM's feature of that name. It is true for every name that is not listed, such as
-/// preferences. The list has the features that compilers use by default.
+/// Features of every x86-64, and those whose instructions no compiler writes by itself: for the system, for caches, for
+/// random numbers and digests; preferences, too.
+fn is_harmless(name: &str) -> bool {
+    const OTHERS: &str = "64bit clflushopt clwb clzero cmov crc32 cx16 cx8 fsgsbase fxsr invpcid mmx prfchw rdpid rdrnd \
+                          rdseed sahf sha shstk sse sse2 xsave xsavec xsaveopt xsaves";
+    name.starts_with("prefer-") || OTHERS.split(' ').any(|other| other == name)
+}
+
+/// Whether the processor has LLVM's feature of that name. What is not known here counts as missing.
 fn has(name: &str) -> bool {
     macro_rules! ask {
         ($($llvm:literal => $rust:tt),* $(,)?) => {
             match name {
                 $($llvm => std::arch::is_x86_feature_detected!($rust),)*
-                _ => true,
+                _ => is_harmless(name),
             }
         };
     }
@@ -52,5 +59,7 @@ mod tests {
         };
         assert_eq!(refusal("x86_64-unknown-linux-gnu", "+sse3,-avx512fp16,+prefer-256-bit"), None);
         assert!(refusal("aarch64-unknown-linux-gnu", "").unwrap().contains("code for aarch64"));
+        let unknown = refusal("x86_64-unknown-linux-gnu", "+sse2,+avx99").unwrap();
+        assert!(unknown.contains("code for a processor with avx99"), "{unknown}");
     }
 }
