@@ -18,14 +18,14 @@ use crate::operand::Operand;
 use purlin_base::Error;
 
 /// Where the allocations of a run are, by number. Null: nowhere.
-pub(crate) type Bases = SmallVec<[*mut u8; 16]>;
+pub(crate) type Bases = SmallVec<[*mut u8; 64]>;
 
 /// A run of commands.
 pub(crate) struct Interpreter<'a> {
     bases: &'a [*mut u8],
     context: &'a LibraryContext<'a>,
     /// Operands of the kernel that is called.
-    arguments: SmallVec<[KernelArgument; 16]>,
+    arguments: SmallVec<[KernelArgument; 64]>,
 }
 
 /// What failed, and where: the steps that lead there, the last one first.

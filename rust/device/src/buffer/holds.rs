@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::state::{Ending, Patience, Taken};
+use super::state::{Ending, Patience, Taken, Uses};
 use super::{Array, Buffer};
 use crate::memory::MemoryBlock;
 use crate::raw_buffer::RawBuffer;
 use purlin_array::layout::Layout;
 use purlin_array::strided::HostArray;
-use purlin_async::event::{Event, after_all, when_all};
+use purlin_async::event::{Event, EventState, after_all, when_all};
 use purlin_async::task::fork;
 use purlin_base::label::Label;
 use purlin_base::status::{Error, SourceLocation, StatusOr};
@@ -51,6 +51,12 @@ impl UsageHold {
     #[must_use]
     pub fn ready_event(&self) -> Event {
         self.array.ready.clone()
+    }
+
+    /// Whether they are there; false also if they never will be.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.array.ready.state() == EventState::Ready
     }
 
     /// As [`release_after`](Self::release_after), for a copy or a launch of this memory, which keeps it by itself: then
@@ -165,6 +171,12 @@ impl DonationHold {
         self.array.ready.clone()
     }
 
+    /// Whether they are there; false also if they never will be.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.array.ready.state() == EventState::Ready
+    }
+
     /// Happens when the bytes may be overwritten: the buffer's own producer and all its uses are done, whether they
     /// succeeded or failed. Fails only if the client ends first, with its name: then it is not known when these are
     /// done.
@@ -192,10 +204,10 @@ impl DonationHold {
         self.into_taken().memory
     }
 
+    #[inline]
     pub(super) fn into_taken(mut self) -> Taken<RawBuffer> {
         let taken = self.taken.take().expect("confirmed once, because that takes the hold");
-        let rest = self.array.state.end_donation(true);
-        drop(rest);
+        let _nothing = self.array.state.end_donation(None);
         taken
     }
 
@@ -206,9 +218,9 @@ impl DonationHold {
 
 impl Drop for DonationHold {
     fn drop(&mut self) {
-        if let Some(taken) = self.taken.take() {
-            drop(taken);
-            let left = self.array.state.end_donation(false);
+        if let Some(Taken { memory, uses }) = self.taken.take() {
+            drop(uses);
+            let left = self.array.state.end_donation(Some(memory.into_block()));
             drop(left);
         }
     }
@@ -285,11 +297,13 @@ impl Buffer {
     }
 
     fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience<'_>) -> StatusOr<DonationHold> {
-        if !self.0.state.has_memory() {
-            return Err(self.why_without_memory());
-        }
-        let taken = self.0.state.donate(Ending::donated(by, place), patience)?;
-        let taken = Taken { memory: RawBuffer::whole(taken.memory), uses: taken.uses };
+        let by = Ending::donated(by, place);
+        let Taken { memory, uses } = match self.0.state.donate_at_once(&by) {
+            Some(memory) => Taken { memory, uses: Uses::new() },
+            None if !self.0.state.has_memory() => return Err(self.why_without_memory()),
+            None => self.0.state.donate(by, patience)?,
+        };
+        let taken = Taken { memory: RawBuffer::whole(memory), uses };
         Ok(DonationHold { array: Arc::clone(&self.0), taken: Some(taken) })
     }
 }

@@ -23,20 +23,55 @@ use smallvec::SmallVec;
 use purlin_async::event::{Event, EventPromise, after_all};
 use purlin_base::clock::{now_ms, touch};
 use purlin_base::label::Label;
+use purlin_base::static_text::StaticText;
 use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::Mutex;
 
 /// See the module. `M` is a reference to memory.
 pub(super) struct BufferState<M>(Mutex<BufferParts<M>>);
 
-struct BufferParts<M> {
-    /// `None` once gone, and in a buffer that never had any.
-    memory: Option<M>,
-    /// `None`: all of it is empty.
-    rest: Option<Box<RareParts>>,
-    usage_holds: u32,
-    /// Whether it ever had memory.
-    had_memory: bool,
+/// Donations of buffers that nothing else is known of stand in place, so that a step which donates all that it has
+/// allocates nothing for it. (The fields are not structs of their own, because these would need space for a tag.)
+enum BufferParts<M> {
+    /// In any state.
+    Full {
+        /// `None` once gone, while it is being donated, and in a buffer that never had any.
+        memory: Option<M>,
+        /// `None`: all of it is empty.
+        rest: Option<Box<RareParts>>,
+        usage_holds: u32,
+        /// Whether it ever had memory.
+        had_memory: bool,
+    },
+    /// Donating; given back, it has nothing but its memory.
+    Donating { by: Label, file: StaticText, line: Line, at_ms: u32 },
+    /// Gone.
+    Donated { by: Label, file: StaticText, line: Line, at_ms: u32 },
+}
+
+/// A line of a file, in three bytes.
+#[derive(Clone, Copy)]
+struct Line([u8; 3]);
+
+impl Line {
+    /// `None`: there are not so many lines.
+    #[inline]
+    fn new(line: u32) -> Option<Self> {
+        let [low, middle, high, rest] = line.to_le_bytes();
+        (rest == 0).then_some(Self([low, middle, high]))
+    }
+
+    fn number(self) -> u32 {
+        let [low, middle, high] = self.0;
+        u32::from_le_bytes([low, middle, high, 0])
+    }
+}
+
+/// The parts of [`BufferParts::Full`].
+struct Full<'a, M> {
+    memory: &'a mut Option<M>,
+    rest: &'a mut Option<Box<RareParts>>,
+    usage_holds: &'a mut u32,
 }
 
 /// What most buffers never need, or need when they end.
@@ -52,6 +87,17 @@ struct RareParts {
     /// How it ended; while it is being donated, how it is to end if it is given back.
     ending: Option<Ending>,
     late: Option<LateUses>,
+}
+
+impl RareParts {
+    #[inline]
+    fn phase(&self) -> Phase {
+        match self {
+            Self { donation: Some(_), .. } => Phase::Donating,
+            Self { ending: Some(_), .. } => Phase::Gone,
+            _ => Phase::Live,
+        }
+    }
 }
 
 /// The events of uses; two stand in place.
@@ -81,6 +127,7 @@ pub(super) struct Ending {
 }
 
 const RELEASED: &str = "released";
+const DONATED: &str = "donated";
 
 impl Ending {
     pub(super) fn deleted(place: SourceLocation) -> Self {
@@ -88,7 +135,7 @@ impl Ending {
     }
 
     pub(super) fn donated(by: Label, place: SourceLocation) -> Self {
-        Self::new("donated", by, place)
+        Self::new(DONATED, by, place)
     }
 
     pub(super) fn released(place: SourceLocation) -> Self {
@@ -97,6 +144,11 @@ impl Ending {
 
     fn new(how: &'static str, by: Label, place: SourceLocation) -> Self {
         Self { how, by, place, at_ms: now_ms() }
+    }
+
+    /// A donation, from its parts.
+    fn donation(by: Label, file: StaticText, line: Line, at_ms: u32) -> Self {
+        Self { how: DONATED, by, place: SourceLocation::from_parts(file, line.number()), at_ms }
     }
 
     /// ` It was donated by 'step' at train.cc:12, 40 ms ago.`
@@ -140,18 +192,21 @@ impl<M: Clone> BufferState<M> {
     /// A live buffer; without memory, one that has failed from the beginning.
     pub(super) fn new(memory: Option<M>) -> Self {
         let had_memory = memory.is_some();
-        Self(Mutex::new(BufferParts { memory, rest: None, usage_holds: 0, had_memory }))
+        Self(Mutex::new(BufferParts::Full { memory, rest: None, usage_holds: 0, had_memory }))
     }
 
     /// A live buffer over memory that others may still use.
     pub(super) fn with_uses(memory: M, uses: Uses) -> Self {
         let rest = (!uses.is_empty()).then(|| Box::new(RareParts { uses, ..RareParts::default() }));
-        Self(Mutex::new(BufferParts { memory: Some(memory), rest, usage_holds: 0, had_memory: true }))
+        Self(Mutex::new(BufferParts::Full { memory: Some(memory), rest, usage_holds: 0, had_memory: true }))
     }
 
     /// Whether it ever had memory.
     pub(super) fn has_memory(&self) -> bool {
-        self.0.lock().had_memory
+        match &*self.0.lock() {
+            BufferParts::Full { had_memory, .. } => *had_memory,
+            BufferParts::Donating { .. } | BufferParts::Donated { .. } => true,
+        }
     }
 
     /// One more usage hold, and the memory.
@@ -159,46 +214,68 @@ impl<M: Clone> BufferState<M> {
     /// # Errors
     /// `InvalidArgument`, in PJRT's words, once gone; `FailedPrecondition` while it is being donated, unless that is
     /// waited for.
+    #[inline]
     pub(super) fn hold(&self, patience: Patience<'_>) -> StatusOr<Option<M>> {
         loop {
-            let in_the_way = {
-                let mut state = self.0.lock();
-                let phase = state.phase();
-                if phase == Phase::Live {
-                    state.usage_holds += 1;
-                    return Ok(state.memory.clone());
-                }
-                if let Some(ending) = state.ending() {
-                    drop(state);
-                    return Err(gone(&ending));
-                }
-                if let Some(by) = state.donation().filter(|_| patience.is_none()) {
-                    drop(state);
-                    return Err(Error::failed_precondition(format!(
-                        "The buffer is being donated by '{}' at {}.",
-                        by.by, by.place
-                    )));
-                }
-                state.event()
-            };
-            patience.wait(&in_the_way)?;
+            let mut state = self.0.lock();
+            if let BufferParts::Full { memory, rest, usage_holds, .. } = &mut *state
+                && rest.as_deref().is_none_or(|rest| rest.phase() == Phase::Live)
+            {
+                *usage_holds += 1;
+                return Ok(memory.clone());
+            }
+            drop(state);
+            self.wait_until_live(patience)?;
         }
     }
 
+    /// Returns when it may be live.
+    ///
+    /// # Errors
+    /// As [`hold`](Self::hold).
+    #[cold]
+    #[inline(never)]
+    fn wait_until_live(&self, patience: Patience<'_>) -> Result<(), Error> {
+        let mut state = self.0.lock();
+        if state.phase() == Phase::Live {
+            return Ok(());
+        }
+        if let Some(ending) = state.ending() {
+            drop(state);
+            return Err(gone(&ending));
+        }
+        if let Some(by) = state.donation().filter(|_| patience.is_none()) {
+            drop(state);
+            return Err(Error::failed_precondition(format!(
+                "The buffer is being donated by '{}' at {}.",
+                by.by, by.place
+            )));
+        }
+        let in_the_way = state.event();
+        drop(state);
+        patience.wait(&in_the_way)
+    }
+
     /// A usage hold ends; `used_until` says when what it has started no longer uses the memory.
+    #[inline]
     pub(super) fn let_go(&self, used_until: Event) {
         let mut state = self.0.lock();
-        state.usage_holds -= 1;
+        let Full { memory, rest, usage_holds } = state.full();
+        *usage_holds -= 1;
+        let is_over = used_until.is_ready();
+        if is_over && rest.is_none() {
+            return;
+        }
         let mut over = Uses::new();
-        if !used_until.is_ready() && state.memory.is_some() {
+        if !is_over && memory.is_some() {
             // Before the list grows, what is over already leaves it.
-            let uses = &mut state.rest().uses;
+            let uses = &mut rest.get_or_insert_default().uses;
             if uses.len() == uses.capacity() {
                 let (pending, terminal) = mem::take(uses).into_iter().partition(|event| !event.is_ready());
                 (*uses, over) = (pending, terminal);
             }
             uses.push(used_until);
-        } else if let Some(RareParts { late: Some(late), .. }) = state.rest.as_deref_mut() {
+        } else if let Some(RareParts { late: Some(late), .. }) = rest.as_deref_mut() {
             late.uses.push(used_until);
         }
         let last = state.last_usage_hold();
@@ -214,7 +291,7 @@ impl<M: Clone> BufferState<M> {
     pub(super) fn reference(&self, patience: Patience<'_>) -> StatusOr<Option<M>> {
         let memory = self.hold(patience)?;
         let mut state = self.0.lock();
-        state.usage_holds -= 1;
+        *state.full().usage_holds -= 1;
         state.rest().external_references += 1;
         let last = state.last_usage_hold();
         drop(state);
@@ -231,13 +308,28 @@ impl<M: Clone> BufferState<M> {
         tell(changed);
     }
 
-    /// The one donation hold, with the memory; `by` is the donee.
+    /// As [`donate`](Self::donate), of a live buffer that has memory and nothing else, which is the usual one.
+    #[inline]
+    pub(super) fn donate_at_once(&self, by: &Ending) -> Option<M> {
+        let (file, line) = by.place.into_parts();
+        let line = Line::new(line)?;
+        let mut state = self.0.lock();
+        let BufferParts::Full { memory, rest: None, usage_holds: 0, .. } = &mut *state else { return None };
+        let memory = memory.take()?;
+        state.become_other(BufferParts::Donating { by: by.by, file, line, at_ms: by.at_ms });
+        Some(memory)
+    }
+
+    /// The one donation hold, with the memory, which nobody else has then; `by` is the donee.
     ///
     /// # Errors
     /// `InvalidArgument`, in PJRT's words: gone, or there are external references. `FailedPrecondition`: usage holds or
     /// another donation are in the way, unless they are waited for.
     pub(super) fn donate(&self, by: Ending, patience: Patience<'_>) -> StatusOr<Taken<M>> {
         loop {
+            if let Some(memory) = self.donate_at_once(&by) {
+                return Ok(Taken { memory, uses: Uses::new() });
+            }
             let in_the_way = {
                 let mut state = self.0.lock();
                 if let Some(ending) = state.ending() {
@@ -255,17 +347,17 @@ impl<M: Clone> BufferState<M> {
                     )));
                 }
                 let donated_by = state.donation();
-                let is_free = state.usage_holds == 0;
-                if donated_by.is_none() && is_free {
-                    let Some(memory) = state.memory.clone() else {
+                let holds = state.usage_holds();
+                if donated_by.is_none() && holds == 0 {
+                    let Full { memory, rest, .. } = state.full();
+                    let Some(memory) = memory.take() else {
                         return Err(Error::invalid_argument("Donation requested for a buffer without memory."));
                     };
-                    let rest = state.rest();
+                    let rest = rest.get_or_insert_default();
                     rest.donation = Some(by);
                     return Ok(Taken { memory, uses: rest.uses.clone() });
                 }
                 if patience.is_none() {
-                    let holds = state.usage_holds;
                     drop(state);
                     let why = match donated_by {
                         Some(by) => format!("it is being donated by '{}' at {}", by.by, by.place),
@@ -279,21 +371,36 @@ impl<M: Clone> BufferState<M> {
         }
     }
 
-    /// The donation hold ends. Confirmed, the buffer is gone; otherwise it is as before, or deleted, if it was
-    /// meanwhile: then its memory is returned.
-    pub(super) fn end_donation(&self, confirmed: bool) -> Option<Taken<M>> {
+    /// The donation hold ends. Confirmed, the buffer is gone. Given back with its memory it is as before; or deleted,
+    /// if it was meanwhile, and the memory is the answer.
+    #[inline]
+    pub(super) fn end_donation(&self, given_back: Option<M>) -> Option<M> {
         let mut state = self.0.lock();
-        let rest = state.rest();
+        if let BufferParts::Donating { by, file, line, at_ms } = *state {
+            state.become_other(match given_back {
+                None => BufferParts::Donated { by, file, line, at_ms },
+                memory => BufferParts::Full { memory, rest: None, usage_holds: 0, had_memory: true },
+            });
+            return None;
+        }
+        let Full { memory, rest, .. } = state.full();
+        let rest = rest.get_or_insert_default();
         let by = rest.donation.take().expect("a donation hold goes once");
-        let deleted = rest.ending;
-        let confirmed_by = confirmed.then_some(by);
-        rest.ending = confirmed_by.or(deleted);
-        let taken = if state.phase() == Phase::Gone { state.take() } else { None };
+        if given_back.is_none() {
+            rest.ending = Some(by);
+        }
+        // The donee has received the list of uses.
+        let (left, uses) = if rest.ending.is_some() {
+            (given_back, mem::take(&mut rest.uses))
+        } else {
+            *memory = given_back;
+            (None, Uses::new())
+        };
         let changed = state.take_changed();
         drop(state);
+        drop(uses);
         tell(changed);
-        // The donee has its own reference, and has received the list of uses.
-        taken.filter(|_| !confirmed)
+        left
     }
 
     /// The end: returns the memory, if this was it. Under a donation hold it happens when that ends, unless it was to
@@ -303,17 +410,17 @@ impl<M: Clone> BufferState<M> {
         let mut state = self.0.lock();
         let is_given_away = ending.how == RELEASED;
         let phase = state.phase();
-        if phase == Phase::Donating && is_given_away {
-            // A caller that wants the memory, and does not get it, has not asked for its end.
+        // The first end counts. And a caller that wants the memory, and does not get it, has not asked for its end.
+        if phase == Phase::Gone || (phase == Phase::Donating && is_given_away) {
             return None;
         }
-        // The first end counts.
         state.rest().ending.get_or_insert(ending);
         if phase != Phase::Live {
             return None;
         }
         let mut taken = state.take();
-        if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
+        let holds = state.usage_holds();
+        if let Some(taken) = taken.as_mut().filter(|_| is_given_away && holds > 0) {
             let over = EventPromise::guarding(c"usage holds of a released buffer");
             taken.uses.push(over.event());
             state.rest().late = Some(LateUses { over, uses: Uses::new() });
@@ -332,54 +439,100 @@ impl<M: Clone> BufferState<M> {
     /// Usage holds and external references.
     pub(super) fn counts(&self) -> (usize, usize) {
         let state = self.0.lock();
-        (state.usage_holds as usize, state.external_references() as usize)
+        (state.usage_holds() as usize, state.external_references() as usize)
     }
 }
 
 impl<M> BufferParts<M> {
+    /// The parts that there are in any state.
+    #[inline]
+    fn full(&mut self) -> Full<'_, M> {
+        if !matches!(self, Self::Full { .. }) {
+            self.make_full();
+        }
+        let Self::Full { memory, rest, usage_holds, .. } = self else { unreachable!("it is so now") };
+        Full { memory, rest, usage_holds }
+    }
+
+    #[cold]
+    fn make_full(&mut self) {
+        let (donation, ending) = (self.donation(), self.ending());
+        let rest = Some(Box::new(RareParts { donation, ending, ..RareParts::default() }));
+        self.become_other(Self::Full { memory: None, rest, usage_holds: 0, had_memory: true });
+    }
+
+    /// Of parts that have nothing to drop: the code that would look for it is left out.
+    #[inline]
+    fn become_other(&mut self, other: Self) {
+        mem::forget(mem::replace(self, other));
+    }
+
     fn take(&mut self) -> Option<Taken<M>> {
-        let uses = self.rest.as_deref_mut().map(|rest| mem::take(&mut rest.uses)).unwrap_or_default();
-        self.memory.take().map(|memory| Taken { memory, uses })
+        let Full { memory, rest, .. } = self.full();
+        let uses = rest.as_deref_mut().map(|rest| mem::take(&mut rest.uses)).unwrap_or_default();
+        memory.take().map(|memory| Taken { memory, uses })
     }
 
     /// A usage hold has ended: the promises to set, outside the lock, if it was the last.
     fn last_usage_hold(&mut self) -> LastHold {
-        let is_last = self.usage_holds == 0;
-        let Some(rest) = self.rest.as_deref_mut() else { return LastHold { changed: None, late: None } };
+        let is_last = self.usage_holds() == 0;
+        let Some(rest) = self.full().rest.as_deref_mut() else { return LastHold { changed: None, late: None } };
         let changed = if is_last { rest.changed.take() } else { None };
         let late = if is_last { rest.late.take() } else { None };
         LastHold { changed, late }
     }
 
     fn rest(&mut self) -> &mut RareParts {
-        self.rest.get_or_insert_default()
+        self.full().rest.get_or_insert_default()
+    }
+
+    /// What there is of them.
+    fn rare(&self) -> Option<&RareParts> {
+        match self {
+            Self::Full { rest, .. } => rest.as_deref(),
+            Self::Donating { .. } | Self::Donated { .. } => None,
+        }
+    }
+
+    fn usage_holds(&self) -> u32 {
+        match self {
+            Self::Full { usage_holds, .. } => *usage_holds,
+            Self::Donating { .. } | Self::Donated { .. } => 0,
+        }
     }
 
     fn external_references(&self) -> u32 {
-        self.rest.as_deref().map_or(0, |rest| rest.external_references)
+        self.rare().map_or(0, |rest| rest.external_references)
     }
 
     /// How it has ended, or is to end.
     fn ending(&self) -> Option<Ending> {
-        self.rest.as_deref().and_then(|rest| rest.ending)
+        match *self {
+            Self::Donated { by, file, line, at_ms } => Some(Ending::donation(by, file, line, at_ms)),
+            _ => self.rare().and_then(|rest| rest.ending),
+        }
     }
 
     /// The donor, if it is being donated.
     fn donation(&self) -> Option<Ending> {
-        self.rest.as_deref().and_then(|rest| rest.donation)
+        match *self {
+            Self::Donating { by, file, line, at_ms } => Some(Ending::donation(by, file, line, at_ms)),
+            _ => self.rare().and_then(|rest| rest.donation),
+        }
     }
 
+    #[inline]
     fn phase(&self) -> Phase {
-        match self.rest.as_deref() {
-            Some(RareParts { donation: Some(_), .. }) => Phase::Donating,
-            Some(RareParts { ending: Some(_), .. }) => Phase::Gone,
-            _ => Phase::Live,
+        match self {
+            Self::Full { rest, .. } => rest.as_deref().map_or(Phase::Live, RareParts::phase),
+            Self::Donating { .. } => Phase::Donating,
+            Self::Donated { .. } => Phase::Gone,
         }
     }
 
     /// The promise to set after a hold has ended.
     fn take_changed(&mut self) -> Option<EventPromise> {
-        self.rest.as_deref_mut().and_then(|rest| rest.changed.take())
+        self.full().rest.as_deref_mut().and_then(|rest| rest.changed.take())
     }
 
     /// Happens when a hold has gone.

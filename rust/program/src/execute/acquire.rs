@@ -54,6 +54,8 @@ pub(super) enum Held {
     Donation(DonationHold),
     /// It has failed before it had memory, as this says: so will the run. The buffer, if it is donated all the same.
     Failed(Event, Option<Buffer>),
+    /// It has ended.
+    Over,
 }
 
 impl Held {
@@ -62,12 +64,33 @@ impl Held {
         match self {
             Self::Usage(hold) => Some(hold.memory()),
             Self::Donation(hold) => Some(hold.memory()),
-            Self::Failed(..) => None,
+            Self::Failed(..) | Self::Over => None,
+        }
+    }
+
+    /// What the run waits for, if it has to.
+    #[inline]
+    pub(super) fn dependency(&self) -> Option<Event> {
+        match self {
+            Self::Usage(hold) => (!hold.is_ready()).then(|| hold.ready_event()),
+            Self::Donation(hold) => (!hold.is_ready()).then(|| hold.ready_event()),
+            Self::Failed(failed, _) => Some(failed.clone()),
+            Self::Over => None,
+        }
+    }
+
+    /// The memory of a donation, which is confirmed.
+    #[inline]
+    pub(super) fn confirm(&mut self) -> Option<RawBuffer> {
+        match std::mem::replace(self, Self::Over) {
+            Self::Donation(hold) => Some(hold.confirm()),
+            _ => None,
         }
     }
 }
 
-pub(super) type AllHeld = SmallVec<[Held; 8]>;
+/// In place for as many arrays as small programs take and give.
+pub(super) type AllHeld = SmallVec<[Held; 64]>;
 
 /// The rights, in the order of `wanted`; waits for others that have them. Only for a caller that has none.
 ///

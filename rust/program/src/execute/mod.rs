@@ -25,8 +25,6 @@ mod start;
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use self::prepare::{Prepared, prepare};
 use self::start::start;
 use crate::launch::InContext;
@@ -60,7 +58,6 @@ impl LoadedExecutable {
     /// or it was loaded for several devices.
     #[track_caller]
     pub fn execute<B: Borrow<Buffer>>(&self, arguments: &[B], options: &ExecuteOptions<'_>) -> StatusOr<Execution> {
-        let arguments: SmallVec<[&Buffer; 8]> = arguments.iter().map(Borrow::borrow).collect();
         if self.devices().len() != 1 {
             return Err(Error::failed_precondition(format!(
                 "'{}' is loaded for {} devices: execute_sharded() takes arguments for each",
@@ -72,7 +69,7 @@ impl LoadedExecutable {
         called_from(SourceLocation::of_call(), || {
             let mut prepared = Prepared::nothing(&self.shared.targets[0]);
             let one = std::slice::from_mut(&mut prepared);
-            prepare(self, &[&arguments], options, one).map_err(|error| self.refusal(&error))?;
+            prepare(self, &[arguments], options, one).map_err(|error| self.refusal(&error))?;
             start(self, &mut prepared, self.launch_of(options), options).map_err(|error| self.refusal(&error))
         })
     }
@@ -85,12 +82,11 @@ impl LoadedExecutable {
     /// down when some devices have begun fails the runs of the others, whose arguments are as they were.
     #[track_caller]
     pub fn execute_sharded(&self, arguments: &[Vec<Buffer>], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
-        let arguments: Vec<Vec<&Buffer>> = arguments.iter().map(|shard| shard.iter().collect()).collect();
-        let shards: Vec<&[&Buffer]> = arguments.iter().map(Vec::as_slice).collect();
+        let shards: Vec<&[Buffer]> = arguments.iter().map(Vec::as_slice).collect();
         called_from(SourceLocation::of_call(), || self.run_shards(&shards, options))
     }
 
-    fn run_shards(&self, shards: &[&[&Buffer]], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
+    fn run_shards(&self, shards: &[&[Buffer]], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
         let mut prepared: Vec<_> = self.shared.targets.iter().map(Prepared::nothing).collect();
         prepare(self, shards, options, &mut prepared).map_err(|error| self.refusal(&error))?;
         let launch = self.launch_of(options);
