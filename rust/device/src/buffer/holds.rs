@@ -199,6 +199,7 @@ impl DonationHold {
 
     /// The buffer is gone, for all its references; its memory is the caller's, which waits for
     /// [`free_event`](Self::free_event) before writing it.
+    #[inline]
     #[must_use]
     pub fn confirm(self) -> RawBuffer {
         self.into_taken().memory
@@ -291,11 +292,13 @@ impl Buffer {
     ///
     /// # Errors
     /// Also `FailedPrecondition`: usage holds or another donation are in the way.
+    #[inline]
     #[track_caller]
     pub fn try_donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
         self.donation_hold(by.into(), SourceLocation::of_call(), Patience::Fail)
     }
 
+    #[inline]
     fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience<'_>) -> StatusOr<DonationHold> {
         let by = Ending::donated(by, place);
         let Taken { memory, uses } = match self.0.state.donate_at_once(&by) {

@@ -163,6 +163,7 @@ impl Wanted<'_> {
     }
 
     /// Its donation, if that leaves memory that may be written.
+    #[inline]
     fn donate(&self, donee: Label, waits: bool) -> Option<StatusOr<Held>> {
         let hold = if waits { self.buffer.donate(donee) } else { self.buffer.try_donate(donee) };
         match hold {

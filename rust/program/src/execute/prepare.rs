@@ -11,7 +11,7 @@ use super::options::ExecuteOptions;
 use crate::loaded::{LoadedExecutable, Target};
 use purlin_async::event::Event;
 use purlin_base::{Error, StatusOr};
-use purlin_device::{AllocOptions, Buffer, MemorySpace, RawBuffer};
+use purlin_device::{AllocOptions, Buffer, RawBuffer};
 
 /// What one device needs for a run, before anything is launched. Its drop gives all rights back.
 pub(super) struct Prepared<'a> {
@@ -207,10 +207,8 @@ fn memory(
     let (places, specs) = (loaded.program().places(), &loaded.program().signature().results);
     let (arguments, of_results) = held.split_at(places.parameters.len());
     *has_failed = arguments.iter().any(|held| matches!(held, Held::Failed(..)));
-    let allocate = |space: &MemorySpace, size_bytes, label: &'static CStr| {
-        let options = AllocOptions { label: label.into(), ..AllocOptions::default() };
-        RawBuffer::allocate_with(space, size_bytes, &options)
-    };
+    let labelled = |label: &'static CStr| AllocOptions { label: label.into(), ..AllocOptions::default() };
+    let for_results = labelled(c"result");
     let first_given = device * specs.len();
     let is_given = |number: usize| options.results.get(first_given + number).is_some_and(Option::is_some);
     // Rights to given memory stand in the order of the results.
@@ -230,14 +228,15 @@ fn memory(
             }
             _ if *has_failed => ResultMemory { place: ResultPlace::Nowhere, free: Event::ready() },
             _ => {
-                let memory = allocate(&target.result_spaces[number], spec.size_bytes(), c"result")?;
+                let memory = RawBuffer::allocate_with(&target.result_spaces[number], spec.size_bytes(), &for_results)?;
                 ResultMemory { place: ResultPlace::Fresh(memory), free: Event::ready() }
             }
         };
         results.push(result);
     }
     if places.temporary_bytes > 0 && !*has_failed {
-        *temporaries = Some(allocate(&target.temporary_space, places.temporary_bytes, c"temporaries")?);
+        let options = labelled(c"temporaries");
+        *temporaries = Some(RawBuffer::allocate_with(&target.temporary_space, places.temporary_bytes, &options)?);
     }
     Ok(())
 }
