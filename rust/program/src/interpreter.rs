@@ -19,14 +19,14 @@ use crate::operand::Operand;
 use purlin_base::Error;
 
 /// The addresses of a run's allocations, by number. Null: no memory is bound.
-pub(crate) type Bases = SmallVec<[*mut u8; 16]>;
+pub(crate) type Bases = SmallVec<[*mut u8; 64]>;
 
 /// The state of one run.
 pub(crate) struct Interpreter<'a> {
     bases: &'a [*mut u8],
     context: &'a LibraryContext<'a>,
     /// The operands of the native kernel that is called; the memory is reused.
-    arguments: SmallVec<[KernelArgument; 16]>,
+    arguments: SmallVec<[KernelArgument; 64]>,
 }
 
 /// The command that failed, its error, and its place: the steps that lead to it, the innermost first.

@@ -104,17 +104,27 @@ impl Launcher {
     unsafe fn run_commands(&self, addresses: &[*mut u8], context: &LibraryContext<'_>) -> Result<(), Error> {
         let places = self.program.places();
         let signature = self.program.signature();
-        let mut next = addresses.iter().copied();
-        let mut address_of = |is_there: bool| if is_there { next.next().unwrap_or(EMPTY) } else { EMPTY };
-        let arguments: SmallVec<[*mut u8; 8]> =
-            places.parameters.iter().map(|parameter| address_of(parameter.is_used)).collect();
-        let results: SmallVec<[*mut u8; 8]> =
-            signature.results.iter().map(|spec| address_of(spec.size_bytes() > 0)).collect();
-        let temporaries = address_of(places.temporary_bytes > 0);
+        let has_temporaries = usize::from(places.temporary_bytes > 0);
+        let (parameter_count, result_count) = (places.parameters.len(), signature.results.len());
+        let mut with_empty: SmallVec<[*mut u8; 16]> = SmallVec::new();
+        let addresses = if addresses.len() == parameter_count + result_count + has_temporaries {
+            addresses
+        } else {
+            let mut next = addresses.iter().copied();
+            let mut address_of = |is_there: bool| if is_there { next.next().unwrap_or(EMPTY) } else { EMPTY };
+            with_empty.extend(places.parameters.iter().map(|parameter| address_of(parameter.is_used)));
+            with_empty.extend(signature.results.iter().map(|spec| address_of(spec.size_bytes() > 0)));
+            with_empty.extend((0..has_temporaries).map(|_| address_of(true)));
+            &with_empty
+        };
+        let (arguments, behind) = addresses.split_at(parameter_count);
+        let (results, behind) = behind.split_at(result_count);
+        let temporaries = behind.first().copied().unwrap_or(EMPTY);
 
         let mut bounces: Vec<Bounce> = Vec::new();
         let mut gives_back: Vec<usize> = Vec::new();
-        let mut bases = Bases::with_capacity(places.places.len());
+        let mut bases = Bases::new();
+        bases.reserve(places.places.len());
         for (place, allocation) in places.places.iter().zip(self.program.allocations()) {
             let size_bytes = allocation.size_bytes;
             let base = match *place {

@@ -3,6 +3,7 @@
 //! An operation owns what it touches: as long as it lives, so does the memory of its ranges. It is made by core only,
 //! so its sizes can be trusted.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::mem;
 use std::ptr;
@@ -15,7 +16,7 @@ use purlin_array::strided::StridedPlan;
 use purlin_base::fault::Site;
 use purlin_base::label::Label;
 use purlin_base::status::Error;
-use purlin_base::sync::PinnedArc;
+use purlin_base::sync::{PinnedArc, per_thread};
 
 /// The ranges of an operation. Most have one or two, and those are in place: they are moved as often as the operation.
 enum Ranges {
@@ -23,7 +24,38 @@ enum Ranges {
     One(Access, DeviceRange),
     /// The first is read, the second written.
     Two([DeviceRange; 2]),
-    Many(Vec<(Access, DeviceRange)>),
+    Many(ManyRanges),
+}
+
+/// More than two. The list that is dropped last on a thread is kept for the next operation there: small launches follow
+/// one another, and one is too long a list for what an allocator has at hand.
+struct ManyRanges(Vec<(Access, DeviceRange)>);
+
+/// A longer list is not kept.
+const MOST_KEPT: usize = 256;
+
+// An empty list.
+per_thread!(static KEPT: RefCell<Vec<(Access, DeviceRange)>> = RefCell::new(Vec::new()));
+
+impl FromIterator<(Access, DeviceRange)> for ManyRanges {
+    fn from_iter<I: IntoIterator<Item = (Access, DeviceRange)>>(ranges: I) -> Self {
+        // Where a thread ends there is none.
+        let mut list = KEPT.try_with(RefCell::take).unwrap_or_default();
+        list.extend(ranges);
+        Self(list)
+    }
+}
+
+impl Drop for ManyRanges {
+    fn drop(&mut self) {
+        let mut list = mem::take(&mut self.0);
+        // Before the list is kept: the end of memory may run any code.
+        list.clear();
+        if list.capacity() <= MOST_KEPT {
+            // What is kept already is dropped; it may be longer, but that is as likely as not.
+            let _ = KEPT.try_with(|kept| kept.replace(list));
+        }
+    }
 }
 
 impl Ranges {
@@ -46,7 +78,7 @@ impl Ranges {
             (Self::One(access, range), 0) => Some((*access, range)),
             (Self::Two([from, _]), 0) => Some((Access::Read, from)),
             (Self::Two([_, to]), 1) => Some((Access::Write, to)),
-            (Self::Many(ranges), _) => ranges.get(at).map(|(access, range)| (*access, range)),
+            (Self::Many(ranges), _) => ranges.0.get(at).map(|(access, range)| (*access, range)),
             _ => None,
         }
     }
@@ -260,7 +292,11 @@ impl Operation {
         let &Work::Launch { ref launch, label, launch_id, device } = &self.work else {
             unreachable!("perform() has looked")
         };
-        let addresses: SmallVec<[*mut u8; 16]> = self.ranges().map(|(_, range)| address(range)).collect();
+        let mut addresses = SmallVec::<[*mut u8; 64]>::new();
+        match &self.ranges {
+            Ranges::Many(ranges) => addresses.extend(ranges.0.iter().map(|(_, range)| address(range))),
+            _ => addresses.extend(self.ranges().map(|(_, range)| address(range))),
+        }
         // SAFETY: the caller's promise; core has made the operation of ranges that its caller listed for this launch.
         unsafe { launch.launch(LaunchInfo { label, launch_id, device }, &addresses) }
     }

@@ -9,7 +9,7 @@ use crate::memory::MemoryBlock;
 use crate::raw_buffer::RawBuffer;
 use purlin_array::layout::Layout;
 use purlin_array::strided::HostArray;
-use purlin_async::event::{Event, after_all, when_all};
+use purlin_async::event::{Event, EventState, after_all, when_all};
 use purlin_async::task::fork;
 use purlin_base::label::Label;
 use purlin_base::status::{Error, SourceLocation, StatusOr};
@@ -51,6 +51,12 @@ impl UsageHold {
     #[must_use]
     pub fn ready_event(&self) -> Event {
         self.array.ready.clone()
+    }
+
+    /// Whether they are there; false also if they never will be.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.array.ready.state() == EventState::Ready
     }
 
     /// As [`release_after`](Self::release_after), for a copy or a launch of this memory, which keeps it by itself: then
@@ -163,6 +169,12 @@ impl DonationHold {
     #[must_use]
     pub fn ready_event(&self) -> Event {
         self.array.ready.clone()
+    }
+
+    /// Whether they are there; false also if they never will be.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.array.ready.state() == EventState::Ready
     }
 
     /// Happens when the bytes may be overwritten: the buffer's own producer and all its uses are done, whether they

@@ -55,6 +55,8 @@ pub(super) enum Held {
     /// The buffer failed before it had memory. The event has its error, with which the run will fail, too. The buffer
     /// is here if it is donated, so that it is deleted.
     Failed(Event, Option<Buffer>),
+    /// It has ended.
+    Over,
 }
 
 impl Held {
@@ -63,12 +65,33 @@ impl Held {
         match self {
             Self::Usage(hold) => Some(hold.memory()),
             Self::Donation(hold) => Some(hold.memory()),
-            Self::Failed(..) => None,
+            Self::Failed(..) | Self::Over => None,
+        }
+    }
+
+    /// What the run waits for, if it has to.
+    #[inline]
+    pub(super) fn dependency(&self) -> Option<Event> {
+        match self {
+            Self::Usage(hold) => (!hold.is_ready()).then(|| hold.ready_event()),
+            Self::Donation(hold) => (!hold.is_ready()).then(|| hold.ready_event()),
+            Self::Failed(failed, _) => Some(failed.clone()),
+            Self::Over => None,
+        }
+    }
+
+    /// The memory of a donation, which is confirmed.
+    #[inline]
+    pub(super) fn confirm(&mut self) -> Option<RawBuffer> {
+        match std::mem::replace(self, Self::Over) {
+            Self::Donation(hold) => Some(hold.confirm()),
+            _ => None,
         }
     }
 }
 
-pub(super) type AllHeld = SmallVec<[Held; 8]>;
+/// In place for as many arrays as small programs take and give.
+pub(super) type AllHeld = SmallVec<[Held; 64]>;
 
 /// Acquires the holds, and returns them in the order of `wanted`. It waits for conflicting holds of other calls. The
 /// caller must have no holds itself.
@@ -142,6 +165,7 @@ impl Wanted<'_> {
     }
 
     /// The donation hold; `None` if the memory is read-only, so that an argument is copied instead.
+    #[inline]
     fn donate(&self, donee: Label, waits: bool) -> Option<StatusOr<Held>> {
         let hold = if waits { self.buffer.donate(donee) } else { self.buffer.try_donate(donee) };
         match hold {

@@ -28,8 +28,6 @@ mod start;
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use self::prepare::{Prepared, prepare};
 use self::start::start;
 use crate::launch::InContext;
@@ -64,7 +62,6 @@ impl LoadedExecutable {
     /// has shut down, or the program is loaded for several devices.
     #[track_caller]
     pub fn execute<B: Borrow<Buffer>>(&self, arguments: &[B], options: &ExecuteOptions<'_>) -> StatusOr<Execution> {
-        let arguments: SmallVec<[&Buffer; 8]> = arguments.iter().map(Borrow::borrow).collect();
         if self.devices().len() != 1 {
             return Err(Error::failed_precondition(format!(
                 "'{}' is loaded for {} devices: execute_sharded() takes arguments for each",
@@ -76,7 +73,7 @@ impl LoadedExecutable {
         called_from(SourceLocation::of_call(), || {
             let mut prepared = Prepared::nothing(&self.shared.targets[0]);
             let one = std::slice::from_mut(&mut prepared);
-            prepare(self, &[&arguments], options, one).map_err(|error| self.refusal(&error))?;
+            prepare(self, &[arguments], options, one).map_err(|error| self.refusal(&error))?;
             start(self, &mut prepared, self.launch_of(options), options).map_err(|error| self.refusal(&error))
         })
     }
@@ -91,12 +88,11 @@ impl LoadedExecutable {
     /// were.
     #[track_caller]
     pub fn execute_sharded(&self, arguments: &[Vec<Buffer>], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
-        let arguments: Vec<Vec<&Buffer>> = arguments.iter().map(|shard| shard.iter().collect()).collect();
-        let shards: Vec<&[&Buffer]> = arguments.iter().map(Vec::as_slice).collect();
+        let shards: Vec<&[Buffer]> = arguments.iter().map(Vec::as_slice).collect();
         called_from(SourceLocation::of_call(), || self.run_shards(&shards, options))
     }
 
-    fn run_shards(&self, shards: &[&[&Buffer]], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
+    fn run_shards(&self, shards: &[&[Buffer]], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
         let mut prepared: Vec<_> = self.shared.targets.iter().map(Prepared::nothing).collect();
         prepare(self, shards, options, &mut prepared).map_err(|error| self.refusal(&error))?;
         let launch = self.launch_of(options);

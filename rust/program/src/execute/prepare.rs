@@ -1,5 +1,6 @@
 //! Steps 1 to 3 of a run: checks, holds and memory, before anything is launched.
 
+use std::borrow::Borrow;
 use std::ffi::CStr;
 
 use smallvec::SmallVec;
@@ -10,7 +11,7 @@ use super::options::ExecuteOptions;
 use crate::loaded::{LoadedExecutable, Target};
 use purlin_async::event::Event;
 use purlin_base::{Error, StatusOr};
-use purlin_device::{AllocOptions, Buffer, MemorySpace, RawBuffer};
+use purlin_device::{AllocOptions, Buffer, RawBuffer};
 
 /// The holds and the memory of a run on one device, before anything is launched. Dropping this releases all holds.
 pub(super) struct Prepared<'a> {
@@ -18,7 +19,7 @@ pub(super) struct Prepared<'a> {
     /// The holds on the arguments, in their order, then those on the memory that is given for results.
     pub(super) held: AllHeld,
     /// Indexed by result.
-    pub(super) results: SmallVec<[ResultMemory; 8]>,
+    pub(super) results: SmallVec<[ResultMemory; 32]>,
     pub(super) temporaries: Option<RawBuffer>,
     /// Whether an argument failed before it had memory, so that the run fails, too.
     pub(super) has_failed: bool,
@@ -26,10 +27,31 @@ pub(super) struct Prepared<'a> {
 
 /// The memory of a result.
 pub(super) struct ResultMemory {
-    /// `None`: the run has failed already, and the result would have needed new memory.
-    pub(super) memory: Option<RawBuffer>,
+    pub(super) place: ResultPlace,
     /// Ready when no earlier use of the memory is pending.
     pub(super) free: Event,
+}
+
+/// Which memory a result has.
+pub(super) enum ResultPlace {
+    /// None: the run has failed already, and there is no other memory than fresh one.
+    Nowhere,
+    /// Memory of its own.
+    Fresh(RawBuffer),
+    /// That of a donation hold, by its number among all rights.
+    Held(usize),
+}
+
+impl ResultMemory {
+    /// The memory, before the rights end.
+    #[inline]
+    pub(super) fn memory<'a>(&'a self, held: &'a [Held]) -> Option<&'a RawBuffer> {
+        match &self.place {
+            ResultPlace::Nowhere => None,
+            ResultPlace::Fresh(memory) => Some(memory),
+            ResultPlace::Held(at) => held[*at].memory(),
+        }
+    }
 }
 
 impl<'a> Prepared<'a> {
@@ -45,9 +67,9 @@ impl<'a> Prepared<'a> {
 ///
 /// # Errors
 /// As [`LoadedExecutable::execute`]. The caller then drops `prepared`, which releases the holds.
-pub(super) fn prepare(
+pub(super) fn prepare<B: Borrow<Buffer>>(
     loaded: &LoadedExecutable,
-    shards: &[&[&Buffer]],
+    shards: &[&[B]],
     options: &ExecuteOptions<'_>,
     prepared: &mut [Prepared<'_>],
 ) -> Result<(), Error> {
@@ -64,7 +86,7 @@ pub(super) fn prepare(
             Ok(())
         };
         for (number, buffer) in arguments.iter().enumerate() {
-            take(argument(loaded, target, (device, number), buffer, options)?)?;
+            take(argument(loaded, target, (device, number), buffer.borrow(), options)?)?;
         }
         if !options.results.is_empty() {
             for (number, buffer) in given(options, device, target.result_spaces.len()) {
@@ -83,9 +105,9 @@ pub(super) fn prepare(
 
 /// Step 2 once more, in the order of the buffers' identities, after a conflict.
 #[cold]
-fn prepare_in_order(
+fn prepare_in_order<B: Borrow<Buffer>>(
     loaded: &LoadedExecutable,
-    shards: &[&[&Buffer]],
+    shards: &[&[B]],
     options: &ExecuteOptions<'_>,
     prepared: &mut [Prepared<'_>],
 ) -> Result<(), Error> {
@@ -93,7 +115,7 @@ fn prepare_in_order(
     let mut all = Vec::new();
     for (device, (arguments, target)) in shards.iter().zip(&loaded.shared.targets).enumerate() {
         for (number, buffer) in arguments.iter().enumerate() {
-            all.push(argument(loaded, target, (device, number), buffer, options)?);
+            all.push(argument(loaded, target, (device, number), buffer.borrow(), options)?);
         }
         for (number, buffer) in given(options, device, target.result_spaces.len()) {
             all.push(given_result(loaded, target, (device, number), buffer)?);
@@ -143,7 +165,7 @@ fn given<'a>(
     of_device.enumerate().filter_map(|(number, buffer)| Some((number, buffer.as_ref()?)))
 }
 
-fn check_counts(loaded: &LoadedExecutable, shards: &[&[&Buffer]], options: &ExecuteOptions<'_>) -> Result<(), Error> {
+fn check_counts<B>(loaded: &LoadedExecutable, shards: &[&[B]], options: &ExecuteOptions<'_>) -> Result<(), Error> {
     let devices = loaded.shared.targets.len();
     let signature = loaded.program().signature();
     let (parameters, results) = (signature.parameters.len(), signature.results.len());
@@ -185,34 +207,36 @@ fn memory(
     let (places, specs) = (loaded.program().places(), &loaded.program().signature().results);
     let (arguments, of_results) = held.split_at(places.parameters.len());
     *has_failed = arguments.iter().any(|held| matches!(held, Held::Failed(..)));
-    let allocate = |space: &MemorySpace, size_bytes, label: &'static CStr| {
-        let options = AllocOptions { label: label.into(), ..AllocOptions::default() };
-        RawBuffer::allocate_with(space, size_bytes, &options)
-    };
-    let mut given = given(options, device, specs.len()).zip(of_results).peekable();
+    let labelled = |label: &'static CStr| AllocOptions { label: label.into(), ..AllocOptions::default() };
+    let for_results = labelled(c"result");
+    let first_given = device * specs.len();
+    let is_given = |number: usize| options.results.get(first_given + number).is_some_and(Option::is_some);
+    // Rights to given memory stand in the order of the results.
+    let mut given = (arguments.len()..).zip(of_results);
     results.reserve(specs.len());
     for (number, spec) in specs.iter().enumerate() {
-        let donated = places.results[number].map(|parameter| &arguments[parameter as usize]);
-        let given = given.next_if(|((given, _), _)| *given == number).map(|(_, held)| held);
+        let donated = places.results[number].map(|parameter| (parameter as usize, &arguments[parameter as usize]));
+        let given = if is_given(number) { given.next() } else { None };
         let result = match (donated, given) {
-            (Some(Held::Donation(_)), Some(_)) => {
+            (Some((_, Held::Donation(_))), Some(_)) => {
                 return Err(Error::invalid_argument(format!(
                     "memory for result {number} is given, and it has that of a donated argument"
                 )));
             }
-            (Some(Held::Donation(hold)), _) | (_, Some(Held::Donation(hold))) => {
-                ResultMemory { memory: Some(hold.memory().clone()), free: hold.free() }
+            (Some((at, Held::Donation(hold))), _) | (_, Some((at, Held::Donation(hold)))) => {
+                ResultMemory { place: ResultPlace::Held(at), free: hold.free() }
             }
-            _ if *has_failed => ResultMemory { memory: None, free: Event::ready() },
+            _ if *has_failed => ResultMemory { place: ResultPlace::Nowhere, free: Event::ready() },
             _ => {
-                let memory = allocate(&target.result_spaces[number], spec.size_bytes(), c"result")?;
-                ResultMemory { memory: Some(memory), free: Event::ready() }
+                let memory = RawBuffer::allocate_with(&target.result_spaces[number], spec.size_bytes(), &for_results)?;
+                ResultMemory { place: ResultPlace::Fresh(memory), free: Event::ready() }
             }
         };
         results.push(result);
     }
     if places.temporary_bytes > 0 && !*has_failed {
-        *temporaries = Some(allocate(&target.temporary_space, places.temporary_bytes, c"temporaries")?);
+        let options = labelled(c"temporaries");
+        *temporaries = Some(RawBuffer::allocate_with(&target.temporary_space, places.temporary_bytes, &options)?);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::acquire::{AllHeld, Held};
 use super::options::ExecuteOptions;
-use super::prepare::{Prepared, ResultMemory};
+use super::prepare::{Prepared, ResultMemory, ResultPlace};
 use super::{Execution, Outputs};
 use crate::loaded::LoadedExecutable;
 use crate::program::Program;
@@ -38,8 +38,14 @@ pub(super) fn start(
     loaded.shared.runs.follow(&done);
     let Prepared { target, held, results, .. } = prepared;
     let specs = program.signature().results.iter().zip(&target.result_spaces).zip(results.drain(..));
+    // Donations of memory that becomes a result's are confirmed here, one by one.
     let outputs: Outputs = specs
-        .map(|((spec, space), ResultMemory { memory, free })| {
+        .map(|((spec, space), ResultMemory { place, free })| {
+            let memory = match place {
+                ResultPlace::Nowhere => None,
+                ResultPlace::Fresh(memory) => Some(memory),
+                ResultPlace::Held(at) => held[at].confirm(),
+            };
             Buffer::launched(spec.shape(), spec.layout(), space, memory, &done, &free)
                 .expect("memory is as long as the shape says: checked where it was given, else allocated so")
         })
@@ -59,6 +65,8 @@ fn launched(
     options: &ExecuteOptions<'_>,
     dependencies: &[Event],
 ) -> StatusOr<Event> {
+    let mut ranges = SmallVec::new();
+    list_ranges(program, prepared, &mut ranges);
     let launch_options = LaunchOptions {
         label: options.donee(),
         launch_id: options.launch_id,
@@ -69,7 +77,7 @@ fn launched(
     // SAFETY: the launch reads arguments. It depends on their ready events, after which nothing writes them. It writes
     // memory that was allocated for this run, or that donation holds have given to it. It depends on the earlier uses
     // of such memory. No other launch reads a donated argument. A launch of a valid program accesses its ranges alone.
-    unsafe { prepared.target.device.launch(launch, &ranges(program, prepared), &launch_options) }
+    unsafe { prepared.target.device.launch(launch, &ranges, &launch_options) }
 }
 
 /// The dependencies of the run: the arguments, then the caller's own, then the earlier uses of donated memory. If
@@ -77,42 +85,38 @@ fn launched(
 #[inline]
 fn dependencies(program: &Program, prepared: &Prepared<'_>, options: &ExecuteOptions<'_>) -> SmallVec<[Event; 8]> {
     let mut events = SmallVec::new();
-    let mut add = |event: Event| {
-        if event.state() != EventState::Ready {
+    for held in prepared.held.iter().take(program.signature().parameters.len()) {
+        if let Some(event) = held.dependency() {
             events.push(event);
         }
-    };
-    for held in prepared.held.iter().take(program.signature().parameters.len()) {
-        add(match held {
-            Held::Usage(hold) => hold.ready_event(),
-            Held::Donation(hold) => hold.ready_event(),
-            Held::Failed(failed, _) => failed.clone(),
-        });
     }
-    options.dependencies.iter().cloned().for_each(&mut add);
-    prepared.results.iter().for_each(|result| add(result.free.clone()));
+    let others = options.dependencies.iter().chain(prepared.results.iter().map(|result| &result.free));
+    events.extend(others.filter(|event| event.state() != EventState::Ready).cloned());
     events
 }
 
-/// The ranges of the launch, in the order that the module `launch` lists.
+/// The ranges of a launch; in place for as many arrays as small programs take and give.
+type TouchedRanges<'a> = SmallVec<[(Access, &'a RawBuffer); 64]>;
+
+/// Adds the ranges of the launch, in the order that the module `launch` lists.
 #[inline]
-fn ranges<'a>(program: &Program, prepared: &'a Prepared<'_>) -> SmallVec<[(Access, &'a RawBuffer); 16]> {
-    let count = prepared.held.len() + prepared.results.len() + usize::from(prepared.temporaries.is_some());
-    let mut ranges = SmallVec::with_capacity(count);
-    for (parameter, held) in program.places().parameters.iter().zip(&prepared.held) {
+fn list_ranges<'a>(program: &Program, prepared: &'a Prepared<'_>, ranges: &mut TouchedRanges<'a>) {
+    let parameters = &program.places().parameters;
+    let count = parameters.len() + prepared.results.len() + usize::from(prepared.temporaries.is_some());
+    ranges.reserve(count);
+    for (parameter, held) in parameters.iter().zip(&prepared.held) {
         if let (true, Some(memory)) = (parameter.is_used, held.memory()) {
             ranges.push((Access::Read, memory));
         }
     }
     for result in &prepared.results {
-        if let Some(memory) = result.memory.as_ref().filter(|memory| memory.size_bytes() > 0) {
+        if let Some(memory) = result.memory(&prepared.held).filter(|memory| memory.size_bytes() > 0) {
             ranges.push((Access::Write, memory));
         }
     }
     if let Some(memory) = &prepared.temporaries {
         ranges.push((Access::Write, memory));
     }
-    ranges
 }
 
 /// Ends the holds. Usage holds become uses that last until `done`, and donations are confirmed.
@@ -122,7 +126,7 @@ fn release(held: &mut AllHeld, done: &Event) {
             Held::Usage(hold) => hold.release_after_operation(done),
             Held::Donation(hold) => drop(hold.confirm()),
             Held::Failed(_, Some(donated)) => donated.delete(),
-            Held::Failed(_, None) => {}
+            Held::Failed(_, None) | Held::Over => {}
         }
     }
 }
