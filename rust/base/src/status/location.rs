@@ -118,7 +118,7 @@ impl SourceLocation {
 }
 
 /// Calls `call` for foreign code at `place`: what is made in there, on this thread, by functions that ask for
-/// [`SourceLocation::of_call`] is known by `place`, and not by the line of Rust that calls them. Inside of another such
+/// `SourceLocation::of_call` is known by `place`, and not by the line of Rust that calls them. Inside of another such
 /// call, the inner place counts until the inner call ends.
 ///
 /// What a pool's thread does while it waits has no part in it, and neither has a client's out-of-memory hook. Other
