@@ -74,15 +74,15 @@ fn run(operands: usize, is_given: bool, runs: usize) -> StatusOr<usize> {
     Ok(allocations)
 }
 
-/// The instructions of such runs, with all that surrounds them; `None`: valgrind has not told.
+/// The instructions of such runs, with all that surrounds them; `None`: valgrind is missing or counted nothing.
 fn instructions(operands: usize, road: &str, runs: usize) -> Option<u64> {
     let program = std::env::current_exe().ok()?;
     let (operands, runs) = (operands.to_string(), runs.to_string());
     let mut valgrind = Process::new("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program);
     let answer = valgrind.args([&operands, road, &runs]).output().ok()?;
-    let told = String::from_utf8_lossy(&answer.stderr).into_owned();
-    told.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
+    let report = String::from_utf8_lossy(&answer.stderr).into_owned();
+    report.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
 }
 
 fn main() -> StatusOr<()> {

@@ -32,25 +32,25 @@ impl From<Fault> for Error {
 }
 
 /// The most reasons that an error lists. Further ones are only counted.
-const MOST_TOLD: usize = 20;
+const MOST_LISTED: usize = 20;
 
 /// The reasons why a program cannot run here, in the order in which they were found, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Reasons {
-    told: Vec<String>,
-    untold: usize,
+    listed: Vec<String>,
+    unlisted: usize,
 }
 
 impl Reasons {
     pub(crate) fn add(&mut self, reason: impl Into<String>) {
         let reason = reason.into();
-        if self.told.contains(&reason) {
+        if self.listed.contains(&reason) {
             return;
         }
-        if self.told.len() < MOST_TOLD {
-            self.told.push(reason);
+        if self.listed.len() < MOST_LISTED {
+            self.listed.push(reason);
         } else {
-            self.untold += 1;
+            self.unlisted += 1;
         }
     }
 
@@ -61,11 +61,11 @@ impl Reasons {
 
     /// `Unimplemented`, with the reasons, if there is one.
     pub(crate) fn into_result(self, program: &str) -> Result<(), Error> {
-        if self.told.is_empty() {
+        if self.listed.is_empty() {
             return Ok(());
         }
-        let more = if self.untold > 0 { format!("; and {} more", self.untold) } else { String::new() };
-        Err(Error::unimplemented(format!("program '{program}' cannot run here: {}{more}", self.told.join("; "))))
+        let more = if self.unlisted > 0 { format!("; and {} more", self.unlisted) } else { String::new() };
+        Err(Error::unimplemented(format!("program '{program}' cannot run here: {}{more}", self.listed.join("; "))))
     }
 }
 

@@ -27,8 +27,8 @@ enum Ranges {
     Many(ManyRanges),
 }
 
-/// More than two. The list that is dropped last on a thread is kept for the next operation there: small launches follow
-/// one another, and one is too long a list for what an allocator has at hand.
+/// More than two ranges. Each thread keeps the list that it dropped last for its next operation, because small launches
+/// follow one another and would allocate a list each.
 struct ManyRanges(Vec<(Access, DeviceRange)>);
 
 /// A longer list is not kept.
@@ -39,7 +39,7 @@ per_thread!(static KEPT: RefCell<Vec<(Access, DeviceRange)>> = RefCell::new(Vec:
 
 impl FromIterator<(Access, DeviceRange)> for ManyRanges {
     fn from_iter<I: IntoIterator<Item = (Access, DeviceRange)>>(ranges: I) -> Self {
-        // Where a thread ends there is none.
+        // A thread that ends keeps no list any more.
         let mut list = KEPT.try_with(RefCell::take).unwrap_or_default();
         list.extend(ranges);
         Self(list)
@@ -49,10 +49,10 @@ impl FromIterator<(Access, DeviceRange)> for ManyRanges {
 impl Drop for ManyRanges {
     fn drop(&mut self) {
         let mut list = mem::take(&mut self.0);
-        // Before the list is kept: the end of memory may run any code.
+        // Before the list is kept: freeing memory may run code of users, which may start operations.
         list.clear();
         if list.capacity() <= MOST_KEPT {
-            // What is kept already is dropped; it may be longer, but that is as likely as not.
+            // This replaces the list that was kept before.
             let _ = KEPT.try_with(|kept| kept.replace(list));
         }
     }

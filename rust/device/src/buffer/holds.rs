@@ -53,7 +53,7 @@ impl UsageHold {
         self.array.ready.clone()
     }
 
-    /// Whether they are there; false also if they never will be.
+    /// Whether the bytes are there; false also if the buffer has failed.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.array.ready.state() == EventState::Ready
@@ -171,7 +171,7 @@ impl DonationHold {
         self.array.ready.clone()
     }
 
-    /// Whether they are there; false also if they never will be.
+    /// Whether the bytes are there; false also if the buffer has failed.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.array.ready.state() == EventState::Ready

@@ -55,7 +55,7 @@ pub(super) enum Held {
     /// The buffer failed before it had memory. The event has its error, with which the run will fail, too. The buffer
     /// is here if it is donated, so that it is deleted.
     Failed(Event, Option<Buffer>),
-    /// It has ended.
+    /// A donation that is confirmed: the result has the memory.
     Over,
 }
 
@@ -69,7 +69,7 @@ impl Held {
         }
     }
 
-    /// What the run waits for, if it has to.
+    /// The event of the buffer, if the run must wait for it or fails with it.
     #[inline]
     pub(super) fn dependency(&self) -> Option<Event> {
         match self {
@@ -90,7 +90,7 @@ impl Held {
     }
 }
 
-/// In place for as many arrays as small programs take and give.
+/// The holds of a run. Those of small programs stand on the stack.
 pub(super) type AllHeld = SmallVec<[Held; 64]>;
 
 /// Acquires the holds, and returns them in the order of `wanted`. It waits for conflicting holds of other calls. The

@@ -95,7 +95,7 @@ fn dependencies(program: &Program, prepared: &Prepared<'_>, options: &ExecuteOpt
     events
 }
 
-/// The ranges of a launch; in place for as many arrays as small programs take and give.
+/// The ranges of a launch. Those of small programs stand on the stack.
 type TouchedRanges<'a> = SmallVec<[(Access, &'a RawBuffer); 64]>;
 
 /// Adds the ranges of the launch, in the order that the module `launch` lists.
