@@ -4,6 +4,7 @@
 use std::fmt::Display;
 
 use purlin_base::{Error, StatusCode};
+use purlin_xla_proto::damage::Damage;
 
 /// Bytes that violate the format. `offset` is at most their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,12 @@ impl Fault {
     /// The same fault, for enclosing bytes in which these begin at `base`.
     pub(crate) fn within(self, base: usize) -> Self {
         Self { offset: base.saturating_add(self.offset), ..self }
+    }
+}
+
+impl From<Damage> for Fault {
+    fn from(damage: Damage) -> Self {
+        Self::damage(damage.offset, damage.what)
     }
 }
 

@@ -3,7 +3,7 @@
 //! `PJRT_Executable_Serialize` writes an `ExecutableAndOptionsProto`, whose first field holds a
 //! `CompilationResultProto`. jaxlib's `serialize()` writes the length of a description of its own, the description, and
 //! then the same message. The parser accepts both. Messages are declared by field number, each beside a table of the
-//! fields that it may have (`wire.rs`). Their names end in `Proto`. XLA's sources define their meaning.
+//! fields that it may have (`purlin_xla_proto::wire`). Their names end in `Proto`. XLA's sources define their meaning.
 //!
 //! The bytes have no version. So an unknown field keeps a program from running; the reason names the message and the
 //! number of the field. Parsing is pure, and fails with `DataLoss` at an offset.
@@ -15,11 +15,11 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod thunk;
-mod wire;
 
 use std::collections::BTreeSet;
 
 use prost::Message as _;
+use purlin_xla_proto::wire::{self, Reader, Wire};
 
 pub(crate) use self::executable::{CompilationResultProto, TargetProto};
 pub(crate) use self::hlo::{
@@ -34,7 +34,6 @@ pub(crate) use self::thunk::{
     ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, SortProto, ThunkKind, ThunkProto, ThunkSequenceProto,
     TopKProto,
 };
-use self::wire::{Reader, Wire};
 use crate::fault::Fault;
 
 /// All messages, for tests that build executables.
@@ -65,7 +64,8 @@ pub(crate) struct Parsed {
 /// Parses `bytes`.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
     let (base, inner) = compilation_result(bytes)?;
-    let unknown = wire::check(inner, &executable::COMPILATION_RESULT).map_err(|fault| fault.within(base))?;
+    let unknown =
+        wire::check(inner, &executable::COMPILATION_RESULT).map_err(|damage| Fault::from(damage).within(base))?;
     let result = CompilationResultProto::decode(inner).map_err(|error| Fault::damage(base, error))?;
     Ok(Parsed { result, unknown })
 }

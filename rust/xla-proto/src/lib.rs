@@ -1,0 +1,21 @@
+//! XLA's protobuf messages, declared by field number: no protoc, no generated code.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`damage`] | bytes that are no protobuf message, with the offset |
+//! | [`wire`] | the pass over the wire format that precedes decoding: unknown fields, depth, memory |
+//! | `testing`, `fuzz` | for the tests of crates that declare messages; feature `testing` |
+//!
+//! The bytes are untrusted. Each message is declared with `prost`, beside a table of the fields that it may have
+//! ([`wire::Message`]). Whoever decodes it calls [`wire::check`] first.
+
+#![deny(unsafe_code)]
+
+pub mod damage;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod fuzz;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
+pub mod wire;
