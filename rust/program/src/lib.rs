@@ -19,6 +19,7 @@
 //! | `operand` | [`Operand`]: the bytes that a command accesses, and how |
 //! | `float_mode` | denormal numbers are treated as zero while commands run |
 //! | `kernel` | [`Kernel`]: native code with XLA:CPU's frame, or a closure |
+//! | `kernels` | descriptions of kernels for GPUs and other platforms, and registries of kernels |
 //! | `library` | [`LibraryCall`]: work other than kernels, such as a sort |
 //! | `command` | [`Command`], [`Sequence`]: the steps of a program |
 //! | `signature` | [`ProgramSignature`]: parameters, results and aliases |
@@ -47,6 +48,7 @@ mod execute;
 mod float_mode;
 mod interpreter;
 mod kernel;
+mod kernels;
 mod launch;
 mod library;
 mod loaded;
@@ -65,6 +67,11 @@ pub use constant::Constant;
 pub use executable::Executable;
 pub use execute::{ExecuteOptions, Execution, Outputs, OutputsIntoIter};
 pub use kernel::{Kernel, KernelArgument, KernelCall, KernelClosure, KernelDim3, KernelFrame, KernelFunction};
+pub use kernels::{
+    ComputeCapability, DeviceCode, FeatureExtension, KernelArgPackingRelocation, KernelArgPackingSpec,
+    KernelArgsPackingSpec, KernelLoaderSpec, KernelPayload, KernelRegistry, KernelSymbol, PackedKernelArgs,
+    RegistryKey, SymbolRegistry,
+};
 pub use library::{LibraryCall, LibraryContext, OperandBytes};
 pub use loaded::LoadedExecutable;
 pub use operand::{Operand, OperandAccess};
