@@ -1,5 +1,6 @@
 // XLA's own code for descriptions of kernels, as a program: it reads a question a line, and writes an answer a line.
-// rust/xla-proto/tests/xla.rs asks, and compares the answers with Purlin's. Bytes are hexadecimal; "-" is no bytes.
+// rust/xla-proto/src/kernels/tests/xla.rs asks, and compares the answers with Purlin's. Bytes are hexadecimal; "-" is
+// no bytes.
 //
 //   text TEXT                    CudaComputeCapability::FromString, then ToProto: the bytes
 //   capability BYTES             FromProto, then ToProto, and ToString: "BYTES TEXT"
@@ -7,9 +8,11 @@
 //   make ARGUMENT...             a KernelArgsPackingSpec made by calls, then ToProto: the bytes. An argument is "," and
 //                                parts, each "@INDEX," for an address or "BYTES," for a constant of 1, 2, 4 or 8 bytes
 //   packing BYTES                FromProto, then ToProto: the bytes
-//   build SHARED BYTES ADDRESS...   FromProto, then BuildArguments: number_of_arguments, number_of_shared_bytes, and the
+//   build SHARED BYTES ADDRESS...   FromProto, then BuildArguments: number_of_arguments, number_of_shared_bytes, and
+//   the
 //                                bytes of each argument
-//   loader BYTES                 FromProto, with a resolver that knows the name "known", then ToProto: "KIND ARITY BYTES"
+//   loader BYTES                 FromProto, with a resolver that knows the name "known", then ToProto: "KIND ARITY
+//   BYTES"
 //
 // What XLA refuses is answered by "error CODE MESSAGE".
 #include <cstddef>
@@ -20,7 +23,6 @@
 #include <sstream>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -100,11 +102,20 @@ absl::StatusOr<std::string> Make(std::istream& words) {
       }
       const std::string bytes = Bytes(part);
       switch (bytes.size()) {
-        case 1: WriteConstant<std::uint8_t>(argument, bytes); break;
-        case 2: WriteConstant<std::uint16_t>(argument, bytes); break;
-        case 4: WriteConstant<float>(argument, bytes); break;
-        case 8: WriteConstant<double>(argument, bytes); break;
-        default: return absl::InternalError("no constant of so many bytes: " + part);
+        case 1:
+          WriteConstant<std::uint8_t>(argument, bytes);
+          break;
+        case 2:
+          WriteConstant<std::uint16_t>(argument, bytes);
+          break;
+        case 4:
+          WriteConstant<std::uint32_t>(argument, bytes);
+          break;
+        case 8:
+          WriteConstant<std::int64_t>(argument, bytes);
+          break;
+        default:
+          return absl::InternalError("no constant of so many bytes: " + part);
       }
     }
     packing.AddArgument(std::move(argument));

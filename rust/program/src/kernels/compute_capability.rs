@@ -132,12 +132,13 @@ impl FromStr for ComputeCapability {
     /// Parses XLA's text.
     ///
     /// # Errors
-    /// `InvalidArgument`: the text is not two numbers with a dot between them, followed by `a`, `f` or nothing.
+    /// `InvalidArgument`: the text is not two numbers with a dot between them, followed by `a`, `f` (of either case) or
+    /// nothing.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let (numbers, feature_extension) = match text.strip_suffix(['a', 'f']) {
-            Some(numbers) if text.ends_with('a') => (numbers, FeatureExtension::Accelerated),
-            Some(numbers) => (numbers, FeatureExtension::Family),
-            None => (text, FeatureExtension::None),
+        let (numbers, feature_extension) = match (text.strip_suffix(['a', 'A']), text.strip_suffix(['f', 'F'])) {
+            (Some(numbers), _) => (numbers, FeatureExtension::Accelerated),
+            (None, Some(numbers)) => (numbers, FeatureExtension::Family),
+            (None, None) => (text, FeatureExtension::None),
         };
         // u16::from_str() would also accept a sign.
         let number = |digits: &str| digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()));
@@ -292,9 +293,10 @@ mod tests {
         for target in targets() {
             assert_eq!(target.to_string().parse::<ComputeCapability>().unwrap(), target);
         }
-        for text in
-            ["", "12", "9.0x", "9.0aa", "9.0A", "9.", ".0", "9.0.0", "+9.0", "9.-1", " 9.0", "9.65536", "a", "9.0f "]
-        {
+        for (upper, lower) in [("9.0A", "9.0a"), ("10.3F", "10.3f")] {
+            assert_eq!(upper.parse::<ComputeCapability>().unwrap().to_string(), lower);
+        }
+        for text in ["", "12", "9.0x", "9.0aa", "9.", ".0", "9.0.0", "+9.0", "9.-1", " 9.0", "9.65536", "a", "9.0f "] {
             let error = text.parse::<ComputeCapability>().unwrap_err();
             let expected = format!("a compute capability is written as 9.0, 9.0a or 10.0f, not as '{text}'");
             assert_eq!(error.message(), expected);

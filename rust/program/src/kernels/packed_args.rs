@@ -55,7 +55,8 @@ impl PackedKernelArgs {
         self.ranges.is_empty()
     }
 
-    /// The number of arguments as XLA's launch counts them: dynamic shared memory is one more argument, if there is any.
+    /// The number of arguments as XLA's launch counts them: dynamic shared memory is one more argument, if there is
+    /// any.
     #[must_use]
     pub fn number_of_arguments(&self) -> usize {
         self.len() + usize::from(self.shared_memory_bytes > 0)

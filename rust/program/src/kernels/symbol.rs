@@ -121,7 +121,8 @@ impl SymbolRegistry {
     ///
     /// # Errors
     /// - `InvalidArgument`: the name or the platform is empty.
-    /// - `AlreadyExists`: the name has a symbol for this platform, even if it is the same one. The entry stays as it is.
+    /// - `AlreadyExists`: the name has a symbol for this platform, even if it is the same one. The entry stays as it
+    ///   is.
     pub fn register(&self, persistent_name: &str, platform: &str, symbol: KernelSymbol) -> Result<(), Error> {
         for (field, value) in [("persistent_name", persistent_name), ("platform", platform)] {
             if value.is_empty() {

@@ -37,7 +37,8 @@ pub fn compute_capability_to_proto(capability: ComputeCapability) -> Vec<u8> {
     ComputeCapabilityProto { major, minor, feature_extension }.encode_to_vec()
 }
 
-/// Parses the bytes of XLA's message. An unspecified feature extension is none, as in XLA.
+/// Parses the bytes of XLA's message. Older messages do not say the feature extension: as in XLA, they mean `a` for the
+/// major versions 9 and 10, and none for others.
 ///
 /// ```
 /// use purlin_xla_proto::kernels::{compute_capability_from_proto, compute_capability_to_proto};
@@ -62,6 +63,7 @@ pub fn compute_capability_from_proto(bytes: &[u8]) -> StatusOr<ComputeCapability
         u16::try_from(value).map_err(|_| wrong())
     };
     let feature_extension = match proto.feature_extension {
+        0 if matches!(proto.major, 9 | 10) => FeatureExtension::Accelerated,
         0 | 1 => FeatureExtension::None,
         2 => FeatureExtension::Accelerated,
         3 => FeatureExtension::Family,

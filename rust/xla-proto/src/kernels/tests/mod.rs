@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "a symbol is made")]
 
 mod fuzz;
+mod xla;
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -86,7 +87,10 @@ fn values_make_the_journey_there_and_back() {
         let capability: ComputeCapability = text.parse().unwrap();
         assert_eq!(compute_capability_from_proto(&compute_capability_to_proto(capability)).unwrap(), capability);
     }
-    assert_eq!(compute_capability_from_proto(&[8, 9]).unwrap(), ComputeCapability::new(9, 0), "unspecified is none");
+    for (major, text) in [(8, "8.0"), (9, "9.0a"), (10, "10.0a"), (11, "11.0")] {
+        let parsed = compute_capability_from_proto(&[8, major]).unwrap();
+        assert_eq!(parsed.to_string(), text, "without a feature extension");
+    }
 }
 
 #[test]
