@@ -8,7 +8,8 @@ use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 
-use purlin_async::task::AsyncWorkRunner;
+use purlin_async::pool::ThreadPool;
+use purlin_async::task::AsyncWorkRunner as _;
 use purlin_base::Error;
 
 /// Work that a command of a program does on the bytes of its operands.
@@ -71,10 +72,11 @@ pub struct OperandBytes {
 /// The run that a [`LibraryCall`] is part of.
 pub struct LibraryContext<'a> {
     pub(crate) launch_id: i32,
+    pub(crate) device: u16,
     pub(crate) replica_id: u32,
     pub(crate) partition_id: u32,
     pub(crate) user: Option<&'a (dyn Any + Send + Sync)>,
-    pub(crate) runner: Option<&'a dyn AsyncWorkRunner>,
+    pub(crate) runner: Option<&'a ThreadPool>,
 }
 
 impl<'a> LibraryContext<'a> {
@@ -82,6 +84,12 @@ impl<'a> LibraryContext<'a> {
     #[must_use]
     pub fn launch_id(&self) -> i32 {
         self.launch_id
+    }
+
+    /// The number of the device that the run is on.
+    #[must_use]
+    pub fn device(&self) -> u16 {
+        self.device
     }
 
     /// The number of the replica.
@@ -100,6 +108,12 @@ impl<'a> LibraryContext<'a> {
     #[must_use]
     pub fn user<T: Any>(&self) -> Option<&'a T> {
         self.user?.downcast_ref()
+    }
+
+    /// The client's pool, if there is one. A task that uses the operands must end before the library call returns.
+    #[must_use]
+    pub fn runner(&self) -> Option<&'a ThreadPool> {
+        self.runner
     }
 
     /// Calls `body` on the threads of the client, with ranges that together are `0..count`. Each range but the last has

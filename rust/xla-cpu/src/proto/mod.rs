@@ -31,8 +31,8 @@ pub(crate) use self::shape::{
     DotDimensionsProto, LayoutProto, ProgramShapeProto, ShapeProto, ShapeSliceProto, SliceProto,
 };
 pub(crate) use self::thunk::{
-    ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, SortProto, ThunkKind, ThunkProto, ThunkSequenceProto,
-    TopKProto,
+    ConvolutionProto, CopyProto, CustomCallProto, DotProto, FftProto, KernelProto, SortProto, ThunkKind, ThunkProto,
+    ThunkSequenceProto, TopKProto,
 };
 use self::wire::{Reader, Wire};
 use crate::fault::Fault;
