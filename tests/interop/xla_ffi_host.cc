@@ -143,7 +143,7 @@ ffi::Error Shapes(ffi::RemainingArgs arguments, ffi::Result<ffi::Buffer<ffi::S64
 
 #define HOST_HANDLER(name, binding)                                                                       \
   extern "C" __attribute__((visibility("default"))) XLA_FFI_Error* Host##name(XLA_FFI_CallFrame* frame) { \
-    static const auto* const handler = (binding).release();                                              \
+    static const auto* const handler = (binding).release();                                               \
     return handler->Call(frame);                                                                          \
   }
 HOST_HANDLER(Attributes, ffi::Ffi::Bind()
@@ -170,22 +170,16 @@ HOST_HANDLER(Attributes, ffi::Ffi::Bind()
                              .Ret<ffi::Buffer<ffi::F64>>()
                              .To(Attributes))
 HOST_HANDLER(MakeFactor, ffi::Ffi::BindInstantiate().Attr<double>("factor").To(MakeFactor))
-HOST_HANDLER(Scale, ffi::Ffi::Bind()
-                        .Ctx<ffi::State<Factor>>()
-                        .Arg<ffi::Buffer<ffi::F64>>()
-                        .Ret<ffi::Buffer<ffi::F64>>()
-                        .To(Scale))
+HOST_HANDLER(
+    Scale,
+    ffi::Ffi::Bind().Ctx<ffi::State<Factor>>().Arg<ffi::Buffer<ffi::F64>>().Ret<ffi::Buffer<ffi::F64>>().To(Scale))
 HOST_HANDLER(Later, ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::F64>>().Ret<ffi::Buffer<ffi::F64>>().To(Later))
-HOST_HANDLER(OnThreads, ffi::Ffi::Bind()
-                            .Ctx<ffi::ThreadPool>()
-                            .Arg<ffi::Buffer<ffi::F64>>()
-                            .Ret<ffi::Buffer<ffi::F64>>()
-                            .To(OnThreads))
-HOST_HANDLER(Reverse, ffi::Ffi::Bind()
-                          .Ctx<ffi::ScratchAllocator>()
-                          .Arg<ffi::Buffer<ffi::F64>>()
-                          .Ret<ffi::Buffer<ffi::F64>>()
-                          .To(Reverse))
+HOST_HANDLER(
+    OnThreads,
+    ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().Arg<ffi::Buffer<ffi::F64>>().Ret<ffi::Buffer<ffi::F64>>().To(OnThreads))
+HOST_HANDLER(
+    Reverse,
+    ffi::Ffi::Bind().Ctx<ffi::ScratchAllocator>().Arg<ffi::Buffer<ffi::F64>>().Ret<ffi::Buffer<ffi::F64>>().To(Reverse))
 HOST_HANDLER(Shapes, ffi::Ffi::Bind().RemainingArgs().Ret<ffi::Buffer<ffi::S64>>().To(Shapes))
 
 /// The places of the id and of the description of the state's type, for stock XLA.

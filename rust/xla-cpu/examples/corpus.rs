@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code, reason = "Python calls functions of C")]
 
-#[path = "../tests/corpus/programs.rs"]
+#[path = "../tests/fixture/programs.rs"]
 mod programs;
 
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -17,8 +17,8 @@
 //! instead. The machine code itself cannot be checked: the loader loads it only if the caller vouches for it
 //! ([`LoadOptions::trust_code`]).
 //!
-//! All steps run on the calling thread, and none runs any of the executable's code. Handlers of custom calls are asked to
-//! `instantiate` at the end.
+//! All steps run on the calling thread, and none runs any of the executable's code. Handlers of custom calls are asked
+//! to `instantiate` at the end.
 //!
 //! ```
 //! use purlin::StatusCode;
@@ -35,7 +35,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod fault;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "no program is loaded there"))]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports, reason = "no program is loaded there"))]
 mod ffi;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod fuzz;

@@ -47,16 +47,16 @@ pub struct LoadOptions {
 
 /// Loads an executable that stock XLA:CPU has compiled: the bytes of `PJRT_Executable_Serialize`, or of jaxlib's
 /// `serialize()`. Loading runs none of its code; executing the program does. The code stays mapped as long as a clone
-/// of the program lives. At the end, the handlers of its custom calls are asked to instantiate, if they have that stage.
+/// of the program lives. At the end, the handlers of its custom calls are asked to instantiate, if they have that
+/// stage.
 ///
 /// # Errors
 /// `FailedPrecondition`: [`LoadOptions::trust_code`] is false. `DataLoss`: the bytes are no such executable, or a
 /// damaged one; the message of a parsing error has the offset. `Unimplemented`: the executable is sound, but a part of
-/// it cannot run here, such as a custom call without a handler. The message lists up to 20 reasons and the number of the
-/// others, and nothing was mapped.
-/// `Unimplemented` also: the program breaks a rule of validation; its code is then unmapped again. `ResourceExhausted`:
-/// the system has no memory for the code. `PermissionDenied`: the system forbids executable pages. Any code: the error of
-/// a handler that cannot instantiate, with its text.
+/// it cannot run here, such as a custom call without a handler. The message lists up to 20 reasons and the number of
+/// the others, and nothing was mapped. `Unimplemented` also: the program breaks a rule of validation; its code is then
+/// unmapped again. `ResourceExhausted`: the system has no memory for the code. `PermissionDenied`: the system forbids
+/// executable pages. Any code: the error of a handler that cannot instantiate, with its text.
 pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
     if !options.trust_code {
         return Err(Error::failed_precondition(

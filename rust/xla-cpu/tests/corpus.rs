@@ -1,15 +1,15 @@
 //! Runs programs that stock JAX compiled without XLA, and compares the results with those of stock XLA.
 //!
-//! `PURLIN_XLA_CORPUS` names the folder that `examples/python/export_xla.py` has written, which needs wheels of PyPI. So
-//! the test is ignored. `make interop` runs the programs from Python (`examples/corpus.rs`), with the handlers of
+//! `PURLIN_XLA_CORPUS` names the folder that `examples/python/export_xla.py` has written, which needs wheels of PyPI.
+//! So the test is ignored. `make interop` runs the programs from Python (`examples/corpus.rs`), with the handlers of
 //! LAPACK; here custom calls are refused. Results must have the same bits, unless the program has a dot, a convolution
-//! or an fft, whose sums are in another order. Then they may differ by 1e-5 of the largest element (1e-2 if
-//! elements have 16 bits). `PURLIN_XLA_NATIVE_PERCENT` is the percentage of the programs compiled without YNNPACK that
-//! must run (80).
+//! or an fft, whose sums are in another order. Then they may differ by 1e-5 of the largest element (1e-2 if elements
+//! have 16 bits). `PURLIN_XLA_NATIVE_PERCENT` is the percentage of the programs compiled without YNNPACK that must run
+//! (80).
 
 #![allow(unsafe_code, reason = "bytes are copied from buffers")]
 
-#[path = "corpus/programs.rs"]
+#[path = "fixture/programs.rs"]
 mod programs;
 
 use std::env;

@@ -1,7 +1,7 @@
 """Compiles the programs of examples/python/export_xla.py with stock JAX, and runs them with Purlin.
 
 The custom calls among them are those of LAPACK: Purlin calls jaxlib's handlers. The results are compared with stock
-XLA's (rust/xla-cpu/tests/corpus/programs.rs). PURLIN_XLA_NATIVE_PERCENT: how many must run (95).
+XLA's (rust/xla-cpu/tests/fixture/programs.rs). PURLIN_XLA_NATIVE_PERCENT: how many must run (95).
 """
 import os
 import pathlib

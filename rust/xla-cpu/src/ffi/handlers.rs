@@ -103,6 +103,9 @@ impl FfiHandlers {
     /// thread may call them, several at once, as long as `owner` lives. They access only what their call frames give
     /// them, until they return, or until they complete the future that they return. They complete each future once.
     /// They throw no C++ exception. A Rust function may panic: its call then fails.
+    ///
+    /// A function that blocks until a task that it has scheduled has run, instead of returning a future, needs a second
+    /// thread of the client's pool.
     pub unsafe fn register(
         &mut self,
         name: &str,

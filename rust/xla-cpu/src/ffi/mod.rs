@@ -4,7 +4,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `abi` | the structs of XLA's C header |
-//! | `text` | attributes, read from MLIR's text |
+//! | `text`, `numbers` | attributes, read from MLIR's text |
 //! | `attributes` | attributes, and their form in C |
 //! | `errors` | errors and futures: the objects that cross by address |
 //! | `state` | types of the user's; states of handlers |
@@ -28,8 +28,9 @@ mod call;
 mod context;
 mod errors;
 mod handlers;
+mod numbers;
 mod state;
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) mod tests;
 mod text;
 
