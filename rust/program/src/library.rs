@@ -2,15 +2,15 @@
 //!
 //! A [`LibraryCall`] is code with a name. A program knows its operands and nothing else, so a new kind of work needs no
 //! new kind of command. It runs on the thread of its run, and may use more threads of the client by
-//! [`LibraryContext::parallel_for`]. If it returns an error or panics, the run fails.
+//! [`LibraryContext::parallel_for`] and [`LibraryContext::spawn`]. If it returns an error or panics, the run fails.
 
 use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 
 use purlin_async::pool::ThreadPool;
-use purlin_async::task::AsyncWorkRunner as _;
-use purlin_base::Error;
+use purlin_async::task::{AsyncWorkRunner as _, Executor as _, Task};
+use purlin_base::{Error, Label};
 
 /// Work that a command of a program does on the bytes of its operands.
 ///
@@ -110,10 +110,27 @@ impl<'a> LibraryContext<'a> {
         self.user?.downcast_ref()
     }
 
-    /// The client's pool, if there is one. A task that uses the operands must end before the library call returns.
+    /// The number of threads of the client's pool, on which [`spawn`](Self::spawn) runs work.
     #[must_use]
-    pub fn runner(&self) -> Option<&'a ThreadPool> {
-        self.runner
+    pub fn thread_count(&self) -> usize {
+        self.runner.map_or(1, ThreadPool::num_threads)
+    }
+
+    /// Runs `work` on a thread of the client's pool, in general after this returns. On x86-64, that thread treats
+    /// denormal numbers as zero during the call. Work that uses the operands must end before the library call returns.
+    /// A panic in it is reported and swallowed.
+    ///
+    /// # Errors
+    /// `Cancelled`: the pool has shut down. `work` was dropped uncalled.
+    pub fn spawn(&self, label: impl Into<Label>, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        let work = || crate::float_mode::with_flushed_denormals(work);
+        match self.runner {
+            Some(pool) => pool.execute(Task::new(label, work)),
+            None => {
+                Task::new(label, work).run();
+                Ok(())
+            }
+        }
     }
 
     /// Calls `body` on the threads of the client, with ranges that together are `0..count`. Each range but the last has

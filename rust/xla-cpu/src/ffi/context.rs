@@ -7,7 +7,6 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::{c_int, c_void};
 
-use purlin_async::task::{Executor as _, Task};
 use purlin_base::sync::Mutex;
 use purlin_base::{Error, StatusOr, panics};
 use purlin_program::LibraryContext;
@@ -124,17 +123,15 @@ impl<'a> Context<'a> {
     /// # Safety
     /// `task` may be called with `data` on any thread.
     pub(crate) unsafe fn schedule(&self, task: TaskFunction, data: *mut c_void) -> Result<(), Error> {
-        let pool = self.run("threads")?.runner();
-        let pool = pool.ok_or_else(|| Error::unimplemented("the device of this run has no pool"))?;
+        let run = self.run("threads")?;
         let scheduled = Scheduled { task, data };
         // A pool that refuses the task drops it, which runs it.
-        drop(pool.execute(Task::new(c"XLA FFI handler's task", move || drop(scheduled))));
+        drop(run.spawn(c"XLA FFI handler's task", move || drop(scheduled)));
         Ok(())
     }
 
     pub(crate) fn thread_count(&self) -> StatusOr<usize> {
-        let pool = self.run("threads")?.runner();
-        Ok(pool.ok_or_else(|| Error::unimplemented("the device of this run has no pool"))?.num_threads())
+        Ok(self.run("threads")?.thread_count())
     }
 
     pub(crate) fn run_id(&self) -> StatusOr<i64> {

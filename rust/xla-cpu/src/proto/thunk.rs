@@ -2,6 +2,7 @@
 
 use prost::{Message as Prost, Oneof};
 
+use super::custom_call::{CUSTOM_CALL, CustomCallProto};
 use super::shape::{
     CONVOLUTION_DIMENSIONS, ConvolutionDimensionsProto, DOT_DIMENSIONS, DotDimensionsProto, SHAPE_SLICE, SHAPED_SLICE,
     SLICE, ShapeSliceProto, ShapedSliceProto, SliceProto, UNREAD, Unread, WINDOW, WindowProto,
@@ -358,45 +359,6 @@ static CONVOLUTION: Message = Message {
     nested: &[(1, &CONVOLUTION_DIMENSIONS), (2, &WINDOW), (4, &SHAPE_SLICE), (5, &SHAPE_SLICE), (6, &SHAPE_SLICE)],
     // Whether XLA uses several threads.
     passed: Passed::These(&[7]),
-};
-
-#[derive(Clone, PartialEq, Prost)]
-pub(crate) struct CustomCallProto {
-    #[prost(int32, tag = "1")]
-    pub(crate) api_version: i32,
-    #[prost(string, tag = "2")]
-    pub(crate) target: String,
-    /// The attributes as text of MLIR. XLA declares a string; text of the user's in it need not be UTF-8.
-    #[prost(bytes = "vec", tag = "3")]
-    pub(crate) attributes: Vec<u8>,
-    #[prost(message, optional, tag = "4")]
-    pub(crate) buffers: Option<CustomCallBuffersProto>,
-}
-
-static CUSTOM_CALL: Message = Message {
-    name: "CustomCallThunkProto",
-    size_bytes: size_of::<CustomCallProto>(),
-    scalars: &[1, 2, 3],
-    nested: &[(4, &CUSTOM_CALL_BUFFERS)],
-    passed: Passed::These(&[]),
-};
-
-/// Arguments and results. Tuples are flattened.
-#[derive(Clone, PartialEq, Prost)]
-pub(crate) struct CustomCallBuffersProto {
-    #[prost(message, repeated, tag = "1")]
-    pub(crate) arguments: Vec<ShapeSliceProto>,
-    #[prost(message, repeated, tag = "2")]
-    pub(crate) results: Vec<ShapeSliceProto>,
-}
-
-static CUSTOM_CALL_BUFFERS: Message = Message {
-    name: "CustomCallThunkProto.OpBuffers",
-    size_bytes: size_of::<CustomCallBuffersProto>(),
-    scalars: &[],
-    nested: &[(1, &SHAPE_SLICE), (2, &SHAPE_SLICE)],
-    // Whether the result is a tuple: a handler gets its elements.
-    passed: Passed::These(&[3]),
 };
 
 /// A thunk that writes the number of the partition or of the replica.

@@ -169,7 +169,9 @@ unsafe extern "C-unwind" fn schedules(frame: *mut c_void) -> Returned {
         // SAFETY: the handler waits for all tasks.
         let work = unsafe { &*data.cast::<Work>() };
         let done = work.done.clone();
-        work.count.fetch_add(1, SeqCst);
+        // Denormal numbers are zero, as in the threads of XLA.
+        let tiny = std::hint::black_box(f32::MIN_POSITIVE) * std::hint::black_box(0.5);
+        work.count.fetch_add(usize::from(tiny == 0.0), SeqCst);
         done.send(()).unwrap();
     }
     unsafe extern "C-unwind" fn bad_task(_data: *mut c_void) {
