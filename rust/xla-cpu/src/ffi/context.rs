@@ -158,3 +158,25 @@ impl Drop for Scheduled {
         panics::reported(|| "a task of an XLA FFI handler", || unsafe { (self.task)(self.data) });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use purlin_base::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    use super::*;
+
+    unsafe extern "C-unwind" fn count(data: *mut c_void) {
+        // SAFETY: the test gives the address of a counter that outlives the task.
+        unsafe { &*data.cast::<AtomicUsize>() }.fetch_add(1, SeqCst);
+    }
+
+    #[test]
+    fn a_task_that_a_pool_drops_has_run_once() {
+        let calls = AtomicUsize::new(0);
+        let scheduled = Scheduled { task: count, data: std::ptr::from_ref(&calls).cast_mut().cast() };
+        let refused = move || drop(scheduled);
+        assert_eq!(calls.load(SeqCst), 0);
+        drop(refused);
+        assert_eq!(calls.load(SeqCst), 1);
+    }
+}

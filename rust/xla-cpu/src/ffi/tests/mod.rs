@@ -12,7 +12,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-use purlin::program::{Executable, ExecuteOptions, LoadedExecutable};
+use purlin::program::{Executable, ExecuteOptions, LoadedExecutable, Program};
 use purlin::{Buffer, Client, ClientOptions};
 use purlin_base::{Error, StatusCode, StatusOr};
 
@@ -116,7 +116,7 @@ fn with_owner(target: &str, bundle: FfiBundle, owner: Arc<dyn Any + Send + Sync>
 }
 
 /// A program with one custom call of `target`, from f32[4] to f32[4].
-fn load(handlers: FfiHandlers, attributes: &str) -> StatusOr<purlin::program::Program> {
+fn load(handlers: FfiHandlers, attributes: &str) -> StatusOr<Program> {
     let mut result = result(objects().remove(0));
     result.thunks = custom_call("target", 4, attributes.as_bytes());
     load_program(&plugin(&result), &LoadOptions { trust_code: true, handlers, ..Default::default() })
@@ -130,9 +130,12 @@ struct Loaded {
 
 impl Loaded {
     fn new(handlers: FfiHandlers, attributes: &str) -> Self {
+        Self::of(load(handlers, attributes).unwrap())
+    }
+
+    fn of(program: Program) -> Self {
         let options = ClientOptions { worker_count: 2, device_count: 2, ..Default::default() };
         let client = Client::new(&options, Arc::new(purlin::host::HostBackend::new())).unwrap();
-        let program = load(handlers, attributes).unwrap();
         let executable = LoadedExecutable::new(&Executable::new(program), &client.devices()[1..2], 1).unwrap();
         Self { executable, client }
     }

@@ -10,6 +10,7 @@ use super::super::abi::{
 };
 use super::super::{FfiUserData, ffi_api};
 use super::*;
+use crate::proto::samples::{ShapeProto, ShapeSliceProto, ThunkKind};
 
 unsafe extern "C-unwind" fn doubles(frame: *mut c_void) -> Returned {
     let Some((frame, api)) = entered(frame) else { return ptr::null_mut() };
@@ -35,6 +36,35 @@ fn a_handler_reads_arguments_and_writes_results() {
     let loaded = Loaded::new(registered("target", FfiBundle::of(doubles)), "");
     let waits = ExecuteOptions { caller_waits: true, ..Default::default() };
     assert_eq!(loaded.run(&waits).unwrap(), [2.0, 4.0, 6.0, 8.0]);
+}
+
+unsafe extern "C-unwind" fn takes_a_token(frame: *mut c_void) -> Returned {
+    let Some((frame, api)) = entered(frame) else { return ptr::null_mut() };
+    checked(api, || {
+        // SAFETY: the host gives as many buffers as it says.
+        let (token, array) = unsafe { (&**frame.arguments.buffers, &**frame.arguments.buffers.add(1)) };
+        same((frame.arguments.count, token.dtype, token.rank, token.data.is_null()), (2, 17, 0, true))?;
+        same((array.dtype, array.rank), (11, 1))?;
+        // SAFETY: the result is f32[4].
+        unsafe { (**frame.results.buffers).data.cast::<[f32; 4]>().write([5.0; 4]) };
+        Ok(())
+    })
+}
+
+#[test]
+fn a_token_has_a_type_and_no_address() {
+    let mut result = result(objects().remove(0));
+    result.thunks = custom_call("target", 4, b"");
+    let Some(ThunkKind::CustomCall(call)) = &mut result.thunks.as_mut().unwrap().thunks[0].thunk else {
+        panic!("a custom call is first")
+    };
+    let token = ShapeProto { element_type: 17, ..Default::default() };
+    let token = ShapeSliceProto { shape: Some(token), slice: None };
+    call.buffers.as_mut().unwrap().arguments.insert(0, token);
+    let handlers = registered("target", FfiBundle::of(takes_a_token));
+    let options = LoadOptions { trust_code: true, handlers, ..Default::default() };
+    let loaded = Loaded::of(load_program(&plugin(&result), &options).unwrap());
+    assert_eq!(loaded.run(&ExecuteOptions::default()).unwrap(), [5.0; 4]);
 }
 
 unsafe extern "C-unwind" fn fails(frame: *mut c_void) -> Returned {

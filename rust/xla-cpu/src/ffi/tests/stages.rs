@@ -41,7 +41,15 @@ unsafe extern "C-unwind" fn instantiate(frame: *mut c_void) -> Returned {
     let Some((frame, api)) = entered(frame) else { return ptr::null_mut() };
     assert_eq!((frame.stage, frame.arguments.count, frame.results.count, frame.attributes.count), (0, 0, 0, 1));
     INSTANTIATED.fetch_add(1, SeqCst);
-    set(frame, api, Stage::Instantiate, COUNTER, counter())
+    let first = set(frame, api, Stage::Instantiate, COUNTER, counter());
+    if !first.is_null() {
+        return first;
+    }
+    checked(api, || {
+        // The host takes no object that it refuses.
+        let second = text(api, set(frame, api, Stage::Instantiate, COUNTER, ptr::null_mut()));
+        same(second, Some(format!("a state of type {COUNTER}, and there is one of type {COUNTER}")))
+    })
 }
 
 unsafe extern "C-unwind" fn prepare(frame: *mut c_void) -> Returned {
