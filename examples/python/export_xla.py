@@ -254,11 +254,31 @@ BLOCK = [f32(32, 96) * np.float32(0.1), f32(32, 32) * np.float32(0.1), f32(32, 6
 program(f32(16, 32), BLOCK, ynn=True, name="transformer")(transformer_block)
 program(f32(16, 32), BLOCK, ynn=True, name="transformer_gradient")(jax.grad(lambda x, w: (transformer_block(x, w) ** 2).sum(), (0, 1)))
 
-# Programs that call code outside the executable.
+# Programs that call code outside the executable: LAPACK.
 SQUARE = (f32(6, 6) @ f32(6, 6).T + 6 * np.eye(6)).astype(np.float32)
 program(SQUARE, name="cholesky")(lambda x: jnp.linalg.cholesky(x))
 program(SQUARE, f32(6), name="solve")(lambda x, y: jnp.linalg.solve(x, y))
 program(SQUARE, name="eigh")(lambda x: jnp.linalg.eigvalsh(x))
+for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+    name, square, wide = np.dtype(dtype).name, SQUARE.astype(dtype), f32(5, 8).astype(dtype)
+    if dtype in (np.complex64, np.complex128):
+        square, wide = square + 1j * np.triu(square, 1) - 1j * np.triu(square, 1).T, wide * (1 + 1j)
+    square, wide = square.astype(dtype), wide.astype(dtype)
+    program(np.stack([square, 2 * square]), name=f"cholesky_batch_{name}")(lambda x: jnp.linalg.cholesky(x))
+    program(square, square[:, :3], name=f"solve_{name}")(lambda x, y: jnp.linalg.solve(x, y))
+    program(square, square[:, :3], name=f"triangular_solve_{name}")(lambda x, y: lax.linalg.triangular_solve(jnp.tril(x), y, left_side=True, lower=True))
+    program(square, name=f"inverse_{name}")(lambda x: jnp.linalg.inv(x))
+    program(square, name=f"lu_{name}")(lambda x: lax.linalg.lu(x))
+    program(square, name=f"eigh_{name}")(lambda x: jnp.linalg.eigh(x))
+    program(square, name=f"eig_{name}")(lambda x: jnp.linalg.eig(x))
+    program(wide, name=f"qr_{name}")(lambda x: jnp.linalg.qr(x.T))
+    program(wide, name=f"svd_{name}")(lambda x: jnp.linalg.svd(x, full_matrices=False))
+    program(square, name=f"schur_{name}")(lambda x: lax.linalg.schur(x))
+    program(square, name=f"hessenberg_{name}")(lambda x: lax.linalg.hessenberg(x))
+    program(square, name=f"tridiagonal_{name}")(lambda x: lax.linalg.tridiagonal(x))
+program(np.zeros((0, 0), np.float32), name="cholesky_of_nothing")(lambda x: jnp.linalg.cholesky(x))
+program(-SQUARE, name="cholesky_that_fails")(lambda x: jnp.linalg.cholesky(x))
+program(np.stack([SQUARE] * 4), name="solve_in_a_scan")(lambda xs: lax.scan(lambda carry, x: (jnp.linalg.solve(x, carry), carry.sum()), jnp.ones(6, jnp.float32), xs))
 
 
 def export(folder, name):

@@ -84,6 +84,7 @@ impl Launcher {
         let position = position.expect("launches are asked for by LoadedExecutable, for a device of this list");
         let context = LibraryContext {
             launch_id: info.launch_id,
+            device: info.device,
             replica_id: (position / self.partition_count) as u32,
             partition_id: (position % self.partition_count) as u32,
             user,

@@ -2,14 +2,15 @@
 //!
 //! A [`LibraryCall`] is code with a name. A program knows its operands and nothing else, so a new kind of work needs no
 //! new kind of command. It runs on the thread of its run, and may use more threads of the client by
-//! [`LibraryContext::parallel_for`]. If it returns an error or panics, the run fails.
+//! [`LibraryContext::parallel_for`] and [`LibraryContext::spawn`]. If it returns an error or panics, the run fails.
 
 use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 
-use purlin_async::task::AsyncWorkRunner;
-use purlin_base::Error;
+use purlin_async::pool::ThreadPool;
+use purlin_async::task::{AsyncWorkRunner as _, Executor as _, Task};
+use purlin_base::{Error, Label};
 
 /// Work that a command of a program does on the bytes of its operands.
 ///
@@ -71,10 +72,11 @@ pub struct OperandBytes {
 /// The run that a [`LibraryCall`] is part of.
 pub struct LibraryContext<'a> {
     pub(crate) launch_id: i32,
+    pub(crate) device: u16,
     pub(crate) replica_id: u32,
     pub(crate) partition_id: u32,
     pub(crate) user: Option<&'a (dyn Any + Send + Sync)>,
-    pub(crate) runner: Option<&'a dyn AsyncWorkRunner>,
+    pub(crate) runner: Option<&'a ThreadPool>,
 }
 
 impl<'a> LibraryContext<'a> {
@@ -82,6 +84,12 @@ impl<'a> LibraryContext<'a> {
     #[must_use]
     pub fn launch_id(&self) -> i32 {
         self.launch_id
+    }
+
+    /// The number of the device that the run is on.
+    #[must_use]
+    pub fn device(&self) -> u16 {
+        self.device
     }
 
     /// The number of the replica.
@@ -100,6 +108,29 @@ impl<'a> LibraryContext<'a> {
     #[must_use]
     pub fn user<T: Any>(&self) -> Option<&'a T> {
         self.user?.downcast_ref()
+    }
+
+    /// The number of threads of the client's pool, on which [`spawn`](Self::spawn) runs work.
+    #[must_use]
+    pub fn thread_count(&self) -> usize {
+        self.runner.map_or(1, ThreadPool::num_threads)
+    }
+
+    /// Runs `work` on a thread of the client's pool, in general after this returns. On x86-64, that thread treats
+    /// denormal numbers as zero during the call. Work that uses the operands must end before the library call returns.
+    /// A panic in it is reported and swallowed.
+    ///
+    /// # Errors
+    /// `Cancelled`: the pool has shut down. `work` was dropped uncalled.
+    pub fn spawn(&self, label: impl Into<Label>, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        let work = || crate::float_mode::with_flushed_denormals(work);
+        match self.runner {
+            Some(pool) => pool.execute(Task::new(label, work)),
+            None => {
+                Task::new(label, work).run();
+                Ok(())
+            }
+        }
     }
 
     /// Calls `body` on the threads of the client, with ranges that together are `0..count`. Each range but the last has

@@ -6,6 +6,7 @@
 //! | `fault` | errors for damaged bytes, with their offset; the list of reasons why a program cannot run here |
 //! | `proto` | the serialized executable as messages, by field number |
 //! | `library` | library calls: sorts, matrix products, convolutions, transforms |
+//! | `ffi` | custom calls: a host of XLA's FFI for handlers that the caller gives ([`FfiHandlers`]) |
 //! | `module` | the executable as a program without code, before any code is mapped |
 //! | `link` | the linker: relocatable files become code in memory |
 //! | `load` | [`load_program`]: all of these steps, in order |
@@ -16,7 +17,8 @@
 //! instead. The machine code itself cannot be checked: the loader loads it only if the caller vouches for it
 //! ([`LoadOptions::trust_code`]).
 //!
-//! All steps run on the calling thread, and none runs any of the code.
+//! All steps run on the calling thread, and none runs any of the executable's code. Handlers of custom calls are asked
+//! to `instantiate` at the end.
 //!
 //! ```
 //! use purlin::StatusCode;
@@ -33,6 +35,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod fault;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports, reason = "no program is loaded there"))]
+mod ffi;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod fuzz;
 #[cfg(target_arch = "x86_64")]
@@ -46,4 +50,5 @@ mod module;
 #[cfg(target_arch = "x86_64")]
 mod proto;
 
+pub use ffi::{FfiBundle, FfiDeleter, FfiFunction, FfiHandlers, FfiUserData, ffi_api, register_ffi_type};
 pub use load::{LoadOptions, check, load_program};

@@ -12,9 +12,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use purlin_base::{Error, StatusOr};
-use purlin_program::{Command, Kernel, KernelFunction, Program, ProgramBuilder, Sequence};
+use purlin_program::{Command, Kernel, KernelFunction, LibraryCall as _, Program, ProgramBuilder, Sequence};
 
 use crate::fault::Reasons;
+use crate::ffi::FfiHandlers;
 use crate::library::{Comparator, Sort};
 use crate::link::{Code, Linkable, ObjectFile};
 use crate::module::{Module, Step};
@@ -40,18 +41,22 @@ pub struct LoadOptions {
     /// Whether to register the code's unwind tables, so that a backtrace from inside a kernel (of a crash handler) is
     /// complete. The unwinder then searches these tables at every unwinding in the process.
     pub unwind_tables: bool,
+    /// The handlers of the program's custom calls, by the names of their targets.
+    pub handlers: FfiHandlers,
 }
 
 /// Loads an executable that stock XLA:CPU has compiled: the bytes of `PJRT_Executable_Serialize`, or of jaxlib's
 /// `serialize()`. Loading runs none of its code; executing the program does. The code stays mapped as long as a clone
-/// of the program lives.
+/// of the program lives. At the end, the handlers of its custom calls are asked to instantiate, if they have that
+/// stage.
 ///
 /// # Errors
 /// `FailedPrecondition`: [`LoadOptions::trust_code`] is false. `DataLoss`: the bytes are no such executable, or a
 /// damaged one; the message of a parsing error has the offset. `Unimplemented`: the executable is sound, but a part of
-/// it cannot run here. The message lists up to 20 reasons and the number of the others, and nothing was mapped.
-/// `Unimplemented` also: the program breaks a rule of validation; its code is then unmapped again. `ResourceExhausted`:
-/// the system has no memory for the code. `PermissionDenied`: the system forbids executable pages.
+/// it cannot run here, such as a custom call without a handler. The message lists up to 20 reasons and the number of
+/// the others, and nothing was mapped. `Unimplemented` also: the program breaks a rule of validation; its code is then
+/// unmapped again. `ResourceExhausted`: the system has no memory for the code. `PermissionDenied`: the system forbids
+/// executable pages. Any code: the error of a handler that cannot instantiate, with its text.
 pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
     if !options.trust_code {
         return Err(Error::failed_precondition(
@@ -60,9 +65,9 @@ pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
         ));
     }
     let parsed = proto::parse(bytes)?;
-    let (module, code) = read(&parsed, |linkable| linkable.load(options.unwind_tables))?;
+    let (module, code) = read(&parsed, &options.handlers, |linkable| linkable.load(options.unwind_tables))?;
     let code = Arc::new(code?);
-    let Module { name, signature, allocations, steps } = module;
+    let Module { name, signature, allocations, steps, custom_calls } = module;
     let mut builder = ProgramBuilder::with_signature(Arc::clone(&name), signature);
     for allocation in allocations {
         builder.allocate(allocation);
@@ -73,25 +78,33 @@ pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
     }
     // The messages are consistent. So a rule that is still broken means that XLA compiled something in a way that is
     // not known here.
-    builder
+    let program = builder
         .build()
-        .map_err(|error| Error::unimplemented(format!("program '{name}' cannot run here: {}", error.message())))
+        .map_err(|error| Error::unimplemented(format!("program '{name}' cannot run here: {}", error.message())))?;
+    for call in custom_calls {
+        call.instantiate().map_err(|error| {
+            let why = format!("program '{name}', custom call target '{}': {}", call.name(), error.message());
+            Error::new(error.code(), why)
+        })?;
+    }
+    Ok(program)
 }
 
 /// Checks whether [`load_program`] can load these bytes, without mapping code: the parsing, the steps and the linking.
-/// It needs no trust in the code. It does not run the program's validation.
+/// It needs no trust in the code. It does not run the program's validation. It knows no handlers, so a custom call is a
+/// reason.
 ///
 /// # Errors
 /// `DataLoss`, `Unimplemented`: as [`load_program`] for these steps.
 pub fn check(bytes: &[u8]) -> StatusOr<()> {
-    read(&proto::parse(bytes)?, |_| ()).map(|_| ())
+    read(&proto::parse(bytes)?, &FfiHandlers::default(), |_| ()).map(|_| ())
 }
 
 /// Does all steps that map no code, and then calls `with` on the files, which can be linked.
-fn read<R>(parsed: &Parsed, with: impl FnOnce(&Linkable<'_>) -> R) -> StatusOr<(Module, R)> {
+fn read<R>(parsed: &Parsed, handlers: &FfiHandlers, with: impl FnOnce(&Linkable<'_>) -> R) -> StatusOr<(Module, R)> {
     let mut reasons = Reasons::default();
     parsed.unknown.iter().for_each(|field| reasons.add(field.clone()));
-    let module = Module::read(&parsed.result, &mut reasons)?;
+    let module = Module::read(&parsed.result, handlers, &mut reasons)?;
     let mut files = Vec::with_capacity(parsed.result.objects.len());
     for object in &parsed.result.objects {
         files.push(ObjectFile::read(&object.name, &object.contents, &mut reasons)?);

@@ -3,6 +3,8 @@
 use purlin_base::{Error, StatusOr};
 use purlin_program::Program;
 
+use crate::ffi::FfiHandlers;
+
 /// The options of a load.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
@@ -10,6 +12,8 @@ pub struct LoadOptions {
     pub trust_code: bool,
     /// See the module for x86-64.
     pub unwind_tables: bool,
+    /// See the module for x86-64.
+    pub handlers: FfiHandlers,
 }
 
 /// Loads nothing.

@@ -11,7 +11,9 @@ use purlin_base::StatusCode;
 use purlin_xla_proto::fuzz::fuzz;
 
 use crate::fault::Reasons;
+use crate::ffi::{self, Lowered, parse_attributes};
 use crate::link::{Linkable, ObjectFile};
+use crate::{LoadOptions, load_program};
 
 #[test]
 fn no_executable_breaks_the_reader() {
@@ -28,6 +30,48 @@ fn no_executable_breaks_the_reader() {
         }
     });
     assert!(outcome.accepted > 0 && outcome.refused * 4 > outcome.accepted && outcome.kinds.len() >= 12);
+}
+
+#[test]
+fn no_custom_call_breaks_the_loader() {
+    let mut sound = sample::result(sample::objects().remove(0));
+    sound.thunks = sample::custom_call("target", 4, br#"{a = 1 : i32, b = {c = "x"}}"#);
+    let options =
+        LoadOptions { trust_code: true, handlers: ffi::tests::handlers_of_nothing(), ..LoadOptions::default() };
+    let samples = [sample::plugin(&sound)];
+    load_program(&samples[0], &options).unwrap();
+    let outcome = fuzz("custom calls", &samples, |bytes, outcome| match load_program(bytes, &options) {
+        Ok(_) => outcome.accepted += 1,
+        Err(error) => {
+            let code = error.code();
+            assert!(matches!(code, StatusCode::DataLoss | StatusCode::Unimplemented), "{error}");
+            outcome.refused(error.message());
+        }
+    });
+    assert!(outcome.accepted > 0 && outcome.refused > 0 && outcome.kinds.len() >= 12);
+}
+
+#[test]
+fn no_attributes_break_their_reader() {
+    let samples = [
+        &br#"{uplo = 76 : ui8, a = {b = "x\00\FF", "c d" = {}}, n = -1, f = 1.000000e-01 : f32, t = true}"#[..],
+        br#"{a = array<i32: 1, -2>, b = dense<[[1, 2], [3, 4]]> : tensor<2x2xui64>, c = dense<7> : tensor<9xi8>}"#,
+        br#"{h = 0x7FC00000 : f32, d = dense<"0x00FF"> : tensor<2xi8>, e = dense<> : tensor<0xf64>, g = 1.5 : bf16}"#,
+    ];
+    let samples = samples.map(<[u8]>::to_vec);
+    let outcome = fuzz("attributes", &samples, |text, outcome| match parse_attributes(text) {
+        Ok(attributes) => {
+            outcome.accepted += 1;
+            drop(Lowered::new(&attributes));
+        }
+        Err(why) => {
+            let why = why.to_string();
+            let at = why.strip_prefix("byte ").and_then(|rest| rest.split(':').next()).and_then(|at| at.parse().ok());
+            assert!(at.is_some_and(|at: usize| at <= text.len()), "{why}");
+            outcome.refused(&format!("XLA:CPU executable, {why}"));
+        }
+    });
+    assert!(outcome.accepted > 0 && outcome.refused > outcome.accepted && outcome.kinds.len() >= 12);
 }
 
 #[test]

@@ -187,6 +187,18 @@ fn steps() -> Option<ThunkSequenceProto> {
     ])
 }
 
+/// One custom call, from the parameter to the result.
+pub(crate) fn custom_call(target: &str, api_version: i32, attributes: &[u8]) -> Option<ThunkSequenceProto> {
+    let buffers =
+        CustomCallBuffersProto { arguments: array(0).into_iter().collect(), results: array(1).into_iter().collect() };
+    sequence(vec![ThunkKind::CustomCall(Box::new(CustomCallProto {
+        api_version,
+        target: target.to_owned(),
+        attributes: attributes.to_vec(),
+        buffers: Some(buffers),
+    }))])
+}
+
 /// The messages of the sample executable, with that object.
 pub(crate) fn result(object: Vec<u8>) -> CompilationResultProto {
     let instruction = |id, opcode: &str, operands: &[i64]| InstructionProto {

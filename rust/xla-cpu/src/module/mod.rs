@@ -7,6 +7,7 @@
 //! | `hlo.rs` | instructions and computations of the compiled module, by number |
 //! | `outputs.rs` | the allocation of each result |
 //! | `allocations.rs` | allocations and their kinds |
+//! | `custom_calls.rs` | custom calls: their handlers, attributes and operands |
 //! | `steps.rs` | thunks, to commands or to steps that still need code |
 //! | `target.rs` | the code's processor features, compared with this machine's |
 //!
@@ -16,6 +17,7 @@
 
 mod allocations;
 mod constants;
+mod custom_calls;
 mod hlo;
 mod outputs;
 mod shapes;
@@ -32,6 +34,7 @@ use purlin_program::{Allocation, ProgramSignature};
 pub(crate) use self::shapes::Array;
 pub(crate) use self::steps::Step;
 use crate::fault::{Fault, Reasons};
+use crate::ffi::{CustomCall, FfiHandlers};
 use crate::proto::CompilationResultProto;
 
 /// The one kind of object files that is known: each kernel is a function.
@@ -45,6 +48,8 @@ pub(crate) struct Module {
     /// Indexed by XLA's numbers.
     pub(crate) allocations: Vec<Allocation>,
     pub(crate) steps: Vec<Step>,
+    /// Those of the steps, in no order.
+    pub(crate) custom_calls: Vec<Arc<CustomCall>>,
 }
 
 impl Module {
@@ -52,7 +57,11 @@ impl Module {
     ///
     /// # Errors
     /// `DataLoss`: a message is missing, or messages contradict each other.
-    pub(crate) fn read(result: &CompilationResultProto, reasons: &mut Reasons) -> Result<Self, Error> {
+    pub(crate) fn read(
+        result: &CompilationResultProto,
+        handlers: &FfiHandlers,
+        reasons: &mut Reasons,
+    ) -> Result<Self, Error> {
         let missing = |what: &str| Fault::damage(0, format!("the executable has no {what}"));
         let with_config = result.hlo_module.as_ref().ok_or_else(|| missing("module"))?;
         let module = with_config.module.as_ref().ok_or_else(|| missing("module"))?;
@@ -71,10 +80,10 @@ impl Module {
         let results = outputs::trace(&hlo, &values, &signature, layout, reasons);
         let aliases = module.input_output_alias.as_ref();
         let allocations = allocations::read(assignment, &hlo, &values, &results, aliases, &mut signature, reasons)?;
-        let steps = match &result.thunks {
-            Some(thunks) => steps::read(thunks, &allocations, reasons)?,
-            None => Vec::new(),
+        let (steps, custom_calls) = match &result.thunks {
+            Some(thunks) => steps::read(thunks, &allocations, handlers, reasons)?,
+            None => (Vec::new(), Vec::new()),
         };
-        Ok(Self { name: module.name.as_str().into(), signature, allocations, steps })
+        Ok(Self { name: module.name.as_str().into(), signature, allocations, steps, custom_calls })
     }
 }

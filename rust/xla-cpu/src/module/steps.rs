@@ -11,6 +11,7 @@ use purlin_program::{Allocation, AllocationKind, Branch, Command, LibraryCall, O
 
 use super::shapes::Array;
 use crate::fault::{Fault, Reasons};
+use crate::ffi::{CustomCall, FfiHandlers};
 use crate::library::{Convolution, Dot, Fft, RngState, SortArrays, TopK, Transpose};
 use crate::proto::{
     ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, ShapeSliceProto, SliceProto, SortProto, ThunkKind,
@@ -53,28 +54,32 @@ pub(crate) enum Step {
     },
 }
 
-/// The steps of `thunks`. The recursion is bounded, because the depth of messages is.
+/// The steps of `thunks`, and their custom calls. The recursion is bounded, because the depth of messages is.
 ///
 /// # Errors
 /// `DataLoss`: a thunk is incomplete, or one of its numbers is out of range.
 pub(super) fn read(
     thunks: &ThunkSequenceProto,
     allocations: &[Allocation],
+    handlers: &FfiHandlers,
     reasons: &mut Reasons,
-) -> Result<Vec<Step>, Fault> {
-    let mut reader = Steps { allocations, written: HashSet::new(), scratch: Vec::new(), reasons };
+) -> Result<(Vec<Step>, Vec<Arc<CustomCall>>), Fault> {
+    let (written, scratch, custom_calls) = (HashSet::new(), Vec::new(), Vec::new());
+    let mut reader = Steps { allocations, handlers, written, scratch, custom_calls, reasons };
     let steps = reader.sequence(Some(thunks))?;
     let clear = reader.scratch.iter().map(|&to| Step::Ready(Command::Fill { pattern: vec![0], to }));
-    Ok(clear.chain(steps).collect())
+    Ok((clear.chain(steps).collect(), reader.custom_calls))
 }
 
-struct Steps<'a> {
+pub(super) struct Steps<'a> {
     allocations: &'a [Allocation],
+    pub(super) handlers: &'a FfiHandlers,
     /// The slices that kernels and copies have written so far, in the order of the steps.
     written: HashSet<Slice>,
     /// The slices that kernels may read before any step has written them. The program clears them first.
     scratch: Vec<Slice>,
-    reasons: &'a mut Reasons,
+    pub(super) custom_calls: Vec<Arc<CustomCall>>,
+    pub(super) reasons: &'a mut Reasons,
 }
 
 impl Steps<'_> {
@@ -123,10 +128,7 @@ impl Steps<'_> {
                 ThunkKind::Dot(dot) => return self.dot(dot),
                 ThunkKind::Fft(fft) => return self.fft(fft),
                 ThunkKind::Convolution(convolution) => return self.convolution(convolution),
-                ThunkKind::CustomCall(call) => {
-                    self.reasons.add(format!("custom call of '{}'", call.target));
-                    return Ok(None);
-                }
+                ThunkKind::CustomCall(call) => return self.custom_call(call),
                 ThunkKind::Xnn(_)
                 | ThunkKind::Infeed(_)
                 | ThunkKind::Outfeed(_)
@@ -274,7 +276,7 @@ impl Steps<'_> {
 
     /// An array and its slice, which has the size of its shape. `None`: the shape is not supported, and the cause is
     /// added to `reasons`.
-    fn array(&mut self, proto: Option<&ShapeSliceProto>) -> Result<Option<(Array, Slice)>, Fault> {
+    pub(super) fn array(&mut self, proto: Option<&ShapeSliceProto>) -> Result<Option<(Array, Slice)>, Fault> {
         let slice = self.slice(proto.and_then(|proto| proto.slice.as_ref()))?;
         let shape =
             proto.and_then(|proto| proto.shape.as_ref()).ok_or_else(|| damage("a slice has no shape".to_owned()))?;
@@ -309,7 +311,7 @@ impl Steps<'_> {
     }
 }
 
-fn library(call: Arc<dyn LibraryCall>, operands: Vec<Operand>) -> Step {
+pub(super) fn library(call: Arc<dyn LibraryCall>, operands: Vec<Operand>) -> Step {
     Step::Ready(Command::Library { call, operands })
 }
 

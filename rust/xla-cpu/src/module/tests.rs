@@ -33,7 +33,8 @@ fn a_sound_executable_becomes_a_program_if_it_is_trusted() {
     let error = load_program(&bytes, &LoadOptions::default()).unwrap_err();
     assert_eq!(error.code(), StatusCode::FailedPrecondition);
     assert!(error.message().contains("LoadOptions::trust_code"), "{error}");
-    let program = load_program(&bytes, &LoadOptions { trust_code: true, unwind_tables: true }).unwrap();
+    let program =
+        load_program(&bytes, &LoadOptions { trust_code: true, unwind_tables: true, ..Default::default() }).unwrap();
     assert_eq!((program.name(), program.signature().to_string().as_str()), ("sample", "(f32[4]) -> (f32[4])"));
     let kinds: Vec<&str> = program.sequence().commands().iter().map(|command| command.kind()).collect();
     let library = ["library"; 4];
@@ -43,8 +44,9 @@ fn a_sound_executable_becomes_a_program_if_it_is_trusted() {
 #[test]
 fn all_reasons_are_told_at_once() {
     let (code, message) = changed(|result| {
-        let custom = CustomCallProto { target: "lapack_spotrf_ffi".to_owned() };
-        let unknown = [ThunkKind::CustomCall(custom), ThunkKind::Ynn(Unread {})].map(Some);
+        let target = "lapack_spotrf_ffi".to_owned();
+        let custom = CustomCallProto { target, api_version: 4, ..Default::default() };
+        let unknown = [ThunkKind::CustomCall(Box::new(custom)), ThunkKind::Ynn(Unread {})].map(Some);
         let kinds = ["custom-call", "ynn-fusion"].map(str::to_owned);
         thunks(result).extend(kinds.into_iter().zip(unknown).map(|(kind, thunk)| ThunkProto { kind, thunk }));
         result.symbols.clear();
@@ -54,7 +56,7 @@ fn all_reasons_are_told_at_once() {
     assert_eq!(code, StatusCode::Unimplemented);
     for reason in [
         "program 'sample' cannot run here: object files of kind 1; code for aarch64-unknown-linux-gnu; ",
-        "custom call of 'lapack_spotrf_ffi'; thunk of kind 'ynn-fusion'; ",
+        "custom call target 'lapack_spotrf_ffi' is not registered; thunk of kind 'ynn-fusion'; ",
         "kernel 'kernel' is not in the code",
         "comparator 'less' is not in the code",
     ] {

@@ -2,6 +2,7 @@
 
 use prost::{Message as Prost, Oneof};
 
+use super::custom_call::{CUSTOM_CALL, CustomCallProto};
 use super::shape::{
     CONVOLUTION_DIMENSIONS, ConvolutionDimensionsProto, DOT_DIMENSIONS, DotDimensionsProto, SHAPE_SLICE, SHAPED_SLICE,
     SLICE, ShapeSliceProto, ShapedSliceProto, SliceProto, UNREAD, Unread, WINDOW, WindowProto,
@@ -62,8 +63,8 @@ pub(crate) enum ThunkKind {
     Infeed(Unread),
     #[prost(message, tag = "15")]
     Outfeed(Unread),
-    #[prost(message, tag = "16")]
-    CustomCall(CustomCallProto),
+    #[prost(message, boxed, tag = "16")]
+    CustomCall(Box<CustomCallProto>),
     #[prost(message, boxed, tag = "17")]
     Convolution(Box<ConvolutionProto>),
     #[prost(message, tag = "18")]
@@ -358,21 +359,6 @@ static CONVOLUTION: Message = Message {
     nested: &[(1, &CONVOLUTION_DIMENSIONS), (2, &WINDOW), (4, &SHAPE_SLICE), (5, &SHAPE_SLICE), (6, &SHAPE_SLICE)],
     // Whether XLA uses several threads.
     passed: Passed::These(&[7]),
-};
-
-#[derive(Clone, PartialEq, Prost)]
-pub(crate) struct CustomCallProto {
-    #[prost(string, tag = "2")]
-    pub(crate) target: String,
-}
-
-static CUSTOM_CALL: Message = Message {
-    name: "CustomCallThunkProto",
-    size_bytes: size_of::<CustomCallProto>(),
-    scalars: &[2],
-    nested: &[],
-    // A custom call is refused, by the name of its target.
-    passed: Passed::All,
 };
 
 /// A thunk that writes the number of the partition or of the replica.
