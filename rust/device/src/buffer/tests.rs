@@ -79,7 +79,7 @@ fn a_donation_is_known_by_its_place_and_may_be_given_back_or_overtaken() {
             assert!(hold.is_ready() && !buffer.is_deleted() && buffer.has_memory());
             let why = [buffer.try_usage_hold().unwrap_err(), buffer.try_donate(c"other").unwrap_err()];
             why.iter().for_each(|why| assert!(why.message().contains(&said), "{why}"));
-            assert!(buffer.release().is_none() && !buffer.is_deleted(), "it is not the caller's to release");
+            assert!(buffer.release().is_none() && !buffer.is_deleted(), "a buffer under donation cannot be released");
             drop(hold);
             assert_eq!(buffer.usage_hold().unwrap().memory().size_bytes(), 4);
         }
@@ -95,12 +95,12 @@ fn a_donation_is_known_by_its_place_and_may_be_given_back_or_overtaken() {
         assert_eq!((kept.hold_counts(), kept.has_memory()), ((0, 0), true));
         let why = [kept.usage_hold().unwrap_err(), kept.donate(c"other").unwrap_err()];
         why.iter().for_each(|why| assert!(why.message().contains(&said), "{why}"));
-        assert_eq!(kept.memory_space().stats().bytes_in_use, 0, "nobody has the memory of either");
+        assert_eq!(kept.memory_space().stats().bytes_in_use, 0, "no reference is left to the memory of either");
     }
 }
 
 #[test]
-fn who_waits_for_a_donation_gets_the_buffer_that_is_given_back() {
+fn a_thread_that_waits_for_a_donation_gets_the_buffer_that_is_given_back() {
     let [buffer, _other] = buffers();
     let hold = buffer.donate(c"step").unwrap();
     let waiter = buffer.clone();
