@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::state::{Ending, Patience, Taken};
+use super::state::{Ending, Patience, Taken, Uses};
 use super::{Array, Buffer};
 use crate::memory::MemoryBlock;
 use crate::raw_buffer::RawBuffer;
@@ -199,15 +199,16 @@ impl DonationHold {
 
     /// The buffer is gone, for all its references; its memory is the caller's, which waits for
     /// [`free_event`](Self::free_event) before writing it.
+    #[inline]
     #[must_use]
     pub fn confirm(self) -> RawBuffer {
         self.into_taken().memory
     }
 
+    #[inline]
     pub(super) fn into_taken(mut self) -> Taken<RawBuffer> {
         let taken = self.taken.take().expect("confirmed once, because that takes the hold");
-        let rest = self.array.state.end_donation(true);
-        drop(rest);
+        let _nothing = self.array.state.end_donation(None);
         taken
     }
 
@@ -218,9 +219,9 @@ impl DonationHold {
 
 impl Drop for DonationHold {
     fn drop(&mut self) {
-        if let Some(taken) = self.taken.take() {
-            drop(taken);
-            let left = self.array.state.end_donation(false);
+        if let Some(Taken { memory, uses }) = self.taken.take() {
+            drop(uses);
+            let left = self.array.state.end_donation(Some(memory.into_block()));
             drop(left);
         }
     }
@@ -291,17 +292,21 @@ impl Buffer {
     ///
     /// # Errors
     /// Also `FailedPrecondition`: usage holds or another donation are in the way.
+    #[inline]
     #[track_caller]
     pub fn try_donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
         self.donation_hold(by.into(), SourceLocation::of_call(), Patience::Fail)
     }
 
+    #[inline]
     fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience<'_>) -> StatusOr<DonationHold> {
-        if !self.0.state.has_memory() {
-            return Err(self.why_without_memory());
-        }
-        let taken = self.0.state.donate(Ending::donated(by, place), patience)?;
-        let taken = Taken { memory: RawBuffer::whole(taken.memory), uses: taken.uses };
+        let by = Ending::donated(by, place);
+        let Taken { memory, uses } = match self.0.state.donate_at_once(&by) {
+            Some(memory) => Taken { memory, uses: Uses::new() },
+            None if !self.0.state.has_memory() => return Err(self.why_without_memory()),
+            None => self.0.state.donate(by, patience)?,
+        };
+        let taken = Taken { memory: RawBuffer::whole(memory), uses };
         Ok(DonationHold { array: Arc::clone(&self.0), taken: Some(taken) })
     }
 }

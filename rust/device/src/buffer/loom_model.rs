@@ -45,7 +45,8 @@ fn write(buffer: &Buffer, confirm: bool) -> bool {
     };
     // SAFETY: what the model checks: no other thread has a hold while there is a donation hold.
     taken.memory.0.with_mut(|word| unsafe { *word += 1 });
-    drop(buffer.end_donation(confirm));
+    let given_back = (!confirm).then_some(taken.memory);
+    drop(buffer.end_donation(given_back));
     true
 }
 

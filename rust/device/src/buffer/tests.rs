@@ -66,3 +66,45 @@ fn without_a_stated_place_it_is_the_line_that_calls() {
     let why = target.usage_hold().unwrap_err();
     assert!(why.message().contains(&format!("{}:{line}", file!())), "{why}");
 }
+
+/// A donation that stands in place, and one that does not because its line is beyond three bytes.
+#[test]
+fn a_donation_is_known_by_its_place_and_may_be_given_back_or_overtaken() {
+    for line in [56, (1 << 24) + 56] {
+        let place = SourceLocation::from_static(c"model/layer.cc", line);
+        let [kept, deleted] = buffers();
+        let said = format!("donated by 'step' at model/layer.cc:{line}");
+        for buffer in [&kept, &deleted] {
+            let hold = called_from(place, || buffer.donate(c"step")).unwrap();
+            assert!(hold.is_ready() && !buffer.is_deleted() && buffer.has_memory());
+            let why = [buffer.try_usage_hold().unwrap_err(), buffer.try_donate(c"other").unwrap_err()];
+            why.iter().for_each(|why| assert!(why.message().contains(&said), "{why}"));
+            assert!(buffer.release().is_none() && !buffer.is_deleted(), "a buffer under donation cannot be released");
+            drop(hold);
+            assert_eq!(buffer.usage_hold().unwrap().memory().size_bytes(), 4);
+        }
+        let hold = deleted.donate(c"step").unwrap();
+        deleted.delete();
+        assert!(deleted.is_deleted() && hold.memory().size_bytes() == 4);
+        drop(hold);
+        let why = deleted.usage_hold().unwrap_err();
+        assert!(why.message().contains("It was deleted at"), "{why}");
+
+        drop(called_from(place, || kept.donate(c"step")).unwrap().confirm());
+        kept.delete();
+        assert_eq!((kept.hold_counts(), kept.has_memory()), ((0, 0), true));
+        let why = [kept.usage_hold().unwrap_err(), kept.donate(c"other").unwrap_err()];
+        why.iter().for_each(|why| assert!(why.message().contains(&said), "{why}"));
+        assert_eq!(kept.memory_space().stats().bytes_in_use, 0, "no reference is left to the memory of either");
+    }
+}
+
+#[test]
+fn a_thread_that_waits_for_a_donation_gets_the_buffer_that_is_given_back() {
+    let [buffer, _other] = buffers();
+    let hold = buffer.donate(c"step").unwrap();
+    let waiter = buffer.clone();
+    let waits = std::thread::spawn(move || waiter.usage_hold().map(|hold| hold.memory().size_bytes()));
+    drop(hold);
+    assert_eq!(waits.join().unwrap().unwrap(), 4);
+}

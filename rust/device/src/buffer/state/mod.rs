@@ -16,96 +16,26 @@
 //!
 //! One lock, a leaf: no user code is called under it, and memory and events are released outside.
 
+mod ending;
+mod parts;
+
 use std::mem;
 
 use smallvec::SmallVec;
 
-use purlin_async::event::{Event, EventPromise, after_all};
-use purlin_base::clock::{now_ms, touch};
-use purlin_base::label::Label;
-use purlin_base::status::{Error, SourceLocation, StatusOr};
+use self::ending::{Line, gone};
+use self::parts::{BufferParts, Full, LateUses, Phase, RareParts, tell};
+use purlin_async::event::{Event, EventPromise};
+use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::Mutex;
+
+pub(super) use self::ending::Ending;
 
 /// See the module. `M` is a reference to memory.
 pub(super) struct BufferState<M>(Mutex<BufferParts<M>>);
 
-struct BufferParts<M> {
-    /// `None` once gone, and in a buffer that never had any.
-    memory: Option<M>,
-    /// `None`: all of it is empty.
-    rest: Option<Box<RareParts>>,
-    usage_holds: u32,
-    /// Whether it ever had memory.
-    had_memory: bool,
-}
-
-/// What most buffers never need, or need when they end.
-#[derive(Default)]
-struct RareParts {
-    external_references: u32,
-    /// Of uses that may still go on.
-    uses: Uses,
-    /// Set when a hold ends for which a thread waits.
-    changed: Option<EventPromise>,
-    /// The code that donates it, while it is being donated.
-    donation: Option<Ending>,
-    /// How it ended; while it is being donated, how it is to end if it is given back.
-    ending: Option<Ending>,
-    late: Option<LateUses>,
-}
-
 /// The events of uses; two stand in place.
 pub(super) type Uses = SmallVec<[Event; 2]>;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Live,
-    Donating,
-    Gone,
-}
-
-/// The usage holds that were there when it was released: what the new owner waits for, and the uses that they have left
-/// so far.
-struct LateUses {
-    over: EventPromise,
-    uses: Uses,
-}
-
-/// How, by which caller, where and when a buffer ended.
-#[derive(Clone, Copy)]
-pub(super) struct Ending {
-    how: &'static str,
-    by: Label,
-    place: SourceLocation,
-    at_ms: u32,
-}
-
-const RELEASED: &str = "released";
-
-impl Ending {
-    pub(super) fn deleted(place: SourceLocation) -> Self {
-        Self::new("deleted", Label::default(), place)
-    }
-
-    pub(super) fn donated(by: Label, place: SourceLocation) -> Self {
-        Self::new("donated", by, place)
-    }
-
-    pub(super) fn released(place: SourceLocation) -> Self {
-        Self::new(RELEASED, Label::default(), place)
-    }
-
-    fn new(how: &'static str, by: Label, place: SourceLocation) -> Self {
-        Self { how, by, place, at_ms: now_ms() }
-    }
-
-    /// ` It was donated by 'step' at train.cc:12, 40 ms ago.`
-    fn sentence(&self) -> String {
-        let age_ms = touch().wrapping_sub(self.at_ms);
-        let by = if self.by == Label::default() { String::new() } else { format!(" by '{}'", self.by) };
-        format!(" It was {}{by} at {}, {age_ms} ms ago.", self.how, self.place)
-    }
-}
 
 /// What a donee takes over: memory, and the uses that may still go on.
 pub(super) struct Taken<M> {
@@ -140,18 +70,21 @@ impl<M: Clone> BufferState<M> {
     /// A live buffer; without memory, one that has failed from the beginning.
     pub(super) fn new(memory: Option<M>) -> Self {
         let had_memory = memory.is_some();
-        Self(Mutex::new(BufferParts { memory, rest: None, usage_holds: 0, had_memory }))
+        Self(Mutex::new(BufferParts::Full { memory, rest: None, usage_holds: 0, had_memory }))
     }
 
     /// A live buffer over memory that others may still use.
     pub(super) fn with_uses(memory: M, uses: Uses) -> Self {
         let rest = (!uses.is_empty()).then(|| Box::new(RareParts { uses, ..RareParts::default() }));
-        Self(Mutex::new(BufferParts { memory: Some(memory), rest, usage_holds: 0, had_memory: true }))
+        Self(Mutex::new(BufferParts::Full { memory: Some(memory), rest, usage_holds: 0, had_memory: true }))
     }
 
     /// Whether it ever had memory.
     pub(super) fn has_memory(&self) -> bool {
-        self.0.lock().had_memory
+        match &*self.0.lock() {
+            BufferParts::Full { had_memory, .. } => *had_memory,
+            BufferParts::Donating { .. } | BufferParts::Donated { .. } => true,
+        }
     }
 
     /// One more usage hold, and the memory.
@@ -159,46 +92,68 @@ impl<M: Clone> BufferState<M> {
     /// # Errors
     /// `InvalidArgument`, in PJRT's words, once gone; `FailedPrecondition` while it is being donated, unless that is
     /// waited for.
+    #[inline]
     pub(super) fn hold(&self, patience: Patience<'_>) -> StatusOr<Option<M>> {
         loop {
-            let in_the_way = {
-                let mut state = self.0.lock();
-                let phase = state.phase();
-                if phase == Phase::Live {
-                    state.usage_holds += 1;
-                    return Ok(state.memory.clone());
-                }
-                if let Some(ending) = state.ending() {
-                    drop(state);
-                    return Err(gone(&ending));
-                }
-                if let Some(by) = state.donation().filter(|_| patience.is_none()) {
-                    drop(state);
-                    return Err(Error::failed_precondition(format!(
-                        "The buffer is being donated by '{}' at {}.",
-                        by.by, by.place
-                    )));
-                }
-                state.event()
-            };
-            patience.wait(&in_the_way)?;
+            let mut state = self.0.lock();
+            if let BufferParts::Full { memory, rest, usage_holds, .. } = &mut *state
+                && rest.as_deref().is_none_or(|rest| rest.phase() == Phase::Live)
+            {
+                *usage_holds += 1;
+                return Ok(memory.clone());
+            }
+            drop(state);
+            self.wait_until_live(patience)?;
         }
     }
 
+    /// Returns when it may be live.
+    ///
+    /// # Errors
+    /// As [`hold`](Self::hold).
+    #[cold]
+    #[inline(never)]
+    fn wait_until_live(&self, patience: Patience<'_>) -> Result<(), Error> {
+        let mut state = self.0.lock();
+        if state.phase() == Phase::Live {
+            return Ok(());
+        }
+        if let Some(ending) = state.ending() {
+            drop(state);
+            return Err(gone(&ending));
+        }
+        if let Some(by) = state.donation().filter(|_| patience.is_none()) {
+            drop(state);
+            return Err(Error::failed_precondition(format!(
+                "The buffer is being donated by '{}' at {}.",
+                by.by, by.place
+            )));
+        }
+        let in_the_way = state.event();
+        drop(state);
+        patience.wait(&in_the_way)
+    }
+
     /// A usage hold ends; `used_until` says when what it has started no longer uses the memory.
+    #[inline]
     pub(super) fn let_go(&self, used_until: Event) {
         let mut state = self.0.lock();
-        state.usage_holds -= 1;
+        let Full { memory, rest, usage_holds } = state.full();
+        *usage_holds -= 1;
+        let is_over = used_until.is_ready();
+        if is_over && rest.is_none() {
+            return;
+        }
         let mut over = Uses::new();
-        if !used_until.is_ready() && state.memory.is_some() {
+        if !is_over && memory.is_some() {
             // Before the list grows, what is over already leaves it.
-            let uses = &mut state.rest().uses;
+            let uses = &mut rest.get_or_insert_default().uses;
             if uses.len() == uses.capacity() {
                 let (pending, terminal) = mem::take(uses).into_iter().partition(|event| !event.is_ready());
                 (*uses, over) = (pending, terminal);
             }
             uses.push(used_until);
-        } else if let Some(RareParts { late: Some(late), .. }) = state.rest.as_deref_mut() {
+        } else if let Some(RareParts { late: Some(late), .. }) = rest.as_deref_mut() {
             late.uses.push(used_until);
         }
         let last = state.last_usage_hold();
@@ -214,7 +169,7 @@ impl<M: Clone> BufferState<M> {
     pub(super) fn reference(&self, patience: Patience<'_>) -> StatusOr<Option<M>> {
         let memory = self.hold(patience)?;
         let mut state = self.0.lock();
-        state.usage_holds -= 1;
+        *state.full().usage_holds -= 1;
         state.rest().external_references += 1;
         let last = state.last_usage_hold();
         drop(state);
@@ -231,13 +186,28 @@ impl<M: Clone> BufferState<M> {
         tell(changed);
     }
 
-    /// The one donation hold, with the memory; `by` is the donee.
+    /// As [`donate`](Self::donate), of a live buffer that has memory and nothing else, which is the usual one.
+    #[inline]
+    pub(super) fn donate_at_once(&self, by: &Ending) -> Option<M> {
+        let (file, line) = by.place.into_parts();
+        let line = Line::new(line)?;
+        let mut state = self.0.lock();
+        let BufferParts::Full { memory, rest: None, usage_holds: 0, .. } = &mut *state else { return None };
+        let memory = memory.take()?;
+        state.become_other(BufferParts::Donating { by: by.by, file, line, at_ms: by.at_ms });
+        Some(memory)
+    }
+
+    /// The one donation hold, with the memory, which nobody else has then; `by` is the donee.
     ///
     /// # Errors
     /// `InvalidArgument`, in PJRT's words: gone, or there are external references. `FailedPrecondition`: usage holds or
     /// another donation are in the way, unless they are waited for.
     pub(super) fn donate(&self, by: Ending, patience: Patience<'_>) -> StatusOr<Taken<M>> {
         loop {
+            if let Some(memory) = self.donate_at_once(&by) {
+                return Ok(Taken { memory, uses: Uses::new() });
+            }
             let in_the_way = {
                 let mut state = self.0.lock();
                 if let Some(ending) = state.ending() {
@@ -255,17 +225,17 @@ impl<M: Clone> BufferState<M> {
                     )));
                 }
                 let donated_by = state.donation();
-                let is_free = state.usage_holds == 0;
-                if donated_by.is_none() && is_free {
-                    let Some(memory) = state.memory.clone() else {
+                let holds = state.usage_holds();
+                if donated_by.is_none() && holds == 0 {
+                    let Full { memory, rest, .. } = state.full();
+                    let Some(memory) = memory.take() else {
                         return Err(Error::invalid_argument("Donation requested for a buffer without memory."));
                     };
-                    let rest = state.rest();
+                    let rest = rest.get_or_insert_default();
                     rest.donation = Some(by);
                     return Ok(Taken { memory, uses: rest.uses.clone() });
                 }
                 if patience.is_none() {
-                    let holds = state.usage_holds;
                     drop(state);
                     let why = match donated_by {
                         Some(by) => format!("it is being donated by '{}' at {}", by.by, by.place),
@@ -279,21 +249,36 @@ impl<M: Clone> BufferState<M> {
         }
     }
 
-    /// The donation hold ends. Confirmed, the buffer is gone; otherwise it is as before, or deleted, if it was
-    /// meanwhile: then its memory is returned.
-    pub(super) fn end_donation(&self, confirmed: bool) -> Option<Taken<M>> {
+    /// The donation hold ends. Confirmed, the buffer is gone. Given back with its memory it is as before; or deleted,
+    /// if it was meanwhile, and the memory is the answer.
+    #[inline]
+    pub(super) fn end_donation(&self, given_back: Option<M>) -> Option<M> {
         let mut state = self.0.lock();
-        let rest = state.rest();
+        if let BufferParts::Donating { by, file, line, at_ms } = *state {
+            state.become_other(match given_back {
+                None => BufferParts::Donated { by, file, line, at_ms },
+                memory => BufferParts::Full { memory, rest: None, usage_holds: 0, had_memory: true },
+            });
+            return None;
+        }
+        let Full { memory, rest, .. } = state.full();
+        let rest = rest.get_or_insert_default();
         let by = rest.donation.take().expect("a donation hold goes once");
-        let deleted = rest.ending;
-        let confirmed_by = confirmed.then_some(by);
-        rest.ending = confirmed_by.or(deleted);
-        let taken = if state.phase() == Phase::Gone { state.take() } else { None };
+        if given_back.is_none() {
+            rest.ending = Some(by);
+        }
+        // The donee has received the list of uses.
+        let (left, uses) = if rest.ending.is_some() {
+            (given_back, mem::take(&mut rest.uses))
+        } else {
+            *memory = given_back;
+            (None, Uses::new())
+        };
         let changed = state.take_changed();
         drop(state);
+        drop(uses);
         tell(changed);
-        // The donee has its own reference, and has received the list of uses.
-        taken.filter(|_| !confirmed)
+        left
     }
 
     /// The end: returns the memory, if this was it. Under a donation hold it happens when that ends, unless it was to
@@ -301,19 +286,19 @@ impl<M: Clone> BufferState<M> {
     /// uses, too.
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
         let mut state = self.0.lock();
-        let is_given_away = ending.how == RELEASED;
+        let is_given_away = ending.is_release();
         let phase = state.phase();
-        if phase == Phase::Donating && is_given_away {
-            // A caller that wants the memory, and does not get it, has not asked for its end.
+        // The first end counts. And a caller that wants the memory, and does not get it, has not asked for its end.
+        if phase == Phase::Gone || (phase == Phase::Donating && is_given_away) {
             return None;
         }
-        // The first end counts.
         state.rest().ending.get_or_insert(ending);
         if phase != Phase::Live {
             return None;
         }
         let mut taken = state.take();
-        if let Some(taken) = taken.as_mut().filter(|_| is_given_away && state.usage_holds > 0) {
+        let holds = state.usage_holds();
+        if let Some(taken) = taken.as_mut().filter(|_| is_given_away && holds > 0) {
             let over = EventPromise::guarding(c"usage holds of a released buffer");
             taken.uses.push(over.event());
             state.rest().late = Some(LateUses { over, uses: Uses::new() });
@@ -332,84 +317,6 @@ impl<M: Clone> BufferState<M> {
     /// Usage holds and external references.
     pub(super) fn counts(&self) -> (usize, usize) {
         let state = self.0.lock();
-        (state.usage_holds as usize, state.external_references() as usize)
+        (state.usage_holds() as usize, state.external_references() as usize)
     }
-}
-
-impl<M> BufferParts<M> {
-    fn take(&mut self) -> Option<Taken<M>> {
-        let uses = self.rest.as_deref_mut().map(|rest| mem::take(&mut rest.uses)).unwrap_or_default();
-        self.memory.take().map(|memory| Taken { memory, uses })
-    }
-
-    /// A usage hold has ended: the promises to set, outside the lock, if it was the last.
-    fn last_usage_hold(&mut self) -> LastHold {
-        let is_last = self.usage_holds == 0;
-        let Some(rest) = self.rest.as_deref_mut() else { return LastHold { changed: None, late: None } };
-        let changed = if is_last { rest.changed.take() } else { None };
-        let late = if is_last { rest.late.take() } else { None };
-        LastHold { changed, late }
-    }
-
-    fn rest(&mut self) -> &mut RareParts {
-        self.rest.get_or_insert_default()
-    }
-
-    fn external_references(&self) -> u32 {
-        self.rest.as_deref().map_or(0, |rest| rest.external_references)
-    }
-
-    /// How it has ended, or is to end.
-    fn ending(&self) -> Option<Ending> {
-        self.rest.as_deref().and_then(|rest| rest.ending)
-    }
-
-    /// The donor, if it is being donated.
-    fn donation(&self) -> Option<Ending> {
-        self.rest.as_deref().and_then(|rest| rest.donation)
-    }
-
-    fn phase(&self) -> Phase {
-        match self.rest.as_deref() {
-            Some(RareParts { donation: Some(_), .. }) => Phase::Donating,
-            Some(RareParts { ending: Some(_), .. }) => Phase::Gone,
-            _ => Phase::Live,
-        }
-    }
-
-    /// The promise to set after a hold has ended.
-    fn take_changed(&mut self) -> Option<EventPromise> {
-        self.rest.as_deref_mut().and_then(|rest| rest.changed.take())
-    }
-
-    /// Happens when a hold has gone.
-    fn event(&mut self) -> Event {
-        self.rest().changed.get_or_insert_with(|| EventPromise::guarding(c"holds of a buffer")).event()
-    }
-}
-
-/// The waiters for the last usage hold.
-struct LastHold {
-    changed: Option<EventPromise>,
-    late: Option<LateUses>,
-}
-
-impl LastHold {
-    fn tell(self) {
-        tell(self.changed);
-        if let Some(late) = self.late {
-            let LateUses { over, uses } = late;
-            over.forward(&after_all(&uses));
-        }
-    }
-}
-
-fn tell(changed: Option<EventPromise>) {
-    if let Some(changed) = changed {
-        changed.set_ready();
-    }
-}
-
-fn gone(ending: &Ending) -> Error {
-    Error::invalid_argument(format!("Buffer has been deleted or donated.{}", ending.sentence()))
 }
