@@ -36,3 +36,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized> $<$<COMPILE_LANGUAGE:CXX>:-Wno-uninitialized>)
 endif()
 add_link_options(${purlin_sanitize_flags})
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  # Its static runtime defines operator new, as some of the tests do. GCC's is shared by default.
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-runtime-dir OUTPUT_VARIABLE purlin_sanitize_runtime
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  add_link_options(-shared-libsan LINKER:-rpath,${purlin_sanitize_runtime})
+endif()
