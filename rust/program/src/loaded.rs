@@ -11,6 +11,7 @@ use crate::program::Program;
 use crate::runs::Runs;
 use crate::signature::ArraySpec;
 use purlin_async::event::Event;
+use purlin_async::task::census;
 use purlin_base::{Error, StatusOr};
 use purlin_device::{Device, MemorySpace};
 
@@ -94,9 +95,13 @@ impl LoadedExecutable {
             }
         }
         let targets = devices.iter().map(|device| Target::of(program, device)).collect::<StatusOr<Vec<_>>>()?;
-        let launcher = Launcher { program: program.clone(), devices: devices.to_vec(), partition_count };
+        let launcher = Arc::new(Launcher::new(program.clone(), devices.to_vec(), partition_count));
+        if !launcher.program.is_straight() {
+            let launcher = Arc::downgrade(&launcher);
+            census::enlist(launcher);
+        }
         let (executable, runs) = (executable.clone(), Arc::default());
-        Ok(Self { shared: Arc::new(Shared { executable, launcher: Arc::new(launcher), targets, runs }) })
+        Ok(Self { shared: Arc::new(Shared { executable, launcher, targets, runs }) })
     }
 
     /// The executable.
