@@ -65,9 +65,10 @@ impl ProgramBuilder {
         self
     }
 
-    /// What is worth a thread of its own: commands that cost as much as a copy of `bytes` bytes run side by side if they
-    /// are independent, and workgroups of native kernels are given out in parts of that cost. Without this call it is a
-    /// number that was measured. 0: all that may be parallel is; `usize::MAX`: nothing is. The results are the same.
+    /// What is worth a thread of its own: commands that cost as much as a copy of `bytes` bytes run side by side if
+    /// they are independent, and workgroups of native kernels are given out in parts of that cost. Without this call it
+    /// is a number that was measured. 0: all that may be parallel is; `usize::MAX`: nothing is. The results are the
+    /// same.
     pub fn parallel_from_bytes(&mut self, bytes: usize) -> &mut Self {
         self.parallel_from_bytes = Some(bytes);
         self

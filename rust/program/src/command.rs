@@ -1,12 +1,14 @@
 //! Commands: the steps of a program, in an order that respects every dependency.
 //!
-//! A run executes commands as if one after the other, in the order of their [`Sequence`]. A command may contain sequences,
-//! nested at most [`MOST_NESTED`] deep. Nothing here is validated (`validate` does that), and nothing here can fail.
+//! A run executes commands as if one after the other, in the order of their [`Sequence`]. A command may contain
+//! sequences, nested at most [`MOST_NESTED`] deep. Nothing here is validated (`validate` does that), and nothing here
+//! can fail.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::allocation::Slice;
+use crate::collective::{Collective, CollectiveArray};
 use crate::kernel::Kernel;
 use crate::library::LibraryCall;
 use crate::operand::Operand;
@@ -84,6 +86,13 @@ pub enum Command {
         /// The bytes that the code accesses.
         operands: Vec<Operand>,
     },
+    /// Exchanges arrays with the other devices of the launch.
+    Collective {
+        /// The operation and its groups.
+        collective: Collective,
+        /// The arrays, the same number on all devices.
+        arrays: Vec<CollectiveArray>,
+    },
     /// Writes the number of the replica that executes the command, as a `u32`.
     ReplicaId {
         /// Four bytes.
@@ -128,6 +137,7 @@ impl Command {
             Self::Repeat { .. } => "repeat",
             Self::Conditional { .. } => "conditional",
             Self::Library { .. } => "library",
+            Self::Collective { .. } => "collective",
             Self::ReplicaId { .. } => "replica-id",
             Self::PartitionId { .. } => "partition-id",
         }
@@ -179,6 +189,7 @@ impl fmt::Display for Command {
         match self {
             Self::Kernel { kernel, .. } => write!(f, " '{}'", kernel.name()),
             Self::Library { call, .. } => write!(f, " '{}'", call.name()),
+            Self::Collective { collective, .. } => write!(f, " '{collective}'"),
             _ => Ok(()),
         }
     }

@@ -38,6 +38,10 @@ impl Cost {
                 let bytes = call.cost_bytes().unwrap_or_else(|| operand_bytes(operands));
                 Self { flops: call.flops().unwrap_or(0), ..touched(bytes) }
             }
+            Command::Collective { arrays, .. } => {
+                let bytes = arrays.iter().map(|array| array.from.size_bytes.saturating_add(array.to.size_bytes));
+                touched(bytes.fold(0, usize::saturating_add))
+            }
             Command::Copy { to, .. } | Command::Fill { to, .. } => touched(to.size_bytes),
             Command::ReplicaId { .. } | Command::PartitionId { .. } => touched(0),
             Command::Call(body) => Self::of_sequence(body),

@@ -1,6 +1,6 @@
 //! The floating-point mode while commands run: denormal numbers are treated as zero, as operands (DAZ) and as results
-//! (FTZ). XLA's kernels were compiled for this mode. The rounding mode is unchanged; threads that help a run have that of
-//! the run's thread.
+//! (FTZ). XLA's kernels were compiled for this mode. The rounding mode is unchanged; threads that help a run have that
+//! of the run's thread.
 //!
 //! The mode belongs to the thread. It is restored when the code inside returns or panics.
 

@@ -1,7 +1,8 @@
 //! The interpreter: executes commands.
 //!
 //! The program is valid, so nothing is checked here: an address is the base of an allocation plus an offset. The first
-//! command that fails ends the run; the error names its place. Only kernels and library calls can fail.
+//! command that fails ends the run; the error names its place. Only kernels, library calls and collectives
+//! can fail.
 //!
 //! There are two roads. A small program is executed [straight](Straight): on the calling thread, without a look at
 //! anything but its commands. A [`Watch`]ed program also runs commands and workgroups side by side where that pays
@@ -19,11 +20,12 @@ use smallvec::SmallVec;
 use tracing::span::EnteredSpan;
 
 use crate::allocation::Slice;
+use crate::collective::{Collective, CollectiveArray, CollectiveCall};
 use crate::command::{Branch, Command, Sequence};
 use crate::kernel::{Kernel, KernelArgument, KernelCall, KernelCode, KernelDim3, KernelFrame};
 use crate::library::{LibraryContext, OperandBytes};
 use crate::operand::Operand;
-use crate::watch::Watch;
+use crate::watch::{Part, Watch};
 use purlin_base::Error;
 
 /// The addresses of a run's allocations, by number. Null: no memory is bound.
@@ -214,6 +216,9 @@ impl<'a, R: Road> Interpreter<'a, R> {
                     let operands: SmallVec<[OperandBytes; 8]> = operands.iter().map(bytes).collect();
                     call.run(&operands, self.context).map_err(|error| Failure::new(command, error))
                 }
+                Command::Collective { collective, arrays } => {
+                    self.collective(collective, arrays).map_err(|error| Failure::new(command, error))
+                }
                 Command::Copy { from, to } => {
                     ptr::copy(self.address(from).cast_const(), self.address(to), to.size_bytes);
                     Ok(())
@@ -256,6 +261,22 @@ impl<'a, R: Road> Interpreter<'a, R> {
                 }
             }
         }
+    }
+
+    /// Executes a collective together with the other members of its group.
+    #[cold]
+    fn collective(&self, collective: &Collective, arrays: &[CollectiveArray]) -> Result<(), Error> {
+        let Some(part) = self.road.watch().and_then(|watch| watch.part) else {
+            unreachable!("LoadedExecutable gives each launch with collectives a part")
+        };
+        let Part { launch, participant, replicas, partitions } = part;
+        let members = collective.members(participant, replicas, partitions);
+        let rank = members.iter().position(|&member| member == participant);
+        let rank = rank.expect("each participant is in a group, which was checked when the program was loaded");
+        let bytes = |slice: &Slice| OperandBytes { address: self.address(slice), size_bytes: slice.size_bytes };
+        let from: Vec<_> = arrays.iter().map(|array| bytes(&array.from)).collect();
+        let to: Vec<_> = arrays.iter().map(|array| bytes(&array.to)).collect();
+        launch.join(&CollectiveCall { collective, members: &members, rank, arrays, from: &from, to: &to })
     }
 
     /// # Safety

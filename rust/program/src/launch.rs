@@ -20,12 +20,13 @@ use tracing::trace_span;
 
 use crate::allocation::{ALIGNMENT_BYTES, AllocationKind};
 use crate::bounce::{Bounce, is_aligned};
+use crate::collective::CollectiveLaunch;
 use crate::float_mode::with_flushed_denormals;
 use crate::interpreter::{Bases, Interpreter, Road, Straight};
 use crate::library::LibraryContext;
 use crate::places::AllocationPlace;
 use crate::program::Program;
-use crate::watch::Watched;
+use crate::watch::{Part, Watched};
 use purlin_async::task::census::{Occupation, Occupied};
 use purlin_base::{Error, fault, panics};
 use purlin_device::Device;
@@ -49,10 +50,11 @@ impl Occupied for Launcher {
     }
 }
 
-/// A launcher for one run that has a context.
+/// A launcher for one run that has a context or collectives, on all of its devices.
 pub(crate) struct InContext {
     pub(crate) launcher: Arc<Launcher>,
-    pub(crate) user: Arc<dyn Any + Send + Sync>,
+    pub(crate) user: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) collectives: Option<Arc<dyn CollectiveLaunch>>,
 }
 
 impl Launch for Launcher {
@@ -72,8 +74,14 @@ impl Launch for InContext {
     }
 
     unsafe fn launch(&self, info: LaunchInfo, addresses: &[*mut u8]) -> Result<(), Error> {
+        let user = self.user.as_deref();
         // SAFETY: the caller's promise.
-        unsafe { self.launcher.run(info, addresses, Some(&*self.user)) }
+        unsafe {
+            match self.collectives.as_deref() {
+                None => self.launcher.run(info, addresses, user),
+                some => self.launcher.run_watched(info, addresses, user, some),
+            }
+        }
     }
 }
 
@@ -103,7 +111,7 @@ impl Launcher {
     ) -> Result<(), Error> {
         if LevelFilter::current() >= LevelFilter::TRACE || !self.program.is_straight() {
             // SAFETY: the caller's promise.
-            return unsafe { self.run_watched(info, addresses, user) };
+            return unsafe { self.run_watched(info, addresses, user, None) };
         }
         // SAFETY: the caller's promise.
         unsafe { self.run_by(info, addresses, user, Straight) }
@@ -119,13 +127,21 @@ impl Launcher {
         info: LaunchInfo,
         addresses: &[*mut u8],
         user: Option<&(dyn Any + Send + Sync)>,
+        collectives: Option<&dyn CollectiveLaunch>,
     ) -> Result<(), Error> {
         let is_traced = LevelFilter::current() >= LevelFilter::TRACE;
         let _span = is_traced.then(|| {
             let program = self.program.name();
             trace_span!(target: "purlin", "launch", program, launch_id = info.launch_id, device = info.device).entered()
         });
-        let watch = self.watched.begin(&self.program, info, is_traced);
+        let partitions = self.partition_count;
+        let part = collectives.map(|launch| Part {
+            launch,
+            participant: self.positions[usize::from(info.device)],
+            replicas: (self.devices.len() / partitions) as u32,
+            partitions: partitions as u32,
+        });
+        let watch = self.watched.begin(&self.program, info, is_traced, part);
         // SAFETY: the caller's promise.
         unsafe { self.run_by(info, addresses, user, &watch) }
     }

@@ -21,6 +21,7 @@
 //! | `float_mode` | denormal numbers are treated as zero while commands run |
 //! | `kernel` | [`Kernel`]: native code with XLA:CPU's frame, or a closure |
 //! | `library` | [`LibraryCall`]: work other than kernels, such as a sort |
+//! | `collective` | [`Collective`]: devices of one launch exchange arrays |
 //! | `command` | [`Command`], [`Sequence`]: the steps of a program |
 //! | `plan` | which commands run side by side, and which kernels on several threads |
 //! | `signature` | [`ProgramSignature`]: parameters, results and aliases |
@@ -44,6 +45,7 @@
 mod allocation;
 mod bounce;
 mod builder;
+mod collective;
 mod command;
 mod constant;
 mod cost;
@@ -67,6 +69,10 @@ mod watch;
 
 pub use allocation::{ALIGNMENT_BYTES, Allocation, AllocationKind, Slice};
 pub use builder::ProgramBuilder;
+pub use collective::{
+    Collective, CollectiveArray, CollectiveCall, CollectiveEngine, CollectiveKind, CollectiveLaunch, GroupMode,
+    InProcess, Reduction,
+};
 pub use command::{Branch, Command, MOST_NESTED, Sequence};
 pub use constant::Constant;
 pub use executable::Executable;

@@ -54,9 +54,9 @@ pub trait LibraryCall: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Whether the call only accesses its operands, and nothing else that another call could see, such as a state of its
-    /// own or a file. Pure calls may run at the same time as other commands of their run, if no command writes a byte
-    /// that another one accesses. Calls that are not pure keep their order.
+    /// Whether the call only accesses its operands, and nothing else that another call could see, such as a state of
+    /// its own or a file. Pure calls may run at the same time as other commands of their run, if no command writes a
+    /// byte that another one accesses. Calls that are not pure keep their order.
     fn is_pure(&self) -> bool {
         false
     }

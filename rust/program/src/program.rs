@@ -66,7 +66,7 @@ impl Program {
         let pays = plan(&mut sequence, parallel_from_bytes);
         let is_straight = !pays.is_parallel
             && summary.cost_bytes <= INLINE_LIMIT_BYTES
-            && !summary.command_counts.contains_key("library");
+            && !["library", "collective"].iter().any(|kind| summary.command_counts.contains_key(kind));
         Ok(Self(Arc::new(Parts { name, signature, allocations, sequence, places, summary, pays, is_straight })))
     }
 
@@ -107,6 +107,11 @@ impl Program {
     /// What is executed in parallel.
     pub(crate) fn pays(&self) -> Pays {
         self.0.pays
+    }
+
+    /// Whether devices of one launch exchange arrays.
+    pub(crate) fn has_collectives(&self) -> bool {
+        self.0.summary.command_counts.contains_key("collective")
     }
 
     /// Whether a run is short, and calls nothing that may wait: it is executed on one thread, and no stall report could

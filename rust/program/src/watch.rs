@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tracing::span::EnteredSpan;
 use tracing::trace_span;
 
+use crate::collective::CollectiveLaunch;
 use crate::command::{Command, Sequence};
 use crate::program::Program;
 use purlin_base::clock;
@@ -39,7 +40,13 @@ struct Entry {
 
 impl Watched {
     /// Watches a run until the result is dropped. If `is_traced`, each command is a span.
-    pub(crate) fn begin<'a>(&'a self, program: &'a Program, info: LaunchInfo, is_traced: bool) -> Watch<'a> {
+    pub(crate) fn begin<'a>(
+        &'a self,
+        program: &'a Program,
+        info: LaunchInfo,
+        is_traced: bool,
+        part: Option<Part<'a>>,
+    ) -> Watch<'a> {
         let mut entries = self.0.lock();
         let position = entries.spare.pop().unwrap_or_default();
         position.store(0, Relaxed);
@@ -47,7 +54,7 @@ impl Watched {
         let entry = Entry { position: Arc::clone(&position), launch_id, device, since_ms: clock::now_ms() };
         entries.running.push(entry);
         drop(entries);
-        Watch { program, watched: self, position, is_traced }
+        Watch { program, watched: self, position, is_traced, part }
     }
 
     /// A line for each run; empty if there is none.
@@ -76,6 +83,17 @@ pub(crate) struct Watch<'a> {
     watched: &'a Watched,
     position: Arc<AtomicU32>,
     is_traced: bool,
+    /// The part in the launch's collectives, if the program has some.
+    pub(crate) part: Option<Part<'a>>,
+}
+
+/// A participant of a launch.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) launch: &'a dyn CollectiveLaunch,
+    pub(crate) participant: u32,
+    pub(crate) replicas: u32,
+    pub(crate) partitions: u32,
 }
 
 impl Watch<'_> {

@@ -1,5 +1,5 @@
-//! A run records a span with program, launch id and device, and inside it one for each command. A stall report shows the
-//! runs that are executing commands.
+//! A run records a span with program, launch id and device, and inside it one for each command. A stall report shows
+//! the runs that are executing commands.
 
 mod fixture;
 

@@ -36,7 +36,8 @@ fn programs_of_stock_jax_run_without_xla() {
     programs.retain(|path| path.extension().is_some_and(|extension| extension == "xla"));
     programs.sort();
     assert!(!programs.is_empty(), "{} has no programs", folder.display());
-    let options = ClientOptions { worker_count: 2, ..Default::default() };
+    // Fewer threads than devices.
+    let options = ClientOptions { device_count: 4, worker_count: 2, ..Default::default() };
     let client = Client::new(&options, Arc::new(purlin::host::HostBackend::new())).unwrap();
     let (mut native, mut natively, mut counted) = (0, 0, 0);
     let (mut wrong, mut reasons) = (Vec::new(), BTreeMap::<String, usize>::new());
@@ -85,18 +86,26 @@ fn run(path: &Path, client: &Client) -> Outcome {
 }
 
 fn compare(program: &Program, path: &Path, client: &Client) -> Result<Outcome, purlin::Error> {
-    let device = client.devices()[0].clone();
-    let space = device.default_memory_space();
-    let loaded = LoadedExecutable::new(&Executable::new(program.clone()), &[device], 1)?;
+    let of_device = |kind: &str, device: usize| match device {
+        0 => path.with_extension(kind),
+        _ => path.with_extension(format!("{kind}{device}")),
+    };
+    let devices: Vec<_> = client.devices().into_iter().enumerate().collect();
+    let count = devices.iter().filter(|(number, _)| of_device("args", *number).exists()).count();
+    let spaces: Vec<_> = devices[..count].iter().map(|(_, device)| device.default_memory_space()).collect();
+    let loaded = LoadedExecutable::new(&Executable::new(program.clone()), &client.devices()[..count], count)?;
     let signature = program.signature();
     let mut difference = 0.0_f64;
     // Each program runs twice, because a run must not change the next one. A program with a random state runs once.
     for _ in 0..if calls(program.sequence(), &["rng-get-and-update-state"]) { 1 } else { 2 } {
-        let arguments = arrays(&path.with_extension("args"), &signature.parameters, &space)?;
-        let results = arrays(&path.with_extension("results"), &signature.results, &space)?;
-        let execution = loaded.execute(&arguments, &ExecuteOptions::default())?;
-        execution.done.wait()?;
-        for (number, (ours, theirs)) in execution.outputs.iter().zip(&results).enumerate() {
+        let read = |kind: &str, specs: &[ArraySpec]| -> Result<Vec<Vec<Buffer>>, purlin::Error> {
+            spaces.iter().enumerate().map(|(device, space)| arrays(&of_device(kind, device), specs, space)).collect()
+        };
+        let (arguments, results) = (read("args", &signature.parameters)?, read("results", &signature.results)?);
+        let executions = loaded.execute_sharded(&arguments, &ExecuteOptions::default())?;
+        executions.iter().try_for_each(|execution| execution.done.wait())?;
+        let outputs = executions.iter().flat_map(|execution| execution.outputs.iter().enumerate());
+        for ((number, ours), theirs) in outputs.zip(results.iter().flatten()) {
             let (ours, theirs) = (bytes(ours)?, bytes(theirs)?);
             if ours == theirs {
                 continue;

@@ -1,5 +1,5 @@
-//! The levels of commands: 1 for a command that depends on no earlier one, else one more than the highest level of those
-//! that it depends on.
+//! The levels of commands: 1 for a command that depends on no earlier one, else one more than the highest level of
+//! those that it depends on.
 //!
 //! For each allocation there is a list of segments that are disjoint, each with the highest level of the commands that
 //! have read it since it was written, and with the level of the last command that wrote it. An access splits the
@@ -16,7 +16,7 @@ use crate::operand::{Operand, OperandAccess};
 const LOOKS: usize = 64;
 const LEAST_LOOKS: usize = 1 << 16;
 
-/// The allocation that stands for what impure library calls share.
+/// The allocation that stands for what impure library calls and collectives share: they keep their order.
 const OUTSIDE: u32 = u32::MAX;
 
 /// The level of each command. `None`: the analysis would take too long.
@@ -64,6 +64,13 @@ fn collect(command: &Command, into: &mut Vec<Bytes>) {
             if !call.is_pure() {
                 into.push(Bytes { allocation: OUTSIDE, start: 0, end: 1, writes: true });
             }
+        }
+        Command::Collective { arrays, .. } => {
+            for array in arrays {
+                add(&array.from, OperandAccess::Read);
+                add(&array.to, OperandAccess::Write);
+            }
+            into.push(Bytes { allocation: OUTSIDE, start: 0, end: 1, writes: true });
         }
         Command::Copy { from, to } => {
             add(from, OperandAccess::Read);
