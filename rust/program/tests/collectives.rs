@@ -59,7 +59,7 @@ fn start(client: &Client, program: &Program, partitions: usize, arguments: &[&[i
 fn shards(client: &Client, arguments: &[&[i32]]) -> Vec<Vec<Buffer>> {
     let devices = client.devices();
     let shard = |(values, device): (&&[i32], &purlin_device::Device)| {
-        vec![Buffer::from_slice(*values, &[values.len() as i64], &device.default_memory_space()).unwrap()]
+        vec![Buffer::from_slice(values, &[values.len() as i64], &device.default_memory_space()).unwrap()]
     };
     arguments.iter().zip(&devices).map(shard).collect()
 }
