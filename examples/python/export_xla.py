@@ -3,7 +3,8 @@
   export_xla.py FOLDER [--only REGEX] [--list]
 
 For each program it writes NAME.xla, the serialized executable; NAME.args/0.npy, 1.npy, ..., its arguments; and
-NAME.results/0.npy, ..., the results of stock XLA. A name that ends in `.ynn` means that the program is compiled with
+NAME.results/0.npy, ..., the results of stock XLA. A program for several devices has NAME.args1, NAME.args2, ... and
+NAME.results1, ... for the further devices, which are its partitions. A name that ends in `.ynn` means that the program is compiled with
 XLA's defaults, which hand reductions, products and convolutions to YNNPACK. The others are compiled without YNNPACK, so
 that every step is a kernel or a library call. tests/interop runs all of them. A program that stock JAX refuses is
 reported, and the others are still written.
@@ -18,8 +19,11 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+DEVICES = 4
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_num_cpu_devices", DEVICES)
 
 WITHOUT_YNN = {"xla_cpu_experimental_ynn_fusion_type": ""}
 PROGRAMS = {}
@@ -33,6 +37,21 @@ def program(*arguments, donate=(), ynn=False, name=None):
         PROGRAMS[title] = (function, arguments, donate, WITHOUT_YNN)
         if ynn:
             PROGRAMS[f"{title}.ynn"] = (function, arguments, donate, {})
+        return function
+
+    return add
+
+
+def sharded(*arguments, name, devices=DEVICES, axes=None):
+    """Adds a function that runs on several devices, each with a part of the arguments along their first axes."""
+
+    def add(function):
+        names, sizes = zip(*(axes or {"i": devices}).items())
+        mesh = Mesh(np.array(jax.devices()[:devices]).reshape(sizes), names)
+        spec = PartitionSpec(names if len(names) > 1 else names[0])
+        mapped = jax.shard_map(function, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+        placed = tuple(jax.device_put(argument, NamedSharding(mesh, spec)) for argument in arguments)
+        PROGRAMS[name] = (mapped, placed, (), WITHOUT_YNN)
         return function
 
     return add
@@ -254,6 +273,26 @@ BLOCK = [f32(32, 96) * np.float32(0.1), f32(32, 32) * np.float32(0.1), f32(32, 6
 program(f32(16, 32), BLOCK, ynn=True, name="transformer")(transformer_block)
 program(f32(16, 32), BLOCK, ynn=True, name="transformer_gradient")(jax.grad(lambda x, w: (transformer_block(x, w) ** 2).sum(), (0, 1)))
 
+# Programs for several devices.
+sharded(f32(8, 4), name="psum")(lambda x: lax.psum(x, "i"))
+sharded(f32(8, 4), devices=2, name="psum_of_two")(lambda x: lax.psum(x, "i"))
+sharded(f32(8, 4), name="psum_in_groups")(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 2], [3, 1]]))
+sharded(f32(8, 4), axes={"i": 2, "j": 2}, name="psum_of_one_axis")(lambda x: (lax.psum(x, "i"), lax.psum(x * 2, "j")))
+sharded(f32(8, 4), ints(8, 3), name="pmax_and_pmin")(lambda x, y: (lax.pmax(x, "i"), lax.pmin(x, "i"), lax.pmax(y, "i"), lax.pmean(x, "i")))
+for dtype in (np.int8, np.uint16, np.int64, np.float16, np.float64, jnp.bfloat16, np.complex64):
+    sharded(f32(8, 4).astype(dtype), name=f"psum_{np.dtype(dtype).name}")(lambda x: lax.psum(x, "i"))
+sharded(f32(8, 4), name="all_gather")(lambda x: lax.all_gather(x, "i"))
+sharded(f32(8, 4), name="all_gather_of_columns")(lambda x: lax.all_gather(x, "i", axis=1, tiled=True))
+sharded(f32(16, 4), name="psum_scatter")(lambda x: lax.psum_scatter(x, "i", tiled=True))
+sharded(f32(8, 4), name="psum_scatter_of_columns")(lambda x: lax.psum_scatter(x, "i", scatter_dimension=1, tiled=True))
+sharded(f32(8, 4), name="all_to_all")(lambda x: lax.all_to_all(x, "i", split_axis=1, concat_axis=0, tiled=True))
+sharded(f32(8, 4), name="ppermute")(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2), (2, 0)]))
+sharded(f32(8, 4), name="axis_index")(lambda x: x + lax.axis_index("i"))
+sharded(f32(8, 4), name="ring")(lambda x: lax.fori_loop(0, 3, lambda n, x: x + lax.ppermute(x, "i", [(n, (n + 1) % 4) for n in range(4)]), x))
+sharded(f32(8, 4), name="while_with_psum")(lambda x: lax.while_loop(lambda x: lax.psum(x.sum() ** 2, "i") > 1, lambda x: x / 2, x))
+sharded(f32(16, 8), f32(32, 8, seed=1), name="data_parallel_gradient")(
+    lambda x, w: lax.pmean(jax.grad(lambda w: (jnp.tanh(x @ w.T) ** 2).mean())(lax.all_gather(w, "i", tiled=True)), "i")[:8])
+
 # Programs that call code outside the executable: LAPACK.
 SQUARE = (f32(6, 6) @ f32(6, 6).T + 6 * np.eye(6)).astype(np.float32)
 program(SQUARE, name="cholesky")(lambda x: jnp.linalg.cholesky(x))
@@ -284,14 +323,20 @@ program(np.stack([SQUARE] * 4), name="solve_in_a_scan")(lambda xs: lax.scan(lamb
 def export(folder, name):
     function, arguments, donate, options = PROGRAMS[name]
     compiled = jax.jit(function, donate_argnums=donate, keep_unused=True).lower(*arguments).compile(compiler_options=options)
+    for old in [folder / f"{name}.{kind}{device or ''}" for kind in ("args", "results") for device in range(DEVICES)]:
+        shutil.rmtree(old, ignore_errors=True)
+    for kind in ("args", "results"):
+        (folder / f"{name}.{kind}").mkdir()
     (folder / f"{name}.xla").write_bytes(compiled.runtime_executable().serialize())
-    results = compiled(*jax.tree.map(jnp.array, arguments))
+    results = compiled(*jax.tree.map(lambda array: array if isinstance(array, jax.Array) else jnp.array(array), arguments))
     for kind, arrays in (("args", arguments), ("results", results)):
-        inside = folder / f"{name}.{kind}"
-        shutil.rmtree(inside, ignore_errors=True)
-        inside.mkdir()
         for number, array in enumerate(jax.tree.leaves(arrays)):
-            np.save(inside / f"{number}.npy", np.asarray(array))
+            shards = getattr(array, "addressable_shards", None)
+            parts = [shard.data for shard in sorted(shards, key=lambda shard: shard.device.id)] if shards else [array]
+            for device, part in enumerate(parts):
+                inside = folder / f"{name}.{kind}{device or ''}"
+                inside.mkdir(exist_ok=True)
+                np.save(inside / f"{number}.npy", np.asarray(part))
 
 
 def main():

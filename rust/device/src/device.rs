@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::backend::{DeviceAttribute, DeviceDescription};
 use crate::memory::{Instance, MemorySpace};
+use purlin_async::event::StreamEventMap;
 use purlin_async::pool::ThreadPool;
 use purlin_base::status::{Error, StatusOr};
 use purlin_base::sync::PinnedArc;
@@ -71,6 +72,19 @@ impl Device {
     #[must_use]
     pub fn runner(&self) -> &ThreadPool {
         self.instance.runner().pool()
+    }
+
+    /// Whether a launch on this device may wait for launches on other devices of the client: each has a thread.
+    #[must_use]
+    pub fn launches_may_wait(&self) -> bool {
+        self.instance.backend().launches_may_wait()
+    }
+
+    /// The client's execution streams: for each number, an event that is ready after the last run with that number. The
+    /// rooms that start runs record them.
+    #[must_use]
+    pub fn execution_streams(&self) -> &StreamEventMap {
+        self.instance.execution_streams()
     }
 
     fn description(&self) -> &DeviceDescription {

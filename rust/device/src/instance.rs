@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::backend::{Backend, DeviceDescription, Operation, Schedule};
 use crate::dma::Mappings;
 use crate::in_flight::ClientRunner;
-use purlin_async::event::Event;
+use purlin_async::event::{Event, StreamEventMap};
 use purlin_async::task::census::{self, Occupied};
 use purlin_base::sync::{PinnedArc, PinnedWeak};
 
@@ -21,6 +21,7 @@ pub(crate) struct Instance<S> {
     spaces: Box<[S]>,
     devices: Box<[DeviceDescription]>,
     dma_mappings: Arc<Mappings>,
+    execution_streams: StreamEventMap,
     backend: Arc<dyn Backend>,
     /// By which stall reports know that this lives.
     _listing: Arc<dyn Occupied>,
@@ -38,7 +39,8 @@ impl<S> Instance<S> {
         PinnedArc::new_cyclic(|me| {
             let (spaces, dma_mappings, _listing) = (spaces(me), Arc::new(Mappings::new()), listing(me));
             census::enlist(Arc::downgrade(&_listing));
-            Self { runner, spaces, devices, dma_mappings, backend, _listing }
+            let execution_streams = StreamEventMap::new();
+            Self { runner, spaces, devices, dma_mappings, execution_streams, backend, _listing }
         })
     }
 
@@ -53,6 +55,11 @@ impl<S> Instance<S> {
     /// Host memory that is registered with the backend.
     pub(crate) fn dma_mappings(&self) -> &Arc<Mappings> {
         &self.dma_mappings
+    }
+
+    /// The last run of each execution stream.
+    pub(crate) fn execution_streams(&self) -> &StreamEventMap {
+        &self.execution_streams
     }
 
     /// What the backend says of its devices.

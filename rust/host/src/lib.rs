@@ -105,6 +105,11 @@ impl Backend for HostBackend {
         Ok(Box::new(memory::HostMemory::new(self.source.clone())))
     }
 
+    // They are tasks of the client's pool, where a spare thread takes the place of one that waits.
+    fn launches_may_wait(&self) -> bool {
+        true
+    }
+
     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
         schedule.run(operation, INLINE_LIMIT_BYTES, perform::perform)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::allocation::{Allocation, AllocationKind, Slice};
 use crate::command::{Command, Sequence};
 use crate::constant::Constant;
+use crate::plan::PARALLEL_BYTES;
 use crate::program::Program;
 use crate::signature::{Alias, ArraySpec, ProgramSignature};
 use purlin_base::StatusOr;
@@ -38,6 +39,7 @@ pub struct ProgramBuilder {
     pub(crate) signature: ProgramSignature,
     pub(crate) allocations: Vec<Allocation>,
     pub(crate) commands: Vec<Command>,
+    parallel_from_bytes: Option<usize>,
 }
 
 impl ProgramBuilder {
@@ -60,6 +62,15 @@ impl ProgramBuilder {
     /// Adds a command after those that were added before.
     pub fn push(&mut self, command: Command) -> &mut Self {
         self.commands.push(command);
+        self
+    }
+
+    /// What is worth a thread of its own: commands that cost as much as a copy of `bytes` bytes run side by side if
+    /// they are independent, and workgroups of native kernels are given out in parts of that cost. Without this call it
+    /// is a number that was measured. 0: all that may be parallel is; `usize::MAX`: nothing is. The results are the
+    /// same.
+    pub fn parallel_from_bytes(&mut self, bytes: usize) -> &mut Self {
+        self.parallel_from_bytes = Some(bytes);
         self
     }
 
@@ -116,7 +127,8 @@ impl ProgramBuilder {
     /// `InvalidArgument`: a part that no run could execute. The message names the command by its place, the operand and
     /// the numbers. The module `validate` lists the rules.
     pub fn build(self) -> StatusOr<Program> {
-        let Self { name, signature, allocations, commands } = self;
-        Program::checked(name, signature, allocations, Sequence::new(commands))
+        let Self { name, signature, allocations, commands, parallel_from_bytes } = self;
+        let from_bytes = parallel_from_bytes.unwrap_or(PARALLEL_BYTES);
+        Program::checked(name, signature, allocations, Sequence::new(commands), from_bytes)
     }
 }

@@ -1,15 +1,18 @@
 //! Commands: the steps of a program, in an order that respects every dependency.
 //!
-//! A run executes commands one after the other, in the order of their [`Sequence`]. A command may contain sequences,
-//! nested at most [`MOST_NESTED`] deep. Nothing here is validated (`validate` does that), and nothing here can fail.
+//! A run executes commands as if one after the other, in the order of their [`Sequence`]. A command may contain
+//! sequences, nested at most [`MOST_NESTED`] deep. Nothing here is validated (`validate` does that), and nothing here
+//! can fail.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::allocation::Slice;
+use crate::collective::{Collective, CollectiveArray};
 use crate::kernel::Kernel;
 use crate::library::LibraryCall;
 use crate::operand::Operand;
+use crate::plan::Wave;
 
 /// How deep sequences of a program may be nested. The program's own sequence is level 1.
 pub const MOST_NESTED: usize = 64;
@@ -83,6 +86,13 @@ pub enum Command {
         /// The bytes that the code accesses.
         operands: Vec<Operand>,
     },
+    /// Exchanges arrays with the other devices of the launch.
+    Collective {
+        /// The operation and its groups.
+        collective: Collective,
+        /// The arrays, the same number on all devices.
+        arrays: Vec<CollectiveArray>,
+    },
     /// Writes the number of the replica that executes the command, as a `u32`.
     ReplicaId {
         /// Four bytes.
@@ -127,6 +137,7 @@ impl Command {
             Self::Repeat { .. } => "repeat",
             Self::Conditional { .. } => "conditional",
             Self::Library { .. } => "library",
+            Self::Collective { .. } => "collective",
             Self::ReplicaId { .. } => "replica-id",
             Self::PartitionId { .. } => "partition-id",
         }
@@ -142,6 +153,17 @@ impl Command {
             _ => (None, None, &[]),
         };
         first.into_iter().chain(second).chain(branches.iter().map(|branch| ("branch", branch)))
+    }
+
+    /// The sequences inside the command.
+    pub(crate) fn sequences_mut(&mut self) -> impl Iterator<Item = &mut Sequence> {
+        let (first, second, branches): (Option<_>, Option<_>, &mut [Sequence]) = match self {
+            Self::Call(body) | Self::Repeat { body, .. } => (Some(body), None, &mut []),
+            Self::While { condition, body, .. } => (Some(condition), Some(body), &mut []),
+            Self::Conditional { branches, .. } => (None, None, branches),
+            _ => (None, None, &mut []),
+        };
+        first.into_iter().chain(second).chain(branches)
     }
 
     /// Moves the commands of those sequences to `into`, for a drop without recursion.
@@ -167,6 +189,7 @@ impl fmt::Display for Command {
         match self {
             Self::Kernel { kernel, .. } => write!(f, " '{}'", kernel.name()),
             Self::Library { call, .. } => write!(f, " '{}'", call.name()),
+            Self::Collective { collective, .. } => write!(f, " '{collective}'"),
             _ => Ok(()),
         }
     }
@@ -184,6 +207,10 @@ impl fmt::Display for Command {
 pub struct Sequence {
     commands: Vec<Command>,
     depth: usize,
+    /// The number of the first command among all commands of the program. The others of the sequence follow.
+    first: u32,
+    /// Commands that run side by side. Empty: they run one after the other, in their order.
+    waves: Vec<Wave>,
 }
 
 impl Sequence {
@@ -191,13 +218,42 @@ impl Sequence {
     #[must_use]
     pub fn new(commands: Vec<Command>) -> Self {
         let inner = commands.iter().flat_map(Command::sequences).map(|(_, inner)| inner.depth).max();
-        Self { depth: inner.unwrap_or(0) + 1, commands }
+        Self { depth: inner.unwrap_or(0) + 1, commands, first: 0, waves: Vec::new() }
     }
 
     /// The commands.
     #[must_use]
     pub fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    pub(crate) fn commands_mut(&mut self) -> &mut [Command] {
+        &mut self.commands
+    }
+
+    /// Records the plan of a valid sequence.
+    pub(crate) fn planned(&mut self, first: u32, waves: Vec<Wave>) {
+        (self.first, self.waves) = (first, waves);
+    }
+
+    pub(crate) fn first(&self) -> u32 {
+        self.first
+    }
+
+    pub(crate) fn waves(&self) -> &[Wave] {
+        &self.waves
+    }
+
+    /// The path of command `number` of the program, as errors show it, such as `3.body.1 (kernel 'add')`.
+    pub(crate) fn path_of(&self, number: u32) -> Option<String> {
+        let within = number.wrapping_sub(self.first) as usize;
+        if let Some(command) = self.commands.get(within) {
+            return Some(format!("{within} ({command})"));
+        }
+        self.commands.iter().enumerate().find_map(|(index, command)| {
+            let inside = |(name, inner): (&str, &Self)| Some(format!("{index}.{name}.{}", inner.path_of(number)?));
+            command.sequences().find_map(inside)
+        })
     }
 
     /// How deep sequences are nested: 1 if no command of this one contains a sequence.

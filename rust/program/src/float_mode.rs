@@ -1,5 +1,6 @@
 //! The floating-point mode while commands run: denormal numbers are treated as zero, as operands (DAZ) and as results
-//! (FTZ). XLA's kernels were compiled for this mode. The rounding mode is unchanged.
+//! (FTZ). XLA's kernels were compiled for this mode. The rounding mode is unchanged; threads that help a run have that
+//! of the run's thread.
 //!
 //! The mode belongs to the thread. It is restored when the code inside returns or panics.
 
@@ -7,20 +8,34 @@
 
 /// Calls `f` in that mode.
 pub(crate) fn with_flushed_denormals<R>(f: impl FnOnce() -> R) -> R {
-    let _restored = Restored::enter();
-    f()
+    FloatMode::current().flushing().during(f)
+}
+
+/// The floating-point mode of a thread.
+#[derive(Clone, Copy)]
+pub(crate) struct FloatMode(arch::Mode);
+
+impl FloatMode {
+    /// The mode of the calling thread.
+    pub(crate) fn current() -> Self {
+        Self(arch::mode())
+    }
+
+    /// The same mode, in which denormal numbers are treated as zero.
+    pub(crate) const fn flushing(self) -> Self {
+        Self(arch::flushing(self.0))
+    }
+
+    /// Calls `f` in this mode.
+    pub(crate) fn during<R>(self, f: impl FnOnce() -> R) -> R {
+        let _restored = Restored(arch::mode());
+        arch::set_mode(self.0);
+        f()
+    }
 }
 
 /// The mode from before; dropping this restores it.
 struct Restored(arch::Mode);
-
-impl Restored {
-    fn enter() -> Self {
-        let before = arch::mode();
-        arch::set_mode(arch::flushing(before));
-        Self(before)
-    }
-}
 
 impl Drop for Restored {
     fn drop(&mut self) {
@@ -86,6 +101,19 @@ mod tests {
         assert_eq!(with_flushed_denormals(|| half(smallest)), 0.0, "a result");
         assert_eq!(with_flushed_denormals(|| half(smallest / 4.0) * 1e30), 0.0, "an operand");
         assert_ne!(half(smallest), 0.0);
+    }
+
+    #[test]
+    fn a_mode_is_that_of_the_thread_it_comes_from() {
+        let towards_zero = FloatMode(arch::mode() | 0x6000);
+        assert_eq!(towards_zero.during(FloatMode::current).0, towards_zero.0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let before = arch::mode();
+                assert_eq!(towards_zero.flushing().during(FloatMode::current).0, towards_zero.0 | 0x8040);
+                assert_eq!(arch::mode(), before);
+            });
+        });
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Kernels: native functions that take XLA:CPU's call frame, or Rust closures.
 //!
-//! A command calls its kernel once for each workgroup of its grid, with the operands in their order. One run calls it
-//! on one thread; several runs may call it on several threads at once. The code of a native kernel belongs to an owner,
-//! which each clone of the kernel keeps alive. A call can fail by the kernel's answer, and a closure also by a panic;
-//! both fail the run.
+//! A command calls its kernel once for each workgroup of its grid, with the operands in their order. The workgroups of
+//! a large native kernel are given out to several threads, and several runs may call a kernel at once. The code of a
+//! native kernel belongs to an owner, which each clone of the kernel keeps alive. A call can fail by the kernel's
+//! answer, and a closure also by a panic; both fail the run.
 
 #![allow(unsafe_code, reason = "kernels are functions that take addresses")]
 
@@ -112,8 +112,9 @@ impl Kernel {
     ///
     /// # Safety
     /// As long as `owner` lives, any thread may call `function` with a frame whose operands are those of a command that
-    /// names this kernel. The function accesses no bytes but those. It reads no bytes of a write-only operand before it
-    /// has written them. It writes no operand that is only read. It does not unwind, and it returns.
+    /// names this kernel, also for several workgroups of one command at once: a workgroup accesses no byte that another
+    /// one writes. The function accesses no bytes but those of its operands. It reads no bytes of a write-only operand
+    /// before it has written them. It writes no operand that is only read. It does not unwind, and it returns.
     ///
     /// # Examples
     /// ```
@@ -145,8 +146,10 @@ impl Kernel {
         Self { name: name.into(), code: KernelCode::Native { function, _owner: owner } }
     }
 
-    /// A closure. Any thread may call it, several at once. If it panics, the run fails. The bytes that it reads are
-    /// disjoint from those that it writes: validation refuses other commands.
+    /// A closure. Any thread may call it, several at once: for other runs, and for commands of one run that are
+    /// independent. The workgroups of one command are called one after the other, because each gets all of the bytes.
+    /// If it panics, the run fails. The bytes that it reads are disjoint from those that it writes: validation refuses
+    /// other commands.
     #[must_use]
     pub fn from_fn(
         name: impl Into<Arc<str>>,

@@ -1,5 +1,6 @@
 //! One run of a program on one device, once its memory is allocated: computes the address of each allocation from the
-//! ranges of the launch, and executes the commands on the calling thread.
+//! ranges of the launch, and executes the commands on the calling thread, with the help of others where
+//! that pays.
 //!
 //! The ranges of a launch are, in this order: the memory of each parameter whose allocation is not empty, the memory of
 //! each result that is not empty, and the block of temporaries if there are any. If a parameter and a result share an
@@ -19,11 +20,14 @@ use tracing::trace_span;
 
 use crate::allocation::{ALIGNMENT_BYTES, AllocationKind};
 use crate::bounce::{Bounce, is_aligned};
+use crate::collective::CollectiveLaunch;
 use crate::float_mode::with_flushed_denormals;
-use crate::interpreter::{Bases, Interpreter};
+use crate::interpreter::{Bases, Interpreter, Road, Straight};
 use crate::library::LibraryContext;
 use crate::places::AllocationPlace;
 use crate::program::Program;
+use crate::watch::{Part, Watched};
+use purlin_async::task::census::{Occupation, Occupied};
 use purlin_base::{Error, fault, panics};
 use purlin_device::Device;
 use purlin_device::backend::{Launch, LaunchInfo};
@@ -33,13 +37,24 @@ pub(crate) struct Launcher {
     pub(crate) program: Program,
     /// Replica by replica, in each replica partition by partition.
     pub(crate) devices: Vec<Device>,
+    /// Indexed by the number of a device: its position in the list. The other numbers are never asked for.
+    positions: Vec<u32>,
     pub(crate) partition_count: usize,
+    /// The runs that are executing commands now, unless the program is straight.
+    watched: Watched,
 }
 
-/// A launcher for one run that has a context.
+impl Occupied for Launcher {
+    fn occupation(&self) -> Occupation {
+        Occupation { text: self.watched.describe(&self.program), ..Occupation::default() }
+    }
+}
+
+/// A launcher for one run that has a context or collectives, on all of its devices.
 pub(crate) struct InContext {
     pub(crate) launcher: Arc<Launcher>,
-    pub(crate) user: Arc<dyn Any + Send + Sync>,
+    pub(crate) user: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) collectives: Option<Arc<dyn CollectiveLaunch>>,
 }
 
 impl Launch for Launcher {
@@ -59,8 +74,14 @@ impl Launch for InContext {
     }
 
     unsafe fn launch(&self, info: LaunchInfo, addresses: &[*mut u8]) -> Result<(), Error> {
+        let user = self.user.as_deref();
         // SAFETY: the caller's promise.
-        unsafe { self.launcher.run(info, addresses, Some(&*self.user)) }
+        unsafe {
+            match self.collectives.as_deref() {
+                None => self.launcher.run(info, addresses, user),
+                some => self.launcher.run_watched(info, addresses, user, some),
+            }
+        }
     }
 }
 
@@ -68,6 +89,18 @@ impl Launch for InContext {
 const EMPTY: *mut u8 = ptr::without_provenance_mut(ALIGNMENT_BYTES);
 
 impl Launcher {
+    /// For devices of one client, each of them once.
+    pub(crate) fn new(program: Program, devices: Vec<Device>, partition_count: usize) -> Self {
+        let mut positions = Vec::new();
+        for (position, device) in (0..).zip(&devices) {
+            // Numbers of devices are not negative.
+            let number = device.id() as usize;
+            positions.resize(positions.len().max(number + 1), 0);
+            positions[number] = position;
+        }
+        Self { program, devices, positions, partition_count, watched: Watched::default() }
+    }
+
     /// # Safety
     /// As [`Launch::launch`]; `addresses` are those of the ranges that the module lists.
     unsafe fn run(
@@ -76,12 +109,58 @@ impl Launcher {
         addresses: &[*mut u8],
         user: Option<&(dyn Any + Send + Sync)>,
     ) -> Result<(), Error> {
-        let _span = (LevelFilter::current() >= LevelFilter::TRACE).then(|| {
+        if LevelFilter::current() >= LevelFilter::TRACE || !self.program.is_straight() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.run_watched(info, addresses, user, None) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.run_by(info, addresses, user, Straight) }
+    }
+
+    /// As [`run`](Self::run), of a program that is not straight, or for a trace.
+    ///
+    /// # Safety
+    /// As [`run`](Self::run).
+    #[cold]
+    unsafe fn run_watched(
+        &self,
+        info: LaunchInfo,
+        addresses: &[*mut u8],
+        user: Option<&(dyn Any + Send + Sync)>,
+        collectives: Option<&dyn CollectiveLaunch>,
+    ) -> Result<(), Error> {
+        let is_traced = LevelFilter::current() >= LevelFilter::TRACE;
+        let _span = is_traced.then(|| {
             let program = self.program.name();
             trace_span!(target: "purlin", "launch", program, launch_id = info.launch_id, device = info.device).entered()
         });
-        let position = self.devices.iter().position(|device| device.id() == i32::from(info.device));
-        let position = position.expect("launches are asked for by LoadedExecutable, for a device of this list");
+        let partitions = self.partition_count;
+        let part = collectives.map(|launch| Part {
+            launch,
+            participant: self.positions[usize::from(info.device)],
+            replicas: (self.devices.len() / partitions) as u32,
+            partitions: partitions as u32,
+        });
+        let watch = self.watched.begin(&self.program, info, is_traced, part);
+        // SAFETY: the caller's promise.
+        unsafe { self.run_by(info, addresses, user, &watch) }
+    }
+
+    /// As [`run`](Self::run), by that road.
+    ///
+    /// # Safety
+    /// As [`run`](Self::run).
+    #[inline]
+    unsafe fn run_by(
+        &self,
+        info: LaunchInfo,
+        addresses: &[*mut u8],
+        user: Option<&(dyn Any + Send + Sync)>,
+        road: impl Road,
+    ) -> Result<(), Error> {
+        let position = self.positions.get(usize::from(info.device)).copied();
+        let position =
+            position.expect("launches are asked for by LoadedExecutable, for a device of this list") as usize;
         let context = LibraryContext {
             launch_id: info.launch_id,
             device: info.device,
@@ -95,14 +174,19 @@ impl Launcher {
             || {
                 fault::callback("kernel");
                 // SAFETY: the caller's promise.
-                with_flushed_denormals(|| unsafe { self.run_commands(addresses, &context) })
+                with_flushed_denormals(|| unsafe { self.run_commands(addresses, &context, road) })
             },
         )
     }
 
     /// # Safety
     /// As [`run`](Self::run).
-    unsafe fn run_commands(&self, addresses: &[*mut u8], context: &LibraryContext<'_>) -> Result<(), Error> {
+    unsafe fn run_commands(
+        &self,
+        addresses: &[*mut u8],
+        context: &LibraryContext<'_>,
+        road: impl Road,
+    ) -> Result<(), Error> {
         let places = self.program.places();
         let signature = self.program.signature();
         let has_temporaries = usize::from(places.temporary_bytes > 0);
@@ -167,7 +251,7 @@ impl Launcher {
         }
         // SAFETY: the program is valid, and its allocations are at these addresses: ranges of the launch, bounce
         // buffers, or constants, which nothing writes.
-        let outcome = unsafe { Interpreter::run(self.program.sequence(), &bases, context) };
+        let outcome = unsafe { Interpreter::run(self.program.sequence(), &bases, context, road) };
         outcome.map_err(|failure| failure.into_error(self.program.name()))?;
         for at in gives_back {
             // SAFETY: the bounce buffer replaces a result, which this launch may write.

@@ -6,7 +6,8 @@
 //!
 //! States of a program: [`ProgramBuilder`] (unchecked), [`Program`] (validated, immutable), [`Executable`] (can be
 //! loaded), [`LoadedExecutable`] (bound to devices). Each [`LoadedExecutable::execute`] starts one run. A run executes
-//! its commands on one thread; library calls may use more threads of the client. Building can fail by an invalid
+//! its commands on one thread; large commands that are independent, large kernels and library calls use more threads of
+//! the client. Building can fail by an invalid
 //! command, allocation or alias, loading by unsuitable devices, a run by its arguments, by memory, or by a kernel or
 //! library call.
 //!
@@ -21,15 +22,19 @@
 //! | `kernel` | [`Kernel`]: native code with XLA:CPU's frame, or a closure |
 //! | `kernels` | descriptions of kernels for GPUs and other platforms, and registries of kernels |
 //! | `library` | [`LibraryCall`]: work other than kernels, such as a sort |
+//! | `collective` | [`Collective`]: devices of one launch exchange arrays |
 //! | `command` | [`Command`], [`Sequence`]: the steps of a program |
+//! | `plan` | which commands run side by side, and which kernels on several threads |
 //! | `signature` | [`ProgramSignature`]: parameters, results and aliases |
 //! | `validate` | the rules for programs, and the errors that report a broken rule |
 //! | `places` | where a run finds each allocation |
+//! | `cost` | the estimated cost of commands |
 //! | `summary` | counts of commands and bytes, and the estimated cost of a run |
 //! | `program` | [`Program`]: all of this, validated |
 //! | `builder` | [`ProgramBuilder`]: collects the parts of a program |
 //! | `executable` | [`Executable`]: a program that can be loaded |
 //! | `bounce` | aligned memory in place of arguments and results that are not aligned |
+//! | `watch` | the runs that execute commands, for stall reports |
 //! | `interpreter` | executes commands |
 //! | `launch` | one run on one device, once its memory is allocated |
 //! | `runs` | the runs in flight |
@@ -41,8 +46,10 @@
 mod allocation;
 mod bounce;
 mod builder;
+mod collective;
 mod command;
 mod constant;
+mod cost;
 mod executable;
 mod execute;
 mod float_mode;
@@ -54,14 +61,20 @@ mod library;
 mod loaded;
 mod operand;
 mod places;
+mod plan;
 mod program;
 mod runs;
 mod signature;
 mod summary;
 mod validate;
+mod watch;
 
 pub use allocation::{ALIGNMENT_BYTES, Allocation, AllocationKind, Slice};
 pub use builder::ProgramBuilder;
+pub use collective::{
+    Collective, CollectiveArray, CollectiveCall, CollectiveEngine, CollectiveKind, CollectiveLaunch, GroupMode,
+    InProcess, Reduction,
+};
 pub use command::{Branch, Command, MOST_NESTED, Sequence};
 pub use constant::Constant;
 pub use executable::Executable;

@@ -1,13 +1,14 @@
 //! Library calls: work other than kernels, such as matrix products, sorts, transforms, custom calls.
 //!
 //! A [`LibraryCall`] is code with a name. A program knows its operands and nothing else, so a new kind of work needs no
-//! new kind of command. It runs on the thread of its run, and may use more threads of the client by
+//! new kind of command. It runs on a thread of its run, and may use more threads of the client by
 //! [`LibraryContext::parallel_for`] and [`LibraryContext::spawn`]. If it returns an error or panics, the run fails.
 
 use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 
+use crate::float_mode::FloatMode;
 use purlin_async::pool::ThreadPool;
 use purlin_async::task::{AsyncWorkRunner as _, Executor as _, Task};
 use purlin_base::{Error, Label};
@@ -52,6 +53,13 @@ pub trait LibraryCall: Send + Sync + fmt::Debug {
     /// estimated cost is small is executed on the thread that starts it.
     fn cost_bytes(&self) -> Option<usize> {
         None
+    }
+
+    /// Whether the call only accesses its operands, and nothing else that another call could see, such as a state of
+    /// its own or a file. Pure calls may run at the same time as other commands of their run, if no command writes a
+    /// byte that another one accesses. Calls that are not pure keep their order.
+    fn is_pure(&self) -> bool {
+        false
     }
 
     /// The number of floating-point operations of one call, if it is known. Reports show it.
@@ -134,8 +142,8 @@ impl<'a> LibraryContext<'a> {
     }
 
     /// Calls `body` on the threads of the client, with ranges that together are `0..count`. Each range but the last has
-    /// at least `grain` elements. Returns when all calls have returned. On x86-64, each of these threads treats
-    /// denormal numbers as zero during the call.
+    /// at least `grain` elements. Returns when all calls have returned. On x86-64, each of these threads has
+    /// the floating-point mode of the calling thread during the call, and treats denormal numbers as zero.
     ///
     /// # Errors
     /// The first error that `body` returns, with its code.
@@ -146,7 +154,8 @@ impl<'a> LibraryContext<'a> {
         body: &(dyn Fn(Range<usize>) -> Result<(), Error> + Sync),
     ) -> Result<(), Error> {
         let Some(runner) = self.runner else { return body(0..count) };
-        runner.parallel_for(count, grain, &|range| crate::float_mode::with_flushed_denormals(|| body(range)))
+        let mode = FloatMode::current().flushing();
+        runner.parallel_for(count, grain, &|range| mode.during(|| body(range)))
     }
 }
 

@@ -5,12 +5,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::collective::{CollectiveEngine, InProcess};
+use crate::command::Command;
 use crate::executable::Executable;
 use crate::launch::Launcher;
 use crate::program::Program;
 use crate::runs::Runs;
 use crate::signature::ArraySpec;
 use purlin_async::event::Event;
+use purlin_async::task::census;
 use purlin_base::{Error, StatusOr};
 use purlin_device::{Device, MemorySpace};
 
@@ -47,9 +50,12 @@ pub(crate) struct Shared {
     /// One for each device, in the order of the launcher's devices.
     pub(crate) targets: Vec<Target>,
     pub(crate) runs: Arc<Runs>,
+    /// What executes the program's collectives; `None`: it has none.
+    pub(crate) collectives: Option<Arc<dyn CollectiveEngine>>,
 }
 
 /// A device, and the memory spaces of the arrays on it.
+#[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) device: Device,
     pub(crate) parameter_spaces: Vec<MemorySpace>,
@@ -64,7 +70,9 @@ impl LoadedExecutable {
     /// # Errors
     /// `InvalidArgument`: there is no device, devices belong to different clients, a device occurs twice,
     /// `partition_count` is 0, or the number of devices is no multiple of it. `NotFound`: a device has no memory of a
-    /// kind that the signature names.
+    /// kind that the signature names. `InvalidArgument` also: the groups of a collective do not fit the devices.
+    /// `Unimplemented`: there are several devices, the program has collectives, and the backend's launches cannot wait
+    /// for each other, as the simulator's.
     ///
     /// # Examples
     /// ```
@@ -93,10 +101,33 @@ impl LoadedExecutable {
                 return Err(refused(format!("{device} is there twice")));
             }
         }
+        check_collectives(program, devices, partition_count).map_err(|error| {
+            Error::new(error.code(), format!("'{}' cannot be loaded: {}", program.name(), error.message()))
+        })?;
         let targets = devices.iter().map(|device| Target::of(program, device)).collect::<StatusOr<Vec<_>>>()?;
-        let launcher = Launcher { program: program.clone(), devices: devices.to_vec(), partition_count };
+        let launcher = Arc::new(Launcher::new(program.clone(), devices.to_vec(), partition_count));
+        if !launcher.program.is_straight() {
+            let launcher = Arc::downgrade(&launcher);
+            census::enlist(launcher);
+        }
         let (executable, runs) = (executable.clone(), Arc::default());
-        Ok(Self { shared: Arc::new(Shared { executable, launcher: Arc::new(launcher), targets, runs }) })
+        let engine: Arc<dyn CollectiveEngine> = Arc::new(InProcess);
+        let collectives = launcher.program.has_collectives().then_some(engine);
+        Ok(Self { shared: Arc::new(Shared { executable, launcher, targets, runs, collectives }) })
+    }
+
+    /// The same executable with another engine for its collectives. A program without collectives never asks it.
+    #[must_use]
+    pub fn with_collectives(&self, engine: Arc<dyn CollectiveEngine>) -> Self {
+        let Shared { executable, launcher, targets, runs, collectives } = &*self.shared;
+        let shared = Shared {
+            executable: executable.clone(),
+            launcher: Arc::clone(launcher),
+            targets: targets.clone(),
+            runs: Arc::clone(runs),
+            collectives: collectives.as_ref().map(|_| engine),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// The executable.
@@ -138,6 +169,37 @@ impl LoadedExecutable {
     pub(crate) fn program(&self) -> &Program {
         &self.shared.launcher.program
     }
+}
+
+/// Checks that the devices can execute the program's collectives.
+///
+/// # Errors
+/// `InvalidArgument`: groups or sizes do not fit the numbers of replicas and partitions. `Unimplemented`: launches on
+/// these devices cannot wait for each other.
+fn check_collectives(program: &Program, devices: &[Device], partition_count: usize) -> Result<(), Error> {
+    if !program.has_collectives() {
+        return Ok(());
+    }
+    if devices.len() > 1 && !devices[0].launches_may_wait() {
+        return Err(Error::unimplemented(format!(
+            "it has collectives, for which launches wait for each other, and those of {} cannot",
+            devices[0]
+        )));
+    }
+    // A client has at most 1024 devices.
+    let (replicas, partitions) = ((devices.len() / partition_count) as u32, partition_count as u32);
+    let mut left = vec![program.sequence()];
+    while let Some(sequence) = left.pop() {
+        for command in sequence.commands() {
+            if let Command::Collective { collective, arrays } = command {
+                collective.check_groups(arrays, replicas, partitions).map_err(|why| {
+                    Error::invalid_argument(format!("{command} on {replicas} x {partitions} devices: {why}"))
+                })?;
+            }
+            left.extend(command.sequences().map(|(_, inner)| inner));
+        }
+    }
+    Ok(())
 }
 
 impl Target {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use crate::allocation::Allocation;
 use crate::command::Sequence;
 use crate::places::Places;
+use crate::plan::{Pays, plan};
 use crate::signature::ProgramSignature;
 use crate::summary::ProgramSummary;
 use crate::validate::validate;
 use purlin_base::{Error, StatusOr};
+use purlin_device::backend::INLINE_LIMIT_BYTES;
 
 /// The output of a compiler for one computation, validated. Clones share it. A
 /// [`ProgramBuilder`](crate::ProgramBuilder) makes it.
@@ -39,6 +41,8 @@ struct Parts {
     sequence: Sequence,
     places: Places,
     summary: ProgramSummary,
+    pays: Pays,
+    is_straight: bool,
 }
 
 impl Program {
@@ -51,14 +55,19 @@ impl Program {
         name: Arc<str>,
         signature: ProgramSignature,
         allocations: Vec<Allocation>,
-        sequence: Sequence,
+        mut sequence: Sequence,
+        parallel_from_bytes: usize,
     ) -> StatusOr<Self> {
         let named =
             |error: Error| Error::new(error.code(), format!("the program '{name}' cannot run: {}", error.message()));
         validate(&signature, &allocations, &sequence).map_err(named)?;
         let places = Places::of(&allocations, signature.parameters.len(), signature.results.len()).map_err(named)?;
         let summary = ProgramSummary::of(&allocations, &sequence, places.temporary_bytes);
-        Ok(Self(Arc::new(Parts { name, signature, allocations, sequence, places, summary })))
+        let pays = plan(&mut sequence, parallel_from_bytes);
+        let is_straight = !pays.is_parallel
+            && summary.cost_bytes <= INLINE_LIMIT_BYTES
+            && !["library", "collective"].iter().any(|kind| summary.command_counts.contains_key(kind));
+        Ok(Self(Arc::new(Parts { name, signature, allocations, sequence, places, summary, pays, is_straight })))
     }
 
     /// The name, which errors and traces show.
@@ -93,6 +102,22 @@ impl Program {
 
     pub(crate) fn places(&self) -> &Places {
         &self.0.places
+    }
+
+    /// What is executed in parallel.
+    pub(crate) fn pays(&self) -> Pays {
+        self.0.pays
+    }
+
+    /// Whether devices of one launch exchange arrays.
+    pub(crate) fn has_collectives(&self) -> bool {
+        self.0.summary.command_counts.contains_key("collective")
+    }
+
+    /// Whether a run is short, and calls nothing that may wait: it is executed on one thread, and no stall report could
+    /// show it.
+    pub(crate) fn is_straight(&self) -> bool {
+        self.0.is_straight
     }
 }
 

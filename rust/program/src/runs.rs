@@ -66,7 +66,10 @@ impl Runs {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod loom_model;
+
+#[cfg(all(test, not(purlin_model)))]
 mod tests {
     use super::*;
 

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::allocation::{Allocation, AllocationKind};
-use crate::command::{Command, Sequence};
-
-/// The cost of a command beside the bytes that it accesses, in bytes copied.
-const COMMAND_BYTES: usize = 256;
+use crate::command::Sequence;
+use crate::cost::Cost;
 
 /// Counts of a program's commands and bytes, and its estimated cost. `Display` writes three lines: commands, memory,
 /// cost.
@@ -62,67 +60,19 @@ impl ProgramSummary {
             };
             counts.iter_mut().for_each(|count| **count = count.saturating_add(*size_bytes));
         }
-        let cost = summary.count(sequence);
+        summary.count(sequence);
+        let cost = Cost::of_sequence(sequence);
         summary.cost_bytes = cost.bytes;
         summary.flops = cost.flops;
         summary
     }
 
-    /// Counts the commands, and returns their cost.
-    fn count(&mut self, sequence: &Sequence) -> Cost {
-        sequence.commands().iter().fold(Cost::default(), |sum, command| sum.plus(self.count_command(command)))
-    }
-
-    fn count_command(&mut self, command: &Command) -> Cost {
-        *self.command_counts.entry(command.kind()).or_default() += 1;
-        let touched = |bytes: usize| Cost { bytes: bytes.saturating_add(COMMAND_BYTES), flops: 0 };
-        let sum = |operands: &[crate::Operand]| {
-            operands.iter().fold(0_usize, |sum, operand| sum.saturating_add(operand.slice.size_bytes))
-        };
-        match command {
-            Command::Kernel { operands, workgroups, .. } => {
-                let calls = workgroups.iter().product::<u64>();
-                touched(sum(operands)).plus(touched(0).times(calls))
-            }
-            Command::Library { call, operands } => {
-                let bytes = call.cost_bytes().unwrap_or_else(|| sum(operands));
-                Cost { flops: call.flops().unwrap_or(0), ..touched(bytes) }
-            }
-            Command::Copy { to, .. } | Command::Fill { to, .. } => touched(to.size_bytes),
-            Command::ReplicaId { .. } | Command::PartitionId { .. } => touched(0),
-            Command::Call(body) => self.count(body),
-            Command::Repeat { trip_count, body } => touched(0).plus(self.count(body)).times(*trip_count),
-            Command::While { condition, body, .. } => {
-                let once = self.count(condition).plus(self.count(body));
-                Cost { bytes: usize::MAX, ..once }
-            }
-            Command::Conditional { branches, .. } => {
-                let most = branches.iter().map(|branch| self.count(branch)).fold(Cost::default(), Cost::or);
-                most.plus(touched(0))
-            }
+    /// Counts the commands by their kind.
+    fn count(&mut self, sequence: &Sequence) {
+        for command in sequence.commands() {
+            *self.command_counts.entry(command.kind()).or_default() += 1;
+            command.sequences().for_each(|(_, inner)| self.count(inner));
         }
-    }
-}
-
-/// The cost of commands.
-#[derive(Clone, Copy, Default)]
-struct Cost {
-    bytes: usize,
-    flops: u64,
-}
-
-impl Cost {
-    fn plus(self, other: Self) -> Self {
-        Self { bytes: self.bytes.saturating_add(other.bytes), flops: self.flops.saturating_add(other.flops) }
-    }
-
-    fn times(self, count: u64) -> Self {
-        let bytes = usize::try_from(count).map_or(usize::MAX, |count| self.bytes.saturating_mul(count));
-        Self { bytes, flops: self.flops.saturating_mul(count) }
-    }
-
-    fn or(self, other: Self) -> Self {
-        Self { bytes: self.bytes.max(other.bytes), flops: self.flops.max(other.flops) }
     }
 }
 

@@ -223,3 +223,58 @@ fn the_null_backend_has_no_bytes_to_run_on() {
     let error = execution.done.wait().unwrap_err();
     assert_error(&error, StatusCode::Unimplemented, &["launch 0 of 'increment'"]);
 }
+
+#[test]
+fn runs_of_one_execution_stream_are_in_order() {
+    on_each(|client| {
+        let loaded = load(client, add_one(8));
+        let argument = buffer(client, &[1; 8]);
+        let gates = [EventPromise::new(c"first"), EventPromise::new(c"second")];
+        let start = |execution_stream_id: i64, after: &[purlin_async::Event]| {
+            let options = ExecuteOptions { execution_stream_id, dependencies: after, ..Default::default() };
+            loaded.execute(&[&argument], &options).unwrap().done
+        };
+        let runs = [start(7, &[gates[0].event()]), start(-7, &[gates[1].event()]), start(7, &[])];
+        let streams = device(client);
+        assert_eq!(streams.execution_streams().len(), 2);
+        start(0, &[]).wait().unwrap();
+        start(3, &[]).wait().unwrap();
+        assert!(!runs[2].is_ready(), "the first of its stream has not begun");
+        gates[0].set_error(purlin_base::Error::aborted("the first fails"));
+        assert!(runs[0].wait().is_err());
+        runs[2].wait().unwrap();
+        assert!(!runs[1].is_ready(), "another stream");
+        gates[1].set_ready();
+        runs[1].wait().unwrap();
+        // A call that is refused ends its turn.
+        let none: [&Buffer; 0] = [];
+        let options = ExecuteOptions { execution_stream_id: 7, ..Default::default() };
+        assert!(loaded.execute(&none, &options).is_err());
+        start(7, &[]).wait().unwrap();
+        loaded.quiesce().unwrap();
+        while !streams.execution_streams().is_empty() {
+            std::thread::yield_now();
+        }
+    });
+}
+
+#[test]
+fn results_are_no_tuples() {
+    let client = host();
+    let mut builder = ProgramBuilder::new("pair");
+    let (x, y, z) = (builder.parameter(bytes(8)), builder.result(bytes(8)), builder.result(bytes(8)));
+    builder.push(Command::Copy { from: x, to: y }).push(Command::Copy { from: x, to: z });
+    let (pair, single) = (load(&client, builder.build().unwrap()), load(&client, add_one(8)));
+    let argument = buffer(&client, &[1; 8]);
+    for untuple in [None, Some(true), Some(false)] {
+        let options = ExecuteOptions { untuple, ..Default::default() };
+        assert_eq!(single.execute(&[&argument], &options).unwrap().outputs.len(), 1);
+        match pair.execute(&[&argument], &options) {
+            Ok(execution) => assert!(untuple != Some(false) && execution.outputs.len() == 2),
+            Err(error) => {
+                assert_eq!(untuple, Some(false));
+                assert_error(&error, StatusCode::Unimplemented, &["'pair' was not run", "the 2 results"]);
+            }
+        }
+    }
+}

@@ -120,7 +120,7 @@ fn number(name: &str) -> u8 {
 }
 
 /// A program of two parameters, one of which is donated, a result and two temporaries.
-fn program(random: &mut Random) -> Option<Program> {
+fn program(random: &mut Random, parallel_from_bytes: usize) -> Option<Program> {
     let mut builder = ProgramBuilder::new("random");
     let sizes: [usize; 5] = std::array::from_fn(|_| random.next(40) + 1);
     builder.parameter(bytes(sizes[0]));
@@ -138,6 +138,7 @@ fn program(random: &mut Random) -> Option<Program> {
     for _ in 0..random.next(8) + 1 {
         builder.push(random.command(&allocations, 1));
     }
+    builder.parallel_from_bytes(parallel_from_bytes);
     builder.build().ok()
 }
 
@@ -146,12 +147,22 @@ const TRIALS: u64 = 20_000;
 
 #[test]
 fn random_programs_do_as_the_interpreter_says() {
+    check(usize::MAX);
+}
+
+/// All commands that are independent run side by side.
+#[test]
+fn random_programs_do_the_same_in_parallel() {
+    check(0);
+}
+
+fn check(parallel_from_bytes: usize) {
     let client = host();
     let trials = std::env::var("PURLIN_PROGRAM_TRIALS").map_or(TRIALS, |trials| trials.parse().expect("a number"));
     let (mut valid, mut ran) = (0, 0);
     for seed in 0..trials {
         let mut random = Random(seed);
-        let Some(program) = program(&mut random) else { continue };
+        let Some(program) = program(&mut random, parallel_from_bytes) else { continue };
         valid += 1;
         let allocations = program.allocations();
         let mut memory: Vec<Vec<u8>> = allocations

@@ -56,6 +56,14 @@ impl StreamEventMap {
         let _gone = self.0.lock().remove(&stream);
     }
 
+    /// As [`forget`](Self::forget), but only if `event` is still the last of `stream`.
+    pub fn forget_if_last(&self, stream: usize, event: &Event) {
+        let _gone = {
+            let mut events = self.0.lock();
+            if events.get(&stream) == Some(event) { events.remove(&stream) } else { None }
+        };
+    }
+
     /// An event after the last ones of all streams, which fails as [`when_all`] says; of several, the stream with the
     /// lowest handle counts as the first.
     #[must_use]
@@ -112,7 +120,10 @@ mod tests {
         assert!(!all.is_ready(), "the second is pending");
         second.set_ready();
         assert_eq!(all.error(), Some(Error::aborted("x")));
-        map.forget(2);
+        map.forget_if_last(2, &second.event());
+        assert_eq!(map.len(), 2);
+        map.forget_if_last(2, &other.event());
+        assert_eq!(map.len(), 1);
         map.forget(3);
         assert_eq!(map.last(2), Event::ready());
         map.clear();

@@ -110,7 +110,7 @@ pub struct StallReport {
     pub events: Vec<StalledEvent>,
     /// In no order.
     pub threads: Vec<BlockedThread>,
-    /// What the executors do, a line each.
+    /// What the executors, the clients and the programs do, a line each.
     pub executors: Vec<String>,
     /// Each cycle of waits: a sentence.
     pub cycles: Vec<String>,
@@ -144,7 +144,7 @@ pub(super) fn take(older_than: Duration) -> StallReport {
     StallReport {
         events: all.iter().filter(|event| event.age >= older_than).map(|event| names.stalled(event)).collect(),
         threads: sleepers.iter().map(|sleeper| names.blocked(sleeper, now_ms)).collect(),
-        executors: occupations.into_iter().map(|occupation| occupation.text).collect(),
+        executors: occupations.into_iter().map(|occupation| occupation.text).filter(|text| !text.is_empty()).collect(),
         cycles: cycles.iter().map(sentence).collect(),
         waits_in_cycles: cycles.iter().map(|cycle| names.wait_in(cycle)).collect(),
     }

@@ -8,7 +8,7 @@ use purlin_base::sync::Mutex;
 /// What an executor is doing.
 #[derive(Clone, Debug, Default)]
 pub struct Occupation {
-    /// One line for people.
+    /// One line for people, or several. Empty: there is nothing to report.
     pub text: String,
     /// The number of the task that all of `queued` wait for; only of executors that run one at a time.
     pub running: Option<usize>,

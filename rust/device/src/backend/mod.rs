@@ -240,6 +240,12 @@ pub trait Backend: Send + Sync {
         Ok(Box::new(()))
     }
 
+    /// Whether a launch may wait for launches on other devices of its client: it blocks no thread that those need. The
+    /// default says no.
+    fn launches_may_wait(&self) -> bool {
+        false
+    }
+
     /// Does the operation without blocking on the dependencies; the event says when it is over or why it will not be.
     /// See the module for order.
     ///

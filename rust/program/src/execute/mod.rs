@@ -24,12 +24,15 @@ mod options;
 mod outputs;
 mod prepare;
 mod start;
+mod turn;
 
 use std::borrow::Borrow;
 use std::sync::Arc;
 
 use self::prepare::{Prepared, prepare};
 use self::start::start;
+use self::turn::Turn;
+use crate::collective::CollectiveLaunch;
 use crate::launch::InContext;
 use crate::loaded::{LoadedExecutable, Target};
 use purlin_async::event::Event;
@@ -71,11 +74,29 @@ impl LoadedExecutable {
         }
         // Objects that are made below record the caller's line.
         called_from(SourceLocation::of_call(), || {
-            let mut prepared = Prepared::nothing(&self.shared.targets[0]);
-            let one = std::slice::from_mut(&mut prepared);
-            prepare(self, &[arguments], options, one).map_err(|error| self.refusal(&error))?;
-            start(self, &mut prepared, self.launch_of(options), options).map_err(|error| self.refusal(&error))
+            if options.execution_stream_id == 0 {
+                return self.run_one(arguments, options, &Event::ready());
+            }
+            let turn = Turn::take(&self.devices()[0], options.execution_stream_id);
+            let outcome = self.run_one(arguments, options, turn.before());
+            turn.end_after(outcome.as_ref().map(std::slice::from_ref).unwrap_or_default());
+            outcome
         })
+    }
+
+    /// Runs the program on its one device, after `after`.
+    #[inline]
+    fn run_one<B: Borrow<Buffer>>(
+        &self,
+        arguments: &[B],
+        options: &ExecuteOptions<'_>,
+        after: &Event,
+    ) -> StatusOr<Execution> {
+        let mut prepared = Prepared::nothing(&self.shared.targets[0]);
+        let one = std::slice::from_mut(&mut prepared);
+        prepare(self, &[arguments], options, one).map_err(|error| self.refusal(&error))?;
+        let launch = self.launch_of(options, self.collectives_of(options));
+        start(self, &mut prepared, launch, options, after).map_err(|error| self.refusal(&error))
     }
 
     /// Runs the program on all of its devices, with the arguments of each device, in the order of
@@ -89,30 +110,60 @@ impl LoadedExecutable {
     #[track_caller]
     pub fn execute_sharded(&self, arguments: &[Vec<Buffer>], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
         let shards: Vec<&[Buffer]> = arguments.iter().map(Vec::as_slice).collect();
-        called_from(SourceLocation::of_call(), || self.run_shards(&shards, options))
+        called_from(SourceLocation::of_call(), || {
+            if options.execution_stream_id == 0 {
+                return self.run_shards(&shards, options, &Event::ready());
+            }
+            let turn = Turn::take(&self.devices()[0], options.execution_stream_id);
+            let outcome = self.run_shards(&shards, options, turn.before());
+            turn.end_after(outcome.as_deref().unwrap_or_default());
+            outcome
+        })
     }
 
-    fn run_shards(&self, shards: &[&[Buffer]], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
+    fn run_shards(
+        &self,
+        shards: &[&[Buffer]],
+        options: &ExecuteOptions<'_>,
+        after: &Event,
+    ) -> StatusOr<Vec<Execution>> {
         let mut prepared: Vec<_> = self.shared.targets.iter().map(Prepared::nothing).collect();
         prepare(self, shards, options, &mut prepared).map_err(|error| self.refusal(&error))?;
-        let launch = self.launch_of(options);
+        let collectives = self.collectives_of(options);
+        let launch = self.launch_of(options, collectives.clone());
         let mut executions = Vec::with_capacity(prepared.len());
-        for one in &mut prepared {
-            match start(self, one, Arc::clone(&launch), options) {
-                Ok(execution) => executions.push(execution),
+        for (participant, one) in (0..).zip(&mut prepared) {
+            let execution = match start(self, one, Arc::clone(&launch), options, after) {
+                Ok(execution) => execution,
                 Err(error) if executions.is_empty() => return Err(self.refusal(&error)),
-                Err(error) => executions.push(self.failed(one.target, &self.refusal(&error))),
+                Err(error) => self.failed(one.target, &self.refusal(&error)),
+            };
+            // A participant that fails, or never begins, must not be waited for.
+            if let Some(collectives) = collectives.clone() {
+                execution.done.on_ready(move |outcome| collectives.left(participant, outcome));
             }
+            executions.push(execution);
         }
         Ok(executions)
     }
 
-    /// The object to launch: all runs share it, unless this one has a context.
-    fn launch_of(&self, options: &ExecuteOptions<'_>) -> Arc<dyn Launch> {
+    /// The collectives of one call, if the program has some.
+    #[inline]
+    fn collectives_of(&self, options: &ExecuteOptions<'_>) -> Option<Arc<dyn CollectiveLaunch>> {
+        let engine = self.shared.collectives.as_ref()?;
+        Some(engine.begin(self.program().name(), options.launch_id, self.devices().len() as u32))
+    }
+
+    /// The object to launch: all runs share it, unless this one has a context or collectives.
+    fn launch_of(
+        &self,
+        options: &ExecuteOptions<'_>,
+        collectives: Option<Arc<dyn CollectiveLaunch>>,
+    ) -> Arc<dyn Launch> {
         let launcher = Arc::clone(&self.shared.launcher);
-        match &options.context {
-            Some(user) => Arc::new(InContext { launcher, user: Arc::clone(user) }),
-            None => launcher,
+        match (options.context.clone(), collectives) {
+            (None, None) => launcher,
+            (user, collectives) => Arc::new(InContext { launcher, user, collectives }),
         }
     }
 

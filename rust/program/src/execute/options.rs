@@ -30,6 +30,14 @@ pub struct ExecuteOptions<'a> {
     pub results: &'a [Option<Buffer>],
     /// Further dependencies. The run begins after all of these events, and fails with the first of them that fails.
     pub dependencies: &'a [Event],
+    /// The number of the execution stream. Runs of one client that have the same number are executed in the order in
+    /// which they were started, on whatever devices, also if some of them fail. 0: the run is ordered by its arguments
+    /// and `dependencies` alone. Every number is a stream, and nothing has to be created.
+    pub execution_stream_id: i64,
+    /// Whether results are separate buffers, if the program's root is a tuple. They always are: memory of the host has
+    /// no tuples. `Some(false)` asks for one buffer, and is refused unless there is one result. `None`: as
+    /// `Some(true)`.
+    pub untuple: Option<bool>,
     /// A value that library calls can read by its type.
     pub context: Option<Arc<dyn Any + Send + Sync>>,
     /// Whether the caller only waits until the run completes, so that the run need not move to another thread.
@@ -52,6 +60,8 @@ impl fmt::Debug for ExecuteOptions<'_> {
             .field("results", &self.results)
             .field("dependencies", &self.dependencies)
             .field("context", &self.context.as_ref().map(|_| "..."))
+            .field("execution_stream_id", &self.execution_stream_id)
+            .field("untuple", &self.untuple)
             .field("caller_waits", &self.caller_waits)
             .finish()
     }

@@ -188,6 +188,12 @@ fn check_counts<B>(loaded: &LoadedExecutable, shards: &[&[B]], options: &Execute
             options.results.len()
         )));
     }
+    if options.untuple == Some(false) && results != 1 {
+        return Err(Error::unimplemented(format!(
+            "the {results} results shall be one tuple, and the memory of its devices has no tuples: they are separate \
+             buffers, and `untuple` must not be false"
+        )));
+    }
     match options.non_donatable_input_indices.iter().find(|&&index| index >= parameters) {
         Some(index) => {
             Err(Error::invalid_argument(format!("argument {index} shall not be donated, and there are {parameters}")))

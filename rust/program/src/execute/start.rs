@@ -17,7 +17,7 @@ use purlin_base::StatusOr;
 use purlin_device::backend::{Access, Launch};
 use purlin_device::{Buffer, LaunchOptions, RawBuffer};
 
-/// Launches a prepared run, and returns its outputs.
+/// Launches a prepared run after `after`, which does not fail, and returns its outputs.
 ///
 /// # Errors
 /// As [`Device::launch`](purlin_device::Device::launch), with its codes. `prepared` is then unchanged.
@@ -26,14 +26,18 @@ pub(super) fn start(
     prepared: &mut Prepared<'_>,
     launch: Arc<dyn Launch>,
     options: &ExecuteOptions<'_>,
+    after: &Event,
 ) -> StatusOr<Execution> {
     let program = loaded.program();
-    let dependencies = dependencies(program, prepared, options);
+    let mut dependencies = dependencies(program, prepared, options);
+    if !after.is_ready() {
+        dependencies.push(after.clone());
+    }
     let failed = dependencies.iter().find(|event| event.state() == EventState::Error).filter(|_| prepared.has_failed);
     let done = match failed {
         // The run has failed already, so nothing is launched: a result without memory fails at once.
         Some(failed) => failed.clone(),
-        None => launched(program, prepared, launch, options, &dependencies)?,
+        None => launched(loaded, prepared, launch, options, &dependencies)?,
     };
     loaded.shared.runs.follow(&done);
     let Prepared { target, held, results, .. } = prepared;
@@ -59,20 +63,23 @@ pub(super) fn start(
 /// # Errors
 /// As [`start`].
 fn launched(
-    program: &Program,
+    loaded: &LoadedExecutable,
     prepared: &Prepared<'_>,
     launch: Arc<dyn Launch>,
     options: &ExecuteOptions<'_>,
     dependencies: &[Event],
 ) -> StatusOr<Event> {
+    let program = loaded.program();
+    // The calling thread starts the participants one after the other, so it must not wait for those that follow.
+    let waits_for_others = loaded.shared.collectives.is_some() && loaded.devices().len() > 1;
     let mut ranges = SmallVec::new();
     list_ranges(program, prepared, &mut ranges);
     let launch_options = LaunchOptions {
         label: options.donee(),
         launch_id: options.launch_id,
-        size_bytes: program.summary().cost_bytes,
+        size_bytes: if waits_for_others { usize::MAX } else { program.summary().cost_bytes },
         dependencies,
-        caller_waits: options.caller_waits,
+        caller_waits: options.caller_waits && !waits_for_others,
     };
     // SAFETY: the launch reads arguments. It depends on their ready events, after which nothing writes them. It writes
     // memory that was allocated for this run, or that donation holds have given to it. It depends on the earlier uses

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::defined::Defined;
 use super::path::Path;
 use crate::allocation::{Allocation, AllocationKind, Slice};
+use crate::collective::{CollectiveArray, CollectiveKind};
 use crate::command::{Branch, Command, Sequence};
 use crate::kernel::workgroup_count;
 use crate::operand::Operand;
@@ -61,6 +62,22 @@ impl Checker<'_> {
                 self.operands(command, operands, manners, defined)
             }
             Command::Library { operands, .. } => self.operands(command, operands, Manners::default(), defined),
+            Command::Collective { collective, arrays } => {
+                if let Err((number, why)) = collective.check(arrays) {
+                    return Err(self.refusal(command, format_args!(", array {number}: {why}")));
+                }
+                let is_in_place = matches!(collective.kind, CollectiveKind::AllReduce(_));
+                let mut operands = Vec::with_capacity(2 * arrays.len());
+                for CollectiveArray { from, to, .. } in arrays {
+                    // An array that is reduced in place is one operand.
+                    if is_in_place && from == to {
+                        operands.push(Operand::read_write(*to));
+                    } else {
+                        operands.extend([Operand::invariant(*from), Operand::write(*to)]);
+                    }
+                }
+                self.operands(command, &operands, Manners::default(), defined)
+            }
             Command::Copy { from, to } => {
                 if from.size_bytes != to.size_bytes {
                     return Err(self.refusal(

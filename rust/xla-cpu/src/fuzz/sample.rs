@@ -165,6 +165,17 @@ fn steps() -> Option<ThunkSequenceProto> {
         output: slice(4, 4),
         indices: slice(7, 4),
     };
+    let groups = CollectiveGroupsProto {
+        has_channel: true,
+        global_ids: Some(OptionalBoolProto { value: true, contains_value: true }),
+        groups: vec![ReplicaGroupProto { ids: vec![0] }],
+    };
+    let arrays = |allocation| array(allocation).into_iter().collect();
+    let collective = CollectiveProto {
+        groups: Some(groups),
+        buffers: Some(CollectiveBuffersProto { from: arrays(0), to: arrays(5) }),
+        kind: Some(CollectiveKindProto::AllReduce(ReductionProto { kind: "sum".to_owned() })),
+    };
     sequence(vec![
         kernel(0, 1, 16),
         copy(2, 5),
@@ -172,6 +183,7 @@ fn steps() -> Option<ThunkSequenceProto> {
         ThunkKind::Dot(Box::new(DotProto { dimensions: Some(dimensions), lhs: array(0), rhs: array(5), out: sum })),
         ThunkKind::TopK(Box::new(top)),
         ThunkKind::Rng(RngProto { delta: 4, state: slice(6, 16) }),
+        ThunkKind::Collective(Box::new(collective)),
         ThunkKind::ReplicaId(IdProto { to: slice(4, 4) }),
         ThunkKind::Call(CallProto { called: sequence(vec![copy(0, 5)]) }),
         ThunkKind::While(Box::new(WhileProto {

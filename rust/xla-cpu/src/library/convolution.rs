@@ -273,4 +273,8 @@ impl LibraryCall for Convolution {
         let sizes = [2, self.batch, self.groups, inputs, outputs, self.size(1), self.size(2)];
         Some(sizes.iter().fold(1, |product: u64, &size| product.saturating_mul(size as u64)))
     }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }

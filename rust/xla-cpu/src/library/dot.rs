@@ -237,6 +237,10 @@ impl LibraryCall for Dot {
         let sizes = [rows, columns, inner, self.batch_count, 2];
         Some(sizes.iter().fold(1, |product: u64, &size| product.saturating_mul(size as u64)))
     }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }
 
 /// Whether products of these element types are supported.

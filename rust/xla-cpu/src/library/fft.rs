@@ -159,6 +159,10 @@ impl LibraryCall for Fft {
         }
         Ok(())
     }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }
 
 fn plan<T: FftNum>(lengths: &[usize], direction: FftDirection) -> Vec<Arc<dyn rustfft::Fft<T>>> {

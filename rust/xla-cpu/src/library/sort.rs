@@ -136,6 +136,10 @@ impl LibraryCall for Sort {
         }
         Ok(())
     }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }
 
 /// Pieces of this length are sorted by insertion.

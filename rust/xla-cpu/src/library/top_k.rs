@@ -66,4 +66,8 @@ impl LibraryCall for TopK {
         }
         Ok(())
     }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }

@@ -54,4 +54,8 @@ impl LibraryCall for Transpose {
         }
         Ok(())
     }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }

@@ -7,6 +7,7 @@
 //! | `hlo.rs` | instructions and computations of the compiled module, by number |
 //! | `outputs.rs` | the allocation of each result |
 //! | `allocations.rs` | allocations and their kinds |
+//! | `collective.rs` | the operation and the groups of collective thunks |
 //! | `custom_calls.rs` | custom calls: their handlers, attributes and operands |
 //! | `steps.rs` | thunks, to commands or to steps that still need code |
 //! | `target.rs` | the code's processor features, compared with this machine's |
@@ -16,6 +17,7 @@
 //! is added to [`Reasons`]. Reading then continues, so that one error can report all reasons.
 
 mod allocations;
+mod collective;
 mod constants;
 mod custom_calls;
 mod hlo;

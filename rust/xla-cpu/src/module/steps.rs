@@ -7,15 +7,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use purlin_program::{Allocation, AllocationKind, Branch, Command, LibraryCall, Operand, OperandAccess, Slice};
+use purlin_program::{
+    Allocation, AllocationKind, Branch, CollectiveArray, Command, LibraryCall, Operand, OperandAccess, Slice,
+};
 
+use super::collective;
 use super::shapes::Array;
 use crate::fault::{Fault, Reasons};
 use crate::ffi::{CustomCall, FfiHandlers};
 use crate::library::{Convolution, Dot, Fft, RngState, SortArrays, TopK, Transpose};
 use crate::proto::{
-    ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, ShapeSliceProto, SliceProto, SortProto, ThunkKind,
-    ThunkProto, ThunkSequenceProto, TopKProto,
+    CollectiveProto, ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, ShapeSliceProto, SliceProto,
+    SortProto, ThunkKind, ThunkProto, ThunkSequenceProto, TopKProto,
 };
 
 /// The most results of a kernel. The limit bounds the time, because each result is compared with each.
@@ -129,10 +132,10 @@ impl Steps<'_> {
                 ThunkKind::Fft(fft) => return self.fft(fft),
                 ThunkKind::Convolution(convolution) => return self.convolution(convolution),
                 ThunkKind::CustomCall(call) => return self.custom_call(call),
+                ThunkKind::Collective(each) => return self.collective(each),
                 ThunkKind::Xnn(_)
                 | ThunkKind::Infeed(_)
                 | ThunkKind::Outfeed(_)
-                | ThunkKind::Collective(_)
                 | ThunkKind::Ynn(_)
                 | ThunkKind::RngSeed(_) => {
                     self.reasons.add(format!("thunk of kind '{}'", thunk.kind));
@@ -263,6 +266,25 @@ impl Steps<'_> {
         let call = Fft::new(fft.kind, &fft.lengths, &from.0, &to.0);
         let operands = vec![Operand::invariant(from.1), Operand::write(to.1)];
         Ok(self.reasons.take(call).map(|call| library(Arc::new(call), operands)))
+    }
+
+    fn collective(&mut self, proto: &CollectiveProto) -> Result<Option<Step>, Fault> {
+        let Some(collective) = self.reasons.take(collective::read(proto)) else { return Ok(None) };
+        let buffers = proto.buffers.as_ref().ok_or_else(|| damage("a collective has no arrays".to_owned()))?;
+        if buffers.from.len() != buffers.to.len() {
+            return Err(damage(format!("a collective of {} and {} arrays", buffers.from.len(), buffers.to.len())));
+        }
+        let mut arrays = Vec::with_capacity(buffers.from.len());
+        for (from, to) in buffers.from.iter().zip(&buffers.to) {
+            let (Some(from), Some(to)) = (self.array(Some(from))?, self.array(Some(to))?) else { return Ok(None) };
+            let dtype = from.0.shape.dtype();
+            if dtype != to.0.shape.dtype() {
+                return Err(damage(format!("a collective from {} to {}", from.0.shape, to.0.shape)));
+            }
+            self.written.insert(to.1);
+            arrays.push(CollectiveArray { from: from.1, to: to.1, dtype });
+        }
+        Ok(Some(Step::Ready(Command::Collective { collective, arrays })))
     }
 
     fn convolution(&mut self, proto: &ConvolutionProto) -> Result<Option<Step>, Fault> {

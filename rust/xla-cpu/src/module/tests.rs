@@ -38,7 +38,8 @@ fn a_sound_executable_becomes_a_program_if_it_is_trusted() {
     assert_eq!((program.name(), program.signature().to_string().as_str()), ("sample", "(f32[4]) -> (f32[4])"));
     let kinds: Vec<&str> = program.sequence().commands().iter().map(|command| command.kind()).collect();
     let library = ["library"; 4];
-    assert_eq!(kinds, [&["kernel", "copy"][..], &library, &["replica-id", "call", "while", "conditional"]].concat());
+    let others = ["collective", "replica-id", "call", "while", "conditional"];
+    assert_eq!(kinds, [&["kernel", "copy"][..], &library, &others].concat());
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! The bytes have no version. So an unknown field keeps a program from running; the reason names the message and the
 //! number of the field. Parsing is pure, and fails with `DataLoss` at an offset.
 
+mod collective;
 mod custom_call;
 mod executable;
 mod hlo;
@@ -22,6 +23,7 @@ use std::collections::BTreeSet;
 use prost::Message as _;
 use purlin_xla_proto::wire::{self, Reader, Wire};
 
+pub(crate) use self::collective::{CollectiveGroupsProto, CollectiveKindProto, CollectiveProto, ReductionProto};
 pub(crate) use self::custom_call::CustomCallProto;
 pub(crate) use self::executable::{CompilationResultProto, TargetProto};
 pub(crate) use self::hlo::{
@@ -41,6 +43,7 @@ use crate::fault::Fault;
 /// All messages, for tests that build executables.
 #[cfg(test)]
 pub(crate) mod samples {
+    pub(crate) use super::collective::*;
     pub(crate) use super::custom_call::*;
     pub(crate) use super::executable::*;
     pub(crate) use super::hlo::*;

@@ -2,6 +2,7 @@
 
 use prost::{Message as Prost, Oneof};
 
+use super::collective::{COLLECTIVE, CollectiveProto};
 use super::custom_call::{CUSTOM_CALL, CustomCallProto};
 use super::shape::{
     CONVOLUTION_DIMENSIONS, ConvolutionDimensionsProto, DOT_DIMENSIONS, DotDimensionsProto, SHAPE_SLICE, SHAPED_SLICE,
@@ -67,8 +68,8 @@ pub(crate) enum ThunkKind {
     CustomCall(Box<CustomCallProto>),
     #[prost(message, boxed, tag = "17")]
     Convolution(Box<ConvolutionProto>),
-    #[prost(message, tag = "18")]
-    Collective(Unread),
+    #[prost(message, boxed, tag = "18")]
+    Collective(Box<CollectiveProto>),
     #[prost(message, tag = "19")]
     PartitionId(IdProto),
     #[prost(message, tag = "20")]
@@ -99,7 +100,7 @@ pub(crate) static THUNK: Message = Message {
         (15, &UNREAD),
         (16, &CUSTOM_CALL),
         (17, &CONVOLUTION),
-        (18, &UNREAD),
+        (18, &COLLECTIVE),
         (19, &ID),
         (20, &ID),
         (21, &UNREAD),
