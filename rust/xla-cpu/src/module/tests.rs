@@ -37,7 +37,10 @@ fn a_sound_executable_becomes_a_program_if_it_is_trusted() {
     assert_eq!((program.name(), program.signature().to_string().as_str()), ("sample", "(f32[4]) -> (f32[4])"));
     let kinds: Vec<&str> = program.sequence().commands().iter().map(|command| command.kind()).collect();
     let library = ["library"; 4];
-    assert_eq!(kinds, [&["kernel", "copy"][..], &library, &["replica-id", "call", "while", "conditional"]].concat());
+    assert_eq!(
+        kinds,
+        [&["kernel", "copy"][..], &library, &["collective", "replica-id", "call", "while", "conditional"]].concat()
+    );
 }
 
 #[test]
