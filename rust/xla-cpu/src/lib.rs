@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `fault` | errors for damaged bytes, with their offset; the list of reasons why a program cannot run here |
 //! | `proto` | the serialized executable as messages, by field number |
+//! | `fusion` | fused computations without code, read and planned when the program is loaded |
 //! | `library` | library calls: sorts, matrix products, convolutions, transforms |
 //! | `module` | the executable as a program without code, before any code is mapped |
 //! | `link` | the linker: relocatable files become code in memory |
@@ -33,6 +34,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod fault;
+#[cfg(target_arch = "x86_64")]
+mod fusion;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod fuzz;
 #[cfg(target_arch = "x86_64")]

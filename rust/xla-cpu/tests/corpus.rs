@@ -104,7 +104,9 @@ fn compare(program: &Program, path: &Path, client: &Client) -> Result<Outcome, p
             let spec = &signature.results[number];
             let apart = distance(spec.shape().dtype(), &ours, &theirs);
             let wide = if matches!(spec.shape().dtype(), DType::F16 | DType::BF16) { 1e-2 } else { 1e-5 };
-            if !calls(program.sequence(), &["dot", "convolution", "fft"]) || apart.is_none_or(|apart| apart > wide) {
+            if !calls(program.sequence(), &["dot", "convolution", "fft", "ynn-fusion"])
+                || apart.is_none_or(|apart| apart > wide)
+            {
                 return Ok(Outcome::Wrong(format!("result {number}, {spec}, differs: {apart:?} of the largest")));
             }
             difference = difference.max(apart.unwrap_or(0.0));

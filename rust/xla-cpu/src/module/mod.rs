@@ -29,10 +29,11 @@ use std::sync::Arc;
 use purlin_base::Error;
 use purlin_program::{Allocation, ProgramSignature};
 
+pub(crate) use self::constants::bytes as literal_bytes;
 pub(crate) use self::shapes::Array;
 pub(crate) use self::steps::Step;
 use crate::fault::{Fault, Reasons};
-use crate::proto::CompilationResultProto;
+use crate::proto::Parsed;
 
 /// The one kind of object files that is known: each kernel is a function.
 const KERNELS: i32 = 2;
@@ -42,7 +43,7 @@ const KERNELS: i32 = 2;
 pub(crate) struct Module {
     pub(crate) name: Arc<str>,
     pub(crate) signature: ProgramSignature,
-    /// Indexed by XLA's numbers.
+    /// Indexed by XLA's numbers. The scratch memory of fusions follows.
     pub(crate) allocations: Vec<Allocation>,
     pub(crate) steps: Vec<Step>,
 }
@@ -52,7 +53,8 @@ impl Module {
     ///
     /// # Errors
     /// `DataLoss`: a message is missing, or messages contradict each other.
-    pub(crate) fn read(result: &CompilationResultProto, reasons: &mut Reasons) -> Result<Self, Error> {
+    pub(crate) fn read(parsed: &Parsed<'_>, reasons: &mut Reasons) -> Result<Self, Error> {
+        let result = &parsed.result;
         let missing = |what: &str| Fault::damage(0, format!("the executable has no {what}"));
         let with_config = result.hlo_module.as_ref().ok_or_else(|| missing("module"))?;
         let module = with_config.module.as_ref().ok_or_else(|| missing("module"))?;
@@ -70,9 +72,14 @@ impl Module {
         let values = outputs::Values::new(assignment)?;
         let results = outputs::trace(&hlo, &values, &signature, layout, reasons);
         let aliases = module.input_output_alias.as_ref();
-        let allocations = allocations::read(assignment, &hlo, &values, &results, aliases, &mut signature, reasons)?;
+        let mut allocations = allocations::read(assignment, &hlo, &values, &results, aliases, &mut signature, reasons)?;
         let steps = match &result.thunks {
-            Some(thunks) => steps::read(thunks, &allocations, reasons)?,
+            Some(thunks) => {
+                let fusions = steps::Fusions { hlo: &hlo, bytes: parsed.bytes, computations: None };
+                let (steps, mut scratch) = steps::read(thunks, &allocations, fusions, reasons)?;
+                allocations.append(&mut scratch);
+                steps
+            }
             None => Vec::new(),
         };
         Ok(Self { name: module.name.as_str().into(), signature, allocations, steps })

@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use purlin_program::{Allocation, AllocationKind, Branch, Command, LibraryCall, Operand, OperandAccess, Slice};
 
+use super::hlo::Hlo;
 use super::shapes::Array;
 use crate::fault::{Fault, Reasons};
+use crate::fusion;
 use crate::library::{Convolution, Dot, Fft, RngState, SortArrays, TopK, Transpose};
 use crate::proto::{
-    ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, ShapeSliceProto, SliceProto, SortProto, ThunkKind,
-    ThunkProto, ThunkSequenceProto, TopKProto,
+    ConvolutionProto, CopyProto, DotProto, FftProto, FusedComputations, KernelProto, ShapeSliceProto, SliceProto,
+    SortProto, ThunkKind, ThunkProto, ThunkSequenceProto, TopKProto, YnnProto,
 };
 
 /// The most results of a kernel. The limit bounds the time, because each result is compared with each.
@@ -53,23 +55,39 @@ pub(crate) enum Step {
     },
 }
 
-/// The steps of `thunks`. The recursion is bounded, because the depth of messages is.
+/// Where fused computations without code are found.
+#[derive(Debug)]
+pub(super) struct Fusions<'a> {
+    pub(super) hlo: &'a Hlo<'a>,
+    /// The executable, in which the computations are decoded again, in full.
+    pub(super) bytes: &'a [u8],
+    /// `None` until a thunk asks.
+    pub(super) computations: Option<FusedComputations<'a>>,
+}
+
+/// The steps of `thunks`, and the allocations that they need in addition. The recursion is bounded, because the depth
+/// of messages is.
 ///
 /// # Errors
 /// `DataLoss`: a thunk is incomplete, or one of its numbers is out of range.
 pub(super) fn read(
     thunks: &ThunkSequenceProto,
     allocations: &[Allocation],
+    fusions: Fusions<'_>,
     reasons: &mut Reasons,
-) -> Result<Vec<Step>, Fault> {
-    let mut reader = Steps { allocations, written: HashSet::new(), scratch: Vec::new(), reasons };
+) -> Result<(Vec<Step>, Vec<Allocation>), Fault> {
+    let (written, scratch, added) = (HashSet::new(), Vec::new(), Vec::new());
+    let mut reader = Steps { allocations, fusions, added, written, scratch, reasons };
     let steps = reader.sequence(Some(thunks))?;
     let clear = reader.scratch.iter().map(|&to| Step::Ready(Command::Fill { pattern: vec![0], to }));
-    Ok(clear.chain(steps).collect())
+    Ok((clear.chain(steps).collect(), reader.added))
 }
 
 struct Steps<'a> {
     allocations: &'a [Allocation],
+    fusions: Fusions<'a>,
+    /// The scratch memory of fusions, which follows the allocations.
+    added: Vec<Allocation>,
     /// The slices that kernels and copies have written so far, in the order of the steps.
     written: HashSet<Slice>,
     /// The slices that kernels may read before any step has written them. The program clears them first.
@@ -123,6 +141,7 @@ impl Steps<'_> {
                 ThunkKind::Dot(dot) => return self.dot(dot),
                 ThunkKind::Fft(fft) => return self.fft(fft),
                 ThunkKind::Convolution(convolution) => return self.convolution(convolution),
+                ThunkKind::Ynn(fusion) => return self.fusion(fusion),
                 ThunkKind::CustomCall(call) => {
                     self.reasons.add(format!("custom call of '{}'", call.target));
                     return Ok(None);
@@ -131,7 +150,6 @@ impl Steps<'_> {
                 | ThunkKind::Infeed(_)
                 | ThunkKind::Outfeed(_)
                 | ThunkKind::Collective(_)
-                | ThunkKind::Ynn(_)
                 | ThunkKind::RngSeed(_) => {
                     self.reasons.add(format!("thunk of kind '{}'", thunk.kind));
                     return Ok(None);
@@ -270,6 +288,47 @@ impl Steps<'_> {
         let call = Convolution::new(proto, &input.0, &kernel.0, &output.0);
         let operands = vec![Operand::invariant(input.1), Operand::invariant(kernel.1), Operand::write(output.1)];
         Ok(self.reasons.take(call).map(|call| library(Arc::new(call), operands)))
+    }
+
+    /// A fused computation that has no code.
+    fn fusion(&mut self, proto: &YnnProto) -> Result<Option<Step>, Fault> {
+        let instruction = self.fusions.hlo.instruction(proto.instruction);
+        let called = instruction.and_then(|instruction| instruction.called.first());
+        let called = called.ok_or_else(|| damage(format!("instruction {} calls no computation", proto.instruction)))?;
+        let computations = match &mut self.fusions.computations {
+            Some(computations) => computations,
+            none => none.insert(FusedComputations::find(self.fusions.bytes)?),
+        };
+        let found = fusion::read(computations, *called, proto.arguments.len(), self.reasons)?;
+        let mut operands = Vec::with_capacity(proto.arguments.len() + proto.results.len() + 1);
+        let mut arrays = Vec::with_capacity(operands.capacity());
+        for (number, argument) in proto.arguments.iter().chain(&proto.results).enumerate() {
+            let Some((array, slice)) = self.array(Some(argument))? else { return Ok(None) };
+            let is_result = number >= proto.arguments.len();
+            operands.push(if is_result { Operand::write(slice) } else { Operand::read(slice) });
+            arrays.push(array);
+        }
+        let Some(found) = found else { return Ok(None) };
+        let (arguments, results) = arrays.split_at(proto.arguments.len());
+        let same =
+            found.parameters.iter().zip(arguments).all(|(each, array)| each.as_ref().is_none_or(|each| each == array));
+        if !same || found.results != results {
+            return Err(damage("a fusion has other arguments or results than its computation".to_owned()));
+        }
+        let (read, written) = operands.split_at(arguments.len());
+        let in_place = read.iter().any(|each| written.iter().any(|result| result.slice.overlaps(&each.slice)));
+        let Some(call) = self.reasons.take(found.plan(in_place)) else { return Ok(None) };
+        if !in_place {
+            operands[..arguments.len()].iter_mut().for_each(|operand| operand.is_invariant = true);
+        }
+        let size_bytes = call.scratch_bytes();
+        if size_bytes > 0 {
+            let number = (self.allocations.len() + self.added.len()) as u32;
+            self.added.push(Allocation { size_bytes, kind: AllocationKind::Temporary });
+            operands.push(Operand::write(Slice { allocation: number, offset_bytes: 0, size_bytes }));
+        }
+        self.written.extend(operands.iter().filter(|operand| operand.access.writes()).map(|operand| operand.slice));
+        Ok(Some(library(Arc::new(call), operands)))
     }
 
     /// An array and its slice, which has the size of its shape. `None`: the shape is not supported, and the cause is

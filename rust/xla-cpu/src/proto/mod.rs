@@ -9,6 +9,7 @@
 //! number of the field. Parsing is pure, and fails with `DataLoss` at an offset.
 
 mod executable;
+mod fused;
 mod hlo;
 mod literal;
 mod shape;
@@ -22,17 +23,19 @@ use std::collections::BTreeSet;
 use prost::Message as _;
 
 pub(crate) use self::executable::{CompilationResultProto, TargetProto};
+pub(crate) use self::fused::{FusedComputation, FusedComputations, FusedInstructionProto};
 pub(crate) use self::hlo::{
     AllocationProto, BufferAssignmentProto, ComputationProto, HloModuleProto, InputOutputAliasProto, InstructionProto,
     LocationProto,
 };
 pub(crate) use self::literal::LiteralProto;
 pub(crate) use self::shape::{
-    DotDimensionsProto, LayoutProto, ProgramShapeProto, ShapeProto, ShapeSliceProto, SliceProto,
+    DotDimensionsProto, LayoutProto, ProgramShapeProto, ShapeProto, ShapeSliceProto, SliceProto, WindowDimensionProto,
+    WindowProto,
 };
 pub(crate) use self::thunk::{
     ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, SortProto, ThunkKind, ThunkProto, ThunkSequenceProto,
-    TopKProto,
+    TopKProto, YnnProto,
 };
 use self::wire::{Reader, Wire};
 use crate::fault::Fault;
@@ -41,6 +44,7 @@ use crate::fault::Fault;
 #[cfg(test)]
 pub(crate) mod samples {
     pub(crate) use super::executable::*;
+    pub(crate) use super::fused::*;
     pub(crate) use super::hlo::*;
     pub(crate) use super::literal::*;
     pub(crate) use super::shape::*;
@@ -57,17 +61,19 @@ const FIRST_BYTE: u8 = 0x0a;
 
 /// The messages of an executable, and the unknown fields that were found.
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub(crate) struct Parsed<'a> {
     pub(crate) result: CompilationResultProto,
+    /// The bytes of `result`.
+    pub(crate) bytes: &'a [u8],
     pub(crate) unknown: BTreeSet<String>,
 }
 
 /// Parses `bytes`.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Fault> {
     let (base, inner) = compilation_result(bytes)?;
     let unknown = wire::check(inner, &executable::COMPILATION_RESULT).map_err(|fault| fault.within(base))?;
     let result = CompilationResultProto::decode(inner).map_err(|error| Fault::damage(base, error))?;
-    Ok(Parsed { result, unknown })
+    Ok(Parsed { result, bytes: inner, unknown })
 }
 
 /// Finds the serialized executable in `bytes`: its offset and its bytes.
