@@ -4,8 +4,8 @@
 
 For each program it writes NAME.xla, the serialized executable; NAME.args/0.npy, 1.npy, ..., its arguments; and
 NAME.results/0.npy, ..., the results of stock XLA. A name that ends in `.ynn` means that the program is compiled with
-XLA's defaults, which hand reductions, products and convolutions to YNNPACK. The others are compiled without YNNPACK, so
-that every step is a kernel or a library call. tests/interop runs all of them. A program that stock JAX refuses is
+XLA's defaults, which hand reductions, products and convolutions to YNNPACK: the executable then has no code for them,
+but their computation. The others are compiled without YNNPACK. tests/interop runs all of them. A program that stock JAX refuses is
 reported, and the others are still written.
 """
 import argparse
