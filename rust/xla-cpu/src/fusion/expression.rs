@@ -7,7 +7,7 @@ use purlin_array::DType;
 
 use super::graph::{Graph, Op};
 use super::lanes::{Binary, Class, Unary};
-use super::place::Place;
+use super::place::Spot;
 
 /// The most values of an expression, and the most that are in registers at once.
 pub(super) const MOST_VALUES: usize = 192;
@@ -31,7 +31,7 @@ impl Axis {
 /// An array in memory, as the iteration space visits it.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
-    pub(super) place: Place,
+    pub(super) place: Spot,
     pub(super) dtype: DType,
     /// The first element.
     pub(super) first: usize,
@@ -117,7 +117,7 @@ impl<'a> Compiler<'a> {
         &mut self,
         value: usize,
         index: Vec<Axis>,
-        home: &mut dyn FnMut(usize) -> Result<Option<Place>, String>,
+        home: &mut dyn FnMut(usize) -> Result<Option<Spot>, String>,
     ) -> Result<usize, String> {
         let key = (value, index);
         if let Some(&known) = self.known.get(&key) {
@@ -136,7 +136,7 @@ impl<'a> Compiler<'a> {
         &mut self,
         value: usize,
         index: Vec<Axis>,
-        home: &mut dyn FnMut(usize) -> Result<Option<Place>, String>,
+        home: &mut dyn FnMut(usize) -> Result<Option<Spot>, String>,
     ) -> Result<usize, String> {
         let graph = self.graph;
         let node = &graph.values[value];
@@ -194,7 +194,7 @@ impl<'a> Compiler<'a> {
         self.push(Code::Round(dtype, number), class)
     }
 
-    fn leaf(&mut self, value: usize, index: &[Axis], place: Place) -> Result<usize, String> {
+    fn leaf(&mut self, value: usize, index: &[Axis], place: Spot) -> Result<usize, String> {
         let array = self.graph.array(value);
         let mut first = 0_usize;
         let mut steps = vec![0_usize; self.sizes.len()];

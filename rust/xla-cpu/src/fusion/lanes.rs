@@ -4,6 +4,8 @@
 //! Elements are computed in three classes. f16 and bf16 are computed as f32 and rounded after each operation; s8 and u8
 //! are computed as i32 and wrapped. NaN propagates through maximum and minimum, as in XLA.
 
+#![allow(clippy::needless_range_loop, reason = "methods of iterators may not be compiled for the instruction set")]
+
 use half::slice::HalfFloatSliceExt as _;
 use half::{bf16, f16};
 use purlin_array::DType;
@@ -175,11 +177,18 @@ fn vectorised<R>(body: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(body)
 }
 
+// Loops over numbers: the methods of iterators are functions of their own, which may not be compiled for that set.
 #[inline(always)]
 fn map<A: Copy, B>(out: &mut [B], a: &[A], f: impl Fn(A) -> B) {
     vectorised(
         #[inline(always)]
-        || out.iter_mut().zip(a).for_each(|(out, &a)| *out = f(a)),
+        || {
+            let count = out.len().min(a.len());
+            let (out, a) = (&mut out[..count], &a[..count]);
+            for at in 0..count {
+                out[at] = f(a[at]);
+            }
+        },
     );
 }
 
@@ -187,7 +196,13 @@ fn map<A: Copy, B>(out: &mut [B], a: &[A], f: impl Fn(A) -> B) {
 fn map2<T: Copy>(out: &mut [T], a: &[T], b: &[T], f: impl Fn(T, T) -> T) {
     vectorised(
         #[inline(always)]
-        || out.iter_mut().zip(a).zip(b).for_each(|((out, &a), &b)| *out = f(a, b)),
+        || {
+            let count = out.len().min(a.len()).min(b.len());
+            let (out, a, b) = (&mut out[..count], &a[..count], &b[..count]);
+            for at in 0..count {
+                out[at] = f(a[at], b[at]);
+            }
+        },
     );
 }
 
@@ -195,7 +210,13 @@ fn map2<T: Copy>(out: &mut [T], a: &[T], b: &[T], f: impl Fn(T, T) -> T) {
 fn map_into<T: Copy>(into: &mut [T], row: &[T], f: impl Fn(T, T) -> T) {
     vectorised(
         #[inline(always)]
-        || into.iter_mut().zip(row).for_each(|(into, &x)| *into = f(*into, x)),
+        || {
+            let count = into.len().min(row.len());
+            let (into, row) = (&mut into[..count], &row[..count]);
+            for at in 0..count {
+                into[at] = f(into[at], row[at]);
+            }
+        },
     );
 }
 
@@ -214,8 +235,8 @@ fn fold_chains<T: Copy>(elements: &[T], identity: T, f: impl Fn(T, T) -> T) -> T
                     chains[at] = f(chains[at], chunk[at]);
                 }
             }
-            for (chain, &x) in chains.iter_mut().zip(rest) {
-                *chain = f(*chain, x);
+            for at in 0..rest.len().min(CHAINS) {
+                chains[at] = f(chains[at], rest[at]);
             }
             let mut width = CHAINS / 2;
             while width > 0 {

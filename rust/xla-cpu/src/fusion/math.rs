@@ -3,6 +3,7 @@
 //! zero, as the mode of a run has it.
 
 #![allow(clippy::excessive_precision, reason = "the constants as they are published")]
+#![allow(clippy::needless_range_loop, reason = "methods of iterators may not be compiled for the instruction set")]
 
 /// ln 2 in two parts, the first of which has few bits.
 const LN2_HIGH: f32 = 0.693_359_375;
@@ -11,7 +12,11 @@ const LN2_LOW: f32 = -2.121_944_40e-4;
 /// The value of the polynomial, whose highest coefficient comes first.
 #[inline(always)]
 fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
-    coefficients.into_iter().fold(0.0, |sum, next| sum * x + next)
+    let mut sum = coefficients[0];
+    for at in 1..N {
+        sum = sum * x + coefficients[at];
+    }
+    sum
 }
 
 /// f32.

@@ -6,7 +6,7 @@ use purlin_program::OperandBytes;
 
 /// Where a value lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Spot {
     /// The operand of the command with that number.
     Operand(usize),
     /// That many bytes behind the beginning of the scratch operand.
@@ -24,14 +24,14 @@ pub(super) struct Constants(Vec<u64>);
 
 impl Constants {
     /// Adds a constant.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Place {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Spot {
         let at = self.0.len() * 8;
         self.0.extend(bytes.chunks(8).map(|chunk| {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             u64::from_ne_bytes(word)
         }));
-        Place::Constant(at)
+        Spot::Constant(at)
     }
 }
 
@@ -52,13 +52,13 @@ impl<'a> Memory<'a> {
     }
 
     /// The address of a place. No code writes through that of a constant.
-    pub(super) fn address(&self, place: Place) -> *mut u8 {
+    pub(super) fn address(&self, place: Spot) -> *mut u8 {
         match place {
-            Place::Operand(number) => self.operands[number].address,
-            Place::Scratch(offset) => {
+            Spot::Operand(number) => self.operands[number].address,
+            Spot::Scratch(offset) => {
                 self.operands.last().expect("scratch memory is an operand").address.wrapping_add(offset)
             }
-            Place::Constant(offset) => self.constants.0.as_ptr().cast_mut().cast::<u8>().wrapping_add(offset),
+            Spot::Constant(offset) => self.constants.0.as_ptr().cast_mut().cast::<u8>().wrapping_add(offset),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::expression::{Axis, Compiler, Expression};
 use super::graph::{Graph, Op};
 use super::lanes::{Class, Fold};
 use super::machine::width;
-use super::place::{ALIGNMENT, Constants, Place};
+use super::place::{ALIGNMENT, Constants, Spot};
 use super::reduce::{self, Reduce};
 use super::step::{Elementwise, Library, Pad, Step};
 use crate::library::{Convolution, Dot};
@@ -40,7 +40,7 @@ pub(super) fn plan(graph: &Graph, parameters: usize, in_place: bool) -> Result<P
     let mut planner = Planner { graph, homes: HashMap::new(), plan: Plan::default() };
     let mut copies = Vec::new();
     for (number, &result) in graph.results.iter().enumerate() {
-        let out = Place::Operand(parameters + number);
+        let out = Spot::Operand(parameters + number);
         let source = planner.source(result);
         let is_made = !matches!(graph.values[source].op, Op::Parameter(_) | Op::Constant(_));
         if is_made && !in_place && !planner.homes.contains_key(&source) {
@@ -48,7 +48,7 @@ pub(super) fn plan(graph: &Graph, parameters: usize, in_place: bool) -> Result<P
             continue;
         }
         let home = planner.home(result)?;
-        if in_place && matches!(home, Place::Operand(_)) {
+        if in_place && matches!(home, Spot::Operand(_)) {
             return Err("a result that is a parameter, in memory of a parameter".to_owned());
         }
         copies.push((result, home, out));
@@ -65,7 +65,7 @@ pub(super) fn plan(graph: &Graph, parameters: usize, in_place: bool) -> Result<P
 struct Planner<'a> {
     graph: &'a Graph,
     /// The memory of values that have some.
-    homes: HashMap<usize, Place>,
+    homes: HashMap<usize, Spot>,
     plan: Plan,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The memory of a value. If it has none yet, the steps that write it are added.
-    fn home(&mut self, value: usize) -> Result<Place, String> {
+    fn home(&mut self, value: usize) -> Result<Spot, String> {
         let source = self.source(value);
         if let Some(&home) = self.homes.get(&source) {
             return Ok(home);
@@ -97,7 +97,7 @@ impl<'a> Planner<'a> {
         let node = &self.graph.values[source];
         match &node.op {
             Op::Parameter(number) => {
-                self.homes.insert(source, Place::Operand(*number));
+                self.homes.insert(source, Spot::Operand(*number));
             }
             Op::Constant(bytes) => {
                 let place = self.plan.constants.push(bytes);
@@ -111,17 +111,17 @@ impl<'a> Planner<'a> {
         Ok(self.homes[&source])
     }
 
-    fn scratch(&mut self, size_bytes: usize) -> Result<Place, String> {
+    fn scratch(&mut self, size_bytes: usize) -> Result<Spot, String> {
         let begin = self.plan.scratch_bytes;
         let end = begin.saturating_add(size_bytes).checked_next_multiple_of(ALIGNMENT);
         self.plan.scratch_bytes = end
             .filter(|&end| end <= MOST_SCRATCH_BYTES)
             .ok_or_else(|| format!("more than {MOST_SCRATCH_BYTES} bytes of intermediate values"))?;
-        Ok(Place::Scratch(begin))
+        Ok(Spot::Scratch(begin))
     }
 
     /// Adds the steps that write a value to `out`.
-    fn make(&mut self, value: usize, out: Place) -> Result<(), String> {
+    fn make(&mut self, value: usize, out: Spot) -> Result<(), String> {
         let graph = self.graph;
         let node = &graph.values[value];
         let array = &node.array;
@@ -177,7 +177,7 @@ impl<'a> Planner<'a> {
         value: usize,
         sizes: &[usize],
         index: Vec<Axis>,
-        given: Option<(usize, Place)>,
+        given: Option<(usize, Spot)>,
     ) -> Result<Expression, String> {
         let graph = self.graph;
         let mut compiler = Compiler::new(graph, sizes);
@@ -201,7 +201,7 @@ impl<'a> Planner<'a> {
         fold: Fold,
         axes: &[Option<usize>],
         window: &[[usize; 3]],
-        out: Place,
+        out: Spot,
     ) -> Result<Step, String> {
         let graph = self.graph;
         let node = &graph.values[value];
@@ -248,7 +248,7 @@ impl<'a> Planner<'a> {
 
     /// Adds the steps of a matrix product or a convolution. Narrow elements are widened first, so that the library
     /// needs no memory for that.
-    fn product(&mut self, value: usize, out: Place) -> Result<(), String> {
+    fn product(&mut self, value: usize, out: Spot) -> Result<(), String> {
         let graph = self.graph;
         let node = &graph.values[value];
         let [lhs, rhs] = [node.operands[0], node.operands[1]].map(|operand| graph.array(operand));
@@ -290,7 +290,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Scratch memory with the elements of a value, as elements of `array`.
-    fn converted(&mut self, value: usize, array: &Array) -> Result<Place, String> {
+    fn converted(&mut self, value: usize, array: &Array) -> Result<Spot, String> {
         let graph = self.graph;
         let order: Vec<usize> = array.layout.minor_to_major().iter().rev().map(|&axis| axis as usize).collect();
         let sizes = array.physical_dims();
@@ -308,7 +308,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Converts an array in memory to another element type and layout.
-    fn convert(&mut self, from: &Array, place: Place, to: &Array, out: Place) -> Result<(), String> {
+    fn convert(&mut self, from: &Array, place: Spot, to: &Array, out: Spot) -> Result<(), String> {
         let mut graph = Graph::default();
         let value = graph.push(Op::Parameter(0), Vec::new(), from.clone())?;
         let (dtype, sizes) = (to.shape.dtype(), to.physical_dims());

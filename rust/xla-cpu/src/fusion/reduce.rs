@@ -15,7 +15,7 @@ use purlin_program::LibraryContext;
 use super::expression::Expression;
 use super::lanes::{Class, Fold, Lane};
 use super::machine::{BLOCK, Machine, Registers, store, width};
-use super::place::{Memory, Place};
+use super::place::{Memory, Spot};
 
 /// The work of one task, in additions.
 pub(super) const GRAIN: usize = 1 << 15;
@@ -34,12 +34,12 @@ pub(super) struct Reduce {
     pub(super) reduced: usize,
     pub(super) inner: usize,
     /// One element of the result's type.
-    pub(super) init: Place,
-    pub(super) out: Place,
+    pub(super) init: Spot,
+    pub(super) out: Spot,
     pub(super) dtype: DType,
     pub(super) parts: usize,
     /// Eight bytes for each result and part, if there are several parts.
-    pub(super) partials: Place,
+    pub(super) partials: Spot,
 }
 
 /// The number of parts into which a reduction is divided.

@@ -10,7 +10,7 @@ use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
 
 use super::expression::Expression;
 use super::machine::{BLOCK, Machine, Registers, store, width};
-use super::place::{Memory, Place};
+use super::place::{Memory, Spot};
 use super::reduce::{GRAIN, Reduce};
 
 /// A step.
@@ -59,7 +59,7 @@ impl Step {
 #[derive(Debug)]
 pub(super) struct Elementwise {
     pub(super) expression: Expression,
-    pub(super) out: Place,
+    pub(super) out: Spot,
     pub(super) dtype: DType,
 }
 
@@ -107,9 +107,9 @@ impl Elementwise {
 /// Writes an array with gaps, which have the value of a scalar.
 #[derive(Debug)]
 pub(super) struct Pad {
-    pub(super) from: Place,
-    pub(super) value: Place,
-    pub(super) out: Place,
+    pub(super) from: Spot,
+    pub(super) value: Spot,
+    pub(super) out: Spot,
     pub(super) width: usize,
     /// The number of elements of the result.
     pub(super) count: usize,
@@ -147,7 +147,7 @@ impl Pad {
 pub(super) struct Library {
     pub(super) call: Arc<dyn LibraryCall>,
     /// The two operands and the result, with their sizes in bytes.
-    pub(super) places: [(Place, usize); 3],
+    pub(super) places: [(Spot, usize); 3],
 }
 
 impl Library {
