@@ -4,10 +4,10 @@
 
 For each program it writes NAME.xla, the serialized executable; NAME.args/0.npy, 1.npy, ..., its arguments; and
 NAME.results/0.npy, ..., the results of stock XLA. A program for several devices has NAME.args1, NAME.args2, ... and
-NAME.results1, ... for the further devices, which are its partitions. A name that ends in `.ynn` means that the program is compiled with
-XLA's defaults, which hand reductions, products and convolutions to YNNPACK. The others are compiled without YNNPACK, so
-that every step is a kernel or a library call. tests/interop runs all of them. A program that stock JAX refuses is
-reported, and the others are still written.
+NAME.results1, ... for the further devices, which are its partitions. A name that ends in `.ynn` means that the program is
+compiled with XLA's defaults, which hand reductions, products and convolutions to YNNPACK: the executable then has no code
+for them, but their computation. The others are compiled without YNNPACK. tests/interop runs all of them. A program that
+stock JAX refuses is reported, and the others are still written.
 """
 import argparse
 import pathlib
@@ -30,11 +30,13 @@ PROGRAMS = {}
 
 
 def program(*arguments, donate=(), ynn=False, name=None):
-    """Adds a function to the list; with `ynn`, also a second version that XLA compiles with its defaults."""
+    """Adds a function to the list; with `ynn`, also a second version that XLA compiles with its defaults ("only": just
+    that one)."""
 
     def add(function):
         title = name or function.__name__.rstrip("_")
-        PROGRAMS[title] = (function, arguments, donate, WITHOUT_YNN)
+        if ynn != "only":
+            PROGRAMS[title] = (function, arguments, donate, WITHOUT_YNN)
         if ynn:
             PROGRAMS[f"{title}.ynn"] = (function, arguments, donate, {})
         return function
@@ -76,7 +78,7 @@ program(X, name="add_one")(lambda x: x + 1)
 program(X, donate=(0,), name="add_one_donated")(lambda x: x + 1)
 program(np.float32(3), name="scalar")(lambda x: x * 2)
 program(f32(0, 4), name="empty")(lambda x: x + 1)
-program(f32(3, 0), name="sum_of_empty")(lambda x: x.sum(axis=1))
+program(f32(3, 0), ynn=True, name="sum_of_empty")(lambda x: x.sum(axis=1))
 program(f32(1000, 1000), name="add_one_large")(lambda x: x + 1)
 program(X, name="pass_through")(lambda x: x)
 program(X, Y, name="swap")(lambda x, y: (y, x))
@@ -131,47 +133,47 @@ program(f32(12), ints(12, low=0, high=4), name="segment_sum")(lambda x, i: jax.o
 # Reductions.
 program(f32(64, 100), ynn=True, name="sum")(lambda x: x.sum())
 program(f32(64, 100), ynn=True, name="sum_of_rows")(lambda x: x.sum(axis=1))
-program(f32(64, 100), name="maximum")(lambda x: (x.max(axis=0), x.argmax(axis=1), x.min()))
-program(f32(1000000), name="sum_of_a_million")(lambda x: x.sum())
+program(f32(64, 100), ynn=True, name="maximum")(lambda x: (x.max(axis=0), x.argmax(axis=1), x.min()))
+program(abs(f32(1000000)), ynn=True, name="sum_of_a_million")(lambda x: x.sum())
 program(f32(20), ynn=True, name="elementwise_and_reduce")(lambda x: (jnp.exp(x) * 2).sum() + x)
 program(f32(64, 1000), ynn=True, name="softmax")(lambda x: jax.nn.softmax(x))
 program(f32(16, 64), ynn=True, name="layernorm")(lambda x: (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5))
-program(f32(50), name="logsumexp")(lambda x: jax.nn.logsumexp(x))
+program(f32(50), ynn=True, name="logsumexp")(lambda x: jax.nn.logsumexp(x))
 program(f32(1000), name="cumulative_sum")(lambda x: jnp.cumsum(x))
 program(f32(40), name="associative_scan")(lambda x: lax.associative_scan(jnp.multiply, x))
 program(f32(40), name="cumulative_maximum")(lambda x: (lax.cummax(x), lax.cumprod(x), lax.cumlogsumexp(x)))
 program(f32(1, 8, 8, 3), ynn=True, name="max_pool")(lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"))
-program(f32(1, 8, 8, 3), name="max_pool_gradient")(jax.grad(lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID").sum()))
+program(f32(1, 8, 8, 3), ynn=True, name="max_pool_gradient")(jax.grad(lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID").sum()))
 
 # Products.
 program(M, M, ynn=True, name="matmul_8")(lambda x, y: x @ y)
 program(f32(512, 512), f32(512, 512, seed=1), ynn=True, name="matmul_512")(lambda x, y: x @ y)
 program(f32(512, 512).astype(jnp.bfloat16), f32(512, 512, seed=1).astype(jnp.bfloat16), ynn=True, name="matmul_512_bf16")(lambda x, y: x @ y)
-program(f32(5, 7).astype(np.float16), f32(7, 3).astype(np.float16), name="matmul_f16")(lambda x, y: x @ y)
-program(np.float64(f32(5, 7)), np.float64(f32(7, 3)), name="matmul_f64")(lambda x, y: x @ y)
-program(complexes(5, 7), complexes(7, 3), name="matmul_c64")(lambda x, y: x @ y)
+program(f32(5, 7).astype(np.float16), f32(7, 3).astype(np.float16), ynn=True, name="matmul_f16")(lambda x, y: x @ y)
+program(np.float64(f32(5, 7)), np.float64(f32(7, 3)), ynn=True, name="matmul_f64")(lambda x, y: x @ y)
+program(complexes(5, 7), complexes(7, 3), ynn=True, name="matmul_c64")(lambda x, y: x @ y)
 program(complexes(5, 7, dtype=np.complex128), complexes(7, 3, dtype=np.complex128), name="matmul_c128")(lambda x, y: x @ y)
-program(ints(5, 7), ints(7, 3), name="matmul_s32")(lambda x, y: x @ y)
+program(ints(5, 7), ints(7, 3), ynn=True, name="matmul_s32")(lambda x, y: x @ y)
 program(ints(5, 7, dtype=np.int64), ints(7, 3, dtype=np.int64), name="matmul_s64")(lambda x, y: x @ y)
-program(ints(5, 7, dtype=np.int8), ints(7, 3, dtype=np.int8), name="matmul_s8")(lambda x, y: lax.dot(x, y, preferred_element_type=jnp.int32))
-program(f32(30, 40), f32(40), name="matrix_vector")(lambda x, y: x @ y)
+program(ints(5, 7, dtype=np.int8), ints(7, 3, dtype=np.int8), ynn=True, name="matmul_s8")(lambda x, y: lax.dot(x, y, preferred_element_type=jnp.int32))
+program(f32(30, 40), f32(40), ynn=True, name="matrix_vector")(lambda x, y: x @ y)
 program(f32(40), f32(40, seed=3), name="inner_product")(lambda x, y: x @ y)
-program(f32(6, 30, 40), f32(6, 40, 20), name="batch_matmul")(lambda x, y: x @ y)
-program(f32(30, 40), f32(20, 40), name="matmul_transposed")(lambda x, y: (x @ y.T, y @ x.T))
+program(f32(6, 30, 40), f32(6, 40, 20), ynn=True, name="batch_matmul")(lambda x, y: x @ y)
+program(f32(30, 40), f32(20, 40), ynn=True, name="matmul_transposed")(lambda x, y: (x @ y.T, y @ x.T))
 program(f32(2, 3, 4, 5), f32(2, 4, 5, 6), ynn=True, name="einsum")(lambda x, y: jnp.einsum("bijk,bjkl->bil", x, y))
-program(f32(0, 4), f32(4, 3), name="matmul_empty")(lambda x, y: x @ y)
-program(f32(3, 0), f32(0, 4), name="matmul_of_nothing")(lambda x, y: x @ y)
+program(f32(0, 4), f32(4, 3), ynn=True, name="matmul_empty")(lambda x, y: x @ y)
+program(f32(3, 0), f32(0, 4), ynn=True, name="matmul_of_nothing")(lambda x, y: x @ y)
 program(f32(8, 16, 32), f32(8, 16, 32, seed=1), f32(8, 16, 32, seed=2), ynn=True, name="attention")(
     lambda q, k, v: jax.nn.softmax(q @ jnp.swapaxes(k, 1, 2) / np.float32(np.sqrt(32))) @ v)
 CONVOLUTION = ("NHWC", "HWIO", "NHWC")
 program(f32(1, 16, 16, 64), f32(3, 3, 64, 64, seed=1), ynn=True, name="conv2d")(
     lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=CONVOLUTION))
-program(f32(2, 9, 9, 4), f32(3, 3, 4, 6), name="conv2d_gradient")(
+program(f32(2, 9, 9, 4), f32(3, 3, 4, 6), ynn=True, name="conv2d_gradient")(
     jax.grad(lambda x, k: lax.conv_general_dilated(x, k, (2, 2), "SAME", dimension_numbers=CONVOLUTION).sum(), (0, 1)))
-program(f32(2, 4, 12), f32(6, 2, 3), name="conv1d_grouped")(lambda x, k: lax.conv_general_dilated(x, k, (1,), "SAME", feature_group_count=2))
-program(f32(1, 7, 7, 2), f32(3, 3, 2, 4), name="conv2d_dilated")(
+program(f32(2, 4, 12), f32(6, 2, 3), ynn=True, name="conv1d_grouped")(lambda x, k: lax.conv_general_dilated(x, k, (1,), "SAME", feature_group_count=2))
+program(f32(1, 7, 7, 2), f32(3, 3, 2, 4), ynn=True, name="conv2d_dilated")(
     lambda x, k: lax.conv_general_dilated(x, k, (1, 1), ((0, 1), (1, 0)), lhs_dilation=(2, 2), rhs_dilation=(2, 1), dimension_numbers=CONVOLUTION))
-program(f32(1, 5, 5, 5, 2), f32(2, 2, 2, 2, 3), name="conv3d")(
+program(f32(1, 5, 5, 5, 2), f32(2, 2, 2, 2, 3), ynn=True, name="conv3d")(
     lambda x, k: lax.conv_general_dilated(x, k, (1, 1, 1), "VALID", dimension_numbers=("NDHWC", "DHWIO", "NDHWC")))
 for dtype in (np.complex64, np.complex128):
     program(complexes(3, 16, dtype=dtype), name=f"fft_{np.dtype(dtype).name}")(lambda x: (jnp.fft.fft(x), jnp.fft.ifft(x)))
@@ -180,6 +182,58 @@ program(f32(3, 15), name="rfft_odd")(lambda x: jnp.fft.rfft(x))
 program(f32(2, 6, 8), name="rfft_2d")(lambda x: jnp.fft.rfft2(x))
 program(complexes(3, 9), name="irfft")(lambda x: (jnp.fft.irfft(x), jnp.fft.irfft(x, n=15)))
 program(complexes(2, 4, 4, 5), name="irfft_3d")(lambda x: jnp.fft.irfftn(x, axes=(1, 2, 3)))
+
+
+# What XLA hands to YNNPACK by default: reductions with the operations before them, products, convolutions, pools.
+ROWS = abs(f32(64, 100)) + np.float32(0.1)
+for name, function in {
+    "columns": lambda x: x.sum(0),
+    "mean": lambda x: x.mean(),
+    "variance": lambda x: x.var(1),
+    "least": lambda x: x.min(0),
+    "product": lambda x: x[:, :6].prod(1),
+    "squares": lambda x: (x * x).sum(),
+    "size": lambda x: jnp.abs(-x).sum(1),
+    "exponentials": lambda x: jnp.exp(x).sum(1),
+    "logarithms": lambda x: jnp.log(x).sum(1),
+    "functions": lambda x: (jax.nn.sigmoid(x) + jnp.sqrt(x) + lax.rsqrt(x) + jnp.tanh(x) + jnp.power(x, 1.5) + lax.erf(x)).sum(1),
+    "more_functions": lambda x: (jnp.expm1(x) + jnp.log1p(x) + jnp.sin(x) * jnp.cos(x) + jnp.cbrt(x) + jnp.floor(x) * jnp.ceil(x) + jnp.round(x) + jnp.sign(x)).sum(0),
+    "largest_and_sum": lambda x: (x.sum(1), x.max(1)),
+    "transposed": lambda x: (x.T * 2).sum(1),
+    "padded": lambda x: jnp.pad(x, 1).sum(1),
+    "masked": lambda x: jnp.where(x > 1, x, 0).sum(1),
+    "logsumexp": lambda x: jax.nn.logsumexp(x, 1),
+    "norm": lambda x: x / jnp.linalg.norm(x, axis=1, keepdims=True),
+}.items():
+    program(ROWS, ynn="only", name=f"reduce_{name}")(function)
+for dtype in (jnp.bfloat16, np.float16, np.float64):
+    program(ROWS.astype(dtype), ynn="only", name=f"reduce_{np.dtype(dtype).name}")(lambda x: (x.sum(1), x.max(1)))
+program(ints(64, 100, dtype=np.int8), ynn="only", name="reduce_int8")(lambda x: (x.max(1), x.min(0)))
+program(abs(f32(8, 64, 100)), ynn="only", name="reduce_middle")(lambda x: (x.sum(1), x.sum((0, 2)), x.sum((0, 1))))
+program(f32(64, 1000).astype(jnp.bfloat16), ynn="only", name="softmax_bf16")(lambda x: jax.nn.softmax(x))
+program(f32(128, 512), ynn="only", name="layernorm_large")(lambda x: (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5))
+program(f32(64, 96), f32(96, 32, seed=1), f32(32, seed=2), ynn="only", name="matmul_bias_relu")(lambda x, y, b: jax.nn.relu(x @ y + b))
+program(f32(64, 64), f32(64, 64, seed=1), f32(64, 64, seed=2), ynn="only", name="matmul_residual")(lambda x, y, z: x @ y + z)
+program(f32(64, 64).astype(jnp.bfloat16), f32(64, 64, seed=1).astype(jnp.bfloat16), ynn="only", name="matmul_bf16_to_f32")(
+    lambda x, y: lax.dot(x, y, preferred_element_type=jnp.float32))
+program(ints(64, 96, dtype=np.int8), ints(96, 64, dtype=np.int8), ints(64), ynn="only", name="matmul_int8_bias")(
+    lambda x, y, b: lax.dot(x, y, preferred_element_type=jnp.int32) + b)
+program(f32(2, 8, 4, 16), f32(2, 8, 4, 16, seed=1), ynn="only", name="einsum_heads")(lambda x, y: jnp.einsum("bihd,bjhd->bhij", x, y))
+program(f32(2, 64, 8, 32), f32(2, 64, 8, 32, seed=1), f32(2, 64, 8, 32, seed=2), ynn="only", name="attention_of_heads")(
+    lambda q, k, v: jnp.einsum("bhij,bjhd->bihd", jax.nn.softmax(jnp.einsum("bihd,bjhd->bhij", q, k) * np.float32(0.2)), v))
+program(f32(1, 16, 16, 64), f32(3, 3, 64, 64, seed=1), f32(64, seed=2), ynn="only", name="conv2d_bias_relu")(
+    lambda x, k, b: jax.nn.relu(lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=CONVOLUTION) + b))
+program(f32(2, 32, 32, 32), f32(3, 3, 32, 64, seed=1), ynn="only", name="conv2d_strided")(
+    lambda x, k: lax.conv_general_dilated(x, k, (2, 2), "VALID", dimension_numbers=CONVOLUTION))
+program(f32(2, 16, 16, 32), f32(3, 3, 8, 64, seed=1), ynn="only", name="conv2d_grouped")(
+    lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "SAME", feature_group_count=4, dimension_numbers=CONVOLUTION))
+program(f32(1, 16, 16, 64).astype(jnp.bfloat16), f32(3, 3, 64, 64, seed=1).astype(jnp.bfloat16), ynn="only", name="conv2d_bf16")(
+    lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=CONVOLUTION))
+program(f32(2, 16, 16, 64), f32(3, 3, 64, 64, seed=1), ynn="only", name="conv2d_gradient_large")(
+    jax.grad(lambda x, k: (lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=CONVOLUTION) ** 2).sum(), (0, 1)))
+program(f32(4, 32, 32, 16), ynn="only", name="max_pool_large")(lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"))
+program(f32(16, 16), f32(16, 16, seed=1), ynn="only", name="scan_of_products")(
+    lambda c, w: lax.scan(lambda c, _: (jnp.tanh(c @ w), jnp.abs(c).sum()), c, None, length=5))
 
 
 # Control flow.
@@ -240,7 +294,7 @@ program(np.arange(4, dtype=np.uint32), name="random_bits_philox")(lambda key: la
 program(np.float32(0), np.float32(1), name="random_uniform_with_a_state")(lambda low, high: lax.rng_uniform(low, high, (16,)))
 
 # Models.
-program(f32(8), name="hessian")(lambda x: jax.hessian(lambda x: (jnp.sin(x) * x).sum() ** 2)(x))
+program(f32(8), ynn=True, name="hessian")(lambda x: jax.hessian(lambda x: (jnp.sin(x) * x).sum() ** 2)(x))
 program(f32(8), name="gradient")(jax.grad(lambda x: jnp.tanh(x @ np.ones((8, 4), np.float32)).sum()))
 program(f32(8), f32(8, seed=4), name="jvp")(lambda x, t: jax.jvp(lambda x: jnp.sin(x) / (1 + x**2), (x,), (t,)))
 MLP = [f32(64, 128) * np.float32(0.1), f32(128, seed=1), f32(128, 10, seed=2) * np.float32(0.1), f32(10, seed=3)]

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `fault` | errors for damaged bytes, with their offset; the list of reasons why a program cannot run here |
 //! | `proto` | the serialized executable as messages, by field number |
+//! | `fusion` | fused computations without code, read and planned when the program is loaded |
 //! | `library` | library calls: sorts, matrix products, convolutions, transforms |
 //! | `ffi` | custom calls: a host of XLA's FFI for handlers that the caller gives ([`FfiHandlers`]) |
 //! | `module` | the executable as a program without code, before any code is mapped |
@@ -37,6 +38,8 @@
 mod fault;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports, reason = "no program is loaded there"))]
 mod ffi;
+#[cfg(target_arch = "x86_64")]
+mod fusion;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod fuzz;
 #[cfg(target_arch = "x86_64")]

@@ -101,10 +101,14 @@ pub fn check(bytes: &[u8]) -> StatusOr<()> {
 }
 
 /// Does all steps that map no code, and then calls `with` on the files, which can be linked.
-fn read<R>(parsed: &Parsed, handlers: &FfiHandlers, with: impl FnOnce(&Linkable<'_>) -> R) -> StatusOr<(Module, R)> {
+fn read<R>(
+    parsed: &Parsed<'_>,
+    handlers: &FfiHandlers,
+    with: impl FnOnce(&Linkable<'_>) -> R,
+) -> StatusOr<(Module, R)> {
     let mut reasons = Reasons::default();
     parsed.unknown.iter().for_each(|field| reasons.add(field.clone()));
-    let module = Module::read(&parsed.result, handlers, &mut reasons)?;
+    let module = Module::read(parsed, handlers, &mut reasons)?;
     let mut files = Vec::with_capacity(parsed.result.objects.len());
     for object in &parsed.result.objects {
         files.push(ObjectFile::read(&object.name, &object.contents, &mut reasons)?);

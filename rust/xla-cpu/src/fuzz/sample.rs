@@ -103,8 +103,55 @@ pub(super) fn executables() -> Vec<Vec<u8>> {
 
 /// The executable as a plugin serializes it.
 pub(crate) fn plugin(result: &CompilationResultProto) -> Vec<u8> {
-    let result = result.encode_to_vec();
-    [vec![0x0a], length(&result), result].concat()
+    plugin_with(result, &fused())
+}
+
+/// The executable with these computations of a fusion. They are a second message of the module, which parsing merges
+/// with the first: their instructions have more fields than the other ones.
+pub(crate) fn plugin_with(result: &CompilationResultProto, fused: &[(i64, Vec<FusedInstructionProto>)]) -> Vec<u8> {
+    let message = |tag: u8, bytes: Vec<u8>| [vec![tag], length(&bytes), bytes].concat();
+    let mut bytes = result.encode_to_vec();
+    for (id, instructions) in fused {
+        let root = instructions.last().map_or(0, |last| last.id);
+        let ids = ComputationProto { id: *id, root, instructions: Vec::new() };
+        let instructions = instructions.iter().flat_map(|each| message(0x12, each.encode_to_vec()));
+        let computation = instructions.chain(ids.encode_to_vec()).collect();
+        bytes.extend(message(0x0a, message(0x0a, message(0x1a, computation))));
+    }
+    message(0x0a, bytes)
+}
+
+/// The computations of the sample's fusion: `exp(x)` divided by its sum.
+pub(crate) fn fused() -> Vec<(i64, Vec<FusedInstructionProto>)> {
+    let scalar = || ShapeProto { element_type: F32, ..Default::default() };
+    let instruction = |id: i64, opcode: &str, operands: &[i64], shape| FusedInstructionProto {
+        id,
+        name: format!("{opcode}.{id}"),
+        opcode: opcode.to_owned(),
+        operands: operands.to_vec(),
+        shape: Some(shape),
+        ..Default::default()
+    };
+    let zero = LiteralProto { shape: Some(scalar()), f32s: vec![0.0], ..Default::default() };
+    let constant =
+        FusedInstructionProto { literal: Some(Box::new(zero)), ..instruction(62, "constant", &[], scalar()) };
+    let reduce = instruction(63, "reduce", &[61, 62], scalar());
+    let reduce = FusedInstructionProto { dimensions: vec![0], called: vec![8], ..reduce };
+    let second = FusedInstructionProto { parameter_number: 1, ..instruction(71, "parameter", &[], scalar()) };
+    vec![
+        (8, vec![instruction(70, "parameter", &[], scalar()), second, instruction(72, "add", &[70, 71], scalar())]),
+        (
+            7,
+            vec![
+                instruction(60, "parameter", &[], vector()),
+                instruction(61, "exponential", &[60], vector()),
+                constant,
+                reduce,
+                instruction(64, "broadcast", &[63], vector()),
+                instruction(65, "divide", &[61, 64], vector()),
+            ],
+        ),
+    ]
 }
 
 fn length(bytes: &[u8]) -> Vec<u8> {
@@ -183,6 +230,11 @@ fn steps() -> Option<ThunkSequenceProto> {
         ThunkKind::Dot(Box::new(DotProto { dimensions: Some(dimensions), lhs: array(0), rhs: array(5), out: sum })),
         ThunkKind::TopK(Box::new(top)),
         ThunkKind::Rng(RngProto { delta: 4, state: slice(6, 16) }),
+        ThunkKind::Ynn(Box::new(YnnProto {
+            instruction: 5,
+            arguments: array(0).into_iter().collect(),
+            results: array(5).into_iter().collect(),
+        })),
         ThunkKind::Collective(Box::new(collective)),
         ThunkKind::ReplicaId(IdProto { to: slice(4, 4) }),
         ThunkKind::Call(CallProto { called: sequence(vec![copy(0, 5)]) }),
@@ -221,8 +273,14 @@ pub(crate) fn result(object: Vec<u8>) -> CompilationResultProto {
     };
     let literal = LiteralProto { shape: Some(vector()), f32s: vec![1.0, 2.0, 3.0, 4.0], ..Default::default() };
     let constant = InstructionProto { literal: Some(Box::new(literal)), ..instruction(3, "constant", &[]) };
-    let instructions =
-        vec![instruction(1, "parameter", &[]), instruction(2, "fusion", &[1]), constant, instruction(4, "tuple", &[2])];
+    let fusion = InstructionProto { called: vec![7], ..instruction(5, "fusion", &[1]) };
+    let instructions = vec![
+        instruction(1, "parameter", &[]),
+        instruction(2, "fusion", &[1]),
+        constant,
+        fusion,
+        instruction(4, "tuple", &[2]),
+    ];
     let computation = ComputationProto { instructions, id: 1, root: 4 };
     let module = HloModuleProto {
         name: "sample".to_owned(),

@@ -153,28 +153,17 @@ impl Convolution {
             output.fill(T::ZERO);
             return Ok(());
         }
-        // The kernel, packed with a row for each tap and channel, whatever its layout. The groups follow each other.
-        let mut packed = vec![T::ZERO; self.groups * inner * outputs];
-        let mut tap_index = vec![0; self.spatial.len()];
-        for (row, to) in packed.chunks_exact_mut(outputs).enumerate() {
-            let (group, tap, channel) = (row / inner, row % inner / inputs, row % inputs);
-            self.index(1, tap, &mut tap_index);
-            let begin: usize = channel * self.kernel[0]
-                + self
-                    .spatial
-                    .iter()
-                    .zip(&tap_index)
-                    .map(|(axis, &tap)| axis.strides[1] * if axis.is_reversed { axis.sizes[1] - 1 - tap } else { tap })
-                    .sum::<usize>();
-            let column = |at: usize| (group * outputs + at) * self.kernel[1];
-            to.iter_mut().enumerate().for_each(|(at, to)| *to = kernel[begin + column(at)]);
-        }
-        let rows = (BLOCK / inner).clamp(1, places);
+        let packed = if self.is_packed() { Vec::new() } else { self.pack(kernel) };
+        let kernel = if packed.is_empty() { kernel } else { &packed };
+        // Blocks of one size, and an even number of them, so that threads are done at the same time.
+        let blocks = places.div_ceil((BLOCK / inner).clamp(1, places)).next_multiple_of(2).min(places);
+        let rows = places.div_ceil(blocks);
         let blocks = places.div_ceil(rows);
+        let places_apart = self.places_apart();
         let out = Shared(output.as_mut_ptr());
         context.parallel_for(self.batch * self.groups * blocks, 1, &|range| {
             let mut patches = vec![T::ZERO; rows * inner];
-            let mut products = vec![T::ZERO; rows * outputs];
+            let mut products = vec![T::ZERO; if places_apart.is_some() { 0 } else { rows * outputs }];
             let (mut place_index, mut tap_index) = (vec![0; self.spatial.len()], vec![0; self.spatial.len()]);
             for unit in range {
                 let (entry, group, block) = (unit / blocks / self.groups, unit / blocks % self.groups, unit % blocks);
@@ -189,6 +178,7 @@ impl Convolution {
                             .sum();
                         let begin = at.map(|at| at + entry * self.input[0] + group * inputs * self.input[1]);
                         match begin {
+                            Some(begin) if self.input[1] == 1 => to.copy_from_slice(&input[begin..begin + inputs]),
                             Some(begin) => to
                                 .iter_mut()
                                 .enumerate()
@@ -199,9 +189,19 @@ impl Convolution {
                 }
                 let sizes = Sizes { rows: block.len(), columns: outputs, inner };
                 let lhs = Matrix { first: patches.as_ptr(), row: inner, column: 1 };
-                let kernel = packed[group * inner * outputs..].as_ptr();
-                let rhs = Matrix { first: kernel, row: outputs, column: 1 };
-                // SAFETY: the three matrices are vectors of this function, which have these sizes.
+                let rhs = Matrix { first: kernel[group * inner * outputs..].as_ptr(), row: outputs, column: 1 };
+                if let Some(row) = places_apart {
+                    let begin = block.start * row + entry * self.output[0] + group * outputs * self.output[1];
+                    // SAFETY: the operands are as below. new() has checked that the dimensions are those of the output.
+                    // No other unit of work has this entry, group and place.
+                    unsafe {
+                        let first = out.get().add(begin);
+                        T::multiply(sizes, lhs, rhs, Matrix { first, row, column: self.output[1] });
+                    }
+                    continue;
+                }
+                // SAFETY: the three matrices have these sizes: two are vectors of this function, and the kernel has a
+                // row for each tap and channel.
                 unsafe {
                     T::multiply(sizes, lhs, rhs, Matrix { first: products.as_mut_ptr(), row: outputs, column: 1 })
                 };
@@ -218,6 +218,50 @@ impl Convolution {
             }
             Ok(())
         })
+    }
+
+    /// Whether the kernel has a row for each tap and channel, and a column for each output.
+    fn is_packed(&self) -> bool {
+        let [inputs, outputs] = self.channels;
+        let mut stride = inputs * outputs;
+        let mut in_order = self.groups == 1 && self.kernel == [outputs, 1];
+        for axis in self.spatial.iter().rev() {
+            in_order &= axis.strides[1] == stride && !axis.is_reversed;
+            stride *= axis.sizes[1];
+        }
+        in_order
+    }
+
+    /// The kernel with a row for each tap and channel, whatever its layout. The groups follow each other.
+    fn pack<T: Product>(&self, kernel: &[T]) -> Vec<T> {
+        let [inputs, outputs] = self.channels;
+        let inner = self.size(1) * inputs;
+        let mut packed = vec![T::ZERO; self.groups * inner * outputs];
+        let mut tap_index = vec![0; self.spatial.len()];
+        for (row, to) in packed.chunks_exact_mut(outputs).enumerate() {
+            let (group, tap, channel) = (row / inner, row % inner / inputs, row % inputs);
+            self.index(1, tap, &mut tap_index);
+            let taps = self.spatial.iter().zip(&tap_index);
+            let taps =
+                taps.map(|(axis, &tap)| axis.strides[1] * if axis.is_reversed { axis.sizes[1] - 1 - tap } else { tap });
+            let begin = channel * self.kernel[0] + taps.sum::<usize>();
+            let column = |at: usize| (group * outputs + at) * self.kernel[1];
+            to.iter_mut().enumerate().for_each(|(at, to)| *to = kernel[begin + column(at)]);
+        }
+        packed
+    }
+
+    /// The distance between consecutive places in the output. `None`: it is not the same for all of them.
+    fn places_apart(&self) -> Option<usize> {
+        let innermost = self.spatial.last()?.strides[2];
+        let mut stride = innermost;
+        for axis in self.spatial.iter().rev() {
+            if axis.sizes[2] != 1 && axis.strides[2] != stride {
+                return None;
+            }
+            stride *= axis.sizes[2];
+        }
+        Some(innermost)
     }
 
     /// Computes a convolution of 16-bit elements.

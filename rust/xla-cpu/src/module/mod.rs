@@ -33,11 +33,12 @@ use std::sync::Arc;
 use purlin_base::Error;
 use purlin_program::{Allocation, ProgramSignature};
 
+pub(crate) use self::constants::bytes as literal_bytes;
 pub(crate) use self::shapes::Array;
 pub(crate) use self::steps::Step;
 use crate::fault::{Fault, Reasons};
 use crate::ffi::{CustomCall, FfiHandlers};
-use crate::proto::CompilationResultProto;
+use crate::proto::Parsed;
 
 /// The one kind of object files that is known: each kernel is a function.
 const KERNELS: i32 = 2;
@@ -47,7 +48,7 @@ const KERNELS: i32 = 2;
 pub(crate) struct Module {
     pub(crate) name: Arc<str>,
     pub(crate) signature: ProgramSignature,
-    /// Indexed by XLA's numbers.
+    /// Indexed by XLA's numbers. The scratch memory of fusions follows.
     pub(crate) allocations: Vec<Allocation>,
     pub(crate) steps: Vec<Step>,
     /// Those of the steps, in no order.
@@ -59,11 +60,8 @@ impl Module {
     ///
     /// # Errors
     /// `DataLoss`: a message is missing, or messages contradict each other.
-    pub(crate) fn read(
-        result: &CompilationResultProto,
-        handlers: &FfiHandlers,
-        reasons: &mut Reasons,
-    ) -> Result<Self, Error> {
+    pub(crate) fn read(parsed: &Parsed<'_>, handlers: &FfiHandlers, reasons: &mut Reasons) -> Result<Self, Error> {
+        let result = &parsed.result;
         let missing = |what: &str| Fault::damage(0, format!("the executable has no {what}"));
         let with_config = result.hlo_module.as_ref().ok_or_else(|| missing("module"))?;
         let module = with_config.module.as_ref().ok_or_else(|| missing("module"))?;
@@ -81,9 +79,14 @@ impl Module {
         let values = outputs::Values::new(assignment)?;
         let results = outputs::trace(&hlo, &values, &signature, layout, reasons);
         let aliases = module.input_output_alias.as_ref();
-        let allocations = allocations::read(assignment, &hlo, &values, &results, aliases, &mut signature, reasons)?;
+        let mut allocations = allocations::read(assignment, &hlo, &values, &results, aliases, &mut signature, reasons)?;
         let (steps, custom_calls) = match &result.thunks {
-            Some(thunks) => steps::read(thunks, &allocations, handlers, reasons)?,
+            Some(thunks) => {
+                let fusions = steps::Fusions { hlo: &hlo, bytes: parsed.bytes, computations: None };
+                let mut read = steps::read(thunks, &allocations, handlers, fusions, reasons)?;
+                allocations.append(&mut read.added);
+                (read.steps, read.custom_calls)
+            }
             None => (Vec::new(), Vec::new()),
         };
         Ok(Self { name: module.name.as_str().into(), signature, allocations, steps, custom_calls })

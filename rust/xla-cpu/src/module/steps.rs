@@ -12,13 +12,15 @@ use purlin_program::{
 };
 
 use super::collective;
+use super::hlo::Hlo;
 use super::shapes::Array;
 use crate::fault::{Fault, Reasons};
 use crate::ffi::{CustomCall, FfiHandlers};
+use crate::fusion;
 use crate::library::{Convolution, Dot, Fft, RngState, SortArrays, TopK, Transpose};
 use crate::proto::{
-    CollectiveProto, ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, ShapeSliceProto, SliceProto,
-    SortProto, ThunkKind, ThunkProto, ThunkSequenceProto, TopKProto,
+    CollectiveProto, ConvolutionProto, CopyProto, DotProto, FftProto, FusedComputations, KernelProto, ShapeSliceProto,
+    SliceProto, SortProto, ThunkKind, ThunkProto, ThunkSequenceProto, TopKProto, YnnProto,
 };
 
 /// The most results of a kernel. The limit bounds the time, because each result is compared with each.
@@ -57,7 +59,26 @@ pub(crate) enum Step {
     },
 }
 
-/// The steps of `thunks`, and their custom calls. The recursion is bounded, because the depth of messages is.
+/// Where fused computations without code are found.
+#[derive(Debug)]
+pub(super) struct Fusions<'a> {
+    pub(super) hlo: &'a Hlo<'a>,
+    /// The executable, in which the computations are decoded again, in full.
+    pub(super) bytes: &'a [u8],
+    /// `None` until a thunk asks.
+    pub(super) computations: Option<FusedComputations<'a>>,
+}
+
+/// What [`read`] has found.
+pub(super) struct AllSteps {
+    pub(super) steps: Vec<Step>,
+    /// The allocations that the steps need in addition.
+    pub(super) added: Vec<Allocation>,
+    /// The custom calls of the steps, in no order.
+    pub(super) custom_calls: Vec<Arc<CustomCall>>,
+}
+
+/// The steps of `thunks`. The recursion is bounded, because the depth of messages is.
 ///
 /// # Errors
 /// `DataLoss`: a thunk is incomplete, or one of its numbers is out of range.
@@ -65,18 +86,22 @@ pub(super) fn read(
     thunks: &ThunkSequenceProto,
     allocations: &[Allocation],
     handlers: &FfiHandlers,
+    fusions: Fusions<'_>,
     reasons: &mut Reasons,
-) -> Result<(Vec<Step>, Vec<Arc<CustomCall>>), Fault> {
-    let (written, scratch, custom_calls) = (HashSet::new(), Vec::new(), Vec::new());
-    let mut reader = Steps { allocations, handlers, written, scratch, custom_calls, reasons };
+) -> Result<AllSteps, Fault> {
+    let (written, scratch, added, custom_calls) = (HashSet::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut reader = Steps { allocations, handlers, fusions, added, written, scratch, custom_calls, reasons };
     let steps = reader.sequence(Some(thunks))?;
     let clear = reader.scratch.iter().map(|&to| Step::Ready(Command::Fill { pattern: vec![0], to }));
-    Ok((clear.chain(steps).collect(), reader.custom_calls))
+    Ok(AllSteps { steps: clear.chain(steps).collect(), added: reader.added, custom_calls: reader.custom_calls })
 }
 
 pub(super) struct Steps<'a> {
     allocations: &'a [Allocation],
     pub(super) handlers: &'a FfiHandlers,
+    fusions: Fusions<'a>,
+    /// The scratch memory of fusions, which follows the allocations.
+    added: Vec<Allocation>,
     /// The slices that kernels and copies have written so far, in the order of the steps.
     written: HashSet<Slice>,
     /// The slices that kernels may read before any step has written them. The program clears them first.
@@ -131,13 +156,10 @@ impl Steps<'_> {
                 ThunkKind::Dot(dot) => return self.dot(dot),
                 ThunkKind::Fft(fft) => return self.fft(fft),
                 ThunkKind::Convolution(convolution) => return self.convolution(convolution),
+                ThunkKind::Ynn(fusion) => return self.fusion(fusion),
                 ThunkKind::CustomCall(call) => return self.custom_call(call),
                 ThunkKind::Collective(each) => return self.collective(each),
-                ThunkKind::Xnn(_)
-                | ThunkKind::Infeed(_)
-                | ThunkKind::Outfeed(_)
-                | ThunkKind::Ynn(_)
-                | ThunkKind::RngSeed(_) => {
+                ThunkKind::Xnn(_) | ThunkKind::Infeed(_) | ThunkKind::Outfeed(_) | ThunkKind::RngSeed(_) => {
                     self.reasons.add(format!("thunk of kind '{}'", thunk.kind));
                     return Ok(None);
                 }
@@ -294,6 +316,47 @@ impl Steps<'_> {
         let call = Convolution::new(proto, &input.0, &kernel.0, &output.0);
         let operands = vec![Operand::invariant(input.1), Operand::invariant(kernel.1), Operand::write(output.1)];
         Ok(self.reasons.take(call).map(|call| library(Arc::new(call), operands)))
+    }
+
+    /// A fused computation that has no code.
+    fn fusion(&mut self, proto: &YnnProto) -> Result<Option<Step>, Fault> {
+        let instruction = self.fusions.hlo.instruction(proto.instruction);
+        let called = instruction.and_then(|instruction| instruction.called.first());
+        let called = called.ok_or_else(|| damage(format!("instruction {} calls no computation", proto.instruction)))?;
+        let computations = match &mut self.fusions.computations {
+            Some(computations) => computations,
+            none => none.insert(FusedComputations::find(self.fusions.bytes)?),
+        };
+        let found = fusion::read(computations, *called, proto.arguments.len(), self.reasons)?;
+        let mut operands = Vec::with_capacity(proto.arguments.len() + proto.results.len() + 1);
+        let mut arrays = Vec::with_capacity(operands.capacity());
+        for (number, argument) in proto.arguments.iter().chain(&proto.results).enumerate() {
+            let Some((array, slice)) = self.array(Some(argument))? else { return Ok(None) };
+            let is_result = number >= proto.arguments.len();
+            operands.push(if is_result { Operand::write(slice) } else { Operand::read(slice) });
+            arrays.push(array);
+        }
+        let Some(found) = found else { return Ok(None) };
+        let (arguments, results) = arrays.split_at(proto.arguments.len());
+        let same =
+            found.parameters.iter().zip(arguments).all(|(each, array)| each.as_ref().is_none_or(|each| each == array));
+        if !same || found.results != results {
+            return Err(damage("a fusion has other arguments or results than its computation".to_owned()));
+        }
+        let (read, written) = operands.split_at(arguments.len());
+        let in_place = read.iter().any(|each| written.iter().any(|result| result.slice.overlaps(&each.slice)));
+        let Some(call) = self.reasons.take(found.plan(in_place)) else { return Ok(None) };
+        if !in_place {
+            operands[..arguments.len()].iter_mut().for_each(|operand| operand.is_invariant = true);
+        }
+        let size_bytes = call.scratch_bytes();
+        if size_bytes > 0 {
+            let number = (self.allocations.len() + self.added.len()) as u32;
+            self.added.push(Allocation { size_bytes, kind: AllocationKind::Temporary });
+            operands.push(Operand::write(Slice { allocation: number, offset_bytes: 0, size_bytes }));
+        }
+        self.written.extend(operands.iter().filter(|operand| operand.access.writes()).map(|operand| operand.slice));
+        Ok(Some(library(Arc::new(call), operands)))
     }
 
     /// An array and its slice, which has the size of its shape. `None`: the shape is not supported, and the cause is

@@ -7,7 +7,7 @@ use super::hlo::Hlo;
 use super::outputs::{Values, trace};
 use super::shapes::signature;
 use crate::fault::Reasons;
-use crate::fuzz::sample::{objects, plugin, result};
+use crate::fuzz::sample::{fused, objects, plugin, plugin_with, result};
 use crate::proto::samples::*;
 use crate::{LoadOptions, check, load_program};
 
@@ -37,7 +37,7 @@ fn a_sound_executable_becomes_a_program_if_it_is_trusted() {
         load_program(&bytes, &LoadOptions { trust_code: true, unwind_tables: true, ..Default::default() }).unwrap();
     assert_eq!((program.name(), program.signature().to_string().as_str()), ("sample", "(f32[4]) -> (f32[4])"));
     let kinds: Vec<&str> = program.sequence().commands().iter().map(|command| command.kind()).collect();
-    let library = ["library"; 4];
+    let library = ["library"; 5];
     let others = ["collective", "replica-id", "call", "while", "conditional"];
     assert_eq!(kinds, [&["kernel", "copy"][..], &library, &others].concat());
 }
@@ -47,8 +47,8 @@ fn all_reasons_are_told_at_once() {
     let (code, message) = changed(|result| {
         let target = "lapack_spotrf_ffi".to_owned();
         let custom = CustomCallProto { target, api_version: 4, ..Default::default() };
-        let unknown = [ThunkKind::CustomCall(Box::new(custom)), ThunkKind::Ynn(Unread {})].map(Some);
-        let kinds = ["custom-call", "ynn-fusion"].map(str::to_owned);
+        let unknown = [ThunkKind::CustomCall(Box::new(custom)), ThunkKind::Infeed(Unread {})].map(Some);
+        let kinds = ["custom-call", "infeed"].map(str::to_owned);
         thunks(result).extend(kinds.into_iter().zip(unknown).map(|(kind, thunk)| ThunkProto { kind, thunk }));
         result.symbols.clear();
         result.object_kind = 1;
@@ -57,7 +57,7 @@ fn all_reasons_are_told_at_once() {
     assert_eq!(code, StatusCode::Unimplemented);
     for reason in [
         "program 'sample' cannot run here: object files of kind 1; code for aarch64-unknown-linux-gnu; ",
-        "custom call target 'lapack_spotrf_ffi' is not registered; thunk of kind 'ynn-fusion'; ",
+        "custom call target 'lapack_spotrf_ffi' is not registered; thunk of kind 'infeed'; ",
         "kernel 'kernel' is not in the code",
         "comparator 'less' is not in the code",
     ] {
@@ -94,6 +94,59 @@ fn slices_and_arrays_lie_in_their_allocations() {
     assert!(array(|array| array.shape = None).1.ends_with("a slice has no shape"));
     let (code, message) = array(|array| array.shape.as_mut().unwrap().element_type = 30);
     assert_eq!((code, message.ends_with("elements of 1 or 6 bits")), (StatusCode::Unimplemented, true));
+}
+
+/// The error for the sample executable after a change to an instruction of its fusion.
+fn refused(computation: usize, instruction: usize, change: impl FnOnce(&mut FusedInstructionProto)) -> String {
+    let mut fused = fused();
+    change(&mut fused[computation].1[instruction]);
+    let error = check(&plugin_with(&result(objects().remove(0)), &fused)).unwrap_err();
+    assert_eq!(error.code(), StatusCode::Unimplemented, "{error}");
+    error.message().to_owned()
+}
+
+#[test]
+fn what_a_fusion_does_not_support_is_told_with_its_instruction() {
+    let unknown = refused(1, 1, |each| each.opcode = "bessel".to_owned());
+    let said = "instruction 'exponential.61' (bessel) of a ynn-fusion: an operation that is not supported";
+    assert!(unknown.contains(said), "{unknown}");
+    let message = refused(1, 3, |each| each.window = Some(WindowProto::default()));
+    assert!(
+        message.contains("instruction 'reduce.63' (reduce) of a ynn-fusion: a field of another operation"),
+        "{message}"
+    );
+    assert!(refused(1, 3, |each| each.dimensions = vec![1]).contains("operands, or numbers, that do not fit"));
+    assert!(refused(1, 3, |each| each.called.clear()).contains("it calls no computation"));
+    assert!(refused(1, 5, |each| each.operands = vec![61, 65]).contains("an operand that comes later"));
+    assert!(refused(1, 4, |each| each.shape.as_mut().unwrap().dimensions = vec![4, 2]).contains("broadcast.64"));
+    assert!(refused(1, 1, |each| each.shape.as_mut().unwrap().element_type = 15).contains("elements of c64"));
+    assert!(refused(1, 1, |each| each.sparsity = Some(Unread {})).contains("exponential.61"));
+    assert!(refused(0, 2, |each| each.opcode = "subtract".to_owned()).contains("it combines by 'subtract'"));
+    assert!(refused(0, 2, |each| each.operands = vec![70, 70]).contains("that is not one operation"));
+    assert!(refused(0, 1, |each| each.shape.as_mut().unwrap().element_type = 12).contains("several types"));
+}
+
+#[test]
+fn a_fusion_has_the_arrays_of_its_thunk() {
+    let thunk = |change: fn(&mut YnnProto)| {
+        changed(|result| {
+            let fusion = thunks(result).iter_mut().find_map(|thunk| match &mut thunk.thunk {
+                Some(ThunkKind::Ynn(fusion)) => Some(fusion),
+                _ => None,
+            });
+            change(fusion.unwrap());
+        })
+    };
+    let (code, message) = thunk(|fusion| fusion.results.clear());
+    let said = "a fusion has other arguments or results than its computation";
+    assert_eq!((code, message.ends_with(said)), (StatusCode::DataLoss, true), "{message}");
+    let (code, message) = thunk(|fusion| fusion.arguments.clear());
+    assert_eq!(
+        (code, message.contains("a parameter that there is not")),
+        (StatusCode::Unimplemented, true),
+        "{message}"
+    );
+    assert!(thunk(|fusion| fusion.instruction = 99).1.ends_with("instruction 99 calls no computation"));
 }
 
 #[test]

@@ -11,6 +11,7 @@
 mod collective;
 mod custom_call;
 mod executable;
+mod fused;
 mod hlo;
 mod literal;
 mod shape;
@@ -26,17 +27,19 @@ use purlin_xla_proto::wire::{self, Reader, Wire};
 pub(crate) use self::collective::{CollectiveGroupsProto, CollectiveKindProto, CollectiveProto, ReductionProto};
 pub(crate) use self::custom_call::CustomCallProto;
 pub(crate) use self::executable::{CompilationResultProto, TargetProto};
+pub(crate) use self::fused::{FusedComputation, FusedComputations, FusedInstructionProto};
 pub(crate) use self::hlo::{
     AllocationProto, BufferAssignmentProto, ComputationProto, HloModuleProto, InputOutputAliasProto, InstructionProto,
     LocationProto,
 };
 pub(crate) use self::literal::LiteralProto;
 pub(crate) use self::shape::{
-    DotDimensionsProto, LayoutProto, ProgramShapeProto, ShapeProto, ShapeSliceProto, SliceProto,
+    DotDimensionsProto, LayoutProto, ProgramShapeProto, ShapeProto, ShapeSliceProto, SliceProto, WindowDimensionProto,
+    WindowProto,
 };
 pub(crate) use self::thunk::{
     ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, SortProto, ThunkKind, ThunkProto, ThunkSequenceProto,
-    TopKProto,
+    TopKProto, YnnProto,
 };
 use crate::fault::Fault;
 
@@ -46,6 +49,7 @@ pub(crate) mod samples {
     pub(crate) use super::collective::*;
     pub(crate) use super::custom_call::*;
     pub(crate) use super::executable::*;
+    pub(crate) use super::fused::*;
     pub(crate) use super::hlo::*;
     pub(crate) use super::literal::*;
     pub(crate) use super::shape::*;
@@ -62,18 +66,20 @@ const FIRST_BYTE: u8 = 0x0a;
 
 /// The messages of an executable, and the unknown fields that were found.
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub(crate) struct Parsed<'a> {
     pub(crate) result: CompilationResultProto,
+    /// The bytes of `result`.
+    pub(crate) bytes: &'a [u8],
     pub(crate) unknown: BTreeSet<String>,
 }
 
 /// Parses `bytes`.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Fault> {
     let (base, inner) = compilation_result(bytes)?;
     let unknown =
         wire::check(inner, &executable::COMPILATION_RESULT).map_err(|damage| Fault::from(damage).within(base))?;
     let result = CompilationResultProto::decode(inner).map_err(|error| Fault::damage(base, error))?;
-    Ok(Parsed { result, unknown })
+    Ok(Parsed { result, bytes: inner, unknown })
 }
 
 /// Finds the serialized executable in `bytes`: its offset and its bytes.

@@ -2,6 +2,7 @@
 
 use purlin_xla_proto::testing::agrees;
 
+use super::fused::*;
 use super::hlo::*;
 use super::literal::*;
 use super::shape::*;
@@ -25,6 +26,11 @@ fn tables_name_the_fields_that_are_read() {
     agrees::<WindowDimensionProto>(&WINDOW_DIMENSION);
     agrees::<ThunkSequenceProto>(&THUNK_SEQUENCE);
     agrees::<ThunkProto>(&THUNK);
+    agrees::<FusedInstructionProto>(&FUSED_INSTRUCTION);
+    agrees::<SliceDimensionProto>(&SLICE_DIMENSION);
+    agrees::<PaddingProto>(&PADDING);
+    agrees::<PaddingDimensionProto>(&PADDING_DIMENSION);
+    agrees::<PrecisionProto>(&PRECISION);
 }
 
 fn wrapped(result: &[u8]) -> Vec<u8> {
@@ -51,7 +57,8 @@ fn what_is_unknown_is_named_and_what_describes_is_passed_over() {
     thunk.extend([0x12, 0, 0xba, 0x01, 0]); // Field 2, which is ignored, and field 23.
     let sequence = [vec![0x0a, thunk.len() as u8], thunk].concat();
     let result = [vec![0x32, sequence.len() as u8], sequence, vec![0x58, 1]].concat();
-    let parsed = parse(&wrapped(&result)).unwrap();
+    let bytes = wrapped(&result);
+    let parsed = parse(&bytes).unwrap();
     let unknown: Vec<&str> = parsed.unknown.iter().map(String::as_str).collect();
     assert_eq!(unknown, ["field 11 of CompilationResultProto is not known", "field 23 of ThunkProto is not known"]);
 }

@@ -74,8 +74,8 @@ pub(crate) enum ThunkKind {
     PartitionId(IdProto),
     #[prost(message, tag = "20")]
     ReplicaId(IdProto),
-    #[prost(message, tag = "21")]
-    Ynn(Unread),
+    #[prost(message, boxed, tag = "21")]
+    Ynn(Box<YnnProto>),
     #[prost(message, tag = "22")]
     RngSeed(Unread),
 }
@@ -103,7 +103,7 @@ pub(crate) static THUNK: Message = Message {
         (18, &COLLECTIVE),
         (19, &ID),
         (20, &ID),
-        (21, &UNREAD),
+        (21, &YNN),
         (22, &UNREAD),
     ],
     // The module and the instruction that the step was compiled from.
@@ -360,6 +360,26 @@ static CONVOLUTION: Message = Message {
     nested: &[(1, &CONVOLUTION_DIMENSIONS), (2, &WINDOW), (4, &SHAPE_SLICE), (5, &SHAPE_SLICE), (6, &SHAPE_SLICE)],
     // Whether XLA uses several threads.
     passed: Passed::These(&[7]),
+};
+
+/// A fused computation that has no code. The instruction of the module calls it.
+#[derive(Clone, PartialEq, Prost)]
+pub(crate) struct YnnProto {
+    #[prost(int64, tag = "2")]
+    pub(crate) instruction: i64,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) arguments: Vec<ShapeSliceProto>,
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) results: Vec<ShapeSliceProto>,
+}
+
+static YNN: Message = Message {
+    name: "YnnFusionThunkProto",
+    size_bytes: size_of::<YnnProto>(),
+    scalars: &[2],
+    nested: &[(3, &SHAPE_SLICE), (4, &SHAPE_SLICE)],
+    // Whether XLA uses several threads.
+    passed: Passed::These(&[1]),
 };
 
 /// A thunk that writes the number of the partition or of the replica.
