@@ -37,11 +37,21 @@ pub(crate) struct Launcher {
     pub(crate) program: Program,
     /// Replica by replica, in each replica partition by partition.
     pub(crate) devices: Vec<Device>,
-    /// Indexed by the number of a device: its position in the list. The other numbers are never asked for.
-    positions: Vec<u32>,
+    /// Indexed by the number of a device. The numbers of other devices are never asked for.
+    participants: Vec<Participant>,
+    is_straight: bool,
     pub(crate) partition_count: usize,
     /// The runs that are executing commands now, unless the program is straight.
     watched: Watched,
+}
+
+/// A device's part in a launch.
+#[derive(Clone, Copy, Default)]
+struct Participant {
+    /// Its position in the list of devices.
+    number: u32,
+    replica_id: u32,
+    partition_id: u32,
 }
 
 impl Occupied for Launcher {
@@ -91,14 +101,18 @@ const EMPTY: *mut u8 = ptr::without_provenance_mut(ALIGNMENT_BYTES);
 impl Launcher {
     /// For devices of one client, each of them once.
     pub(crate) fn new(program: Program, devices: Vec<Device>, partition_count: usize) -> Self {
-        let mut positions = Vec::new();
-        for (position, device) in (0..).zip(&devices) {
+        let mut participants = Vec::new();
+        // A client has at most 1024 devices.
+        let partitions = partition_count as u32;
+        for (number, device) in (0..).zip(&devices) {
             // Numbers of devices are not negative.
-            let number = device.id() as usize;
-            positions.resize(positions.len().max(number + 1), 0);
-            positions[number] = position;
+            let at = device.id() as usize;
+            participants.resize(participants.len().max(at + 1), Participant::default());
+            participants[at] =
+                Participant { number, replica_id: number / partitions, partition_id: number % partitions };
         }
-        Self { program, devices, positions, partition_count, watched: Watched::default() }
+        let (is_straight, watched) = (program.is_straight(), Watched::default());
+        Self { program, devices, participants, is_straight, partition_count, watched }
     }
 
     /// # Safety
@@ -109,7 +123,7 @@ impl Launcher {
         addresses: &[*mut u8],
         user: Option<&(dyn Any + Send + Sync)>,
     ) -> Result<(), Error> {
-        if LevelFilter::current() >= LevelFilter::TRACE || !self.program.is_straight() {
+        if LevelFilter::current() >= LevelFilter::TRACE || !self.is_straight {
             // SAFETY: the caller's promise.
             return unsafe { self.run_watched(info, addresses, user, None) };
         }
@@ -137,7 +151,7 @@ impl Launcher {
         let partitions = self.partition_count;
         let part = collectives.map(|launch| Part {
             launch,
-            participant: self.positions[usize::from(info.device)],
+            participant: self.participants[usize::from(info.device)].number,
             replicas: (self.devices.len() / partitions) as u32,
             partitions: partitions as u32,
         });
@@ -158,16 +172,16 @@ impl Launcher {
         user: Option<&(dyn Any + Send + Sync)>,
         road: impl Road,
     ) -> Result<(), Error> {
-        let position = self.positions.get(usize::from(info.device)).copied();
-        let position =
-            position.expect("launches are asked for by LoadedExecutable, for a device of this list") as usize;
+        let participant = self.participants.get(usize::from(info.device)).copied();
+        let Participant { number, replica_id, partition_id } =
+            participant.expect("launches are asked for by LoadedExecutable, for a device of this list");
         let context = LibraryContext {
             launch_id: info.launch_id,
             device: info.device,
-            replica_id: (position / self.partition_count) as u32,
-            partition_id: (position % self.partition_count) as u32,
+            replica_id,
+            partition_id,
             user,
-            runner: Some(self.devices[position].runner()),
+            runner: Some(self.devices[number as usize].runner()),
         };
         panics::answered(
             || format!("the program '{}'", self.program.name()),

@@ -52,6 +52,11 @@ pub(crate) struct Shared {
     pub(crate) runs: Arc<Runs>,
     /// What executes the program's collectives; `None`: it has none.
     pub(crate) collectives: Option<Arc<dyn CollectiveEngine>>,
+    /// Whether a run on one device waits for those on the others. The calling thread starts them one after the other,
+    /// so it must not execute one.
+    pub(crate) waits_for_others: bool,
+    /// The estimated cost of a run, at which it is decided where it is executed.
+    pub(crate) cost_bytes: usize,
 }
 
 /// A device, and the memory spaces of the arrays on it.
@@ -113,14 +118,19 @@ impl LoadedExecutable {
         let (executable, runs) = (executable.clone(), Arc::default());
         let engine: Arc<dyn CollectiveEngine> = Arc::new(InProcess);
         let collectives = launcher.program.has_collectives().then_some(engine);
-        Ok(Self { shared: Arc::new(Shared { executable, launcher, targets, runs, collectives }) })
+        let waits_for_others = collectives.is_some() && targets.len() > 1;
+        let cost_bytes = if waits_for_others { usize::MAX } else { program.summary().cost_bytes };
+        let shared = Shared { executable, launcher, targets, runs, collectives, waits_for_others, cost_bytes };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// The same executable with another engine for its collectives. A program without collectives never asks it.
     #[must_use]
     pub fn with_collectives(&self, engine: Arc<dyn CollectiveEngine>) -> Self {
-        let Shared { executable, launcher, targets, runs, collectives } = &*self.shared;
+        let Shared { executable, launcher, targets, runs, collectives, .. } = &*self.shared;
         let shared = Shared {
+            waits_for_others: self.shared.waits_for_others,
+            cost_bytes: self.shared.cost_bytes,
             executable: executable.clone(),
             launcher: Arc::clone(launcher),
             targets: targets.clone(),

@@ -75,10 +75,10 @@ impl LoadedExecutable {
         // Objects that are made below record the caller's line.
         called_from(SourceLocation::of_call(), || {
             if options.execution_stream_id == 0 {
-                return self.run_one(arguments, options, &Event::ready());
+                return self.run_one(arguments, options, None);
             }
             let turn = Turn::take(&self.devices()[0], options.execution_stream_id);
-            let outcome = self.run_one(arguments, options, turn.before());
+            let outcome = self.run_one(arguments, options, Some(turn.before()));
             turn.end_after(outcome.as_ref().map(std::slice::from_ref).unwrap_or_default());
             outcome
         })
@@ -90,12 +90,12 @@ impl LoadedExecutable {
         &self,
         arguments: &[B],
         options: &ExecuteOptions<'_>,
-        after: &Event,
+        after: Option<&Event>,
     ) -> StatusOr<Execution> {
         let mut prepared = Prepared::nothing(&self.shared.targets[0]);
         let one = std::slice::from_mut(&mut prepared);
         prepare(self, &[arguments], options, one).map_err(|error| self.refusal(&error))?;
-        let launch = self.launch_of(options, self.collectives_of(options));
+        let launch = self.launch_of(options);
         start(self, &mut prepared, launch, options, after).map_err(|error| self.refusal(&error))
     }
 
@@ -112,10 +112,10 @@ impl LoadedExecutable {
         let shards: Vec<&[Buffer]> = arguments.iter().map(Vec::as_slice).collect();
         called_from(SourceLocation::of_call(), || {
             if options.execution_stream_id == 0 {
-                return self.run_shards(&shards, options, &Event::ready());
+                return self.run_shards(&shards, options, None);
             }
             let turn = Turn::take(&self.devices()[0], options.execution_stream_id);
-            let outcome = self.run_shards(&shards, options, turn.before());
+            let outcome = self.run_shards(&shards, options, Some(turn.before()));
             turn.end_after(outcome.as_deref().unwrap_or_default());
             outcome
         })
@@ -125,12 +125,22 @@ impl LoadedExecutable {
         &self,
         shards: &[&[Buffer]],
         options: &ExecuteOptions<'_>,
-        after: &Event,
+        after: Option<&Event>,
     ) -> StatusOr<Vec<Execution>> {
+        let not_here;
+        let options = if self.shared.waits_for_others {
+            not_here = ExecuteOptions { caller_waits: false, ..options.clone() };
+            &not_here
+        } else {
+            options
+        };
         let mut prepared: Vec<_> = self.shared.targets.iter().map(Prepared::nothing).collect();
         prepare(self, shards, options, &mut prepared).map_err(|error| self.refusal(&error))?;
         let collectives = self.collectives_of(options);
-        let launch = self.launch_of(options, collectives.clone());
+        let launch = match collectives.clone() {
+            None => self.launch_of(options),
+            collectives => self.launch_in_context(options, collectives),
+        };
         let mut executions = Vec::with_capacity(prepared.len());
         for (participant, one) in (0..).zip(&mut prepared) {
             let execution = match start(self, one, Arc::clone(&launch), options, after) {
@@ -154,17 +164,24 @@ impl LoadedExecutable {
         Some(engine.begin(self.program().name(), options.launch_id, self.devices().len() as u32))
     }
 
-    /// The object to launch: all runs share it, unless this one has a context or collectives.
-    fn launch_of(
+    /// The object to launch on one device: all runs share it, unless this one has a context or collectives.
+    #[inline]
+    fn launch_of(&self, options: &ExecuteOptions<'_>) -> Arc<dyn Launch> {
+        if options.context.is_none() && self.shared.collectives.is_none() {
+            return Arc::clone(&self.shared.launcher) as Arc<dyn Launch>;
+        }
+        self.launch_in_context(options, self.collectives_of(options))
+    }
+
+    /// An object of one call's own to launch.
+    #[cold]
+    fn launch_in_context(
         &self,
         options: &ExecuteOptions<'_>,
         collectives: Option<Arc<dyn CollectiveLaunch>>,
     ) -> Arc<dyn Launch> {
-        let launcher = Arc::clone(&self.shared.launcher);
-        match (options.context.clone(), collectives) {
-            (None, None) => launcher,
-            (user, collectives) => Arc::new(InContext { launcher, user, collectives }),
-        }
+        let (launcher, user) = (Arc::clone(&self.shared.launcher), options.context.clone());
+        Arc::new(InContext { launcher, user, collectives })
     }
 
     /// `error`, with the name of the program in its message. The code and the payloads are unchanged.

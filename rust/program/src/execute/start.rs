@@ -26,11 +26,11 @@ pub(super) fn start(
     prepared: &mut Prepared<'_>,
     launch: Arc<dyn Launch>,
     options: &ExecuteOptions<'_>,
-    after: &Event,
+    after: Option<&Event>,
 ) -> StatusOr<Execution> {
     let program = loaded.program();
     let mut dependencies = dependencies(program, prepared, options);
-    if !after.is_ready() {
+    if let Some(after) = after {
         dependencies.push(after.clone());
     }
     let failed = dependencies.iter().find(|event| event.state() == EventState::Error).filter(|_| prepared.has_failed);
@@ -70,16 +70,14 @@ fn launched(
     dependencies: &[Event],
 ) -> StatusOr<Event> {
     let program = loaded.program();
-    // The calling thread starts the participants one after the other, so it must not wait for those that follow.
-    let waits_for_others = loaded.shared.collectives.is_some() && loaded.devices().len() > 1;
     let mut ranges = SmallVec::new();
     list_ranges(program, prepared, &mut ranges);
     let launch_options = LaunchOptions {
         label: options.donee(),
         launch_id: options.launch_id,
-        size_bytes: if waits_for_others { usize::MAX } else { program.summary().cost_bytes },
+        size_bytes: loaded.shared.cost_bytes,
         dependencies,
-        caller_waits: options.caller_waits && !waits_for_others,
+        caller_waits: options.caller_waits,
     };
     // SAFETY: the launch reads arguments. It depends on their ready events, after which nothing writes them. It writes
     // memory that was allocated for this run, or that donation holds have given to it. It depends on the earlier uses
