@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The modules with a bridge.
-const BRIDGES: [&str; 31] = [
+const BRIDGES: [&str; 34] = [
     "src/abi.rs",
     "src/alloc_options.rs",
     "src/buffer.rs",
@@ -20,10 +20,13 @@ const BRIDGES: [&str; 31] = [
     "src/dma.rs",
     "src/dtype.rs",
     "src/elastic_pool.rs",
+    "src/executable.rs",
     "src/executor.rs",
+    "src/kernel.rs",
     "src/layout.rs",
     "src/memory_report.rs",
     "src/npy.rs",
+    "src/program.rs",
     "src/raw_buffer.rs",
     "src/raw_buffer_promise.rs",
     "src/safetensors.rs",
