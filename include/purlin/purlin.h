@@ -81,6 +81,10 @@
 #include "purlin/npy.h"
 #include "purlin/safetensors.h"
 #endif
+// And one without `xla-cpu`.
+#if __has_include("purlin/xla_cpu.h")
+#include "purlin/xla_cpu.h"
+#endif
 // IWYU pragma: end_exports
 
 #endif  // PURLIN_PURLIN_H_

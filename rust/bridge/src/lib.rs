@@ -66,3 +66,5 @@ pub mod timer;
 pub mod trace;
 pub mod transfer;
 pub mod user_context;
+#[cfg(feature = "xla-cpu")]
+pub mod xla_cpu;
