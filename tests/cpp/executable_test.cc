@@ -92,7 +92,7 @@ TEST_F(ExecutableTest, ItIsLoadedForDevicesOfOneClient) {
 }
 
 TEST_F(ExecutableTest, ResultsOfAnyNumberAreHandedOver) {
-  for (const std::size_t count : {0, 1, 4, 5, 40}) {
+  for (const std::size_t count : std::vector<std::size_t>{0, 1, 4, 5, 40}) {
     std::vector<Buffer> arguments;
     for (std::size_t i = 0; i < count; ++i) arguments.push_back(Array({static_cast<std::uint8_t>(i), 0, 0, 0}));
     Execution execution = Load(Copies(count)).Execute(arguments).value();
