@@ -41,6 +41,7 @@
 #include "purlin/elastic_pool.h"
 #include "purlin/error_policy.h"
 #include "purlin/event.h"
+#include "purlin/executable.h"
 #include "purlin/executor.h"
 #include "purlin/file_options.h"
 #include "purlin/future.h"
@@ -49,9 +50,11 @@
 #include "purlin/inline_executor.h"
 #include "purlin/join_events.h"
 #include "purlin/join_futures.h"
+#include "purlin/kernel.h"
 #include "purlin/label.h"
 #include "purlin/layout.h"
 #include "purlin/memory_report.h"
+#include "purlin/program.h"
 #include "purlin/promise.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/raw_buffer_promise.h"
@@ -77,6 +80,10 @@
 #include "purlin/dlpack.h"
 #include "purlin/npy.h"
 #include "purlin/safetensors.h"
+#endif
+// And one without `xla-cpu`.
+#if __has_include("purlin/xla_cpu.h")
+#include "purlin/xla_cpu.h"
 #endif
 // IWYU pragma: end_exports
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The modules with a bridge.
-const BRIDGES: [&str; 31] = [
+const BRIDGES: [&str; 35] = [
     "src/abi.rs",
     "src/alloc_options.rs",
     "src/buffer.rs",
@@ -20,10 +20,13 @@ const BRIDGES: [&str; 31] = [
     "src/dma.rs",
     "src/dtype.rs",
     "src/elastic_pool.rs",
+    "src/executable.rs",
     "src/executor.rs",
+    "src/kernel.rs",
     "src/layout.rs",
     "src/memory_report.rs",
     "src/npy.rs",
+    "src/program.rs",
     "src/raw_buffer.rs",
     "src/raw_buffer_promise.rs",
     "src/safetensors.rs",
@@ -38,10 +41,12 @@ const BRIDGES: [&str; 31] = [
     "src/trace.rs",
     "src/transfer.rs",
     "src/user_context.rs",
+    "src/xla_cpu.rs",
 ];
 
-/// Those of the feature `interchange`.
-const INTERCHANGE: [&str; 3] = ["src/dlpack.rs", "src/npy.rs", "src/safetensors.rs"];
+/// Those of a feature, by its name in the environment.
+const OPTIONAL: [(&str, &[&str]); 2] =
+    [("INTERCHANGE", &["src/dlpack.rs", "src/npy.rs", "src/safetensors.rs"]), ("XLA_CPU", &["src/xla_cpu.rs"])];
 
 /// The headers of ours that generated code includes.
 const INCLUDED: [&str; 2] = ["purlin/internal/abi.h", "purlin/internal/dlpack.h"];
@@ -61,9 +66,10 @@ fn main() -> io::Result<()> {
     for header in INCLUDED {
         watch(include, header)?;
     }
-    let has_interchange = env::var_os("CARGO_FEATURE_INTERCHANGE").is_some();
-    let bridges = BRIDGES.into_iter().filter(|bridge| has_interchange || !INTERCHANGE.contains(bridge));
-    let bridges: Vec<_> = bridges.collect();
+    let left_out =
+        OPTIONAL.into_iter().filter(|(feature, _)| env::var_os(format!("CARGO_FEATURE_{feature}")).is_none());
+    let left_out: Vec<&str> = left_out.flat_map(|(_, bridges)| bridges).copied().collect();
+    let bridges: Vec<_> = BRIDGES.into_iter().filter(|bridge| !left_out.contains(bridge)).collect();
     let mut build = cxx_build::bridges(&bridges);
     // As CMakeLists.txt compiles cpp/; cxx answers for the warnings of its code.
     build.include(include).std("c++17").flag("-fno-exceptions").flag("-fvisibility=hidden").flag("-w");

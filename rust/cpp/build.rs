@@ -4,8 +4,11 @@ use std::path::Path;
 use std::{env, fs, io};
 
 /// What belongs to a feature.
-const OPTIONAL: [(&str, &[&str]); 2] =
-    [("INTERCHANGE", &["dlpack.cc", "npy.cc", "safetensors.cc"]), ("PJRT", &["pjrt_tables.cc"])];
+const OPTIONAL: [(&str, &[&str]); 3] = [
+    ("INTERCHANGE", &["dlpack.cc", "npy.cc", "safetensors.cc"]),
+    ("PJRT", &["pjrt_tables.cc"]),
+    ("XLA_CPU", &["xla_cpu.cc"]),
+];
 
 fn main() -> io::Result<()> {
     let root = Path::new("../..").canonicalize()?;

@@ -162,17 +162,18 @@ features)
   # built in seconds.
   "$CMAKE" -S "$PURLIN_SOURCE_DIR" -B "$work/build" -G "$CMAKE_GENERATOR" -DCMAKE_MAKE_PROGRAM="$CMAKE_MAKE_PROGRAM" \
     -DCMAKE_BUILD_TYPE=Debug -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC" -DPURLIN_BUILD_SHARED=OFF \
-    -DPURLIN_BUILD_TESTS=OFF -DPURLIN_BUILD_EXAMPLES=OFF -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF
+    -DPURLIN_BUILD_TESTS=OFF -DPURLIN_BUILD_EXAMPLES=OFF -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF \
+    -DPURLIN_XLA_CPU=OFF
   "$CMAKE" --build "$work/build"
   "$CMAKE" --install "$work/build" --prefix "$work/prefix" >/dev/null
-  for header in dlpack.h npy.h safetensors.h adapters/pjrt_abi.h adapters/pjrt_tables.h; do
+  for header in dlpack.h npy.h safetensors.h xla_cpu.h adapters/pjrt_abi.h adapters/pjrt_tables.h; do
     [[ ! -e $work/prefix/include/purlin/$header ]] || fail "$header is installed, and what it declares is left out"
   done
   # shellcheck disable=SC2086  # warnings are words
   "$CXX" -std=c++17 $warnings -I"$work/prefix/include" "$here/features/main.cc" "$work/prefix/$PURLIN_LIBDIR/libpurlind.a" \
     -lpthread -ldl -lm -o "$work/consumer"
   "$work/consumer"
-  if nm -C "$work/prefix/$PURLIN_LIBDIR/libpurlind.a" | grep -m 3 -E 'purlin_(interchange|sim|pjrt)::'; then
+  if nm -C "$work/prefix/$PURLIN_LIBDIR/libpurlind.a" | grep -m 3 -E 'purlin_(interchange|sim|pjrt|xla_cpu)::'; then
     fail "code that was left out is in the archive"
   fi
   ;;

@@ -336,6 +336,19 @@ TEST_F(EnumTest, DType) {
   }
 }
 
+TEST_F(EnumTest, OperandAccess) {
+  const auto build = [](int number) {
+    ProgramBuilder builder("p");
+    const Slice x = builder.AddDonatedParameter(ArraySpec(Shape(DType::kU8, {4})));
+    const Kernel kernel = Kernel::FromClosure("k", [](const KernelCall&) {});
+    Operand operand = Operand::Read(x);
+    operand.access = Raw<OperandAccess>(number);
+    builder.AddKernel(kernel, {operand});
+    return std::move(builder).Build().status();
+  };
+  Refuse<OperandAccess>({{"ProgramBuilder", 2, build}});
+}
+
 TEST_F(EnumTest, FileAccess) {
   Refuse<purlin::FileAccess>({
       {"ReadNpy", 1,

@@ -91,6 +91,7 @@ for devices in 1 3 7; do check "trains_on_${devices}_devices" trains_on "$device
 check "same_seed_gives_the_same_bits" same_result --steps "$steps" -- --steps "$steps"
 check "workers_do_not_change_the_bits" same_result --steps "$steps" --workers 1 -- --steps "$steps" --workers 3
 check "another_seed_gives_another_result" other_result --steps "$steps" --seed 1 -- --steps "$steps" --seed 2
+check "programs_give_the_same_bits" same_result --steps "$steps" -- --steps "$steps" --program
 check "flag=value_means_the_same" same_result --steps "$steps" --devices 2 -- "--steps=$steps" --devices=2
 
 prints_help() { run --help && [[ $code -eq 0 && ! -s err ]] && prints '--devices N .*default 4' && prints '--trace FILE'; }

@@ -26,7 +26,7 @@ namespace {
 
 purlin::StatusOr<Result> TrainAndEvaluate(const purlin::Client& client, const Dataset& dataset,
                                           const Options& options) {
-  const purlin::StatusOr<std::unique_ptr<Trainer>> made = Trainer::Create(client, dataset);
+  const purlin::StatusOr<std::unique_ptr<Trainer>> made = Trainer::Create(client, dataset, options.program);
   if (!made.ok()) return made.status();
   Trainer& trainer = **made;
 

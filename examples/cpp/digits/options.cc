@@ -75,6 +75,10 @@ purlin::StatusOr<Options> ParseOptions(purlin::Span<const char* const> arguments
       options.help = true;
       return options;
     }
+    if (argument == "--program") {
+      options.program = true;
+      continue;
+    }
     const std::size_t equals = argument.find('=');  // "--flag value" and "--flag=value" mean the same.
     const std::string_view flag = argument.substr(0, equals);
     if (!TakesValue(flag)) {
@@ -102,6 +106,7 @@ std::string Usage() {
       "  --steps N     steps of descent (default %d)\n"
       "  --seed N      shuffles the images (default %llu)\n"
       "  --workers N   threads, 1..%d (default: what the machine allows)\n"
+      "  --program     the gradient as a program of Purlin's, run by one call; the result is the same\n"
       "  --trace FILE  write what ran when, for ui.perfetto.dev or chrome://tracing\n"
       "  --data FILE   lines of 64 pixels 0..16 and a label 0..9, separated by commas\n"
       "                (default %s)\n"

@@ -19,6 +19,8 @@ struct Options {
   /// Where the trace goes; empty: no trace.
   std::string trace;
   std::string data;
+  /// Whether the gradients are computed by programs, instead of tasks.
+  bool program = false;
   bool help = false;
 };
 

@@ -40,7 +40,8 @@ Trainer::~Trainer() {
   for (const Shard& shard : shards_) purlin::WhenAll(shard.batch_free).Wait().IgnoreError();
 }
 
-purlin::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const purlin::Client& client, const Dataset& dataset) {
+purlin::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const purlin::Client& client, const Dataset& dataset,
+                                                           bool as_program) {
   const std::vector<purlin::Device> devices = client.devices();
   const std::size_t rows = dataset.training.size();
   if (devices.size() > rows) {
@@ -57,6 +58,16 @@ purlin::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const purlin::Client&
     purlin::StatusOr<Shard> shard = MakeShard(devices[i], dataset.training.data() + begin, end - begin, batch_rows);
     if (!shard.ok()) return shard.status();
     trainer->shards_.push_back(*std::move(shard));
+  }
+  // Now that the shards stay where they are: kernels write their times there.
+  for (std::size_t i = 0; as_program && i < devices.size(); ++i) {
+    Shard& shard = trainer->shards_[i];
+    for (const purlin::RawBuffer& minibatch : {shard.minibatches.front(), shard.minibatches.back()}) {
+      if (!shard.programs.empty() && shard.programs.front().rows() == RowsOf(minibatch)) continue;
+      purlin::StatusOr<GradientProgram> program = GradientProgram::Create(devices[i], RowsOf(minibatch), &shard.busy);
+      if (!program.ok()) return program.status();
+      shard.programs.push_back(*std::move(program));
+    }
   }
   return trainer;
 }
@@ -120,24 +131,34 @@ purlin::Event Trainer::EnqueueStep(std::size_t step) {
   std::vector<purlin::Event> collected;
   std::size_t rows = 0;
   for (Shard& shard : shards_) {
-    const purlin::Event computed = EnqueueGradient(shard, step);
-    collected.push_back(shard.gradient.CopyTo(shard.collected, {computed}));
+    collected.push_back(EnqueueShard(shard, step));
     rows += RowsOf(shard.minibatches[step % shard.minibatches.size()]);
   }
   updated_ = EnqueueUpdate(collected, rows);
   return updated_;
 }
 
-purlin::Event Trainer::EnqueueGradient(Shard& shard, std::size_t step) {
+purlin::Event Trainer::EnqueueShard(Shard& shard, std::size_t step) {
   const purlin::RawBuffer& minibatch = shard.minibatches[step % shard.minibatches.size()];
+  const std::size_t rows = RowsOf(minibatch);
   const std::size_t slot = step % shard.batches.size();
   const purlin::Event batch_copied = minibatch.CopyTo(shard.batches[slot], {shard.batch_free[slot]});
   const purlin::Event weights_copied = master_.CopyTo(shard.weights, {updated_});
+  for (const GradientProgram& program : shard.programs) {
+    if (program.rows() != rows) continue;
+    shard.batch_free[slot] =
+        program.Start(shard.weights, weights_copied, shard.batches[slot], batch_copied, shard.collected);
+    return shard.batch_free[slot];
+  }
+  shard.batch_free[slot] = EnqueueGradient(shard, slot, rows, weights_copied, batch_copied);
+  return shard.gradient.CopyTo(shard.collected, {shard.batch_free[slot]});
+}
 
+purlin::Event Trainer::EnqueueGradient(Shard& shard, std::size_t slot, std::size_t rows,
+                                       const purlin::Event& weights_copied, const purlin::Event& batch_copied) {
   purlin::EventPromise promise("gradient computed");
-  purlin::Event computed = promise.event();
-  auto compute = [&shard, slot, rows = RowsOf(minibatch),
-                  promise = std::move(promise)](const purlin::Status& copied) mutable {
+  const purlin::Event computed = promise.event();
+  auto compute = [&shard, slot, rows, promise = std::move(promise)](const purlin::Status& copied) mutable {
     if (copied.ok()) {
       const auto start = std::chrono::steady_clock::now();
       const auto* examples = static_cast<const Example*>(shard.batches[slot].host_pointer());
@@ -148,9 +169,7 @@ purlin::Event Trainer::EnqueueGradient(Shard& shard, std::size_t step) {
   };
   const purlin::Status scheduled =
       runner_.ScheduleWhenReady({weights_copied, batch_copied}, std::move(compute), "gradient");
-  if (!scheduled.ok()) computed = purlin::Event::Error(scheduled);
-  shard.batch_free[slot] = computed;
-  return computed;
+  return scheduled.ok() ? computed : purlin::Event::Error(scheduled);
 }
 
 purlin::Event Trainer::EnqueueUpdate(const std::vector<purlin::Event>& collected, std::size_t rows) {

@@ -18,6 +18,8 @@
 //
 // The order of additions never depends on which thread was faster: the result is the same whatever the number of
 // threads. An event that fails takes all later ones with it, and Train() returns its error.
+//
+// With --program, gradient and collect are one run of a GradientProgram, after both copies.
 #ifndef DIGITS_TRAINER_H_
 #define DIGITS_TRAINER_H_
 
@@ -31,6 +33,7 @@
 #include <vector>
 
 #include "dataset.h"
+#include "gradient_program.h"
 #include "model.h"
 #include "purlin/client.h"
 #include "purlin/event.h"
@@ -44,8 +47,10 @@ namespace digits {
 class Trainer {
  public:
   /// Allocates on all devices of `client` and begins to upload; `dataset` must live as long as the trainer.
-  /// kInvalidArgument: more devices than training images. Errors of allocations as they are.
-  static purlin::StatusOr<std::unique_ptr<Trainer>> Create(const purlin::Client& client, const Dataset& dataset);
+  /// `as_program`: gradients are computed by programs. kInvalidArgument: more devices than training images. Errors of
+  /// allocations as they are.
+  static purlin::StatusOr<std::unique_ptr<Trainer>> Create(const purlin::Client& client, const Dataset& dataset,
+                                                           bool as_program);
 
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -72,13 +77,17 @@ class Trainer {
     purlin::RawBuffer gradient;
     purlin::RawBuffer collected;  // In pinned_host memory.
     std::chrono::nanoseconds busy{0};
+    std::vector<GradientProgram> programs{};  // One for each number of images of a minibatch; none without --program.
   };
 
   explicit Trainer(const purlin::Client& client, purlin::RawBuffer master);
   static purlin::StatusOr<Shard> MakeShard(const purlin::Device& device, const Example* examples, std::size_t rows,
                                            std::size_t most_batch_rows);
   purlin::Event EnqueueStep(std::size_t step);
-  purlin::Event EnqueueGradient(Shard& shard, std::size_t step);
+  /// Copies, gradient and collecting copy; the event of the last.
+  purlin::Event EnqueueShard(Shard& shard, std::size_t step);
+  purlin::Event EnqueueGradient(Shard& shard, std::size_t slot, std::size_t rows, const purlin::Event& weights_copied,
+                                const purlin::Event& batch_copied);
   purlin::Event EnqueueUpdate(const std::vector<purlin::Event>& collected, std::size_t rows);
   void Update(std::size_t rows);
   purlin::Status WaitForOldestStep();

@@ -33,11 +33,13 @@ pub mod dma;
 pub mod dtype;
 pub mod elastic_pool;
 pub mod event;
+pub mod executable;
 pub mod executor;
 pub mod foreign_executor;
 pub mod host_buffer;
 pub mod host_memory_allocator;
 pub mod host_shards;
+pub mod kernel;
 pub mod layout;
 pub mod memory_hook;
 pub mod memory_report;
@@ -46,6 +48,7 @@ pub mod npy;
 pub mod piece_callback;
 #[cfg(feature = "pjrt")]
 pub mod pjrt;
+pub mod program;
 pub mod raw_buffer;
 pub mod raw_buffer_promise;
 #[cfg(feature = "interchange")]
@@ -63,3 +66,5 @@ pub mod timer;
 pub mod trace;
 pub mod transfer;
 pub mod user_context;
+#[cfg(feature = "xla-cpu")]
+pub mod xla_cpu;

@@ -45,6 +45,8 @@ pub use purlin_interchange as interchange;
 pub use purlin_program as program;
 #[cfg(feature = "sim")]
 pub use purlin_sim as sim;
+#[cfg(feature = "xla-cpu")]
+pub use purlin_xla_cpu as xla_cpu;
 
 /// The platforms of this process by name: those that Purlin was built with, and those that the program has registered.
 ///

@@ -108,8 +108,12 @@ impl LoadedExecutable {
     /// when the client shuts down, the call succeeds. The run of that device then fails, and its arguments are as they
     /// were.
     #[track_caller]
-    pub fn execute_sharded(&self, arguments: &[Vec<Buffer>], options: &ExecuteOptions<'_>) -> StatusOr<Vec<Execution>> {
-        let shards: Vec<&[Buffer]> = arguments.iter().map(Vec::as_slice).collect();
+    pub fn execute_sharded<S: AsRef<[Buffer]>>(
+        &self,
+        arguments: &[S],
+        options: &ExecuteOptions<'_>,
+    ) -> StatusOr<Vec<Execution>> {
+        let shards: Vec<&[Buffer]> = arguments.iter().map(AsRef::as_ref).collect();
         called_from(SourceLocation::of_call(), || {
             if options.execution_stream_id == 0 {
                 return self.run_shards(&shards, options, None);

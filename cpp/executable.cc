@@ -1,0 +1,165 @@
+#include "purlin/executable.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
+#include "cpp/internal/gone.h"
+#include "cpp/internal/handle.h"
+#include "purlin-bridge/src/executable.rs.h"
+
+namespace purlin {
+inline namespace v0 {
+namespace {
+
+/// A span of handles is read as their pointers.
+template <typename Rep, typename T>
+const Rep* const* Words(Span<const T> handles) noexcept {
+  static_assert(sizeof(T) == sizeof(const Rep*), "a handle is one word");
+  return reinterpret_cast<const Rep* const*>(handles.data());
+}
+
+template <typename T>
+bool AllThere(Span<const T> handles) noexcept {
+  for (const T& handle : handles) {
+    if (handle.rep() == nullptr) return false;
+  }
+  return true;
+}
+
+internal::RawShard ToRust(Span<const Buffer> arguments) noexcept {
+  return {Words<internal::BufferRep>(arguments), arguments.size()};
+}
+
+/// Borrows from `options`. Rust knows the first version's size, so that no field of that one needs a look at
+/// struct_size before it is read.
+internal::RawExecuteOptions ToRust(const ExecuteOptions& options) noexcept {
+  static_assert(sizeof(ExecuteOptions) == 80, "a field was added: read it only if struct_size reaches past it");
+  return {options.struct_size,
+          options.label.c_str(),
+          options.non_donatable_input_indices.data(),
+          options.non_donatable_input_indices.size(),
+          Words<internal::BufferRep>(options.results),
+          options.results.size(),
+          internal::ToRust(options.dependencies),
+          options.dependencies.size(),
+          options.execution_stream_id,
+          options.launch_id,
+          options.caller_waits};
+}
+
+}  // namespace
+
+Executable::Executable(const Program& program) noexcept
+    : Handle(program.rep() == nullptr ? nullptr : ffi::executable_new(*program.rep())) {}
+
+Executable::Executable(const Executable& other) noexcept
+    : Handle(internal::Shared<ffi::executable_retain>(other.rep_)) {}
+
+Executable::~Executable() { internal::GiveUp<ffi::executable_release>(rep_); }
+
+Program Executable::program() const noexcept {
+  return Program::Adopt(rep_ == nullptr ? nullptr : ffi::executable_program(*rep_));
+}
+
+ProgramSummary Executable::Summary() const {
+  ProgramSummary out;
+  if (rep_ == nullptr) return out;
+
+  const ffi::ProgramSummary summary = ffi::executable_summary(*rep_);
+  for (const ffi::CommandCount& each : summary.command_counts) {
+    out.command_counts.emplace_back(std::string(each.kind), each.count);
+  }
+  out.parameter_bytes = summary.parameter_bytes;
+  out.result_bytes = summary.result_bytes;
+  out.alias_bytes = summary.alias_bytes;
+  out.constant_bytes = summary.constant_bytes;
+  out.temporary_bytes = summary.temporary_bytes;
+  if (summary.cost_bytes != std::numeric_limits<std::size_t>::max()) out.cost_bytes = summary.cost_bytes;
+  out.flops = summary.flops;
+  return out;
+}
+
+std::string Executable::Describe() const {
+  std::string text;
+  if (rep_ != nullptr) ffi::executable_describe(*rep_, text);
+  return text;
+}
+
+Outputs::~Outputs() {
+  if (words_.count > 0) internal::purlin_outputs_release(&words_);
+}
+
+StatusOr<LoadedExecutable> LoadedExecutable::Load(const Executable& executable, Span<const Device> devices,
+                                                  std::size_t partition_count) {
+  if (executable.rep() == nullptr) return internal::Gone("Executable");
+  if (!AllThere(devices)) return internal::Gone("Device");
+
+  const internal::StatusRep* error = nullptr;
+  const internal::LoadedExecutableRep* rep = ffi::loaded_executable_load(
+      *executable.rep(), Words<internal::DeviceRep>(devices), devices.size(), partition_count, error);
+  return internal::ToStatusOr<LoadedExecutable>(rep, error);
+}
+
+LoadedExecutable::LoadedExecutable(const LoadedExecutable& other) noexcept
+    : Handle(internal::Shared<ffi::loaded_executable_retain>(other.rep_)) {}
+
+LoadedExecutable::~LoadedExecutable() { internal::GiveUp<ffi::loaded_executable_release>(rep_); }
+
+const internal::StatusRep* LoadedExecutable::ExecuteRaw(Span<const Buffer> arguments, const ExecuteOptions& options,
+                                                        SourceLocation location, internal::ExecutionWords* run) const {
+  if (rep_ == nullptr) return internal::Gone("LoadedExecutable").ReleaseRep();
+  if (!AllThere(arguments)) return internal::Gone("Buffer").ReleaseRep();
+
+  const internal::RawShard shard = ToRust(arguments);
+  const internal::RawExecuteOptions raw = ToRust(options);
+  return internal::purlin_loaded_executable_execute(rep_, &shard, &raw, location, run);
+}
+
+const internal::StatusRep* LoadedExecutable::ExecuteShardedRaw(Span<const Span<const Buffer>> arguments,
+                                                               const ExecuteOptions& options, SourceLocation location,
+                                                               internal::ExecutionWords* runs) const {
+  if (rep_ == nullptr) return internal::Gone("LoadedExecutable").ReleaseRep();
+
+  std::vector<internal::RawShard> shards;
+  shards.reserve(arguments.size());
+  for (const Span<const Buffer>& shard : arguments) {
+    if (!AllThere(shard)) return internal::Gone("Buffer").ReleaseRep();
+    shards.push_back(ToRust(shard));
+  }
+  const internal::RawExecuteOptions raw = ToRust(options);
+  return internal::purlin_loaded_executable_execute_sharded(rep_, shards.data(), shards.size(), &raw, location, runs);
+}
+
+Executable LoadedExecutable::executable() const noexcept {
+  return Executable::Adopt(rep_ == nullptr ? nullptr : ffi::loaded_executable_executable(*rep_));
+}
+
+std::vector<Device> LoadedExecutable::devices() const {
+  std::vector<Device> devices;
+  const std::size_t count = rep_ == nullptr ? 0 : ffi::loaded_executable_device_count(*rep_);
+  devices.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) devices.push_back(Device::Adopt(ffi::loaded_executable_device_at(*rep_, i)));
+  return devices;
+}
+
+std::size_t LoadedExecutable::runs_in_flight() const noexcept {
+  return rep_ == nullptr ? 0 : ffi::loaded_executable_runs_in_flight(*rep_);
+}
+
+Event LoadedExecutable::idle_event() const noexcept {
+  return rep_ == nullptr ? internal::GoneEvent("LoadedExecutable")
+                         : Event::Adopt(ffi::loaded_executable_idle_event(*rep_));
+}
+
+Status LoadedExecutable::Quiesce() const {
+  if (rep_ == nullptr) return internal::Gone("LoadedExecutable");
+  return Status::FromRep(ffi::loaded_executable_quiesce(*rep_));
+}
+
+}  // namespace v0
+}  // namespace purlin

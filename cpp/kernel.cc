@@ -1,0 +1,38 @@
+#include "purlin/kernel.h"
+
+#include <string>
+#include <utility>
+
+#include "cpp/internal/bytes.h"
+#include "cpp/internal/convert.h"
+#include "cpp/internal/functions.h"
+#include "cpp/internal/handle.h"
+#include "purlin-bridge/src/kernel.rs.h"
+
+namespace purlin {
+inline namespace v0 {
+
+Kernel Kernel::Native(std::string_view name, KernelFunction function, std::shared_ptr<const void> owner) {
+  if (function == nullptr) return Kernel(nullptr);
+  if (owner == nullptr) return Kernel(internal::purlin_kernel_native(internal::ToBytes(name), function, nullptr));
+
+  // It is destroyed uncalled, and the owner with it.
+  const internal::Callback keeps =
+      internal::MakeCallback([kept = std::move(owner)](const internal::StatusRep*, const void*) {});
+  return Kernel(internal::purlin_kernel_native(internal::ToBytes(name), function, &keeps));
+}
+
+Kernel Kernel::FromClosureRaw(std::string_view name, internal::KernelCallback closure) {
+  return Kernel(internal::purlin_kernel_from_closure(internal::ToBytes(name), &closure));
+}
+
+Kernel::Kernel(const Kernel& other) noexcept : Handle(internal::Shared<ffi::kernel_retain>(other.rep_)) {}
+
+Kernel::~Kernel() { internal::GiveUp<ffi::kernel_release>(rep_); }
+
+std::string Kernel::name() const {
+  return rep_ == nullptr ? std::string() : std::string(internal::FromRust(ffi::kernel_name(*rep_)));
+}
+
+}  // namespace v0
+}  // namespace purlin
