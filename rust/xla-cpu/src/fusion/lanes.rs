@@ -229,7 +229,8 @@ fn fold_chains<T: Copy>(elements: &[T], identity: T, f: impl Fn(T, T) -> T) -> T
         #[inline(always)]
         || {
             let mut chains = [identity; CHAINS];
-            // Four elements of each chain at once: the chains are in memory, whose latency is longer than an addition's.
+            // Four elements of each chain at once: the chains are in memory, whose latency is longer than an
+            // addition's.
             let (whole, rest) = elements.as_chunks::<{ 4 * CHAINS }>();
             for chunk in whole {
                 for at in 0..CHAINS {
