@@ -229,7 +229,17 @@ fn fold_chains<T: Copy>(elements: &[T], identity: T, f: impl Fn(T, T) -> T) -> T
         #[inline(always)]
         || {
             let mut chains = [identity; CHAINS];
-            let (whole, rest) = elements.as_chunks::<CHAINS>();
+            // Four elements of each chain at once: the chains are in memory, whose latency is longer than an
+            // addition's.
+            let (whole, rest) = elements.as_chunks::<{ 4 * CHAINS }>();
+            for chunk in whole {
+                for at in 0..CHAINS {
+                    let first = f(chunk[at], chunk[at + CHAINS]);
+                    let second = f(chunk[at + 2 * CHAINS], chunk[at + 3 * CHAINS]);
+                    chains[at] = f(chains[at], f(first, second));
+                }
+            }
+            let (whole, rest) = rest.as_chunks::<CHAINS>();
             for chunk in whole {
                 for at in 0..CHAINS {
                     chains[at] = f(chains[at], chunk[at]);
