@@ -160,6 +160,26 @@ TEST_F(ExecutableTest, AnArgumentThatMustNotBeDonatedIsCopied) {
   EXPECT_EQ(status.message(), "'in_place' was not run: argument 1 shall not be donated, and there are 1");
 }
 
+TEST_F(ExecutableTest, RunsOfOneExecutionStreamAreInOrder) {
+  const LoadedExecutable loaded = Load(Copies(1));
+  const Buffer argument = Array({1, 2, 3, 4});
+  EventPromise promise;
+  const Event gate = promise.event();
+  ExecuteOptions options;
+  options.execution_stream_id = 7;
+  options.dependencies = {&gate, 1};
+  const Execution first = loaded.Execute({argument}, options).value();
+  options.dependencies = {};
+  const Execution second = loaded.Execute({argument}, options).value();
+  options.execution_stream_id = 8;
+  const Execution other = loaded.Execute({argument}, options).value();
+  EXPECT_TRUE(other.done.Wait().ok());
+  EXPECT_FALSE(first.done.IsReady() || second.done.IsReady());
+  promise.SetReady();
+  EXPECT_TRUE(second.done.Wait().ok());
+  EXPECT_TRUE(first.done.IsReady());
+}
+
 TEST_F(ExecutableTest, OneBufferMayBeTwoArgumentsUnlessItIsDonated) {
   const Buffer buffer = Array({1, 2, 3, 4});
   Execution execution = Load(Copies(2)).Execute({buffer, buffer}).value();
