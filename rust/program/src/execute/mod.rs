@@ -67,7 +67,7 @@ impl LoadedExecutable {
     pub fn execute<B: Borrow<Buffer>>(&self, arguments: &[B], options: &ExecuteOptions<'_>) -> StatusOr<Execution> {
         if self.devices().len() != 1 {
             return Err(Error::failed_precondition(format!(
-                "'{}' is loaded for {} devices: execute_sharded() takes arguments for each",
+                "'{}' is loaded for {} devices; a sharded run has arguments for each of them",
                 self.program().name(),
                 self.devices().len()
             )));
