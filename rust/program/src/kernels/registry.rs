@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use purlin_base::sync::Mutex;
+use purlin_base::sync::{Mutex, OnceLock};
 use purlin_base::{Error, StatusOr};
 
 /// A key of a [`KernelRegistry`]. Whoever registers an object and whoever looks for it name the same type, so the
@@ -61,15 +61,15 @@ pub struct KernelRegistry {
 impl KernelRegistry {
     /// An empty registry.
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self { objects: Mutex::new(BTreeMap::new()) }
     }
 
     /// The registry of this process.
     #[must_use]
     pub fn global() -> &'static Self {
-        static PROCESS: KernelRegistry = KernelRegistry::new();
-        &PROCESS
+        static PROCESS: OnceLock<KernelRegistry> = OnceLock::new();
+        PROCESS.get_or_init(KernelRegistry::new)
     }
 
     /// Registers the object of `K` for one platform.

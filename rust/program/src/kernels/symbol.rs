@@ -9,7 +9,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use purlin_base::sync::Mutex;
+use purlin_base::sync::{Mutex, OnceLock};
 use purlin_base::{Error, StatusOr};
 
 /// The address of a kernel in this process, and an owner that keeps it valid. Clones share the owner.
@@ -106,15 +106,15 @@ pub struct SymbolRegistry {
 impl SymbolRegistry {
     /// An empty registry.
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self { symbols: Mutex::new(BTreeMap::new()) }
     }
 
     /// The registry of this process.
     #[must_use]
     pub fn global() -> &'static Self {
-        static PROCESS: SymbolRegistry = SymbolRegistry::new();
-        &PROCESS
+        static PROCESS: OnceLock<SymbolRegistry> = OnceLock::new();
+        PROCESS.get_or_init(SymbolRegistry::new)
     }
 
     /// Gives `symbol` a name for one platform.
