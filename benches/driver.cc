@@ -1,11 +1,12 @@
 // Runs operations of ours and of peers side by side and prints one JSON object a line for each.
 //
-//   purlin_bench [--rounds N] [--only REGEX] [--instructions] LIBRARY...
+//   purlin_bench [--rounds N] [--only REGEX] [--programs FOLDER] [--instructions] LIBRARY...
 //
 // Every column of a row runs once in every round, so that a noisy machine disturbs all alike; the one that goes first
 // changes from round to round. Minimum and median are over the rounds. Allocations come from a round of their own.
 // --instructions is for callgrind: each single-threaded operation becomes two dumps, named "ROW|PEER|COUNT", for two
-// counts; what one operation takes is the slope between them, free of what a call sets up.
+// counts; what one operation takes is the slope between them, free of what a call sets up. Without --programs there are
+// no rows about executing programs.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -52,6 +53,14 @@ extern "C" unsigned char* bench_destination(void) {
   static unsigned char* const bytes = HostBytes(2);
   return bytes;
 }
+
+namespace {
+
+const char* programs = nullptr;
+
+}  // namespace
+
+extern "C" const char* bench_programs(void) { return programs; }
 
 namespace {
 
@@ -154,7 +163,8 @@ void CountInstructions(const Row& row) {
 }
 
 int Usage() {
-  std::fprintf(stderr, "usage: purlin_bench [--rounds N] [--only REGEX] [--instructions] LIBRARY...\n");
+  std::fprintf(stderr,
+               "usage: purlin_bench [--rounds N] [--only REGEX] [--programs FOLDER] [--instructions] LIBRARY...\n");
   return 2;
 }
 
@@ -173,6 +183,8 @@ int main(int argc, char** argv) {
       rounds = std::max(1, std::atoi(argv[++i]));
     } else if (argument == "--only" && i + 1 < argc) {
       only = argv[++i];
+    } else if (argument == "--programs" && i + 1 < argc) {
+      programs = argv[++i];
     } else if (argument.rfind("--", 0) == 0) {
       return Usage();
     } else {

@@ -41,6 +41,8 @@ void bench_loop_body(std::uint32_t* data, std::size_t begin, std::size_t end);
 /// The host's side of every copy of a buffer, 160 MiB each, in the driver, so that all columns meet the same pages.
 const unsigned char* bench_source(void);
 unsigned char* bench_destination(void);
+/// The folder that benches/programs.py has written, or null.
+const char* bench_programs(void);
 }
 
 /// Keeps a compiler from removing or hoisting work on `value`.

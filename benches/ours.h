@@ -19,11 +19,13 @@ OpList StdEventOps();
 OpList StdPoolOps();
 OpList BufferOps();
 OpList StdBufferOps();
+OpList ProgramOps();
 
-/// All of them, in the order in which they run: pools late, whose threads leave the heap in another state, and buffers
-/// last, which fill it.
+/// All of them, in the order in which they run: pools late, whose threads leave the heap in another state, then
+/// buffers, which fill it, and programs, which have a pool of their own.
 inline std::vector<OpList> OwnOps() {
-  return {EventOps(), ValueOps(), FutureOps(), StdEventOps(), PoolOps(), StdPoolOps(), BufferOps(), StdBufferOps()};
+  return {EventOps(),   ValueOps(),  FutureOps(),    StdEventOps(), PoolOps(),
+          StdPoolOps(), BufferOps(), StdBufferOps(), ProgramOps()};
 }
 
 #endif  // PURLIN_BENCHES_OURS_H_

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "buffer_rows.h"
+#include "need.h"
 #include "ours.h"
 #include "purlin/buffer.h"
 #include "purlin/client.h"
@@ -11,21 +12,6 @@
 #include "purlin/shape.h"
 
 namespace {
-
-template <typename T>
-T Need(purlin::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "purlin_bench: purlin: %s\n", value.status().ToString().c_str());
-    std::abort();
-  }
-  return *std::move(value);
-}
-void Need(const purlin::Status& status) {
-  if (!status.ok()) {
-    std::fprintf(stderr, "purlin_bench: purlin: %s\n", status.ToString().c_str());
-    std::abort();
-  }
-}
 
 struct OurBuffers {
   using Buffer = purlin::Buffer;
