@@ -103,6 +103,7 @@ void AddSwitch(CommandsRep* commands, Slice index, std::vector<Sequence> branche
   for (const Sequence& branch : branches) {
     if (!IsThere(commands, branch)) return;
   }
+  reps.reserve(branches.size());
   for (Sequence& branch : branches) reps.push_back(std::move(branch).ReleaseRep());
   if (commands != nullptr) purlin_commands_add_conditional(commands, true, index, reps.data(), reps.size());
 }

@@ -140,7 +140,7 @@ PURLIN_API void AddPartitionId(CommandsRep* commands, Slice to) noexcept;
 /// Commands, executed one after the other: what ProgramBuilder and Sequence have in common. Each function adds a
 /// command after those that were added before, and returns this. An empty kernel or sequence makes Build fail with
 /// kFailedPrecondition.
-template <typename Self>
+template <typename Self>  // The constructors are as Handle's. NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
 class CommandVerbs : public internal::Handle<Self, internal::CommandsRep> {
  public:
   /// Calls `kernel` once for each workgroup of the grid, with `operands` in this order: XLA's kernels take arguments
