@@ -24,12 +24,14 @@ mod unwind;
 
 use std::collections::HashMap;
 
-use purlin_base::{Error, StatusOr};
+use purlin_base::StatusOr;
 
 use self::layout::Layout;
 pub(crate) use self::object::ObjectFile;
 use self::object::{Kind, Target};
 use self::pages::Pages;
+#[cfg(test)]
+pub(crate) use self::pages::RESERVED;
 use self::unwind::Registered;
 use crate::fault::Reasons;
 
@@ -67,7 +69,28 @@ impl<'a> Linkable<'a> {
         for name in unknown {
             reasons.add(format!("symbol '{name}' is not among those that code may call"));
         }
-        Some(Self { files, layout, functions })
+        let linkable = Self { files, layout, functions };
+        for (number, file) in linkable.files.iter().enumerate() {
+            for relocation in file.relocations.iter().filter(|relocation| relocation.kind == Kind::Relative32) {
+                let distance = linkable.offset_of(number, relocation.target).and_then(|target| {
+                    let at = linkable.layout.offset_of(number, relocation.at);
+                    i32::try_from((target as i64 - at as i64).saturating_add(relocation.addend)).ok()
+                });
+                if distance.is_none() {
+                    let section = &file.sections[relocation.at.section].name;
+                    reasons.add(format!("relocation R_X86_64_PC32 in section {section} to what may be too far away"));
+                }
+            }
+        }
+        Some(linkable)
+    }
+
+    /// The offset of a target in file `number`. `None`: it is a function of the closed list.
+    fn offset_of(&self, number: usize, target: Target<'_>) -> Option<usize> {
+        match target {
+            Target::Place(place) => Some(self.layout.offset_of(number, place)),
+            Target::Named(name) => self.functions.get(name).copied(),
+        }
     }
 
     /// Whether the files define a function of that name.
@@ -79,7 +102,7 @@ impl<'a> Linkable<'a> {
     ///
     /// # Errors
     /// `ResourceExhausted`: the system has no memory for the pages. `PermissionDenied`: the system forbids executable
-    /// pages. `DataLoss`: a distance does not fit its relocation.
+    /// pages. All that depends on the files was checked by `new()`.
     pub(crate) fn load(&self, unwind_tables: bool) -> StatusOr<Code> {
         let mut pages = Pages::reserve(&self.layout)?;
         for (number, file) in self.files.iter().enumerate() {
@@ -91,24 +114,18 @@ impl<'a> Linkable<'a> {
         for (number, file) in self.files.iter().enumerate() {
             for relocation in &file.relocations {
                 let at = self.layout.offset_of(number, relocation.at);
-                let target = match relocation.target {
-                    Target::Place(place) => base + self.layout.offset_of(number, place),
-                    Target::Named(name) => match self.functions.get(name) {
-                        Some(offset) => base + offset,
-                        None => symbols::address_of(name).expect("new() has looked it up"),
-                    },
+                let target = match (self.offset_of(number, relocation.target), relocation.target) {
+                    (Some(offset), _) => base + offset,
+                    (None, Target::Named(name)) => symbols::address_of(name).expect("new() has looked it up"),
+                    (None, Target::Place(_)) => unreachable!("a place has an offset"),
                 };
                 let value = (target as u64).wrapping_add_signed(relocation.addend);
                 let distance = value.wrapping_sub((base + at) as u64);
                 match relocation.kind {
                     Kind::Absolute64 => pages.write(at, &value.to_le_bytes()),
                     Kind::Relative64 => pages.write(at, &distance.to_le_bytes()),
-                    Kind::Relative32 => {
-                        let distance = i32::try_from(distance as i64).map_err(|_| {
-                            Error::data_loss(format!("{}: a distance of {} does not fit", file.name, distance as i64))
-                        })?;
-                        pages.write(at, &distance.to_le_bytes());
-                    }
+                    // new() has checked that the distance fits.
+                    Kind::Relative32 => pages.write(at, &(distance as u32).to_le_bytes()),
                 }
             }
         }

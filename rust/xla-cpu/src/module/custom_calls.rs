@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use purlin_program::Operand;
+use purlin_program::{Command, Operand};
 
-use super::steps::{Step, Steps, library};
+use super::steps::{Steps, library};
 use crate::fault::Fault;
 use crate::ffi::{BufferType, CustomCall, TOKEN, parse_attributes};
 use crate::proto::{CustomCallProto, ShapeSliceProto};
@@ -16,8 +16,8 @@ use crate::proto::{CustomCallProto, ShapeSliceProto};
 const TYPED: i32 = 4;
 
 impl Steps<'_> {
-    /// The step of a custom call. `None`: it cannot run here, and the cause is added to `reasons`.
-    pub(super) fn custom_call(&mut self, call: &CustomCallProto) -> Result<Option<Step>, Fault> {
+    /// The command of a custom call. `None`: it cannot run here, and the cause is added to `reasons`.
+    pub(super) fn custom_call(&mut self, call: &CustomCallProto) -> Result<Option<Command>, Fault> {
         let target = &call.target;
         if call.api_version != TYPED {
             let kind = match call.api_version {

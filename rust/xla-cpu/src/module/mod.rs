@@ -9,7 +9,7 @@
 //! | `allocations.rs` | allocations and their kinds |
 //! | `collective.rs` | the operation and the groups of collective thunks |
 //! | `custom_calls.rs` | custom calls: their handlers, attributes and operands |
-//! | `steps.rs` | thunks, to commands or to steps that still need code |
+//! | `steps.rs` | thunks, to commands whose kernels and comparators have no code yet |
 //! | `target.rs` | the code's processor features, compared with this machine's |
 //!
 //! All of it is pure. The messages are untrusted, as prost has decoded them: every number is checked before it is used
@@ -31,11 +31,11 @@ mod tests;
 use std::sync::Arc;
 
 use purlin_base::Error;
-use purlin_program::{Allocation, ProgramSignature};
+use purlin_program::{Allocation, Command, ProgramSignature};
 
 pub(crate) use self::constants::bytes as literal_bytes;
 pub(crate) use self::shapes::Array;
-pub(crate) use self::steps::Step;
+pub(crate) use self::steps::Comparison;
 use crate::fault::{Fault, Reasons};
 use crate::ffi::{CustomCall, FfiHandlers};
 use crate::proto::Parsed;
@@ -50,8 +50,11 @@ pub(crate) struct Module {
     pub(crate) signature: ProgramSignature,
     /// Indexed by XLA's numbers. The scratch memory of fusions follows.
     pub(crate) allocations: Vec<Allocation>,
-    pub(crate) steps: Vec<Step>,
-    /// Those of the steps, in no order.
+    /// Their kernels and comparators have no code yet.
+    pub(crate) commands: Vec<Command>,
+    /// The sorts of the commands, in no order.
+    pub(crate) sorts: Vec<Comparison>,
+    /// The custom calls of the commands, in no order.
     pub(crate) custom_calls: Vec<Arc<CustomCall>>,
 }
 
@@ -80,15 +83,13 @@ impl Module {
         let results = outputs::trace(&hlo, &values, &signature, layout, reasons);
         let aliases = module.input_output_alias.as_ref();
         let mut allocations = allocations::read(assignment, &hlo, &values, &results, aliases, &mut signature, reasons)?;
-        let (steps, custom_calls) = match &result.thunks {
-            Some(thunks) => {
-                let fusions = steps::Fusions { hlo: &hlo, bytes: parsed.bytes, computations: None };
-                let mut read = steps::read(thunks, &allocations, handlers, fusions, reasons)?;
-                allocations.append(&mut read.added);
-                (read.steps, read.custom_calls)
-            }
-            None => (Vec::new(), Vec::new()),
-        };
-        Ok(Self { name: module.name.as_str().into(), signature, allocations, steps, custom_calls })
+        let mut read = steps::AllSteps::default();
+        if let Some(thunks) = &result.thunks {
+            let fusions = steps::Fusions { hlo: &hlo, bytes: parsed.bytes, computations: None };
+            read = steps::read(thunks, &allocations, handlers, fusions, reasons)?;
+        }
+        let steps::AllSteps { commands, mut added, sorts, custom_calls } = read;
+        allocations.append(&mut added);
+        Ok(Self { name: module.name.as_str().into(), signature, allocations, commands, sorts, custom_calls })
     }
 }

@@ -8,6 +8,7 @@ use super::outputs::{Values, trace};
 use super::shapes::signature;
 use crate::fault::Reasons;
 use crate::fuzz::sample::{fused, objects, plugin, plugin_with, result};
+use crate::link::RESERVED;
 use crate::proto::samples::*;
 use crate::{LoadOptions, check, load_program};
 
@@ -40,6 +41,45 @@ fn a_sound_executable_becomes_a_program_if_it_is_trusted() {
     let library = ["library"; 5];
     let others = ["collective", "replica-id", "call", "while", "conditional"];
     assert_eq!(kinds, [&["kernel", "copy"][..], &library, &others].concat());
+}
+
+#[test]
+fn nothing_is_mapped_for_a_program_that_is_refused() {
+    let slice = |offset, size| ShapedSliceProto { slice: Some(SliceProto { offset, size, allocation: 1 }) };
+    fn kernel(result: &mut CompilationResultProto) -> &mut KernelProto {
+        let Some(ThunkKind::Kernel(kernel)) = &mut thunks(result)[0].thunk else { panic!("a kernel is first") };
+        kernel
+    }
+    let mapped = || RESERVED.get();
+    let options = LoadOptions { trust_code: true, ..Default::default() };
+    let refused = |change: &dyn Fn(&mut CompilationResultProto), code, why: &str| {
+        let mut result = result(objects().remove(0));
+        change(&mut result);
+        let (bytes, before) = (plugin(&result), mapped());
+        let error = load_program(&bytes, &options).unwrap_err();
+        assert_eq!((error.code(), mapped()), (code, before), "{error}");
+        assert!(error.message().ends_with(why), "{error}");
+        assert_eq!(check(&bytes).unwrap_err(), error);
+    };
+    refused(
+        &|result| kernel(result).results = vec![slice(0, 12), slice(8, 8)],
+        StatusCode::Unimplemented,
+        "command 0 (kernel 'kernel'), operands 1 and 2: both write, bytes [0, 12) of allocation 1 and bytes [8, 16) of \
+         allocation 1",
+    );
+    refused(
+        &|result| drop(thunks(result).remove(0)),
+        StatusCode::Unimplemented,
+        "result 0: not every path writes bytes [0, 16) of allocation 1, which is result 0 of 16 bytes",
+    );
+    refused(
+        &|result| kernel(result).results = vec![slice(8, 16)],
+        StatusCode::DataLoss,
+        "a slice of 16 bytes at 8 of allocation 1: there is no such",
+    );
+    let before = mapped();
+    load_program(&plugin(&result(objects().remove(0))), &options).unwrap();
+    assert_eq!(mapped(), before + 1);
 }
 
 #[test]
