@@ -14,16 +14,20 @@ use std::sync::Arc;
 use purlin_base::{Error, StatusOr};
 use purlin_program::{Command, Kernel, KernelFunction, LibraryCall as _, Program, ProgramBuilder, UnboundProgram};
 
-use crate::fault::Reasons;
+use crate::fault::{Part, Reasons};
 use crate::ffi::{CustomCall, FfiHandlers};
 use crate::library::Comparator;
-use crate::link::{Code, Linkable, ObjectFile};
+use crate::link::{Code, Linkable, ObjectFile, perf_map};
 use crate::module::{Comparison, Module};
 use crate::proto::{self, Parsed};
 
 /// XLA's numbers for the kinds of functions in the code.
 const KERNEL: i32 = 1;
 const COMPARATOR: i32 = 2;
+
+/// The fields that lead to the bytes of an object.
+const OBJECTS: u32 = 8;
+const CONTENTS: u32 = 1;
 
 /// The options of a load.
 ///
@@ -41,6 +45,9 @@ pub struct LoadOptions {
     /// Whether to register the code's unwind tables, so that a backtrace from inside a kernel (of a crash handler) is
     /// complete. The unwinder then searches these tables at every unwinding in the process.
     pub unwind_tables: bool,
+    /// Whether to append the addresses, sizes and names of the code's functions to `/tmp/perf-PID.map`, where PID is
+    /// the number of this process. `perf report` shows their names then. The lines stay when the code is unmapped.
+    pub perf_map: bool,
     /// The handlers of the program's custom calls, by the names of their targets.
     pub handlers: FfiHandlers,
 }
@@ -52,11 +59,12 @@ pub struct LoadOptions {
 ///
 /// # Errors
 /// `FailedPrecondition`: [`LoadOptions::trust_code`] is false. `DataLoss`: the bytes are no such executable, or a
-/// damaged one; the message of a parsing error has the offset. `Unimplemented`: the executable is sound, but a part of
+/// damaged one; the message has the offset. `Unimplemented`: the executable is sound, but a part of
 /// it cannot run here, such as a custom call without a handler. The message lists up to 20 reasons and the number of
 /// the others. `Unimplemented` also: the program breaks a rule of validation. Any code: the error of a handler that
 /// cannot instantiate, with its text. Up to here nothing was mapped. `ResourceExhausted`: the system has no memory for
-/// the code. `PermissionDenied`: the system forbids executable pages.
+/// the code. `PermissionDenied`: the system forbids executable pages. `PermissionDenied`, `Unavailable`:
+/// [`LoadOptions::perf_map`] is true, and the file is another user's, or cannot be written; the code is unmapped then.
 pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
     if !options.trust_code {
         return Err(Error::failed_precondition(
@@ -73,6 +81,9 @@ pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
         })?;
     }
     let code = Arc::new(linkable.load(options.unwind_tables)?);
+    if options.perf_map {
+        perf_map::append(&linkable.perf_map(&code))?;
+    }
     for Comparison { comparator, sort } in sorts {
         // SAFETY: the caller of load_program() vouches for the code, whose symbols say that this is a comparator. The
         // pages stay mapped as long as `code` lives.
@@ -129,10 +140,12 @@ impl<'a> Checked<'a> {
     fn new(parsed: &'a Parsed<'a>, handlers: &FfiHandlers) -> StatusOr<Self> {
         let mut reasons = Reasons::default();
         parsed.unknown.iter().for_each(|field| reasons.add(field.clone()));
-        let module = Module::read(parsed, handlers, &mut reasons)?;
+        let module = Module::read(parsed, handlers, &mut reasons).map_err(|why| parsed.located(why))?;
         let mut files = Vec::with_capacity(parsed.result.objects.len());
-        for object in &parsed.result.objects {
-            files.push(ObjectFile::read(&object.name, &object.contents, &mut reasons)?);
+        for (number, object) in parsed.result.objects.iter().enumerate() {
+            let path = [Part { field: OBJECTS, index: Some(number) }, Part { field: CONTENTS, index: None }];
+            let file = ObjectFile::read(&object.name, &object.contents, &mut reasons);
+            files.push(file.map_err(|fault| fault.within(parsed.offset_of(&path)))?);
         }
         let linkable = Linkable::new(files, &mut reasons);
         if let Some(linkable) = &linkable {

@@ -10,9 +10,10 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use purlin_base::Error;
+use purlin_base::sync::OnceLock;
 use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
 
 use super::elements::write;
@@ -90,7 +91,7 @@ impl Sort {
     /// comparator reads those, writes its answer of one byte, and returns.
     pub(crate) unsafe fn bind(&self, comparator: Comparator, owner: Arc<dyn Any + Send + Sync>) {
         // A second comparator would be dropped: the first one may be running.
-        drop(self.code.set((comparator, owner)));
+        self.code.get_or_init(|| (comparator, owner));
     }
 
     /// Whether the elements at index `a` of the rows are ordered before those at `b`.

@@ -9,7 +9,8 @@
 //! 3. `symbols.rs` has a closed list of the functions that code may call. No name is looked up in the process.
 //! 4. `pages.rs` maps the range between guard pages. The sections are copied and relocated while all of it is writable.
 //!    Then code becomes executable and read-only. No page is ever writable and executable at once.
-//! 5. `unwind.rs` registers the unwind tables, if the caller wants that.
+//! 5. `unwind.rs` registers the unwind tables, and `perf_map.rs` lists the functions for a profiler, if the caller
+//!    wants that.
 //!
 //! [`Code`] owns the pages, and kernels keep the `Code` alive. So the memory is unmapped when the last of them is
 //! dropped. Linking runs none of the code.
@@ -17,6 +18,7 @@
 mod layout;
 mod object;
 mod pages;
+pub(crate) mod perf_map;
 mod symbols;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -28,7 +30,7 @@ use purlin_base::StatusOr;
 
 use self::layout::Layout;
 pub(crate) use self::object::ObjectFile;
-use self::object::{Kind, Target};
+use self::object::{Function, Kind, Target};
 use self::pages::Pages;
 #[cfg(test)]
 pub(crate) use self::pages::RESERVED;
@@ -50,7 +52,7 @@ impl<'a> Linkable<'a> {
         let layout = reasons.take(Layout::new(&files))?;
         let mut functions = HashMap::new();
         for (number, file) in files.iter().enumerate() {
-            for (name, place) in &file.functions {
+            for Function { name, place, .. } in &file.functions {
                 if functions.insert(*name, layout.offset_of(number, *place)).is_some() {
                     reasons.add(format!("symbol '{name}' is defined twice"));
                 }
@@ -133,6 +135,21 @@ impl<'a> Linkable<'a> {
         let functions = self.functions.iter().map(|(name, offset)| ((*name).into(), base + offset)).collect();
         let tables = self.unwind_tables(base, unwind_tables);
         Ok(Code { functions, _tables: tables, _pages: pages })
+    }
+
+    /// The functions of the code, by address, as `perf_map.rs` describes them.
+    pub(crate) fn perf_map(&self, code: &Code) -> String {
+        let mut entries: Vec<perf_map::Entry<'_>> = self
+            .files
+            .iter()
+            .flat_map(|file| file.functions.iter().map(move |function| (file, function)))
+            .filter(|(file, function)| file.sections[function.place.section].is_code && function.size_bytes > 0)
+            .filter_map(|(_, Function { name, size_bytes, .. })| {
+                Some(perf_map::Entry { address: code.function(name)?, size_bytes: *size_bytes, name })
+            })
+            .collect();
+        entries.sort_unstable_by_key(|entry| entry.address);
+        perf_map::text(&entries)
     }
 
     fn unwind_tables(&self, base: usize, wanted: bool) -> Vec<Registered> {
