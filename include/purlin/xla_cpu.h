@@ -50,13 +50,13 @@ struct LoadXlaCpuOptions {
 ///
 /// kFailedPrecondition: `options.trust_code` is false. kDataLoss: the bytes are no such executable, or a damaged one;
 /// an error of parsing names the offset. kUnimplemented: it is sound, but a part of it cannot run here; the message
-/// lists up to 20 reasons and the number of the others, and nothing stays mapped. kResourceExhausted: no memory for the
+/// lists up to 20 reasons and the number of the others, and nothing was mapped. kResourceExhausted: no memory for the
 /// code. kPermissionDenied: the system forbids executable pages. kInvalidArgument: a struct_size that no version has.
 /// Any thread may call it.
 [[nodiscard]] PURLIN_API StatusOr<Executable> LoadXlaCpu(std::string_view bytes, const LoadXlaCpuOptions& options = {});
 
 /// Whether LoadXlaCpu could load these bytes, without mapping code, and without trust in it: kDataLoss or
-/// kUnimplemented, as there. It does not validate the program as a whole. Any thread may call it; never blocks.
+/// kUnimplemented, as there, with the same text. Any thread may call it; never blocks.
 [[nodiscard]] PURLIN_API Status CheckXlaCpu(std::string_view bytes);
 
 }  // namespace v0

@@ -8,6 +8,7 @@ use crate::constant::Constant;
 use crate::plan::PARALLEL_BYTES;
 use crate::program::Program;
 use crate::signature::{Alias, ArraySpec, ProgramSignature};
+use crate::unbound::UnboundProgram;
 use purlin_base::StatusOr;
 
 /// Collects the parts of a [`Program`]. Nothing is validated before [`build`](Self::build).
@@ -125,10 +126,20 @@ impl ProgramBuilder {
     ///
     /// # Errors
     /// `InvalidArgument`: a part that no run could execute. The message names the command by its place, the operand and
-    /// the numbers. The module `validate` lists the rules.
+    /// the numbers. The module `validate` lists the rules. Also, a kernel has no code ([`Kernel::unbound`]).
+    ///
+    /// [`Kernel::unbound`]: crate::Kernel::unbound
     pub fn build(self) -> StatusOr<Program> {
+        self.build_unbound()?.bind(|_| None)
+    }
+
+    /// Validates the parts, in which kernels may have no code. So code can be loaded for a valid program alone.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build), except for the kernels without code.
+    pub fn build_unbound(self) -> StatusOr<UnboundProgram> {
         let Self { name, signature, allocations, commands, parallel_from_bytes } = self;
         let from_bytes = parallel_from_bytes.unwrap_or(PARALLEL_BYTES);
-        Program::checked(name, signature, allocations, Sequence::new(commands), from_bytes)
+        UnboundProgram::checked(name, signature, allocations, Sequence::new(commands), from_bytes)
     }
 }

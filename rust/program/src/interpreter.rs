@@ -304,7 +304,7 @@ impl<'a, R: Road> Interpreter<'a, R> {
                 outcome(unsafe { function(&frame) })
             });
         }
-        let KernelCode::Closure(closure) = kernel.code() else { unreachable!("there are two kinds of kernels") };
+        let KernelCode::Closure(closure) = kernel.code() else { unreachable!("all kernels of a program have code") };
         let (mut reads, mut writes) = (SmallVec::<[&[u8]; 8]>::new(), SmallVec::<[&mut [u8]; 4]>::new());
         for Operand { slice, access, .. } in operands {
             let (address, size_bytes) = (self.address(slice), slice.size_bytes);

@@ -100,11 +100,16 @@ pub struct Kernel {
     code: KernelCode,
 }
 
-/// The two kinds of code.
+/// The two kinds of code, and none.
 #[derive(Clone)]
 pub(crate) enum KernelCode {
-    Native { function: KernelFunction, _owner: Arc<dyn Any + Send + Sync> },
+    Native {
+        function: KernelFunction,
+        _owner: Arc<dyn Any + Send + Sync>,
+    },
     Closure(Arc<KernelClosure>),
+    /// Native code that does not exist yet. No program has such a kernel.
+    Unbound,
 }
 
 impl Kernel {
@@ -158,6 +163,19 @@ impl Kernel {
         Self { name: name.into(), code: KernelCode::Closure(Arc::new(closure)) }
     }
 
+    /// A native kernel without code. Only an [`UnboundProgram`](crate::UnboundProgram) may name it, whose `bind` puts a
+    /// kernel with code in its place.
+    ///
+    /// ```
+    /// use purlin::program::Kernel;
+    ///
+    /// assert_eq!(Kernel::unbound("add_one").name(), "add_one");
+    /// ```
+    #[must_use]
+    pub fn unbound(name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), code: KernelCode::Unbound }
+    }
+
     /// The name, which errors show.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -170,7 +188,7 @@ impl Kernel {
 
     /// Whether the code takes addresses. A closure takes slices instead, which must be valid and disjoint.
     pub(crate) fn takes_addresses(&self) -> bool {
-        matches!(self.code, KernelCode::Native { .. })
+        !matches!(self.code, KernelCode::Closure(_))
     }
 }
 

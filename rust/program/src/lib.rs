@@ -4,7 +4,8 @@
 //! library calls. A [`ProgramBuilder`] makes it, and only if every command is valid. So a run checks its arguments and
 //! nothing else. Rust users reach the public part through the crate `purlin`.
 //!
-//! States of a program: [`ProgramBuilder`] (unchecked), [`Program`] (validated, immutable), [`Executable`] (can be
+//! States of a program: [`ProgramBuilder`] (unchecked), [`UnboundProgram`] (validated, kernels may lack code),
+//! [`Program`] (immutable), [`Executable`] (can be
 //! loaded), [`LoadedExecutable`] (bound to devices). Each [`LoadedExecutable::execute`] starts one run. A run executes
 //! its commands on one thread; large commands that are independent, large kernels and library calls use more threads of
 //! the client. Building can fail by an invalid
@@ -31,6 +32,7 @@
 //! | `cost` | the estimated cost of commands |
 //! | `summary` | counts of commands and bytes, and the estimated cost of a run |
 //! | `program` | [`Program`]: all of this, validated |
+//! | `unbound` | [`UnboundProgram`]: the same, before kernels have their code |
 //! | `builder` | [`ProgramBuilder`]: collects the parts of a program |
 //! | `executable` | [`Executable`]: a program that can be loaded |
 //! | `bounce` | aligned memory in place of arguments and results that are not aligned |
@@ -66,6 +68,7 @@ mod program;
 mod runs;
 mod signature;
 mod summary;
+mod unbound;
 mod validate;
 mod watch;
 
@@ -91,3 +94,4 @@ pub use operand::{Operand, OperandAccess};
 pub use program::Program;
 pub use signature::{Alias, ArraySpec, ProgramSignature};
 pub use summary::ProgramSummary;
+pub use unbound::UnboundProgram;

@@ -6,12 +6,9 @@ use std::sync::Arc;
 use crate::allocation::Allocation;
 use crate::command::Sequence;
 use crate::places::Places;
-use crate::plan::{Pays, plan};
+use crate::plan::Pays;
 use crate::signature::ProgramSignature;
 use crate::summary::ProgramSummary;
-use crate::validate::validate;
-use purlin_base::{Error, StatusOr};
-use purlin_device::backend::INLINE_LIMIT_BYTES;
 
 /// The output of a compiler for one computation, validated. Clones share it. A
 /// [`ProgramBuilder`](crate::ProgramBuilder) makes it.
@@ -34,40 +31,21 @@ use purlin_device::backend::INLINE_LIMIT_BYTES;
 #[derive(Clone)]
 pub struct Program(Arc<Parts>);
 
-struct Parts {
-    name: Arc<str>,
-    signature: ProgramSignature,
-    allocations: Vec<Allocation>,
-    sequence: Sequence,
-    places: Places,
-    summary: ProgramSummary,
-    pays: Pays,
-    is_straight: bool,
+pub(crate) struct Parts {
+    pub(crate) name: Arc<str>,
+    pub(crate) signature: ProgramSignature,
+    pub(crate) allocations: Vec<Allocation>,
+    pub(crate) sequence: Sequence,
+    pub(crate) places: Places,
+    pub(crate) summary: ProgramSummary,
+    pub(crate) pays: Pays,
+    pub(crate) is_straight: bool,
 }
 
 impl Program {
-    /// A program of these parts, which are validated here.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: a rule of [`validate`](crate::validate) is broken, or the temporaries have more bytes than an
-    /// address counts.
-    pub(crate) fn checked(
-        name: Arc<str>,
-        signature: ProgramSignature,
-        allocations: Vec<Allocation>,
-        mut sequence: Sequence,
-        parallel_from_bytes: usize,
-    ) -> StatusOr<Self> {
-        let named =
-            |error: Error| Error::new(error.code(), format!("the program '{name}' cannot run: {}", error.message()));
-        validate(&signature, &allocations, &sequence).map_err(named)?;
-        let places = Places::of(&allocations, signature.parameters.len(), signature.results.len()).map_err(named)?;
-        let summary = ProgramSummary::of(&allocations, &sequence, places.temporary_bytes);
-        let pays = plan(&mut sequence, parallel_from_bytes);
-        let is_straight = !pays.is_parallel
-            && summary.cost_bytes <= INLINE_LIMIT_BYTES
-            && !["library", "collective"].iter().any(|kind| summary.command_counts.contains_key(kind));
-        Ok(Self(Arc::new(Parts { name, signature, allocations, sequence, places, summary, pays, is_straight })))
+    /// A program of these parts, which are valid, and whose kernels have code.
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
     }
 
     /// The name, which errors and traces show.

@@ -48,7 +48,7 @@ pub unsafe extern "C" fn purlin_run_corpus(
                 handlers.register(name, bundle, Arc::new(())).map_err(|error| error.to_string())?;
             }
         }
-        let options = LoadOptions { trust_code: true, unwind_tables: true, handlers };
+        let options = LoadOptions { trust_code: true, unwind_tables: true, handlers, ..Default::default() };
         programs::run_all(Path::new(text(folder)?), &options, percent)
     };
     match panics::caught(run).and_then(|outcome| outcome) {

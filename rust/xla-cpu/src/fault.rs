@@ -1,5 +1,6 @@
 //! The two kinds of refusal: a [`Fault`] is damage, at an offset, and ends loading at once; [`Reasons`] collect why a
-//! sound program cannot run here.
+//! sound program cannot run here. A [`Contradiction`] is a fault whose offset is not known yet: decoded messages have
+//! none, so it is looked up when it is needed.
 
 use std::fmt::Display;
 
@@ -35,6 +36,72 @@ impl From<Damage> for Fault {
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         Self::new(fault.code, format!("XLA:CPU executable, byte {}: {}", fault.offset, fault.what))
+    }
+}
+
+/// A field of a message: its number, and which of its values, if it is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) field: u32,
+    pub(crate) index: Option<usize>,
+}
+
+/// A message that contradicts itself, or another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Contradiction {
+    origin: Origin,
+    what: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    /// From a message to one inside it, the innermost first.
+    Path(Vec<Part>),
+    /// From the beginning of the executable's message.
+    Offset(usize),
+}
+
+impl Contradiction {
+    /// In the message that is being read.
+    pub(crate) fn new(what: impl Display) -> Self {
+        Self { origin: Origin::Path(Vec::new()), what: what.to_string() }
+    }
+
+    /// The same, for a message in whose field `field` that message is.
+    pub(crate) fn within(mut self, field: u32) -> Self {
+        self.push(Part { field, index: None });
+        self
+    }
+
+    /// The same, if it is value `index` of that field.
+    pub(crate) fn within_each(mut self, field: u32, index: usize) -> Self {
+        self.push(Part { field, index: Some(index) });
+        self
+    }
+
+    fn push(&mut self, part: Part) {
+        if let Origin::Path(path) = &mut self.origin {
+            path.push(part);
+        }
+    }
+
+    /// The fault. `offset_of` finds the offset of a message by the path to it, the outermost part first; `base` is the
+    /// offset of the executable's message.
+    pub(crate) fn located(self, base: usize, offset_of: impl FnOnce(&[Part]) -> usize) -> Fault {
+        match self.origin {
+            Origin::Offset(offset) => Fault::damage(offset, self.what).within(base),
+            Origin::Path(mut path) => {
+                path.reverse();
+                Fault::damage(offset_of(&path), self.what)
+            }
+        }
+    }
+}
+
+/// A fault in bytes that were looked at again.
+impl From<Fault> for Contradiction {
+    fn from(fault: Fault) -> Self {
+        Self { origin: Origin::Offset(fault.offset), what: fault.what }
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `ffi` | custom calls: a host of XLA's FFI for handlers that the caller gives ([`FfiHandlers`]) |
 //! | `module` | the executable as a program without code, before any code is mapped |
 //! | `link` | the linker: relocatable files become code in memory |
-//! | `load` | [`load_program`]: all of these steps, in order |
+//! | `load` | [`load_program`]: all of these steps, in order, and validation before code is mapped |
 //!
 //! The bytes are untrusted. Every number in them is checked before it is used as an index or as a length to allocate. A
 //! step, field, symbol or relocation that the loader does not know is a reason to refuse the program. The error lists
@@ -19,7 +19,7 @@
 //! ([`LoadOptions::trust_code`]).
 //!
 //! All steps run on the calling thread, and none runs any of the executable's code. Handlers of custom calls are asked
-//! to `instantiate` at the end.
+//! to `instantiate` before code is mapped.
 //!
 //! ```
 //! use purlin::StatusCode;

@@ -1,8 +1,8 @@
-//! Loads an executable: parse, read, link, bind.
+//! Loads an executable: parse, read, validate, map, bind.
 //!
-//! The steps before linking are pure. Together they find every unknown part, and one error reports all of them. Only
-//! then is code mapped, and bound to the commands that name it. At the end the program is validated; if that fails, the
-//! code is unmapped.
+//! The steps before mapping are pure. Reading finds every unknown part, and one error reports all of them. Then the
+//! program is validated, with kernels that have no code. Only if all of that succeeds is code mapped, and bound to the
+//! commands that name it.
 
 #![allow(unsafe_code, reason = "addresses of linked code become functions")]
 
@@ -12,18 +12,22 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use purlin_base::{Error, StatusOr};
-use purlin_program::{Command, Kernel, KernelFunction, LibraryCall as _, Program, ProgramBuilder, Sequence};
+use purlin_program::{Command, Kernel, KernelFunction, LibraryCall as _, Program, ProgramBuilder, UnboundProgram};
 
-use crate::fault::Reasons;
-use crate::ffi::FfiHandlers;
-use crate::library::{Comparator, Sort};
-use crate::link::{Code, Linkable, ObjectFile};
-use crate::module::{Module, Step};
+use crate::fault::{Part, Reasons};
+use crate::ffi::{CustomCall, FfiHandlers};
+use crate::library::Comparator;
+use crate::link::{Code, Linkable, ObjectFile, perf_map};
+use crate::module::{Comparison, Module};
 use crate::proto::{self, Parsed};
 
 /// XLA's numbers for the kinds of functions in the code.
 const KERNEL: i32 = 1;
 const COMPARATOR: i32 = 2;
+
+/// The fields that lead to the bytes of an object.
+const OBJECTS: u32 = 8;
+const CONTENTS: u32 = 1;
 
 /// The options of a load.
 ///
@@ -41,22 +45,26 @@ pub struct LoadOptions {
     /// Whether to register the code's unwind tables, so that a backtrace from inside a kernel (of a crash handler) is
     /// complete. The unwinder then searches these tables at every unwinding in the process.
     pub unwind_tables: bool,
+    /// Whether to append the addresses, sizes and names of the code's functions to `/tmp/perf-PID.map`, where PID is
+    /// the number of this process. `perf report` shows their names then. The lines stay when the code is unmapped.
+    pub perf_map: bool,
     /// The handlers of the program's custom calls, by the names of their targets.
     pub handlers: FfiHandlers,
 }
 
 /// Loads an executable that stock XLA:CPU has compiled: the bytes of `PJRT_Executable_Serialize`, or of jaxlib's
 /// `serialize()`. Loading runs none of its code; executing the program does. The code stays mapped as long as a clone
-/// of the program lives. At the end, the handlers of its custom calls are asked to instantiate, if they have that
-/// stage.
+/// of the program lives. The handlers of its custom calls are asked to instantiate, if they have that stage, before the
+/// code is mapped.
 ///
 /// # Errors
 /// `FailedPrecondition`: [`LoadOptions::trust_code`] is false. `DataLoss`: the bytes are no such executable, or a
-/// damaged one; the message of a parsing error has the offset. `Unimplemented`: the executable is sound, but a part of
+/// damaged one; the message has the offset. `Unimplemented`: the executable is sound, but a part of
 /// it cannot run here, such as a custom call without a handler. The message lists up to 20 reasons and the number of
-/// the others, and nothing was mapped. `Unimplemented` also: the program breaks a rule of validation; its code is then
-/// unmapped again. `ResourceExhausted`: the system has no memory for the code. `PermissionDenied`: the system forbids
-/// executable pages. Any code: the error of a handler that cannot instantiate, with its text.
+/// the others. `Unimplemented` also: the program breaks a rule of validation. Any code: the error of a handler that
+/// cannot instantiate, with its text. Up to here nothing was mapped. `ResourceExhausted`: the system has no memory for
+/// the code. `PermissionDenied`: the system forbids executable pages. `PermissionDenied`, `Unavailable`:
+/// [`LoadOptions::perf_map`] is true, and the file is another user's, or cannot be written; the code is unmapped then.
 pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
     if !options.trust_code {
         return Err(Error::failed_precondition(
@@ -65,145 +73,118 @@ pub fn load_program(bytes: &[u8], options: &LoadOptions) -> StatusOr<Program> {
         ));
     }
     let parsed = proto::parse(bytes)?;
-    let (module, code) = read(&parsed, &options.handlers, |linkable| linkable.load(options.unwind_tables))?;
-    let code = Arc::new(code?);
-    let Module { name, signature, allocations, steps, custom_calls } = module;
-    let mut builder = ProgramBuilder::with_signature(Arc::clone(&name), signature);
-    for allocation in allocations {
-        builder.allocate(allocation);
-    }
-    let mut binder = Binder { code, kernels: HashMap::new() };
-    for step in steps {
-        builder.push(binder.command(step));
-    }
-    // The messages are consistent. So a rule that is still broken means that XLA compiled something in a way that is
-    // not known here.
-    let program = builder
-        .build()
-        .map_err(|error| Error::unimplemented(format!("program '{name}' cannot run here: {}", error.message())))?;
+    let Checked { program, linkable, sorts, custom_calls, name } = Checked::new(&parsed, &options.handlers)?;
     for call in custom_calls {
         call.instantiate().map_err(|error| {
             let why = format!("program '{name}', custom call target '{}': {}", call.name(), error.message());
             Error::new(error.code(), why)
         })?;
     }
-    Ok(program)
+    let code = Arc::new(linkable.load(options.unwind_tables)?);
+    if options.perf_map {
+        perf_map::append(&linkable.perf_map(&code))?;
+    }
+    for Comparison { comparator, sort } in sorts {
+        // SAFETY: the caller of load_program() vouches for the code, whose symbols say that this is a comparator. The
+        // pages stay mapped as long as `code` lives.
+        unsafe {
+            let comparator = std::mem::transmute::<*const c_void, Comparator>(function(&code, &comparator));
+            sort.bind(comparator, owner(&code));
+        }
+    }
+    // Several commands may share a kernel.
+    let mut kernels: HashMap<String, Kernel> = HashMap::new();
+    program.bind(|name| {
+        if let Some(kernel) = kernels.get(name) {
+            return Some(kernel.clone());
+        }
+        // SAFETY: the caller of load_program() vouches for the code, whose symbols say that this is a kernel: it
+        // accesses its operands as the command says, and returns. The pages stay mapped as long as `code` lives.
+        let kernel = unsafe {
+            let address = std::mem::transmute::<*const c_void, KernelFunction>(function(&code, name));
+            Kernel::native(name, address, owner(&code))
+        };
+        kernels.insert(name.to_owned(), kernel.clone());
+        Some(kernel)
+    })
 }
 
-/// Checks whether [`load_program`] can load these bytes, without mapping code: the parsing, the steps and the linking.
-/// It needs no trust in the code. It does not run the program's validation. It knows no handlers, so a custom call is a
-/// reason.
+fn function(code: &Code, name: &str) -> *const c_void {
+    std::ptr::with_exposed_provenance(code.function(name).expect("check_functions() has found it"))
+}
+
+fn owner(code: &Arc<Code>) -> Arc<dyn Any + Send + Sync> {
+    Arc::clone(code) as Arc<dyn Any + Send + Sync>
+}
+
+/// Checks whether [`load_program`] can load these bytes: all of its steps but those that map code. It needs no trust in
+/// the code. It knows no handlers, so a custom call is a reason.
 ///
 /// # Errors
-/// `DataLoss`, `Unimplemented`: as [`load_program`] for these steps.
+/// `DataLoss`, `Unimplemented`: as [`load_program`], with the same messages.
 pub fn check(bytes: &[u8]) -> StatusOr<()> {
-    read(&proto::parse(bytes)?, &FfiHandlers::default(), |_| ()).map(|_| ())
+    Checked::new(&proto::parse(bytes)?, &FfiHandlers::default()).map(drop)
 }
 
-/// Does all steps that map no code, and then calls `with` on the files, which can be linked.
-fn read<R>(
-    parsed: &Parsed<'_>,
-    handlers: &FfiHandlers,
-    with: impl FnOnce(&Linkable<'_>) -> R,
-) -> StatusOr<(Module, R)> {
-    let mut reasons = Reasons::default();
-    parsed.unknown.iter().for_each(|field| reasons.add(field.clone()));
-    let module = Module::read(parsed, handlers, &mut reasons)?;
-    let mut files = Vec::with_capacity(parsed.result.objects.len());
-    for object in &parsed.result.objects {
-        files.push(ObjectFile::read(&object.name, &object.contents, &mut reasons)?);
+/// An executable that can be loaded: nothing in it is unknown, and its program is valid. No code is mapped yet.
+struct Checked<'a> {
+    name: Arc<str>,
+    program: UnboundProgram,
+    linkable: Linkable<'a>,
+    sorts: Vec<Comparison>,
+    custom_calls: Vec<Arc<CustomCall>>,
+}
+
+impl<'a> Checked<'a> {
+    /// Does all steps that map no code.
+    fn new(parsed: &'a Parsed<'a>, handlers: &FfiHandlers) -> StatusOr<Self> {
+        let mut reasons = Reasons::default();
+        parsed.unknown.iter().for_each(|field| reasons.add(field.clone()));
+        let module = Module::read(parsed, handlers, &mut reasons).map_err(|why| parsed.located(why))?;
+        let mut files = Vec::with_capacity(parsed.result.objects.len());
+        for (number, object) in parsed.result.objects.iter().enumerate() {
+            let path = [Part { field: OBJECTS, index: Some(number) }, Part { field: CONTENTS, index: None }];
+            let file = ObjectFile::read(&object.name, &object.contents, &mut reasons);
+            files.push(file.map_err(|fault| fault.within(parsed.offset_of(&path)))?);
+        }
+        let linkable = Linkable::new(files, &mut reasons);
+        if let Some(linkable) = &linkable {
+            let kinds: HashMap<&str, i32> =
+                parsed.result.symbols.iter().map(|symbol| (symbol.name.as_str(), symbol.kind)).collect();
+            check_functions(&module, linkable, &kinds, &mut reasons);
+        }
+        reasons.into_result(&module.name)?;
+        let linkable = linkable.expect("where it is missing there is a reason");
+        let Module { name, signature, allocations, commands, sorts, custom_calls } = module;
+        let mut builder = ProgramBuilder::with_signature(Arc::clone(&name), signature);
+        for allocation in allocations {
+            builder.allocate(allocation);
+        }
+        for command in commands {
+            builder.push(command);
+        }
+        // The messages are consistent. So a rule that is broken means that XLA compiled something in a way that is not
+        // known here.
+        let program = builder
+            .build_unbound()
+            .map_err(|error| Error::unimplemented(format!("program '{name}' cannot run here: {}", error.message())))?;
+        Ok(Self { name, program, linkable, sorts, custom_calls })
     }
-    let linkable = Linkable::new(files, &mut reasons);
-    if let Some(linkable) = &linkable {
-        let kinds: HashMap<&str, i32> =
-            parsed.result.symbols.iter().map(|symbol| (symbol.name.as_str(), symbol.kind)).collect();
-        check_functions(&module.steps, linkable, &kinds, &mut reasons);
-    }
-    reasons.into_result(&module.name)?;
-    let linkable = linkable.expect("where it is missing there is a reason");
-    let with = with(&linkable);
-    Ok((module, with))
 }
 
 /// Checks that the code defines each function, with the right kind.
-fn check_functions(steps: &[Step], code: &Linkable<'_>, kinds: &HashMap<&str, i32>, reasons: &mut Reasons) {
+fn check_functions(module: &Module, code: &Linkable<'_>, kinds: &HashMap<&str, i32>, reasons: &mut Reasons) {
     let mut check = |name: &str, what: &str, kind: i32| {
         if !code.defines(name) || kinds.get(name) != Some(&kind) {
             reasons.add(format!("{what} '{name}' is not in the code"));
         }
     };
-    let mut left: Vec<&Step> = steps.iter().collect();
-    while let Some(step) = left.pop() {
-        match step {
-            Step::Kernel { function, .. } => check(function, "kernel", KERNEL),
-            Step::Sort { comparator, .. } => check(comparator, "comparator", COMPARATOR),
-            Step::Call(body) | Step::Repeat { body, .. } => left.extend(body),
-            Step::While { condition, body, .. } => left.extend(condition.iter().chain(body)),
-            Step::Conditional { branches, .. } => left.extend(branches.iter().flatten()),
-            Step::Ready(_) => {}
+    let mut left: Vec<&Command> = module.commands.iter().collect();
+    while let Some(command) = left.pop() {
+        if let Command::Kernel { kernel, .. } = command {
+            check(kernel.name(), "kernel", KERNEL);
         }
+        left.extend(command.sequences().flat_map(|(_, inner)| inner.commands()));
     }
-}
-
-/// Turns steps into commands, bound to their code.
-struct Binder {
-    code: Arc<Code>,
-    /// The kernels made so far, which several steps may share.
-    kernels: HashMap<String, Kernel>,
-}
-
-impl Binder {
-    fn command(&mut self, step: Step) -> Command {
-        match step {
-            Step::Ready(command) => command,
-            Step::Kernel { function, workgroups, operands } => {
-                Command::Kernel { kernel: self.kernel(function), workgroups, operands }
-            }
-            Step::Sort { comparator, arrays, operands } => {
-                // SAFETY: the caller of load_program() vouches for the code, whose symbols say that this is a
-                // comparator. The pages stay mapped as long as `code` lives.
-                let call = unsafe {
-                    let comparator = std::mem::transmute::<*const c_void, Comparator>(self.function(&comparator));
-                    Sort::new(arrays, comparator, self.owner())
-                };
-                Command::Library { call: Arc::new(call), operands }
-            }
-            Step::Call(body) => Command::Call(self.sequence(body)),
-            Step::Repeat { trip_count, body } => Command::Repeat { trip_count, body: self.sequence(body) },
-            Step::While { condition, predicate, body } => {
-                Command::While { condition: self.sequence(condition), predicate, body: self.sequence(body) }
-            }
-            Step::Conditional { branch, branches } => {
-                let branches = branches.into_iter().map(|branch| self.sequence(branch)).collect();
-                Command::Conditional { branch, branches }
-            }
-        }
-    }
-
-    fn sequence(&mut self, steps: Vec<Step>) -> Sequence {
-        Sequence::new(steps.into_iter().map(|step| self.command(step)).collect())
-    }
-
-    fn kernel(&mut self, function: String) -> Kernel {
-        if let Some(kernel) = self.kernels.get(&function) {
-            return kernel.clone();
-        }
-        // SAFETY: the caller of load_program() vouches for the code, whose symbols say that this is a kernel: it
-        // accesses its operands as the command says, and returns. The pages stay mapped as long as `code` lives.
-        let kernel = unsafe {
-            let code = std::mem::transmute::<*const c_void, KernelFunction>(self.function(&function));
-            Kernel::native(function.as_str(), code, self.owner())
-        };
-        self.kernels.insert(function, kernel.clone());
-        kernel
-    }
-
-    fn function(&self, name: &str) -> *const c_void {
-        let address = self.code.function(name).expect("check_functions() has found it");
-        std::ptr::with_exposed_provenance(address)
-    }
-
-    fn owner(&self) -> Arc<dyn Any + Send + Sync> {
-        Arc::clone(&self.code) as Arc<dyn Any + Send + Sync>
-    }
+    module.sorts.iter().for_each(|each| check(&each.comparator, "comparator", COMPARATOR));
 }

@@ -13,6 +13,8 @@ pub struct LoadOptions {
     /// See the module for x86-64.
     pub unwind_tables: bool,
     /// See the module for x86-64.
+    pub perf_map: bool,
+    /// See the module for x86-64.
     pub handlers: FfiHandlers,
 }
 

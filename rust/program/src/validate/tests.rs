@@ -348,3 +348,27 @@ fn temporaries_that_no_address_counts_are_refused() {
         "the program 'p' cannot run: temporaries of 128 and 18446744073709551415 bytes are more than an address counts",
     );
 }
+
+#[test]
+fn a_program_has_code_for_all_of_its_kernels() {
+    let body = || {
+        let kernel = Kernel::unbound("add");
+        Command::Kernel { kernel, workgroups: [1, 1, 1], operands: vec![Operand::write(slice(1, 0, 64))] }
+    };
+    let program = |operand: Option<Operand>| {
+        let mut builder = builder();
+        builder.push(Command::Repeat { trip_count: 1, body: Sequence::new(vec![fill(slice(2, 0, 1)), body()]) });
+        if let Some(operand) = operand {
+            builder.push(library(vec![operand]));
+        }
+        builder
+    };
+    let why = "the program 'p' cannot run: command 0.body.1 (kernel 'add') has no code";
+    refused(program(None), why);
+    let unbound = program(None).build_unbound().unwrap();
+    assert_eq!(unbound.bind(|_| Some(Kernel::unbound("sub"))).unwrap_err().code(), StatusCode::InvalidArgument);
+    let error = program(None).build_unbound().unwrap().bind(|_| Some(Kernel::from_fn("sub", |_| Ok(())))).unwrap_err();
+    assert!(error.message().ends_with("(kernel 'sub') is bound to a kernel that is not native"), "{error}");
+    let error = program(Some(Operand::read(slice(2, 1, 1)))).build_unbound().unwrap_err();
+    assert!(error.message().contains("may not have been written"), "validated before it has code: {error}");
+}

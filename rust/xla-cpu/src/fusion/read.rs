@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::Fusion;
 use super::graph::{Graph, Op};
 use super::lanes::{Binary, Fold, Unary};
-use crate::fault::{Fault, Reasons};
+use crate::fault::{Contradiction, Reasons};
 use crate::module::{Array, literal_bytes};
 use crate::proto::{ConvolutionProto, FusedComputation, FusedComputations, FusedInstructionProto, WindowProto};
 
@@ -39,8 +39,8 @@ pub(crate) fn read(
     id: i64,
     parameters: usize,
     reasons: &mut Reasons,
-) -> Result<Option<Found>, Fault> {
-    let missing = |id: i64| Fault::damage(0, format!("there is no computation {id}"));
+) -> Result<Option<Found>, Contradiction> {
+    let missing = |id: i64| Contradiction::new(format!("there is no computation {id}"));
     let computation = computations.decode(id)?.ok_or_else(|| missing(id))?;
     let mut is_known = computation.unknown.is_empty();
     computation.unknown.iter().for_each(|field| reasons.add(field.clone()));

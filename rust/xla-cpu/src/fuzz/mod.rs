@@ -80,7 +80,10 @@ fn no_object_breaks_the_linker() {
         let mut reasons = Reasons::default();
         let file = match ObjectFile::read("fuzzed.o", bytes, &mut reasons) {
             Ok(file) => file,
-            Err(fault) => return outcome.refused(&format!("XLA:CPU executable, byte 0: {}", fault.what)),
+            Err(fault) => {
+                assert!(fault.offset <= bytes.len(), "{fault:?}");
+                return outcome.refused(purlin_base::Error::from(fault).message());
+            }
         };
         let linkable = Linkable::new(vec![file], &mut reasons);
         match (reasons.into_result("fuzzed"), linkable) {

@@ -24,7 +24,7 @@ pub(crate) fn objects() -> Vec<Vec<u8>> {
     // Symbols 1 and 2 are those of sections 2 and 3, symbols 3 to 5 are functions of section 1, and symbol 6 is
     // undefined.
     let symbol = |name: u32, info: u8, section: u16, value: u64| {
-        [&name.to_le_bytes()[..], &[info, 0], &section.to_le_bytes(), &value.to_le_bytes(), &0_u64.to_le_bytes()]
+        [&name.to_le_bytes()[..], &[info, 0], &section.to_le_bytes(), &value.to_le_bytes(), &CODE.len().to_le_bytes()]
             .concat()
     };
     let functions = (0..3).map(|number: usize| symbol(at[number + 1], 0x12, 1, (number * FUNCTION_BYTES) as u64));

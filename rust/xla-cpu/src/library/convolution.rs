@@ -139,7 +139,7 @@ impl Convolution {
         }
     }
 
-    fn convolve<T: Product>(
+    fn convolve<T: Product<Sum = T>>(
         &self,
         input: &[T],
         kernel: &[T],
@@ -233,7 +233,7 @@ impl Convolution {
     }
 
     /// The kernel with a row for each tap and channel, whatever its layout. The groups follow each other.
-    fn pack<T: Product>(&self, kernel: &[T]) -> Vec<T> {
+    fn pack<T: Product<Sum = T>>(&self, kernel: &[T]) -> Vec<T> {
         let [inputs, outputs] = self.channels;
         let inner = self.size(1) * inputs;
         let mut packed = vec![T::ZERO; self.groups * inner * outputs];
@@ -284,7 +284,7 @@ impl Convolution {
         Ok(())
     }
 
-    fn plain<T: Product>(&self, operands: &[OperandBytes], context: &LibraryContext<'_>) -> Result<(), Error> {
+    fn plain<T: Product<Sum = T>>(&self, operands: &[OperandBytes], context: &LibraryContext<'_>) -> Result<(), Error> {
         // SAFETY: the command reads the first two operands and writes the third, of the type that the caller has looked
         // up.
         let (input, kernel, out) =

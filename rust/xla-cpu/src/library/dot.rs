@@ -2,9 +2,9 @@
 //!
 //! A dimension is a batch dimension (the same in all three arrays), a contracting one (summed over), or free.
 //! Dimensions of one kind that are contiguous in memory are merged, so that a matrix has one stride for its rows and
-//! one for its columns. If they are not contiguous, the dot is refused. 16-bit numbers are multiplied and summed as
-//! f32, and rounded once. Sums are in another order than XLA's, so their last bits differ. Large products run on
-//! several of the client's threads, divided by batch entries or by the longer side.
+//! one for its columns. If they are not contiguous, the dot is refused. Floating-point numbers of 16 bits are
+//! multiplied and summed as f32, and rounded once. Sums are in another order than XLA's, so their last bits differ.
+//! Large products run on several of the client's threads, divided by batch entries or by the longer side.
 
 #![allow(unsafe_code, reason = "operands are memory by address")]
 
@@ -111,7 +111,7 @@ impl Dot {
         &self,
         lhs: &[T],
         rhs: &[T],
-        out: &mut [T],
+        out: &mut [T::Sum],
         context: &LibraryContext<'_>,
     ) -> Result<(), Error> {
         let Sizes { rows, columns, inner } = self.sizes;
@@ -176,7 +176,7 @@ impl Dot {
         operands: &[OperandBytes],
         context: &LibraryContext<'_>,
         widen: impl Fn(I) -> T,
-        narrow: impl Fn(T) -> O,
+        narrow: impl Fn(T::Sum) -> O,
     ) -> Result<(), Error> {
         // SAFETY: the command reads the first two operands and writes the third, of the types that the caller has
         // looked up.
@@ -192,8 +192,24 @@ impl Dot {
     fn plain<T: Product>(&self, operands: &[OperandBytes], context: &LibraryContext<'_>) -> Result<(), Error> {
         // SAFETY: the command reads the first two operands and writes the third, of the type that the caller has looked
         // up.
-        let (lhs, rhs, out) = unsafe { (read::<T>(&operands[0]), read::<T>(&operands[1]), write::<T>(&operands[2])) };
+        let (lhs, rhs, out) =
+            unsafe { (read::<T>(&operands[0]), read::<T>(&operands[1]), write::<T::Sum>(&operands[2])) };
         self.multiply(lhs, rhs, out, context)
+    }
+
+    /// Computes products whose sums are wider than the elements of the result.
+    fn narrowed<T: Product, O: Plain>(
+        &self,
+        operands: &[OperandBytes],
+        context: &LibraryContext<'_>,
+        narrow: impl Fn(T::Sum) -> O,
+    ) -> Result<(), Error> {
+        // SAFETY: as above.
+        let (lhs, rhs, out) = unsafe { (read::<T>(&operands[0]), read::<T>(&operands[1]), write::<O>(&operands[2])) };
+        let mut wide = vec![T::ZERO; out.len()];
+        self.multiply(lhs, rhs, &mut wide, context)?;
+        out.iter_mut().zip(wide).for_each(|(to, from)| *to = narrow(from));
+        Ok(())
     }
 }
 
@@ -208,17 +224,17 @@ impl LibraryCall for Dot {
             (DType::F64, _) => self.plain::<f64>(operands, context),
             (DType::C64, _) => self.plain::<Complex<f32>>(operands, context),
             (DType::C128, _) => self.plain::<Complex<f64>>(operands, context),
-            (DType::S8, DType::S8) => self.plain::<i8>(operands, context),
-            (DType::S16, _) => self.plain::<i16>(operands, context),
+            (DType::S8, DType::S8) => self.narrowed::<i8, _>(operands, context, |sum| sum as i8),
+            (DType::S16, _) => self.narrowed::<i16, _>(operands, context, |sum| sum as i16),
             (DType::S32, _) => self.plain::<i32>(operands, context),
             (DType::S64, _) => self.plain::<i64>(operands, context),
-            (DType::U8, DType::U8) => self.plain::<u8>(operands, context),
-            (DType::U16, _) => self.plain::<u16>(operands, context),
+            (DType::U8, DType::U8) => self.narrowed::<u8, _>(operands, context, |sum| sum as u8),
+            (DType::U16, _) => self.narrowed::<u16, _>(operands, context, |sum| sum as u16),
             (DType::U32, _) => self.plain::<u32>(operands, context),
             (DType::U64, _) => self.plain::<u64>(operands, context),
-            (DType::S8, _) => self.through(operands, context, |x: i8| i32::from(x), |x| x),
-            (DType::U8, DType::S32) => self.through(operands, context, |x: u8| i32::from(x), |x| x),
-            (DType::U8, _) => self.through(operands, context, |x: u8| u32::from(x), |x| x),
+            (DType::S8, _) => self.plain::<i8>(operands, context),
+            // The sums are the same bits as i32 and as u32.
+            (DType::U8, _) => self.plain::<u8>(operands, context),
             (DType::F16, DType::F16) => self.through(operands, context, f16::to_f32, f16::from_f32),
             (DType::BF16, DType::BF16) => self.through(operands, context, bf16::to_f32, bf16::from_f32),
             (DType::F16, _) => self.through(operands, context, f16::to_f32, |x: f32| x),

@@ -1,7 +1,7 @@
 //! Fft: Fourier transforms of the last dimensions.
 //!
-//! Real transforms are computed by complex ones. The spectrum of real numbers keeps only the first half of the last
-//! dimension, because the rest is its mirror image. Inverse transforms are divided by the number of elements.
+//! The spectrum of real numbers keeps only the first half of the last dimension, because the rest is its mirror image.
+//! So that dimension is transformed by crate `realfft`. Inverse transforms are divided by the number of elements.
 
 #![allow(unsafe_code, reason = "operands are memory by address")]
 
@@ -12,6 +12,7 @@ use num_complex::Complex;
 use purlin_array::DType;
 use purlin_base::Error;
 use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{FftDirection, FftNum, FftPlanner};
 
 use super::elements::{Plain, read, write};
@@ -42,8 +43,21 @@ pub(crate) struct Fft {
 }
 
 enum Plans {
-    F32(Vec<Arc<dyn rustfft::Fft<f32>>>),
-    F64(Vec<Arc<dyn rustfft::Fft<f64>>>),
+    F32(Plan<f32>),
+    F64(Plan<f64>),
+}
+
+struct Plan<T> {
+    /// One for each length but the last.
+    outer: Vec<Arc<dyn rustfft::Fft<T>>>,
+    last: Last<T>,
+}
+
+/// The transform of the last dimension.
+enum Last<T> {
+    Complex(Arc<dyn rustfft::Fft<T>>),
+    Forward(Arc<dyn RealToComplex<T>>),
+    Inverse(Arc<dyn ComplexToReal<T>>),
 }
 
 impl fmt::Debug for Plans {
@@ -81,69 +95,88 @@ impl Fft {
         if !is_sound || !from.layout.is_row_major() || !to.layout.is_row_major() || lengths.contains(&0) {
             return Err(refused());
         }
-        let direction = match kind {
-            Kind::Forward | Kind::RealForward => FftDirection::Forward,
-            Kind::Inverse | Kind::RealInverse => FftDirection::Inverse,
-        };
         let plans = match (full.shape.dtype(), half.shape.dtype(), is_real) {
-            (DType::C64, DType::C64, false) | (DType::F32, DType::C64, true) => Plans::F32(plan(&lengths, direction)),
+            (DType::C64, DType::C64, false) | (DType::F32, DType::C64, true) => Plans::F32(Plan::new(kind, &lengths)),
             (DType::C128, DType::C128, false) | (DType::F64, DType::C128, true) => {
-                Plans::F64(plan(&lengths, direction))
+                Plans::F64(Plan::new(kind, &lengths))
             }
             _ => return Err(refused()),
         };
         Ok(Self { kind, lengths, plans })
     }
 
-    fn transform<T>(&self, plans: &[Arc<dyn rustfft::Fft<T>>], operands: &[OperandBytes])
+    fn transform<T>(&self, plan: &Plan<T>, operands: &[OperandBytes]) -> Result<(), Error>
     where
         T: FftNum + Plain,
         Complex<T>: Plain,
     {
         let (last, outer) = self.lengths.split_last().expect("new() has seen a length");
-        let (last_plan, outer_plans) = plans.split_last().expect("one for each length");
-        let outer_plans = || outer.iter().zip(outer_plans);
         let scale = T::one() / T::from_usize(self.lengths.iter().product()).unwrap_or(T::one());
         let half = last / 2 + 1;
         let outer_size: usize = outer.iter().product();
-        let mut row = vec![Complex::new(T::zero(), T::zero()); *last];
+        let zero = Complex::new(T::zero(), T::zero());
+        // realfft refuses lengths alone, which are right.
+        let failed = |error: realfft::FftError| Error::internal(format!("fft: {error}"));
         // SAFETY: new() has checked the types and lengths of both operands. The command reads the first and writes the
         // second.
         unsafe {
-            match self.kind {
-                Kind::Forward | Kind::Inverse => {
+            match &plan.last {
+                Last::Complex(along_last) => {
                     let (from, to) = (read::<Complex<T>>(&operands[0]), write::<Complex<T>>(&operands[1]));
                     to.copy_from_slice(from);
+                    let mut scratch = vec![zero; along_last.get_inplace_scratch_len()];
                     for entry in to.chunks_exact_mut(outer_size * last) {
-                        entry.chunks_exact_mut(*last).for_each(|row| last_plan.process(row));
-                        along_outer(entry, outer_plans(), *last);
+                        along_last.process_with_scratch(entry, &mut scratch);
+                        along_outer(entry, outer, plan, *last);
                     }
                     if self.kind == Kind::Inverse {
                         to.iter_mut().for_each(|x| *x = *x * scale);
                     }
                 }
-                Kind::RealForward => {
+                Last::Forward(along_last) => {
                     let (from, to) = (read::<T>(&operands[0]), write::<Complex<T>>(&operands[1]));
+                    let (mut row, mut scratch) = (vec![T::zero(); *last], along_last.make_scratch_vec());
                     for (from, to) in from.chunks_exact(*last).zip(to.chunks_exact_mut(half)) {
-                        row.iter_mut().zip(from).for_each(|(to, &from)| *to = Complex::new(from, T::zero()));
-                        last_plan.process(&mut row);
-                        to.copy_from_slice(&row[..half]);
+                        row.copy_from_slice(from);
+                        along_last.process_with_scratch(&mut row, to, &mut scratch).map_err(failed)?;
                     }
-                    to.chunks_exact_mut(outer_size * half).for_each(|entry| along_outer(entry, outer_plans(), half));
+                    to.chunks_exact_mut(outer_size * half).for_each(|entry| along_outer(entry, outer, plan, half));
                 }
-                Kind::RealInverse => {
+                Last::Inverse(along_last) => {
                     let (from, to) = (read::<Complex<T>>(&operands[0]), write::<T>(&operands[1]));
-                    let mut work = from.to_vec();
-                    work.chunks_exact_mut(outer_size * half).for_each(|entry| along_outer(entry, outer_plans(), half));
-                    for (from, to) in work.chunks_exact(half).zip(to.chunks_exact_mut(*last)) {
-                        row[..half].copy_from_slice(from);
-                        (half..*last).for_each(|at| row[at] = from[last - at].conj());
-                        last_plan.process(&mut row);
-                        to.iter_mut().zip(&row).for_each(|(to, from)| *to = from.re * scale);
+                    let (mut work, mut scratch) = (from.to_vec(), along_last.make_scratch_vec());
+                    work.chunks_exact_mut(outer_size * half).for_each(|entry| along_outer(entry, outer, plan, half));
+                    for (row, to) in work.chunks_exact_mut(half).zip(to.chunks_exact_mut(*last)) {
+                        // Numbers without a mirror image have no imaginary part; XLA ignores it, too.
+                        row[0].im = T::zero();
+                        if last.is_multiple_of(2) {
+                            row[half - 1].im = T::zero();
+                        }
+                        along_last.process_with_scratch(row, to, &mut scratch).map_err(failed)?;
+                        to.iter_mut().for_each(|to| *to = *to * scale);
                     }
                 }
             }
         }
+        Ok(())
+    }
+}
+
+impl<T: FftNum> Plan<T> {
+    /// For one length or more.
+    fn new(kind: Kind, lengths: &[usize]) -> Self {
+        let direction = match kind {
+            Kind::Forward | Kind::RealForward => FftDirection::Forward,
+            Kind::Inverse | Kind::RealInverse => FftDirection::Inverse,
+        };
+        let (&last, outer) = lengths.split_last().expect("new() has seen a length");
+        let (mut planner, mut real) = (FftPlanner::new(), RealFftPlanner::new());
+        let last = match kind {
+            Kind::Forward | Kind::Inverse => Last::Complex(planner.plan_fft(last, direction)),
+            Kind::RealForward => Last::Forward(real.plan_fft_forward(last)),
+            Kind::RealInverse => Last::Inverse(real.plan_fft_inverse(last)),
+        };
+        Self { outer: outer.iter().map(|&length| planner.plan_fft(length, direction)).collect(), last }
     }
 }
 
@@ -154,10 +187,9 @@ impl LibraryCall for Fft {
 
     fn run(&self, operands: &[OperandBytes], _context: &LibraryContext<'_>) -> Result<(), Error> {
         match &self.plans {
-            Plans::F32(plans) => self.transform(plans, operands),
-            Plans::F64(plans) => self.transform(plans, operands),
+            Plans::F32(plan) => self.transform(plan, operands),
+            Plans::F64(plan) => self.transform(plan, operands),
         }
-        Ok(())
     }
 
     fn is_pure(&self) -> bool {
@@ -165,24 +197,16 @@ impl LibraryCall for Fft {
     }
 }
 
-fn plan<T: FftNum>(lengths: &[usize], direction: FftDirection) -> Vec<Arc<dyn rustfft::Fft<T>>> {
-    let mut planner = FftPlanner::new();
-    lengths.iter().map(|&length| planner.plan_fft(length, direction)).collect()
-}
-
 /// Transforms an array along all dimensions but its last, which has `last` elements.
-fn along_outer<'a, T: FftNum>(
-    array: &mut [Complex<T>],
-    plans: impl DoubleEndedIterator<Item = (&'a usize, &'a Arc<dyn rustfft::Fft<T>>)>,
-    last: usize,
-) {
+fn along_outer<T: FftNum>(array: &mut [Complex<T>], lengths: &[usize], plan: &Plan<T>, last: usize) {
     let mut stride = last;
-    for (&length, plan) in plans.rev() {
+    for (&length, along) in lengths.iter().zip(&plan.outer).rev() {
         let mut line = vec![Complex::new(T::zero(), T::zero()); length];
+        let mut scratch = vec![Complex::new(T::zero(), T::zero()); along.get_inplace_scratch_len()];
         for group in array.chunks_exact_mut(stride * length) {
             for inner in 0..stride {
                 line.iter_mut().enumerate().for_each(|(at, to)| *to = group[inner + at * stride]);
-                plan.process(&mut line);
+                along.process_with_scratch(&mut line, &mut scratch);
                 line.iter().enumerate().for_each(|(at, from)| group[inner + at * stride] = *from);
             }
         }

@@ -6,6 +6,7 @@ use ::gemm::Parallelism;
 use num_complex::Complex;
 
 use super::elements::Plain;
+use super::integers;
 
 /// The rows and columns of the product, and the length of the sums.
 #[derive(Clone, Copy, Debug)]
@@ -25,20 +26,23 @@ pub(super) struct Matrix<P> {
 
 /// Elements that can be multiplied and added up.
 pub(super) trait Product: Plain {
+    /// The type of sums.
+    type Sum: Plain;
     /// The value that sums begin with.
-    const ZERO: Self;
+    const ZERO: Self::Sum;
 
     /// Writes the product of `lhs` and `rhs` to `out`.
     ///
     /// # Safety
     /// All elements of `lhs` and `rhs` are valid for reads, and those of `out` for writes. `out` shares no element with
     /// the others.
-    unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self>);
+    unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self::Sum>);
 }
 
 macro_rules! by_gemm {
     ($($name:ty: $zero:expr, $one:expr;)*) => { $(
         impl Product for $name {
+            type Sum = Self;
             const ZERO: Self = $zero;
 
             unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self>) {
@@ -68,6 +72,7 @@ by_gemm! {
 macro_rules! by_loops {
     ($($name:ty)*) => { $(
         impl Product for $name {
+            type Sum = Self;
             const ZERO: Self = 0;
 
             unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self>) {
@@ -91,7 +96,24 @@ macro_rules! by_loops {
     )* };
 }
 
-by_loops! { u8 i8 u16 i16 u32 i32 u64 i64 }
+by_loops! { u32 i32 u64 i64 }
+
+macro_rules! by_pairs {
+    ($($name:ty)*) => { $(
+        /// Sums have 32 bits. Those of 16-bit numbers are right in their lower 16 bits.
+        impl Product for $name {
+            type Sum = i32;
+            const ZERO: i32 = 0;
+
+            unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut i32>) {
+                // SAFETY: the caller's promise.
+                unsafe { integers::multiply(sizes, &lhs, &rhs, &out) }
+            }
+        }
+    )* };
+}
+
+by_pairs! { u8 i8 u16 i16 }
 
 /// An address that several threads share, each for elements of its own.
 #[derive(Clone, Copy, Debug)]

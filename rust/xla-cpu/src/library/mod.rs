@@ -11,6 +11,7 @@ mod dot;
 mod elements;
 mod fft;
 mod gemm;
+mod integers;
 mod rng;
 mod sort;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use purlin_base::Error;
+use purlin_base::sync::OnceLock;
 use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
 
 use super::elements::write;
@@ -67,8 +68,8 @@ impl SortArrays {
 /// A sort and its comparator.
 pub(crate) struct Sort {
     arrays: SortArrays,
-    comparator: Comparator,
-    _owner: Arc<dyn Any + Send + Sync>,
+    /// The comparator, and the owner of its code, once that is loaded.
+    code: OnceLock<(Comparator, Arc<dyn Any + Send + Sync>)>,
 }
 
 impl fmt::Debug for Sort {
@@ -78,26 +79,39 @@ impl fmt::Debug for Sort {
 }
 
 impl Sort {
-    /// A sort by a function whose code stays mapped while `owner` has a reference.
+    /// A sort without a comparator, which cannot run.
+    pub(crate) fn new(arrays: SortArrays) -> Self {
+        Self { arrays, code: OnceLock::new() }
+    }
+
+    /// Gives it its comparator, whose code stays mapped while `owner` has a reference.
     ///
     /// # Safety
     /// As long as `owner` lives, any thread may call `comparator` with the addresses of two elements of each array. The
     /// comparator reads those, writes its answer of one byte, and returns.
-    pub(crate) unsafe fn new(arrays: SortArrays, comparator: Comparator, owner: Arc<dyn Any + Send + Sync>) -> Self {
-        Self { arrays, comparator, _owner: owner }
+    pub(crate) unsafe fn bind(&self, comparator: Comparator, owner: Arc<dyn Any + Send + Sync>) {
+        // A second comparator would be dropped: the first one may be running.
+        self.code.get_or_init(|| (comparator, owner));
     }
 
     /// Whether the elements at index `a` of the rows are ordered before those at `b`.
-    fn is_less(&self, rows: &[Vec<u8>], pairs: &mut [*const c_void], a: usize, b: usize) -> bool {
+    fn is_less(
+        &self,
+        comparator: Comparator,
+        rows: &[Vec<u8>],
+        pairs: &mut [*const c_void],
+        a: usize,
+        b: usize,
+    ) -> bool {
         for ((row, &width), pair) in rows.iter().zip(&self.arrays.widths).zip(pairs.chunks_exact_mut(2)) {
             pair[0] = row[a * width..].as_ptr().cast();
             pair[1] = row[b * width..].as_ptr().cast();
         }
         let mut answer = 0_u8;
-        // SAFETY: the caller of new() has promised it; the elements are in the rows.
+        // SAFETY: the caller of bind() has promised it; the elements are in the rows.
         unsafe {
             let (options, buffers, counters, status) = (ptr::null(), ptr::null(), ptr::null_mut(), ptr::null_mut());
-            (self.comparator)(&raw mut answer, options, pairs.as_ptr(), buffers, counters, status);
+            comparator(&raw mut answer, options, pairs.as_ptr(), buffers, counters, status);
         }
         answer != 0
     }
@@ -109,6 +123,9 @@ impl LibraryCall for Sort {
     }
 
     fn run(&self, operands: &[OperandBytes], _context: &LibraryContext<'_>) -> Result<(), Error> {
+        let Some(&(comparator, _)) = self.code.get() else {
+            return Err(Error::internal("a sort was not given its comparator"));
+        };
         let SortArrays { widths, length, stride, outer } = &self.arrays;
         let (length, stride) = (*length, *stride);
         let mut rows: Vec<Vec<u8>> = widths.iter().map(|width| vec![0; width * length]).collect();
@@ -125,7 +142,7 @@ impl LibraryCall for Sort {
                 }
             }
             order.iter_mut().enumerate().for_each(|(at, place)| *place = at);
-            merge_sort(&mut order, &mut scratch, &mut |a, b| self.is_less(&rows, &mut pairs, a, b));
+            merge_sort(&mut order, &mut scratch, &mut |a, b| self.is_less(comparator, &rows, &mut pairs, a, b));
             for ((row, &width), operand) in rows.iter().zip(widths).zip(operands) {
                 // SAFETY: as above.
                 let array = unsafe { write::<u8>(operand) };

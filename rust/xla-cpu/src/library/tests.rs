@@ -110,8 +110,9 @@ unsafe extern "C" fn less(
 fn sorts_are_stable_along_their_dimension() {
     for (dims, dimension) in [([2, 100], 1), ([100, 2], 0), ([1, 200], 1), ([200, 1], 1)] {
         let arrays = SortArrays::new(&[array(S32, &dims, &[1, 0])], dimension).unwrap();
+        let sort = Sort::new(arrays);
         // SAFETY: the comparator is a function of this program.
-        let sort = unsafe { Sort::new(arrays, less, Arc::new(())) };
+        unsafe { sort.bind(less, Arc::new(())) };
         let client = client();
         let mut builder = ProgramBuilder::new("sort");
         let spec = ArraySpec::new(Shape::new(DType::S32, &[200]).unwrap());

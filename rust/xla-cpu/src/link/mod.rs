@@ -9,7 +9,8 @@
 //! 3. `symbols.rs` has a closed list of the functions that code may call. No name is looked up in the process.
 //! 4. `pages.rs` maps the range between guard pages. The sections are copied and relocated while all of it is writable.
 //!    Then code becomes executable and read-only. No page is ever writable and executable at once.
-//! 5. `unwind.rs` registers the unwind tables, if the caller wants that.
+//! 5. `unwind.rs` registers the unwind tables, and `perf_map.rs` lists the functions for a profiler, if the caller
+//!    wants that.
 //!
 //! [`Code`] owns the pages, and kernels keep the `Code` alive. So the memory is unmapped when the last of them is
 //! dropped. Linking runs none of the code.
@@ -17,6 +18,7 @@
 mod layout;
 mod object;
 mod pages;
+pub(crate) mod perf_map;
 mod symbols;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -24,12 +26,14 @@ mod unwind;
 
 use std::collections::HashMap;
 
-use purlin_base::{Error, StatusOr};
+use purlin_base::StatusOr;
 
 use self::layout::Layout;
 pub(crate) use self::object::ObjectFile;
-use self::object::{Kind, Target};
+use self::object::{Function, Kind, Target};
 use self::pages::Pages;
+#[cfg(test)]
+pub(crate) use self::pages::RESERVED;
 use self::unwind::Registered;
 use crate::fault::Reasons;
 
@@ -48,7 +52,7 @@ impl<'a> Linkable<'a> {
         let layout = reasons.take(Layout::new(&files))?;
         let mut functions = HashMap::new();
         for (number, file) in files.iter().enumerate() {
-            for (name, place) in &file.functions {
+            for Function { name, place, .. } in &file.functions {
                 if functions.insert(*name, layout.offset_of(number, *place)).is_some() {
                     reasons.add(format!("symbol '{name}' is defined twice"));
                 }
@@ -67,7 +71,28 @@ impl<'a> Linkable<'a> {
         for name in unknown {
             reasons.add(format!("symbol '{name}' is not among those that code may call"));
         }
-        Some(Self { files, layout, functions })
+        let linkable = Self { files, layout, functions };
+        for (number, file) in linkable.files.iter().enumerate() {
+            for relocation in file.relocations.iter().filter(|relocation| relocation.kind == Kind::Relative32) {
+                let distance = linkable.offset_of(number, relocation.target).and_then(|target| {
+                    let at = linkable.layout.offset_of(number, relocation.at);
+                    i32::try_from((target as i64 - at as i64).saturating_add(relocation.addend)).ok()
+                });
+                if distance.is_none() {
+                    let section = &file.sections[relocation.at.section].name;
+                    reasons.add(format!("relocation R_X86_64_PC32 in section {section} to what may be too far away"));
+                }
+            }
+        }
+        Some(linkable)
+    }
+
+    /// The offset of a target in file `number`. `None`: it is a function of the closed list.
+    fn offset_of(&self, number: usize, target: Target<'_>) -> Option<usize> {
+        match target {
+            Target::Place(place) => Some(self.layout.offset_of(number, place)),
+            Target::Named(name) => self.functions.get(name).copied(),
+        }
     }
 
     /// Whether the files define a function of that name.
@@ -79,7 +104,7 @@ impl<'a> Linkable<'a> {
     ///
     /// # Errors
     /// `ResourceExhausted`: the system has no memory for the pages. `PermissionDenied`: the system forbids executable
-    /// pages. `DataLoss`: a distance does not fit its relocation.
+    /// pages. All that depends on the files was checked by `new()`.
     pub(crate) fn load(&self, unwind_tables: bool) -> StatusOr<Code> {
         let mut pages = Pages::reserve(&self.layout)?;
         for (number, file) in self.files.iter().enumerate() {
@@ -91,24 +116,18 @@ impl<'a> Linkable<'a> {
         for (number, file) in self.files.iter().enumerate() {
             for relocation in &file.relocations {
                 let at = self.layout.offset_of(number, relocation.at);
-                let target = match relocation.target {
-                    Target::Place(place) => base + self.layout.offset_of(number, place),
-                    Target::Named(name) => match self.functions.get(name) {
-                        Some(offset) => base + offset,
-                        None => symbols::address_of(name).expect("new() has looked it up"),
-                    },
+                let target = match (self.offset_of(number, relocation.target), relocation.target) {
+                    (Some(offset), _) => base + offset,
+                    (None, Target::Named(name)) => symbols::address_of(name).expect("new() has looked it up"),
+                    (None, Target::Place(_)) => unreachable!("a place has an offset"),
                 };
                 let value = (target as u64).wrapping_add_signed(relocation.addend);
                 let distance = value.wrapping_sub((base + at) as u64);
                 match relocation.kind {
                     Kind::Absolute64 => pages.write(at, &value.to_le_bytes()),
                     Kind::Relative64 => pages.write(at, &distance.to_le_bytes()),
-                    Kind::Relative32 => {
-                        let distance = i32::try_from(distance as i64).map_err(|_| {
-                            Error::data_loss(format!("{}: a distance of {} does not fit", file.name, distance as i64))
-                        })?;
-                        pages.write(at, &distance.to_le_bytes());
-                    }
+                    // new() has checked that the distance fits.
+                    Kind::Relative32 => pages.write(at, &(distance as u32).to_le_bytes()),
                 }
             }
         }
@@ -116,6 +135,21 @@ impl<'a> Linkable<'a> {
         let functions = self.functions.iter().map(|(name, offset)| ((*name).into(), base + offset)).collect();
         let tables = self.unwind_tables(base, unwind_tables);
         Ok(Code { functions, _tables: tables, _pages: pages })
+    }
+
+    /// The functions of the code, by address, as `perf_map.rs` describes them.
+    pub(crate) fn perf_map(&self, code: &Code) -> String {
+        let mut entries: Vec<perf_map::Entry<'_>> = self
+            .files
+            .iter()
+            .flat_map(|file| file.functions.iter().map(move |function| (file, function)))
+            .filter(|(file, function)| file.sections[function.place.section].is_code && function.size_bytes > 0)
+            .filter_map(|(_, Function { name, size_bytes, .. })| {
+                Some(perf_map::Entry { address: code.function(name)?, size_bytes: *size_bytes, name })
+            })
+            .collect();
+        entries.sort_unstable_by_key(|entry| entry.address);
+        perf_map::text(&entries)
     }
 
     fn unwind_tables(&self, base: usize, wanted: bool) -> Vec<Registered> {

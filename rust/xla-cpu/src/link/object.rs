@@ -15,7 +15,7 @@ use crate::fault::{Fault, Reasons};
 pub(crate) struct ObjectFile<'a> {
     pub(crate) name: &'a str,
     pub(crate) sections: Vec<Section<'a>>,
-    pub(crate) functions: Vec<(&'a str, Place)>,
+    pub(crate) functions: Vec<Function<'a>>,
     pub(crate) relocations: Vec<Relocation<'a>>,
 }
 
@@ -30,6 +30,15 @@ pub(crate) struct Section<'a> {
     pub(crate) is_code: bool,
     pub(crate) is_writable: bool,
     pub(crate) is_unwind_table: bool,
+}
+
+/// A symbol that other files may refer to.
+#[derive(Debug)]
+pub(crate) struct Function<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) place: Place,
+    /// At least 1, if the section does not end there.
+    pub(crate) size_bytes: usize,
 }
 
 /// A byte of a section, or the end of the section.
@@ -75,25 +84,28 @@ type Header64 = elf::SectionHeader64<LittleEndian>;
 impl<'a> ObjectFile<'a> {
     /// Reads `bytes`. A part that is sound but unknown is added to `reasons`, and left out.
     pub(crate) fn read(name: &'a str, bytes: &'a [u8], reasons: &mut Reasons) -> Result<Self, Fault> {
-        let damage = |what: String| Fault::damage(0, format!("object '{name}': {what}"));
-        let broken = |error: object::read::Error| damage(error.to_string());
-        let header = Header::parse(bytes).map_err(broken)?;
-        let endian = header.endian().map_err(broken)?;
+        // The part of the file that is being read: an error has its offset.
+        let damage = |offset: usize| move |what: String| Fault::damage(offset, format!("object '{name}': {what}"));
+        let broken = |offset: usize| move |error: object::read::Error| damage(offset)(error.to_string());
+        let header = Header::parse(bytes).map_err(broken(0))?;
+        let endian = header.endian().map_err(broken(0))?;
         if header.e_machine(endian) != elf::EM_X86_64 || header.e_type(endian) != elf::ET_REL {
             let (machine, kind) = (header.e_machine(endian), header.e_type(endian));
-            return Err(damage(format!(
+            return Err(damage(0)(format!(
                 "no relocatable file for x86-64, but of machine {machine:?} and type {kind:?}"
             )));
         }
-        let table = header.sections(endian, bytes).map_err(broken)?;
-        let symbols = table.symbols(endian, bytes, elf::SHT_SYMTAB).map_err(broken)?;
+        let headers = usize::try_from(header.e_shoff(endian)).map_or(0, |offset| offset.min(bytes.len()));
+        let table = header.sections(endian, bytes).map_err(broken(headers))?;
+        let symbols = table.symbols(endian, bytes, elf::SHT_SYMTAB).map_err(broken(headers))?;
 
         let mut file = Self { name, sections: Vec::new(), functions: Vec::new(), relocations: Vec::new() };
         // Indexed by the file's section number: the index in `sections`.
         let mut loaded: Vec<Option<usize>> = vec![None; table.len()];
         for (index, section) in table.enumerate() {
-            let title = String::from_utf8_lossy(table.section_name(endian, section).map_err(broken)?).into_owned();
-            let Some(read) = read_section(section, title, bytes, reasons).map_err(&damage)? else { continue };
+            let at = offset_in(bytes, section);
+            let title = String::from_utf8_lossy(table.section_name(endian, section).map_err(broken(at))?).into_owned();
+            let Some(read) = read_section(section, title, bytes, reasons).map_err(damage(at))? else { continue };
             loaded[index.0] = Some(file.sections.len());
             file.sections.push(read);
         }
@@ -107,28 +119,34 @@ impl<'a> ObjectFile<'a> {
             }
         };
         for symbol in symbols.iter() {
+            let at = offset_in(bytes, symbol);
             if symbol.st_shndx(endian) == elf::SHN_COMMON {
                 reasons.add("a symbol without a section (common)");
             }
             if symbol.st_bind() != elf::STB_GLOBAL && symbol.st_bind() != elf::STB_WEAK {
                 continue;
             }
-            let title = symbol_name(symbols.symbol_name(endian, symbol).map_err(broken)?).map_err(&damage)?;
-            if let Some(place) = place(&file, symbol).map_err(&damage)? {
-                file.functions.push((title, place));
+            let title = symbol_name(symbols.symbol_name(endian, symbol).map_err(broken(at))?).map_err(damage(at))?;
+            if let Some(place) = place(&file, symbol).map_err(damage(at))? {
+                let left = file.sections[place.section].size_bytes - place.offset;
+                let size_bytes = usize::try_from(symbol.st_size(endian)).ok().filter(|&size_bytes| size_bytes > 0);
+                file.functions.push(Function { name: title, place, size_bytes: size_bytes.unwrap_or(1).min(left) });
             }
         }
         for section in table.iter() {
             if section.sh_type(endian) == elf::SHT_REL {
                 reasons.add("relocations without addends (SHT_REL)");
             }
-            let Some((entries, _)) = section.rela(endian, bytes).map_err(broken)? else { continue };
+            let Some((entries, _)) = section.rela(endian, bytes).map_err(broken(offset_in(bytes, section)))? else {
+                continue;
+            };
             let Some(of) =
                 usize::try_from(section.sh_info(endian)).ok().and_then(|of| loaded.get(of).copied().flatten())
             else {
                 continue;
             };
             for entry in entries {
+                let entry_at = offset_in(bytes, entry);
                 let is_table = file.sections[of].is_unwind_table;
                 let Some((kind, width)) = kind_of(entry.r_type(endian, false), is_table) else {
                     let title = relocation_name(entry.r_type(endian, false));
@@ -139,15 +157,15 @@ impl<'a> ObjectFile<'a> {
                 let at =
                     usize::try_from(offset).ok().filter(|at| at.checked_add(width).is_some_and(|end| end <= there));
                 let Some(offset) = at else {
-                    return Err(damage(format!("a relocation at {offset} of a section of {there} bytes")));
+                    return Err(damage(entry_at)(format!("a relocation at {offset} of a section of {there} bytes")));
                 };
                 let number = object::read::SymbolIndex(entry.r_sym(endian, false) as usize);
-                let symbol = symbols.symbol(number).map_err(broken)?;
-                let target = match place(&file, symbol).map_err(&damage)? {
+                let symbol = symbols.symbol(number).map_err(broken(entry_at))?;
+                let target = match place(&file, symbol).map_err(damage(offset_in(bytes, symbol)))? {
                     Some(place) => Target::Place(place),
                     None if symbol.st_shndx(endian) == elf::SHN_UNDEF => {
-                        let title = symbols.symbol_name(endian, symbol).map_err(broken)?;
-                        Target::Named(symbol_name(title).map_err(&damage)?)
+                        let title = symbols.symbol_name(endian, symbol).map_err(broken(entry_at))?;
+                        Target::Named(symbol_name(title).map_err(damage(entry_at))?)
                     }
                     None => {
                         reasons.add(format!("a relocation in {} to what is not loaded", file.sections[of].name));
@@ -160,6 +178,11 @@ impl<'a> ObjectFile<'a> {
         }
         Ok(file)
     }
+}
+
+/// The offset of a part in the bytes that it was read from.
+fn offset_in<T>(bytes: &[u8], part: &T) -> usize {
+    std::ptr::from_ref(part).addr() - bytes.as_ptr().addr()
 }
 
 /// Reads a section; `None` if it is not loaded.

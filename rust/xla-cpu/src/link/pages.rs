@@ -19,6 +19,12 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 /// The byte that fills gaps between functions: an instruction that traps.
 const TRAP: u8 = 0xcc;
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has mapped memory for code.
+    pub(crate) static RESERVED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// A mapping of `size_bytes`, whose first and last page are guards.
 #[derive(Debug)]
 pub(crate) struct Pages {
@@ -48,6 +54,8 @@ impl Pages {
             return Err(last_error("mapped", size_bytes));
         }
         let mapping = NonNull::new(mapping.cast()).expect("the system maps nothing at null");
+        #[cfg(test)]
+        RESERVED.with(|count| count.set(count.get() + 1));
         let mut pages = Self { mapping, size_bytes, is_writable: true };
         pages.set(0..layout.size_bytes(), libc::PROT_READ | libc::PROT_WRITE)?;
         let code = layout.range(Region::Code);

@@ -167,3 +167,12 @@ fn files_that_are_no_objects_are_damage() {
         assert!(link(&[("test.o", &object[..end])], false).is_err(), "cut after {end} bytes");
     }
 }
+
+#[test]
+fn a_distance_that_four_bytes_may_not_hold_is_refused() {
+    let source = r#"asm(".pushsection .eh_frame,\"a\"; .long sin - .; .popsection");"#;
+    let Some(object) = compiled("distance", source, &["-fno-asynchronous-unwind-tables"]) else { return };
+    let (code, message) = refusal(&[("test.o", &object)]);
+    let why = "relocation R_X86_64_PC32 in section .eh_frame to what may be too far away";
+    assert_eq!((code, message.contains(why)), (StatusCode::Unimplemented, true), "{message}");
+}

@@ -5,8 +5,11 @@ use purlin_program::{Alias, Allocation, AllocationKind, Constant, ProgramSignatu
 use super::constants;
 use super::hlo::Hlo;
 use super::outputs::Values;
-use crate::fault::{Fault, Reasons};
+use crate::fault::{Contradiction, Reasons};
 use crate::proto::{AllocationProto, BufferAssignmentProto, InputOutputAliasProto};
+
+/// The field of an assignment that holds the allocations.
+const ALLOCATIONS: u32 = 3;
 
 /// All allocations in their order. The aliases that they imply are added to `signature`. `results` has the allocation
 /// of each result.
@@ -21,10 +24,11 @@ pub(super) fn read(
     aliases: Option<&InputOutputAliasProto>,
     signature: &mut ProgramSignature,
     reasons: &mut Reasons,
-) -> Result<Vec<Allocation>, Fault> {
+) -> Result<Vec<Allocation>, Contradiction> {
     let mut allocations = Vec::with_capacity(assignment.allocations.len());
     for (number, proto) in assignment.allocations.iter().enumerate() {
-        let damage = |why: String| Fault::damage(0, format!("allocation {number}: {why}"));
+        let damage =
+            |why: String| Contradiction::new(format!("allocation {number}: {why}")).within_each(ALLOCATIONS, number);
         if usize::try_from(proto.index) != Ok(number) {
             return Err(damage(format!("its number is said to be {}", proto.index)));
         }

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use purlin_program::Operand;
+use purlin_program::{Command, Operand};
 
-use super::steps::{Step, Steps, library};
-use crate::fault::Fault;
+use super::steps::{Steps, library};
+use crate::fault::Contradiction;
 use crate::ffi::{BufferType, CustomCall, TOKEN, parse_attributes};
 use crate::proto::{CustomCallProto, ShapeSliceProto};
 
@@ -16,8 +16,8 @@ use crate::proto::{CustomCallProto, ShapeSliceProto};
 const TYPED: i32 = 4;
 
 impl Steps<'_> {
-    /// The step of a custom call. `None`: it cannot run here, and the cause is added to `reasons`.
-    pub(super) fn custom_call(&mut self, call: &CustomCallProto) -> Result<Option<Step>, Fault> {
+    /// The command of a custom call. `None`: it cannot run here, and the cause is added to `reasons`.
+    pub(super) fn custom_call(&mut self, call: &CustomCallProto) -> Result<Option<Command>, Contradiction> {
         let target = &call.target;
         if call.api_version != TYPED {
             let kind = match call.api_version {
@@ -59,7 +59,7 @@ impl Steps<'_> {
         protos: &[ShapeSliceProto],
         operand: impl Fn(purlin_program::Slice) -> Operand,
         operands: &mut Vec<Operand>,
-    ) -> Result<Option<Vec<BufferType>>, Fault> {
+    ) -> Result<Option<Vec<BufferType>>, Contradiction> {
         let mut types = Vec::with_capacity(protos.len());
         let mut is_complete = true;
         for proto in protos {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::fault::Fault;
+use crate::fault::Contradiction;
 use crate::proto::{ComputationProto, HloModuleProto, InstructionProto};
 
 /// A module with an index of its computations and instructions.
@@ -14,15 +14,15 @@ pub(crate) struct Hlo<'a> {
 }
 
 impl<'a> Hlo<'a> {
-    pub(crate) fn new(module: &'a HloModuleProto) -> Result<Self, Fault> {
+    pub(crate) fn new(module: &'a HloModuleProto) -> Result<Self, Contradiction> {
         let computations: HashMap<_, _> = module.computations.iter().map(|each| (each.id, each)).collect();
         let all = module.computations.iter().flat_map(|computation| &computation.instructions);
         let instructions: HashMap<_, _> = all.map(|instruction| (instruction.id, instruction)).collect();
         let Some(entry) = computations.get(&module.entry_computation).copied() else {
-            return Err(Fault::damage(
-                0,
-                format!("no computation has the entry's number {}", module.entry_computation),
-            ));
+            return Err(Contradiction::new(format!(
+                "no computation has the entry's number {}",
+                module.entry_computation
+            )));
         };
         Ok(Self { entry, computations, instructions })
     }

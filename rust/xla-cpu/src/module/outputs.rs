@@ -13,11 +13,15 @@ use purlin_program::ProgramSignature;
 
 use super::hlo::Hlo;
 use super::shapes;
-use crate::fault::{Fault, Reasons};
+use crate::fault::{Contradiction, Reasons};
 use crate::proto::{BufferAssignmentProto, InstructionProto, LocationProto, ProgramShapeProto};
 
 /// The bound of one search, far more steps than a result needs: the module's instructions may form a cycle.
 const MOST_STEPS: usize = 100_000;
+
+/// The fields that lead to a value in an allocation.
+const ALLOCATIONS: u32 = 3;
+const ASSIGNED: u32 = 9;
 
 /// The memory of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,17 +40,19 @@ pub(crate) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub(crate) fn new(assignment: &'a BufferAssignmentProto) -> Result<Self, Fault> {
+    pub(crate) fn new(assignment: &'a BufferAssignmentProto) -> Result<Self, Contradiction> {
         let defined = assignment.logical_buffers.iter();
         let definitions: HashMap<i64, &LocationProto> =
             defined.filter_map(|buffer| Some((buffer.id, buffer.defined_at.as_ref()?))).collect();
         let mut homes = HashMap::new();
         for (allocation, proto) in assignment.allocations.iter().enumerate() {
-            for assigned in &proto.assigned {
+            for (number, assigned) in proto.assigned.iter().enumerate() {
                 let Some(at) = definitions.get(&assigned.logical_buffer) else {
                     let why =
                         format!("allocation {allocation} holds value {}, which there is not", assigned.logical_buffer);
-                    return Err(Fault::damage(0, why));
+                    return Err(Contradiction::new(why)
+                        .within_each(ASSIGNED, number)
+                        .within_each(ALLOCATIONS, allocation));
                 };
                 let home = Home { allocation, offset: assigned.offset };
                 homes.insert((at.instruction, at.shape_index.as_slice()), home);

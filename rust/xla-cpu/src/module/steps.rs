@@ -1,62 +1,63 @@
 //! Translates thunks to the steps of a program, and checks all their numbers.
 //!
 //! Slices lie inside their allocations, and arrays at multiples of their elements' width. Commands that need no code
-//! are made here. The others name their function, and are bound when the code is linked. A conditional whose index has
-//! one byte branches on a predicate. A loop with a trip count has a condition, too, which is not needed and not read.
+//! are complete. Kernels and sorts name their function, and get it when the code is loaded. A conditional whose index
+//! has one byte branches on a predicate. A loop with a trip count has a condition, too, which is not needed and not
+//! read.
+//!
+//! `untangle` makes the operands of compiled loops exact. A kind of access that permits reading and writing, any
+//! overlap, and bytes that were not written before could not replace it. XLA lists parameters and constants as results
+//! of such kernels, and validation must not let a command write these. So they would still have to be found and turned
+//! into operands that are only read. Nothing in a thunk says that a kernel is a loop. So either all kernels would get
+//! that access, and validation would no longer check any kernel's reads and overlaps, or the same search would remain.
+//! And a kernel would read memory that no command has written, which may hold bytes of an earlier run.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use purlin_program::{
-    Allocation, AllocationKind, Branch, CollectiveArray, Command, LibraryCall, Operand, OperandAccess, Slice,
+    Allocation, AllocationKind, Branch, CollectiveArray, Command, Kernel, LibraryCall, Operand, OperandAccess, Slice,
 };
 
 use super::collective;
 use super::hlo::Hlo;
 use super::shapes::Array;
-use crate::fault::{Fault, Reasons};
+use crate::fault::{Contradiction, Reasons};
 use crate::ffi::{CustomCall, FfiHandlers};
 use crate::fusion;
-use crate::library::{Convolution, Dot, Fft, RngState, SortArrays, TopK, Transpose};
+use crate::library::{Convolution, Dot, Fft, RngState, Sort, SortArrays, TopK, Transpose};
 use crate::proto::{
     CollectiveProto, ConvolutionProto, CopyProto, DotProto, FftProto, FusedComputations, KernelProto, ShapeSliceProto,
     SliceProto, SortProto, ThunkKind, ThunkProto, ThunkSequenceProto, TopKProto, YnnProto,
 };
 
+/// The fields that lead to a step inside others, and to the operands of a kernel: an error names the byte of the
+/// innermost one.
+mod field {
+    /// Of a sequence.
+    pub(super) const THUNKS: u32 = 1;
+    /// Of a thunk.
+    pub(super) const CALL: u32 = 3;
+    pub(super) const CONDITIONAL: u32 = 4;
+    pub(super) const WHILE: u32 = 10;
+    pub(super) const KERNEL: u32 = 11;
+    /// Of a call, a conditional, a loop, a kernel.
+    pub(super) const CALLED: u32 = 1;
+    pub(super) const BRANCHES: u32 = 1;
+    pub(super) const CONDITION: u32 = 1;
+    pub(super) const BODY: u32 = 2;
+    pub(super) const ARGUMENTS: u32 = 5;
+    pub(super) const RESULTS: u32 = 6;
+}
+
 /// The most results of a kernel. The limit bounds the time, because each result is compared with each.
 const MOST_RESULTS: usize = 4096;
 
-/// One step of a program.
+/// A sort, and the name of its comparator in the code.
 #[derive(Debug)]
-pub(crate) enum Step {
-    /// A command that needs no code.
-    Ready(Command),
-    /// A kernel of the code.
-    Kernel {
-        function: String,
-        workgroups: [u64; 3],
-        operands: Vec<Operand>,
-    },
-    /// A sort whose comparator is in the code.
-    Sort {
-        comparator: String,
-        arrays: SortArrays,
-        operands: Vec<Operand>,
-    },
-    Call(Vec<Step>),
-    While {
-        condition: Vec<Step>,
-        predicate: Slice,
-        body: Vec<Step>,
-    },
-    Repeat {
-        trip_count: u64,
-        body: Vec<Step>,
-    },
-    Conditional {
-        branch: Branch,
-        branches: Vec<Vec<Step>>,
-    },
+pub(crate) struct Comparison {
+    pub(crate) comparator: String,
+    pub(crate) sort: Arc<Sort>,
 }
 
 /// Where fused computations without code are found.
@@ -70,15 +71,16 @@ pub(super) struct Fusions<'a> {
 }
 
 /// What [`read`] has found.
+#[derive(Default)]
 pub(super) struct AllSteps {
-    pub(super) steps: Vec<Step>,
+    pub(super) commands: Vec<Command>,
     /// The allocations that the steps need in addition.
     pub(super) added: Vec<Allocation>,
-    /// The custom calls of the steps, in no order.
+    pub(super) sorts: Vec<Comparison>,
     pub(super) custom_calls: Vec<Arc<CustomCall>>,
 }
 
-/// The steps of `thunks`. The recursion is bounded, because the depth of messages is.
+/// The commands of `thunks`. The recursion is bounded, because the depth of messages is.
 ///
 /// # Errors
 /// `DataLoss`: a thunk is incomplete, or one of its numbers is out of range.
@@ -88,12 +90,22 @@ pub(super) fn read(
     handlers: &FfiHandlers,
     fusions: Fusions<'_>,
     reasons: &mut Reasons,
-) -> Result<AllSteps, Fault> {
-    let (written, scratch, added, custom_calls) = (HashSet::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut reader = Steps { allocations, handlers, fusions, added, written, scratch, custom_calls, reasons };
-    let steps = reader.sequence(Some(thunks))?;
-    let clear = reader.scratch.iter().map(|&to| Step::Ready(Command::Fill { pattern: vec![0], to }));
-    Ok(AllSteps { steps: clear.chain(steps).collect(), added: reader.added, custom_calls: reader.custom_calls })
+) -> Result<AllSteps, Contradiction> {
+    let mut reader = Steps {
+        allocations,
+        handlers,
+        fusions,
+        added: Vec::new(),
+        written: HashSet::new(),
+        scratch: Vec::new(),
+        sorts: Vec::new(),
+        custom_calls: Vec::new(),
+        reasons,
+    };
+    let commands = reader.sequence(Some(thunks))?;
+    let clear = reader.scratch.iter().map(|&to| Command::Fill { pattern: vec![0], to });
+    let commands = clear.chain(commands).collect();
+    Ok(AllSteps { commands, added: reader.added, sorts: reader.sorts, custom_calls: reader.custom_calls })
 }
 
 pub(super) struct Steps<'a> {
@@ -106,46 +118,58 @@ pub(super) struct Steps<'a> {
     written: HashSet<Slice>,
     /// The slices that kernels may read before any step has written them. The program clears them first.
     scratch: Vec<Slice>,
+    sorts: Vec<Comparison>,
     pub(super) custom_calls: Vec<Arc<CustomCall>>,
     pub(super) reasons: &'a mut Reasons,
 }
 
 impl Steps<'_> {
-    fn sequence(&mut self, thunks: Option<&ThunkSequenceProto>) -> Result<Vec<Step>, Fault> {
-        let mut steps = Vec::new();
-        for thunk in thunks.into_iter().flat_map(|thunks| &thunks.thunks) {
-            steps.extend(self.step(thunk)?);
+    fn sequence(&mut self, thunks: Option<&ThunkSequenceProto>) -> Result<Vec<Command>, Contradiction> {
+        let mut commands = Vec::new();
+        for (number, thunk) in thunks.into_iter().flat_map(|thunks| &thunks.thunks).enumerate() {
+            commands.extend(self.command(thunk).map_err(|why| why.within_each(field::THUNKS, number))?);
         }
-        Ok(steps)
+        Ok(commands)
     }
 
-    /// The step. `None`: it is not supported here, and the cause is added to `reasons`.
-    fn step(&mut self, thunk: &ThunkProto) -> Result<Option<Step>, Fault> {
-        let step =
+    /// The command. `None`: it is not supported here, and the cause is added to `reasons`.
+    fn command(&mut self, thunk: &ThunkProto) -> Result<Option<Command>, Contradiction> {
+        let command =
             match thunk.thunk.as_ref().ok_or_else(|| damage(format!("a thunk of kind '{}' is empty", thunk.kind)))? {
                 ThunkKind::Kernel(kernel) => self.kernel(kernel)?,
                 ThunkKind::Copy(copy) => return self.copy(copy),
-                ThunkKind::Call(call) => Step::Call(self.sequence(call.called.as_ref())?),
+                ThunkKind::Call(call) => {
+                    let called = self.sequence(call.called.as_ref());
+                    Command::Call(called.map_err(|why| why.within(field::CALLED).within(field::CALL))?.into())
+                }
                 ThunkKind::While(each) => {
-                    let body = self.sequence(each.body.as_ref())?;
+                    let body = self.sequence(each.body.as_ref());
+                    let body = body.map_err(|why| why.within(field::BODY).within(field::WHILE))?;
                     match each.trip_count {
                         Some(count) if count.contains_value => {
-                            Step::Repeat { trip_count: unsigned(count.value, "a trip count")?, body }
+                            Command::Repeat { trip_count: unsigned(count.value, "a trip count")?, body: body.into() }
                         }
                         _ => {
-                            let condition = self.sequence(each.condition.as_ref())?;
-                            Step::While { condition, predicate: self.slice(each.predicate.as_ref())?, body }
+                            let condition = self.sequence(each.condition.as_ref());
+                            let condition =
+                                condition.map_err(|why| why.within(field::CONDITION).within(field::WHILE))?.into();
+                            let predicate = self.slice(each.predicate.as_ref())?;
+                            Command::While { condition, predicate, body: body.into() }
                         }
                     }
                 }
                 ThunkKind::Conditional(each) => {
                     let index = self.slice(each.index.as_ref())?;
                     let branch = if index.size_bytes == 1 { Branch::Predicate(index) } else { Branch::Index(index) };
-                    let branches = each.branches.iter().map(|branch| self.sequence(Some(branch)));
-                    Step::Conditional { branch, branches: branches.collect::<Result<_, _>>()? }
+                    let branches = each.branches.iter().enumerate().map(|(number, branch)| {
+                        let within =
+                            |why: Contradiction| why.within_each(field::BRANCHES, number).within(field::CONDITIONAL);
+                        Ok(self.sequence(Some(branch)).map_err(within)?.into())
+                    });
+                    Command::Conditional { branch, branches: branches.collect::<Result<_, Contradiction>>()? }
                 }
-                ThunkKind::PartitionId(id) => Step::Ready(Command::PartitionId { to: self.slice(id.to.as_ref())? }),
-                ThunkKind::ReplicaId(id) => Step::Ready(Command::ReplicaId { to: self.slice(id.to.as_ref())? }),
+                ThunkKind::PartitionId(id) => Command::PartitionId { to: self.slice(id.to.as_ref())? },
+                ThunkKind::ReplicaId(id) => Command::ReplicaId { to: self.slice(id.to.as_ref())? },
                 ThunkKind::Rng(rng) => {
                     let to = self.slice(rng.state.as_ref())?;
                     let state = RngState::new(rng.delta, to.size_bytes).map_err(damage)?;
@@ -164,22 +188,24 @@ impl Steps<'_> {
                     return Ok(None);
                 }
             };
-        Ok(Some(step))
+        Ok(Some(command))
     }
 
-    fn kernel(&mut self, kernel: &KernelProto) -> Result<Step, Fault> {
+    fn kernel(&mut self, kernel: &KernelProto) -> Result<Command, Contradiction> {
         if kernel.min_alignment.is_some_and(|least| least.contains_value && least.value > 64) {
             self.reasons.add(format!("kernel '{}' wants its operands aligned to more than 64 bytes", kernel.name));
         }
         let mut operands = Vec::with_capacity(kernel.arguments.len() + kernel.results.len());
-        for (number, argument) in (0_i64..).zip(&kernel.arguments) {
-            let slice = self.slice(argument.slice.as_ref())?;
-            let is_invariant = kernel.invariant_arguments.contains(&number);
+        let within = |field, number| move |why: Contradiction| why.within_each(field, number).within(field::KERNEL);
+        for (number, argument) in kernel.arguments.iter().enumerate() {
+            let slice = self.slice(argument.slice.as_ref()).map_err(within(field::ARGUMENTS, number))?;
+            let is_invariant = kernel.invariant_arguments.contains(&(number as i64));
             operands.push(if is_invariant { Operand::invariant(slice) } else { Operand::read(slice) });
         }
         let mut results = Vec::with_capacity(kernel.results.len());
-        for result in &kernel.results {
-            results.push(Operand::write(self.slice(result.slice.as_ref())?));
+        for (number, result) in kernel.results.iter().enumerate() {
+            let slice = self.slice(result.slice.as_ref()).map_err(within(field::RESULTS, number))?;
+            results.push(Operand::write(slice));
         }
         if results.len() > MOST_RESULTS {
             self.reasons.add(format!("kernel '{}' with {} results", kernel.name, results.len()));
@@ -193,7 +219,7 @@ impl Steps<'_> {
             Some(count) => [size(count.x)?, size(count.y)?, size(count.z)?],
             None => [1; 3],
         };
-        Ok(Step::Kernel { function: kernel.name.clone(), workgroups, operands })
+        Ok(Command::Kernel { kernel: Kernel::unbound(kernel.name.as_str()), workgroups, operands })
     }
 
     /// XLA compiles a small loop into one kernel. It lists all memory of the loop as arguments and as results: memory
@@ -235,13 +261,13 @@ impl Steps<'_> {
         }
     }
 
-    fn copy(&mut self, copy: &CopyProto) -> Result<Option<Step>, Fault> {
+    fn copy(&mut self, copy: &CopyProto) -> Result<Option<Command>, Contradiction> {
         let (Some(from), Some(to)) = (self.array(copy.from.as_ref())?, self.array(copy.to.as_ref())?) else {
             return Ok(None);
         };
         if from.0.physical_dims() == to.0.physical_dims() && from.0.layout == to.0.layout {
             self.written.insert(to.1);
-            return Ok(Some(Step::Ready(Command::Copy { from: from.1, to: to.1 })));
+            return Ok(Some(Command::Copy { from: from.1, to: to.1 }));
         }
         let transpose = Transpose::new(&from.0, &to.0);
         Ok(self
@@ -250,7 +276,7 @@ impl Steps<'_> {
             .map(|call| library(Arc::new(call), vec![Operand::invariant(from.1), Operand::write(to.1)])))
     }
 
-    fn sort(&mut self, sort: &SortProto) -> Result<Option<Step>, Fault> {
+    fn sort(&mut self, sort: &SortProto) -> Result<Option<Command>, Contradiction> {
         let mut arrays = Vec::new();
         let mut operands = Vec::new();
         for proto in &sort.arrays {
@@ -258,11 +284,13 @@ impl Steps<'_> {
             arrays.push(array);
             operands.push(Operand::read_write(slice));
         }
-        let arrays = SortArrays::new(&arrays, sort.dimension);
-        Ok(self.reasons.take(arrays).map(|arrays| Step::Sort { comparator: sort.comparator.clone(), arrays, operands }))
+        let Some(arrays) = self.reasons.take(SortArrays::new(&arrays, sort.dimension)) else { return Ok(None) };
+        let call = Arc::new(Sort::new(arrays));
+        self.sorts.push(Comparison { comparator: sort.comparator.clone(), sort: Arc::clone(&call) });
+        Ok(Some(library(call, operands)))
     }
 
-    fn top_k(&mut self, top: &TopKProto) -> Result<Step, Fault> {
+    fn top_k(&mut self, top: &TopKProto) -> Result<Command, Contradiction> {
         let [values, output, indices] =
             [&top.values, &top.output, &top.indices].map(|slice| self.slice(slice.as_ref()));
         let (values, output, indices) = (values?, output?, indices?);
@@ -272,7 +300,7 @@ impl Steps<'_> {
         Ok(library(Arc::new(call), vec![Operand::invariant(values), Operand::write(output), Operand::write(indices)]))
     }
 
-    fn dot(&mut self, dot: &DotProto) -> Result<Option<Step>, Fault> {
+    fn dot(&mut self, dot: &DotProto) -> Result<Option<Command>, Contradiction> {
         let [lhs, rhs, out] = [&dot.lhs, &dot.rhs, &dot.out].map(|proto| self.array(proto.as_ref()));
         let (Some(lhs), Some(rhs), Some(out)) = (lhs?, rhs?, out?) else { return Ok(None) };
         let dimensions = dot.dimensions.as_ref().ok_or_else(|| damage("a dot has no dimensions".to_owned()))?;
@@ -281,7 +309,7 @@ impl Steps<'_> {
         Ok(self.reasons.take(call).map(|call| library(Arc::new(call), operands)))
     }
 
-    fn fft(&mut self, fft: &FftProto) -> Result<Option<Step>, Fault> {
+    fn fft(&mut self, fft: &FftProto) -> Result<Option<Command>, Contradiction> {
         let (Some(from), Some(to)) = (self.array(fft.input.as_ref())?, self.array(fft.output.as_ref())?) else {
             return Ok(None);
         };
@@ -290,7 +318,7 @@ impl Steps<'_> {
         Ok(self.reasons.take(call).map(|call| library(Arc::new(call), operands)))
     }
 
-    fn collective(&mut self, proto: &CollectiveProto) -> Result<Option<Step>, Fault> {
+    fn collective(&mut self, proto: &CollectiveProto) -> Result<Option<Command>, Contradiction> {
         let Some(collective) = self.reasons.take(collective::read(proto)) else { return Ok(None) };
         let buffers = proto.buffers.as_ref().ok_or_else(|| damage("a collective has no arrays".to_owned()))?;
         if buffers.from.len() != buffers.to.len() {
@@ -306,10 +334,10 @@ impl Steps<'_> {
             self.written.insert(to.1);
             arrays.push(CollectiveArray { from: from.1, to: to.1, dtype });
         }
-        Ok(Some(Step::Ready(Command::Collective { collective, arrays })))
+        Ok(Some(Command::Collective { collective, arrays }))
     }
 
-    fn convolution(&mut self, proto: &ConvolutionProto) -> Result<Option<Step>, Fault> {
+    fn convolution(&mut self, proto: &ConvolutionProto) -> Result<Option<Command>, Contradiction> {
         let [input, kernel, output] =
             [&proto.input, &proto.kernel, &proto.output].map(|proto| self.array(proto.as_ref()));
         let (Some(input), Some(kernel), Some(output)) = (input?, kernel?, output?) else { return Ok(None) };
@@ -319,7 +347,7 @@ impl Steps<'_> {
     }
 
     /// A fused computation that has no code.
-    fn fusion(&mut self, proto: &YnnProto) -> Result<Option<Step>, Fault> {
+    fn fusion(&mut self, proto: &YnnProto) -> Result<Option<Command>, Contradiction> {
         let instruction = self.fusions.hlo.instruction(proto.instruction);
         let called = instruction.and_then(|instruction| instruction.called.first());
         let called = called.ok_or_else(|| damage(format!("instruction {} calls no computation", proto.instruction)))?;
@@ -361,7 +389,7 @@ impl Steps<'_> {
 
     /// An array and its slice, which has the size of its shape. `None`: the shape is not supported, and the cause is
     /// added to `reasons`.
-    pub(super) fn array(&mut self, proto: Option<&ShapeSliceProto>) -> Result<Option<(Array, Slice)>, Fault> {
+    pub(super) fn array(&mut self, proto: Option<&ShapeSliceProto>) -> Result<Option<(Array, Slice)>, Contradiction> {
         let slice = self.slice(proto.and_then(|proto| proto.slice.as_ref()))?;
         let shape =
             proto.and_then(|proto| proto.shape.as_ref()).ok_or_else(|| damage("a slice has no shape".to_owned()))?;
@@ -376,7 +404,7 @@ impl Steps<'_> {
     }
 
     /// A slice that lies in its allocation.
-    fn slice(&self, proto: Option<&SliceProto>) -> Result<Slice, Fault> {
+    fn slice(&self, proto: Option<&SliceProto>) -> Result<Slice, Contradiction> {
         let proto = proto.ok_or_else(|| damage("a slice is missing".to_owned()))?;
         let allocation = usize::try_from(proto.allocation).ok().filter(|&number| number < self.allocations.len());
         let slice = (usize::try_from(proto.offset), usize::try_from(proto.size));
@@ -396,14 +424,14 @@ impl Steps<'_> {
     }
 }
 
-pub(super) fn library(call: Arc<dyn LibraryCall>, operands: Vec<Operand>) -> Step {
-    Step::Ready(Command::Library { call, operands })
+pub(super) fn library(call: Arc<dyn LibraryCall>, operands: Vec<Operand>) -> Command {
+    Command::Library { call, operands }
 }
 
-fn damage(what: String) -> Fault {
-    Fault::damage(0, what)
+fn damage(what: String) -> Contradiction {
+    Contradiction::new(what)
 }
 
-fn unsigned(number: i64, what: &str) -> Result<u64, Fault> {
+fn unsigned(number: i64, what: &str) -> Result<u64, Contradiction> {
     u64::try_from(number).map_err(|_| damage(format!("{what} of {number}")))
 }

@@ -1,5 +1,6 @@
 //! Executables that are built by hand: the ones that load, the ones that are refused, and the allocations of results.
 
+use prost::Message as _;
 use purlin_base::StatusCode;
 use purlin_program::ArraySpec;
 
@@ -8,6 +9,7 @@ use super::outputs::{Values, trace};
 use super::shapes::signature;
 use crate::fault::Reasons;
 use crate::fuzz::sample::{fused, objects, plugin, plugin_with, result};
+use crate::link::{RESERVED, perf_map};
 use crate::proto::samples::*;
 use crate::{LoadOptions, check, load_program};
 
@@ -43,6 +45,71 @@ fn a_sound_executable_becomes_a_program_if_it_is_trusted() {
 }
 
 #[test]
+fn nothing_is_mapped_for_a_program_that_is_refused() {
+    let slice = |offset, size| ShapedSliceProto { slice: Some(SliceProto { offset, size, allocation: 1 }) };
+    fn kernel(result: &mut CompilationResultProto) -> &mut KernelProto {
+        let Some(ThunkKind::Kernel(kernel)) = &mut thunks(result)[0].thunk else { panic!("a kernel is first") };
+        kernel
+    }
+    let mapped = || RESERVED.get();
+    let options = LoadOptions { trust_code: true, ..Default::default() };
+    let refused = |change: &dyn Fn(&mut CompilationResultProto), code, why: &str| {
+        let mut result = result(objects().remove(0));
+        change(&mut result);
+        let (bytes, before) = (plugin(&result), mapped());
+        let error = load_program(&bytes, &options).unwrap_err();
+        assert_eq!((error.code(), mapped()), (code, before), "{error}");
+        assert!(error.message().ends_with(why), "{error}");
+        assert_eq!(check(&bytes).unwrap_err(), error);
+    };
+    refused(
+        &|result| kernel(result).results = vec![slice(0, 12), slice(8, 8)],
+        StatusCode::Unimplemented,
+        "command 0 (kernel 'kernel'), operands 1 and 2: both write, bytes [0, 12) of allocation 1 and bytes [8, 16) of \
+         allocation 1",
+    );
+    refused(
+        &|result| drop(thunks(result).remove(0)),
+        StatusCode::Unimplemented,
+        "result 0: not every path writes bytes [0, 16) of allocation 1, which is result 0 of 16 bytes",
+    );
+    refused(
+        &|result| kernel(result).results = vec![slice(8, 16)],
+        StatusCode::DataLoss,
+        "a slice of 16 bytes at 8 of allocation 1: there is no such",
+    );
+    let before = mapped();
+    load_program(&plugin(&result(objects().remove(0))), &options).unwrap();
+    assert_eq!(mapped(), before + 1);
+}
+
+#[test]
+fn a_profiler_finds_the_functions_if_it_is_asked_for() {
+    let bytes = plugin(&result(objects().remove(0)));
+    let load = |perf_map| {
+        load_program(&bytes, &LoadOptions { trust_code: true, perf_map, ..Default::default() }).map(|_program| ())
+    };
+    let path = perf_map::path();
+    load(false).unwrap();
+    assert!(!path.exists(), "nothing asked for it");
+    load(true).unwrap();
+    load(true).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+    let names: Vec<&str> = lines.iter().map(|line| line[2]).collect();
+    assert_eq!(names, ["kernel", "less", "unused"].repeat(2), "each load appends: {text}");
+    let numbers = |at: usize| lines.iter().map(move |line| usize::from_str_radix(line[at], 16).unwrap());
+    let addresses: Vec<usize> = numbers(0).take(3).collect();
+    assert_eq!([addresses[1] - addresses[0], addresses[2] - addresses[1]], [16, 16], "as in the object");
+    assert!(numbers(1).all(|size_bytes| size_bytes == 13), "{text}");
+    std::fs::create_dir(&path).unwrap();
+    let error = load(true).unwrap_err();
+    std::fs::remove_dir(&path).unwrap();
+    assert!(error.message().starts_with(&format!("perf map {}: ", path.display())), "{error}");
+}
+
+#[test]
 fn all_reasons_are_told_at_once() {
     let (code, message) = changed(|result| {
         let target = "lapack_spotrf_ffi".to_owned();
@@ -71,6 +138,52 @@ fn a_comparator_is_no_kernel() {
     assert!(message.ends_with("kernel 'kernel' is not in the code"), "{message}");
 }
 
+/// The byte that an error for damage names.
+fn byte(message: &str, said: &str) -> usize {
+    let at = message.strip_prefix("XLA:CPU executable, byte ").and_then(|rest| rest.strip_suffix(&format!(": {said}")));
+    at.unwrap_or_else(|| panic!("{message}")).parse().unwrap()
+}
+
+#[test]
+fn damage_names_the_byte_of_its_message_or_of_the_object() {
+    let error = |result: &CompilationResultProto| {
+        let bytes = [&[3, 8, 3, 0][..], &plugin(result)].concat();
+        (check(&bytes).unwrap_err().message().to_owned(), bytes)
+    };
+    let mut wrong = result(objects().remove(0));
+    allocations(&mut wrong)[3].size = -1;
+    let (message, bytes) = error(&wrong);
+    let at = byte(&message, "allocation 3: a size of -1 bytes");
+    assert!(bytes[at..].starts_with(&allocations(&mut wrong)[3].encode_to_vec()), "byte {at}");
+
+    // A copy in the body of a loop in the list.
+    let mut wrong = result(objects().remove(0));
+    let inner = thunks(&mut wrong).iter_mut().find_map(|thunk| match &mut thunk.thunk {
+        Some(ThunkKind::While(each)) => each.body.as_mut(),
+        _ => None,
+    });
+    let copy = CopyProto { from: None, to: None };
+    let broken = ThunkProto { kind: "broken".to_owned(), thunk: Some(ThunkKind::Copy(Box::new(copy))) };
+    inner.unwrap().thunks.push(broken.clone());
+    let (message, bytes) = error(&wrong);
+    let at = byte(&message, "a slice is missing");
+    assert!(bytes[at..].starts_with(&broken.encode_to_vec()), "byte {at}");
+
+    // The machine of the object, and the place of a relocation.
+    let object = objects().remove(0);
+    let begin = |bytes: &[u8]| bytes.windows(4).position(|four| four == b"\x7fELF").unwrap();
+    let mut other = object.clone();
+    other[18] = 183;
+    let (message, bytes) = error(&result(other));
+    assert!(message.starts_with(&format!("XLA:CPU executable, byte {}: object", begin(&bytes))), "{message}");
+    let mut far = object.clone();
+    let entry = object.windows(16).position(|entry| entry == [2_u64, 1 << 32 | 1].map(u64::to_le_bytes).concat());
+    far[entry.unwrap() + 1] = 1;
+    let (message, bytes) = error(&result(far));
+    let said = format!("byte {}: object 'sample.o': a relocation at 258", begin(&bytes) + entry.unwrap());
+    assert!(message.contains(&said), "{said}: {message}");
+}
+
 #[test]
 fn slices_and_arrays_lie_in_their_allocations() {
     for (offset, size, allocation) in
@@ -81,7 +194,14 @@ fn slices_and_arrays_lie_in_their_allocations() {
             kernel.results[0].slice = Some(SliceProto { offset, size, allocation });
         });
         let said = format!("a slice of {size} bytes at {offset} of allocation {allocation}: there is no such");
-        assert_eq!((code, message), (StatusCode::DataLoss, format!("XLA:CPU executable, byte 0: {said}")));
+        assert_eq!(code, StatusCode::DataLoss);
+        let at = byte(&message, &said);
+        // The message of the slice: the number of its allocation, its offset and its size are what it holds.
+        let slice = ShapedSliceProto { slice: Some(SliceProto { offset, size, allocation }) }.encode_to_vec();
+        let mut result = result(objects().remove(0));
+        let Some(ThunkKind::Kernel(kernel)) = &mut thunks(&mut result)[0].thunk else { panic!("a kernel is first") };
+        kernel.results[0].slice = Some(SliceProto { offset, size, allocation });
+        assert!(plugin(&result)[at..].starts_with(&slice), "byte {at}: {message}");
     }
     let array = |change: fn(&mut ShapeSliceProto)| {
         changed(|result| {

@@ -171,7 +171,11 @@ pub(crate) struct FusedComputation {
 
 /// The computations of a module, by number.
 #[derive(Debug)]
-pub(crate) struct FusedComputations<'a>(HashMap<i64, Raw<'a>>);
+pub(crate) struct FusedComputations<'a> {
+    /// The bytes in which they are.
+    bytes: &'a [u8],
+    computations: HashMap<i64, Raw<'a>>,
+}
 
 /// The fields that lead from a `CompilationResultProto` to the computations.
 const MODULE_WITH_CONFIG: u32 = 1;
@@ -205,20 +209,23 @@ impl<'a> FusedComputations<'a> {
                 }
             }
         }
-        Ok(Self(found))
+        Ok(Self { bytes: result, computations: found })
     }
 
-    /// Decodes a computation. `None`: none has that number.
+    /// Decodes a computation. `None`: none has that number. The offset of a fault counts from the bytes given to
+    /// `find`.
     pub(crate) fn decode(&self, id: i64) -> Result<Option<FusedComputation>, Fault> {
-        let Some(raw) = self.0.get(&id) else { return Ok(None) };
+        let Some(raw) = self.computations.get(&id) else { return Ok(None) };
         let mut computation = FusedComputation {
             root: raw.root,
             instructions: Vec::with_capacity(raw.instructions.len()),
             unknown: BTreeSet::new(),
         };
         for bytes in &raw.instructions {
-            computation.unknown.extend(wire::check(bytes, &FUSED_INSTRUCTION)?);
-            let instruction = FusedInstructionProto::decode(*bytes).map_err(|error| Fault::damage(0, error))?;
+            let begin = bytes.as_ptr().addr() - self.bytes.as_ptr().addr();
+            let unknown = wire::check(bytes, &FUSED_INSTRUCTION).map_err(|damage| Fault::from(damage).within(begin))?;
+            computation.unknown.extend(unknown);
+            let instruction = FusedInstructionProto::decode(*bytes).map_err(|error| Fault::damage(begin, error))?;
             computation.instructions.push(instruction);
         }
         Ok(Some(computation))

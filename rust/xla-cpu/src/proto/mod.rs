@@ -41,7 +41,7 @@ pub(crate) use self::thunk::{
     ConvolutionProto, CopyProto, DotProto, FftProto, KernelProto, SortProto, ThunkKind, ThunkProto, ThunkSequenceProto,
     TopKProto, YnnProto,
 };
-use crate::fault::Fault;
+use crate::fault::{Contradiction, Fault, Part};
 
 /// All messages, for tests that build executables.
 #[cfg(test)]
@@ -70,6 +70,8 @@ pub(crate) struct Parsed<'a> {
     pub(crate) result: CompilationResultProto,
     /// The bytes of `result`.
     pub(crate) bytes: &'a [u8],
+    /// Their offset in all bytes.
+    pub(crate) base: usize,
     pub(crate) unknown: BTreeSet<String>,
 }
 
@@ -79,7 +81,39 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Fault> {
     let unknown =
         wire::check(inner, &executable::COMPILATION_RESULT).map_err(|damage| Fault::from(damage).within(base))?;
     let result = CompilationResultProto::decode(inner).map_err(|error| Fault::damage(base, error))?;
-    Ok(Parsed { result, bytes: inner, unknown })
+    Ok(Parsed { result, bytes: inner, base, unknown })
+}
+
+impl Parsed<'_> {
+    /// The offset of a field's value in all bytes, by the path to it from `result`. A part of it that is missing ends
+    /// the path.
+    pub(crate) fn offset_of(&self, path: &[Part]) -> usize {
+        // A message may be written in several pieces, which decoding merges.
+        let (mut pieces, mut offset) = (vec![(0, self.bytes.len())], 0);
+        for part in path {
+            let mut found = Vec::new();
+            for &(begin, end) in &pieces {
+                let mut reader = Reader { bytes: &self.bytes[..end], at: begin };
+                while let Ok(Some(field)) = reader.next() {
+                    if field.number == part.field && field.wire == Wire::Bytes {
+                        found.push((field.begin, reader.at));
+                    }
+                }
+            }
+            pieces = match part.index {
+                Some(index) => found.get(index).copied().into_iter().collect(),
+                None => found,
+            };
+            let Some(last) = pieces.last() else { break };
+            offset = last.0;
+        }
+        self.base + offset
+    }
+
+    /// The fault that a contradiction among the messages is.
+    pub(crate) fn located(&self, contradiction: Contradiction) -> Fault {
+        contradiction.located(self.base, |path| self.offset_of(path))
+    }
 }
 
 /// Finds the serialized executable in `bytes`: its offset and its bytes.
