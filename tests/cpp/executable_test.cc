@@ -316,7 +316,7 @@ TEST_F(ExecutableTest, EachDeviceGetsItsArguments) {
 
   const Status one = loaded.Execute({first}).status();
   EXPECT_TRUE(IsFailedPrecondition(one)) << one;
-  EXPECT_EQ(one.message(), "'shards' is loaded for 2 devices: a sharded run has arguments for each of them");
+  EXPECT_EQ(one.message(), "'shards' is loaded for 2 devices; a sharded run has arguments for each of them");
   const Status few = loaded.ExecuteSharded({{&first, 1}}).status();
   EXPECT_EQ(few.message(), "'shards' was not run: arguments for 1 devices are given, and it is loaded for 2");
   const Status wrong = loaded.ExecuteSharded({{&first, 1}, {&first, 1}}).status();
