@@ -58,7 +58,7 @@ purlin::Status Run(const std::string& name, const purlin::Device& device) {
   purlin::StatusOr<std::string> bytes = ReadFile(name + ".xla");
   if (!bytes.ok()) return bytes.status();
   purlin::LoadXlaCpuOptions trusted;
-  trusted.trust_code = true;  // Whoever calls this program vouches for the files.
+  trusted.trust_code = true;  // The user of this program vouches for the files.
   purlin::StatusOr<purlin::Executable> executable = purlin::LoadXlaCpu(*bytes, trusted);
   if (!executable.ok()) return executable.status();
   const auto load = Shortest(50, [&] { return purlin::LoadXlaCpu(*bytes, trusted).status(); });

@@ -107,7 +107,7 @@ ffi::Error Reverse(ffi::ScratchAllocator scratch, ffi::Buffer<ffi::F64> x, Sum y
   return ffi::Error::Success();
 }
 
-// Completed by the last of its tasks on the pool of whoever calls it; each squares one element.
+// Completed by the last of its tasks on the pool of its host; each squares one element.
 ffi::Future OnThreads(ffi::ThreadPool pool, ffi::Buffer<ffi::F64> x, Sum y) {
   const std::size_t count = x.element_count();
   ffi::CountDownPromise promise(static_cast<std::int64_t>(count + 1));
@@ -185,7 +185,7 @@ HOST_HANDLER(Shapes, ffi::Ffi::Bind().RemainingArgs().Ret<ffi::Buffer<ffi::S64>>
 /// The places of the id and of the description of the state's type, for stock XLA.
 extern "C" __attribute__((visibility("default"))) void* host_type_id() { return &Factor::id; }
 extern "C" __attribute__((visibility("default"))) void* host_type_info() { return &Factor::info; }
-/// Registers the type of the state with the table of whoever will call the handlers; 0 if that worked.
+/// Registers the type of the state with the table of the host that will call the handlers; 0 if that worked.
 extern "C" __attribute__((visibility("default"))) int host_register(const XLA_FFI_Api* api) {
   XLA_FFI_Error* const error = ffi::Ffi::RegisterTypeId(api, "HostFactor", &Factor::id, &Factor::info);
   if (error == nullptr) return 0;

@@ -9,7 +9,7 @@
 //! | `testing`, `fuzz` | for the tests of crates that declare messages; feature `testing` |
 //!
 //! The bytes are untrusted. Each message is declared with `prost`, beside a table of the fields that it may have
-//! ([`wire::Message`]). Whoever decodes it calls [`wire::check`] first.
+//! ([`wire::Message`]). A decoder calls [`wire::check`] first.
 
 #![deny(unsafe_code)]
 

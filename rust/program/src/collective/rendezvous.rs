@@ -3,8 +3,8 @@
 //!
 //! A *meeting* is one execution of a collective by one group. It is in the list from the first arrival until the last
 //! member arrives, or until a member cannot arrive any more: its run is over, because it failed, was refused or took
-//! another way through the program. In this case all members that have arrived fail with the cause. Whoever takes a
-//! meeting from the list completes it, outside the lock.
+//! another way through the program. In this case all members that have arrived fail with the cause. The thread that
+//! takes a meeting from the list completes it, outside the lock.
 //!
 //! A member waits on a thread of the client's pool, and a spare thread takes its place there
 //! (`rust/async/src/pool/blocking.rs`), so participants that have not begun can begin, however few threads there are.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use purlin_base::sync::{Mutex, OnceLock};
 use purlin_base::{Error, StatusOr};
 
-/// A key of a [`KernelRegistry`]. Whoever registers an object and whoever looks for it name the same type, so the
-/// object has the type that both expect.
+/// A key of a [`KernelRegistry`]. The code that registers an object and the code that looks for it name the same type,
+/// so the object has the type that both expect.
 ///
 /// ```
 /// use purlin::program::{KernelLoaderSpec, RegistryKey};

@@ -62,3 +62,16 @@ impl<'a> Memory<'a> {
         }
     }
 }
+
+/// An address that tasks share, each for elements of its own.
+#[derive(Clone, Copy)]
+pub(super) struct Shared(pub(super) *mut u8);
+
+// SAFETY: it is only an address. Code that accesses memory through it vouches for each access.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub(super) fn at(&self, offset: usize) -> *mut u8 {
+        self.0.wrapping_add(offset)
+    }
+}

@@ -15,7 +15,7 @@ use purlin_program::LibraryContext;
 use super::expression::Expression;
 use super::lanes::{Class, Fold, Lane};
 use super::machine::{BLOCK, Machine, Registers, store, width};
-use super::place::{Memory, Spot};
+use super::place::{Memory, Shared, Spot};
 
 /// The work of one task, in additions.
 pub(super) const GRAIN: usize = 1 << 15;
@@ -47,19 +47,6 @@ pub(super) fn parts(outer: usize, reduced: usize, inner: usize, cost: usize) -> 
     let work = outer.saturating_mul(reduced).saturating_mul(inner).saturating_mul(cost);
     let tasks = outer.saturating_mul(inner.div_ceil(BLOCK));
     if tasks >= 8 { 1 } else { (work / PART).clamp(1, MOST_PARTS).min(reduced.max(1)) }
-}
-
-/// An address that tasks share, each for elements of its own.
-#[derive(Clone, Copy)]
-struct Shared(*mut u8);
-
-// SAFETY: it is only an address. Code that accesses memory through it vouches for each access.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    fn at(&self, offset: usize) -> *mut u8 {
-        self.0.wrapping_add(offset)
-    }
 }
 
 impl Reduce {

@@ -10,7 +10,7 @@ use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
 
 use super::expression::Expression;
 use super::machine::{BLOCK, Machine, Registers, store, width};
-use super::place::{Memory, Spot};
+use super::place::{Memory, Shared, Spot};
 use super::reduce::{GRAIN, Reduce};
 
 /// A step.
@@ -61,19 +61,6 @@ pub(super) struct Elementwise {
     pub(super) expression: Expression,
     pub(super) out: Spot,
     pub(super) dtype: DType,
-}
-
-/// An address that tasks share, each for elements of its own.
-#[derive(Clone, Copy)]
-struct Shared(*mut u8);
-
-// SAFETY: it is only an address. Code that accesses memory through it vouches for each access.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    fn at(&self, offset: usize) -> *mut u8 {
-        self.0.wrapping_add(offset)
-    }
 }
 
 impl Elementwise {
