@@ -2,8 +2,8 @@
 # moved. Nothing of Rust or cxx goes there, and nothing generated.
 include(CMakePackageConfigHelpers)
 
-if(NOT PURLIN_PRELINK AND PURLIN_BUILD_STATIC)
-  message(STATUS "Purlin: no install rules, because PURLIN_PRELINK is off")
+if(PURLIN_SANITIZE)
+  message(STATUS "Purlin: no install rules, because PURLIN_SANITIZE is ${PURLIN_SANITIZE}")
   return()
 endif()
 
