@@ -1,13 +1,14 @@
-//! Runs of programs, at each fail point: a run that is refused leaves its argument as it was.
+//! Runs of programs, at each fail point: a run that is refused leaves its arguments and the memory for its results as
+//! they were.
 
 use std::sync::Arc;
 
 use purlin_array::{DType, Shape};
 use purlin_async::EventPromise;
 use purlin_base::Error;
-use purlin_device::{Buffer, MemorySpace};
+use purlin_device::{Buffer, Device, MemorySpace};
 use purlin_program::{
-    ArraySpec, Command, Executable, ExecuteOptions, Kernel, LoadedExecutable, Operand, ProgramBuilder,
+    ArraySpec, Command, Executable, ExecuteOptions, Execution, Kernel, LoadedExecutable, Operand, ProgramBuilder,
 };
 
 use crate::run::Run;
@@ -34,23 +35,37 @@ fn argument(count: usize, space: &MemorySpace) -> Result<Buffer, Error> {
     Buffer::from_slice(&vec![1_u8; count], &[count as i64], space)
 }
 
-/// Starts a run. If it is refused, the argument is not deleted and has no holds. Else the argument is deleted, unless
-/// it is kept.
-fn execute(run: &Arc<Run>, loaded: &LoadedExecutable, argument: &Buffer, options: &ExecuteOptions<'_>) {
-    let kept = !options.non_donatable_input_indices.is_empty();
-    match run.see("execute", loaded.execute(&[argument], options)) {
-        Some(execution) => {
-            assert_eq!(argument.is_deleted(), !kept);
-            run.watch("done", &execution.done);
-            run.waiter(&execution.done);
-            for output in execution.outputs {
-                run.watch("output", &output.ready_event());
-                if run.on.has_bytes() {
-                    run.see("to_vec", output.to_vec::<u8>());
-                }
-            }
+/// Starts a run. If it is refused, its argument and the memory for its results are not deleted and have no holds. Else
+/// they are deleted; the argument stays if it is not donated, which is when it is `kept`.
+fn execute(run: &Arc<Run>, loaded: &LoadedExecutable, argument: &Buffer, kept: bool, options: &ExecuteOptions<'_>) {
+    let references = argument.hold_counts().1;
+    let Some(execution) = run.see("execute", loaded.execute(&[argument], options)) else {
+        check_untouched(argument, references);
+        options.results.iter().flatten().for_each(|given| check_untouched(given, 0));
+        return;
+    };
+    assert_eq!(argument.is_deleted(), !kept, "{argument:?}");
+    assert!(options.results.iter().flatten().all(Buffer::is_deleted), "given memory is the result's");
+    observe(run, &execution);
+    run.waiter(&execution.done);
+    for output in execution.outputs.iter() {
+        if run.on.has_bytes() {
+            run.see("to_vec", output.to_vec::<u8>());
         }
-        None => assert!(!argument.is_deleted() && argument.hold_counts() == (0, 0), "a refused run took its argument"),
+    }
+}
+
+/// Checks that a refused run has given `buffer` back.
+fn check_untouched(buffer: &Buffer, references: usize) {
+    let holds = buffer.hold_counts();
+    assert!(!buffer.is_deleted() && holds == (0, references), "a refused run has {holds:?} of {buffer:?}");
+}
+
+/// Waits at the end for the run and its outputs.
+fn observe(run: &Run, execution: &Execution) {
+    run.watch("done", &execution.done);
+    for output in execution.outputs.iter() {
+        run.watch("output", &output.ready_event());
     }
 }
 
@@ -60,7 +75,7 @@ pub(super) fn donated_and_kept(run: &Arc<Run>) -> Result<(), Error> {
         let loaded = LoadedExecutable::new(&executable(count)?, &[space.device()], 1)?;
         for kept in [&[0][..], &[]] {
             let options = ExecuteOptions { non_donatable_input_indices: kept, ..Default::default() };
-            execute(run, &loaded, &argument(count, &space)?, &options);
+            execute(run, &loaded, &argument(count, &space)?, !kept.is_empty(), &options);
         }
         run.see("quiesce", loaded.quiesce());
     }
@@ -80,5 +95,72 @@ pub(super) fn behind_an_event(run: &Arc<Run>) -> Result<(), Error> {
         run.watch("done", &execution.done);
     }
     run.see("quiesce", loaded.quiesce());
+    Ok(())
+}
+
+pub(super) fn given_results(run: &Arc<Run>) -> Result<(), Error> {
+    let space = run.space()?;
+    for count in [100, LARGE] {
+        let loaded = LoadedExecutable::new(&executable(count)?, &[space.device()], 1)?;
+        let results = [None, Some(argument(count, &space)?)];
+        let options = ExecuteOptions { results: &results, ..Default::default() };
+        execute(run, &loaded, &argument(count, &space)?, false, &options);
+        run.see("quiesce", loaded.quiesce());
+    }
+    Ok(())
+}
+
+/// The argument is used outside Purlin, so that it is copied instead of donated.
+pub(super) fn referenced_argument(run: &Arc<Run>) -> Result<(), Error> {
+    let space = run.space()?;
+    let loaded = LoadedExecutable::new(&executable(100)?, &[space.device()], 1)?;
+    let argument = argument(100, &space)?;
+    let Some(reference) = run.see("external_reference", argument.external_reference()) else { return Ok(()) };
+    execute(run, &loaded, &argument, true, &ExecuteOptions::default());
+    run.see("quiesce", loaded.quiesce());
+    drop(reference);
+    check_untouched(&argument, 0);
+    Ok(())
+}
+
+/// Three runs of one stream, the first of which waits for an event. A later run begins when the earlier ones have
+/// ended, whatever became of them.
+pub(super) fn one_stream(run: &Arc<Run>) -> Result<(), Error> {
+    let space = run.space()?;
+    let loaded = LoadedExecutable::new(&executable(100)?, &[space.device()], 1)?;
+    let gate = EventPromise::new(c"gate");
+    let after = [gate.event()];
+    for dependencies in [&after[..], &[], &[]] {
+        let options = ExecuteOptions { execution_stream_id: 7, dependencies, ..Default::default() };
+        if let Some(execution) = run.see("execute", loaded.execute(&[argument(100, &space)?], &options)) {
+            observe(run, &execution);
+        }
+    }
+    gate.set_ready();
+    run.see("quiesce", loaded.quiesce());
+    Ok(())
+}
+
+/// A run that fails on a device after another device has begun leaves that device's argument as it was.
+pub(super) fn two_devices(run: &Arc<Run>) -> Result<(), Error> {
+    let client = run.client()?;
+    for count in [100, LARGE] {
+        let loaded = LoadedExecutable::new(&executable(count)?, &client.devices(), 1)?;
+        let on = |device: &Device| argument(count, &device.default_memory_space()).map(|argument| [argument]);
+        let arguments = client.devices().iter().map(on).collect::<Result<Vec<_>, _>>()?;
+        match run.see("execute_sharded", loaded.execute_sharded(&arguments, &ExecuteOptions::default())) {
+            None => arguments.iter().flatten().for_each(|argument| check_untouched(argument, 0)),
+            Some(executions) => {
+                for (execution, argument) in executions.iter().zip(arguments.iter().flatten()) {
+                    observe(run, execution);
+                    if !argument.is_deleted() {
+                        assert!(execution.done.error().is_some(), "{argument:?} was donated to a run that began");
+                        check_untouched(argument, 0);
+                    }
+                }
+            }
+        }
+        run.see("quiesce", loaded.quiesce());
+    }
     Ok(())
 }
