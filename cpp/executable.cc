@@ -11,6 +11,7 @@
 #include "cpp/internal/gone.h"
 #include "cpp/internal/handle.h"
 #include "purlin-bridge/src/executable.rs.h"
+#include "purlin/xla_ffi_host.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -35,10 +36,12 @@ internal::RawShard ToRust(Span<const Buffer> arguments) noexcept {
   return {Words<internal::BufferRep>(arguments), arguments.size()};
 }
 
+bool IsGone(const ExecuteContext* context) noexcept { return context != nullptr && context->rep() == nullptr; }
+
 /// Borrows from `options`. Rust knows the first version's size, so that no field of that one needs a look at
 /// struct_size before it is read.
 internal::RawExecuteOptions ToRust(const ExecuteOptions& options) noexcept {
-  static_assert(sizeof(ExecuteOptions) == 80, "a field was added: read it only if struct_size reaches past it");
+  static_assert(sizeof(ExecuteOptions) == 88, "a field was added: read it only if struct_size reaches past it");
   return {options.struct_size,
           options.label.c_str(),
           options.non_donatable_input_indices.data(),
@@ -49,7 +52,8 @@ internal::RawExecuteOptions ToRust(const ExecuteOptions& options) noexcept {
           options.dependencies.size(),
           options.execution_stream_id,
           options.launch_id,
-          options.caller_waits};
+          options.caller_waits,
+          options.context == nullptr ? nullptr : options.context->rep()};
 }
 
 }  // namespace
@@ -115,6 +119,8 @@ const internal::StatusRep* LoadedExecutable::ExecuteRaw(Span<const Buffer> argum
   if (rep_ == nullptr) return internal::Gone("LoadedExecutable").ReleaseRep();
   if (!AllThere(arguments)) return internal::Gone("Buffer").ReleaseRep();
 
+  if (IsGone(options.context)) return internal::Gone("ExecuteContext").ReleaseRep();
+
   const internal::RawShard shard = ToRust(arguments);
   const internal::RawExecuteOptions raw = ToRust(options);
   return internal::purlin_loaded_executable_execute(rep_, &shard, &raw, location, run);
@@ -131,6 +137,7 @@ const internal::StatusRep* LoadedExecutable::ExecuteShardedRaw(Span<const Span<c
     if (!AllThere(shard)) return internal::Gone("Buffer").ReleaseRep();
     shards.push_back(ToRust(shard));
   }
+  if (IsGone(options.context)) return internal::Gone("ExecuteContext").ReleaseRep();
   const internal::RawExecuteOptions raw = ToRust(options);
   return internal::purlin_loaded_executable_execute_sharded(rep_, shards.data(), shards.size(), &raw, location, runs);
 }

@@ -170,7 +170,9 @@ struct Execution {
   Event done;
 };
 
-/// The options of a run. The spans are read during the call.
+class ExecuteContext;
+
+/// The options of a run. What it points to is read during the call.
 struct ExecuteOptions {
   /// For versioning: leave it alone.
   std::size_t struct_size = sizeof(ExecuteOptions);
@@ -192,6 +194,8 @@ struct ExecuteOptions {
   std::int32_t launch_id = 0;
   /// Whether the caller only waits until the run completes, so that the run need not move to another thread.
   bool caller_waits = false;
+  /// Values for handlers of custom calls (xla_ffi_host.h); null: none.
+  const ExecuteContext* context = nullptr;
 };
 
 /// An executable on devices of one client. One word; copies share it. Any thread.

@@ -27,6 +27,7 @@
 #include "purlin/status.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
+#include "purlin/xla_ffi_host.h"
 
 namespace purlin {
 inline namespace v0 {
@@ -42,21 +43,27 @@ struct LoadXlaCpuOptions {
   /// Whether to register the code's unwind tables, so that a backtrace from inside a kernel is complete. The unwinder
   /// then searches them at every unwinding in the process.
   bool unwind_tables = false;
+  /// Whether to append the addresses, sizes and names of the code's functions to `/tmp/perf-PID.map`, where PID is the
+  /// number of this process: `perf report` shows their names then. The lines stay when the code is unmapped.
+  bool perf_map = false;
+  /// The handlers of the executable's custom calls; null: none. Read during the call.
+  const XlaFfiHandlers* handlers = nullptr;
 };
 
 /// The executable of `bytes`, which are not needed afterwards. Loading runs none of its code, and blocks for a few
-/// microseconds per kernel. The code stays mapped as long as the executable, what is loaded of it, or a run of it
-/// lives.
+/// microseconds per kernel. The handlers of its custom calls are asked to instantiate, if they have that stage. The
+/// code stays mapped as long as the executable, what is loaded of it, or a run of it lives.
 ///
 /// kFailedPrecondition: `options.trust_code` is false. kDataLoss: the bytes are no such executable, or a damaged one;
 /// an error of parsing names the offset. kUnimplemented: it is sound, but a part of it cannot run here; the message
-/// lists up to 20 reasons and the number of the others, and nothing was mapped. kResourceExhausted: no memory for the
-/// code. kPermissionDenied: the system forbids executable pages. kInvalidArgument: a struct_size that no version has.
-/// Any thread may call it.
+/// lists up to 20 reasons, such as a custom call without a handler, and the number of the others. Any code: the error
+/// of a handler that cannot instantiate. Up to here nothing was mapped. kResourceExhausted: no memory for the code.
+/// kPermissionDenied: the system forbids executable pages. kPermissionDenied, kUnavailable: the file of `perf_map` is
+/// another user's, or cannot be written. kInvalidArgument: a struct_size that no version has. Any thread may call it.
 [[nodiscard]] PURLIN_API StatusOr<Executable> LoadXlaCpu(std::string_view bytes, const LoadXlaCpuOptions& options = {});
 
-/// Whether LoadXlaCpu could load these bytes, without mapping code, and without trust in it: kDataLoss or
-/// kUnimplemented, as there, with the same text. Any thread may call it; never blocks.
+/// Whether LoadXlaCpu without handlers could load these bytes, without mapping code, and without trust in it: kDataLoss
+/// or kUnimplemented, as there, with the same text. Any thread may call it; never blocks.
 [[nodiscard]] PURLIN_API Status CheckXlaCpu(std::string_view bytes);
 
 }  // namespace v0

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The modules with a bridge.
-const BRIDGES: [&str; 35] = [
+const BRIDGES: [&str; 36] = [
     "src/abi.rs",
     "src/alloc_options.rs",
     "src/buffer.rs",
@@ -42,11 +42,14 @@ const BRIDGES: [&str; 35] = [
     "src/transfer.rs",
     "src/user_context.rs",
     "src/xla_cpu.rs",
+    "src/xla_ffi_host.rs",
 ];
 
 /// Those of a feature, by its name in the environment.
-const OPTIONAL: [(&str, &[&str]); 2] =
-    [("INTERCHANGE", &["src/dlpack.rs", "src/npy.rs", "src/safetensors.rs"]), ("XLA_CPU", &["src/xla_cpu.rs"])];
+const OPTIONAL: [(&str, &[&str]); 2] = [
+    ("INTERCHANGE", &["src/dlpack.rs", "src/npy.rs", "src/safetensors.rs"]),
+    ("XLA_CPU", &["src/xla_cpu.rs", "src/xla_ffi_host.rs"]),
+];
 
 /// The headers of ours that generated code includes.
 const INCLUDED: [&str; 2] = ["purlin/internal/abi.h", "purlin/internal/dlpack.h"];

@@ -7,7 +7,7 @@ use std::{env, fs, io};
 const OPTIONAL: [(&str, &[&str]); 3] = [
     ("INTERCHANGE", &["dlpack.cc", "npy.cc", "safetensors.cc"]),
     ("PJRT", &["pjrt_tables.cc"]),
-    ("XLA_CPU", &["xla_cpu.cc"]),
+    ("XLA_CPU", &["xla_cpu.cc", "xla_ffi_host.cc"]),
 ];
 
 fn main() -> io::Result<()> {

@@ -20,124 +20,13 @@
 
 #include "purlin/adapters/pjrt_tables.h"
 #include "purlin/purlin.h"
+#include "tests/cpp/moved_from_fixture.h"
 #include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
 
 using std::chrono::nanoseconds;
-
-/// What `call` finds wrong, or "".
-struct Row {
-  const char* type;
-  const char* method;
-  std::function<std::string()> call;
-};
-
-std::string Failed(const Status& status) {
-  return IsFailedPrecondition(status) ? "" : "answers " + status.ToString() + ", not kFailedPrecondition";
-}
-template <typename T>
-std::string Failed(const StatusOr<T>& result) {
-  return Failed(result.status());
-}
-std::string Failed(const Event& event) {
-  return event.IsReady() ? Failed(event.error()) : "answers an event that is pending";
-}
-/// The calls of a callback that must be called once, with a kFailedPrecondition.
-struct CallbackLog {
-  int times = 0;
-  Status status;
-  std::string Wrong() const { return times == 1 ? Failed(status) : "called " + std::to_string(times) + " times"; }
-};
-/// A T that was moved from.
-template <typename T>
-T Empty(T object) {
-  T taken(std::move(object));
-  T empty(std::move(taken));
-  T kept(std::move(empty));
-  return empty;  // NOLINT(bugprone-use-after-move): the point.
-}
-
-#define FAILS(type, method, call) rows.push_back({#type, #method, [&]() -> std::string { return Failed(call); }})
-#define IS(type, method, condition) \
-  rows.push_back({#type, #method, [&]() -> std::string { return (condition) ? "" : "is not " #condition; }})
-#define NOTHING(type, method, call)                      \
-  rows.push_back({#type, #method, [&]() -> std::string { \
-                    call;                                \
-                    return "";                           \
-                  }})
-#define TELLS(type, method, call)                        \
-  rows.push_back({#type, #method, [&]() -> std::string { \
-                    CallbackLog told;                    \
-                    call;                                \
-                    return told.Wrong();                 \
-                  }})
-
-/// The row that runs, to be named after a crash.
-const Row* running = nullptr;
-
-/// Names the row, and lets the signal end the process as it would.
-void NameTheRow(int number) {
-  for (const char* text : {running->type, "::", running->method, " of an empty object ends the process\n"}) {
-    static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text)));
-  }
-  signal(number, SIG_DFL);
-  raise(number);
-}
-
-/// Here, and not in a child made by fork: there a client of this process answers nothing else than that it is one.
-void RunRows(const std::vector<Row>& rows) {
-  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGALRM}) signal(number, NameTheRow);
-  for (const Row& row : rows) {
-    running = &row;
-    alarm(20);
-    EXPECT_EQ(row.call(), "") << row.type << "::" << row.method << " of an empty object";
-  }
-  alarm(0);
-  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGALRM}) signal(number, SIG_DFL);
-}
-
-/// To itself, by move, by copy where there is one, and swapped with itself: as before, which `check` says.
-template <typename T, typename Check>
-void ToItself(const char* type, T object, Check check) {
-  T& same = object;
-  object = std::move(same);
-  EXPECT_TRUE(check(object)) << type << " moved to itself";
-  if constexpr (std::is_copy_assignable_v<T>) {
-    object = static_cast<const T&>(same);
-    EXPECT_TRUE(check(object)) << type << " copied to itself";
-  }
-  using std::swap;
-  swap(object, same);
-  EXPECT_TRUE(check(object)) << type << " swapped with itself";
-}
-
-class MovedFromTest : public testing::Test {
- protected:
-  static Client NewClient() {
-    ClientOptions options;
-    options.worker_count = 1;
-    return Client::Create(options).value();
-  }
-
-  std::vector<Row> rows;
-  const std::vector<std::int64_t> dims = {4};
-  const Shape shape = Shape(DType::kU8, dims);
-  alignas(64) char bytes[64] = {};
-
-  Client client = NewClient();
-  Device device = client.devices().at(0);
-  MemorySpace space = device.default_memory_space();
-  RawBuffer raw = RawBuffer::Allocate(space, 4).value();
-  Buffer buffer = Buffer::FromHost(bytes, 4, DType::kU8, dims, space).value();
-
-  Client no_client = Empty(client);
-  Device no_device = Empty(device);
-  MemorySpace no_space = Empty(space);
-  RawBuffer no_raw = Empty(raw);
-  Buffer no_buffer = Empty(buffer);
-};
 
 TEST_F(MovedFromTest, ClientsAndDevices) {
   IS(Client, platform_name, no_client.platform_name().empty());
@@ -311,74 +200,6 @@ TEST_F(MovedFromTest, Holds) {
   FAILS(DonationHold, ready_event, confirmed.ready_event());
   FAILS(DonationHold, Confirm, confirmed.Confirm());
   RunRows(rows);
-}
-
-TEST_F(MovedFromTest, Programs) {
-  const ArraySpec spec(shape);
-  const Kernel kernel = Kernel::FromClosure("k", [](const KernelCall&) {});
-  const Kernel no_kernel = Empty(Kernel(kernel));
-  IS(Kernel, name, no_kernel.name().empty());
-  ProgramBuilder no_builder = Empty(ProgramBuilder("p"));
-  Sequence no_sequence = Empty(Sequence());
-  const auto nowhere = [](Slice slice) { return slice.allocation == UINT32_MAX && slice.size_bytes == 0; };
-  IS(ProgramBuilder, AddParameter, nowhere(no_builder.AddParameter(spec)));
-  IS(ProgramBuilder, AddResult, nowhere(no_builder.AddResult(spec)));
-  IS(ProgramBuilder, AddDonatedParameter, nowhere(no_builder.AddDonatedParameter(spec)));
-  IS(ProgramBuilder, AddConstant, nowhere(no_builder.AddConstant("1")));
-  IS(ProgramBuilder, AddTemporary, nowhere(no_builder.AddTemporary(1)));
-  NOTHING(CommandVerbs, AddKernel,
-          no_builder.AddKernel(kernel, {}).AddCopy({}, {}).AddFill("x", {}).AddReplicaId({}).AddPartitionId({}));
-  NOTHING(CommandVerbs, AddCall,
-          no_builder.AddCall(Sequence()).AddWhile(Sequence(), {}, Sequence()).AddRepeat(1, Sequence()));
-  NOTHING(CommandVerbs, AddConditional,
-          no_builder.AddConditional({}, Sequence(), Sequence()).AddSwitch({}, std::vector<Sequence>(2)));
-  NOTHING(Sequence, AddCopy, no_sequence.AddCopy({}, {}));
-  FAILS(ProgramBuilder, Build, std::move(no_builder).Build());
-  const auto with = [](auto add) {
-    ProgramBuilder of_empty("p");
-    add(of_empty);
-    return std::move(of_empty).Build();
-  };
-  const auto gone = [] { return Empty(Sequence()); };
-  FAILS(ProgramBuilder, AddKernel, with([&](auto& x) { x.AddKernel(no_kernel, {}); }));
-  FAILS(ProgramBuilder, AddCall, with([&](auto& x) { x.AddCall(gone()); }));
-  FAILS(ProgramBuilder, AddWhile, with([&](auto& x) { x.AddWhile(Sequence(), {}, gone()); }));
-  FAILS(ProgramBuilder, AddRepeat, with([&](auto& x) { x.AddRepeat(1, gone()); }));
-  FAILS(ProgramBuilder, AddConditional, with([&](auto& x) { x.AddConditional({}, Sequence(), gone()); }));
-  std::vector<Sequence> branches(2);
-  static_cast<void>(Sequence(std::move(branches[1])));
-  FAILS(ProgramBuilder, AddSwitch, with([&](auto& x) { x.AddSwitch({}, std::move(branches)); }));
-  const Program program = ProgramBuilder("nothing").Build().value();
-  const Program no_program = Empty(Program(program));
-  IS(Program, name, no_program.name().empty());
-  IS(Program, parameters, no_program.parameters().empty() && no_program.results().empty());
-  const Executable executable(program);
-  const Executable no_executable = Empty(Executable(executable));
-  const Executable of_no_program(no_program);
-  IS(Executable, program, no_executable.program().name().empty() && of_no_program.program().name().empty());
-  IS(Executable, Summary, no_executable.Summary().command_counts.empty());
-  IS(Executable, Describe, no_executable.Describe().empty());
-  FAILS(LoadedExecutable, Load, LoadedExecutable::Load(no_executable, {device}));
-  FAILS(LoadedExecutable, Load, LoadedExecutable::Load(executable, {no_device}));
-  const LoadedExecutable loaded = LoadedExecutable::Load(executable, {device}).value();
-  const LoadedExecutable not_loaded = Empty(LoadedExecutable(loaded));
-  FAILS(LoadedExecutable, Execute, not_loaded.Execute({}));
-  FAILS(LoadedExecutable, Execute, loaded.Execute({no_buffer}));
-  FAILS(LoadedExecutable, ExecuteSharded, not_loaded.ExecuteSharded({{}}));
-  FAILS(LoadedExecutable, ExecuteSharded, loaded.ExecuteSharded({{&no_buffer, 1}}));
-  IS(LoadedExecutable, executable, not_loaded.executable().Describe().empty() && not_loaded.devices().empty());
-  IS(LoadedExecutable, runs_in_flight, not_loaded.runs_in_flight() == 0);
-  FAILS(LoadedExecutable, idle_event, not_loaded.idle_event());
-  FAILS(LoadedExecutable, Quiesce, not_loaded.Quiesce());
-  const Outputs outputs = Empty(std::move(loaded.Execute({})->outputs));
-  IS(Outputs, size, outputs.size() == 0 && outputs.empty() && outputs.data() != nullptr);
-  IS(Outputs, begin, outputs.begin() == outputs.end());
-  RunRows(rows);
-  ToItself("Kernel", kernel, [](auto& x) { return x.name() == "k"; });
-  ToItself("Sequence", Sequence(), [](auto& x) { return x.rep() != nullptr; });
-  ToItself("ProgramBuilder", ProgramBuilder("p"), [](auto& x) { return x.AddTemporary(1).size_bytes == 1; });
-  ToItself("Executable", executable, [](auto& x) { return x.program().name() == "nothing"; });
-  ToItself("LoadedExecutable", loaded, [](auto& x) { return x.devices().size() == 1; });
 }
 
 TEST_F(MovedFromTest, StagingAndTransfers) {

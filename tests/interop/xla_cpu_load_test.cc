@@ -5,154 +5,27 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "purlin/purlin.h"
+#include "xla_corpus.h"
 
 namespace purlin {
 namespace {
 
-namespace fs = std::filesystem;
-using Bytes = std::vector<std::uint8_t>;
-
-std::vector<Buffer> ReadArrays(const fs::path& folder, const std::vector<ArraySpec>& specs, const MemorySpace& memory) {
-  std::vector<Buffer> arrays;
-  for (const ArraySpec& spec : specs) {
-    ReadNpyOptions options;
-    options.dtype = spec.shape.dtype();
-    const std::string path = (folder / (std::to_string(arrays.size()) + ".npy")).string();
-    arrays.push_back(ReadNpy(path, memory, options).value().buffer);
-  }
-  return arrays;
-}
-
-Bytes BytesOf(const Buffer& buffer) {
-  Bytes bytes(buffer.shape().host_size_bytes().value());
-  const Status status = buffer.CopyToHost(bytes.data(), bytes.size()).Wait();
-  EXPECT_TRUE(status.ok()) << status;
-  return bytes;
-}
-
-/// Number `index` of floating-point bytes.
-double NumberAt(DType dtype, const Bytes& bytes, std::size_t index) {
-  if (dtype == DType::kF64 || dtype == DType::kC128) {
-    double number;
-    std::memcpy(&number, bytes.data() + index * 8, 8);
-    return number;
-  }
-  std::uint16_t half = 0;
-  std::uint32_t bits = 0;
-  if (dtype == DType::kF32 || dtype == DType::kC64) {
-    std::memcpy(&bits, bytes.data() + index * 4, 4);
-  } else {
-    std::memcpy(&half, bytes.data() + index * 2, 2);
-    bits = static_cast<std::uint32_t>(half) << 16;
-  }
-  if (dtype == DType::kF16) {
-    const double sign = (half & 0x8000) != 0 ? -1 : 1;
-    const int exponent = half >> 10 & 31;
-    if (exponent == 31) return (half & 1023) != 0 ? NAN : sign * INFINITY;
-    return sign * std::ldexp((half & 1023) + (exponent == 0 ? 0 : 1024), std::max(exponent, 1) - 25);
-  }
-  float number;
-  std::memcpy(&number, &bits, 4);
-  return number;
-}
-
-/// Whether two arrays are the same, up to the order of sums: 1e-5 of the largest element, 1e-2 of 16-bit elements.
-bool IsClose(DType dtype, const Bytes& ours, const Bytes& theirs) {
-  std::size_t width = 0;
-  if (dtype == DType::kF64 || dtype == DType::kC128) width = 8;
-  if (dtype == DType::kF32 || dtype == DType::kC64) width = 4;
-  if (dtype == DType::kF16 || dtype == DType::kBF16) width = 2;
-  if (width == 0) return false;
-  double largest = 0;
-  double apart = 0;
-  for (std::size_t i = 0; i < ours.size() / width; ++i) {
-    const double a = NumberAt(dtype, ours, i);
-    const double b = NumberAt(dtype, theirs, i);
-    if (std::isnan(a) != std::isnan(b)) return false;
-    if (std::isfinite(b)) largest = std::max(largest, std::abs(b));
-    if (!std::isnan(a) && a != b) apart = std::max(apart, std::abs(a - b));
-  }
-  return apart <= largest * (width == 2 ? 1e-2 : 1e-5);
-}
-
-/// The folder of arguments or results of a device.
-fs::path Folder(const fs::path& path, const std::string& kind, std::size_t device) {
-  return fs::path(path).replace_extension(kind + (device == 0 ? "" : std::to_string(device)));
-}
-
-/// Runs a program once, on as many devices as it has arguments for, and says what differs; "" if nothing does.
-std::string Compare(const Executable& executable, const fs::path& path, const Client& client) {
-  const Program program = executable.program();
-  std::vector<Device> devices;
-  std::vector<std::vector<Buffer>> arguments;
-  std::vector<Buffer> results;
-  for (const Device& device : client.devices()) {
-    if (!fs::exists(Folder(path, "args", devices.size()))) break;
-    const MemorySpace memory = device.default_memory_space();
-    arguments.push_back(ReadArrays(Folder(path, "args", devices.size()), program.parameters(), memory));
-    for (Buffer& result : ReadArrays(Folder(path, "results", devices.size()), program.results(), memory))
-      results.push_back(std::move(result));
-    devices.push_back(device);
-  }
-  const LoadedExecutable loaded = LoadedExecutable::Load(executable, devices, devices.size()).value();
-  const std::vector<Span<const Buffer>> shards(arguments.begin(), arguments.end());
-  const StatusOr<std::vector<Execution>> executions = loaded.ExecuteSharded(shards);
-  if (!executions.ok()) return executions.status().ToString();
-  bool calls_libraries = false;
-  for (const auto& [kind, count] : executable.Summary().command_counts) calls_libraries |= kind == "library";
-  std::size_t number = 0;
-  for (const Execution& execution : *executions) {
-    const Status status = execution.done.Wait();
-    if (!status.ok()) return status.ToString();
-    for (const Buffer& output : execution.outputs) {
-      const Buffer& result = results[number++];
-      const Bytes ours = BytesOf(output);
-      const Bytes theirs = BytesOf(result);
-      if (ours == theirs) continue;
-      // Sums of library calls may be in another order.
-      if (!calls_libraries || !IsClose(result.dtype(), ours, theirs))
-        return "result " + std::to_string(number - 1) + " differs";
-    }
-  }
-  return number == results.size() ? "" : "there are results that the program does not have";
-}
+using namespace xla_corpus;  // NOLINT(google-build-using-namespace)
 
 TEST(XlaCpuLoadTest, ProgramsOfStockJaxRunFromCpp) {
-  const char* folder = std::getenv("PURLIN_XLA_CORPUS");
-  ASSERT_NE(folder, nullptr) << "PURLIN_XLA_CORPUS names a folder that examples/python/export_xla.py has written";
-  std::vector<fs::path> paths;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".xla") paths.push_back(entry.path());
-  }
-  std::sort(paths.begin(), paths.end());
-  ASSERT_FALSE(paths.empty()) << folder;
-
-  ClientOptions options;
-  options.device_count = 4;
-  options.worker_count = 2;
-  const Client client = Client::Create(options).value();
+  const std::vector<fs::path> paths = PathsOf("PURLIN_XLA_CORPUS");
+  ASSERT_FALSE(paths.empty()) << "PURLIN_XLA_CORPUS names a folder that examples/python/export_xla.py has written";
+  const Client client = FourDevices();
   LoadXlaCpuOptions trusted;
   trusted.trust_code = true;
   std::size_t native = 0;
   for (const fs::path& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string bytes(std::istreambuf_iterator<char>(file), {});
-    const StatusOr<Executable> executable = LoadXlaCpu(bytes, trusted);
+    const StatusOr<Executable> executable = LoadXlaCpu(ReadFile(path), trusted);
     if (!executable.ok()) {
       EXPECT_TRUE(IsUnimplemented(executable.status())) << path << ": " << executable.status();
       EXPECT_NE(executable.status().message().find("'lapack_"), std::string::npos) << path << executable.status();

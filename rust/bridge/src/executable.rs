@@ -1,11 +1,13 @@
 //! `purlin/executable.h`. Starting a run is a plain function, because its options and its outputs are arrays and
 //! structs that the header declares.
 
+use std::any::Any;
 use std::ffi::c_char;
 use std::mem::{self, offset_of};
 use std::ops::Deref;
 use std::pin::Pin;
 use std::ptr;
+use std::sync::Arc;
 
 use cxx::CxxString;
 use purlin_async::event::abi::EventHeader;
@@ -29,6 +31,8 @@ use crate::raw_buffer::give_event;
 pub struct ExecutableRep(pub(crate) Executable);
 /// What a `purlin::LoadedExecutable` points to.
 pub struct LoadedExecutableRep(LoadedExecutable);
+/// What a `purlin::ExecuteContext` points to: a box.
+pub struct ExecuteContextRep(pub(crate) Arc<dyn Any + Send + Sync>);
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -73,6 +77,9 @@ pub(crate) mod ffi {
         type ExecutableRep;
         #[namespace = "purlin::v0::internal"]
         type LoadedExecutableRep;
+        #[namespace = "purlin::v0::internal"]
+        #[derive(ExternType)]
+        type ExecuteContextRep;
 
         /// An executable, C++'s.
         fn executable_new(program: &ProgramRep) -> *const ExecutableRep;
@@ -153,6 +160,8 @@ pub struct RawExecuteOptions {
     execution_stream_id: i64,
     launch_id: i32,
     caller_waits: bool,
+    /// Null or alive.
+    context: *const ExecuteContextRep,
 }
 
 const _: () = assert!(size_of::<RawOutputs>() == 48 && offset_of!(RawOutputs, many) == 32);
@@ -160,7 +169,7 @@ const _: () = assert!(offset_of!(RawOutputs, count) == 40);
 const _: () = assert!(size_of::<RawExecution>() == 56 && offset_of!(RawExecution, done) == 48);
 
 /// The first version of `purlin::ExecuteOptions`.
-const SMALLEST_OPTIONS_BYTES: usize = 80;
+const SMALLEST_OPTIONS_BYTES: usize = 88;
 
 /// Values that are made of references of C++'s, and are never dropped. At their usual number they allocate nothing.
 struct Lent<T, const N: usize>(SmallVec<[T; N]>)
@@ -219,6 +228,7 @@ impl RawExecuteOptions {
                 dependencies: borrowed(self.dependencies, self.dependency_count),
                 caller_waits: self.caller_waits,
                 execution_stream_id: self.execution_stream_id,
+                context: self.context.as_ref().map(|context| Arc::clone(&context.0)),
                 ..ExecuteOptions::default()
             })
         }

@@ -68,3 +68,5 @@ pub mod transfer;
 pub mod user_context;
 #[cfg(feature = "xla-cpu")]
 pub mod xla_cpu;
+#[cfg(feature = "xla-cpu")]
+pub mod xla_ffi_host;

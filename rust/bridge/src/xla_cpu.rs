@@ -16,21 +16,27 @@ pub(crate) mod ffi {
         struct_size: usize,
         trust_code: bool,
         unwind_tables: bool,
+        perf_map: bool,
+        /// Null, or alive during the call.
+        handlers: *const XlaFfiHandlersRep,
     }
 
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
         include!("purlin-bridge/src/executable.rs.h");
+        include!("purlin-bridge/src/xla_ffi_host.rs.h");
 
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
         #[namespace = "purlin::v0::internal"]
         type ExecutableRep = crate::executable::ExecutableRep;
+        #[namespace = "purlin::v0::internal"]
+        type XlaFfiHandlersRep = crate::xla_ffi_host::XlaFfiHandlersRep;
     }
 
     extern "Rust" {
         /// An executable, C++'s, or null and an error.
-        fn xla_cpu_load(
+        unsafe fn xla_cpu_load(
             bytes: &[u8],
             options: &RawLoadXlaCpuOptions,
             error: &mut *const StatusRep,
@@ -41,17 +47,21 @@ pub(crate) mod ffi {
 }
 
 /// The first version of `purlin::LoadXlaCpuOptions`.
-const SMALLEST_OPTIONS_BYTES: usize = 16;
+const SMALLEST_OPTIONS_BYTES: usize = 24;
 
-fn xla_cpu_load(
+/// # Safety
+/// `options` is what its struct says.
+unsafe fn xla_cpu_load(
     bytes: &[u8],
     options: &ffi::RawLoadXlaCpuOptions,
     error: &mut *const ffi::StatusRep,
 ) -> *const ExecutableRep {
     let loaded = guard(|| {
         struct_size::check("LoadXlaCpuOptions", options.struct_size, SMALLEST_OPTIONS_BYTES)?;
-        let ffi::RawLoadXlaCpuOptions { trust_code, unwind_tables, .. } = *options;
-        let options = LoadOptions { trust_code, unwind_tables, ..LoadOptions::default() };
+        let ffi::RawLoadXlaCpuOptions { trust_code, unwind_tables, perf_map, handlers, .. } = *options;
+        // SAFETY: the caller's promise.
+        let handlers = unsafe { handlers.as_ref() }.map(|handlers| handlers.0.clone()).unwrap_or_default();
+        let options = LoadOptions { trust_code, unwind_tables, perf_map, handlers };
         Ok(ExecutableRep(Executable::new(load_program(bytes, &options)?)))
     });
     give_handle(loaded, error)

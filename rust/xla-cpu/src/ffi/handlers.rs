@@ -274,9 +274,10 @@ pub fn ffi_api() -> *const c_void {
 /// let options = ExecuteOptions { context: Some(Arc::new(data)), ..Default::default() };
 /// assert!(options.context.is_some());
 /// ```
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct FfiUserData(BTreeMap<i64, UserValue>);
 
+#[derive(Clone)]
 struct UserValue {
     data: *mut c_void,
     _owner: Arc<dyn Any + Send + Sync>,
