@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "purlin/purlin.h"
+#include "tests/reference/cpp/programs.h"
 
 namespace {
 
@@ -138,7 +139,7 @@ std::string Text(const Status& status) {
     const std::size_t second = message.find('#', first + 1);
     if (second != std::string_view::npos) return code + std::string(message.substr(first, second - first + 1));
   }
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kKnown = {{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kKnown = {{
       {"Buffer has been deleted or donated.", "gone"},
       {"Donation requested for invalid buffer.", "donate-gone"},
       {"Donation requested for buffer with external reference", "external"},
@@ -151,6 +152,12 @@ std::string Text(const Status& status) {
       {"only arrays of static shape", "no-array"},
       {"may not be written", "readonly"},
       {"was abandoned", "abandoned"},
+      {"arguments are given", "count"},
+      {"and the program takes", "signature"},
+      {"Attempt to donate the same buffer twice", "donated-twice"},
+      {"Attempt to use a buffer that was previously donated", "used-and-donated"},
+      {"it has that of a donated argument", "given-donated"},
+      {"panicked: as a test wants it", "panicked"},
       {"cannot be", "misfit"},
   }};
   for (const auto& [part, what] : kKnown) {
@@ -215,7 +222,7 @@ struct Reading {
 
 struct Op {
   std::string verb;
-  std::array<int, 4> args{};
+  std::array<int, 6> args{};
 };
 
 Op ParseOp(const std::string& line) {
@@ -228,7 +235,7 @@ Op ParseOp(const std::string& line) {
 
 bool MayWait(const std::string& verb) {
   for (const std::string_view may : {"usage", "external", "donate", "donate_after", "bitcast", "copy_to", "copy_into",
-                                     "read", "read_raw", "fulfil"}) {
+                                     "read", "read_raw", "fulfil", "run", "execute"}) {
     if (verb == may) return true;
   }
   return false;
@@ -266,6 +273,7 @@ class World {
   }
 
   void EmptySlots() {
+    for (auto& slot : programs_) slot.Empty();
     for (auto& slot : buffers_) slot.Empty();
     for (auto& slot : usages_) slot.Empty();
     for (auto& slot : externals_) slot.Empty();
@@ -276,7 +284,7 @@ class World {
   }
 
   std::string Apply(const Op& op) {
-    const auto [a, b, c, d] = op.args;
+    const auto a = op.args[0], b = op.args[1], c = op.args[2], d = op.args[3];
     if (op.verb == "new_event") {
       promises_[At(a)].Put(std::make_shared<EventPromise>("reference"));
       return "ok";
@@ -357,6 +365,18 @@ class World {
     if (op.verb == "make_of") return MakeOf(op);
     if (op.verb == "drop_memory") return given_[At(a)].Empty();
     if (op.verb == "drop_buffer") return buffers_[At(a)].Empty();
+    if (op.verb == "load") {
+      auto loaded = purlin::reference::LoadFamily(c, buffers_[At(b)].Get(), client_.devices()[0]);
+      if (!loaded.ok()) return Text(loaded.status());
+      programs_[At(a)].Put(*std::move(loaded));
+      return "ok";
+    }
+    if (op.verb == "run" || op.verb == "execute") return Run(op);
+    if (op.verb == "quiesce") {
+      const auto program = programs_[At(a)].Get();
+      return program.has_value() ? Quiesce(*program) : "none";
+    }
+    if (op.verb == "drop_program") return programs_[At(a)].Empty();
     return ApplyToBuffer(op);
   }
 
@@ -394,6 +414,9 @@ class World {
         const bool is_read = reading.copied.state() == purlin::EventState::kReady;
         put("r", i, is_read ? Hash(*reading.memory) : State(reading.copied));
       });
+    }
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+      if (const auto program = programs_[i].Get()) put("e", i, std::to_string(program->runs_in_flight()));
     }
     line += "h=";
     for (const OnDoneState& told : hosts_) line += told->load();
@@ -477,7 +500,7 @@ class World {
   }
 
   std::string FromHost(const Op& op) {
-    const auto [slot, index, mode, seed] = op.args;
+    const auto slot = op.args[0], index = op.args[1], mode = op.args[2], seed = op.args[3];
     const ShapeOf& of = ShapeAt(index);
     std::vector<std::uint8_t> elements = Pattern(seed, of.size());
     std::array<std::int64_t, 2> strides{};
@@ -509,7 +532,7 @@ class World {
   }
 
   std::string MakeOf(const Op& op) {
-    const auto [from, to, index, seed] = op.args;
+    const auto from = op.args[0], to = op.args[1], index = op.args[2], seed = op.args[3];
     const auto given = given_[At(from)].Get();
     if (!given.has_value()) return "none";
     const Shape shape = ToShape(ShapeAt(index));
@@ -521,8 +544,56 @@ class World {
     return Made(to, Buffer::FromRaw(given->memory, shape, nullptr, copied));
   }
 
+  // The last argument of `run` and of `execute` chooses the options, see RunOptions of the model.
+  std::string Run(const Op& op) {
+    const auto program = programs_[At(op.args[0])].Get();
+    if (!program.has_value()) return "none";
+    const purlin::Program signature = program->executable().program();
+    const bool is_run = op.verb == "run";
+    std::vector<Buffer> arguments;
+    for (std::size_t i = 0; i < (is_run ? 1 : signature.parameters().size()); ++i) {
+      auto argument = buffers_[At(op.args[1 + i])].Get();
+      if (!argument.has_value()) return "none";
+      arguments.push_back(*std::move(argument));
+    }
+    const std::size_t first_output = is_run ? 2 : 3;
+    const int choice = op.args[is_run ? 3 : 5];
+    constexpr std::array<std::size_t, 1> kKept = {0};
+    // Moved from: new memory.
+    std::vector<Buffer> results;
+    for (std::size_t i = 0; i < signature.results().size(); ++i) {
+      results.push_back(Buffer::CreateToken(spaces_[0], Event()).value());
+      static_cast<void>(Buffer(std::move(results.back())));
+    }
+    if (auto given = buffers_[At(op.args[first_output])].Get()) results[0] = *std::move(given);
+    purlin::ExecuteOptions options;
+    options.execution_stream_id = choice % 3;
+    if (choice / 3 % 2 == 1) options.non_donatable_input_indices = kKept;
+    options.caller_waits = choice / 6 % 2 == 1;
+    if (choice / 12 == 1) options.results = results;
+    auto execution = program->Execute(arguments, options);
+    if (!execution.ok()) return Text(execution.status());
+    Keep(execution->done, nullptr);
+    for (std::size_t i = 0; i < execution->outputs.size(); ++i) {
+      buffers_[At(op.args[first_output + i])].Put(std::move(execution->outputs[i]));
+    }
+    return "ok";
+  }
+
+  // The model says that it is over in the end.
+  std::string Quiesce(const purlin::LoadedExecutable& program) {
+    const Event idle = program.idle_event();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!idle.IsReady()) {
+      if (std::chrono::steady_clock::now() > until) return std::to_string(program.runs_in_flight()) + " do not end";
+      Nudge();
+      std::this_thread::yield();
+    }
+    return Answer(program.Quiesce());
+  }
+
   std::string ApplyToBuffer(const Op& op) {
-    const auto [a, b, c, d] = op.args;
+    const auto a = op.args[0], b = op.args[1], c = op.args[2], d = op.args[3];
     const bool second = op.verb == "usage" || op.verb == "try_usage" || op.verb == "external" || op.verb == "donate" ||
                         op.verb == "try_donate";
     const auto found = buffers_[At(second ? b : a)].Get();
@@ -588,6 +659,7 @@ class World {
   std::array<Slot<purlin::DonationHold>, 4> donations_;
   std::array<Slot<Given>, 4> given_;
   std::array<Slot<Reading>, 6> reads_;
+  std::array<Slot<purlin::LoadedExecutable>, 3> programs_;
   std::mutex mutex_;
   std::vector<OnDoneState> hosts_;
   std::vector<std::pair<Event, std::shared_ptr<HostMemory>>> in_use_;

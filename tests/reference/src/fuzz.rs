@@ -178,9 +178,9 @@ fn sequence(random: &mut Random) -> Vec<u8> {
     let mut bytes = random.bytes(count * OP_BYTES);
     if random.below(2) == 0 {
         // Few slots: what is asked for is more often there.
-        for five in bytes.chunks_exact_mut(OP_BYTES) {
-            five[1] %= 3;
-            five[2] %= 3;
+        for one in bytes.chunks_exact_mut(OP_BYTES) {
+            one[1] %= 3;
+            one[2] %= 3;
         }
     }
     bytes

@@ -1,4 +1,5 @@
-//! An executable reference model of buffers, events, holds and donation, and what compares the library with it.
+//! An executable reference model of buffers, events, holds, donation and runs of programs, and what compares the
+//! library with it.
 //!
 //! A string of bytes is a sequence of operations (`op.rs`). The model (`model/`) says what each answers, and what can
 //! be seen when everything has happened; a [`Subject`] does the same with the library: in Rust (`rust_subject.rs`), or
@@ -14,6 +15,7 @@ pub mod model;
 pub mod op;
 mod pair;
 mod random;
+mod rust_programs;
 mod rust_subject;
 mod shrink;
 mod subject;

@@ -1,7 +1,7 @@
 //! Operations: what a sequence is made of, and how any string of bytes is one.
 //!
-//! A world has tables of slots (buffers, promises, holds, ...). An operation is a verb and up to four small numbers:
-//! slots of these tables, and choices. Five bytes make an operation; every value of them is one, so files of a corpus
+//! A world has tables of slots (buffers, promises, holds, ...). An operation is a verb and up to six small numbers:
+//! slots of these tables, and choices. Seven bytes make an operation; every value of them is one, so files of a corpus
 //! are plain bytes and can be cut anywhere. Operations that two threads run side by side see the first slots of a table
 //! both, which they only read, and keep what they make in slots of their own.
 
@@ -30,6 +30,10 @@ pub enum Arg {
     Memory,
     /// Slot of a copy to the host.
     Read,
+    /// Slot of a loaded program that is used.
+    Program,
+    /// Slot of a loaded program that is replaced.
+    NewProgram,
     /// A number below this.
     Choice(u8),
 }
@@ -42,6 +46,7 @@ pub const fn slots(arg: Arg) -> (u8, u8) {
         Arg::Promise | Arg::NewPromise => (2, 2),
         Arg::Channel | Arg::Memory | Arg::External | Arg::Donation => (0, 2),
         Arg::Usage | Arg::Read => (0, 3),
+        Arg::Program | Arg::NewProgram => (1, 1),
         Arg::Choice(below) => (0, below),
     }
 }
@@ -68,8 +73,8 @@ macro_rules! verbs {
 }
 
 use Arg::{
-    Buffer as B, Channel as C, Choice, Donation as D, External as X, Memory as M, NewBuffer as NB, NewPromise as NP,
-    Promise as P, Read as R, Usage as U,
+    Buffer as B, Channel as C, Choice, Donation as D, External as X, Memory as M, NewBuffer as NB, NewProgram as NE,
+    NewPromise as NP, Program as E, Promise as P, Read as R, Usage as U,
 };
 
 /// See [`crate::model::shape_of`].
@@ -77,6 +82,8 @@ const SHAPE: Arg = Choice(14);
 /// Kinds of errors, see [`crate::model::CODES`].
 const CODE: Arg = Choice(3);
 const SEED: Arg = Choice(255);
+/// See [`crate::model::FAMILIES`].
+const FAMILY: Arg = Choice(7);
 
 verbs! {
     NewEvent "new_event" 40 true [NP],
@@ -117,6 +124,11 @@ verbs! {
     CloneBuffer "clone" 15 true [B, NB],
     IsDeleted "is_deleted" 12 true [B],
     Counts "counts" 12 true [B],
+    Load "load" 40 true [NE, B, FAMILY],
+    Run "run" 60 true [E, B, NB, Choice(12)],
+    Execute "execute" 70 false [E, B, B, NB, NB, Choice(24)],
+    Quiesce "quiesce" 8 false [E],
+    DropProgram "drop_program" 8 true [NE],
     Look "look" 100 false [],
     End "end" 0 false [],
 }
@@ -145,7 +157,7 @@ pub struct Op {
     /// What is done.
     pub verb: Verb,
     /// To which slots, and how.
-    pub args: [u8; 4],
+    pub args: [u8; 6],
 }
 
 /// `fulfil 0 3`
@@ -157,16 +169,16 @@ impl fmt::Display for Op {
 }
 
 /// Bytes of one operation.
-pub const OP_BYTES: usize = 5;
+pub const OP_BYTES: usize = 7;
 
 impl Op {
     /// Without arguments.
     #[must_use]
     pub const fn plain(verb: Verb) -> Self {
-        Self { verb, args: [0; 4] }
+        Self { verb, args: [0; 6] }
     }
 
-    /// What five bytes mean when one thread does everything.
+    /// What seven bytes mean when one thread does everything.
     #[must_use]
     pub fn of_one(bytes: [u8; OP_BYTES]) -> Self {
         Self::decode(
@@ -185,21 +197,21 @@ impl Op {
         let mut words = text.split_whitespace();
         let name = words.next()?;
         let verb = VERBS.iter().find(|row| row.1 == name)?.0;
-        let mut args = [0; 4];
+        let mut args = [0; 6];
         for (arg, word) in args.iter_mut().zip(words) {
             *arg = word.parse().ok()?;
         }
         Some(Self { verb, args })
     }
 
-    /// Five bytes that [`of_one`](Self::of_one) takes for this; none for the end.
+    /// Seven bytes that [`of_one`](Self::of_one) takes for this; none for the end.
     #[must_use]
     pub fn bytes(self) -> Option<[u8; OP_BYTES]> {
-        let [a, b, c, d] = self.args;
-        (0..=255).map(|byte| [byte, a, b, c, d]).find(|&bytes| Self::of_one(bytes) == self)
+        let [a, b, c, d, e, f] = self.args;
+        (0..=255).map(|byte| [byte, a, b, c, d, e, f]).find(|&bytes| Self::of_one(bytes) == self)
     }
 
-    /// What five bytes mean to `thread` of two.
+    /// What seven bytes mean to `thread` of two.
     #[must_use]
     pub fn of_thread(bytes: [u8; OP_BYTES], thread: u8) -> Self {
         Self::decode(
@@ -207,7 +219,7 @@ impl Op {
             |row| VERBS[row].3,
             |arg, value| {
                 let (shared, own) = slots(arg);
-                let writes = matches!(arg, Arg::NewBuffer | Arg::NewPromise) || shared == 0;
+                let writes = matches!(arg, Arg::NewBuffer | Arg::NewPromise | Arg::NewProgram) || shared == 0;
                 let is_choice = matches!(arg, Arg::Choice(_));
                 if is_choice {
                     return value % own;
@@ -223,7 +235,7 @@ impl Op {
     /// A sequence for one thread.
     #[must_use]
     pub fn sequence(bytes: &[u8]) -> Vec<Self> {
-        bytes.chunks_exact(OP_BYTES).map(|five| Self::of_one(five.try_into().expect("chunks of that size"))).collect()
+        bytes.chunks_exact(OP_BYTES).map(|bytes| Self::of_one(bytes.try_into().expect("chunks of that size"))).collect()
     }
 
     fn decode(bytes: [u8; OP_BYTES], allowed: impl Fn(usize) -> bool, place: impl Fn(Arg, u8) -> u8) -> Self {
@@ -237,7 +249,7 @@ impl Op {
             here
         });
         let verb = VERBS[row.expect("the byte is below the sum of the weights")].0;
-        let mut args = [0; 4];
+        let mut args = [0; 6];
         for (index, &arg) in verb.args().iter().enumerate() {
             args[index] = place(arg, bytes[index + 1]);
         }
@@ -251,8 +263,8 @@ mod tests {
 
     #[test]
     fn every_byte_is_a_verb_and_every_verb_has_a_byte() {
-        let verbs = |decode: fn([u8; 5]) -> Op| -> std::collections::BTreeSet<Verb> {
-            (0..=255).map(|byte| decode([byte, 255, 255, 255, 255]).verb).collect()
+        let verbs = |decode: fn([u8; OP_BYTES]) -> Op| -> std::collections::BTreeSet<Verb> {
+            (0..=255).map(|byte| decode([byte, 255, 255, 255, 255, 255, 255]).verb).collect()
         };
         assert_eq!(verbs(Op::of_one).len(), VERBS.len() - 1, "all but the end");
         let of_pairs = VERBS.iter().filter(|row| row.3).count();
@@ -263,7 +275,7 @@ mod tests {
     fn arguments_stay_in_their_tables_and_threads_in_their_slots() {
         for verb in 0..=255 {
             for value in 0..=255 {
-                let bytes = [verb, value, value, value, value];
+                let bytes = [verb, value, value, value, value, value, value];
                 for (thread, op) in [(0, Op::of_thread(bytes, 0)), (1, Op::of_thread(bytes, 1)), (0, Op::of_one(bytes))]
                 {
                     for (&arg, value) in op.verb.args().iter().zip(op.args) {

@@ -133,8 +133,8 @@ impl Play {
     fn new(random: &mut Random) -> Self {
         let mut bytes = random.bytes(24 * OP_BYTES);
         // The slots that both will see.
-        for (index, five) in bytes.chunks_exact_mut(OP_BYTES).enumerate() {
-            five[1] = if index % 2 == 0 { five[1] % 3 } else { five[1] };
+        for (index, one) in bytes.chunks_exact_mut(OP_BYTES).enumerate() {
+            one[1] = if index % 2 == 0 { one[1] % 3 } else { one[1] };
         }
         let sensible = |op: &Op| !matches!(op.verb, Verb::Uninitialized);
         let mut beginning: Vec<Op> = Op::sequence(&bytes).into_iter().filter(sensible).collect();
@@ -142,8 +142,8 @@ impl Play {
         let list = |thread: u8, random: &mut Random| {
             let count = 3 + random.below(8) as usize;
             let bytes = random.bytes(count * OP_BYTES);
-            let five = |five: &[u8]| Op::of_thread(five.try_into().expect("chunks of that size"), thread);
-            let mut list: Vec<Op> = bytes.chunks_exact(OP_BYTES).map(five).collect();
+            let of = |bytes: &[u8]| Op::of_thread(bytes.try_into().expect("chunks of that size"), thread);
+            let mut list: Vec<Op> = bytes.chunks_exact(OP_BYTES).map(of).collect();
             list.extend(let_go(thread));
             list
         };
@@ -155,7 +155,7 @@ impl Play {
 fn let_go(thread: u8) -> impl Iterator<Item = Op> {
     let of = move |arg, verb| {
         let (shared, own) = slots(arg);
-        (0..own).map(move |slot| Op { verb, args: [shared + thread * own + slot, 0, 0, 0] })
+        (0..own).map(move |slot| Op { verb, args: [shared + thread * own + slot, 0, 0, 0, 0, 0] })
     };
     of(Arg::Usage, Verb::ReleaseUsage).chain(of(Arg::Donation, Verb::GiveBack))
 }

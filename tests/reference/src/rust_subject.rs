@@ -21,10 +21,12 @@ use purlin_device::{
     HostBufferSemantics, MemorySpace, RawBuffer, UsageHold,
 };
 use purlin_host::HostBackend;
+use purlin_program::{ExecuteOptions, LoadedExecutable};
 use purlin_sim::{SimBackend, SimDriver, SimOptions};
 
-use crate::model::{CODES, SHAPES, TOKEN, hash, pattern, shape_of, turned};
+use crate::model::{CODES, RunOptions, SHAPES, TOKEN, hash, pattern, shape_of, turned};
 use crate::op::{Arg, Op, Verb, slots, table};
+use crate::rust_programs::load;
 use crate::subject::{Backend, Subject, may_wait};
 
 type Slots<T> = Vec<Mutex<Option<T>>>;
@@ -53,6 +55,7 @@ struct Real {
     donations: Slots<DonationHold>,
     given: Slots<(RawBuffer, Event)>,
     reads: Slots<(Event, Arc<HostMemory>)>,
+    programs: Slots<LoadedExecutable>,
     /// Written by `on_done`: 0 not yet, 1 OK, 2 an error; in the order of the calls.
     hosts: Mutex<Vec<Arc<AtomicU8>>>,
     /// What copies use, until which event.
@@ -148,6 +151,12 @@ fn text(error: &Error) -> String {
         ("only arrays of static shape", "no-array"),
         ("may not be written", "readonly"),
         ("was abandoned", "abandoned"),
+        ("arguments are given", "count"),
+        ("and the program takes", "signature"),
+        ("Attempt to donate the same buffer twice", "donated-twice"),
+        ("Attempt to use a buffer that was previously donated", "used-and-donated"),
+        ("it has that of a donated argument", "given-donated"),
+        ("panicked: as a test wants it", "panicked"),
         ("cannot be", "misfit"),
     ];
     let code = error.code() as i32;
@@ -217,6 +226,7 @@ impl Real {
             donations: empty(Arg::Donation),
             given: empty(Arg::Memory),
             reads: empty(Arg::Read),
+            programs: empty(Arg::Program),
             hosts: Mutex::default(),
             in_use: Mutex::default(),
             aliased: Mutex::default(),
@@ -224,6 +234,7 @@ impl Real {
     }
 
     fn empty_slots(&self) {
+        self.programs.iter().for_each(|slot| drop(put(slot, None)));
         self.buffers.iter().for_each(|slot| drop(put(slot, None)));
         self.usages.iter().for_each(|slot| drop(put(slot, None)));
         self.externals.iter().for_each(|slot| drop(put(slot, None)));
@@ -292,7 +303,7 @@ impl Real {
 
     #[allow(clippy::too_many_lines, reason = "a table of operations")]
     fn apply(&self, op: Op) -> String {
-        let [a, b, c, d] = op.args;
+        let [a, b, c, d, ..] = op.args;
         let (at_a, at_b) = (usize::from(a), usize::from(b));
         let none = || "none".to_owned();
         macro_rules! buffer {
@@ -479,8 +490,64 @@ impl Real {
                 let (usage, external) = buffer!(at_a).hold_counts();
                 format!("{usage},{external}")
             }
+            Verb::Load => {
+                let like = get(&self.buffers[at_b]);
+                let loaded = load(c, like.as_ref(), &self.client.devices()[0]);
+                answer(loaded.map(|loaded| drop(put(&self.programs[at_a], Some(loaded)))))
+            }
+            Verb::Run | Verb::Execute => self.run(op),
+            Verb::Quiesce => match get(&self.programs[at_a]) {
+                Some(program) => self.quiesce(&program),
+                None => none(),
+            },
+            Verb::DropProgram => emptied(&self.programs[at_a]),
             Verb::Look | Verb::End => unreachable!("these are settled"),
         }
+    }
+
+    fn run(&self, op: Op) -> String {
+        let Some(program) = get(&self.programs[usize::from(op.args[0])]) else { return "none".into() };
+        let signature = program.executable().program().signature();
+        let (slots, first_output) = match op.verb {
+            Verb::Run => (&op.args[1..2], 2),
+            _ => (&op.args[1..=signature.parameters.len()], 3),
+        };
+        let arguments: Option<Vec<Buffer>> = slots.iter().map(|&slot| get(&self.buffers[usize::from(slot)])).collect();
+        let Some(arguments) = arguments else { return "none".into() };
+        let RunOptions { stream, keeps, caller_waits, gives } = RunOptions::of(op);
+        let mut results = vec![None; signature.results.len()];
+        results[0] = get(&self.buffers[usize::from(op.args[first_output])]).filter(|_| gives);
+        let options = ExecuteOptions {
+            non_donatable_input_indices: if keeps { &[0] } else { &[] },
+            results: if gives { &results } else { &[] },
+            execution_stream_id: i64::from(stream),
+            caller_waits,
+            ..ExecuteOptions::default()
+        };
+        match program.execute(&arguments, &options) {
+            Ok(execution) => {
+                for (output, &slot) in execution.outputs.into_iter().zip(&op.args[first_output..]) {
+                    put(&self.buffers[usize::from(slot)], Some(output));
+                }
+                "ok".into()
+            }
+            Err(error) => text(&error),
+        }
+    }
+
+    /// The model says that it is over in the end.
+    fn quiesce(&self, program: &LoadedExecutable) -> String {
+        let (idle, until) = (program.idle_event(), Instant::now() + Duration::from_secs(30));
+        while !idle.is_ready() {
+            if Instant::now() > until {
+                return format!("{} runs do not end", program.runs_in_flight());
+            }
+            if let Some(driver) = &self.driver {
+                driver.run_until_idle();
+            }
+            std::thread::yield_now();
+        }
+        answer(program.quiesce())
     }
 
     /// Writes a pattern after `event`.
@@ -494,7 +561,7 @@ impl Real {
     }
 
     fn array_from_host(&self, op: Op) -> String {
-        let [slot, index, mode, seed] = op.args;
+        let [slot, index, mode, seed, ..] = op.args;
         let index = shape_of(index);
         let of = SHAPES[index];
         let elements = pattern(seed, of.size_bytes());
@@ -587,6 +654,11 @@ impl Real {
                 put("r", index, seen);
             }
         }
+        for (index, slot) in self.programs.iter().enumerate() {
+            if let Some(program) = get(slot) {
+                put("e", index, program.runs_in_flight().to_string());
+            }
+        }
         line.push_str("h=");
         let hosts = self.hosts.lock().expect("one thread");
         line.extend(hosts.iter().map(|told| ['p', 'r', 'e', 't'][usize::from(told.load(Ordering::Acquire))]));
@@ -601,6 +673,13 @@ impl Real {
                 .any(|slot| slots_of[usize::from(slot)].lock().expect("no panic under it").is_some())
         }
         any(&self.usages, Arg::Usage, thread) || any(&self.donations, Arg::Donation, thread)
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        // What copies still use is leaked.
+        self.clear();
     }
 }
 

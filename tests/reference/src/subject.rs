@@ -67,9 +67,22 @@ pub trait Subject {
 
 /// Whether an operation may wait for the end of another hold.
 pub(crate) fn may_wait(op: Op) -> bool {
-    use crate::op::Verb::{Bitcast, CopyInto, CopyTo, Donate, DonateAfter, External, Fulfil, Read, ReadRaw, TakeUsage};
+    use crate::op::Verb::{
+        Bitcast, CopyInto, CopyTo, Donate, DonateAfter, Execute, External, Fulfil, Read, ReadRaw, Run, TakeUsage,
+    };
     matches!(
         op.verb,
-        TakeUsage | External | Donate | DonateAfter | Bitcast | CopyTo | CopyInto | Read | ReadRaw | Fulfil
+        TakeUsage
+            | External
+            | Donate
+            | DonateAfter
+            | Bitcast
+            | CopyTo
+            | CopyInto
+            | Read
+            | ReadRaw
+            | Fulfil
+            | Run
+            | Execute
     )
 }

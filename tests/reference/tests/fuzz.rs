@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use purlin_reference::model::{ALL_WRONGS, Wrong};
+use purlin_reference::op::OP_BYTES;
 use purlin_reference::{Backend, Corpus, Fuzz, PairFuzz, Random, RustSubject, compare};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,7 +45,7 @@ fn is_noticed(wrong: Wrong) -> bool {
     let mut differs = |bytes: &[u8]| compare(&mut subject, Backend::Host, bytes, Some(wrong), SHORT_PATIENCE).is_err();
     let kept = Corpus::here().load().expect("the corpus can be read");
     let mut random = Random::new(7);
-    kept.iter().any(|(_, bytes)| differs(bytes)) || (0..400).any(|_| differs(&random.bytes(500)))
+    kept.iter().any(|(_, bytes)| differs(bytes)) || (0..400).any(|_| differs(&random.bytes(100 * OP_BYTES)))
 }
 
 #[test]

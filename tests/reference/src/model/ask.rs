@@ -1,7 +1,8 @@
 //! What tests need that interleave two threads, or count what was tried.
 
+use super::run::RunOptions;
 use super::step::Task;
-use super::{Phase, World};
+use super::{FAMILIES, Phase, World};
 use crate::op::{Arg, Op, Verb, slots};
 
 impl World {
@@ -28,9 +29,14 @@ impl World {
         let op = match task {
             Task::Start(op) | Task::Take(op) | Task::Work(op, _) | Task::Become(op, _) | Task::Vanish(op, _) => op,
             Task::LetGo(array) => return !shared(*array),
+            Task::Run(run) => run.op(),
         };
         if matches!(op.verb, Verb::CloneBuffer | Verb::DropBuffer) {
             return true;
+        }
+        // Streams are everybody's.
+        if op.verb == Verb::Run && RunOptions::of(*op).stream > 0 {
+            return false;
         }
         op.verb.args().iter().zip(op.args).all(|(&arg, slot)| {
             let at = usize::from(slot);
@@ -48,8 +54,13 @@ impl World {
     /// What the first buffer of an operation is, for counting what was tried.
     #[must_use]
     pub fn state_of_operand(&self, op: Op) -> String {
+        let program = match op.verb {
+            Verb::Run | Verb::Execute => self.programs[usize::from(op.args[0])],
+            _ => None,
+        };
+        let program = program.map(|program| format!("{}, ", FAMILIES[program.family].name)).unwrap_or_default();
         let at = op.verb.args().iter().position(|arg| *arg == Arg::Buffer);
-        let Some(array) = at.and_then(|at| self.buffers[usize::from(op.args[at])]) else { return String::new() };
+        let Some(array) = at.and_then(|at| self.buffers[usize::from(op.args[at])]) else { return program };
         let of = &self.arrays[array];
         let phase = match of.phase {
             Phase::Live => "live",
@@ -64,6 +75,6 @@ impl World {
         };
         let held = |count, name| if count > 0 { name } else { "" };
         let memory = if of.first_memory.is_none() { ", no memory" } else { "" };
-        format!("{phase}, {ready}{}{}{memory}", held(of.usage, ", used"), held(of.external, ", referenced"))
+        format!("{program}{phase}, {ready}{}{}{memory}", held(of.usage, ", used"), held(of.external, ", referenced"))
     }
 }

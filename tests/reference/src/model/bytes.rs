@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::family::Formula;
+
 /// Bytes of an element, and dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShapeOf {
@@ -88,4 +90,6 @@ pub(super) enum Content {
     Owed,
     /// Those of another one, by index.
     Same(usize),
+    /// What a program makes of others, by index.
+    Computed(Formula, Vec<usize>),
 }

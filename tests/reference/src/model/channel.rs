@@ -73,6 +73,7 @@ impl World {
         self.events.follow(free, until);
         self.events.follow(channel.ready, self.arrays[source].ready);
         self.contents[channel.content] = Content::Same(self.arrays[source].content);
+        self.settle_writable();
         self.end_donation(source, true);
         ok()
     }

@@ -68,6 +68,11 @@ impl Events {
         self.rules[promise] = Rule::All(vec![other]);
     }
 
+    /// Whatever it waited for, it ends so.
+    pub(super) fn force(&mut self, moment: Moment, end: End) {
+        self.rules[moment] = Rule::Promise(Some(end));
+    }
+
     /// The promise is dropped: what is pending fails.
     pub(super) fn abandon(&mut self, promise: Moment) {
         let end = if self.wrong == Some(Wrong::DroppedPromiseIsReady) { Ok(()) } else { Err("13:abandoned".into()) };

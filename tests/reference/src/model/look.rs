@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::bytes::{Content, SHAPES, hash, turned};
+use super::bytes::{SHAPES, hash, turned};
 use super::{Kind, Phase, Range, Reading, World, Wrong};
 
 impl World {
@@ -46,6 +46,11 @@ impl World {
                 put("r", index, self.read_text(reading));
             }
         }
+        for (index, program) in self.programs.iter().enumerate() {
+            if let Some(program) = program {
+                put("e", index, self.runs_in_flight(program.number).to_string());
+            }
+        }
         let reachable = self.reachable();
         let early = self.is(Wrong::ZeroCopyIsToldAtOnce);
         for host in &mut self.hosts {
@@ -68,21 +73,21 @@ impl World {
     }
 
     fn read_text(&self, reading: &Reading) -> String {
-        match (self.events.end(reading.copied), self.content(reading.content)) {
+        match (self.events.end(reading.copied), self.bytes(reading.content)) {
             (None, _) => "p".into(),
             (Some(Err(error)), _) => error,
-            (Some(Ok(())), Content::Bytes(bytes)) => {
+            (Some(Ok(())), Some(bytes)) => {
                 let seen = match reading.range {
                     Range::Raw { offset, size } => hash(&bytes[offset..offset + size]),
                     Range::Whole { shape, turned: true } if !self.is(Wrong::LayoutIsIgnored) => {
                         let shape = SHAPES[shape];
-                        hash(&turned(bytes, shape.dims[1], shape.dims[0], shape.width))
+                        hash(&turned(&bytes, shape.dims[1], shape.dims[0], shape.width))
                     }
-                    Range::Whole { .. } => hash(bytes),
+                    Range::Whole { .. } => hash(&bytes),
                 };
                 format!("h{seen:08x}")
             }
-            (Some(Ok(())), Content::Unwritten | Content::Owed | Content::Same(_)) => "h?".into(),
+            (Some(Ok(())), None) => "h?".into(),
         }
     }
 

@@ -1,5 +1,5 @@
-//! The reference model: what buffers, events, holds and donation are, as a sequential program without memory, threads
-//! or clocks.
+//! The reference model: what buffers, events, holds, donation and runs of programs are, as a sequential program without
+//! memory, threads or clocks.
 //!
 //! A [`World`] has tables of slots, and behind them arrays, pieces of memory and events, which are never forgotten,
 //! only no longer reachable. An event is a rule (`event.rs`) that is evaluated when a test looks, so nothing is ever
@@ -13,13 +13,17 @@ mod ask;
 mod bytes;
 mod channel;
 mod event;
+mod family;
 mod hold;
 mod look;
 mod rule;
+mod run;
 mod step;
 
 pub use bytes::{SHAPES, ShapeOf, TOKEN, hash, pattern, shape_of, turned};
+pub use family::{FAMILIES, Family, Formula, Output};
 pub use rule::{ALL as ALL_WRONGS, Wrong};
+pub use run::{Run, RunOptions};
 pub use step::{Progress, Task};
 
 use crate::op::{Arg, table};
@@ -49,6 +53,15 @@ pub struct World {
     donations: Vec<Option<Donation>>,
     given: Vec<Option<Given>>,
     reads: Vec<Option<Reading>>,
+    programs: Vec<Option<Program>>,
+    /// The programs that were ever loaded.
+    loaded: usize,
+    /// Number of the program, and the end of the run.
+    runs: Vec<(usize, Moment)>,
+    /// The end of the last run of each execution stream; number 0 is none.
+    streams: [Moment; 3],
+    /// Events that memory, which is not there yet, may be written.
+    writable: Vec<(usize, Moment)>,
 }
 
 impl fmt::Debug for World {
@@ -140,6 +153,17 @@ struct Host {
     told: bool,
 }
 
+/// A loaded program: it takes and returns arrays of one shape and layout.
+#[derive(Clone, Copy, Debug)]
+struct Program {
+    /// Of all that were loaded.
+    number: usize,
+    /// In [`FAMILIES`].
+    family: usize,
+    shape: usize,
+    turned: bool,
+}
+
 #[derive(Clone)]
 struct Reading {
     copied: Moment,
@@ -164,9 +188,11 @@ impl World {
     /// An empty one, by the right rules or with one wrong.
     #[must_use]
     pub fn new(wrong: Option<Wrong>) -> Self {
+        let mut events = Events::new(wrong);
+        let over = events.ended(Ok(()));
         Self {
             wrong,
-            events: Events::new(wrong),
+            events,
             contents: Vec::new(),
             memories: Vec::new(),
             arrays: Vec::new(),
@@ -180,6 +206,11 @@ impl World {
             donations: vec![None; table(Arg::Donation)],
             given: vec![None; table(Arg::Memory)],
             reads: vec![None; table(Arg::Read)],
+            programs: vec![None; table(Arg::Program)],
+            loaded: 0,
+            runs: Vec::new(),
+            streams: [over; 3],
+            writable: Vec::new(),
         }
     }
 

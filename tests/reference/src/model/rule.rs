@@ -25,10 +25,17 @@ pub enum Wrong {
     LayoutIsIgnored,
     RangeIsNotChecked,
     ReleaseLeavesTheBuffer,
+    RunLeavesItsDonatedArgument,
+    FailedArgumentDoesNotFailOutputs,
+    RefusedRunConsumesItsArgument,
+    KeptArgumentIsDonated,
+    StreamIsIgnored,
+    MemoryOfARunIsNotKept,
+    TemporariesAreNotCounted,
 }
 
 /// All of them.
-pub const ALL: [Wrong; 20] = [
+pub const ALL: [Wrong; 27] = [
     Wrong::UsageAllowsDonation,
     Wrong::ExternalAllowsDonation,
     Wrong::DonationAllowsUsage,
@@ -49,4 +56,11 @@ pub const ALL: [Wrong; 20] = [
     Wrong::LayoutIsIgnored,
     Wrong::RangeIsNotChecked,
     Wrong::ReleaseLeavesTheBuffer,
+    Wrong::RunLeavesItsDonatedArgument,
+    Wrong::FailedArgumentDoesNotFailOutputs,
+    Wrong::RefusedRunConsumesItsArgument,
+    Wrong::KeptArgumentIsDonated,
+    Wrong::StreamIsIgnored,
+    Wrong::MemoryOfARunIsNotKept,
+    Wrong::TemporariesAreNotCounted,
 ];

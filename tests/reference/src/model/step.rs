@@ -5,6 +5,7 @@
 
 use super::bytes::{Content, SHAPES, TOKEN, pattern, shape_of, turned};
 use super::event::Moment;
+use super::run::Run;
 use super::{CODES, Channel, Donation, Given, Hold, Host, Kind, Range, Reading, World, Wrong};
 use crate::op::{Op, Verb};
 
@@ -23,6 +24,8 @@ pub enum Task {
     Become(Op, Taken),
     /// An array that failed before it had memory is dropped.
     Vanish(Op, usize),
+    /// It runs a program.
+    Run(Box<Run>),
 }
 
 /// A donation hold on its way.
@@ -59,10 +62,10 @@ pub(super) fn none() -> Progress {
 impl World {
     /// All of an operation, and its answer; none if it is senseless or would wait for ever.
     pub fn step(&mut self, op: Op) -> Option<String> {
-        // These empty their slot before they may have to wait, and are to change nothing then.
+        // These empty their slot, or take other holds, before they may have to wait, and are to change nothing then.
         let occupied = matches!(op.verb, Verb::TakeUsage | Verb::External | Verb::Donate)
             && (self.usages.iter().any(Option::is_some) || self.donations.iter().any(Option::is_some));
-        let saved = occupied.then(|| self.clone());
+        let saved = (occupied || matches!(op.verb, Verb::Run | Verb::Execute)).then(|| self.clone());
         let mut task = Task::Start(op);
         loop {
             match self.advance(task) {
@@ -112,6 +115,7 @@ impl World {
                 self.buffers[usize::from(op.args[1])] = Some(new);
                 ok()
             }
+            Task::Run(run) => self.advance_run(run),
         }
     }
 
@@ -128,7 +132,7 @@ impl World {
 
     #[allow(clippy::too_many_lines, reason = "a table of operations")]
     fn start(&mut self, op: Op) -> Progress {
-        let [a, b, c, d] = op.args;
+        let [a, b, c, d, ..] = op.args;
         let (at_a, at_b) = (usize::from(a), usize::from(b));
         match op.verb {
             Verb::NewEvent => {
@@ -292,12 +296,20 @@ impl World {
                 let Some(array) = self.buffers[at_a].map(|array| &self.arrays[array]) else { return none() };
                 Done(format!("{},{}", array.usage, array.external))
             }
+            Verb::Load => self.load(op),
+            Verb::Run | Verb::Execute => self.start_run(op),
+            Verb::Quiesce => self.quiesce(at_a),
+            Verb::DropProgram => match self.programs[at_a].take() {
+                Some(_) => ok(),
+                None => none(),
+            },
             Verb::Look => Done(self.look()),
             Verb::End => self.drop_everything(),
         }
     }
 
     fn drop_everything(&mut self) -> Progress {
+        self.programs.fill(None);
         self.buffers.fill(None);
         for slot in 0..self.usages.len() {
             self.release_usage(slot, None);
@@ -325,7 +337,7 @@ impl World {
     }
 
     fn array_from_host(&mut self, op: Op) -> Progress {
-        let [slot, shape, mode, seed] = op.args;
+        let [slot, shape, mode, seed, ..] = op.args;
         let (shape, space) = (shape_of(shape), seed % 3);
         let of = SHAPES[shape];
         let (semantics, lay, stride, misaligned) = (mode & 3, mode & 4 != 0, mode & 8 != 0, mode & 16 != 0);
@@ -411,7 +423,7 @@ impl World {
 
     /// What is done while the array is held, and the end of the hold.
     fn work(&mut self, op: Op, array: usize) -> Progress {
-        let [_, slot, c, d] = op.args;
+        let [_, slot, c, d, ..] = op.args;
         let of = &self.arrays[array];
         let (shape, is_turned, ready, content) = (of.shape, of.turned, of.ready, of.content);
         let memory = of.first_memory.expect("held, so it has memory");
@@ -446,7 +458,10 @@ impl World {
                     false if self.is(Wrong::RangeIsNotChecked) => self.events.ended(Ok(())),
                     false => self.events.ended(Err("11:range".into())),
                 };
-                self.kept.push((memory, copied));
+                // A copy of no bytes keeps nothing.
+                if size > 0 {
+                    self.kept.push((memory, copied));
+                }
                 let range = Range::Raw { offset: if fits { offset } else { 0 }, size: if fits { size } else { 0 } };
                 self.reads[usize::from(slot)] = Some(Reading { copied, content, range });
                 self.let_go(array, Some(copied));
@@ -456,7 +471,7 @@ impl World {
     }
 
     fn make_of(&mut self, op: Op) -> Progress {
-        let [from, to, shape, seed] = op.args;
+        let [from, to, shape, seed, ..] = op.args;
         let Some(Given { memory, free }) = self.given[usize::from(from)].clone() else { return none() };
         let shape = shape_of(shape);
         let size = SHAPES[shape].size_bytes();
@@ -528,7 +543,7 @@ impl World {
     }
 
     fn copy_into(&mut self, op: Op) -> Progress {
-        let [from, to, slot, _] = op.args;
+        let [from, to, slot, ..] = op.args;
         let (Some(from), Some(to)) = (self.buffers[usize::from(from)], self.buffers[usize::from(to)]) else {
             return none();
         };
