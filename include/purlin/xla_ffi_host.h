@@ -2,6 +2,8 @@
 // jaxlib's LAPACK or a user's, run in executables that Purlin loads (xla_cpu.h).
 //
 // ```cpp
+// #include "purlin/xla_cpu.h"
+//
 // // `scale` as XLA_FFI_DEFINE_HANDLER_SYMBOL defines it, and `bytes` of an executable that calls it.
 // purlin::StatusOr<purlin::Executable> LoadWithHandler(std::string_view bytes, purlin::XlaFfiHandler* scale) {
 //   purlin::XlaFfiHandlers handlers;

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use purlin_async::task::STACK_SIZE_BYTES;
 use purlin_base::fault::{self, Site};
-use purlin_base::sync::{Mutex, Process};
+use purlin_base::sync::{Mutex, Process, spawn};
 use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{Driver, drive};
 
@@ -133,7 +133,7 @@ impl DriverThread {
             });
         };
         let started = fault::spawn(Site::SpawnSimulator)
-            .and_then(|()| thread::Builder::new().name(name).stack_size(STACK_SIZE_BYTES).spawn(work));
+            .and_then(|()| spawn(thread::Builder::new().name(name).stack_size(STACK_SIZE_BYTES), work));
         let thread = started
             .map_err(|error| Error::resource_exhausted(format!("cannot start the simulator's thread: {error}")))?;
         *running = Some(Running { home, thread });

@@ -38,7 +38,7 @@ use crate::task::{Executor, STACK_SIZE_BYTES, Task, census, fork};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::status::{Error, StatusOr};
-use purlin_base::sync::{Condvar, Mutex, Process, per_thread};
+use purlin_base::sync::{Condvar, Mutex, Process, per_thread, spawn};
 
 /// The most threads that one pool may have.
 const MAX_THREADS: usize = 4096;
@@ -200,7 +200,7 @@ impl ElasticPool {
     /// [`InvalidArgument`](purlin_base::StatusCode::InvalidArgument): no threads or more than 4096, a stack of more
     /// than 1 TiB, or a name that is empty or has a NUL.
     pub fn new(options: &ElasticPoolOptions) -> StatusOr<Self> {
-        Self::with_parts(options, Box::new(|builder, work| builder.spawn(work)), Pace::default())
+        Self::with_parts(options, Box::new(spawn), Pace::default())
     }
 
     fn with_parts(options: &ElasticPoolOptions, spawn: Box<Spawn>, pace: Pace) -> StatusOr<Self> {

@@ -5,7 +5,7 @@ use std::io;
 use std::thread::{self, Builder, JoinHandle};
 
 use crate::task::STACK_SIZE_BYTES;
-use purlin_base::sync::{Mutex, keep_record};
+use purlin_base::sync::{Mutex, keep_record, spawn};
 
 /// Starts a thread with a name that runs a closure. Without a handle, it cannot be joined.
 pub(super) type Starter =
@@ -13,7 +13,7 @@ pub(super) type Starter =
 
 /// Threads of the system.
 pub(super) fn of_the_system() -> Starter {
-    Box::new(|name, work| Builder::new().name(name).stack_size(STACK_SIZE_BYTES).spawn(work).map(Some))
+    Box::new(|name, work| spawn(Builder::new().name(name).stack_size(STACK_SIZE_BYTES), work).map(Some))
 }
 
 pub(super) struct Threads {

@@ -17,7 +17,7 @@ use purlin_base::fault::{self, Site};
 use purlin_base::panics::reported;
 use purlin_base::status::{Error, StatusCode, StatusOr};
 use purlin_base::stderr;
-use purlin_base::sync::{Process, per_thread};
+use purlin_base::sync::{Process, per_thread, spawn};
 
 /// What to do about a stall, after it has been reported.
 ///
@@ -146,7 +146,7 @@ impl Watchdog {
             promise.set_ready();
         };
         let thread = fault::spawn(Site::SpawnWatchdog)
-            .and_then(|()| Builder::new().name("purlin/watchdog".to_owned()).stack_size(STACK_SIZE_BYTES).spawn(watch))
+            .and_then(|()| spawn(Builder::new().name("purlin/watchdog".to_owned()).stack_size(STACK_SIZE_BYTES), watch))
             .map_err(|error| Error::resource_exhausted(format!("could not start the watchdog's thread: {error}")))?;
         Ok(Self { stop, ended, thread: Some(thread), process: Process::this() })
     }

@@ -54,9 +54,11 @@ pub use fork::{Inside, in_children, without_forks};
 #[cfg(purlin_model)]
 pub use locks::Process;
 pub use locks::{Condvar, Mutex, MutexGuard, OnceLock};
+pub use spawn::spawn;
 
 #[cfg(purlin_model)]
 mod explore;
+mod spawn;
 #[cfg(purlin_model)]
 pub use explore::explore;
 

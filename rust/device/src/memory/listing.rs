@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use super::{Instance, MemoryBlock};
 use purlin_async::task::STACK_SIZE_BYTES;
 use purlin_async::task::census::{Occupation, Occupied};
-use purlin_base::sync::{PinnedArc, PinnedWeak, keep_record};
+use purlin_base::sync::{PinnedArc, PinnedWeak, keep_record, spawn};
 
 /// Holders that a line names.
 const NAMED_HOLDERS: usize = 5;
@@ -62,7 +62,7 @@ fn let_go(blocks: Vec<PinnedArc<MemoryBlock>>, instance: PinnedArc<Instance>) ->
     }
     // Without a thread they are dropped here and now: the closure is dropped with what it holds.
     let thread = std::thread::Builder::new().name("purlin-report".to_owned()).stack_size(STACK_SIZE_BYTES);
-    let started = thread.spawn(move || drop((blocks, instance))).ok()?;
+    let started = spawn(thread, move || drop((blocks, instance))).ok()?;
     keep_record(started.thread());
     Some(started)
 }

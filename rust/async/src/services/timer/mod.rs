@@ -29,7 +29,7 @@ use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
 use purlin_base::status::{Error, SourceLocation};
-use purlin_base::sync::{Condvar, Mutex, MutexGuard, OnceLock, Process};
+use purlin_base::sync::{self, Condvar, Mutex, MutexGuard, OnceLock, Process};
 
 pub use clock::{Clock, ManualClock, SystemClock};
 
@@ -436,7 +436,7 @@ impl TimersShared {
 
 fn spawn(work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
     fault::spawn(Site::SpawnTimers)?;
-    Builder::new().name("purlin-timers".to_owned()).stack_size(STACK_SIZE_BYTES).spawn(work).map(drop)
+    sync::spawn(Builder::new().name("purlin-timers".to_owned()).stack_size(STACK_SIZE_BYTES), work).map(drop)
 }
 
 impl Drop for Handle {
