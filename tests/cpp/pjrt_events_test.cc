@@ -95,13 +95,13 @@ TEST(PjrtDeviceEventTest, StatesErrorsAndReferences) {
   ASSERT_EQ(event.table, adapters::PjrtDeviceEventTable());
   EXPECT_EQ(event.table->struct_size, sizeof(PurlinPjrtDeviceEventTable));
   EXPECT_EQ(event.table->parent, nullptr);
-  EXPECT_EQ(event.table->get_state(event.event), kPurlinPjrtUnavailable);
+  EXPECT_EQ(event.table->get_state(event.event), kPurlinPjrtDeviceEventState_Unavailable);
   EXPECT_TRUE(ErrorOf(event).ok()) << "polled while pending";
   EXPECT_EQ(promise.event().NumRef(), 3u);
   event.table->inc_ref(event.event);
   EXPECT_EQ(promise.event().NumRef(), 4u);
   promise.SetError(NotFoundError("no such device"));
-  EXPECT_EQ(event.table->get_state(event.event), kPurlinPjrtError);
+  EXPECT_EQ(event.table->get_state(event.event), kPurlinPjrtDeviceEventState_Error);
   EXPECT_EQ(ErrorOf(event), NotFoundError("no such device"));
   event.table->dec_ref(event.event);
   EXPECT_EQ(promise.event().NumRef(), 3u);
@@ -112,7 +112,7 @@ TEST(PjrtDeviceEventTest, StatesErrorsAndReferences) {
 TEST(PjrtDeviceEventTest, AnEventThatHasAlwaysHappenedIsNotNull) {
   const PurlinPjrtDeviceEvent event = ToPjrt(Event::Ready());
   ASSERT_NE(event.event, nullptr) << "XLA drops callbacks of null events";
-  EXPECT_EQ(event.table->get_state(event.event), kPurlinPjrtReady);
+  EXPECT_EQ(event.table->get_state(event.event), kPurlinPjrtDeviceEventState_Ready);
   event.table->inc_ref(event.event);
   event.table->dec_ref(event.event);
   int calls = 0;
@@ -174,7 +174,7 @@ TEST(PjrtDeviceEventTest, NullIsAnEventThatHasHappened) {
   const PurlinPjrtDeviceEventTable* const table = adapters::PjrtDeviceEventTable();
   table->inc_ref(nullptr);
   table->dec_ref(nullptr);
-  EXPECT_EQ(table->get_state(nullptr), kPurlinPjrtReady);
+  EXPECT_EQ(table->get_state(nullptr), kPurlinPjrtDeviceEventState_Ready);
   EXPECT_EQ(table->get_error_if_present(nullptr, nullptr, nullptr, nullptr), 0);
   EXPECT_EQ(table->get_definition_stream(nullptr, nullptr), 0);
   int calls = 0;
@@ -233,8 +233,8 @@ TEST(PjrtVectorTest, OursIsReadAndFreedByTheirs) {
   PurlinPjrtDeviceEventVector vector = ToPjrt(Span<const Event>(events));
   ASSERT_EQ(vector.size, 3u);
   ASSERT_GE(vector.capacity, 3u);
-  EXPECT_EQ(vector.data[0].table->get_state(vector.data[0].event), kPurlinPjrtReady);
-  EXPECT_EQ(vector.data[1].table->get_state(vector.data[1].event), kPurlinPjrtUnavailable);
+  EXPECT_EQ(vector.data[0].table->get_state(vector.data[0].event), kPurlinPjrtDeviceEventState_Ready);
+  EXPECT_EQ(vector.data[1].table->get_state(vector.data[1].event), kPurlinPjrtDeviceEventState_Unavailable);
   EXPECT_EQ(ErrorOf(vector.data[2]), AbortedError("x"));
   EXPECT_EQ(promise.event().NumRef(), 4u);
   // As XLA consumes one: references, then the array.

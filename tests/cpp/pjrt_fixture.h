@@ -46,7 +46,7 @@ struct ForeignError {
           *size = Of(error)->message.size();
         },
         [](const PurlinPjrtError* error) { return Of(error)->code; },
-        [](const PurlinPjrtError* error, PurlinPjrtPayloadVisitor visitor, void* user_arg) {
+        [](const PurlinPjrtError* error, PurlinPjrtErrorPayloadVisitor visitor, void* user_arg) {
           for (const auto& [key, value] : Of(error)->payloads) {
             visitor(key.data(), key.size(), value.data(), value.size(), user_arg);
           }
@@ -70,7 +70,7 @@ class ForeignEvent {
       const std::lock_guard<std::mutex> lock(mutex_);
       code_ = code;
       message_ = std::move(message);
-      state_ = code == 0 ? kPurlinPjrtReady : kPurlinPjrtError;
+      state_ = code == 0 ? kPurlinPjrtDeviceEventState_Ready : kPurlinPjrtDeviceEventState_Error;
       callbacks.swap(callbacks_);
     }
     for (const auto& callback : callbacks) callback();
@@ -86,7 +86,7 @@ class ForeignEvent {
         [](void* event, void (*callback)(void*), void* user_arg) {
           {
             const std::lock_guard<std::mutex> lock(Of(event)->mutex_);
-            if (Of(event)->state_ == kPurlinPjrtUnavailable) {
+            if (Of(event)->state_ == kPurlinPjrtDeviceEventState_Unavailable) {
               return Of(event)->callbacks_.push_back([callback, user_arg] { callback(user_arg); });
             }
           }
@@ -94,7 +94,7 @@ class ForeignEvent {
         },
         [](void* event, int* code, const char** message, std::size_t* size) {
           const std::lock_guard<std::mutex> lock(Of(event)->mutex_);
-          if (Of(event)->state_ != kPurlinPjrtError) return 0;
+          if (Of(event)->state_ != kPurlinPjrtDeviceEventState_Error) return 0;
           *code = Of(event)->code_;
           *message = Of(event)->message_.data();
           *size = Of(event)->message_.size();
@@ -114,7 +114,7 @@ class ForeignEvent {
   static ForeignEvent* Of(void* event) { return static_cast<ForeignEvent*>(event); }
 
   std::mutex mutex_;
-  int state_ = kPurlinPjrtUnavailable;
+  int state_ = kPurlinPjrtDeviceEventState_Unavailable;
   int code_ = 0;
   std::string message_;
   std::vector<std::function<void()>> callbacks_;

@@ -22,7 +22,7 @@ struct PluginEvent {
   int code = 0;
   std::string message;
   bool refuses = false;
-  PurlinPjrtOnReadyArgs waiter{};
+  PurlinPjrtEventOnReadyArgs waiter{};
   int destroyed = 0;
   int destroyed_when_called_back = -1;
   bool calls_back_inside = false;
@@ -39,6 +39,8 @@ struct PluginEvent {
   }
 };
 
+PluginEvent* Of(PurlinPjrtEvent* event) { return reinterpret_cast<PluginEvent*>(event); }
+
 template <typename Args>
 bool Knows(const Args* args, std::size_t size) {
   EXPECT_GE(args->struct_size, size);
@@ -49,40 +51,38 @@ bool Knows(const Args* args, std::size_t size) {
 PurlinPjrtApi MakeApi() {
   PurlinPjrtApi api{};
   api.struct_size = sizeof(api);
-  api.error_destroy = [](PurlinPjrtArgs* args) {
-    if (Knows(args, 24)) ForeignError::Table()->destroy(static_cast<PurlinPjrtError*>(args->subject));
+  api.error_destroy = [](PurlinPjrtErrorDestroyArgs* args) {
+    if (Knows(args, 24)) ForeignError::Table()->destroy(args->error);
   };
-  api.error_message = [](PurlinPjrtMessageArgs* args) {
+  api.error_message = [](PurlinPjrtErrorMessageArgs* args) {
     if (Knows(args, 40)) {
-      ForeignError::Table()->message(static_cast<const PurlinPjrtError*>(args->error), &args->message,
-                                     &args->message_size);
+      ForeignError::Table()->message(args->error, &args->message, &args->message_size);
     }
   };
-  api.error_get_code = [](PurlinPjrtGetCodeArgs* args) -> void* {
-    if (Knows(args, 28)) args->code = ForeignError::Of(static_cast<const PurlinPjrtError*>(args->error))->code;
+  api.error_get_code = [](PurlinPjrtErrorGetCodeArgs* args) -> PurlinPjrtError* {
+    if (Knows(args, 28)) args->code = ForeignError::Of(args->error)->code;
     return nullptr;
   };
-  api.error_for_each_payload = [](PurlinPjrtForEachPayloadArgs* args) -> void* {
+  api.error_for_each_payload = [](PurlinPjrtErrorForEachPayloadArgs* args) -> PurlinPjrtError* {
     if (Knows(args, 40)) {
-      ForeignError::Table()->for_each_payload(static_cast<const PurlinPjrtError*>(args->error), args->visitor,
-                                              args->user_arg);
+      ForeignError::Table()->for_each_payload(args->error, args->visitor, args->user_arg);
     }
     return nullptr;
   };
-  api.event_destroy = [](PurlinPjrtArgs* args) -> void* {
-    if (Knows(args, 24)) ++static_cast<PluginEvent*>(args->subject)->destroyed;
+  api.event_destroy = [](PurlinPjrtEventDestroyArgs* args) -> PurlinPjrtError* {
+    if (Knows(args, 24)) ++Of(args->event)->destroyed;
     return nullptr;
   };
-  api.event_is_ready = [](PurlinPjrtIsReadyArgs* args) -> void* {
-    if (Knows(args, 25)) args->is_ready = static_cast<PluginEvent*>(args->event)->is_ready;
+  api.event_is_ready = [](PurlinPjrtEventIsReadyArgs* args) -> PurlinPjrtError* {
+    if (Knows(args, 25)) args->is_ready = Of(args->event)->is_ready;
     return nullptr;
   };
-  api.event_error = [](PurlinPjrtArgs* args) -> void* {
-    return Knows(args, 24) ? static_cast<PluginEvent*>(args->subject)->Error() : nullptr;
+  api.event_error = [](PurlinPjrtEventErrorArgs* args) -> PurlinPjrtError* {
+    return Knows(args, 24) ? Of(args->event)->Error() : nullptr;
   };
-  api.event_on_ready = [](PurlinPjrtOnReadyArgs* args) -> void* {
+  api.event_on_ready = [](PurlinPjrtEventOnReadyArgs* args) -> PurlinPjrtError* {
     if (!Knows(args, 40)) return nullptr;
-    auto* const event = static_cast<PluginEvent*>(args->event);
+    auto* const event = Of(args->event);
     if (event->refuses) return ForeignError::Make(14, "not today");
     event->waiter = *args;
     if (event->calls_back_inside) event->Complete(0, "");

@@ -61,7 +61,7 @@ TEST(PjrtPromiseTest, ItsEventIsLent) {
   EXPECT_EQ(lent.event, promise->table->event(promise).event);
   EXPECT_EQ(event.NumRef(), before);
   promise->table->set_ready(promise);
-  EXPECT_EQ(lent.table->get_state(lent.event), kPurlinPjrtReady);
+  EXPECT_EQ(lent.table->get_state(lent.event), kPurlinPjrtDeviceEventState_Ready);
   promise->table->dec_ref(promise);
 }
 

@@ -97,7 +97,7 @@ TEST_F(PjrtRawBufferTest, QueriesAnswerAsTheBufferDoes) {
   PurlinPjrtRawBuffer* const theirs = ToPjrt(buffer, &memory);
   ASSERT_EQ(theirs->table, table_);
   EXPECT_EQ(table_->get_on_device_size_in_bytes(theirs), 100u);
-  EXPECT_EQ(table_->get_memory_space(theirs), &memory);
+  EXPECT_EQ(table_->get_memory_space(theirs), reinterpret_cast<PurlinPjrtMemory*>(&memory));
   EXPECT_EQ(table_->get_host_pointer(theirs), buffer.host_pointer());
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(table_->opaque_device_memory_data_pointer(theirs)),
             buffer.device_pointer().value());
@@ -138,7 +138,7 @@ TEST_F(PjrtRawBufferTest, CopiesBothWaysAfterTheirDependencies) {
             nullptr);
   EXPECT_EQ(dependencies.data, nullptr) << "moved from";
   EXPECT_EQ(dependencies.size, 0u);
-  EXPECT_EQ(written.table->get_state(written.event), kPurlinPjrtUnavailable);
+  EXPECT_EQ(written.table->get_state(written.event), kPurlinPjrtDeviceEventState_Unavailable);
   Bytes read(50);
   PurlinPjrtDeviceEventVector after = ToPjrt(Span<const Event>({FromPjrt(written)}));
   PurlinPjrtDeviceEvent done{nullptr, nullptr};
@@ -196,7 +196,7 @@ TEST_F(PjrtRawBufferTest, SlicesShareTheMemory) {
   ASSERT_EQ(table_->slice(buffer, 5, 10, &part), nullptr);
   table_->dec_ref(buffer);
   EXPECT_EQ(table_->get_on_device_size_in_bytes(part), 10u);
-  EXPECT_EQ(table_->get_memory_space(part), &memory);
+  EXPECT_EQ(table_->get_memory_space(part), reinterpret_cast<PurlinPjrtMemory*>(&memory));
   EXPECT_EQ(table_->get_host_pointer(part), static_cast<std::uint8_t*>(whole.host_pointer()) + 5);
   PurlinPjrtRawBuffer* none = part;
   EXPECT_EQ(FromPjrt(table_->slice(part, 5, 6, &none)).code(), StatusCode::kOutOfRange);
@@ -215,9 +215,9 @@ TEST_F(PjrtRawBufferTest, AllocationEventsAreOwnedAndLent) {
   ASSERT_EQ(table_->make_allocation_ready_event(theirs, &owned), nullptr);
   ASSERT_EQ(table_->get_raw_buffer_async_value(theirs, &lent), nullptr);
   EXPECT_EQ(owned.event, lent.event);
-  EXPECT_EQ(lent.table->get_state(lent.event), kPurlinPjrtUnavailable);
+  EXPECT_EQ(lent.table->get_state(lent.event), kPurlinPjrtDeviceEventState_Unavailable);
   EXPECT_TRUE(std::move(promise).Allocate().ok());
-  EXPECT_EQ(lent.table->get_state(lent.event), kPurlinPjrtReady);
+  EXPECT_EQ(lent.table->get_state(lent.event), kPurlinPjrtDeviceEventState_Ready);
   EXPECT_TRUE(FromPjrt(owned).Wait().ok());
   EXPECT_NE(table_->get_host_pointer(theirs), nullptr);
   table_->dec_ref(theirs);

@@ -12,7 +12,7 @@ use purlin_async::{DefinitionStream, Event, EventPromise, EventState};
 use purlin_base::Error;
 use purlin_ffi::panic::contain;
 
-use super::abi::{AndThen, DeviceEvent, DeviceEventTable, read, slot};
+use super::abi::{DeviceEvent, DeviceEventCallback, DeviceEventTable, read, slot};
 use super::{error, label};
 
 static OURS: DeviceEventTable = DeviceEventTable {
@@ -105,7 +105,7 @@ pub(super) unsafe fn take(event: DeviceEvent) -> Event {
 struct Theirs {
     event: DeviceEvent,
     dec_ref: unsafe extern "C" fn(event: *mut c_void),
-    and_then: unsafe extern "C" fn(event: *mut c_void, callback: AndThen, user_arg: *mut c_void),
+    and_then: unsafe extern "C" fn(event: *mut c_void, callback: DeviceEventCallback, user_arg: *mut c_void),
 }
 
 impl Theirs {
@@ -220,7 +220,7 @@ unsafe extern "C" fn dec_ref(event: *mut c_void) {
     })
 }
 
-unsafe extern "C" fn and_then(event: *mut c_void, callback: AndThen, user_arg: *mut c_void) {
+unsafe extern "C" fn and_then(event: *mut c_void, callback: DeviceEventCallback, user_arg: *mut c_void) {
     contain("PJRT and_then", (), || {
         let Some(callback) = callback else { return };
         let call = Call { callback, user_arg };

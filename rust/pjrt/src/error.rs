@@ -11,7 +11,7 @@ use purlin_base::{Error, StatusCode};
 use purlin_ffi::handle::elements;
 use purlin_ffi::panic::contain;
 
-use super::abi::{ErrorTable, PayloadVisitor, PjrtError, slot};
+use super::abi::{ErrorPayloadVisitor, ErrorTable, PjrtError, slot};
 
 pub(super) static TABLE: ErrorTable = ErrorTable {
     struct_size: size_of::<ErrorTable>(),
@@ -139,7 +139,7 @@ unsafe extern "C" fn get_code(error: *const PjrtError) -> c_int {
     unsafe { ours(error) }.map_or(StatusCode::Ok, Error::code) as c_int
 }
 
-unsafe extern "C" fn for_each_payload(error: *const PjrtError, visitor: PayloadVisitor, user_arg: *mut c_void) {
+unsafe extern "C" fn for_each_payload(error: *const PjrtError, visitor: ErrorPayloadVisitor, user_arg: *mut c_void) {
     contain("PJRT for_each_payload", (), || {
         // SAFETY: alive; the visitor takes what the caller gave it.
         unsafe {

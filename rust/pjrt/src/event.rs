@@ -5,30 +5,33 @@
 //! has returned, by whichever of the two is later: so it is destroyed neither while a plugin still looks at it nor
 //! before its callback has run.
 
-use std::ffi::{c_int, c_void};
-use std::mem::offset_of;
-use std::ptr;
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use purlin_async::{Event, EventPromise};
 use purlin_base::{Error, StatusCode};
 use purlin_ffi::panic::contain;
 
-use super::abi::{Api, Args, Fallible, ForEachPayload, Message, OnReady, slot};
+use purlin_pjrt_abi::{
+    ErrorDestroyArgs, ErrorForEachPayloadArgs, ErrorGetCodeArgs, ErrorMessageArgs, EventDestroyArgs, EventErrorArgs,
+    EventIsReadyArgs, EventOnReadyArgs,
+};
+
+use super::abi::{Api, PjrtError, arguments, slot};
 use super::{error, label};
 
 /// The functions of a plugin without which its events are of no use.
 struct Plugin {
     api: *const Api,
-    error_destroy: unsafe extern "C" fn(args: *mut Args<()>),
-    event_destroy: unsafe extern "C" fn(args: *mut Args<()>) -> *mut c_void,
-    on_ready: unsafe extern "C" fn(args: *mut Args<OnReady>) -> *mut c_void,
+    error_destroy: unsafe extern "C" fn(args: *mut ErrorDestroyArgs),
+    event_destroy: unsafe extern "C" fn(args: *mut EventDestroyArgs) -> *mut PjrtError,
+    on_ready: unsafe extern "C" fn(args: *mut EventOnReadyArgs) -> *mut PjrtError,
 }
 
 /// An event of a plugin; destroys it, if it is ours.
 struct Theirs {
     plugin: Plugin,
-    event: *mut c_void,
+    event: *mut purlin_pjrt_abi::Event,
     is_ours: bool,
 }
 
@@ -58,16 +61,17 @@ pub(super) unsafe fn take(api: *const Api, event: *mut c_void, is_ours: bool) ->
         Ok(plugin) => plugin,
         Err(error) => return Event::from_error(error),
     };
-    let theirs = Theirs { plugin, event, is_ours };
+    let theirs = Theirs { plugin, event: event.cast(), is_ours };
     if theirs.is_ready() {
         return theirs.error().map_or_else(Event::ready, Event::from_error);
     }
     let (theirs, promise) = (Arc::new(theirs), EventPromise::guarding(label()));
     let follower = promise.event();
     let waiting = Box::into_raw(Box::new(Waiting { theirs: Arc::clone(&theirs), promise }));
-    let on_ready = OnReady { callback: Some(completed), user_arg: waiting.cast() };
+    let mut on_ready =
+        EventOnReadyArgs { event: theirs.event, callback: Some(completed), user_arg: waiting.cast(), ..arguments() };
     // SAFETY: the event is alive; what it will call stays valid until then.
-    let refused = unsafe { (theirs.plugin.on_ready)(&mut args(theirs.event, on_ready)) };
+    let refused = unsafe { (theirs.plugin.on_ready)(&raw mut on_ready) };
     if let Some(error) = theirs.plugin.taken(refused) {
         // SAFETY: a plugin that refuses does not call back.
         let Waiting { promise, .. } = *unsafe { Box::from_raw(waiting) };
@@ -77,7 +81,7 @@ pub(super) unsafe fn take(api: *const Api, event: *mut c_void, is_ours: bool) ->
 }
 
 /// The plugin's event is terminal; `error` is ours.
-unsafe extern "C" fn completed(error: *mut c_void, waiting: *mut c_void) {
+unsafe extern "C" fn completed(error: *mut PjrtError, waiting: *mut c_void) {
     contain("PJRT completed", (), || {
         // SAFETY: from take(), and called once, as `OnReady` promises.
         let Waiting { theirs, promise } = *unsafe { Box::from_raw(waiting.cast::<Waiting>()) };
@@ -86,12 +90,6 @@ unsafe extern "C" fn completed(error: *mut c_void, waiting: *mut c_void) {
         drop(theirs);
         promise.set(error.map_or(Ok(()), Err));
     })
-}
-
-/// Arguments, with the size that the first version of the function knew: up to the end of the last field.
-fn args<T>(subject: *mut c_void, rest: T) -> Args<T> {
-    let struct_size = offset_of!(Args<T>, rest) + size_of::<T>();
-    Args { struct_size, extension_start: ptr::null_mut(), subject, rest }
 }
 
 impl Plugin {
@@ -121,42 +119,43 @@ impl Plugin {
     }
 
     /// What an error of this plugin says; it is destroyed. `None` for null.
-    fn taken(&self, theirs: *mut c_void) -> Option<Error> {
+    fn taken(&self, theirs: *mut PjrtError) -> Option<Error> {
         if theirs.is_null() {
             return None;
         }
         // SAFETY: the error is ours until it is destroyed; what its functions write lives as long as it does, and so do
         // the arguments, until the calls have returned.
         unsafe {
-            let mut said = args(theirs, Message { data: ptr::null(), size: 0 });
+            let mut said = ErrorMessageArgs { error: theirs, ..arguments() };
             if let Some(message) = slot!(self.api, Api, error_message) {
                 message(&raw mut said);
             }
-            let mut number = args(theirs, StatusCode::Unknown as c_int);
+            let code = StatusCode::Unknown as i32;
+            let mut number = ErrorGetCodeArgs { error: theirs, code, ..arguments() };
             if let Some(get_code) = slot!(self.api, Api, error_get_code) {
                 self.ignore(get_code(&raw mut number));
             }
-            let mut taken = error::from_parts("PJRT_Error", number.rest, said.rest.data, said.rest.size);
-            if let Some(for_each_payload) = self.for_each_payload() {
-                let visit = ForEachPayload { visitor: Some(error::add_payload), user_arg: (&raw mut taken).cast() };
-                self.ignore(for_each_payload(&mut args(theirs, visit)));
+            let mut taken = error::from_parts("PJRT_Error", number.code, said.message, said.message_size);
+            // Since 0.99; older plugins report no payloads.
+            if let Some(for_each_payload) = slot!(self.api, Api, error_for_each_payload) {
+                let (visitor, user_arg) = (Some(error::add_payload as _), (&raw mut taken).cast());
+                self.ignore(for_each_payload(&mut ErrorForEachPayloadArgs {
+                    error: theirs,
+                    visitor,
+                    user_arg,
+                    ..arguments()
+                }));
             }
             self.ignore(theirs);
             Some(taken)
         }
     }
 
-    /// Since 0.111; older plugins report no payloads.
-    unsafe fn for_each_payload(&self) -> Option<unsafe extern "C" fn(args: *mut Args<ForEachPayload>) -> *mut c_void> {
-        // SAFETY: the table says what it has.
-        unsafe { slot!(self.api, Api, error_for_each_payload) }
-    }
-
     /// Destroys an error, or nothing.
-    fn ignore(&self, theirs: *mut c_void) {
+    fn ignore(&self, theirs: *mut PjrtError) {
         if !theirs.is_null() {
             // SAFETY: ours, and ends here.
-            unsafe { (self.error_destroy)(&mut args(theirs, ())) };
+            unsafe { (self.error_destroy)(&mut ErrorDestroyArgs { error: theirs, ..arguments() }) };
         }
     }
 }
@@ -166,20 +165,21 @@ impl Theirs {
     fn is_ready(&self) -> bool {
         // SAFETY: the event is alive; the table says what it has, and without `Event_Error` it is not asked.
         unsafe {
-            let is_ready: Fallible<u8> = slot!(self.plugin.api, Api, event_is_ready);
-            let error: Fallible<()> = slot!(self.plugin.api, Api, event_error);
+            let is_ready = slot!(self.plugin.api, Api, event_is_ready);
+            let error = slot!(self.plugin.api, Api, event_error);
             let (Some(is_ready), Some(_)) = (is_ready, error) else { return false };
-            let mut args = args(self.event, 0);
+            let mut args = EventIsReadyArgs { event: self.event, ..arguments() };
             let refused = is_ready(&raw mut args);
             self.plugin.ignore(refused);
-            refused.is_null() && args.rest != 0
+            refused.is_null() && args.is_ready != 0
         }
     }
 
     /// Why it has failed, if it has.
     fn error(&self) -> Option<Error> {
+        let mut args = EventErrorArgs { event: self.event, ..arguments() };
         // SAFETY: the event is alive and terminal.
-        let error = unsafe { slot!(self.plugin.api, Api, event_error).map(|error| error(&mut args(self.event, ()))) };
+        let error = unsafe { slot!(self.plugin.api, Api, event_error).map(|error| error(&raw mut args)) };
         error.and_then(|error| self.plugin.taken(error))
     }
 }
@@ -190,7 +190,8 @@ impl Drop for Theirs {
             return;
         }
         // SAFETY: ours, and ends here.
-        let refused = unsafe { (self.plugin.event_destroy)(&mut args(self.event, ())) };
+        let refused =
+            unsafe { (self.plugin.event_destroy)(&mut EventDestroyArgs { event: self.event, ..arguments() }) };
         self.plugin.ignore(refused);
     }
 }

@@ -31,7 +31,7 @@ use purlin_ffi::handle::give;
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words::{Location, borrowed, give_event};
 
-pub use abi::RawBuffer;
+pub use purlin_pjrt_abi::RawBuffer;
 
 /// A device event of ours with one reference, C's.
 ///
@@ -86,10 +86,13 @@ pub unsafe extern "C" fn purlin_pjrt_take_error(error: *mut abi::PjrtError) -> *
 /// # Safety
 /// `events` points to `count` words, each null or an alive event.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_pjrt_give_events(events: *const *mut EventHeader, count: usize) -> abi::EventVector {
+pub unsafe extern "C" fn purlin_pjrt_give_events(
+    events: *const *mut EventHeader,
+    count: usize,
+) -> abi::DeviceEventVector {
     contain(
         "purlin_pjrt_give_events",
-        abi::EventVector { data: ptr::null_mut(), size: 0, capacity: 0, destroy: None },
+        abi::DeviceEventVector { data: ptr::null_mut(), size: 0, capacity: 0, destroy: None },
         || {
             // SAFETY: the caller's promise.
             vector::give(unsafe { borrowed(events, count) })
@@ -102,7 +105,7 @@ pub unsafe extern "C" fn purlin_pjrt_give_events(events: *const *mut EventHeader
 /// # Safety
 /// `events` is null or a vector.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_pjrt_count_events(events: *const abi::EventVector) -> usize {
+pub unsafe extern "C" fn purlin_pjrt_count_events(events: *const abi::DeviceEventVector) -> usize {
     // SAFETY: the caller's promise.
     unsafe { vector::count(events) }
 }
@@ -113,7 +116,7 @@ pub unsafe extern "C" fn purlin_pjrt_count_events(events: *const abi::EventVecto
 /// `events` is null or a vector, whose elements the caller gives up; `out` has room for what
 /// [`purlin_pjrt_count_events`] says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_pjrt_take_events(events: *mut abi::EventVector, out: *mut *mut EventHeader) {
+pub unsafe extern "C" fn purlin_pjrt_take_events(events: *mut abi::DeviceEventVector, out: *mut *mut EventHeader) {
     contain("purlin_pjrt_take_events", (), || {
         // SAFETY: the caller's promises.
         for (index, event) in unsafe { vector::take(events) }.into_iter().enumerate() {
@@ -128,7 +131,10 @@ pub unsafe extern "C" fn purlin_pjrt_take_events(events: *mut abi::EventVector, 
 /// # Safety
 /// `label` is static and ends with a NUL; `location` is what its struct says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_pjrt_new_promise(label: *const c_char, location: Location) -> *mut abi::Promise {
+pub unsafe extern "C" fn purlin_pjrt_new_promise(
+    label: *const c_char,
+    location: Location,
+) -> *mut abi::DeviceEventPromise {
     contain("purlin_pjrt_new_promise", ptr::null_mut(), || {
         // SAFETY: the caller's promises; the new event's one reference becomes the promise's.
         promise::give(unsafe {
@@ -146,7 +152,7 @@ pub unsafe extern "C" fn purlin_pjrt_new_promise(label: *const c_char, location:
 /// # Safety
 /// `promise` is null or alive.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_pjrt_event_of(promise: *mut abi::Promise) -> *mut EventHeader {
+pub unsafe extern "C" fn purlin_pjrt_event_of(promise: *mut abi::DeviceEventPromise) -> *mut EventHeader {
     give_event(|| {
         Ok({
             // SAFETY: the caller's promise.
@@ -160,7 +166,10 @@ pub unsafe extern "C" fn purlin_pjrt_event_of(promise: *mut abi::Promise) -> *mu
 /// # Safety
 /// `promise` is null or the caller's reference, which it gives up; `event` is null or alive.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn purlin_pjrt_forward(promise: *mut abi::Promise, event: *mut EventHeader) -> *const StatusRep {
+pub unsafe extern "C" fn purlin_pjrt_forward(
+    promise: *mut abi::DeviceEventPromise,
+    event: *mut EventHeader,
+) -> *const StatusRep {
     // SAFETY: the caller's promises.
     give(guard(|| unsafe { promise::forward(promise, &Event::from_borrowed_raw(event)) }))
 }
@@ -198,7 +207,7 @@ pub extern "C" fn purlin_pjrt_device_event_table() -> *const abi::DeviceEventTab
 
 /// The table of every promise that is given.
 #[unsafe(no_mangle)]
-pub extern "C" fn purlin_pjrt_promise_table() -> *const abi::PromiseTable {
+pub extern "C" fn purlin_pjrt_promise_table() -> *const abi::DeviceEventPromiseTable {
     &promise::TABLE
 }
 

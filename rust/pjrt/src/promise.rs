@@ -14,12 +14,12 @@ use purlin_ffi::handle::{release, retain, share};
 use purlin_ffi::panic::contain;
 use purlin_ffi::words::not_ok;
 
-use super::abi::{DeviceEvent, DeviceEventTable, PjrtError, Promise, PromiseTable, slot};
+use super::abi::{DeviceEvent, DeviceEventPromise, DeviceEventPromiseTable, DeviceEventTable, PjrtError, slot};
 use super::{device_event, error};
 
-pub(super) static TABLE: PromiseTable = PromiseTable {
-    struct_size: size_of::<PromiseTable>(),
-    instance_size: size_of::<Promise>(),
+pub(super) static TABLE: DeviceEventPromiseTable = DeviceEventPromiseTable {
+    struct_size: size_of::<DeviceEventPromiseTable>(),
+    instance_size: size_of::<DeviceEventPromise>(),
     extension_start: ptr::null_mut(),
     inc_ref: Some(inc_ref),
     dec_ref: Some(dec_ref),
@@ -32,7 +32,7 @@ pub(super) static TABLE: PromiseTable = PromiseTable {
 /// A promise of ours, in an `Arc`.
 #[repr(C)]
 struct Ours {
-    visible: Promise,
+    visible: DeviceEventPromise,
     event: Event,
     /// A caller has decided, or is about to. Decides only which caller; the event orders all else.
     decided: AtomicBool,
@@ -59,24 +59,24 @@ impl Drop for Ours {
 }
 
 /// One reference to a promise of `event`, which is pending and has no other promise.
-pub(super) fn give(event: Event) -> *mut Promise {
-    let ours = Ours { visible: Promise { table: &TABLE }, event, decided: AtomicBool::new(false) };
+pub(super) fn give(event: Event) -> *mut DeviceEventPromise {
+    let ours = Ours { visible: DeviceEventPromise { table: &TABLE }, event, decided: AtomicBool::new(false) };
     share(ours).cast_mut().cast()
 }
 
 /// # Safety
 /// `promise` is null or one of ours, alive.
-unsafe fn ours<'a>(promise: *mut Promise) -> Option<&'a Ours> {
+unsafe fn ours<'a>(promise: *mut DeviceEventPromise) -> Option<&'a Ours> {
     // SAFETY: the caller's promise.
     unsafe { promise.cast::<Ours>().as_ref() }
 }
 
 /// One reference to a promise of any library, which is called once with how something ended.
 pub(super) struct Taken {
-    promise: *mut Promise,
-    set_error: unsafe extern "C" fn(promise: *mut Promise, error: *mut PjrtError),
-    set_ready: unsafe extern "C" fn(promise: *mut Promise),
-    dec_ref: unsafe extern "C" fn(promise: *mut Promise),
+    promise: *mut DeviceEventPromise,
+    set_error: unsafe extern "C" fn(promise: *mut DeviceEventPromise, error: *mut PjrtError),
+    set_ready: unsafe extern "C" fn(promise: *mut DeviceEventPromise),
+    dec_ref: unsafe extern "C" fn(promise: *mut DeviceEventPromise),
     told: bool,
 }
 
@@ -90,7 +90,7 @@ impl Taken {
     ///
     /// # Safety
     /// `promise` is null or the caller's reference, which it gives up.
-    pub(super) unsafe fn new(promise: *mut Promise) -> Result<Self, Error> {
+    pub(super) unsafe fn new(promise: *mut DeviceEventPromise) -> Result<Self, Error> {
         if promise.is_null() {
             return Err(Error::invalid_argument("a PJRT_DeviceEventPromise is null"));
         }
@@ -101,9 +101,9 @@ impl Taken {
         }
         // SAFETY: alive, and its table says what it has.
         unsafe {
-            let dec_ref = slot!(table, PromiseTable, dec_ref);
-            let set_error = slot!(table, PromiseTable, set_error);
-            let set_ready = slot!(table, PromiseTable, set_ready);
+            let dec_ref = slot!(table, DeviceEventPromiseTable, dec_ref);
+            let set_error = slot!(table, DeviceEventPromiseTable, set_error);
+            let set_ready = slot!(table, DeviceEventPromiseTable, set_ready);
             if let (Some(dec_ref), Some(set_error), Some(set_ready)) = (dec_ref, set_error, set_ready) {
                 return Ok(Self { promise, set_error, set_ready, dec_ref, told: false });
             }
@@ -148,7 +148,7 @@ impl Drop for Taken {
 ///
 /// # Safety
 /// As [`Taken::new`].
-pub(super) unsafe fn forward(promise: *mut Promise, event: &Event) -> Result<(), Error> {
+pub(super) unsafe fn forward(promise: *mut DeviceEventPromise, event: &Event) -> Result<(), Error> {
     // SAFETY: null, or the caller's reference, and a promise begins with the pointer to its table.
     unsafe {
         if promise.as_ref().is_some_and(|promise| ptr::eq(promise.table, &raw const TABLE)) {
@@ -170,12 +170,12 @@ pub(super) unsafe fn forward(promise: *mut Promise, event: &Event) -> Result<(),
 ///
 /// # Safety
 /// `promise` is null or alive.
-pub(super) unsafe fn event_of(promise: *mut Promise) -> Event {
+pub(super) unsafe fn event_of(promise: *mut DeviceEventPromise) -> Event {
     // SAFETY: a promise begins with the pointer to its table, an event's table likewise says what it has; the reference
     // that is taken is the one that is made here.
     let event = unsafe {
         let table = promise.as_ref().map(|promise| promise.table).filter(|table| !table.is_null());
-        let lent = table.and_then(|table| slot!(table, PromiseTable, event)).map(|event| event(promise));
+        let lent = table.and_then(|table| slot!(table, DeviceEventPromiseTable, event)).map(|event| event(promise));
         lent.filter(|lent| !lent.table.is_null() && !lent.event.is_null()).and_then(|lent| {
             slot!(lent.table, DeviceEventTable, inc_ref)?(lent.event);
             Some(device_event::take(lent))
@@ -186,14 +186,14 @@ pub(super) unsafe fn event_of(promise: *mut Promise) -> Event {
     })
 }
 
-unsafe extern "C" fn inc_ref(promise: *mut Promise) {
+unsafe extern "C" fn inc_ref(promise: *mut DeviceEventPromise) {
     if !promise.is_null() {
         // SAFETY: alive.
         unsafe { retain(promise.cast::<Ours>().cast_const()) };
     }
 }
 
-unsafe extern "C" fn dec_ref(promise: *mut Promise) {
+unsafe extern "C" fn dec_ref(promise: *mut DeviceEventPromise) {
     contain("PJRT dec_ref", (), || {
         if !promise.is_null() {
             // SAFETY: the caller's reference.
@@ -202,7 +202,7 @@ unsafe extern "C" fn dec_ref(promise: *mut Promise) {
     })
 }
 
-unsafe extern "C" fn event(promise: *mut Promise) -> DeviceEvent {
+unsafe extern "C" fn event(promise: *mut DeviceEventPromise) -> DeviceEvent {
     contain("PJRT event", DeviceEvent { table: ptr::null(), event: ptr::null_mut() }, || {
         // SAFETY: null or alive; the event lives as long as its promise.
         unsafe { ours(promise) }
@@ -210,7 +210,7 @@ unsafe extern "C" fn event(promise: *mut Promise) -> DeviceEvent {
     })
 }
 
-unsafe extern "C" fn set(promise: *mut Promise, event: DeviceEvent) {
+unsafe extern "C" fn set(promise: *mut DeviceEventPromise, event: DeviceEvent) {
     contain("PJRT set", (), || {
         // SAFETY: the caller gives up a reference to the event, whether or not the promise is still owed.
         let event = unsafe { device_event::take(event) };
@@ -221,7 +221,7 @@ unsafe extern "C" fn set(promise: *mut Promise, event: DeviceEvent) {
     })
 }
 
-unsafe extern "C" fn set_error(promise: *mut Promise, error: *mut PjrtError) {
+unsafe extern "C" fn set_error(promise: *mut DeviceEventPromise, error: *mut PjrtError) {
     contain("PJRT set_error", (), || {
         // SAFETY: the caller gives up the error, whether or not the promise is still owed.
         let error = unsafe { error::take(error) };
@@ -232,7 +232,7 @@ unsafe extern "C" fn set_error(promise: *mut Promise, error: *mut PjrtError) {
     })
 }
 
-unsafe extern "C" fn set_ready(promise: *mut Promise) {
+unsafe extern "C" fn set_ready(promise: *mut DeviceEventPromise) {
     contain("PJRT set_ready", (), || {
         // SAFETY: as in set().
         if let Some(promise) = unsafe { ours(promise) }.and_then(Ours::decide) {

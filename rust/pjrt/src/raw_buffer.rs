@@ -14,7 +14,10 @@ use purlin_device::RawBuffer as Bytes;
 use purlin_ffi::handle::{kept, release, retain, share};
 use purlin_ffi::panic::{contain, guard};
 
-use super::abi::{DeviceEvent, EventVector, OnAllocated, PjrtError, Promise, RawBuffer, RawBufferTable, slot};
+use super::abi::{
+    DeviceEvent, DeviceEventPromise, DeviceEventVector, Memory, PjrtError, RawBuffer, RawBufferOnAllocated,
+    RawBufferTable, slot,
+};
 use super::promise::Taken;
 use super::{device_event, error, vector};
 
@@ -112,9 +115,9 @@ unsafe extern "C" fn get_on_device_size_in_bytes(buffer: *const RawBuffer) -> us
     unsafe { ours(buffer) }.map_or(0, |ours| ours.bytes.size_bytes())
 }
 
-unsafe extern "C" fn get_memory_space(buffer: *const RawBuffer) -> *mut c_void {
+unsafe extern "C" fn get_memory_space(buffer: *const RawBuffer) -> *mut Memory {
     // SAFETY: null or alive.
-    unsafe { ours(buffer) }.map_or(ptr::null_mut(), |ours| ours.memory)
+    unsafe { ours(buffer) }.map_or(ptr::null_mut(), |ours| ours.memory.cast())
 }
 
 unsafe extern "C" fn get_host_pointer(buffer: *const RawBuffer) -> *mut c_void {
@@ -143,7 +146,7 @@ unsafe extern "C" fn copy_from_host(
     source: *const c_void,
     offset: i64,
     size: i64,
-    dependencies: *mut EventVector,
+    dependencies: *mut DeviceEventVector,
     event: *mut DeviceEvent,
 ) -> *mut PjrtError {
     // SAFETY: null or a vector whose elements the caller gives up.
@@ -163,7 +166,7 @@ unsafe extern "C" fn copy_to_host(
     destination: *mut c_void,
     offset: i64,
     size: i64,
-    dependencies: *mut EventVector,
+    dependencies: *mut DeviceEventVector,
     event: *mut DeviceEvent,
 ) -> *mut PjrtError {
     // SAFETY: as in copy_from_host().
@@ -237,11 +240,11 @@ unsafe extern "C" fn slice(
 /// called before the destination is touched, because that may be what its memory waits for.
 unsafe extern "C" fn schedule_copy_to(
     source: *mut RawBuffer,
-    dependencies: *mut EventVector,
+    dependencies: *mut DeviceEventVector,
     destination: *mut RawBuffer,
-    definition: *mut Promise,
-    usage: *mut Promise,
-    on_allocated: OnAllocated,
+    definition: *mut DeviceEventPromise,
+    usage: *mut DeviceEventPromise,
+    on_allocated: RawBufferOnAllocated,
     user_data: *mut c_void,
 ) {
     contain("PJRT schedule_copy_to", (), || {
@@ -337,8 +340,14 @@ impl Destination {
     }
 }
 
-type CopyFromHost =
-    unsafe extern "C" fn(*mut RawBuffer, *const c_void, i64, i64, *mut EventVector, *mut DeviceEvent) -> *mut PjrtError;
+type CopyFromHost = unsafe extern "C" fn(
+    *mut RawBuffer,
+    *const c_void,
+    i64,
+    i64,
+    *mut DeviceEventVector,
+    *mut DeviceEvent,
+) -> *mut PjrtError;
 
 /// One reference to a foreign buffer, and what it must be able to do.
 struct Theirs {

@@ -16,7 +16,7 @@ use purlin_base::StatusOr;
 use purlin_device::backend::{Backend, Memory, NullBackend, Operation, Schedule};
 use purlin_device::{Client, ClientOptions, MemorySpace};
 
-use super::abi::{AndThen, DeviceEvent, DeviceEventTable, EventVector, slot};
+use super::abi::{DeviceEvent, DeviceEventCallback, DeviceEventTable, DeviceEventVector, slot};
 use super::{device_event, error, label, promise, raw_buffer, vector};
 
 /// A foreign device event, which has failed; counts its references.
@@ -45,7 +45,7 @@ impl Foreign {
         assert_ne!(before, 0, "one reference too many was given up");
     }
 
-    unsafe extern "C" fn and_then(_event: *mut c_void, callback: AndThen, user_arg: *mut c_void) {
+    unsafe extern "C" fn and_then(_event: *mut c_void, callback: DeviceEventCallback, user_arg: *mut c_void) {
         // SAFETY: what the caller gave.
         unsafe { callback.unwrap()(user_arg) };
     }
@@ -189,7 +189,7 @@ fn of_racing_sets_one_decides_and_nothing_is_lost() {
             .map(|setter| {
                 let (barrier, followed) = (Arc::clone(&barrier), followed.clone());
                 thread::spawn(move || {
-                    let promise = ptr::with_exposed_provenance_mut::<super::abi::Promise>(address);
+                    let promise = ptr::with_exposed_provenance_mut::<super::abi::DeviceEventPromise>(address);
                     barrier.wait();
                     // SAFETY: the main thread keeps a reference; what is passed is given up.
                     unsafe {
@@ -240,7 +240,7 @@ fn a_promise_that_goes_unset_fails_its_event() {
 
 #[test]
 fn promises_that_are_set_to_each_others_events_fail() {
-    type Close = fn(*mut super::abi::Promise, Event);
+    type Close = fn(*mut super::abi::DeviceEventPromise, Event);
     let by_set: Close = |given, event| {
         // SAFETY: alive; the reference to the event is given up.
         unsafe { promise::TABLE.set.unwrap()(given, device_event::give(event)) };
@@ -281,7 +281,7 @@ fn a_vector_is_taken_once() {
     assert_eq!(taken, [Event::ready(), promise.event(), promise.event()]);
     drop(taken);
     assert_eq!(promise.event().ref_count(), 2);
-    let mut lies = EventVector { data: ptr::null_mut(), size: 7, capacity: 0, destroy: None };
+    let mut lies = DeviceEventVector { data: ptr::null_mut(), size: 7, capacity: 0, destroy: None };
     // SAFETY: it has no elements.
     let events = unsafe { vector::take(&mut lies) };
     assert_eq!(events[0].error().unwrap().code(), StatusCode::InvalidArgument);

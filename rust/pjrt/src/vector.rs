@@ -12,7 +12,7 @@ use purlin_base::Error;
 use purlin_ffi::handle::elements;
 use purlin_ffi::panic::contain;
 
-use super::abi::{DeviceEvent, EventVector};
+use super::abi::{DeviceEvent, DeviceEventVector};
 use super::device_event;
 
 /// What is in front of the elements, and keeps them aligned.
@@ -27,10 +27,10 @@ fn layout(count: usize) -> Layout {
 }
 
 /// A reference to each of `events`.
-pub(super) fn give(events: &[Event]) -> EventVector {
+pub(super) fn give(events: &[Event]) -> DeviceEventVector {
     let count = events.len();
     if count == 0 {
-        return EventVector { data: ptr::null_mut(), size: 0, capacity: 0, destroy: Some(destroy) };
+        return DeviceEventVector { data: ptr::null_mut(), size: 0, capacity: 0, destroy: Some(destroy) };
     }
     // SAFETY: the layout has a size.
     let memory = unsafe { alloc(layout(count)) };
@@ -44,7 +44,7 @@ pub(super) fn give(events: &[Event]) -> EventVector {
         for (index, event) in events.iter().enumerate() {
             data.add(index).write(device_event::give(event.clone()));
         }
-        EventVector { data, size: count, capacity: count, destroy: Some(destroy) }
+        DeviceEventVector { data, size: count, capacity: count, destroy: Some(destroy) }
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) fn give(events: &[Event]) -> EventVector {
 ///
 /// # Safety
 /// `vector` is null or a vector.
-pub(super) unsafe fn count(vector: *const EventVector) -> usize {
+pub(super) unsafe fn count(vector: *const DeviceEventVector) -> usize {
     // SAFETY: the caller's promise.
     unsafe { vector.as_ref() }.map_or(0, |vector| if vector.data.is_null() { vector.size.min(1) } else { vector.size })
 }
@@ -61,11 +61,11 @@ pub(super) unsafe fn count(vector: *const EventVector) -> usize {
 ///
 /// # Safety
 /// `vector` is null or a vector, whose elements the caller gives up.
-pub(super) unsafe fn take(vector: *mut EventVector) -> Vec<Event> {
+pub(super) unsafe fn take(vector: *mut DeviceEventVector) -> Vec<Event> {
     // SAFETY: the caller's promise.
     let Some(vector) = (unsafe { vector.as_mut() }) else { return Vec::new() };
-    let empty = EventVector { data: ptr::null_mut(), size: 0, capacity: 0, destroy: None };
-    let EventVector { data, size, destroy, .. } = std::mem::replace(vector, empty);
+    let empty = DeviceEventVector { data: ptr::null_mut(), size: 0, capacity: 0, destroy: None };
+    let DeviceEventVector { data, size, destroy, .. } = std::mem::replace(vector, empty);
     if data.is_null() {
         return if size == 0 { Vec::new() } else { vec![Event::from_error(no_data(size))] };
     }
