@@ -108,6 +108,26 @@ void AddSwitch(CommandsRep* commands, Slice index, std::vector<Sequence> branche
   if (commands != nullptr) purlin_commands_add_conditional(commands, true, index, reps.data(), reps.size());
 }
 
+void AddCollective(CommandsRep* commands, const Collective& collective, Span<const CollectiveArray> arrays) noexcept {
+  if (commands == nullptr) return;
+  std::vector<std::uint32_t> members, pairs;
+  std::vector<std::size_t> sizes;
+  for (const std::vector<std::uint32_t>& group : collective.groups) {
+    members.insert(members.end(), group.begin(), group.end());
+    sizes.push_back(group.size());
+  }
+  for (const auto& [from, to] : collective.pairs) pairs.insert(pairs.end(), {from, to});
+  const RawCollective raw = {static_cast<std::uint8_t>(collective.kind),
+                             static_cast<std::uint8_t>(collective.reduction),
+                             static_cast<std::uint8_t>(collective.mode),
+                             members.data(),
+                             sizes.data(),
+                             sizes.size(),
+                             pairs.data(),
+                             collective.pairs.size()};
+  purlin_commands_add_collective(commands, &raw, arrays.data(), arrays.size());
+}
+
 void AddReplicaId(CommandsRep* commands, Slice to) noexcept {
   if (commands != nullptr) purlin_commands_add_id(commands, false, to);
 }

@@ -37,6 +37,8 @@
 #include <utility>
 #include <vector>
 
+#include "purlin/collective.h"
+#include "purlin/dtype.h"
 #include "purlin/export.h"
 #include "purlin/internal/handle.h"
 #include "purlin/kernel.h"
@@ -114,10 +116,23 @@ struct Operand {
   static constexpr Operand ReadWrite(Slice slice) noexcept { return {slice, OperandAccess::kReadWrite, false}; }
 };
 
+/// An array that a member of a collective gives, and the array that it gets.
+struct CollectiveArray {
+  /// The bytes that are given.
+  Slice from;
+  /// The bytes that are written.
+  Slice to;
+  /// The type of the elements of both.
+  DType dtype = DType::kInvalid;
+};
+
 static_assert(sizeof(Slice) == 24 && offsetof(Slice, offset_bytes) == 8 && offsetof(Slice, size_bytes) == 16,
               "Slice ABI");
 static_assert(sizeof(Operand) == 32 && offsetof(Operand, access) == 24 && offsetof(Operand, is_invariant) == 25,
               "Operand ABI");
+static_assert(sizeof(CollectiveArray) == 56 && offsetof(CollectiveArray, to) == 24 &&
+                  offsetof(CollectiveArray, dtype) == 48,
+              "CollectiveArray ABI");
 
 class Sequence;
 
@@ -133,6 +148,8 @@ PURLIN_API void AddRepeat(CommandsRep* commands, std::uint64_t trip_count, Seque
 PURLIN_API void AddConditional(CommandsRep* commands, Slice predicate, Sequence when_true,
                                Sequence when_false) noexcept;
 PURLIN_API void AddSwitch(CommandsRep* commands, Slice index, std::vector<Sequence> branches) noexcept;
+PURLIN_API void AddCollective(CommandsRep* commands, const Collective& collective,
+                              Span<const CollectiveArray> arrays) noexcept;
 PURLIN_API void AddReplicaId(CommandsRep* commands, Slice to) noexcept;
 PURLIN_API void AddPartitionId(CommandsRep* commands, Slice to) noexcept;
 }  // namespace internal
@@ -170,6 +187,11 @@ class CommandVerbs : public internal::Handle<Self, internal::CommandsRep> {
   Self& AddConditional(Slice predicate, Sequence when_true, Sequence when_false) noexcept;
   /// Executes the branch whose number is the int32 in `index`; the last one if there is no such branch.
   Self& AddSwitch(Slice index, std::vector<Sequence> branches) noexcept;
+  /// Exchanges arrays with the other members of a group, and waits for them: collective.h.
+  Self& AddCollective(const Collective& collective, Span<const CollectiveArray> arrays) noexcept {
+    internal::AddCollective(this->rep_, collective, arrays);
+    return self();
+  }
   /// Writes the number of the replica that executes the command, as a uint32.
   Self& AddReplicaId(Slice to) noexcept {
     internal::AddReplicaId(this->rep_, to);

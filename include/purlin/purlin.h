@@ -33,6 +33,7 @@
 #include "purlin/buffer_promise.h"
 #include "purlin/cancel.h"
 #include "purlin/client.h"
+#include "purlin/collective.h"
 #include "purlin/coroutine.h"
 #include "purlin/count_down.h"
 #include "purlin/device.h"

@@ -349,6 +349,38 @@ TEST_F(EnumTest, OperandAccess) {
   Refuse<OperandAccess>({{"ProgramBuilder", 2, build}});
 }
 
+/// The answer to a program whose one command is a collective.
+Status Exchange(const Collective& collective) {
+  ProgramBuilder builder("p");
+  const Slice x = builder.AddParameter(ArraySpec(Shape(DType::kU8, {4})));
+  const Slice y = builder.AddResult(ArraySpec(Shape(DType::kU8, {4})));
+  builder.AddCollective(collective, {{x, y, DType::kU8}});
+  return std::move(builder).Build().status();
+}
+
+TEST_F(EnumTest, CollectiveKind) {
+  const auto exchange = [](int number) {
+    Collective collective = Collective::AllGather();
+    collective.kind = Raw<purlin::CollectiveKind>(number);
+    return Exchange(collective);
+  };
+  Refuse<purlin::CollectiveKind>({{"ProgramBuilder", 4, exchange}});
+}
+
+TEST_F(EnumTest, Reduction) {
+  const auto exchange = [](int number) { return Exchange(Collective::AllReduce(Raw<purlin::Reduction>(number))); };
+  Refuse<purlin::Reduction>({{"ProgramBuilder", 5, exchange}});
+}
+
+TEST_F(EnumTest, GroupMode) {
+  const auto exchange = [](int number) {
+    Collective collective = Collective::AllGather();
+    collective.mode = Raw<purlin::GroupMode>(number);
+    return Exchange(collective);
+  };
+  Refuse<purlin::GroupMode>({{"ProgramBuilder", 3, exchange}});
+}
+
 TEST_F(EnumTest, FileAccess) {
   Refuse<purlin::FileAccess>({
       {"ReadNpy", 1,

@@ -323,6 +323,77 @@ TEST_F(ExecutableTest, EachDeviceGetsItsArguments) {
   EXPECT_TRUE(Contains(wrong.message(), "argument 0 of device 1 is in host:0/device")) << wrong;
 }
 
+/// A program of one collective, from a parameter of `given` bytes to a result of `got`.
+StatusOr<Program> Exchange(const Collective& collective, std::int64_t given, std::int64_t got, DType dtype) {
+  const auto bytes = [](std::int64_t count) { return ArraySpec(Shape(DType::kU8, {count})); };
+  ProgramBuilder builder("exchange");
+  const Slice from = builder.AddParameter(bytes(given));
+  const Slice to = builder.AddResult(bytes(got));
+  builder.AddCollective(collective, {{from, to, dtype}});
+  return std::move(builder).Build();
+}
+
+TEST_F(ExecutableTest, TheDevicesOfALaunchExchangeArrays) {
+  const Buffer first = Array({1, 2, 3, 4});
+  const Buffer second = Array({5, 6, 7, 8}).CopyToDevice(client_.devices()[1]).value();
+  const auto run = [&](const Collective& collective, std::int64_t got) {
+    const Program program = Exchange(collective, 4, got, DType::kU8).value();
+    const auto loaded = LoadedExecutable::Load(Executable(program), client_.devices()).value();
+    const std::vector<Execution> runs = loaded.ExecuteSharded({{&first, 1}, {&second, 1}}).value();
+    return std::vector<Bytes>{Read(runs[0].outputs[0]), Read(runs[1].outputs[0])};
+  };
+  using Both = std::vector<Bytes>;
+  EXPECT_EQ(run(Collective::AllReduce(Reduction::kSum), 4), (Both{{6, 8, 10, 12}, {6, 8, 10, 12}}));
+  EXPECT_EQ(run(Collective::AllReduce(Reduction::kMax), 4), (Both{{5, 6, 7, 8}, {5, 6, 7, 8}}));
+  EXPECT_EQ(run(Collective::AllGather(), 8), (Both{{1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3, 4, 5, 6, 7, 8}}));
+  EXPECT_EQ(run(Collective::ReduceScatter(Reduction::kProduct), 2), (Both{{5, 12}, {21, 32}}));
+  EXPECT_EQ(run(Collective::Permute({{1, 0}}), 4), (Both{{5, 6, 7, 8}, {0, 0, 0, 0}}));
+  Collective turned = Collective::AllGather();
+  turned.groups = {{1, 0}};
+  EXPECT_EQ(run(turned, 8), (Both{{5, 6, 7, 8, 1, 2, 3, 4}, {5, 6, 7, 8, 1, 2, 3, 4}}));
+  turned.groups = {{0}, {1}};
+  EXPECT_EQ(run(turned, 4), (Both{{1, 2, 3, 4}, {5, 6, 7, 8}}));
+
+  ProgramBuilder builder("all to all");
+  const Slice x = builder.AddParameter(U8(4));
+  const Slice y = builder.AddResult(U8(4));
+  builder.AddCollective(Collective::AllToAll(),
+                        {{x.Part(0, 2), y.Part(0, 2), DType::kU8}, {x.Part(2, 2), y.Part(2, 2), DType::kU8}});
+  const Program program = std::move(builder).Build().value();
+  const auto loaded = LoadedExecutable::Load(Executable(program), client_.devices()).value();
+  const std::vector<Execution> runs = loaded.ExecuteSharded({{&first, 1}, {&second, 1}}).value();
+  EXPECT_EQ(Read(runs[0].outputs[0]), (Bytes{1, 2, 5, 6}));
+  EXPECT_EQ(Read(runs[1].outputs[0]), (Bytes{3, 4, 7, 8}));
+}
+
+TEST_F(ExecutableTest, ACollectiveThatNoDevicesCanExecuteIsRefused) {
+  const auto refused = [](const Collective& collective, DType dtype = DType::kU8) {
+    return Exchange(collective, 4, 4, dtype).status();
+  };
+  Collective strange = Collective::AllGather();
+  strange.kind = static_cast<CollectiveKind>(9);
+  Status status = refused(strange);
+  EXPECT_TRUE(IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(Contains(status.message(), "'exchange': a collective: the CollectiveKind is 9; it must be one of"))
+      << status;
+  status = refused(Collective::AllReduce(static_cast<Reduction>(6)));
+  EXPECT_TRUE(Contains(status.message(), "the Reduction is 6")) << status;
+  strange = Collective::AllGather();
+  strange.mode = static_cast<GroupMode>(4);
+  status = refused(strange);
+  EXPECT_TRUE(Contains(status.message(), "the GroupMode is 4")) << status;
+  status = refused(Collective::AllReduce(Reduction::kSum), static_cast<DType>(200));
+  EXPECT_TRUE(Contains(status.message(), "200 is no DType")) << status;
+  EXPECT_TRUE(IsInvalidArgument(refused(Collective::AllReduce(Reduction::kAnd), DType::kF32)));
+
+  Collective absent = Collective::AllReduce(Reduction::kSum);
+  absent.groups = {{0, 1, 2}};
+  const Executable executable(Exchange(absent, 4, 4, DType::kU8).value());
+  status = LoadedExecutable::Load(executable, client_.devices()).status();
+  EXPECT_TRUE(IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(Contains(status.message(), "2")) << status;
+}
+
 TEST_F(ExecutableTest, TheLaunchIdIsInTheTrace) {
   const LoadedExecutable loaded = Load(Unary(AddOne(), "traced"));
   const std::string path = testing::TempDir() + "/purlin_launch_" + std::to_string(getpid()) + ".json";

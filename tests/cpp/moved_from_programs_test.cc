@@ -35,6 +35,7 @@ TEST_F(MovedFromTest, Programs) {
           no_builder.AddCall(Sequence()).AddWhile(Sequence(), {}, Sequence()).AddRepeat(1, Sequence()));
   NOTHING(CommandVerbs, AddConditional,
           no_builder.AddConditional({}, Sequence(), Sequence()).AddSwitch({}, std::vector<Sequence>(2)));
+  NOTHING(CommandVerbs, AddCollective, no_builder.AddCollective(Collective::AllGather(), {}));
   NOTHING(Sequence, AddCopy, no_sequence.AddCopy({}, {}));
   FAILS(ProgramBuilder, Build, std::move(no_builder).Build());
   const auto with = [](auto add) {

@@ -13,11 +13,14 @@ use purlin_ffi::handle::{self, elements, give_handle};
 use purlin_ffi::number::known;
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words::{Bytes, text_of};
-use purlin_program::{ArraySpec, Branch, Command, Operand, OperandAccess, Program, ProgramBuilder, Sequence, Slice};
+use purlin_program::{
+    ArraySpec, Branch, Collective, CollectiveArray, CollectiveKind, Command, GroupMode, Operand, OperandAccess,
+    Program, ProgramBuilder, Reduction, Sequence, Slice,
+};
 
 use crate::kernel::{KernelRep, name_of};
 use crate::layout::RawLayout;
-use crate::shape::RawShape;
+use crate::shape::{RawShape, dtype};
 use crate::status::given;
 
 /// What a `purlin::ProgramBuilder` or `purlin::Sequence` points to: a box. A sequence has neither name nor memory.
@@ -87,6 +90,34 @@ pub struct RawArraySpec {
     memory_kind: Bytes,
 }
 
+/// A `purlin::CollectiveArray`, as `purlin/program.h` declares it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawCollectiveArray {
+    from: RawSlice,
+    to: RawSlice,
+    /// Unchecked.
+    dtype: u8,
+}
+
+/// A `purlin::Collective`. Borrowed, and unchecked.
+#[repr(C)]
+pub struct RawCollective {
+    kind: u8,
+    reduction: u8,
+    mode: u8,
+    /// The members of all groups, one group after the other.
+    members: *const u32,
+    /// How many members each group has.
+    group_sizes: *const usize,
+    group_count: usize,
+    /// Twice as many numbers as pairs.
+    pairs: *const u32,
+    pair_count: usize,
+}
+
+const _: () = assert!(size_of::<RawCollectiveArray>() == 56 && offset_of!(RawCollectiveArray, to) == 24);
+const _: () = assert!(offset_of!(RawCollectiveArray, dtype) == 48);
 const _: () = assert!(size_of::<RawSlice>() == 24 && offset_of!(RawSlice, offset_bytes) == 8);
 const _: () = assert!(size_of::<RawOperand>() == 32 && offset_of!(RawOperand, access) == 24);
 const _: () = assert!(offset_of!(RawOperand, is_invariant) == 25);
@@ -114,6 +145,61 @@ impl RawOperand {
         ];
         let access = known("OperandAccess", self.access, &values)?;
         Ok(Operand { slice: self.slice.into(), access, is_invariant: self.is_invariant })
+    }
+}
+
+impl RawCollectiveArray {
+    /// # Errors
+    /// `InvalidArgument`: no element type of that number.
+    fn get(&self) -> StatusOr<CollectiveArray> {
+        Ok(CollectiveArray { from: self.from.into(), to: self.to.into(), dtype: dtype(self.dtype)? })
+    }
+}
+
+impl RawCollective {
+    /// # Errors
+    /// `InvalidArgument`: no kind, reduction or mode of that number.
+    ///
+    /// # Safety
+    /// The struct is what it says.
+    unsafe fn get(&self) -> StatusOr<Collective> {
+        let reduction = || {
+            let values = [
+                ("kSum", Reduction::Sum),
+                ("kProduct", Reduction::Product),
+                ("kMin", Reduction::Min),
+                ("kMax", Reduction::Max),
+                ("kAnd", Reduction::And),
+                ("kOr", Reduction::Or),
+            ];
+            known("Reduction", self.reduction, &values)
+        };
+        // SAFETY: the caller's promise.
+        let (sizes, pairs) =
+            unsafe { (elements(self.group_sizes, self.group_count), elements(self.pairs, 2 * self.pair_count)) };
+        // SAFETY: the caller's promise: as many as all groups together.
+        let mut members = unsafe { elements(self.members, sizes.iter().sum()) };
+        let mut groups = Vec::with_capacity(sizes.len());
+        for &size in sizes {
+            let (group, rest) = members.split_at(size);
+            groups.push(group.to_vec());
+            members = rest;
+        }
+        let kinds = ["kAllReduce", "kAllGather", "kReduceScatter", "kAllToAll", "kPermute"].map(|name| (name, name));
+        let kind = match known("CollectiveKind", self.kind, &kinds)? {
+            "kAllReduce" => CollectiveKind::AllReduce(reduction()?),
+            "kAllGather" => CollectiveKind::AllGather,
+            "kReduceScatter" => CollectiveKind::ReduceScatter(reduction()?),
+            "kAllToAll" => CollectiveKind::AllToAll,
+            _ => CollectiveKind::Permute(pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()),
+        };
+        let modes = [
+            ("kReplicas", GroupMode::Replicas),
+            ("kPartitions", GroupMode::Partitions),
+            ("kReplicasOfAllPartitions", GroupMode::ReplicasOfAllPartitions),
+            ("kParticipants", GroupMode::Participants),
+        ];
+        Ok(Collective { kind, mode: known("GroupMode", self.mode, &modes)?, groups })
     }
 }
 
@@ -368,6 +454,26 @@ pub unsafe extern "C" fn purlin_commands_add_conditional(
         // SAFETY: the caller's promise.
         let branches = branches.iter().map(|&sequence| unsafe { commands.take(sequence) }).collect();
         commands.push(Ok(Command::Conditional { branch, branches }));
+    })
+}
+
+/// # Safety
+/// `commands`; `collective` is what its struct says, and `arrays` points to `count` arrays.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_commands_add_collective(
+    commands: &mut CommandsRep,
+    collective: &RawCollective,
+    arrays: *const RawCollectiveArray,
+    count: usize,
+) {
+    contain("purlin_commands_add_collective", (), || {
+        // SAFETY: the caller's promises.
+        let (collective, arrays) = unsafe { (collective.get(), elements(arrays, count)) };
+        let command = collective.and_then(|collective| {
+            let arrays = arrays.iter().map(RawCollectiveArray::get).collect::<StatusOr<Vec<_>>>()?;
+            Ok(Command::Collective { collective, arrays })
+        });
+        commands.push(command.map_err(|error| Error::new(error.code(), format!("a collective: {}", error.message()))));
     })
 }
 
