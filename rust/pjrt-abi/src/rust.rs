@@ -51,7 +51,9 @@ fn structure(out: &mut String, table: &Table, of: &Struct) {
     let placed = table.placed(of);
     if of.is_sized {
         let (now, then) = (placed.struct_size(), table.struct_size_at(of, of.since));
-        writeln!(out, "// SAFETY: it begins with `struct_size`, and has numbers, pointers and functions that may be missing.\nunsafe impl Versioned for {name} {{").unwrap();
+        writeln!(out, "// SAFETY: it begins with `struct_size`; numbers, pointers and functions may all be zero.")
+            .unwrap();
+        writeln!(out, "unsafe impl Versioned for {name} {{").unwrap();
         writeln!(out, "    const NAME: &'static str = \"PJRT_{}\";", of.name).unwrap();
         writeln!(out, "    const STRUCT_SIZE: usize = {now};\n    const FIRST_SIZE: usize = {then};\n}}").unwrap();
     }
