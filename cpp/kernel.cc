@@ -7,6 +7,7 @@
 #include "cpp/internal/convert.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/handle.h"
+#include "cpp/internal/keep.h"
 #include "purlin-bridge/src/kernel.rs.h"
 
 namespace purlin {
@@ -16,9 +17,7 @@ Kernel Kernel::Native(std::string_view name, KernelFunction function, std::share
   if (function == nullptr) return Kernel(nullptr);
   if (owner == nullptr) return Kernel(internal::purlin_kernel_native(internal::ToBytes(name), function, nullptr));
 
-  // It is destroyed uncalled, and the owner with it.
-  const internal::Callback keeps =
-      internal::MakeCallback([kept = std::move(owner)](const internal::StatusRep*, const void*) {});
+  const internal::Callback keeps = internal::Keep(std::move(owner));
   return Kernel(internal::purlin_kernel_native(internal::ToBytes(name), function, &keeps));
 }
 

@@ -7,19 +7,12 @@
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/handle.h"
+#include "cpp/internal/keep.h"
 #include "purlin-bridge/src/xla_ffi_host.rs.h"
 #include "purlin/internal/callback.h"
 
 namespace purlin {
 inline namespace v0 {
-namespace {
-
-/// A callback that owns `owner`, and is destroyed uncalled.
-internal::Callback Keep(std::shared_ptr<const void> owner) {
-  return internal::MakeCallback([kept = std::move(owner)](const internal::StatusRep*, const void*) {});
-}
-
-}  // namespace
 
 XlaFfiHandlers::XlaFfiHandlers() : Handle(ffi::xla_ffi_handlers_new()) {}
 
@@ -28,7 +21,7 @@ XlaFfiHandlers::~XlaFfiHandlers() { internal::GiveUp<ffi::xla_ffi_handlers_relea
 Status XlaFfiHandlers::Register(std::string_view name, const XlaFfiBundle& bundle, std::shared_ptr<const void> owner) {
   if (rep_ == nullptr) return internal::Gone("XlaFfiHandlers");
 
-  const internal::Callback keeps = Keep(std::move(owner));
+  const internal::Callback keeps = internal::Keep(std::move(owner));
   return Status::FromRep(internal::purlin_xla_ffi_handlers_register(rep_, internal::ToBytes(name), &bundle, &keeps));
 }
 
@@ -57,7 +50,7 @@ Status ExecuteContext::Insert(std::int64_t type_id, std::shared_ptr<void> value)
   if (rep_ == nullptr) return internal::Gone("ExecuteContext");
 
   void* const data = value.get();
-  const internal::Callback keeps = Keep(std::move(value));
+  const internal::Callback keeps = internal::Keep(std::move(value));
   return Status::FromRep(internal::purlin_execute_context_insert(rep_, type_id, data, &keeps));
 }
 

@@ -3,6 +3,8 @@
 #include "purlin/xla_cpu.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <string>
@@ -59,6 +61,22 @@ TEST_F(XlaCpuTest, WhatCannotRunIsRefusedWithReasons) {
   EXPECT_TRUE(Contains(status.message(), "program 'copies' cannot run here: ") && Contains(status.message(), "infeed"))
       << status;
   EXPECT_EQ(CheckXlaCpu(CopyingExecutable(infeed)), status);
+}
+
+TEST_F(XlaCpuTest, AProfilersListIsWrittenIfItIsAskedFor) {
+  const std::string path = "/tmp/perf-" + std::to_string(getpid()) + ".map";
+  const std::string bytes = CopyingExecutable(CopyThunk());
+  ASSERT_TRUE(LoadXlaCpu(bytes, Trusted()).ok());
+  EXPECT_NE(access(path.c_str(), F_OK), 0) << "nothing asked for it";
+  LoadXlaCpuOptions options = Trusted();
+  options.perf_map = true;
+  ASSERT_TRUE(LoadXlaCpu(bytes, options).ok());
+  EXPECT_EQ(unlink(path.c_str()), 0) << "it has no functions, but it is there";
+
+  ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
+  const Status status = LoadXlaCpu(bytes, options).status();
+  EXPECT_EQ(rmdir(path.c_str()), 0);
+  EXPECT_EQ(status.message().substr(0, path.size() + 9), "perf map " + path) << status;
 }
 
 TEST_F(XlaCpuTest, UnsoundOptionsAreRefused) {
