@@ -466,6 +466,15 @@ struct PurlinPjrtApiVersion {
 /** What goes into struct_size of PurlinPjrtApiVersion. */
 enum { kPurlinPjrtApiVersionSize = 24 };
 
+/** What a PurlinPjrtNamedValue holds. */
+typedef union PurlinPjrtNamedValueValue {
+  const char* string_value; /**< One of several. */
+  int64_t int64_value; /**< One of several. */
+  const int64_t* int64_array_value; /**< One of several. */
+  float float_value; /**< One of several. */
+  bool bool_value; /**< One of several. */
+} PurlinPjrtNamedValueValue;
+
 /** PJRT_NamedValue: A name and a value of one of five types. */
 struct PurlinPjrtNamedValue {
   size_t struct_size; /**< Bytes of this struct that the caller knows. */
@@ -473,14 +482,7 @@ struct PurlinPjrtNamedValue {
   const char* name; /**< UTF-8. */
   size_t name_size; /**< Bytes of the name. */
   PurlinPjrtNamedValueType type; /**< Which member of the union is set. */
-  /** One of several; the type says which. */
-  union {
-    const char* string_value; /**< One of several. */
-    int64_t int64_value; /**< One of several. */
-    const int64_t* int64_array_value; /**< One of several. */
-    float float_value; /**< One of several. */
-    bool bool_value; /**< One of several. */
-  } value;
+  PurlinPjrtNamedValueValue value; /**< One of several; the type says which. */
   size_t value_size; /**< Bytes of a string, elements of an array, 1 of a single value. */
 };
 /** What goes into struct_size of PurlinPjrtNamedValue. */
@@ -579,15 +581,17 @@ struct PurlinPjrtBufferMemoryLayoutStrides {
 /** What goes into struct_size of PurlinPjrtBufferMemoryLayoutStrides. */
 enum { kPurlinPjrtBufferMemoryLayoutStridesSize = 32 };
 
+/** What a PurlinPjrtBufferMemoryLayout holds. */
+typedef union PurlinPjrtBufferMemoryLayoutValue {
+  PurlinPjrtBufferMemoryLayoutTiled tiled; /**< One of several. */
+  PurlinPjrtBufferMemoryLayoutStrides strides; /**< One of several. */
+} PurlinPjrtBufferMemoryLayoutValue;
+
 /** PJRT_Buffer_MemoryLayout: A layout of one of two kinds. */
 struct PurlinPjrtBufferMemoryLayout {
   size_t struct_size; /**< Bytes of this struct that the caller knows. */
   PurlinPjrtExtensionBase* extension_start; /**< Extensions of this call. */
-  /** One of several; the type says which. */
-  union {
-    PurlinPjrtBufferMemoryLayoutTiled tiled; /**< One of several. */
-    PurlinPjrtBufferMemoryLayoutStrides strides; /**< One of several. */
-  } value;
+  PurlinPjrtBufferMemoryLayoutValue value; /**< One of several; the type says which. */
   PurlinPjrtBufferMemoryLayoutType type; /**< Which member of the union is set. */
 };
 /** What goes into struct_size of PurlinPjrtBufferMemoryLayout. */

@@ -117,20 +117,16 @@ fn section(out: &mut String, title: &str) {
 
 fn structure(out: &mut String, table: &Table, of: &Struct) {
     let name = type_name(&of.name);
+    for field in &of.fields {
+        union(out, &name, field);
+    }
     doc(out, "", &format!("PJRT_{}: {}{}", of.name, of.text, since(of.since)));
     writeln!(out, "struct {name} {{").unwrap();
     for field in &of.fields {
         match &field.signature {
             Some(signature) => member(out, &function(&field.name, signature), &sentence(field)),
             None if field.members.is_empty() => member(out, &variable(&field.c_type, &field.name), &sentence(field)),
-            None => {
-                doc(out, "  ", &sentence(field));
-                writeln!(out, "  union {{").unwrap();
-                for (name, c_type) in &field.members {
-                    writeln!(out, "    {}; /**< One of several. */", variable(c_type, name)).unwrap();
-                }
-                writeln!(out, "  }} {};", field.name).unwrap();
-            }
+            None => member(out, &format!("{name}Value {}", field.name), &sentence(field)),
         }
     }
     writeln!(out, "}};").unwrap();
@@ -139,6 +135,19 @@ fn structure(out: &mut String, table: &Table, of: &Struct) {
         writeln!(out, "enum {{ k{name}Size = {} }};", table.placed(of).struct_size()).unwrap();
     }
     writeln!(out).unwrap();
+}
+
+/// A union of its own, with a name that XLA's has not: tools for documentation lose the members of one without.
+fn union(out: &mut String, owner: &str, field: &Field) {
+    if field.members.is_empty() {
+        return;
+    }
+    doc(out, "", &format!("What a {owner} holds."));
+    writeln!(out, "typedef union {owner}Value {{").unwrap();
+    for (name, c_type) in &field.members {
+        member(out, &variable(c_type, name), "One of several.");
+    }
+    writeln!(out, "}} {owner}Value;\n").unwrap();
 }
 
 fn slot_of(out: &mut String, name: &str, of: &Function) {
