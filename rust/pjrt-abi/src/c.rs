@@ -226,7 +226,7 @@ fn doc(out: &mut String, indent: &str, text: &str) {
 }
 
 /// Lines of 120 columns at most, which end where `gap` is, or before the parameters of a function.
-fn wrap(out: &mut String, first: &str, others: &str, text: &str, gap: &str) {
+pub(crate) fn wrap(out: &mut String, first: &str, others: &str, text: &str, gap: &str) {
     let (head, parameters) = text.split_at(text.find(")(").map_or(text.len(), |at| at + 2));
     let first_parameter = parameters.split_inclusive(gap).next().unwrap_or_default().trim_end();
     let apart = !parameters.is_empty() && first.len() + head.len() + first_parameter.len() > 120;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::c::wrap;
 use super::layout::Placed;
 use super::table::{Field, Function, Signature, Struct, Table};
 
@@ -68,31 +69,20 @@ fn function(out: &mut String, table: &Table, of: &Function, at: &str) {
     let nothing = if of.returns_error { "" } else { "; returns nothing" };
     paragraph(out, &format!("{} ({at}{}{nothing})", of.text, since(", since ", of.since)));
     let arguments = &of.arguments;
-    let skipped = arguments.fields.iter().take_while(|field| field.offset_is_common()).count();
+    let skipped = arguments.fields.iter().take_while(|field| field.is_common()).count();
     if arguments.fields.len() > skipped {
         fields(out, arguments, &table.placed(arguments), skipped);
     }
 }
 
-/// In lines of 120 columns at most.
 fn paragraph(out: &mut String, text: &str) {
-    let mut line = String::new();
-    for word in text.split(' ') {
-        if !line.is_empty() && line.len() + 1 + word.len() > 120 {
-            writeln!(out, "{line}").unwrap();
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
-    }
-    writeln!(out, "{line}\n").unwrap();
+    wrap(out, "", "", text, " ");
+    out.push('\n');
 }
 
 impl Field {
     /// Whether nearly every struct begins with it.
-    fn offset_is_common(&self) -> bool {
+    fn is_common(&self) -> bool {
         ["struct_size", "extension_start"].contains(&self.name.as_str())
     }
 }
@@ -113,7 +103,7 @@ fn fields(out: &mut String, of: &Struct, placed: &Placed, skipped: usize) {
     writeln!(out).unwrap();
 }
 
-/// Who owns it, how many there are, how long it lives.
+/// The owner, the count, the lifetime.
 fn role(field: &Field) -> String {
     let mut role = field.role.words().to_owned();
     if field.nullable {
