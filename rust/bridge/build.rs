@@ -55,7 +55,7 @@ const OPTIONAL: [(&str, &[&str]); 2] = [
 const INCLUDED: [&str; 2] = ["purlin/internal/abi.h", "purlin/internal/dlpack.h"];
 
 /// What has plain functions, or structs that these take.
-const DECLARED: [&str; 3] = ["src/lib.rs", "../ffi/src/words.rs", "../pjrt/src/lib.rs"];
+const DECLARED: [&str; 2] = ["src/lib.rs", "../ffi/src/words.rs"];
 
 /// What declares the plain functions.
 const FUNCTIONS: &str = "purlin-bridge/functions.h";

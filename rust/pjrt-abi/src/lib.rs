@@ -39,6 +39,21 @@ pub unsafe trait Versioned {
     const FIRST_SIZE: usize;
 }
 
+/// The arguments of a function that returns an error.
+pub trait Function {
+    /// The function, as upstream has it.
+    const FUNCTION: &'static str;
+}
+
+/// The arguments of a function of [`Api`].
+///
+/// # Safety
+/// The function number [`SLOT`](Self::SLOT) of the table takes a pointer to the type and returns an error.
+pub unsafe trait Slot: Function + Versioned {
+    /// Which of the table's functions, from 0.
+    const SLOT: usize;
+}
+
 /// A table of functions whose first field, `struct_size`, says how large it is.
 ///
 /// # Safety

@@ -33,6 +33,15 @@ pub(crate) fn declarations(table: &Table) -> String {
     for of in &table.extensions {
         extension(&mut out, of);
     }
+    for (slot, of) in table.functions.iter().enumerate().filter(|(_, of)| of.returns_error) {
+        let arguments = camel(&of.arguments.name);
+        named(&mut out, of);
+        writeln!(out, "// SAFETY: the function at this place takes these arguments.").unwrap();
+        writeln!(out, "unsafe impl Slot for {arguments} {{\n    const SLOT: usize = {slot};\n}}").unwrap();
+    }
+    for of in table.extensions.iter().flat_map(|extension| &extension.functions).filter(|of| of.returns_error) {
+        named(&mut out, of);
+    }
     out
 }
 
@@ -120,6 +129,12 @@ fn extension(out: &mut String, of: &Extension) {
     }
     writeln!(out, "}}").unwrap();
     table_of_functions(out, &name);
+}
+
+/// What takes a function's arguments.
+fn named(out: &mut String, of: &super::table::Function) {
+    let (arguments, name) = (camel(&of.arguments.name), &of.name);
+    writeln!(out, "impl Function for {arguments} {{\n    const FUNCTION: &'static str = \"PJRT_{name}\";\n}}").unwrap();
 }
 
 fn slot_of(out: &mut String, name: &str, of: &super::table::Function) {

@@ -3,7 +3,7 @@
 
 use std::mem;
 
-pub(crate) use purlin_pjrt_abi::{
+pub use purlin_pjrt_abi::{
     Api, DeviceEvent, DeviceEventCallback, DeviceEventPromise, DeviceEventPromiseTable, DeviceEventTable,
     DeviceEventVector, Error as PjrtError, ErrorPayloadVisitor, ErrorTable, Memory, RawBuffer, RawBufferOnAllocated,
     RawBufferTable,
@@ -14,7 +14,7 @@ use purlin_pjrt_abi::{Table, Versioned};
 ///
 /// # Safety
 /// `table` points to at least as many bytes as its first field, a `usize`, says; `offset` is that of the field.
-pub(crate) unsafe fn read<T: Table, F: Copy>(table: *const T, offset: usize, _type_of_field: fn(&T) -> F) -> Option<F> {
+pub unsafe fn read<T: Table, F: Copy>(table: *const T, offset: usize, _type_of_field: fn(&T) -> F) -> Option<F> {
     // SAFETY: the first field is always there.
     let size = unsafe { table.cast::<usize>().read() };
     // SAFETY: the field lies within what is there; tables are aligned as their fields are.
@@ -27,10 +27,10 @@ macro_rules! slot {
         $crate::abi::read($table, std::mem::offset_of!($type, $field), |table: &$type| table.$field).flatten()
     };
 }
-pub(super) use slot;
+pub(crate) use slot;
 
 /// Arguments that are zero, but for their size.
-pub(crate) fn arguments<T: Versioned>() -> T {
+pub fn arguments<T: Versioned>() -> T {
     // SAFETY: all zeros are a value of a `Versioned`, and its first field is `struct_size`.
     unsafe {
         let mut zeroed: T = mem::zeroed();

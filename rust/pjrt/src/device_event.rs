@@ -27,7 +27,7 @@ static OURS: DeviceEventTable = DeviceEventTable {
     get_definition_stream: Some(get_definition_stream),
 };
 /// A static, not a constant: its address is the type of our events.
-pub(super) static TABLE: &DeviceEventTable = &OURS;
+pub static TABLE: &DeviceEventTable = &OURS;
 
 /// Numbers of `get_state`.
 const READY: c_int = EventState::Ready as c_int;
@@ -39,14 +39,15 @@ const LONGEST_CHAIN: usize = 16;
 /// The address of an event that has happened; never read.
 static HAPPENED: u128 = 0;
 
-pub(super) fn give(event: Event) -> DeviceEvent {
+/// A device event of ours with one reference, C's.
+pub fn give(event: Event) -> DeviceEvent {
     let header = event.into_raw();
     let event = if header.is_null() { (&raw const HAPPENED).cast_mut().cast() } else { header.cast() };
     DeviceEvent { table: TABLE, event }
 }
 
 /// As [`give`], without a reference: it lives as long as `event` does.
-pub(super) fn lend(event: &Event) -> DeviceEvent {
+pub fn lend(event: &Event) -> DeviceEvent {
     let lent = give(event.clone());
     // SAFETY: the reference that give() has just made.
     unsafe { dec_ref(lent.event) };
@@ -72,7 +73,7 @@ unsafe fn kept(event: *mut c_void) -> Event {
 ///
 /// # Safety
 /// `event` is what the struct says, and the caller gives one reference up.
-pub(super) unsafe fn take(event: DeviceEvent) -> Event {
+pub unsafe fn take(event: DeviceEvent) -> Event {
     if event.event.is_null() {
         return Event::ready();
     }

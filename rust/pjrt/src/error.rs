@@ -13,7 +13,8 @@ use purlin_ffi::panic::contain;
 
 use super::abi::{ErrorPayloadVisitor, ErrorTable, PjrtError, slot};
 
-pub(super) static TABLE: ErrorTable = ErrorTable {
+/// The table of every error that is given.
+pub static TABLE: ErrorTable = ErrorTable {
     struct_size: size_of::<ErrorTable>(),
     instance_size: size_of::<PjrtError>(),
     extension_start: ptr::null_mut(),
@@ -31,7 +32,7 @@ struct Ours {
 }
 
 /// An error for C, which owns it.
-pub(super) fn give(error: Error) -> *mut PjrtError {
+pub fn give(error: Error) -> *mut PjrtError {
     Box::into_raw(Box::new(Ours { visible: PjrtError { table: &TABLE }, error })).cast()
 }
 
@@ -39,7 +40,7 @@ pub(super) fn give(error: Error) -> *mut PjrtError {
 ///
 /// # Safety
 /// `error` is null or the caller's, which gives it up.
-pub(super) unsafe fn take(error: *mut PjrtError) -> Option<Error> {
+pub unsafe fn take(error: *mut PjrtError) -> Option<Error> {
     if error.is_null() {
         return None;
     }
@@ -74,7 +75,7 @@ pub(super) unsafe fn take(error: *mut PjrtError) -> Option<Error> {
 ///
 /// # Safety
 /// `message` is null or points to `size` bytes.
-pub(super) unsafe fn from_parts(what: &str, code: c_int, message: *const c_char, size: usize) -> Error {
+pub unsafe fn from_parts(what: &str, code: c_int, message: *const c_char, size: usize) -> Error {
     let size = if message.is_null() { 0 } else { size };
     // SAFETY: the caller's promise.
     let text = String::from_utf8_lossy(unsafe { elements(message.cast::<u8>(), size) });
@@ -88,7 +89,7 @@ pub(super) unsafe fn from_parts(what: &str, code: c_int, message: *const c_char,
 ///
 /// # Safety
 /// The pointers are null or point to as many bytes as is said; `user_arg` is the error.
-pub(super) unsafe extern "C" fn add_payload(
+pub unsafe extern "C" fn add_payload(
     key: *const c_char,
     key_size: usize,
     value: *const c_char,

@@ -17,7 +17,8 @@ use purlin_ffi::words::not_ok;
 use super::abi::{DeviceEvent, DeviceEventPromise, DeviceEventPromiseTable, DeviceEventTable, PjrtError, slot};
 use super::{device_event, error};
 
-pub(super) static TABLE: DeviceEventPromiseTable = DeviceEventPromiseTable {
+/// The table of every promise that is given.
+pub static TABLE: DeviceEventPromiseTable = DeviceEventPromiseTable {
     struct_size: size_of::<DeviceEventPromiseTable>(),
     instance_size: size_of::<DeviceEventPromise>(),
     extension_start: ptr::null_mut(),
@@ -59,7 +60,7 @@ impl Drop for Ours {
 }
 
 /// One reference to a promise of `event`, which is pending and has no other promise.
-pub(super) fn give(event: Event) -> *mut DeviceEventPromise {
+pub fn give(event: Event) -> *mut DeviceEventPromise {
     let ours = Ours { visible: DeviceEventPromise { table: &TABLE }, event, decided: AtomicBool::new(false) };
     share(ours).cast_mut().cast()
 }
@@ -72,7 +73,7 @@ unsafe fn ours<'a>(promise: *mut DeviceEventPromise) -> Option<&'a Ours> {
 }
 
 /// One reference to a promise of any library, which is called once with how something ended.
-pub(super) struct Taken {
+pub(crate) struct Taken {
     promise: *mut DeviceEventPromise,
     set_error: unsafe extern "C" fn(promise: *mut DeviceEventPromise, error: *mut PjrtError),
     set_ready: unsafe extern "C" fn(promise: *mut DeviceEventPromise),
@@ -90,7 +91,7 @@ impl Taken {
     ///
     /// # Safety
     /// `promise` is null or the caller's reference, which it gives up.
-    pub(super) unsafe fn new(promise: *mut DeviceEventPromise) -> Result<Self, Error> {
+    pub(crate) unsafe fn new(promise: *mut DeviceEventPromise) -> Result<Self, Error> {
         if promise.is_null() {
             return Err(Error::invalid_argument("a PJRT_DeviceEventPromise is null"));
         }
@@ -117,7 +118,7 @@ impl Taken {
         }
     }
 
-    pub(super) fn tell(mut self, outcome: &Result<(), Error>) {
+    pub(crate) fn tell(mut self, outcome: &Result<(), Error>) {
         self.told = true;
         // SAFETY: alive by our reference.
         unsafe {
@@ -148,7 +149,7 @@ impl Drop for Taken {
 ///
 /// # Safety
 /// As [`Taken::new`].
-pub(super) unsafe fn forward(promise: *mut DeviceEventPromise, event: &Event) -> Result<(), Error> {
+pub unsafe fn forward(promise: *mut DeviceEventPromise, event: &Event) -> Result<(), Error> {
     // SAFETY: null, or the caller's reference, and a promise begins with the pointer to its table.
     unsafe {
         if promise.as_ref().is_some_and(|promise| ptr::eq(promise.table, &raw const TABLE)) {
@@ -170,7 +171,7 @@ pub(super) unsafe fn forward(promise: *mut DeviceEventPromise, event: &Event) ->
 ///
 /// # Safety
 /// `promise` is null or alive.
-pub(super) unsafe fn event_of(promise: *mut DeviceEventPromise) -> Event {
+pub unsafe fn event_of(promise: *mut DeviceEventPromise) -> Event {
     // SAFETY: a promise begins with the pointer to its table, an event's table likewise says what it has; the reference
     // that is taken is the one that is made here.
     let event = unsafe {

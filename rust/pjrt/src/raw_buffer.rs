@@ -21,7 +21,8 @@ use super::abi::{
 use super::promise::Taken;
 use super::{device_event, error, vector};
 
-pub(super) static TABLE: RawBufferTable = RawBufferTable {
+/// The table of every raw buffer that is given.
+pub static TABLE: RawBufferTable = RawBufferTable {
     struct_size: size_of::<RawBufferTable>(),
     instance_size: size_of::<RawBuffer>(),
     extension_start: ptr::null_mut(),
@@ -57,7 +58,7 @@ unsafe impl Send for Ours {}
 unsafe impl Sync for Ours {}
 
 /// One reference.
-pub(super) fn give(bytes: Bytes, memory: *mut c_void) -> *mut RawBuffer {
+pub fn give(bytes: Bytes, memory: *mut c_void) -> *mut RawBuffer {
     let allocated = bytes.allocation_event();
     share(Ours { visible: RawBuffer { table: &TABLE }, bytes, allocated, memory }).cast_mut().cast()
 }

@@ -27,7 +27,7 @@ fn layout(count: usize) -> Layout {
 }
 
 /// A reference to each of `events`.
-pub(super) fn give(events: &[Event]) -> DeviceEventVector {
+pub fn give(events: &[Event]) -> DeviceEventVector {
     let count = events.len();
     if count == 0 {
         return DeviceEventVector { data: ptr::null_mut(), size: 0, capacity: 0, destroy: Some(destroy) };
@@ -52,7 +52,7 @@ pub(super) fn give(events: &[Event]) -> DeviceEventVector {
 ///
 /// # Safety
 /// `vector` is null or a vector.
-pub(super) unsafe fn count(vector: *const DeviceEventVector) -> usize {
+pub unsafe fn count(vector: *const DeviceEventVector) -> usize {
     // SAFETY: the caller's promise.
     unsafe { vector.as_ref() }.map_or(0, |vector| if vector.data.is_null() { vector.size.min(1) } else { vector.size })
 }
@@ -61,7 +61,7 @@ pub(super) unsafe fn count(vector: *const DeviceEventVector) -> usize {
 ///
 /// # Safety
 /// `vector` is null or a vector, whose elements the caller gives up.
-pub(super) unsafe fn take(vector: *mut DeviceEventVector) -> Vec<Event> {
+pub unsafe fn take(vector: *mut DeviceEventVector) -> Vec<Event> {
     // SAFETY: the caller's promise.
     let Some(vector) = (unsafe { vector.as_mut() }) else { return Vec::new() };
     let empty = DeviceEventVector { data: ptr::null_mut(), size: 0, capacity: 0, destroy: None };

@@ -54,4 +54,4 @@ mod module;
 mod proto;
 
 pub use ffi::{FfiBundle, FfiDeleter, FfiFunction, FfiHandlers, FfiUserData, ffi_api, register_ffi_type};
-pub use load::{LoadOptions, check, load_program};
+pub use load::{LoadOptions, check, donated_parameters, load_program};

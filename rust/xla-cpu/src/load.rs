@@ -126,6 +126,16 @@ pub fn check(bytes: &[u8]) -> StatusOr<()> {
     Checked::new(&proto::parse(bytes)?, &FfiHandlers::default()).map(drop)
 }
 
+/// The parameters whose memory a run of the executable gives to its results, unless its caller keeps them. It says
+/// nothing about whether [`load_program`] can load it.
+///
+/// # Errors
+/// `DataLoss`: the bytes are no such executable, or a damaged one.
+pub fn donated_parameters(bytes: &[u8]) -> StatusOr<Vec<usize>> {
+    let parsed = proto::parse(bytes)?;
+    Ok(parsed.donated_parameters())
+}
+
 /// An executable that can be loaded: nothing in it is unknown, and its program is valid. No code is mapped yet.
 struct Checked<'a> {
     name: Arc<str>,

@@ -75,6 +75,23 @@ pub(crate) struct Parsed<'a> {
     pub(crate) unknown: BTreeSet<String>,
 }
 
+impl Parsed<'_> {
+    /// The parameters that results may share memory with, in their order. Parameters in a tuple are counted by their
+    /// places in it.
+    pub(crate) fn donated_parameters(&self) -> Vec<usize> {
+        let module = self.result.hlo_module.as_ref().and_then(|with_config| with_config.module.as_ref());
+        let entries = module.and_then(|module| module.input_output_alias.as_ref()).map(|aliases| &aliases.entries);
+        let mut parameters: Vec<usize> = entries
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| usize::try_from(*entry.parameter_index.first().unwrap_or(&entry.parameter)).ok())
+            .collect();
+        parameters.sort_unstable();
+        parameters.dedup();
+        parameters
+    }
+}
+
 /// Parses `bytes`.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Fault> {
     let (base, inner) = compilation_result(bytes)?;

@@ -1,0 +1,192 @@
+//! `PJRT_LoadedExecutable_Execute`: which arguments a run has, and where it runs.
+
+use std::sync::Arc;
+
+use purlin_base::{Error, Label, StatusOr};
+use purlin_device::Buffer;
+use purlin_pjrt_abi::{self as abi, BufferDestroyArgs, ExecuteOptions, LoadedExecutableExecuteArgs};
+use purlin_program as program;
+use purlin_program::Execution;
+use smallvec::SmallVec;
+
+use super::{Compiled, check, delegated};
+use crate::answer::Answer;
+use crate::buffer::{self, BufferObject};
+use crate::handle::{lent, take};
+use crate::options::Mode;
+use crate::{event, ffi, read};
+
+/// The arguments of one device.
+pub(super) type Arguments<'a> = SmallVec<[&'a BufferObject; 8]>;
+
+/// A run that was asked for.
+pub(super) struct Run<'a> {
+    pub(super) options: ExecuteOptions,
+    pub(super) arguments: SmallVec<[Arguments<'a>; 1]>,
+    /// Our device, if the caller names one.
+    pub(super) device: Option<&'a crate::device::DeviceObject>,
+    pub(super) keeps: SmallVec<[usize; 4]>,
+    pub(super) context: Option<&'a ffi::ContextObject>,
+}
+
+impl Answer for LoadedExecutableExecuteArgs {
+    unsafe fn answer(&mut self) -> Result<(), Error> {
+        // SAFETY: the caller's promise, here and below.
+        unsafe {
+            let compiled = lent::<Self, _>(self.executable)?;
+            compiled.check_alive()?;
+            let run = self.read(compiled)?;
+            if self.num_devices == 0 {
+                return Ok(());
+            }
+            let lists = read::list("output_lists", self.output_lists, self.num_devices)?;
+            if lists.iter().any(|list| list.is_null()) && compiled.output_count() > 0 {
+                return Err(Error::invalid_argument("PJRT_LoadedExecutable_Execute: a list for results is null"));
+            }
+            match (&compiled.native, compiled.platform.mode) {
+                (Ok(_), Mode::Auto | Mode::Native) => {
+                    compiled.hand_over(compiled.run_native(&run)?, lists, self.device_complete_events);
+                    Ok(())
+                }
+                (Ok(_), Mode::Check) => compiled.run_both(&run, lists, self.device_complete_events),
+                (_, _) => delegated::run(compiled, &run, lists, self.device_complete_events),
+            }
+        }
+    }
+}
+
+trait Read<'a> {
+    unsafe fn read(&self, compiled: &'a Compiled) -> StatusOr<Run<'a>>;
+}
+
+impl<'a> Read<'a> for LoadedExecutableExecuteArgs {
+    /// # Errors
+    /// `InvalidArgument`: null, or a number of devices that the program does not have. `Unimplemented`: sends and
+    /// receives.
+    unsafe fn read(&self, compiled: &'a Compiled) -> StatusOr<Run<'a>> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let options = read::nested(self.options.cast_const())?;
+            if options.num_send_ops + options.num_recv_ops + options.num_hlo_output_callbacks > 0 {
+                return Err(Error::unimplemented(format!(
+                    "PJRT_LoadedExecutable_Execute: {} sends, {} receives, {} callbacks for values inside the program: a \
+                     CPU has none",
+                    options.num_send_ops, options.num_recv_ops, options.num_hlo_output_callbacks
+                )));
+            }
+            let device = crate::handle::lent_if::<Self, _>(self.execute_device)?;
+            let wanted = if device.is_some() { 1 } else { compiled.devices.len() };
+            if self.num_devices != wanted {
+                return Err(Error::invalid_argument(format!(
+                    "PJRT_LoadedExecutable_Execute: arguments for {} devices; the program runs on {wanted}",
+                    self.num_devices
+                )));
+            }
+            let mut arguments = SmallVec::new();
+            for &list in read::list("argument_lists", self.argument_lists, self.num_devices)? {
+                let mut of_device = Arguments::new();
+                for &argument in read::list("arguments", list, self.num_args)? {
+                    of_device.push(lent::<Self, abi::Buffer>(argument)?);
+                }
+                arguments.push(of_device);
+            }
+            let mut keeps = SmallVec::new();
+            let (first, count) = (options.non_donatable_input_indices, options.num_non_donatable_input_indices);
+            for &index in read::list("non_donatable_input_indices", first, count)? {
+                // A number that names no argument keeps none.
+                keeps.extend(usize::try_from(index).ok().filter(|&index| index < self.num_args));
+            }
+            let context = crate::handle::lent_if::<Self, _>(options.context)?;
+            Ok(Run { options, arguments, device, keeps, context })
+        }
+    }
+}
+
+impl Compiled {
+    /// Gives the results of a run to C.
+    ///
+    /// # Safety
+    /// As [`delegated::run`].
+    unsafe fn hand_over(
+        &self,
+        executions: SmallVec<[Execution; 1]>,
+        lists: &[*mut *mut abi::Buffer],
+        events: *mut *mut abi::Event,
+    ) {
+        for (at, execution) in executions.into_iter().enumerate() {
+            for (index, output) in execution.outputs.into_iter().enumerate() {
+                // SAFETY: the caller's promise.
+                unsafe { lists[at].add(index).write(buffer::give(output, &self.platform)) };
+            }
+            if !events.is_null() {
+                // SAFETY: the caller's promise.
+                unsafe { events.add(at).write(event::give(execution.done)) };
+            }
+        }
+    }
+
+    /// Runs it by both, one after the other; the results are Purlin's. Blocks until they are compared.
+    ///
+    /// # Errors
+    /// `Internal`, naming program, device and result: they differ. Otherwise as either.
+    ///
+    /// # Safety
+    /// As [`delegated::run`].
+    unsafe fn run_both(
+        self: &Arc<Self>,
+        run: &Run<'_>,
+        lists: &[*mut *mut abi::Buffer],
+        events: *mut *mut abi::Event,
+    ) -> Result<(), Error> {
+        let keeps = (0..run.arguments.first().map_or(0, SmallVec::len)).collect();
+        let keeping = Run { keeps, arguments: run.arguments.clone(), ..*run };
+        let executions = self.run_native(&keeping)?;
+        let mut theirs = vec![std::ptr::null_mut(); self.output_count() * executions.len()];
+        let places = theirs.chunks_mut(self.output_count().max(1)).map(<[_]>::as_mut_ptr);
+        let places: SmallVec<[*mut *mut abi::Buffer; 1]> = match self.output_count() {
+            0 => smallvec::smallvec![std::ptr::null_mut(); executions.len()],
+            _ => places.collect(),
+        };
+        // SAFETY: there is room for as many results.
+        unsafe { delegated::run(self, run, &places, std::ptr::null_mut()) }?;
+        let mut outcome = Ok(());
+        for (number, buffer) in theirs.into_iter().enumerate() {
+            let (at, index) = (number / self.output_count(), number % self.output_count());
+            // SAFETY: just made, and given up.
+            let Some(theirs) = (unsafe { take::<BufferDestroyArgs, abi::Buffer>(buffer) })? else { continue };
+            let what = format!("mode 'check', program '{}', device {at}, result {index}", self.name());
+            outcome = outcome.and(check::same(&what, &executions[at].outputs[index], &theirs.array));
+        }
+        outcome?;
+        // SAFETY: the caller's promise.
+        unsafe { self.hand_over(executions, lists, events) };
+        Ok(())
+    }
+
+    /// Runs it by Purlin.
+    ///
+    /// # Errors
+    /// As [`program::LoadedExecutable::execute`].
+    fn run_native(&self, run: &Run<'_>) -> StatusOr<SmallVec<[Execution; 1]>> {
+        let native = self.native.as_ref().map_err(Clone::clone)?;
+        let options = program::ExecuteOptions {
+            launch_id: run.options.launch_id,
+            label: Label::new(c"execute"),
+            non_donatable_input_indices: &run.keeps,
+            context: run.context.and_then(ffi::ContextObject::user_data),
+            ..Default::default()
+        };
+        if let [arguments] = &run.arguments[..] {
+            let arguments: SmallVec<[&Buffer; 8]> = arguments.iter().map(|argument| &argument.array).collect();
+            let chosen = match run.device {
+                Some(device) => Some(native.on(&device.device)?),
+                None => None,
+            };
+            let loaded = chosen.as_ref().unwrap_or(&native.loaded);
+            return Ok(smallvec::smallvec![loaded.execute(&arguments, &options)?]);
+        }
+        let shards: Vec<Vec<Buffer>> =
+            run.arguments.iter().map(|shard| shard.iter().map(|argument| argument.array.clone()).collect()).collect();
+        Ok(native.loaded.execute_sharded(&shards, &options)?.into())
+    }
+}

@@ -1,0 +1,239 @@
+//! The extension Layouts: layouts as objects, and as texts in XLA's form.
+
+use std::ptr;
+
+use purlin_array::Layout;
+use purlin_base::sync::OnceLock;
+use purlin_base::{Error, StatusOr};
+use purlin_ffi::panic::contain;
+use purlin_pjrt::abi::{arguments, read as field};
+use purlin_pjrt_abi::{
+    ExtensionBase, LayoutsBufferMemoryLayoutArgs, LayoutsClientGetDefaultLayoutArgs,
+    LayoutsExecutableGetOutputLayoutsArgs, LayoutsExecutableGetParameterLayoutsArgs, LayoutsExtension,
+    LayoutsMemoryLayout, LayoutsMemoryLayoutDestroyArgs, LayoutsMemoryLayoutSerializeArgs, LayoutsSerializedLayout,
+    LayoutsTopologyGetDefaultLayoutArgs, extension_type,
+};
+
+use crate::answer::{Answer, answered};
+use crate::compiler::Compiler;
+use crate::executable::Compiled;
+use crate::handle::{self, Handle, lent, take};
+use crate::read;
+use crate::text::lend;
+
+/// The extension, and the next one in the chain.
+pub(crate) fn extension(next: *mut ExtensionBase) -> LayoutsExtension {
+    LayoutsExtension {
+        base: ExtensionBase { struct_size: size_of::<LayoutsExtension>(), r#type: extension_type::LAYOUTS, next },
+        memory_layout_destroy: Some(answered),
+        memory_layout_serialize: Some(answered),
+        client_get_default_layout: Some(answered),
+        buffer_memory_layout: Some(answered),
+        topology_get_default_layout: Some(answered),
+        executable_get_output_layouts: Some(answered),
+        executable_get_parameter_layouts: Some(answered),
+    }
+}
+
+impl Handle for LayoutsMemoryLayout {
+    /// The text.
+    type Object = String;
+    const NAME: &'static str = "PJRT_Layouts_MemoryLayout";
+}
+
+impl Handle for LayoutsSerializedLayout {
+    type Object = String;
+    const NAME: &'static str = "PJRT_Layouts_SerializedLayout";
+}
+
+impl Answer for LayoutsMemoryLayoutDestroyArgs {
+    unsafe fn answer(&mut self) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { take::<Self, _>(self.layout) }.map(drop)
+    }
+}
+
+impl Answer for LayoutsMemoryLayoutSerializeArgs {
+    unsafe fn answer(&mut self) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        let text = unsafe { lent::<Self, _>(self.layout) }?.clone();
+        (self.serialized_bytes, self.serialized_bytes_size) = lend(&text);
+        // Moved, the text stays where it is.
+        self.serialized_layout = handle::give(text);
+        self.serialized_layout_deleter = Some(end_serialized);
+        Ok(())
+    }
+}
+
+unsafe extern "C" fn end_serialized(layout: *mut LayoutsSerializedLayout) {
+    contain("PJRT serialized_layout_deleter", (), || {
+        // SAFETY: the caller gives it up.
+        drop(unsafe { take::<LayoutsMemoryLayoutSerializeArgs, _>(layout) });
+    });
+}
+
+/// The layout of an array that asks for none.
+///
+/// # Errors
+/// `InvalidArgument`: there is no such array.
+///
+/// # Safety
+/// `dims` is null or points to `rank` numbers.
+unsafe fn default_layout(r#type: i32, dims: *const i64, rank: usize) -> StatusOr<*mut LayoutsMemoryLayout> {
+    // SAFETY: the caller's promise.
+    let shape = unsafe { read::shape(r#type, dims, rank) }?;
+    Ok(handle::give(written(&Layout::row_major(shape.rank()), shape.dtype().bits())))
+}
+
+/// A layout in XLA's form: elements narrower than a byte are said to be packed.
+fn written(layout: &Layout, bits: usize) -> String {
+    let text = layout.to_string();
+    match bits {
+        1..8 => format!("{}:E({bits})}}", &text[..text.len() - 1]),
+        _ => text,
+    }
+}
+
+impl Answer for LayoutsClientGetDefaultLayoutArgs {
+    unsafe fn answer(&mut self) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            lent::<Self, _>(self.client)?;
+            self.layout = default_layout(self.r#type, self.dims, self.num_dims)?;
+        }
+        Ok(())
+    }
+}
+
+impl Answer for LayoutsTopologyGetDefaultLayoutArgs {
+    unsafe fn answer(&mut self) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            lent::<Self, _>(self.topology_description)?;
+            self.layout = default_layout(self.r#type, self.dims, self.num_dims)?;
+        }
+        Ok(())
+    }
+}
+
+impl Answer for LayoutsBufferMemoryLayoutArgs {
+    unsafe fn answer(&mut self) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        let array = &unsafe { lent::<Self, _>(self.buffer) }?.array;
+        self.layout = handle::give(written(&array.layout(), array.dtype().bits()));
+        Ok(())
+    }
+}
+
+/// Layouts of a program's arrays, which it lends.
+pub(crate) struct Layouts(Vec<*mut LayoutsMemoryLayout>);
+
+// SAFETY: the objects never change.
+unsafe impl Send for Layouts {}
+// SAFETY: as above.
+unsafe impl Sync for Layouts {}
+
+impl Drop for Layouts {
+    fn drop(&mut self) {
+        for &layout in &self.0 {
+            // SAFETY: from give(), and lent only for the life of this.
+            drop(unsafe { take::<LayoutsMemoryLayoutDestroyArgs, _>(layout) });
+        }
+    }
+}
+
+/// A function of the compiler's extension.
+macro_rules! theirs {
+    ($compiler:expr, $field:ident) => {{
+        let extension = extension_of($compiler)?;
+        // SAFETY: the extension says what it has.
+        unsafe { field(extension, std::mem::offset_of!(LayoutsExtension, $field), |table| table.$field) }
+            .flatten()
+            .ok_or_else(|| Error::unimplemented(concat!("the plugin that compiles has no ", stringify!($field))))?
+    }};
+}
+
+fn extension_of(compiler: &Compiler) -> StatusOr<*const LayoutsExtension> {
+    let found = compiler.plugin.extension(extension_type::LAYOUTS).map(<*const ExtensionBase>::cast);
+    found.ok_or_else(|| Error::unimplemented("the plugin that compiles has no extension Layouts"))
+}
+
+/// Objects of ours for `count` layouts of the compiler's.
+///
+/// # Safety
+/// `layouts` points to as many, which are alive.
+unsafe fn copied(compiler: &Compiler, layouts: *mut *mut LayoutsMemoryLayout, count: usize) -> StatusOr<Layouts> {
+    let serialize = theirs!(compiler, memory_layout_serialize);
+    let mut ours = Layouts(Vec::new());
+    // SAFETY: the caller's promise; the text is lent until its deleter is called.
+    unsafe {
+        for &layout in read::list("layouts", layouts.cast_const(), count)? {
+            let mut args = LayoutsMemoryLayoutSerializeArgs { layout, ..arguments() };
+            if let Some(error) = compiler.plugin.taken(serialize(&raw mut args)) {
+                return Err(error);
+            }
+            let text = read::text("a layout", args.serialized_bytes, args.serialized_bytes_size).map(str::to_owned);
+            if let Some(deleter) = args.serialized_layout_deleter {
+                deleter(args.serialized_layout);
+            }
+            ours.0.push(handle::give(text?));
+        }
+    }
+    Ok(ours)
+}
+
+/// What `cell` has, or what `make` makes; the compiler's code runs outside of the cell.
+fn once(cell: &OnceLock<StatusOr<Layouts>>, make: impl FnOnce() -> StatusOr<Layouts>) -> StatusOr<&Layouts> {
+    let known = match cell.get() {
+        Some(known) => known,
+        None => {
+            let made = make();
+            cell.get_or_init(|| made)
+        }
+    };
+    known.as_ref().map_err(Clone::clone)
+}
+
+fn lend_list(layouts: &Layouts) -> (*mut *mut LayoutsMemoryLayout, usize) {
+    (if layouts.0.is_empty() { ptr::dangling_mut() } else { layouts.0.as_ptr().cast_mut() }, layouts.0.len())
+}
+
+impl Answer for LayoutsExecutableGetOutputLayoutsArgs {
+    unsafe fn answer(&mut self) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        let compiled: &Compiled = unsafe { lent::<Self, _>(self.executable) }?;
+        let layouts = once(&compiled.output_layouts, || {
+            let function = theirs!(&compiled.compiler, executable_get_output_layouts);
+            let mut args = Self { executable: compiled.executable, ..arguments() };
+            // SAFETY: the executable is alive, and lends its layouts.
+            unsafe {
+                match compiled.compiler.plugin.taken(function(&raw mut args)) {
+                    Some(error) => Err(error),
+                    None => copied(&compiled.compiler, args.layouts, args.num_outputs),
+                }
+            }
+        })?;
+        (self.layouts, self.num_outputs) = lend_list(layouts);
+        Ok(())
+    }
+}
+
+impl Answer for LayoutsExecutableGetParameterLayoutsArgs {
+    unsafe fn answer(&mut self) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        let compiled: &Compiled = unsafe { lent::<Self, _>(self.executable) }?;
+        let layouts = once(&compiled.parameter_layouts, || {
+            let function = theirs!(&compiled.compiler, executable_get_parameter_layouts);
+            let mut args = Self { executable: compiled.executable, ..arguments() };
+            // SAFETY: the executable is alive, and lends its layouts.
+            unsafe {
+                match compiled.compiler.plugin.taken(function(&raw mut args)) {
+                    Some(error) => Err(error),
+                    None => copied(&compiled.compiler, args.layouts, args.num_parameters),
+                }
+            }
+        })?;
+        (self.layouts, self.num_parameters) = lend_list(layouts);
+        Ok(())
+    }
+}
