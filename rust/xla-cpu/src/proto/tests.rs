@@ -52,6 +52,18 @@ fn both_forms_hold_the_same_executable() {
 }
 
 #[test]
+fn donated_parameters_are_counted_also_in_a_tuple() {
+    let entry = |parameter, parameter_index| AliasEntryProto { output_index: vec![], parameter, parameter_index };
+    let entries = vec![entry(3, vec![]), entry(1, vec![]), entry(3, vec![]), entry(0, vec![7])];
+    let module = HloModuleProto { input_output_alias: Some(InputOutputAliasProto { entries }), ..Default::default() };
+    let hlo_module = Some(ModuleWithConfigProto { module: Some(module), ..Default::default() });
+    let result = CompilationResultProto { hlo_module, ..Default::default() };
+    assert_eq!(parse(&wrapped(&result.encode_to_vec())).unwrap().donated_parameters(), [1, 3, 7]);
+    assert!(parse(&wrapped(&[])).unwrap().donated_parameters().is_empty());
+    assert_eq!(crate::donated_parameters(b"x").unwrap_err().code(), purlin_base::StatusCode::DataLoss);
+}
+
+#[test]
 fn what_is_unknown_is_named_and_what_describes_is_passed_over() {
     let mut thunk = ThunkProto { kind: "kernel".to_owned(), thunk: None }.encode_to_vec();
     thunk.extend([0x12, 0, 0xba, 0x01, 0]); // Field 2, which is ignored, and field 23.
