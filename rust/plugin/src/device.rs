@@ -176,14 +176,18 @@ impl Answer for DeviceMemoryStatsArgs {
     unsafe fn answer(&mut self) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         let stats = unsafe { lent::<Self, _>(self.device) }?.device.default_memory_space().stats();
+        let limit = stats.bytes_limit.ok_or_else(|| {
+            // Callers read a limit wherever there are statistics; jaxlib's CPU devices have neither.
+            Error::unimplemented("PJRT_Device_MemoryStats: the client has no limit (option memory_limit_bytes)")
+        })?;
         let bytes = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         self.bytes_in_use = bytes(stats.bytes_in_use);
         (self.peak_bytes_in_use, self.peak_bytes_in_use_is_set) = (bytes(stats.peak_bytes_in_use), 1);
         (self.num_allocs, self.num_allocs_is_set) = (bytes(stats.num_allocs), 1);
         (self.largest_alloc_size, self.largest_alloc_size_is_set) = (bytes(stats.largest_alloc_size), 1);
-        (self.bytes_limit, self.bytes_limit_is_set) =
-            (bytes(stats.bytes_limit.unwrap_or(0)), u8::from(stats.bytes_limit.is_some()));
-        (self.bytes_reserved_is_set, self.peak_bytes_reserved_is_set, self.bytes_reservable_limit_is_set) = (0, 0, 0);
+        (self.bytes_limit, self.bytes_limit_is_set) = (bytes(limit), 1);
+        (self.bytes_reserved_is_set, self.peak_bytes_reserved_is_set) = (0, 0);
+        (self.bytes_reservable_limit, self.bytes_reservable_limit_is_set) = (bytes(limit), 1);
         (self.largest_free_block_bytes, self.largest_free_block_bytes_is_set) =
             (bytes(stats.largest_free_block_bytes), 1);
         (self.pool_bytes, self.pool_bytes_is_set) = (bytes(stats.pool_bytes), 1);

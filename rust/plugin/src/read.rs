@@ -117,9 +117,13 @@ pub(crate) unsafe fn layout(layout: *const BufferMemoryLayout, shape: &Shape) ->
     if layout.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise; `type` says which member is set.
+    if !layout.is_aligned() {
+        return Err(Error::invalid_argument(format!("the {} is at {layout:p}", BufferMemoryLayout::NAME)));
+    }
+    // SAFETY: the caller's promise; `type` says which member is set. JAX and XLA leave the sizes of layouts unset, and
+    // there is one version, so the sizes are not looked at.
     unsafe {
-        let layout = nested(layout)?;
+        let layout = layout.read();
         match layout.r#type {
             buffer_memory_layout_type::TILED => {
                 let tiled = layout.value.tiled;

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
+use purlin_array::DType;
 use purlin_base::{Error, StatusOr};
 use purlin_device::{Buffer, RawBuffer};
 use purlin_ffi::panic::contain;
@@ -59,6 +60,9 @@ impl Face {
     pub(crate) fn of_array(compiler: &Arc<Compiler>, array: &Buffer, memory: Option<&RawBuffer>) -> StatusOr<Self> {
         let space = array.memory_space();
         let place = compiler.memory(&space)?;
+        if array.dtype() == DType::Token {
+            return Err(Error::unimplemented(format!("{array:?} as an argument of the plugin that compiles")));
+        }
         let shape = array.shape();
         let (minor_to_major, minor_to_major_size) = order_of(array.special_layout(), shape.rank())?;
         let tiled = BufferMemoryLayoutTiled { minor_to_major, minor_to_major_size, ..arguments() };

@@ -7,6 +7,7 @@
 use std::ptr;
 use std::sync::Arc;
 
+use purlin_array::DType;
 use purlin_async::Event;
 use purlin_base::{Error, Label, StatusOr};
 use purlin_device::{Buffer, DonationHold, Mutability, RawBuffer, UsageHold};
@@ -162,23 +163,6 @@ unsafe fn imported(
     let plugin = &compiled.compiler.plugin;
     let shape = &compiled.outputs[index];
     let buffer = face.buffer();
-    // SAFETY: the result is alive; its event is ours.
-    let (ready, layout, address) = unsafe {
-        let mut found = BufferReadyEventArgs { buffer, ..arguments() };
-        plugin.call(&mut found)?;
-        let ready = take(plugin.api(), found.event.cast(), true);
-        let mut layout = BufferGetMemoryLayoutArgs { buffer, layout: arguments(), ..arguments() };
-        plugin.call(&mut layout)?;
-        // XLA leaves the size 0 in what it gives.
-        layout.layout.struct_size = size_of_val(&layout.layout);
-        let layout = read::layout(&raw const layout.layout, shape)?;
-        let mut pointer = BufferUnsafePointerArgs { buffer, ..arguments() };
-        let address = match shape.on_device_size_bytes() {
-            0 => Ok(0),
-            _ => plugin.call(&mut pointer).map(|()| pointer.buffer_pointer),
-        };
-        (ready, layout, address)
-    };
     let device = match run.device {
         Some(device) => device.device.clone(),
         None => {
@@ -187,6 +171,28 @@ unsafe fn imported(
         }
     };
     let space = device.default_memory_space();
+    let mut found = BufferReadyEventArgs { buffer, ..arguments() };
+    // SAFETY: the result is alive; its event is ours.
+    let ready = unsafe {
+        plugin.call(&mut found)?;
+        take(plugin.api(), found.event.cast(), true)
+    };
+    if shape.dtype() == DType::Token {
+        // It has neither layout nor address, and the plugin aborts if it is asked.
+        return Ok(buffer::give_with_face(Buffer::token(&space, &ready)?, &compiled.platform, face));
+    }
+    // SAFETY: the result is alive.
+    let (layout, address) = unsafe {
+        let mut layout = BufferGetMemoryLayoutArgs { buffer, layout: arguments(), ..arguments() };
+        plugin.call(&mut layout)?;
+        let layout = read::layout(&raw const layout.layout, shape)?;
+        let mut pointer = BufferUnsafePointerArgs { buffer, ..arguments() };
+        let address = match shape.on_device_size_bytes() {
+            0 => Ok(0),
+            _ => plugin.call(&mut pointer).map(|()| pointer.buffer_pointer),
+        };
+        (layout, address)
+    };
     let array = match address {
         Ok(0) => {
             let memory = RawBuffer::allocate(&space, shape.on_device_size_bytes())?;

@@ -39,7 +39,8 @@ struct TestClient {
 
 impl TestClient {
     fn new(devices: i64) -> Self {
-        let options = [integer("device_count", devices), integer("worker_count", 1)];
+        let limit = integer("memory_limit_bytes", 1 << 30);
+        let options = [integer("device_count", devices), integer("worker_count", 1), limit];
         let mut args =
             abi::ClientCreateArgs { create_options: options.as_ptr(), num_options: options.len(), ..arguments() };
         call(&mut args).unwrap();
