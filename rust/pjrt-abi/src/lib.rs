@@ -49,7 +49,7 @@ pub trait Function {
 ///
 /// # Safety
 /// The function number [`SLOT`](Self::SLOT) of the table takes a pointer to the type and returns an error.
-pub unsafe trait Slot: Function + Versioned {
+pub unsafe trait Slot: Function + Versioned + Copy {
     /// Which of the table's functions, from 0.
     const SLOT: usize;
 }

@@ -14,6 +14,16 @@ use crate::error;
 /// How many extensions of a chain are looked at.
 const LONGEST_CHAIN: usize = 64;
 
+/// Fields that a later version may add to arguments, in words.
+const LATER_WORDS: usize = 8;
+
+/// Arguments, and what is read behind them.
+#[repr(C)]
+struct Padded<A> {
+    args: A,
+    _later: [usize; LATER_WORDS],
+}
+
 /// The functions of a plugin. It lives as long as the process, or as the promise of [`Plugin::new`] says.
 #[derive(Clone, Copy, Debug)]
 pub struct Plugin {
@@ -83,8 +93,12 @@ impl Plugin {
             let missing = unsafe { missing(self.api, A::FUNCTION) };
             Error::unimplemented(missing.message().to_owned())
         })?;
+        // Some functions do not look at the size, and read fields of a later version behind the end: these are zero.
+        let mut padded = Padded { args: *args, _later: [0; LATER_WORDS] };
         // SAFETY: the caller's promise.
-        self.taken(unsafe { function(args) }).map_or(Ok(()), Err)
+        let outcome = self.taken(unsafe { function((&raw mut padded).cast()) }).map_or(Ok(()), Err);
+        *args = padded.args;
+        outcome
     }
 
     /// The first extension of that type, if the plugin has one.

@@ -24,9 +24,9 @@ use purlin_base::{Error, StatusOr};
 use purlin_pjrt::abi::arguments;
 use purlin_pjrt_abi::{
     self as abi, ClientCompileArgs, ExecutableDeserializeAndLoadArgs, ExecutableDestroyArgs, ExecutableNameArgs,
-    ExecutableOutputDimensionsArgs, ExecutableOutputElementTypesArgs, LoadedExecutableAddressableDevicesArgs,
-    LoadedExecutableDeleteArgs, LoadedExecutableDestroyArgs, LoadedExecutableGetExecutableArgs,
-    LoadedExecutableIsDeletedArgs,
+    ExecutableOutputDimensionsArgs, ExecutableOutputElementTypesArgs, ExecutableOutputMemoryKindsArgs,
+    LoadedExecutableAddressableDevicesArgs, LoadedExecutableDeleteArgs, LoadedExecutableDestroyArgs,
+    LoadedExecutableGetExecutableArgs, LoadedExecutableIsDeletedArgs,
 };
 
 use crate::answer::Answer;
@@ -45,8 +45,8 @@ pub(crate) struct Compiled {
     /// The compiler's two objects.
     loaded: *mut abi::LoadedExecutable,
     pub(crate) executable: *mut abi::Executable,
-    /// The results of each device.
-    outputs: Vec<Shape>,
+    /// The results of each device, and the kinds of their memories.
+    outputs: Vec<(Shape, String)>,
     /// Ours, in the order of the arguments of a run.
     devices: Vec<*mut abi::Device>,
     /// The same program, or why Purlin does not run it.
@@ -89,12 +89,15 @@ impl Compiled {
     /// # Errors
     /// What the compiler says; `Unimplemented` in the mode `native`: why Purlin cannot run it.
     ///
+    /// `serialized` is what the compiler has loaded it from: of a program that it has loaded, it serializes no code.
+    ///
     /// # Safety
     /// `loaded` is an executable of the compiler's that is given up.
     unsafe fn new(
         platform: &Arc<Platform>,
         compiler: &Arc<Compiler>,
         loaded: *mut abi::LoadedExecutable,
+        serialized: Option<&[u8]>,
     ) -> StatusOr<Arc<Self>> {
         let plugin = &compiler.plugin;
         let mut found = LoadedExecutableGetExecutableArgs { loaded_executable: loaded, ..arguments() };
@@ -123,7 +126,7 @@ impl Compiled {
             compiled.devices = compiled.read_devices()?;
             compiled.outputs = compiled.read_outputs()?;
         }
-        native::load(&mut compiled)?;
+        native::load(&mut compiled, serialized)?;
         Ok(Arc::new(compiled))
     }
 
@@ -141,23 +144,28 @@ impl Compiled {
         ours.collect()
     }
 
-    unsafe fn read_outputs(&self) -> StatusOr<Vec<Shape>> {
+    unsafe fn read_outputs(&self) -> StatusOr<Vec<(Shape, String)>> {
         let plugin = &self.compiler.plugin;
         let executable = self.executable;
         let mut types = ExecutableOutputElementTypesArgs { executable, ..arguments() };
         let mut found = ExecutableOutputDimensionsArgs { executable, ..arguments() };
+        let mut memories = ExecutableOutputMemoryKindsArgs { executable, ..arguments() };
         // SAFETY: the executable is alive, and lends what it says.
         unsafe {
             plugin.call(&mut types)?;
             plugin.call(&mut found)?;
+            plugin.call(&mut memories)?;
+            let kinds = read::list("memory kinds", memories.memory_kinds, memories.num_outputs)?;
+            let sizes = read::list("their sizes", memories.memory_kind_sizes, memories.num_outputs)?;
             let types = read::list("output types", types.output_types.cast_const(), types.num_output_types)?;
             let ranks = read::list("output ranks", found.dim_sizes, found.num_outputs)?;
             let mut dims = read::list("output dimensions", found.dims, ranks.iter().sum())?;
             let mut outputs = Vec::new();
-            for (&element_type, &rank) in types.iter().zip(ranks) {
+            for ((&element_type, &rank), (&kind, &size)) in types.iter().zip(ranks).zip(kinds.iter().zip(sizes)) {
                 let (own, rest) = dims.split_at(rank);
                 dims = rest;
-                outputs.push(Shape::new(read::dtype(element_type)?, own)?);
+                let kind = read::text("the kind of a memory", kind, size)?.to_owned();
+                outputs.push((Shape::new(read::dtype(element_type)?, own)?, kind));
             }
             Ok(outputs)
         }
@@ -197,7 +205,7 @@ impl Answer for ClientCompileArgs {
             let compiler = platform.compiler()?;
             let mut theirs = Self { client: compiler.client, ..*self };
             compiler.plugin.call(&mut theirs)?;
-            self.executable = handle::give(Compiled::new(platform, compiler, theirs.executable)?);
+            self.executable = handle::give(Compiled::new(platform, compiler, theirs.executable, None)?);
             Ok(())
         }
     }
@@ -209,9 +217,12 @@ impl Answer for ExecutableDeserializeAndLoadArgs {
         unsafe {
             let platform = &lent::<Self, _>(self.client)?.platform;
             let compiler = platform.compiler()?;
+            let bytes = self.serialized_executable.cast::<u8>();
+            let serialized = read::list("serialized_executable", bytes, self.serialized_executable_size)?;
             let mut theirs = Self { client: compiler.client, ..*self };
             compiler.plugin.call(&mut theirs)?;
-            self.loaded_executable = handle::give(Compiled::new(platform, compiler, theirs.loaded_executable)?);
+            let compiled = Compiled::new(platform, compiler, theirs.loaded_executable, Some(serialized))?;
+            self.loaded_executable = handle::give(compiled);
             Ok(())
         }
     }

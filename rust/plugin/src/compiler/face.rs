@@ -71,6 +71,8 @@ impl Face {
             r#type: buffer_memory_layout_type::TILED,
             ..arguments()
         };
+        // Without one, the plugin takes row-major for what it is, packed types included.
+        let shape_layout = if array.special_layout().is_some() { &raw mut layout } else { ptr::null_mut() };
         let (dims, num_dims) = (shape.dims().as_ptr(), shape.rank());
         let element_type = shape.dtype() as i32;
         let buffer = if let Some(error) = array.ready_event().error() {
@@ -82,7 +84,7 @@ impl Face {
                 shape_dims: dims,
                 shape_num_dims: num_dims,
                 shape_element_type: element_type,
-                shape_layout: &raw mut layout,
+                shape_layout,
                 memory: place,
                 ..arguments()
             };
@@ -100,7 +102,7 @@ impl Face {
                 dims,
                 num_dims,
                 element_type,
-                layout: &raw mut layout,
+                layout: shape_layout,
                 on_delete_callback: Some(forget),
                 on_delete_callback_arg: kept.cast(),
                 memory: place,

@@ -58,10 +58,16 @@ pub(super) unsafe fn run(
     let compiler = &compiled.compiler;
     let mut holds: SmallVec<[Hold; 8]> = SmallVec::new();
     let mut theirs: SmallVec<[SmallVec<[*mut abi::Buffer; 8]>; 1]> = SmallVec::new();
+    let mut keeps: SmallVec<[i64; 4]> = run.keeps.iter().map(|&index| index as i64).collect();
     for list in &run.arguments {
         let mut buffers = SmallVec::new();
         for (index, argument) in list.iter().enumerate() {
-            let is_donated = compiled.donated.contains(&index) && !run.keeps.contains(&index);
+            // Memory that other code refers to is copied by the plugin, and deleted here all the same.
+            let is_referred_to = argument.array.hold_counts().1 > 0;
+            if run.gives(compiled, index) && is_referred_to && !keeps.contains(&(index as i64)) {
+                keeps.push(index as i64);
+            }
+            let is_donated = run.gives(compiled, index) && !is_referred_to;
             let (hold, buffer) = prepared(compiled, argument, is_donated)?;
             holds.push(hold);
             buffers.push(buffer);
@@ -70,7 +76,12 @@ pub(super) unsafe fn run(
     }
     let count = theirs.len();
     let context = ffi::Lent::of(&compiler.plugin, run.context)?;
-    let mut options = abi::ExecuteOptions { context: context.address(), ..run.options };
+    let mut options = abi::ExecuteOptions {
+        context: context.address(),
+        non_donatable_input_indices: keeps.as_ptr(),
+        num_non_donatable_input_indices: keeps.len(),
+        ..run.options
+    };
     let argument_lists: SmallVec<[*const *mut abi::Buffer; 1]> = theirs.iter().map(|list| list.as_ptr()).collect();
     let mut results: SmallVec<[Vec<*mut abi::Buffer>; 1]> =
         (0..count).map(|_| vec![ptr::null_mut(); compiled.output_count()]).collect();
@@ -97,6 +108,7 @@ pub(super) unsafe fn run(
     let done: SmallVec<[Event; 1]> =
         completed.iter().map(|&event| unsafe { take(compiler.plugin.api(), event.cast(), true) }).collect();
     context.end_after(&done);
+    compiled.end_donated(run);
     let per_device = holds.len() / count.max(1);
     for (at, hold) in holds.into_iter().enumerate() {
         match hold {
@@ -161,7 +173,7 @@ unsafe fn imported(
     face: Face,
 ) -> StatusOr<*mut abi::Buffer> {
     let plugin = &compiled.compiler.plugin;
-    let shape = &compiled.outputs[index];
+    let (shape, kind) = &compiled.outputs[index];
     let buffer = face.buffer();
     let device = match run.device {
         Some(device) => device.device.clone(),
@@ -170,7 +182,7 @@ unsafe fn imported(
             unsafe { crate::handle::lent::<LoadedExecutableExecuteArgs, _>(compiled.devices[at]) }?.device.clone()
         }
     };
-    let space = device.default_memory_space();
+    let space = device.memory_space(kind)?;
     let mut found = BufferReadyEventArgs { buffer, ..arguments() };
     // SAFETY: the result is alive; its event is ours.
     let ready = unsafe {

@@ -41,15 +41,10 @@ impl Native {
 ///
 /// # Errors
 /// What the compiler says; in the mode `native`, why Purlin cannot run it.
-pub(super) fn load(compiled: &mut Compiled) -> Result<(), Error> {
-    let (native, donated) = {
-        let serialized = Serialized::of(compiled)?;
-        let donated = donated_parameters(serialized.bytes())?;
-        let native = match compiled.platform.mode {
-            Mode::Delegate => Err(Error::unimplemented("the mode is 'delegate'")),
-            _ => bound(compiled, serialized.bytes()),
-        };
-        (native, donated)
+pub(super) fn load(compiled: &mut Compiled, serialized: Option<&[u8]>) -> Result<(), Error> {
+    let (native, donated) = match serialized {
+        Some(bytes) => read_program(compiled, bytes)?,
+        None => read_program(compiled, Serialized::of(compiled)?.bytes())?,
     };
     if let (Mode::Native, Err(error)) = (compiled.platform.mode, &native) {
         return Err(Error::new(
@@ -76,6 +71,16 @@ fn explain(compiled: &Compiled) {
         Err(why) => format!("runs on the plugin that compiles: {}", why.message()),
     };
     tell(&format!("purlin: program '{}' {told}\n", compiled.name()));
+}
+
+/// The program, or why it cannot run here, and its donated parameters.
+fn read_program(compiled: &Compiled, bytes: &[u8]) -> StatusOr<(StatusOr<Native>, Vec<usize>)> {
+    let donated = donated_parameters(bytes)?;
+    let native = match compiled.platform.mode {
+        Mode::Delegate => Err(Error::unimplemented("the mode is 'delegate'")),
+        _ => bound(compiled, bytes),
+    };
+    Ok((native, donated))
 }
 
 fn bound(compiled: &Compiled, bytes: &[u8]) -> StatusOr<Native> {

@@ -55,6 +55,29 @@ impl Answer for LoadedExecutableExecuteArgs {
     }
 }
 
+/// # Errors
+/// `InvalidArgument`, naming both: an argument that is donated is given twice.
+fn check_given_once(list: &[&BufferObject], gives: impl Fn(usize) -> bool) -> Result<(), Error> {
+    for donated in (0..list.len()).filter(|&index| gives(index)) {
+        let same = |other: &usize| list[*other].array.identity() == list[donated].array.identity();
+        if let Some(other) = (0..list.len()).find(|other| *other != donated && same(other)) {
+            return Err(Error::invalid_argument(format!(
+                "arguments {donated} and {other} are the same buffer, {:?}, and argument {donated} is donated: it cannot \
+                 be used twice in one call",
+                list[donated].array
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Run<'_> {
+    /// Whether an argument is the program's from now on.
+    pub(super) fn gives(&self, compiled: &Compiled, index: usize) -> bool {
+        compiled.donated.contains(&index) && !self.keeps.contains(&index)
+    }
+}
+
 trait Read<'a> {
     unsafe fn read(&self, compiled: &'a Compiled) -> StatusOr<Run<'a>>;
 }
@@ -97,7 +120,11 @@ impl<'a> Read<'a> for LoadedExecutableExecuteArgs {
                 keeps.extend(usize::try_from(index).ok().filter(|&index| index < self.num_args));
             }
             let context = crate::handle::lent_if::<Self, _>(options.context)?;
-            Ok(Run { options, arguments, device, keeps, context })
+            let run = Run { options, arguments, device, keeps, context };
+            for list in &run.arguments {
+                check_given_once(list, |index| run.gives(compiled, index))?;
+            }
+            Ok(run)
         }
     }
 }
@@ -183,10 +210,24 @@ impl Compiled {
                 None => None,
             };
             let loaded = chosen.as_ref().unwrap_or(&native.loaded);
-            return Ok(smallvec::smallvec![loaded.execute(&arguments, &options)?]);
+            let execution = loaded.execute(&arguments, &options)?;
+            self.end_donated(run);
+            return Ok(smallvec::smallvec![execution]);
         }
         let shards: Vec<Vec<Buffer>> =
             run.arguments.iter().map(|shard| shard.iter().map(|argument| argument.array.clone()).collect()).collect();
-        Ok(native.loaded.execute_sharded(&shards, &options)?.into())
+        let executions = native.loaded.execute_sharded(&shards, &options)?;
+        self.end_donated(run);
+        Ok(executions.into())
+    }
+
+    /// Deletes the donated arguments whose memory the program did not need: for their owner, they are gone all the
+    /// same.
+    pub(super) fn end_donated(&self, run: &Run<'_>) {
+        for &index in self.donated.iter().filter(|&&index| run.gives(self, index)) {
+            for argument in run.arguments.iter().filter_map(|arguments| arguments.get(index)) {
+                argument.array.delete();
+            }
+        }
     }
 }
