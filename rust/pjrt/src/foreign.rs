@@ -17,7 +17,7 @@ const LONGEST_CHAIN: usize = 64;
 /// Fields that a later version may add to arguments, in words.
 const LATER_WORDS: usize = 8;
 
-/// Arguments, and what is read behind them.
+/// Arguments, and zeros behind them for functions that do not look at the size.
 #[repr(C)]
 struct Padded<A> {
     args: A,
@@ -93,10 +93,17 @@ impl Plugin {
             let missing = unsafe { missing(self.api, A::FUNCTION) };
             Error::unimplemented(missing.message().to_owned())
         })?;
-        // Some functions do not look at the size, and read fields of a later version behind the end: these are zero.
+        // The size may be that of a later version, which a caller of ours has: what we do not know is not passed on.
         let mut padded = Padded { args: *args, _later: [0; LATER_WORDS] };
-        // SAFETY: the caller's promise.
-        let outcome = self.taken(unsafe { function((&raw mut padded).cast()) }).map_or(Ok(()), Err);
+        let size = (&raw mut padded).cast::<usize>();
+        // SAFETY: the size is the first field; the caller's promise.
+        let outcome = unsafe {
+            let given = size.read();
+            size.write(given.min(A::STRUCT_SIZE));
+            let error = function((&raw mut padded).cast());
+            size.write(given);
+            self.taken(error).map_or(Ok(()), Err)
+        };
         *args = padded.args;
         outcome
     }

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
-use purlin_base::sync::{Mutex, OnceLock};
+use purlin_base::sync::Mutex;
 use purlin_base::{Error, StatusOr};
 use purlin_device::{Buffer, ExternalReference};
 use purlin_pjrt::abi::arguments;
@@ -27,10 +27,12 @@ use crate::topology::order_of;
 pub(crate) struct BufferObject {
     pub(crate) array: Buffer,
     pub(crate) platform: Arc<Platform>,
+    /// Whether its memory is the caller's own, which may change it once it believes that it was read.
+    pub(crate) is_alias: bool,
     /// Those that the caller counts.
     references: Mutex<Vec<ExternalReference>>,
-    /// The same array as the plugin that compiles knows it.
-    pub(crate) face: OnceLock<Face>,
+    /// The same array as the plugin that compiles knows it, until it is deleted or donated.
+    face: Mutex<Option<Face>>,
 }
 
 impl Handle for abi::Buffer {
@@ -40,15 +42,50 @@ impl Handle for abi::Buffer {
 
 /// `array`, C's.
 pub(crate) fn give(array: Buffer, platform: &Arc<Platform>) -> *mut abi::Buffer {
-    let platform = Arc::clone(platform);
-    handle::give(BufferObject { array, platform, references: Mutex::new(Vec::new()), face: OnceLock::new() })
+    handle::give(BufferObject::new(array, platform, false, None))
+}
+
+/// As [`give`], for an array whose memory is the caller's.
+pub(crate) fn give_alias(array: Buffer, platform: &Arc<Platform>) -> *mut abi::Buffer {
+    handle::give(BufferObject::new(array, platform, true, None))
 }
 
 /// As [`give`], for an array that the plugin that compiles knows already.
 pub(crate) fn give_with_face(array: Buffer, platform: &Arc<Platform>, face: Face) -> *mut abi::Buffer {
-    let (platform, known) = (Arc::clone(platform), OnceLock::new());
-    known.get_or_init(|| face);
-    handle::give(BufferObject { array, platform, references: Mutex::new(Vec::new()), face: known })
+    handle::give(BufferObject::new(array, platform, false, Some(face)))
+}
+
+impl BufferObject {
+    fn new(array: Buffer, platform: &Arc<Platform>, is_alias: bool, face: Option<Face>) -> Self {
+        let (platform, references, face) = (Arc::clone(platform), Mutex::new(Vec::new()), Mutex::new(face));
+        Self { array, platform, is_alias, references, face }
+    }
+
+    /// What the plugin that compiles knows it as, or what `make` makes, outside of the lock: of two threads that make
+    /// one, both have the first.
+    ///
+    /// # Errors
+    /// That of `make`.
+    pub(crate) fn face_or(&self, make: impl FnOnce() -> StatusOr<Face>) -> StatusOr<Face> {
+        let known = self.face.lock().clone();
+        if let Some(face) = known {
+            return Ok(face);
+        }
+        let made = make()?;
+        Ok(self.face.lock().get_or_insert(made.clone()).clone())
+    }
+
+    /// Lets go of what the plugin that compiles knows, which keeps the memory.
+    pub(crate) fn forget_face(&self) {
+        let face = self.face.lock().take();
+        drop(face);
+    }
+
+    /// Deletes the array.
+    pub(crate) fn delete(&self) {
+        self.array.delete();
+        self.forget_face();
+    }
 }
 
 impl Answer for BufferDestroyArgs {
@@ -56,7 +93,7 @@ impl Answer for BufferDestroyArgs {
         // SAFETY: the caller's promise.
         let taken = unsafe { take::<Self, _>(self.buffer) }?;
         let Some(buffer) = taken else { return Ok(()) };
-        let BufferObject { array, platform, references, face } = buffer;
+        let BufferObject { array, platform, references, face, .. } = buffer;
         // In this order: what refers to the memory before the memory, and the client last.
         drop((references, face));
         array.delete();
@@ -68,7 +105,7 @@ impl Answer for BufferDestroyArgs {
 impl Answer for BufferDeleteArgs {
     unsafe fn answer(&mut self) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        unsafe { lent::<Self, _>(self.buffer) }?.array.delete();
+        unsafe { lent::<Self, _>(self.buffer) }?.delete();
         Ok(())
     }
 }

@@ -7,8 +7,8 @@ use purlin_async::{Event, EventPromise};
 use purlin_base::sync::Mutex;
 use purlin_base::{Error, Label, StatusOr};
 use purlin_device::{
-    AllocOptions, Buffer, BufferPromise, FromHostOptions, HostBufferSemantics, MemorySpace, Mutability, OnDone,
-    RawBuffer,
+    Aliasing, AllocOptions, Buffer, BufferPromise, FromHostOptions, HostBufferSemantics, MemorySpace, Mutability,
+    OnDone, RawBuffer,
 };
 use purlin_pjrt_abi::{
     self as abi, ClientBufferFromHostBufferArgs, ClientCreateAliasBufferArgs, ClientCreateErrorBufferArgs,
@@ -92,14 +92,17 @@ impl Answer for ClientBufferFromHostBufferArgs {
             let alloc = AllocOptions { label: Label::new(c"device_put"), ..Default::default() };
             let data = self.data.cast::<u8>();
             let strides = read::list("byte_strides", self.byte_strides, self.num_byte_strides)?;
-            let array = if strides.is_empty() && layout.is_none() {
-                Buffer::from_host_dense(data, shape, &space, semantics, &alloc, on_done)?.0
+            let (array, aliasing) = if strides.is_empty() && layout.is_none() {
+                Buffer::from_host_dense(data, shape, &space, semantics, &alloc, on_done)?
             } else {
                 let array = HostArray::new(&shape, (!strides.is_empty()).then_some(strides))?;
-                Buffer::from_host_array(data, &array, &space, FromHostOptions { semantics, layout, alloc, on_done })?.0
+                Buffer::from_host_array(data, &array, &space, FromHostOptions { semantics, layout, alloc, on_done })?
             };
             self.done_with_host_buffer = event::give(done);
-            self.buffer = buffer::give(array, &client.platform);
+            self.buffer = match aliasing {
+                Aliasing::Aliased => buffer::give_alias(array, &client.platform),
+                Aliasing::Copied => buffer::give(array, &client.platform),
+            };
             Ok(())
         }
     }

@@ -58,7 +58,10 @@ pub(crate) unsafe fn nested<T: Versioned>(data: *const T) -> StatusOr<T> {
         let size = data.cast::<usize>().read();
         struct_size::check(T::NAME, size, T::FIRST_SIZE)?;
         let mut whole: T = arguments();
-        ptr::copy_nonoverlapping(data.cast::<u8>(), (&raw mut whole).cast(), size.min(size_of::<T>()));
+        // The size stays ours, so that what is made of it says no more than it has.
+        let (first, size) = (size_of::<usize>(), size.min(T::STRUCT_SIZE));
+        let (from, to) = (data.byte_add(first).cast::<u8>(), (&raw mut whole).byte_add(first).cast());
+        ptr::copy_nonoverlapping(from, to, size - first);
         Ok(whole)
     }
 }

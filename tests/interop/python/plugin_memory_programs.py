@@ -183,12 +183,13 @@ def zero_copy(d):
 
 @program("transfers", exact=True)
 def input_that_changes(d):
-    """An array that may not alias its input has the values of then. (`jnp.array(x, copy=True)` is a program that reads
-    an alias; it may run later.)"""
-    x = aligned(1 << 14)
-    y = jax.device_put(x, d, may_alias=False)
-    x[:] = -1
-    return y
+    """A copy that was asked for has the values of then."""
+    copies = []
+    for size in 1 << 14, 1 << 16, 1 << 18:
+        x = aligned(size)
+        copies += [jnp.array(x), jnp.array(x, copy=True), jax.device_put(x, d, may_alias=False)]
+        x[:] = -1
+    return copies
 
 
 @program("transfers", exact=True)

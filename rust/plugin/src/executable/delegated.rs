@@ -57,6 +57,8 @@ pub(super) unsafe fn run(
 ) -> Result<(), Error> {
     let compiler = &compiled.compiler;
     let mut holds: SmallVec<[Hold; 8]> = SmallVec::new();
+    // An argument may be deleted by another thread meanwhile.
+    let mut kept: SmallVec<[Face; 8]> = SmallVec::new();
     let mut theirs: SmallVec<[SmallVec<[*mut abi::Buffer; 8]>; 1]> = SmallVec::new();
     let mut keeps: SmallVec<[i64; 4]> = run.keeps.iter().map(|&index| index as i64).collect();
     for list in &run.arguments {
@@ -68,9 +70,10 @@ pub(super) unsafe fn run(
                 keeps.push(index as i64);
             }
             let is_donated = run.gives(compiled, index) && !is_referred_to;
-            let (hold, buffer) = prepared(compiled, argument, is_donated)?;
+            let (hold, face) = prepared(compiled, argument, is_donated)?;
             holds.push(hold);
-            buffers.push(buffer);
+            buffers.push(face.buffer());
+            kept.push(face);
         }
         theirs.push(buffers);
     }
@@ -117,13 +120,20 @@ pub(super) unsafe fn run(
             Hold::Donation(hold) => drop(hold.confirm()),
         }
     }
-    for (at, list) in results.into_iter().enumerate() {
-        for (index, result) in list.into_iter().enumerate() {
-            // SAFETY: the result is ours, and the caller has room.
-            unsafe {
-                let face = Face::of_result(compiler, result);
-                lists[at].add(index).write(imported(compiled, run, at, index, face)?);
-            }
+    // SAFETY: the results are ours.
+    let own = |list: Vec<*mut abi::Buffer>| unsafe {
+        list.into_iter().map(|result| Face::of_result(compiler, result)).collect::<Vec<_>>()
+    };
+    let faces: SmallVec<[Vec<Face>; 1]> = results.into_iter().map(own).collect();
+    let mut arrays: SmallVec<[Vec<Buffer>; 1]> = SmallVec::new();
+    for (at, faces) in faces.iter().enumerate() {
+        let list = faces.iter().enumerate().map(|(index, face)| imported(compiled, run, at, index, face));
+        arrays.push(list.collect::<StatusOr<_>>()?);
+    }
+    for (at, (arrays, faces)) in arrays.into_iter().zip(faces).enumerate() {
+        for (index, (array, face)) in arrays.into_iter().zip(faces).enumerate() {
+            // SAFETY: the caller has room.
+            unsafe { lists[at].add(index).write(buffer::give_with_face(array, &compiled.platform, face)) };
         }
         if !events.is_null() {
             // SAFETY: the caller has room.
@@ -134,7 +144,7 @@ pub(super) unsafe fn run(
 }
 
 /// Holds an argument, and finds the plugin's object for it.
-fn prepared(compiled: &Compiled, argument: &BufferObject, is_donated: bool) -> StatusOr<(Hold, *mut abi::Buffer)> {
+fn prepared(compiled: &Compiled, argument: &BufferObject, is_donated: bool) -> StatusOr<(Hold, Face)> {
     let array = &argument.array;
     let hold = match is_donated && array.has_memory() {
         true => Hold::Donation(array.donate(Label::new(c"execute"))?),
@@ -149,29 +159,16 @@ fn prepared(compiled: &Compiled, argument: &BufferObject, is_donated: bool) -> S
         // The plugin may write it at once.
         hold.free_event().wait()?;
     }
-    let face = match argument.face.get() {
-        Some(face) => face,
-        None => {
-            // Whether it fails is not asked: then the view is one of an error.
-            let _ = array.ready_event().wait();
-            let face = Face::of_array(&compiled.compiler, array, hold.memory())?;
-            argument.face.get_or_init(|| face)
-        }
-    };
-    Ok((hold, face.buffer()))
+    let face = argument.face_or(|| {
+        // Whether it fails is not asked: then the view is one of an error.
+        let _ = array.ready_event().wait();
+        Face::of_array(&compiled.compiler, array, hold.memory())
+    })?;
+    Ok((hold, face))
 }
 
-/// A result as one of our arrays.
-///
-/// # Safety
-/// `face` is of a result of the plugin's.
-unsafe fn imported(
-    compiled: &Arc<Compiled>,
-    run: &Run<'_>,
-    at: usize,
-    index: usize,
-    face: Face,
-) -> StatusOr<*mut abi::Buffer> {
+/// A result of the plugin's, on a device, as one of our arrays.
+fn imported(compiled: &Compiled, run: &Run<'_>, at: usize, index: usize, face: &Face) -> StatusOr<Buffer> {
     let plugin = &compiled.compiler.plugin;
     let (shape, kind) = &compiled.outputs[index];
     let buffer = face.buffer();
@@ -191,7 +188,7 @@ unsafe fn imported(
     };
     if shape.dtype() == DType::Token {
         // It has neither layout nor address, and the plugin aborts if it is asked.
-        return Ok(buffer::give_with_face(Buffer::token(&space, &ready)?, &compiled.platform, face));
+        return Buffer::token(&space, &ready);
     }
     // SAFETY: the result is alive.
     let (layout, address) = unsafe {
@@ -205,10 +202,10 @@ unsafe fn imported(
         };
         (layout, address)
     };
-    let array = match address {
+    match address {
         Ok(0) => {
             let memory = RawBuffer::allocate(&space, shape.on_device_size_bytes())?;
-            Buffer::from_raw(memory, shape, layout.as_ref(), &ready)?
+            Buffer::from_raw(memory, shape, layout.as_ref(), &ready)
         }
         Ok(address) => {
             let kept = face.stock();
@@ -217,9 +214,8 @@ unsafe fn imported(
             let size = shape.on_device_size_bytes();
             // SAFETY: the plugin's memory, which stays as long as its object.
             let memory = unsafe { RawBuffer::import(&space, first, size, Mutability::Mutable, Some(release)) }?;
-            Buffer::from_raw(memory, shape, layout.as_ref(), &ready)?
+            Buffer::from_raw(memory, shape, layout.as_ref(), &ready)
         }
-        Err(why) => Buffer::error(ready.error().unwrap_or(why), shape, &space),
-    };
-    Ok(buffer::give_with_face(array, &compiled.platform, face))
+        Err(why) => Ok(Buffer::error(ready.error().unwrap_or(why), shape, &space)),
+    }
 }

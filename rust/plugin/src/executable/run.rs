@@ -16,6 +16,9 @@ use crate::handle::{lent, take};
 use crate::options::Mode;
 use crate::{event, ffi, read};
 
+/// The cost of a small run: what takes as long as to copy as many bytes.
+const SMALL_BYTES: usize = 16 << 20;
+
 /// The arguments of one device.
 pub(super) type Arguments<'a> = SmallVec<[&'a BufferObject; 8]>;
 
@@ -196,7 +199,9 @@ impl Compiled {
     /// As [`program::LoadedExecutable::execute`].
     fn run_native(&self, run: &Run<'_>) -> StatusOr<SmallVec<[Execution; 1]>> {
         let native = self.native.as_ref().map_err(Clone::clone)?;
+        let caller_waits = self.reads_before_it_returns(run);
         let options = program::ExecuteOptions {
+            caller_waits,
             launch_id: run.options.launch_id,
             label: Label::new(c"execute"),
             non_donatable_input_indices: &run.keeps,
@@ -211,6 +216,10 @@ impl Compiled {
             };
             let loaded = chosen.as_ref().unwrap_or(&native.loaded);
             let execution = loaded.execute(&arguments, &options)?;
+            if caller_waits {
+                // How it has ended, the results say.
+                let _ = execution.done.wait();
+            }
             self.end_donated(run);
             return Ok(smallvec::smallvec![execution]);
         }
@@ -221,12 +230,23 @@ impl Compiled {
         Ok(executions.into())
     }
 
+    /// Whether a run completes before its caller goes on: a small one, or one that only copies, of memory that is the
+    /// caller's own. Callers such as `jax.numpy.array` rely on that, because XLA's CPU client does so.
+    fn reads_before_it_returns(&self, run: &Run<'_>) -> bool {
+        let is_alias = run.arguments.iter().flatten().any(|argument| argument.is_alias);
+        let summary = self.native.as_ref().ok().map(|native| native.loaded.executable().program().summary());
+        is_alias
+            && summary.is_some_and(|summary| {
+                summary.cost_bytes <= SMALL_BYTES || summary.command_counts.keys().all(|&kind| kind == "copy")
+            })
+    }
+
     /// Deletes the donated arguments whose memory the program did not need: for their owner, they are gone all the
     /// same.
     pub(super) fn end_donated(&self, run: &Run<'_>) {
         for &index in self.donated.iter().filter(|&&index| run.gives(self, index)) {
             for argument in run.arguments.iter().filter_map(|arguments| arguments.get(index)) {
-                argument.array.delete();
+                argument.delete();
             }
         }
     }
