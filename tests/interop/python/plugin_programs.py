@@ -720,15 +720,35 @@ def in_a_loop(d):
     return jax.jit(lambda x: lax.fori_loop(0, 5, lambda i, y: jnp.linalg.cholesky(y @ y.T + jnp.eye(4)), x))(x)
 
 
-@program("python")
+@program("python", needs="handlers")
 def callback(d):
     shape = jax.ShapeDtypeStruct((3,), np.float32)
     return jax.jit(lambda x: jax.pure_callback(lambda x: np.asarray(x) * 2, shape, x) + 1)(jnp.arange(3.0))
 
 
-@program("python")
+@program("python", needs="handlers")
 def debug_callback(d):
     seen = []
     y = jax.jit(lambda x: (jax.debug.callback(lambda x: seen.append(float(x)), x.sum()), x * 2)[1])(jnp.arange(3.0))
     jax.effects_barrier()
-    return y, seen
+    # Both runs that are compared call it.
+    return y, sorted(set(seen))
+
+
+@program("python", needs="handlers")
+def callbacks_of_every_kind(d):
+    """Scalars, several results, a loop, packed integers, and an error with its text."""
+    shapes = (jax.ShapeDtypeStruct((), np.int32), jax.ShapeDtypeStruct((2, 3), np.float32))
+    both = jax.jit(lambda x: jax.pure_callback(lambda x: (x.astype(np.int32).sum(), x - 1), shapes, x))
+    count = lambda i, x: jax.pure_callback(lambda i, x: x + i, jax.ShapeDtypeStruct((), np.int32), i, x)
+    narrow = jax.ShapeDtypeStruct((5,), ml_dtypes.int4)
+    packed = jax.jit(lambda x: jax.pure_callback(lambda x: np.asarray(x)[::-1], narrow, x))
+
+    def fails(x):
+        raise ValueError("seven is not allowed")
+
+    failed = jax.jit(lambda x: jax.pure_callback(fails, x, x))
+    refusal(lambda: np.asarray(failed(jnp.arange(3.0))), "seven is not allowed")
+    small = jnp.array([-8, -1, 0, 3, 7], dtype=jnp.int4)
+    looped = jax.jit(lambda x: jax.lax.fori_loop(0, 5, count, x))(jnp.int32(1))
+    return both(jnp.arange(6.0).reshape(2, 3)), looped, packed(small).astype(jnp.int32)

@@ -4,7 +4,7 @@
 
 PURLIN_PJRT_PLUGIN is the plugin's path, PURLIN_PJRT_COMPILER that of the plugin that compiles. The programs are those
 of plugin_programs.py, plugin_memory_programs.py and plugin_sharded_programs.py; a PROGRAM is a name, or the beginning
-of one. Processes of their own run them: for each mode one with a device, one with 8, and one with handlers of LAPACK.
+of one. Processes of their own run them: for each mode one with a device, one with 8, and one with handlers of LAPACK and of Python callbacks.
 One that crashes or hangs is a failure of the program that it was at, and another process goes on behind it. What a
 mode must refuse stands in REFUSED.
 """
@@ -61,52 +61,12 @@ def wanted_refusal(mode, need, name):
     return None
 
 
-def register_lapack(library):
-    """Makes jaxlib's handlers of LAPACK known to the plugin, by the extension FFI of its table."""
-    import ctypes
-    from jaxlib import lapack
-    import purlin_corpus
+def register_handlers(library):
+    """Makes jaxlib's handlers, and that of Python callbacks, known to the plugin, as the module for users does."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "python"))
+    from purlin_jax import handlers
 
-    class Base(ctypes.Structure):
-        """PJRT_Extension_Base."""
-
-    Base._fields_ = [("size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.POINTER(Base))]
-
-    class Register(ctypes.Structure):
-        """PJRT_FFI_Register_Handler_Args."""
-
-        _fields_ = [
-            ("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("name_size", ctypes.c_size_t),
-            ("handler", ctypes.c_void_p), ("platform", ctypes.c_char_p), ("platform_size", ctypes.c_size_t),
-            ("traits", ctypes.c_uint)
-        ]
-
-    class Extension(ctypes.Structure):
-        """PJRT_FFI_Extension."""
-
-        _fields_ = [
-            ("base", Base), ("type_register", ctypes.c_void_p), ("user_data_add", ctypes.c_void_p),
-            ("register_handler", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Register)))
-        ]
-
-    class Api(ctypes.Structure):
-        """The beginning of PJRT_Api."""
-
-        _fields_ = [("size", ctypes.c_size_t), ("extension", ctypes.POINTER(Base))]
-
-    get = ctypes.CDLL(library).GetPjrtApi
-    get.restype = ctypes.POINTER(Api)
-    extension = get().contents.extension
-    while extension.contents.type != 5:  # PJRT_Extension_Type_FFI.
-        extension = extension.contents.next
-    table = ctypes.cast(extension, ctypes.POINTER(Extension)).contents
-    lapack._lapack.initialize()
-    for name, capsule, api_version in lapack.registrations()["cpu"]:
-        if api_version == 1:
-            args = Register(
-                ctypes.sizeof(Register), name.encode(), len(name), purlin_corpus.address(capsule), b"Host", 4, 0
-            )
-            assert not table.register_handler(ctypes.byref(args)), f"the handler of {name} was not registered"
+    handlers.register(library)
 
 
 def leaves_of(result, devices):
@@ -165,7 +125,7 @@ def run_programs(mode, need, expected, names):
     if mode == "reference":
         jax.config.update("jax_num_cpu_devices", DEVICES)
     elif need == "handlers":
-        register_lapack(os.environ["PURLIN_PJRT_PLUGIN"])
+        register_handlers(os.environ["PURLIN_PJRT_PLUGIN"])
     devices = jax.devices()
     assert mode == "reference" or "Purlin" in devices[0].client.platform_version, devices
     tell = lambda **said: print(json.dumps(said), flush=True)

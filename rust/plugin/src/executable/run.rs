@@ -178,7 +178,12 @@ impl Compiled {
             _ => places.collect(),
         };
         // SAFETY: there is room for as many results.
-        unsafe { delegated::run(self, run, &places, std::ptr::null_mut()) }?;
+        let delegated = unsafe { delegated::run(self, run, &places, std::ptr::null_mut()) };
+        // What the caller has lent to the run, it takes back with an error.
+        for execution in &executions {
+            let _ = execution.done.wait();
+        }
+        delegated?;
         let mut outcome = Ok(());
         for (number, buffer) in theirs.into_iter().enumerate() {
             let (at, index) = (number / self.output_count(), number % self.output_count());
