@@ -61,14 +61,6 @@ def wanted_refusal(mode, need, name):
     return None
 
 
-def register_handlers(library):
-    """Makes jaxlib's handlers, and that of Python callbacks, known to the plugin, as the module for users does."""
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "python"))
-    from purlin_jax import handlers
-
-    handlers.register(library)
-
-
 def leaves_of(result, devices):
     """The result's leaves, arrays as NumPy's. An array of JAX's must be on one of the devices."""
     import jax
@@ -124,8 +116,6 @@ def run_programs(mode, need, expected, names):
     programs = all_programs()
     if mode == "reference":
         jax.config.update("jax_num_cpu_devices", DEVICES)
-    elif need == "handlers":
-        register_handlers(os.environ["PURLIN_PJRT_PLUGIN"])
     devices = jax.devices()
     assert mode == "reference" or "Purlin" in devices[0].client.platform_version, devices
     tell = lambda **said: print(json.dumps(said), flush=True)
@@ -180,6 +170,16 @@ def environment_of(mode, need, folder):
         options = {"device_count": DEVICES, "memory_limit_bytes": 1 << 32}
         settings.write_text(json.dumps({"library_path": library, "create_options": options}))
         library = settings
+    if need == "handlers":
+        # As the wheel does it: JAX finds the module, which registers the plugin and the handlers.
+        found = folder / "site/jax_plugins/purlin"
+        if not found.is_symlink():
+            found.parent.mkdir(parents=True, exist_ok=True)
+            found.symlink_to(pathlib.Path(__file__).resolve().parents[3] / "python/purlin_jax")
+        return {
+            **environment, "JAX_PLATFORMS": "purlin,cpu", "PYTHONPATH": str(folder / "site"), "PURLIN_PJRT_MODE": mode,
+            "PURLIN_PJRT_OPTIONS": "device_count=1,worker_count=2"
+        }
     return {
         **environment, "JAX_PLATFORMS": "purlin,cpu", "PJRT_NAMES_AND_LIBRARY_PATHS": f"purlin:{library}",
         "PURLIN_PJRT_MODE": mode
