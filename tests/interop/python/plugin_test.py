@@ -16,6 +16,7 @@ import os
 import pathlib
 import pickle
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -269,6 +270,19 @@ def run_all(jobs, folder):
     return counts
 
 
+def self_check(folder):
+    """What `python -m purlin_jax doctor` finds: how many checks are right, and how many are not."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "jax_plugins.purlin", "doctor"], env=environment_of("auto", "handlers", folder),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=4 * LIMIT
+    )
+    right, wrong = (len(re.findall(rf" {word}$", ran.stdout, re.MULTILINE)) for word in ("right", "WRONG"))
+    if ran.returncode or wrong or not right:
+        print(f"FAILED: doctor ended with {ran.returncode}:\n{ran.stdout}", flush=True)
+        wrong = max(wrong, 1)
+    return right, wrong
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--mode", action="append", choices=MODES)
@@ -287,6 +301,7 @@ def main():
                 suits = lambda name: programs[name].needs == need or wanted_refusal(mode, need, name)
                 jobs.append((mode, need, list(filter(suits, programs))))
             counts |= run_all(jobs, folder)
+            counts["doctor"] = self_check(folder)
     told = "; ".join(f"{mode}: {passed} passed, {failed} failed" for mode, (passed, failed) in counts.items())
     print(f"{len(programs)} programs; {told}")
     sys.exit(any(failed for _, failed in counts.values()))
