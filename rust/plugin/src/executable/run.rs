@@ -236,14 +236,17 @@ impl Compiled {
     }
 
     /// Whether a run completes before its caller goes on: a small one, or one that only copies, of memory that is the
-    /// caller's own. Callers such as `jax.numpy.array` rely on that, because XLA's CPU client does so.
+    /// caller's own. Callers such as `jax.numpy.array` rely on that, because XLA's CPU client does so. A run that has to
+    /// wait for other work is not waited for.
     fn reads_before_it_returns(&self, run: &Run<'_>) -> bool {
-        let is_alias = run.arguments.iter().flatten().any(|argument| argument.is_alias);
-        let summary = self.native.as_ref().ok().map(|native| native.loaded.executable().program().summary());
-        is_alias
-            && summary.is_some_and(|summary| {
-                summary.cost_bytes <= SMALL_BYTES || summary.command_counts.keys().all(|&kind| kind == "copy")
-            })
+        if !run.arguments.iter().flatten().any(|argument| argument.is_alias) {
+            return false;
+        }
+        let Ok(native) = &self.native else { return false };
+        let summary = native.loaded.executable().program().summary();
+        let only_copies = summary.command_counts.keys().all(|&kind| kind == "copy");
+        (only_copies || summary.cost_bytes <= SMALL_BYTES)
+            && run.arguments.iter().flatten().all(|argument| argument.array.ready_event().is_ready())
     }
 
     /// Deletes the donated arguments whose memory the program did not need: for their owner, they are gone all the
