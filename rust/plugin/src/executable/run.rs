@@ -236,8 +236,8 @@ impl Compiled {
     }
 
     /// Whether a run completes before its caller goes on: a small one, or one that only copies, of memory that is the
-    /// caller's own. Callers such as `jax.numpy.array` rely on that, because XLA's CPU client does so. A run that has to
-    /// wait for other work is not waited for.
+    /// caller's own. Callers such as `jax.numpy.array` rely on that, because XLA's CPU client does so. A run that has
+    /// to wait for other work is not waited for.
     fn reads_before_it_returns(&self, run: &Run<'_>) -> bool {
         if !run.arguments.iter().flatten().any(|argument| argument.is_alias) {
             return false;
