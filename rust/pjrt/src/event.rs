@@ -51,9 +51,10 @@ pub unsafe fn take(api: *const Api, event: *mut c_void, is_ours: bool) -> Event 
         Err(error) => return Event::from_error(error),
     };
     if plugin.function::<EventDestroyArgs>().is_none() || plugin.function::<EventOnReadyArgs>().is_none() {
-        return Event::from_error(Error::invalid_argument(
-            "a PJRT_Api has no PJRT_Event_Destroy or PJRT_Event_OnReady",
-        ));
+        return Event::from_error(Error::invalid_argument(format!(
+            "a PJRT_Api (struct_size {}) has no PJRT_Event_Destroy or PJRT_Event_OnReady",
+            plugin.version().0
+        )));
     }
     let theirs = Theirs { plugin, event: event.cast(), is_ours };
     if theirs.is_ready() {
