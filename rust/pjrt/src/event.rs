@@ -109,7 +109,7 @@ impl Drop for Theirs {
         if !self.is_ours {
             return;
         }
-        // SAFETY: ours, and ends here; nobody waits for why that failed.
-        let _ = unsafe { self.plugin.call(&mut EventDestroyArgs { event: self.event, ..arguments() }) };
+        // SAFETY: ours, and ends here.
+        unsafe { self.plugin.end(EventDestroyArgs { event: self.event, ..arguments() }) };
     }
 }

@@ -108,6 +108,15 @@ impl Plugin {
         outcome
     }
 
+    /// Calls a function that ends an object, such as `PJRT_Buffer_Destroy`. What it is refused with has no receiver.
+    ///
+    /// # Safety
+    /// As [`call`](Self::call).
+    pub unsafe fn end<A: Slot>(&self, mut args: A) {
+        // SAFETY: the caller's promise.
+        let _ = unsafe { self.call(&mut args) };
+    }
+
     /// The first extension of that type, if the plugin has one.
     #[must_use]
     pub fn extension(&self, wanted: ExtensionType) -> Option<*const ExtensionBase> {

@@ -20,8 +20,8 @@ use crate::answer::Answer;
 use crate::compiler::Face;
 use crate::event;
 use crate::handle::{self, Handle, lent, take};
+use crate::layouts::order_of;
 use crate::platform::Platform;
-use crate::topology::order_of;
 
 /// What is behind a `PJRT_Buffer`.
 pub(crate) struct BufferObject {

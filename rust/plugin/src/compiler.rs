@@ -102,8 +102,8 @@ impl Compiler {
 
 impl Drop for Compiler {
     fn drop(&mut self) {
-        // SAFETY: the client is ours, and nothing of it remains. Nobody waits for why that failed.
-        let _ = unsafe { self.plugin.call(&mut ClientDestroyArgs { client: self.client, ..arguments() }) };
+        // SAFETY: the client is ours, and nothing of it remains.
+        unsafe { self.plugin.end(ClientDestroyArgs { client: self.client, ..arguments() }) };
     }
 }
 

@@ -77,10 +77,10 @@ impl Handle for abi::Executable {
 impl Drop for Compiled {
     fn drop(&mut self) {
         let plugin = &self.compiler.plugin;
-        // SAFETY: both are ours, and end here. Nobody waits for why that failed.
+        // SAFETY: both are ours, and end here.
         unsafe {
-            let _ = plugin.call(&mut ExecutableDestroyArgs { executable: self.executable, ..arguments() });
-            let _ = plugin.call(&mut LoadedExecutableDestroyArgs { executable: self.loaded, ..arguments() });
+            plugin.end(ExecutableDestroyArgs { executable: self.executable, ..arguments() });
+            plugin.end(LoadedExecutableDestroyArgs { executable: self.loaded, ..arguments() });
         }
     }
 }
@@ -104,7 +104,7 @@ impl Compiled {
         // SAFETY: the caller's promise.
         if let Err(error) = unsafe { plugin.call(&mut found) } {
             // SAFETY: as above.
-            let _ = unsafe { plugin.call(&mut LoadedExecutableDestroyArgs { executable: loaded, ..arguments() }) };
+            unsafe { plugin.end(LoadedExecutableDestroyArgs { executable: loaded, ..arguments() }) };
             return Err(error);
         }
         // From here on, it ends both.

@@ -230,7 +230,7 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if !self.context.is_null() {
-            // SAFETY: ours, and ends here. Nobody waits for why that failed.
+            // SAFETY: ours, and ends here.
             let _ =
                 unsafe { self.plugin.call(&mut ExecuteContextDestroyArgs { context: self.context, ..arguments() }) };
         }

@@ -237,3 +237,28 @@ impl Answer for LayoutsExecutableGetParameterLayoutsArgs {
         Ok(())
     }
 }
+
+/// The order of a row-major array's dimensions, the fastest first, which is lent for ever. `None`: too many dimensions.
+pub(crate) fn row_major(rank: usize) -> Option<&'static [i64]> {
+    const LARGEST: usize = 64;
+    static ORDER: [i64; LARGEST] = {
+        let (mut order, mut at) = ([0; LARGEST], 0);
+        while at < LARGEST {
+            order[at] = (LARGEST - 1 - at) as i64;
+            at += 1;
+        }
+        order
+    };
+    (rank <= LARGEST).then(|| &ORDER[LARGEST - rank..])
+}
+
+/// The order of a layout's dimensions as C is lent it.
+pub(crate) fn order_of(layout: Option<&Layout>, rank: usize) -> Result<(*const i64, usize), Error> {
+    let order = match layout {
+        Some(layout) => layout.minor_to_major(),
+        None => {
+            row_major(rank).ok_or_else(|| Error::unimplemented(format!("the layout of an array of rank {rank}")))?
+        }
+    };
+    Ok((if order.is_empty() { ptr::dangling() } else { order.as_ptr() }, order.len()))
+}

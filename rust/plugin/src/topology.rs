@@ -1,10 +1,8 @@
 //! `PJRT_TopologyDescription`: the devices of a client.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ptr;
 use std::sync::Arc;
 
-use purlin_array::Layout;
 use purlin_base::Error;
 use purlin_ffi::panic::contain;
 use purlin_pjrt_abi::{
@@ -138,29 +136,4 @@ unsafe extern "C" fn end_serialized(topology: *mut SerializedTopology) {
         // SAFETY: the caller gives it up.
         drop(unsafe { take::<TopologyDescriptionSerializeArgs, _>(topology) });
     });
-}
-
-/// The order of a row-major array's dimensions, the fastest first, which is lent for ever. `None`: too many dimensions.
-pub(crate) fn row_major(rank: usize) -> Option<&'static [i64]> {
-    const LARGEST: usize = 64;
-    static ORDER: [i64; LARGEST] = {
-        let (mut order, mut at) = ([0; LARGEST], 0);
-        while at < LARGEST {
-            order[at] = (LARGEST - 1 - at) as i64;
-            at += 1;
-        }
-        order
-    };
-    (rank <= LARGEST).then(|| &ORDER[LARGEST - rank..])
-}
-
-/// The order of a layout's dimensions as C is lent it.
-pub(crate) fn order_of(layout: Option<&Layout>, rank: usize) -> Result<(*const i64, usize), Error> {
-    let order = match layout {
-        Some(layout) => layout.minor_to_major(),
-        None => {
-            row_major(rank).ok_or_else(|| Error::unimplemented(format!("the layout of an array of rank {rank}")))?
-        }
-    };
-    Ok((if order.is_empty() { ptr::dangling() } else { order.as_ptr() }, order.len()))
 }

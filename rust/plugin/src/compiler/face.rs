@@ -15,7 +15,7 @@ use purlin_pjrt_abi::{
 };
 
 use super::Compiler;
-use crate::topology::order_of;
+use crate::layouts::order_of;
 
 /// See the module. Clones refer to the same object.
 #[derive(Clone)]
@@ -34,8 +34,8 @@ unsafe impl Sync for Stock {}
 
 impl Drop for Stock {
     fn drop(&mut self) {
-        // SAFETY: ours, and ends here. Nobody waits for why that failed.
-        let _ = unsafe { self.compiler.plugin.call(&mut BufferDestroyArgs { buffer: self.buffer, ..arguments() }) };
+        // SAFETY: ours, and ends here.
+        unsafe { self.compiler.plugin.end(BufferDestroyArgs { buffer: self.buffer, ..arguments() }) };
     }
 }
 

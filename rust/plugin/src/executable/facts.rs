@@ -36,22 +36,8 @@ passed_on!(executable:
     ExecutableSizeOfGeneratedCodeInBytesArgs, ExecutableGetCostAnalysisArgs, ExecutableOutputMemoryKindsArgs,
     ExecutableOptimizedProgramArgs, ExecutableOutputElementTypesArgs, ExecutableOutputDimensionsArgs,
     ExecutableFingerprintArgs, ExecutableGetCompiledMemoryStatsArgs, ExecutableGetCompileOptionsArgs,
-    ExecutableParameterMemoryKindsArgs);
+    ExecutableParameterMemoryKindsArgs, ExecutableSerializeArgs);
 
 passed_on!(loaded:
     LoadedExecutableFingerprintArgs, LoadedExecutableGetDeviceAssignmentArgs,
     LoadedExecutableAddressableDeviceLogicalIdsArgs);
-
-impl Answer for ExecutableSerializeArgs {
-    unsafe fn answer(&mut self) -> Result<(), Error> {
-        let ours = self.executable;
-        // SAFETY: the caller's promise; the bytes are the compiler's until its deleter is called.
-        unsafe {
-            let compiled = lent::<Self, _>(ours)?;
-            self.executable = compiled.executable;
-            let answer = compiled.compiler.plugin.call(self);
-            self.executable = ours;
-            answer
-        }
-    }
-}

@@ -74,7 +74,7 @@ fn an_event_is_completed_once_and_calls_back() {
 }
 
 #[test]
-fn an_error_goes_to_all_who_ask() {
+fn an_error_goes_to_every_waiter() {
     let event = create();
     let told = on_ready(event);
     let waiting = Shared(event);
@@ -89,7 +89,7 @@ fn an_error_goes_to_all_who_ask() {
 }
 
 #[test]
-fn an_event_that_is_destroyed_unset_fails_for_those_who_wait() {
+fn an_event_that_is_destroyed_unset_fails_for_its_waiters() {
     let event = create();
     let told = on_ready(event);
     call(&mut abi::EventDestroyArgs { event, ..arguments() }).unwrap();

@@ -31,6 +31,9 @@ fn answer(function: Function, args: *mut c_void) -> Option<purlin_base::Error> {
     plugin().taken(unsafe { function(args) })
 }
 
+/// The functions that make an object of nothing.
+const MAKE: [&str; 3] = ["PJRT_Event_Create", "PJRT_ExecuteContext_Create", "PJRT_Client_Create"];
+
 /// More room than any arguments need, all zeros but for the size.
 #[repr(C, align(16))]
 struct Zeroed {
@@ -60,13 +63,26 @@ fn arguments_of_no_known_size_are_an_error_that_names_them() {
 }
 
 #[test]
+fn as_many_functions_answer_as_the_page_for_users_says() {
+    let refuses = |function: Function| {
+        let mut args = Zeroed { struct_size: size_of::<Zeroed>(), rest: [0; 127] };
+        answer(function, (&raw mut args).cast()).is_some_and(|error| error.message().contains("does not implement"))
+    };
+    // Only those that refuse null objects, so that nothing is made.
+    let refused =
+        functions().filter(|(name, _)| !MAKE.contains(name)).filter(|&(_, function)| refuses(function)).count();
+    let page = std::fs::read_to_string("../../docs/jax.md").unwrap();
+    assert!(page.contains(&format!("{} of the {SLOTS} functions", SLOTS - refused)), "{refused} are refused");
+}
+
+#[test]
 fn null_objects_are_errors_and_what_needs_none_works() {
     for (name, function) in functions() {
         let mut args = Zeroed { struct_size: size_of::<Zeroed>(), rest: [0; 127] };
         let error = answer(function, (&raw mut args).cast());
         let needs_none = name.ends_with("_Destroy") && name != "PJRT_AsyncTrackingEvent_Destroy"
             || name.starts_with("PJRT_Plugin")
-            || matches!(name, "PJRT_Event_Create" | "PJRT_ExecuteContext_Create" | "PJRT_Client_Create");
+            || MAKE.contains(&name);
         match error {
             None => assert!(needs_none, "{name} accepts nothing"),
             Some(error) => {
