@@ -5,7 +5,7 @@ PREFIX ?= $(CURDIR)/build/prefix
 JOBS ?=
 export JOBS
 
-.PHONY: help demo build docs test test-all verify soak bench interop loom format install clean
+.PHONY: help demo build docs test test-all verify soak bench interop wheel loom format install clean
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 	@echo; echo 'make JOBS=n ...   n jobs at once, in all that is built and tested (default: as many as there are cores)'
@@ -36,6 +36,9 @@ bench: ## what operations cost, beside their peers (brings peers on first use; a
 
 interop: ## the adapters beside real TensorFlow, XLA, JAX and abseil (brings about 500 MB from PyPI on first use)
 	@scripts/interop
+
+wheel: ## the wheel purlin_jax, in build/wheel: JAX on Purlin (brings auditwheel on first use; minutes)
+	@scripts/wheel
 
 loom: ## explore the interleavings of the lock-free code
 	@scripts/loom

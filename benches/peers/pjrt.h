@@ -1,6 +1,7 @@
-// The halves of libpeer_pjrt.so, and what they share: XLA's own CPU client as a plugin, through the PJRT C API, which
-// is what JAX and others load. The plugin is that of the wheel lammps-jax-pjrt-cpu, the header that of tensorflow-cpu,
-// which is older: structs of arguments carry their size, so that the plugin knows which fields are there.
+// The halves of the libraries of plugins, and what they share: a client through the PJRT C API, which is what JAX and
+// others load. libpeer_pjrt.so is XLA's own CPU client, of the wheel lammps-jax-pjrt-cpu; libpeer_plugin.so is Purlin's
+// plugin, and libpeer_plugin_delegated.so the same, where that of the wheel runs the programs. The header is that of
+// tensorflow-cpu, which is older: structs of arguments carry their size, so a plugin knows which fields are there.
 #ifndef PURLIN_BENCHES_PEERS_PJRT_H_
 #define PURLIN_BENCHES_PEERS_PJRT_H_
 
@@ -17,6 +18,9 @@ std::vector<Op> PluginBufferOps();
 std::vector<Op> PluginProgramOps();
 
 inline const PJRT_Api* api = nullptr;
+
+// Whether the plugin is Purlin's and another one runs the programs.
+inline bool IsDelegated() { return std::strcmp(PURLIN_BENCH_PJRT_MODE, "delegate") == 0; }
 
 // A struct of arguments, as the API wants it before the first field is set.
 #define PURLIN_ARGUMENTS(type, name) \
@@ -46,15 +50,22 @@ inline void Destroy(PJRT_Event* event) {
 // A client with its devices, which is never destroyed, as pools are not.
 struct PluginClient {
   explicit PluginClient(std::int64_t device_count) {
-    PURLIN_ARGUMENTS(PJRT_NamedValue, option);
-    option.name = "cpu_device_count";
-    option.name_size = std::strlen(option.name);
-    option.type = PJRT_NamedValue_kInt64;
-    option.int64_value = device_count;
-    option.value_size = 1;
+    PURLIN_ARGUMENTS(PJRT_NamedValue, count);
+    count.name = "cpu_device_count";
+    count.name_size = std::strlen(count.name);
+    count.type = PJRT_NamedValue_kInt64;
+    count.int64_value = device_count;
+    count.value_size = 1;
+    PURLIN_ARGUMENTS(PJRT_NamedValue, mode);
+    mode.name = "mode";
+    mode.name_size = std::strlen(mode.name);
+    mode.type = PJRT_NamedValue_kString;
+    mode.string_value = PURLIN_BENCH_PJRT_MODE;
+    mode.value_size = std::strlen(mode.string_value);
+    const PJRT_NamedValue options[] = {count, mode};
     PURLIN_ARGUMENTS(PJRT_Client_Create_Args, create);
-    create.create_options = &option;
-    create.num_options = 1;
+    create.create_options = options;
+    create.num_options = mode.value_size == 0 ? 1 : 2;  // XLA's has no modes.
     Need(api->PJRT_Client_Create(&create));
     client = create.client;
     PURLIN_ARGUMENTS(PJRT_Client_AddressableDevices_Args, all);

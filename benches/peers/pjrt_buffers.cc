@@ -99,4 +99,4 @@ struct Plugin {
 
 }  // namespace
 
-std::vector<Op> PluginBufferOps() { return BufferRows<Plugin>::Table("PJRT C API"); }
+std::vector<Op> PluginBufferOps() { return BufferRows<Plugin>::Table(PURLIN_BENCH_PJRT_TITLE); }

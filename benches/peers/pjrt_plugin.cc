@@ -1,4 +1,4 @@
-// The library of XLA's CPU client as a plugin: loads the plugin, and gives the operations of its halves.
+// The library of a plugin: loads the plugin, and gives the operations of its halves.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -31,11 +31,14 @@ const char* Load() {
 extern "C" __attribute__((visibility("default"))) const Op* bench_ops(std::size_t* count) {
   static const std::vector<Op> ops = [] {
     if (const char* why = Load(); why != nullptr) {
-      std::fprintf(stderr, "purlin_bench: not measured: PJRT C API: %s\n", why);
+      std::fprintf(stderr, "purlin_bench: not measured: %s: %s\n", PURLIN_BENCH_PJRT_TITLE, why);
       return std::vector<Op>();
     }
-    std::vector<Op> all = PluginBufferOps();
-    for (const Op& op : PluginProgramOps()) all.push_back(op);
+    std::vector<Op> all = PluginProgramOps();
+    // They do not depend on how programs run.
+    if (!IsDelegated()) {
+      for (const Op& op : PluginBufferOps()) all.push_back(op);
+    }
     return all;
   }();
   *count = ops.size();

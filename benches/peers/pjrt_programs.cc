@@ -126,4 +126,4 @@ struct Plugin {
 
 }  // namespace
 
-std::vector<Op> PluginProgramOps() { return ProgramRows<Plugin>::Table("PJRT C API"); }
+std::vector<Op> PluginProgramOps() { return ProgramRows<Plugin>::Table(PURLIN_BENCH_PJRT_TITLE); }

@@ -5,6 +5,8 @@ mod library;
 
 use std::ptr;
 
+use purlin_async::task::fork;
+use purlin_base::sync::Process;
 use purlin_base::{Error, StatusOr};
 use purlin_device::MemorySpace;
 use purlin_device::backend::{AttributeValue, DeviceAttribute};
@@ -26,6 +28,8 @@ pub(crate) struct Compiler {
     devices: Vec<*mut abi::Device>,
     /// By device, and the number of our kind of memory.
     memories: Vec<Vec<*mut abi::Memory>>,
+    /// Where its threads are.
+    process: Process,
 }
 
 // SAFETY: a plugin's objects may be used from every thread.
@@ -55,7 +59,8 @@ impl Compiler {
         let mut created = ClientCreateArgs { create_options: &raw const option, num_options: 1, ..arguments() };
         // SAFETY: the option lives until the call returns.
         unsafe { plugin.call(&mut created) }?;
-        let mut compiler = Self { plugin, client: created.client, devices: Vec::new(), memories: Vec::new() };
+        let (client, process) = (created.client, Process::this());
+        let mut compiler = Self { plugin, client, devices: Vec::new(), memories: Vec::new(), process };
         let mut found = ClientAddressableDevicesArgs { client: compiler.client, ..arguments() };
         // SAFETY: the client is alive, and lends its devices and their memories.
         unsafe {
@@ -73,6 +78,13 @@ impl Compiler {
             }
         }
         Ok(compiler)
+    }
+
+    /// # Errors
+    /// `FailedPrecondition`: this process is a child, made by `fork`, of the one that opened it. It would wait for
+    /// threads that are not here.
+    pub(crate) fn check_here(&self) -> Result<(), Error> {
+        if self.process.is_this() { Ok(()) } else { Err(fork::refusal("the plugin that compiles")) }
     }
 
     /// Its device of that number.

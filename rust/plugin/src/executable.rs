@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use purlin_array::Shape;
 use purlin_base::sync::OnceLock;
-use purlin_base::{Error, StatusOr};
+use purlin_base::{Error, Label, StatusOr};
 use purlin_pjrt::abi::arguments;
 use purlin_pjrt_abi::{
     self as abi, ClientCompileArgs, ExecutableDeserializeAndLoadArgs, ExecutableDestroyArgs, ExecutableNameArgs,
@@ -29,8 +29,11 @@ use purlin_pjrt_abi::{
     LoadedExecutableGetExecutableArgs, LoadedExecutableIsDeletedArgs,
 };
 
+use tracing::trace_span;
+
 use crate::answer::Answer;
 use crate::compiler::Compiler;
+use crate::diagnosis;
 use crate::handle::{self, Handle, lent, take};
 use crate::layouts::Layouts;
 use crate::platform::Platform;
@@ -53,6 +56,8 @@ pub(crate) struct Compiled {
     native: StatusOr<Native>,
     /// The parameters whose memory results get.
     donated: Vec<usize>,
+    /// The program's name, as the label of its runs.
+    label: Label,
     is_deleted: AtomicBool,
     /// Layouts of results and of parameters, when they were asked for.
     pub(crate) output_layouts: OnceLock<StatusOr<Layouts>>,
@@ -117,6 +122,7 @@ impl Compiled {
             devices: Vec::new(),
             native: Err(Error::unimplemented("not tried")),
             donated: Vec::new(),
+            label: Label::default(),
             is_deleted: AtomicBool::new(false),
             output_layouts: OnceLock::new(),
             parameter_layouts: OnceLock::new(),
@@ -126,6 +132,7 @@ impl Compiled {
             compiled.devices = compiled.read_devices()?;
             compiled.outputs = compiled.read_outputs()?;
         }
+        compiled.label = diagnosis::label_of(&compiled.name());
         native::load(&mut compiled, serialized)?;
         Ok(Arc::new(compiled))
     }
@@ -203,6 +210,7 @@ impl Answer for ClientCompileArgs {
         unsafe {
             let platform = &lent::<Self, _>(self.client)?.platform;
             let compiler = platform.compiler()?;
+            let _span = trace_span!(target: "purlin", "compile").entered();
             let mut theirs = Self { client: compiler.client, ..*self };
             compiler.plugin.call(&mut theirs)?;
             self.executable = handle::give(Compiled::new(platform, compiler, theirs.executable, None)?);

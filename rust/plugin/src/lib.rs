@@ -29,6 +29,7 @@ mod buffer_create;
 mod client;
 mod compiler;
 mod device;
+mod diagnosis;
 mod error;
 mod event;
 mod executable;

@@ -7,7 +7,7 @@ use purlin_pjrt_abi::{NamedValue, named_value_type};
 use crate::read;
 
 /// The names, with what each says.
-pub(crate) const NAMES: [(&str, &str); 7] = [
+pub(crate) const NAMES: [(&str, &str); 8] = [
     ("device_count", "virtual devices, 1..=1024; 1 without it"),
     ("cpu_device_count", "the same, as XLA's plugin has it"),
     ("worker_count", "threads of the runner, 0..=4096; 0: what the machine allows"),
@@ -15,6 +15,10 @@ pub(crate) const NAMES: [(&str, &str); 7] = [
     ("compiler", "path of the plugin that compiles; else PURLIN_PJRT_COMPILER, else lammps-jax-pjrt-cpu's"),
     ("mode", "auto, native, delegate or check; else PURLIN_PJRT_MODE, else auto"),
     ("check_frozen_memory", "whether memory that is to stay as it is is summed up before and after"),
+    (
+        "stalls_on_sigquit",
+        "whether SIGQUIT prints what is pending and what waits for it, instead of ending the process",
+    ),
 ];
 
 /// Where programs run.
@@ -53,6 +57,7 @@ pub(crate) struct PluginOptions {
     pub(crate) client: ClientOptions,
     pub(crate) compiler: Option<String>,
     pub(crate) mode: Mode,
+    pub(crate) stalls_on_sigquit: bool,
 }
 
 impl PluginOptions {
@@ -78,6 +83,7 @@ impl PluginOptions {
                     "compiler" => options.compiler = Some(text(name, value)?.to_owned()),
                     "mode" => options.mode = Mode::named(text(name, value)?)?,
                     "check_frozen_memory" => options.client.check_frozen_memory = answer(name, value)?,
+                    "stalls_on_sigquit" => options.stalls_on_sigquit = answer(name, value)?,
                     _ => {
                         let known: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
                         return Err(Error::invalid_argument(format!(

@@ -11,6 +11,7 @@ use purlin_pjrt_abi as abi;
 
 use crate::compiler::Compiler;
 use crate::device::{DescriptionObject, DeviceObject};
+use crate::diagnosis;
 use crate::handle::{self, Handle};
 use crate::memory::MemoryObject;
 use crate::options::{Mode, PluginOptions};
@@ -53,8 +54,12 @@ impl<H: Handle> Drop for Owned<H> {
 
 impl Platform {
     /// # Errors
-    /// As [`Client::new`].
+    /// As [`Client::new`], and what keeps a diagnosis that was asked for from working.
     pub(crate) fn new(options: &PluginOptions) -> StatusOr<Arc<Self>> {
+        diagnosis::start_trace()?;
+        if options.stalls_on_sigquit {
+            diagnosis::show_stalls_on_sigquit()?;
+        }
         let client = Client::new(&options.client, Arc::new(HostBackend::new()))?;
         let (mut devices, mut memories) = (Owned(Vec::new()), Owned(Vec::new()));
         let mut descriptions = Owned(Vec::new());
@@ -112,7 +117,7 @@ impl Platform {
     /// The plugin that compiles, which is opened when it is first needed.
     ///
     /// # Errors
-    /// `NotFound`: there is none, and how to get one. What it says itself.
+    /// `NotFound`: there is none, and how to get one. What it says itself. As [`Compiler::check_here`].
     pub(crate) fn compiler(&self) -> StatusOr<&Arc<Compiler>> {
         let opened = match self.compiler.get() {
             Some(opened) => opened,
@@ -122,7 +127,9 @@ impl Platform {
                 self.compiler.get_or_init(|| opened)
             }
         };
-        opened.as_ref().map_err(Clone::clone)
+        let compiler = opened.as_ref().map_err(Clone::clone)?;
+        compiler.check_here()?;
+        Ok(compiler)
     }
 }
 

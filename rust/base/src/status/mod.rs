@@ -151,6 +151,22 @@ impl Error {
         }
     }
 
+    /// This error with `words` and a colon before its message. Code, payloads and location are the same.
+    ///
+    /// ```
+    /// use purlin::Error;
+    ///
+    /// let error = Error::not_found("no such row").prefixed("table 'users'");
+    /// assert_eq!(error.message(), "table 'users': no such row");
+    /// assert_eq!(error.location().line(), line!() - 2);
+    /// ```
+    #[must_use]
+    pub fn prefixed(mut self, words: impl fmt::Display) -> Self {
+        let rep = Arc::make_mut(&mut self.0);
+        rep.message = format!("{words}: {}", rep.message);
+        self
+    }
+
     /// Removes a payload from this error only; false if there was none.
     pub fn erase_payload(&mut self, type_url: &str) -> bool {
         let Some(at) = self.payloads().position(|(known, _)| known == type_url) else { return false };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use purlin_array::DType;
 use purlin_async::Event;
-use purlin_base::{Error, Label, StatusOr};
+use purlin_base::{Error, StatusOr};
 use purlin_device::{Buffer, DonationHold, Mutability, RawBuffer, UsageHold};
 use purlin_pjrt::abi::arguments;
 use purlin_pjrt::event::take;
@@ -45,7 +45,8 @@ impl Hold {
 /// Runs it. Results go to `lists`, and events, where they are wanted, to `events`.
 ///
 /// # Errors
-/// `InvalidArgument`: an argument is gone, or given twice. What the plugin says. Then every argument is as it was.
+/// `InvalidArgument`: an argument is gone, or given twice. `FailedPrecondition`: this is a child made by
+/// `fork`. What the plugin says. Then every argument is as it was.
 ///
 /// # Safety
 /// `lists` have room for the results of each device, and `events` is null or has room for one of each.
@@ -56,6 +57,7 @@ pub(super) unsafe fn run(
     events: *mut *mut abi::Event,
 ) -> Result<(), Error> {
     let compiler = &compiled.compiler;
+    compiler.check_here()?;
     let mut holds: SmallVec<[Hold; 8]> = SmallVec::new();
     // An argument may be deleted by another thread meanwhile.
     let mut kept: SmallVec<[Face; 8]> = SmallVec::new();
@@ -70,7 +72,8 @@ pub(super) unsafe fn run(
                 keeps.push(index as i64);
             }
             let is_donated = run.gives(compiled, index) && !is_referred_to;
-            let (hold, face) = prepared(compiled, argument, is_donated)?;
+            let (hold, face) = prepared(compiled, argument, is_donated)
+                .map_err(|error| error.prefixed(format_args!("argument {index}, {:?}", argument.array)))?;
             holds.push(hold);
             buffers.push(face.buffer());
             kept.push(face);
@@ -147,7 +150,7 @@ pub(super) unsafe fn run(
 fn prepared(compiled: &Compiled, argument: &BufferObject, is_donated: bool) -> StatusOr<(Hold, Face)> {
     let array = &argument.array;
     let hold = match is_donated && array.has_memory() {
-        true => Hold::Donation(array.donate(Label::new(c"execute"))?),
+        true => Hold::Donation(array.donate(compiled.label)?),
         false if array.has_memory() => Hold::Use(array.usage_hold()?),
         false if array.is_deleted() => {
             return Err(array.usage_hold().err().unwrap_or_else(|| Error::internal("deleted")));

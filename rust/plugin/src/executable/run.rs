@@ -1,13 +1,16 @@
 //! `PJRT_LoadedExecutable_Execute`: which arguments a run has, and where it runs.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 
-use purlin_base::{Error, Label, StatusOr};
+use purlin_async::{UserContext, UserContextScope};
+use purlin_base::{Error, StatusOr};
 use purlin_device::Buffer;
 use purlin_pjrt_abi::{self as abi, BufferDestroyArgs, ExecuteOptions, LoadedExecutableExecuteArgs};
 use purlin_program as program;
 use purlin_program::Execution;
 use smallvec::SmallVec;
+use tracing::trace_span;
 
 use super::{Compiled, check, delegated};
 use crate::answer::Answer;
@@ -38,6 +41,52 @@ impl Answer for LoadedExecutableExecuteArgs {
         unsafe {
             let compiled = lent::<Self, _>(self.executable)?;
             compiled.check_alive()?;
+            let location = read::nested(self.options.cast_const())?.call_location;
+            let location = if location.is_null() { c"" } else { CStr::from_ptr(location) }.to_string_lossy();
+            if location.is_empty() {
+                return self.run(compiled);
+            }
+            let _scope = UserContextScope::new(UserContext::new(location.clone().into_owned()));
+            self.run(compiled).map_err(|error| error.prefixed(location))
+        }
+    }
+}
+
+/// # Errors
+/// `InvalidArgument`, naming both: an argument that is donated is given twice.
+fn check_given_once(compiled: &Compiled, list: &[&BufferObject], gives: impl Fn(usize) -> bool) -> Result<(), Error> {
+    for donated in (0..list.len()).filter(|&index| gives(index)) {
+        let same = |other: &usize| list[*other].array.identity() == list[donated].array.identity();
+        if let Some(other) = (0..list.len()).find(|other| *other != donated && same(other)) {
+            return Err(Error::invalid_argument(format!(
+                "'{}' was not run: arguments {donated} and {other} are the same buffer, {:?}, and argument {donated} is donated: it cannot \
+                 be used twice in one call",
+                compiled.label, list[donated].array
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Run<'_> {
+    /// Whether an argument is the program's from now on.
+    pub(super) fn gives(&self, compiled: &Compiled, index: usize) -> bool {
+        compiled.donated.contains(&index) && !self.keeps.contains(&index)
+    }
+}
+
+/// The steps of the function.
+trait Steps {
+    unsafe fn run(&self, compiled: &Arc<Compiled>) -> Result<(), Error>;
+    unsafe fn read<'a>(&self, compiled: &'a Compiled) -> StatusOr<Run<'a>>;
+}
+
+impl Steps for LoadedExecutableExecuteArgs {
+    /// # Errors
+    /// As [`read`](Self::read), and as the run.
+    unsafe fn run(&self, compiled: &Arc<Compiled>) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe {
             let run = self.read(compiled)?;
             if self.num_devices == 0 {
                 return Ok(());
@@ -52,44 +101,15 @@ impl Answer for LoadedExecutableExecuteArgs {
                     Ok(())
                 }
                 (Ok(_), Mode::Check) => compiled.run_both(&run, lists, self.device_complete_events),
-                (_, _) => delegated::run(compiled, &run, lists, self.device_complete_events),
+                (_, _) => compiled.run_delegated(&run, lists, self.device_complete_events),
             }
         }
     }
-}
 
-/// # Errors
-/// `InvalidArgument`, naming both: an argument that is donated is given twice.
-fn check_given_once(list: &[&BufferObject], gives: impl Fn(usize) -> bool) -> Result<(), Error> {
-    for donated in (0..list.len()).filter(|&index| gives(index)) {
-        let same = |other: &usize| list[*other].array.identity() == list[donated].array.identity();
-        if let Some(other) = (0..list.len()).find(|other| *other != donated && same(other)) {
-            return Err(Error::invalid_argument(format!(
-                "arguments {donated} and {other} are the same buffer, {:?}, and argument {donated} is donated: it cannot \
-                 be used twice in one call",
-                list[donated].array
-            )));
-        }
-    }
-    Ok(())
-}
-
-impl Run<'_> {
-    /// Whether an argument is the program's from now on.
-    pub(super) fn gives(&self, compiled: &Compiled, index: usize) -> bool {
-        compiled.donated.contains(&index) && !self.keeps.contains(&index)
-    }
-}
-
-trait Read<'a> {
-    unsafe fn read(&self, compiled: &'a Compiled) -> StatusOr<Run<'a>>;
-}
-
-impl<'a> Read<'a> for LoadedExecutableExecuteArgs {
     /// # Errors
     /// `InvalidArgument`: null, or a number of devices that the program does not have. `Unimplemented`: sends and
     /// receives.
-    unsafe fn read(&self, compiled: &'a Compiled) -> StatusOr<Run<'a>> {
+    unsafe fn read<'a>(&self, compiled: &'a Compiled) -> StatusOr<Run<'a>> {
         // SAFETY: the caller's promise.
         unsafe {
             let options = read::nested(self.options.cast_const())?;
@@ -125,7 +145,7 @@ impl<'a> Read<'a> for LoadedExecutableExecuteArgs {
             let context = crate::handle::lent_if::<Self, _>(options.context)?;
             let run = Run { options, arguments, device, keeps, context };
             for list in &run.arguments {
-                check_given_once(list, |index| run.gives(compiled, index))?;
+                check_given_once(compiled, list, |index| run.gives(compiled, index))?;
             }
             Ok(run)
         }
@@ -155,6 +175,25 @@ impl Compiled {
         }
     }
 
+    /// Runs it by the plugin that compiles.
+    ///
+    /// # Errors
+    /// As [`delegated::run`], naming the program.
+    ///
+    /// # Safety
+    /// As [`delegated::run`].
+    unsafe fn run_delegated(
+        self: &Arc<Self>,
+        run: &Run<'_>,
+        lists: &[*mut *mut abi::Buffer],
+        events: *mut *mut abi::Event,
+    ) -> Result<(), Error> {
+        let _span = trace_span!(target: "purlin", "delegated", program = %self.label).entered();
+        // SAFETY: the caller's promise.
+        unsafe { delegated::run(self, run, lists, events) }
+            .map_err(|error| error.prefixed(format_args!("'{}' was not run", self.label)))
+    }
+
     /// Runs it by both, one after the other; the results are Purlin's. Blocks until they are compared.
     ///
     /// # Errors
@@ -178,7 +217,7 @@ impl Compiled {
             _ => places.collect(),
         };
         // SAFETY: there is room for as many results.
-        let delegated = unsafe { delegated::run(self, run, &places, std::ptr::null_mut()) };
+        let delegated = unsafe { self.run_delegated(run, &places, std::ptr::null_mut()) };
         // What the caller has lent to the run, it takes back with an error.
         for execution in &executions {
             let _ = execution.done.wait();
@@ -208,7 +247,7 @@ impl Compiled {
         let options = program::ExecuteOptions {
             caller_waits,
             launch_id: run.options.launch_id,
-            label: Label::new(c"execute"),
+            label: self.label,
             non_donatable_input_indices: &run.keeps,
             context: run.context.and_then(ffi::ContextObject::user_data),
             ..Default::default()

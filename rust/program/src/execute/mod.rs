@@ -94,9 +94,9 @@ impl LoadedExecutable {
     ) -> StatusOr<Execution> {
         let mut prepared = Prepared::nothing(&self.shared.targets[0]);
         let one = std::slice::from_mut(&mut prepared);
-        prepare(self, &[arguments], options, one).map_err(|error| self.refusal(&error))?;
+        prepare(self, &[arguments], options, one).map_err(|error| self.refusal(error))?;
         let launch = self.launch_of(options);
-        start(self, &mut prepared, launch, options, after).map_err(|error| self.refusal(&error))
+        start(self, &mut prepared, launch, options, after).map_err(|error| self.refusal(error))
     }
 
     /// Runs the program on all of its devices, with the arguments of each device, in the order of
@@ -139,7 +139,7 @@ impl LoadedExecutable {
             options
         };
         let mut prepared: Vec<_> = self.shared.targets.iter().map(Prepared::nothing).collect();
-        prepare(self, shards, options, &mut prepared).map_err(|error| self.refusal(&error))?;
+        prepare(self, shards, options, &mut prepared).map_err(|error| self.refusal(error))?;
         let collectives = self.collectives_of(options);
         let launch = match collectives.clone() {
             None => self.launch_of(options),
@@ -149,8 +149,8 @@ impl LoadedExecutable {
         for (participant, one) in (0..).zip(&mut prepared) {
             let execution = match start(self, one, Arc::clone(&launch), options, after) {
                 Ok(execution) => execution,
-                Err(error) if executions.is_empty() => return Err(self.refusal(&error)),
-                Err(error) => self.failed(one.target, &self.refusal(&error)),
+                Err(error) if executions.is_empty() => return Err(self.refusal(error)),
+                Err(error) => self.failed(one.target, &self.refusal(error)),
             };
             // A participant that fails, or never begins, must not be waited for.
             if let Some(collectives) = collectives.clone() {
@@ -190,11 +190,8 @@ impl LoadedExecutable {
 
     /// `error`, with the name of the program in its message. The code and the payloads are unchanged.
     #[cold]
-    fn refusal(&self, error: &Error) -> Error {
-        let message = format!("'{}' was not run: {}", self.program().name(), error.message());
-        let mut named = Error::new(error.code(), message);
-        error.payloads().for_each(|(type_url, payload)| named.set_payload(type_url, payload));
-        named
+    fn refusal(&self, error: Error) -> Error {
+        error.prefixed(format_args!("'{}' was not run", self.program().name()))
     }
 
     /// A run that did not begin, although other devices of the same call did.

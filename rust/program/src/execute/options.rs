@@ -20,7 +20,8 @@ use purlin_device::Buffer;
 pub struct ExecuteOptions<'a> {
     /// A number that the caller chooses. Traces and errors show it, and library calls can read it.
     pub launch_id: i32,
-    /// The label of the run's event. Errors about donated arguments name it as the donee. Empty: `execute`.
+    /// The label of the run's event, and in reports of memory that of its results and temporaries. Errors about donated
+    /// arguments name it as the donee. Empty: `execute`, `result` and `temporaries`.
     pub label: Label,
     /// Arguments that stay with the caller although the program would take their memory: they are copied instead.
     pub non_donatable_input_indices: &'a [usize],

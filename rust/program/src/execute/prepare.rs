@@ -10,7 +10,7 @@ use super::check::check;
 use super::options::ExecuteOptions;
 use crate::loaded::{LoadedExecutable, Target};
 use purlin_async::event::Event;
-use purlin_base::{Error, StatusOr};
+use purlin_base::{Error, Label, StatusOr};
 use purlin_device::{AllocOptions, Buffer, RawBuffer};
 
 /// The holds and the memory of a run on one device, before anything is launched. Dropping this releases all holds.
@@ -213,7 +213,10 @@ fn memory(
     let (places, specs) = (loaded.program().places(), &loaded.program().signature().results);
     let (arguments, of_results) = held.split_at(places.parameters.len());
     *has_failed = arguments.iter().any(|held| matches!(held, Held::Failed(..)));
-    let labelled = |label: &'static CStr| AllocOptions { label: label.into(), ..AllocOptions::default() };
+    let labelled = |kind: &'static CStr| {
+        let label = if options.label == Label::default() { kind.into() } else { options.label };
+        AllocOptions { label, ..AllocOptions::default() }
+    };
     let for_results = labelled(c"result");
     let first_given = device * specs.len();
     let is_given = |number: usize| options.results.get(first_given + number).is_some_and(Option::is_some);
