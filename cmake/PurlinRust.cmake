@@ -81,18 +81,33 @@ list(TRANSFORM purlin_features PREPEND "purlin-lib/" OUTPUT_VARIABLE cargo_featu
 list(JOIN cargo_features "," cargo_features)
 separate_arguments(cargo_flags UNIX_COMMAND "${PURLIN_CARGO_FLAGS}")
 
+set(purlin_cargo_environment ${purlin_sanitize_environment}
+  "CARGO_TARGET_DIR=${PURLIN_CARGO_TARGET_DIR}" "CARGO_ENCODED_RUSTFLAGS=${encoded_rustflags}"
+  "PURLIN_GENERATED_HEADERS=${purlin_generated_headers}"
+  "RUSTC=${PURLIN_RUSTC}" "AR${for_target}=${CMAKE_AR}" "CXX${for_target}=${CMAKE_CXX_COMPILER}"
+  "CXXFLAGS${for_target}=${cargo_cxxflags}")
 add_custom_target(purlin_cargo
-  COMMAND ${CMAKE_COMMAND} -E env ${purlin_sanitize_environment}
-          "CARGO_TARGET_DIR=${PURLIN_CARGO_TARGET_DIR}" "CARGO_ENCODED_RUSTFLAGS=${encoded_rustflags}"
-          "PURLIN_GENERATED_HEADERS=${purlin_generated_headers}"
-          "RUSTC=${PURLIN_RUSTC}" "AR${for_target}=${CMAKE_AR}" "CXX${for_target}=${CMAKE_CXX_COMPILER}"
-          "CXXFLAGS${for_target}=${cargo_cxxflags}"
+  COMMAND ${CMAKE_COMMAND} -E env ${purlin_cargo_environment}
           ${PURLIN_CARGO} build --locked --package purlin-lib --profile ${cargo_profile} --target ${PURLIN_RUST_TARGET}
           --no-default-features --features=${cargo_features} ${cargo_flags}
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
   BYPRODUCTS ${purlin_rust_archive} ${bridge_headers}
   COMMENT "cargo build --package purlin-lib --profile ${cargo_profile}"
   USES_TERMINAL VERBATIM)
+
+# libpjrt_purlin.a with the sanitizer, for tests/plugin_calls: the plugin as an archive, linked into the test.
+if(PURLIN_SANITIZE)
+  set(purlin_plugin_archive ${PURLIN_CARGO_TARGET_DIR}/${PURLIN_RUST_TARGET}/${cargo_folder}/libpjrt_purlin.a)
+  add_custom_target(purlin_plugin_cargo
+    COMMAND ${CMAKE_COMMAND} -E env ${purlin_cargo_environment}
+            ${PURLIN_CARGO} rustc --locked --package purlin-plugin --lib --crate-type staticlib --profile ${cargo_profile}
+            --target ${PURLIN_RUST_TARGET} ${cargo_flags}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    BYPRODUCTS ${purlin_plugin_archive}
+    COMMENT "cargo rustc --package purlin-plugin --crate-type staticlib --profile ${cargo_profile}"
+    USES_TERMINAL VERBATIM)
+  add_dependencies(purlin_plugin_cargo purlin_cargo)  # One after the other, in one folder.
+endif()
 
 add_library(purlin_rust STATIC IMPORTED GLOBAL)
 set_target_properties(purlin_rust PROPERTIES IMPORTED_LOCATION ${purlin_rust_archive})

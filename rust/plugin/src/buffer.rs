@@ -61,14 +61,18 @@ impl BufferObject {
         Self { array, platform, is_alias, references, face }
     }
 
+    /// What the plugin that compiles knows it as.
+    pub(crate) fn known_face(&self) -> Option<Face> {
+        self.face.lock().clone()
+    }
+
     /// What the plugin that compiles knows it as, or what `make` makes, outside of the lock: of two threads that make
     /// one, both have the first.
     ///
     /// # Errors
     /// That of `make`.
     pub(crate) fn face_or(&self, make: impl FnOnce() -> StatusOr<Face>) -> StatusOr<Face> {
-        let known = self.face.lock().clone();
-        if let Some(face) = known {
+        if let Some(face) = self.known_face() {
             return Ok(face);
         }
         let made = make()?;

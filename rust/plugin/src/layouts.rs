@@ -198,22 +198,41 @@ fn lend_list(layouts: &Layouts) -> (*mut *mut LayoutsMemoryLayout, usize) {
     (if layouts.0.is_empty() { ptr::dangling_mut() } else { layouts.0.as_ptr().cast_mut() }, layouts.0.len())
 }
 
+fn output_layouts(compiled: &Compiled) -> StatusOr<&Layouts> {
+    once(&compiled.output_layouts, || {
+        let function = theirs!(&compiled.compiler, executable_get_output_layouts);
+        let mut args = LayoutsExecutableGetOutputLayoutsArgs { executable: compiled.executable, ..arguments() };
+        // SAFETY: the executable is alive, and lends its layouts.
+        unsafe {
+            match compiled.compiler.plugin.taken(function(&raw mut args)) {
+                Some(error) => Err(error),
+                None => copied(&compiled.compiler, args.layouts, args.num_outputs),
+            }
+        }
+    })
+}
+
+/// The layout of a program's result; `None` where it is row-major.
+///
+/// # Errors
+/// What the compiler says. `Unimplemented`: it is none of dense arrays.
+pub(crate) fn of_output(compiled: &Compiled, index: usize) -> StatusOr<Option<Layout>> {
+    let layouts = output_layouts(compiled)?;
+    let refused = |text: &str| Error::unimplemented(format!("the layout '{text}' of result {index}"));
+    let layout = layouts.0.get(index).copied().ok_or_else(|| refused("of a result that is not there"))?;
+    // SAFETY: lent by the list, which is alive.
+    let text = unsafe { lent::<LayoutsMemoryLayoutSerializeArgs, _>(layout) }?;
+    let order = text.strip_prefix('{').and_then(|text| text.split([':', '}']).next()).ok_or_else(|| refused(text))?;
+    let order: Result<Vec<i64>, _> = order.split(',').filter(|number| !number.is_empty()).map(str::parse).collect();
+    let layout = Layout::new(&order.map_err(|_| refused(text))?)?;
+    Ok((!layout.is_row_major()).then_some(layout))
+}
+
 impl Answer for LayoutsExecutableGetOutputLayoutsArgs {
     unsafe fn answer(&mut self) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         let compiled: &Compiled = unsafe { lent::<Self, _>(self.executable) }?;
-        let layouts = once(&compiled.output_layouts, || {
-            let function = theirs!(&compiled.compiler, executable_get_output_layouts);
-            let mut args = Self { executable: compiled.executable, ..arguments() };
-            // SAFETY: the executable is alive, and lends its layouts.
-            unsafe {
-                match compiled.compiler.plugin.taken(function(&raw mut args)) {
-                    Some(error) => Err(error),
-                    None => copied(&compiled.compiler, args.layouts, args.num_outputs),
-                }
-            }
-        })?;
-        (self.layouts, self.num_outputs) = lend_list(layouts);
+        (self.layouts, self.num_outputs) = lend_list(output_layouts(compiled)?);
         Ok(())
     }
 }

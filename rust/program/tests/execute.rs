@@ -127,6 +127,31 @@ fn donated_memory_becomes_the_results() {
 }
 
 #[test]
+fn a_run_says_whether_it_began_behind_other_work() {
+    let client = host();
+    let loaded = load(&client, increment(64));
+    let run = |argument: &Buffer, options: &ExecuteOptions<'_>| loaded.execute(&[argument], options).unwrap();
+    let argument = buffer(&client, &[1; 64]);
+    let keeps = ExecuteOptions { non_donatable_input_indices: &[0], caller_waits: true, ..Default::default() };
+    assert!(!run(&argument, &keeps).is_behind_others);
+    // A run that waits reads the argument, so the one that is given its memory waits, too.
+    let gate = EventPromise::new(c"gate");
+    let after = [gate.event()];
+    let reader = run(&argument, &ExecuteOptions { dependencies: &after, ..keeps.clone() });
+    assert!(reader.is_behind_others);
+    let taker = run(&argument, &ExecuteOptions { caller_waits: true, ..Default::default() });
+    assert!(taker.is_behind_others && !taker.done.is_ready());
+    gate.set_ready();
+    assert_eq!((once(reader), once(taker)), (vec![2; 64], vec![2; 64]));
+    // Memory that is not there yet, of an array that has failed already.
+    let (space, shape) = (argument.memory_space(), argument.shape().clone());
+    let (later, promise) = Buffer::channel(&shape, None, &space).unwrap();
+    let failed = later.donate_after(&purlin_async::Event::from_error(Error::aborted("no"))).unwrap();
+    assert!(run(&failed, &keeps).is_behind_others);
+    promise.fail(Error::data_loss("never"));
+}
+
+#[test]
 fn a_donation_that_is_forbidden_is_a_copy() {
     on_each(|client| {
         let loaded = load(client, increment(64));

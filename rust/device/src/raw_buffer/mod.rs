@@ -139,6 +139,12 @@ impl RawBuffer {
         self.block.allocated().clone()
     }
 
+    /// Whether the memory is there, or will never be: [`allocation_event`](Self::allocation_event) is not pending.
+    #[must_use]
+    pub fn is_allocation_over(&self) -> bool {
+        self.block.allocated().is_ready()
+    }
+
     /// Whether its bytes may be written. Memory that was imported read-only may not, nor may slices of it; also while
     /// the memory of a [`channel`](Self::channel) is not there yet, the answer is that it may.
     #[must_use]

@@ -1,28 +1,33 @@
 //! A run by the plugin that compiles, over views of our arrays; its results become ours without a copy.
 //!
 //! Each array has its view, or is a result of that plugin's, so nothing is made twice. The plugin does not know what
-//! our arrays wait for, so a run waits here until its arguments are there, unless they are its own results. It holds
-//! its arguments until it has completed, so they are not donated meanwhile.
+//! our arrays wait for. So a run with an argument that Purlin still computes is called later, by a task, and its
+//! results are provided then. For results of its own, the plugin waits itself. A run with an argument that has failed
+//! fails, and the plugin is not called.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | here | the arguments, and when the plugin is called |
+//! | `call` | the call, and its results |
 
-use std::ptr;
+mod call;
+
 use std::sync::Arc;
 
-use purlin_array::DType;
-use purlin_async::Event;
+use purlin_async::task::Task;
+use purlin_async::{AsyncWorkRunner, Event, EventPromise};
 use purlin_base::{Error, StatusOr};
-use purlin_device::{Buffer, DonationHold, Mutability, RawBuffer, UsageHold};
-use purlin_pjrt::abi::arguments;
-use purlin_pjrt::event::take;
-use purlin_pjrt_abi::{
-    self as abi, BufferGetMemoryLayoutArgs, BufferReadyEventArgs, BufferUnsafePointerArgs, LoadedExecutableExecuteArgs,
-};
+use purlin_device::{Buffer, BufferPromise, Device, DonationHold, MemorySpace, RawBuffer, UsageHold};
+use purlin_pjrt_abi::{self as abi, LoadedExecutableExecuteArgs};
 use smallvec::SmallVec;
 
+use self::call::{Call, Finished};
 use super::Compiled;
 use super::run::Run;
 use crate::buffer::{self, BufferObject};
 use crate::compiler::Face;
-use crate::{event, ffi, read};
+use crate::handle::lent;
+use crate::{event, ffi, layouts};
 
 /// What a run has of an argument.
 enum Hold {
@@ -30,6 +35,8 @@ enum Hold {
     Nothing,
     Use(UsageHold),
     Donation(DonationHold),
+    /// The hold has ended, because nothing may be held while it is waited for something else. The memory is kept.
+    Over(RawBuffer),
 }
 
 impl Hold {
@@ -38,15 +45,70 @@ impl Hold {
             Self::Nothing => None,
             Self::Use(hold) => Some(hold.memory()),
             Self::Donation(hold) => Some(hold.memory()),
+            Self::Over(memory) => Some(memory),
         }
+    }
+
+    /// Ends it. What is not donated is used until `done`.
+    fn end(self, done: &Event) -> Self {
+        match self {
+            Self::Use(hold) => {
+                let memory = hold.memory().clone();
+                hold.release_after(done.clone());
+                Self::Over(memory)
+            }
+            Self::Donation(hold) => Self::Over(hold.confirm()),
+            ended => ended,
+        }
+    }
+}
+
+/// An argument of a run.
+struct Given {
+    array: Buffer,
+    hold: Hold,
+    /// The plugin's object for it; `None` if the array is not there yet.
+    face: Option<Face>,
+}
+
+impl Given {
+    /// # Errors
+    /// As [`Buffer::usage_hold`] and [`Buffer::donate`]; what the plugin says.
+    fn of(compiled: &Compiled, argument: &BufferObject, is_donated: bool) -> StatusOr<Self> {
+        let array = &argument.array;
+        let hold = match is_donated && array.has_memory() {
+            true => Hold::Donation(array.donate(compiled.label)?),
+            false if array.has_memory() => Hold::Use(array.usage_hold()?),
+            false if array.is_deleted() => {
+                return Err(array.usage_hold().err().unwrap_or_else(|| Error::internal("deleted")));
+            }
+            false => Hold::Nothing,
+        };
+        let mut face = argument.known_face();
+        let ready = array.ready_event();
+        if face.is_none() && ready.is_ready() && ready.error().is_none() {
+            face = Some(argument.face_or(|| Face::of_array(&compiled.compiler, array, hold.memory()))?);
+        }
+        Ok(Self { array: array.clone(), hold, face })
+    }
+
+    /// What the call must wait for.
+    fn pending(&self) -> impl Iterator<Item = Event> {
+        let ready = self.face.is_none().then(|| self.array.ready_event());
+        // The plugin may write donated memory at once.
+        let free = match &self.hold {
+            Hold::Donation(hold) => Some(hold.free_event()),
+            _ => None,
+        };
+        ready.into_iter().chain(free).filter(|event| !event.is_ready())
     }
 }
 
 /// Runs it. Results go to `lists`, and events, where they are wanted, to `events`.
 ///
 /// # Errors
-/// `InvalidArgument`: an argument is gone, or given twice. `FailedPrecondition`: this is a child made by
-/// `fork`. What the plugin says. Then every argument is as it was.
+/// `InvalidArgument`: an argument is gone, or given twice. `FailedPrecondition`: this is a child made by `fork`. What
+/// the plugin says, if it is called now. Then every argument is as it was.
 ///
 /// # Safety
 /// `lists` have room for the results of each device, and `events` is null or has room for one of each.
@@ -56,15 +118,40 @@ pub(super) unsafe fn run(
     lists: &[*mut *mut abi::Buffer],
     events: *mut *mut abi::Event,
 ) -> Result<(), Error> {
-    let compiler = &compiled.compiler;
-    compiler.check_here()?;
-    let mut holds: SmallVec<[Hold; 8]> = SmallVec::new();
-    // An argument may be deleted by another thread meanwhile.
-    let mut kept: SmallVec<[Face; 8]> = SmallVec::new();
-    let mut theirs: SmallVec<[SmallVec<[*mut abi::Buffer; 8]>; 1]> = SmallVec::new();
+    compiled.compiler.check_here()?;
+    let call = prepared(compiled, run)?;
+    let given = || call.arguments.iter().flatten();
+    let failed = given().find_map(|given| given.array.ready_event().error());
+    let waits: Vec<Event> = given().flat_map(Given::pending).collect();
+    let finished = match failed {
+        Some(error) => failed_run(&call, &error),
+        None if waits.is_empty() => call.now()?,
+        None => later(call, &waits)?,
+    };
+    compiled.end_donated(run);
+    for (at, (results, done)) in finished.into_iter().enumerate() {
+        for (index, (array, face)) in results.into_iter().enumerate() {
+            let given = match face {
+                Some(face) => buffer::give_with_face(array, &compiled.platform, face),
+                None => buffer::give(array, &compiled.platform),
+            };
+            // SAFETY: the caller has room.
+            unsafe { lists[at].add(index).write(given) };
+        }
+        if !events.is_null() {
+            // SAFETY: the caller has room.
+            unsafe { events.add(at).write(event::give(done)) };
+        }
+    }
+    Ok(())
+}
+
+/// Holds the arguments.
+fn prepared(compiled: &Arc<Compiled>, run: &Run<'_>) -> StatusOr<Call> {
     let mut keeps: SmallVec<[i64; 4]> = run.keeps.iter().map(|&index| index as i64).collect();
+    let mut arguments = SmallVec::new();
     for list in &run.arguments {
-        let mut buffers = SmallVec::new();
+        let mut of_device = SmallVec::new();
         for (index, argument) in list.iter().enumerate() {
             // Memory that other code refers to is copied by the plugin, and deleted here all the same.
             let is_referred_to = argument.array.hold_counts().1 > 0;
@@ -72,153 +159,99 @@ pub(super) unsafe fn run(
                 keeps.push(index as i64);
             }
             let is_donated = run.gives(compiled, index) && !is_referred_to;
-            let (hold, face) = prepared(compiled, argument, is_donated)
+            let given = Given::of(compiled, argument, is_donated)
                 .map_err(|error| error.prefixed(format_args!("argument {index}, {:?}", argument.array)))?;
-            holds.push(hold);
-            buffers.push(face.buffer());
-            kept.push(face);
+            of_device.push(given);
         }
-        theirs.push(buffers);
+        arguments.push(of_device);
     }
-    let count = theirs.len();
-    let context = ffi::Lent::of(&compiler.plugin, run.context)?;
-    let mut options = abi::ExecuteOptions {
-        context: context.address(),
-        non_donatable_input_indices: keeps.as_ptr(),
-        num_non_donatable_input_indices: keeps.len(),
-        ..run.options
-    };
-    let argument_lists: SmallVec<[*const *mut abi::Buffer; 1]> = theirs.iter().map(|list| list.as_ptr()).collect();
-    let mut results: SmallVec<[Vec<*mut abi::Buffer>; 1]> =
-        (0..count).map(|_| vec![ptr::null_mut(); compiled.output_count()]).collect();
-    let output_lists: SmallVec<[*mut *mut abi::Buffer; 1]> = results.iter_mut().map(|list| list.as_mut_ptr()).collect();
-    let mut completed: SmallVec<[*mut abi::Event; 1]> = SmallVec::from_elem(ptr::null_mut(), count);
-    let device = match run.device {
-        Some(device) => compiler.device(usize::try_from(device.device.id()).unwrap_or(usize::MAX)),
-        None => ptr::null_mut(),
-    };
-    let mut args = LoadedExecutableExecuteArgs {
-        executable: compiled.loaded,
-        options: &raw mut options,
-        argument_lists: argument_lists.as_ptr(),
-        num_devices: count,
-        num_args: theirs.first().map_or(0, SmallVec::len),
-        output_lists: output_lists.as_ptr(),
-        device_complete_events: completed.as_mut_ptr(),
-        execute_device: device,
-        ..arguments()
-    };
-    // SAFETY: all that is pointed to lives until the call returns; the arguments are held.
-    unsafe { compiler.plugin.call(&mut args) }?;
-    // SAFETY: the events are ours.
-    let done: SmallVec<[Event; 1]> =
-        completed.iter().map(|&event| unsafe { take(compiler.plugin.api(), event.cast(), true) }).collect();
-    context.end_after(&done);
-    compiled.end_donated(run);
-    let per_device = holds.len() / count.max(1);
-    for (at, hold) in holds.into_iter().enumerate() {
-        match hold {
-            Hold::Nothing => (),
-            Hold::Use(hold) => hold.release_after(done[at / per_device.max(1)].clone()),
-            Hold::Donation(hold) => drop(hold.confirm()),
-        }
-    }
-    // SAFETY: the results are ours.
-    let own = |list: Vec<*mut abi::Buffer>| unsafe {
-        list.into_iter().map(|result| Face::of_result(compiler, result)).collect::<Vec<_>>()
-    };
-    let faces: SmallVec<[Vec<Face>; 1]> = results.into_iter().map(own).collect();
-    let mut arrays: SmallVec<[Vec<Buffer>; 1]> = SmallVec::new();
-    for (at, faces) in faces.iter().enumerate() {
-        let list = faces.iter().enumerate().map(|(index, face)| imported(compiled, run, at, index, face));
-        arrays.push(list.collect::<StatusOr<_>>()?);
-    }
-    for (at, (arrays, faces)) in arrays.into_iter().zip(faces).enumerate() {
-        for (index, (array, face)) in arrays.into_iter().zip(faces).enumerate() {
-            // SAFETY: the caller has room.
-            unsafe { lists[at].add(index).write(buffer::give_with_face(array, &compiled.platform, face)) };
-        }
-        if !events.is_null() {
-            // SAFETY: the caller has room.
-            unsafe { events.add(at).write(event::give(done[at].clone())) };
-        }
-    }
-    Ok(())
-}
-
-/// Holds an argument, and finds the plugin's object for it.
-fn prepared(compiled: &Compiled, argument: &BufferObject, is_donated: bool) -> StatusOr<(Hold, Face)> {
-    let array = &argument.array;
-    let hold = match is_donated && array.has_memory() {
-        true => Hold::Donation(array.donate(compiled.label)?),
-        false if array.has_memory() => Hold::Use(array.usage_hold()?),
-        false if array.is_deleted() => {
-            return Err(array.usage_hold().err().unwrap_or_else(|| Error::internal("deleted")));
-        }
-        // The plugin is told that it has failed.
-        false => Hold::Nothing,
-    };
-    if let Hold::Donation(hold) = &hold {
-        // The plugin may write it at once.
-        hold.free_event().wait()?;
-    }
-    let face = argument.face_or(|| {
-        // Whether it fails is not asked: then the view is one of an error.
-        let _ = array.ready_event().wait();
-        Face::of_array(&compiled.compiler, array, hold.memory())
-    })?;
-    Ok((hold, face))
-}
-
-/// A result of the plugin's, on a device, as one of our arrays.
-fn imported(compiled: &Compiled, run: &Run<'_>, at: usize, index: usize, face: &Face) -> StatusOr<Buffer> {
-    let plugin = &compiled.compiler.plugin;
-    let (shape, kind) = &compiled.outputs[index];
-    let buffer = face.buffer();
-    let device = match run.device {
-        Some(device) => device.device.clone(),
+    let mut devices = SmallVec::new();
+    match run.device {
+        Some(chosen) => devices.push(chosen.device.clone()),
         None => {
-            // SAFETY: of the client's platform.
-            unsafe { crate::handle::lent::<LoadedExecutableExecuteArgs, _>(compiled.devices[at]) }?.device.clone()
+            for &device in &compiled.devices {
+                // SAFETY: of the client's platform.
+                devices.push(unsafe { lent::<LoadedExecutableExecuteArgs, _>(device) }?.device.clone());
+            }
         }
-    };
-    let space = device.memory_space(kind)?;
-    let mut found = BufferReadyEventArgs { buffer, ..arguments() };
-    // SAFETY: the result is alive; its event is ours.
-    let ready = unsafe {
-        plugin.call(&mut found)?;
-        take(plugin.api(), found.event.cast(), true)
-    };
-    if shape.dtype() == DType::Token {
-        // It has neither layout nor address, and the plugin aborts if it is asked.
-        return Buffer::token(&space, &ready);
     }
-    // SAFETY: the result is alive.
-    let (layout, address) = unsafe {
-        let mut layout = BufferGetMemoryLayoutArgs { buffer, layout: arguments(), ..arguments() };
-        plugin.call(&mut layout)?;
-        let layout = read::layout(&raw const layout.layout, shape)?;
-        let mut pointer = BufferUnsafePointerArgs { buffer, ..arguments() };
-        let address = match shape.on_device_size_bytes() {
-            0 => Ok(0),
-            _ => plugin.call(&mut pointer).map(|()| pointer.buffer_pointer),
-        };
-        (layout, address)
+    let context = ffi::Lent::of(&compiled.compiler.plugin, run.context)?;
+    let (is_portable, launch_id) = (run.device.is_some(), run.options.launch_id);
+    Ok(Call { compiled: Arc::clone(compiled), arguments, keeps, devices, is_portable, launch_id, context })
+}
+
+/// The memory space of a result.
+fn space_of(compiled: &Compiled, device: &Device, index: usize) -> StatusOr<MemorySpace> {
+    device.memory_space(&compiled.outputs[index].1)
+}
+
+/// A run with an argument that has failed: so have its results. The plugin is not called.
+fn failed_run(call: &Call, error: &Error) -> Finished {
+    let of_device = |device: &Device| {
+        let results = call.compiled.outputs.iter().enumerate().map(|(index, (shape, _))| {
+            let space = space_of(&call.compiled, device, index).unwrap_or_else(|_| device.default_memory_space());
+            (Buffer::error(error.clone(), shape, &space), None)
+        });
+        (results.collect(), Event::from_error(error.clone()))
     };
-    match address {
-        Ok(0) => {
-            let memory = RawBuffer::allocate(&space, shape.on_device_size_bytes())?;
-            Buffer::from_raw(memory, shape, layout.as_ref(), &ready)
+    call.devices.iter().map(of_device).collect()
+}
+
+/// What provides the results of a device, and says that it has completed.
+type Promises = (Vec<BufferPromise>, EventPromise);
+
+/// Calls the plugin when `waits` are over; the results are provided then.
+///
+/// # Errors
+/// `FailedPrecondition`: the client has ended. As [`Buffer::channel`].
+fn later(mut call: Call, waits: &[Event]) -> StatusOr<Finished> {
+    let compiled = Arc::clone(&call.compiled);
+    let (mut finished, mut promises) = (Finished::new(), Vec::<Promises>::new());
+    for device in &call.devices {
+        let (mut results, mut of_device) = (Vec::new(), Vec::new());
+        for (index, (shape, _)) in compiled.outputs.iter().enumerate() {
+            let layout = layouts::of_output(&compiled, index)?;
+            let (array, promise) = Buffer::channel(shape, layout.as_ref(), &space_of(&compiled, device, index)?)?;
+            results.push((array, None));
+            of_device.push(promise);
         }
-        Ok(address) => {
-            let kept = face.stock();
-            let release = Box::new(move || drop(kept)) as Box<dyn FnOnce() + Send + Sync>;
-            let first = ptr::with_exposed_provenance_mut(address);
-            let size = shape.on_device_size_bytes();
-            // SAFETY: the plugin's memory, which stays as long as its object.
-            let memory = unsafe { RawBuffer::import(&space, first, size, Mutability::Mutable, Some(release)) }?;
-            Buffer::from_raw(memory, shape, layout.as_ref(), &ready)
+        let completed = EventPromise::new(compiled.label);
+        finished.push((results, completed.event()));
+        promises.push((of_device, completed));
+    }
+    for (list, (_, done)) in call.arguments.iter_mut().zip(&finished) {
+        for given in list {
+            given.hold = std::mem::replace(&mut given.hold, Hold::Nothing).end(done);
         }
-        Err(why) => Ok(Buffer::error(ready.error().unwrap_or(why), shape, &space)),
+    }
+    let task = Task::new(compiled.label, move || provide(call, promises));
+    compiled.platform.client.runner().schedule_when_ready(waits, task)?;
+    Ok(finished)
+}
+
+/// What `later` does when the arguments are there.
+fn provide(call: Call, promises: Vec<Promises>) {
+    let failed = call.arguments.iter().flatten().find_map(|given| given.array.ready_event().error());
+    let finished = match failed {
+        Some(error) => Err(error),
+        None => call.now(),
+    };
+    let finished = match finished {
+        Ok(finished) => finished,
+        Err(error) => {
+            for (results, completed) in promises {
+                results.into_iter().for_each(|promise| promise.fail(error.clone()));
+                completed.set_error(error.clone());
+            }
+            return;
+        }
+    };
+    for ((results, completed), (arrays, done)) in promises.into_iter().zip(finished) {
+        for (promise, (array, _)) in results.into_iter().zip(arrays) {
+            if let Err((error, promise)) = promise.fulfil(&array) {
+                promise.fail(error);
+            }
+        }
+        completed.forward(&done);
     }
 }

@@ -260,7 +260,7 @@ impl Compiled {
             };
             let loaded = chosen.as_ref().unwrap_or(&native.loaded);
             let execution = loaded.execute(&arguments, &options)?;
-            if caller_waits {
+            if caller_waits && !execution.is_behind_others {
                 // How it has ended, the results say.
                 let _ = execution.done.wait();
             }
@@ -284,8 +284,7 @@ impl Compiled {
         let Ok(native) = &self.native else { return false };
         let summary = native.loaded.executable().program().summary();
         let only_copies = summary.command_counts.keys().all(|&kind| kind == "copy");
-        (only_copies || summary.cost_bytes <= SMALL_BYTES)
-            && run.arguments.iter().flatten().all(|argument| argument.array.ready_event().is_ready())
+        only_copies || summary.cost_bytes <= SMALL_BYTES
     }
 
     /// Deletes the donated arguments whose memory the program did not need: for their owner, they are gone all the

@@ -51,6 +51,9 @@ pub struct Execution {
     pub outputs: Outputs,
     /// Ready when the run has completed. It fails with the error of the run.
     pub done: Event,
+    /// Whether the run began behind other work: an argument, its memory, a dependency or an earlier use of donated
+    /// memory was pending. A caller that waits for `done` then waits for that work, too.
+    pub is_behind_others: bool,
 }
 
 impl LoadedExecutable {
@@ -199,6 +202,6 @@ impl LoadedExecutable {
     fn failed(&self, target: &Target, error: &Error) -> Execution {
         let specs = self.program().signature().results.iter().zip(&target.result_spaces);
         let outputs = specs.map(|(spec, space)| Buffer::error(error.clone(), spec.shape(), space)).collect();
-        Execution { outputs, done: Event::from_error(error.clone()) }
+        Execution { outputs, done: Event::from_error(error.clone()), is_behind_others: false }
     }
 }

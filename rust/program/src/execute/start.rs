@@ -33,6 +33,10 @@ pub(super) fn start(
     if let Some(after) = after {
         dependencies.push(after.clone());
     }
+    let is_pending = |memory: &RawBuffer| !memory.is_allocation_over();
+    let is_behind_others = dependencies.iter().any(|event| !event.is_ready())
+        || prepared.held.iter().filter_map(Held::memory).any(is_pending)
+        || prepared.temporaries.as_ref().is_some_and(is_pending);
     let failed = dependencies.iter().find(|event| event.state() == EventState::Error).filter(|_| prepared.has_failed);
     let done = match failed {
         // The run has failed already, so nothing is launched: a result without memory fails at once.
@@ -55,7 +59,7 @@ pub(super) fn start(
         })
         .collect();
     release(held, &done);
-    Ok(Execution { outputs, done })
+    Ok(Execution { outputs, done, is_behind_others })
 }
 
 /// Step 4: the event of the launch.
