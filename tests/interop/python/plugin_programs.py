@@ -752,3 +752,29 @@ def callbacks_of_every_kind(d):
     small = jnp.array([-8, -1, 0, 3, 7], dtype=jnp.int4)
     looped = jax.jit(lambda x: jax.lax.fori_loop(0, 5, count, x))(jnp.int32(1))
     return both(jnp.arange(6.0).reshape(2, 3)), looped, packed(small).astype(jnp.int32)
+
+
+def convolution(x, kernel, stride=1):
+    return lax.conv_general_dilated(
+        x, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+
+
+@program("convolutions", rtol=1e-4)
+def small_and_large(d):
+    """XLA leaves small ones to a thunk, and hands large ones to YNNPACK."""
+    images, kernels = (1, 8, 32), (4, 8, 32)
+    results = []
+    for channels in kernels:
+        x, kernel = values(4, 16, 16, channels), values(3, 3, channels, channels, seed=1)
+        results += [jax.jit(convolution)(x, kernel), jax.jit(convolution, static_argnums=2)(x, kernel, 2)]
+    return results, [jax.jit(convolution)(values(n, 8, 8, 16), values(3, 3, 16, 16)) for n in images]
+
+
+@program("convolutions", rtol=1e-4)
+def gradients(d):
+    def loss(x, kernel, bias):
+        return (jax.nn.relu(convolution(x, kernel, 2) + bias) ** 2).mean()
+
+    gradient = jax.jit(jax.grad(loss, (0, 1, 2)))
+    return [gradient(values(n, 16, 16, 16), values(3, 3, 16, 32), values(32)) for n in (2, 32)]

@@ -199,7 +199,7 @@ fn check_fields(proto: &FusedInstructionProto) -> Result<(), String> {
     if has_others {
         return Err("a field of another operation".to_owned());
     }
-    if proto.sparsity.is_some() && !is(&["convolution"]) {
+    if (proto.sparsity.is_some() || proto.newer.is_some()) && !is(&["convolution"]) {
         return Err("sparse operands".to_owned());
     }
     if proto.batch_group_count > 1 {

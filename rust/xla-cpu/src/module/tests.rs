@@ -241,6 +241,7 @@ fn what_a_fusion_does_not_support_is_told_with_its_instruction() {
     assert!(refused(1, 4, |each| each.shape.as_mut().unwrap().dimensions = vec![4, 2]).contains("broadcast.64"));
     assert!(refused(1, 1, |each| each.shape.as_mut().unwrap().element_type = 15).contains("elements of c64"));
     assert!(refused(1, 1, |each| each.sparsity = Some(Unread {})).contains("exponential.61"));
+    assert!(refused(1, 1, |each| each.newer = Some(Unread {})).contains("exponential.61"));
     assert!(refused(0, 2, |each| each.opcode = "subtract".to_owned()).contains("it combines by 'subtract'"));
     assert!(refused(0, 2, |each| each.operands = vec![70, 70]).contains("that is not one operation"));
     assert!(refused(0, 1, |each| each.shape.as_mut().unwrap().element_type = 12).contains("several types"));

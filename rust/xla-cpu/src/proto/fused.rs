@@ -56,6 +56,8 @@ pub(crate) struct FusedInstructionProto {
     pub(crate) batch_group_count: i64,
     #[prost(message, optional, tag = "98")]
     pub(crate) sparsity: Option<Unread>,
+    #[prost(message, optional, tag = "101")]
+    pub(crate) newer: Option<Unread>,
 }
 
 pub(crate) static FUSED_INSTRUCTION: Message = Message {
@@ -72,6 +74,7 @@ pub(crate) static FUSED_INSTRUCTION: Message = Message {
         (30, &DOT_DIMENSIONS),
         (51, &PRECISION),
         (98, &SPARSITY),
+        (101, &NEWER),
     ],
     // Source locations, attributes for tools, statistics, and the kind of a convolution, which its dimensions imply.
     passed: Passed::These(&[7, 68, 82, 88, 97]),
@@ -147,6 +150,15 @@ pub(crate) static PRECISION: Message = Message {
 /// Sparse operands: no field of it is known, so that only an empty one is accepted.
 static SPARSITY: Message = Message {
     name: "SparsityConfig",
+    size_bytes: size_of::<Unread>(),
+    scalars: &[],
+    nested: &[],
+    passed: Passed::These(&[]),
+};
+
+/// What XLA of 2026 writes for convolutions beside that: no field of it is known either.
+static NEWER: Message = Message {
+    name: "field 101 of HloInstructionProto",
     size_bytes: size_of::<Unread>(),
     scalars: &[],
     nested: &[],
