@@ -4,6 +4,7 @@
 //! |---|---|
 //! | here | what a `PJRT_LoadedExecutable` and a `PJRT_Executable` share; how they are made and end |
 //! | `native` | the same program, loaded by Purlin |
+//! | `policy` | which programs the mode `auto` does not run by Purlin although it could |
 //! | `facts` | what the compiler knows of a program, passed on |
 //! | `run` | `PJRT_LoadedExecutable_Execute`: the arguments, and where the program runs |
 //! | `delegated` | a run by the plugin that compiles |
@@ -13,6 +14,7 @@ mod check;
 mod delegated;
 mod facts;
 pub(crate) mod native;
+pub(crate) mod policy;
 mod run;
 
 use std::sync::Arc;

@@ -93,5 +93,5 @@ pub use loaded::LoadedExecutable;
 pub use operand::{Operand, OperandAccess};
 pub use program::Program;
 pub use signature::{Alias, ArraySpec, ProgramSignature};
-pub use summary::ProgramSummary;
+pub use summary::{LibraryWork, ProgramSummary};
 pub use unbound::UnboundProgram;

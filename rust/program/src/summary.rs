@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::allocation::{Allocation, AllocationKind};
-use crate::command::Sequence;
-use crate::cost::Cost;
+use crate::command::{Command, Sequence};
+use crate::cost::{Cost, operand_bytes};
 
 /// Counts of a program's commands and bytes, and its estimated cost. `Display` writes three lines: commands, memory,
 /// cost.
@@ -43,6 +43,20 @@ pub struct ProgramSummary {
     pub cost_bytes: usize,
     /// Floating-point operations of a run, summed over the library calls that report theirs.
     pub flops: u64,
+    /// The library calls by their names.
+    pub library_calls: BTreeMap<String, LibraryWork>,
+}
+
+/// What the library calls of one name do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LibraryWork {
+    /// The number of calls; one inside a loop is counted once.
+    pub count: usize,
+    /// Bytes of the operands of the largest.
+    pub largest_bytes: usize,
+    /// Floating-point operations of the largest; 0 where it reports none.
+    pub largest_flops: u64,
 }
 
 impl ProgramSummary {
@@ -71,6 +85,12 @@ impl ProgramSummary {
     fn count(&mut self, sequence: &Sequence) {
         for command in sequence.commands() {
             *self.command_counts.entry(command.kind()).or_default() += 1;
+            if let Command::Library { call, operands } = command {
+                let work = self.library_calls.entry(call.name().to_owned()).or_default();
+                work.count += 1;
+                work.largest_bytes = work.largest_bytes.max(operand_bytes(operands));
+                work.largest_flops = work.largest_flops.max(call.flops().unwrap_or(0));
+            }
             command.sequences().for_each(|(_, inner)| self.count(inner));
         }
     }

@@ -9,7 +9,7 @@ use purlin_pjrt_abi::{ExecutableNumPartitionsArgs, ExecutableSerializeArgs, Load
 use purlin_program::{Executable, LoadedExecutable};
 use purlin_xla_cpu::{LoadOptions, donated_parameters, load_program};
 
-use super::Compiled;
+use super::{Compiled, policy};
 use crate::handle::lent;
 use crate::options::Mode;
 use crate::{ffi, read};
@@ -64,9 +64,12 @@ fn explain(compiled: &Compiled) {
     }
     let told = match &compiled.native {
         Ok(native) => {
-            let counts = &native.loaded.executable().program().summary().command_counts;
-            let counts: Vec<_> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-            format!("runs on Purlin: {}", counts.join(", "))
+            // Library calls by their names.
+            let summary = native.loaded.executable().program().summary();
+            let commands = summary.command_counts.iter().filter(|(kind, _)| **kind != "library");
+            let commands = commands.map(|(kind, count)| format!("{count} {kind}"));
+            let calls = summary.library_calls.iter().map(|(name, work)| format!("{} {name}", work.count));
+            format!("runs on Purlin: {}", commands.chain(calls).collect::<Vec<_>>().join(", "))
         }
         Err(why) => format!("runs on the plugin that compiles: {}", why.message()),
     };
@@ -80,6 +83,13 @@ fn read_program(compiled: &Compiled, bytes: &[u8]) -> StatusOr<(StatusOr<Native>
         Mode::Delegate => Err(Error::unimplemented("the mode is 'delegate'")),
         _ => bound(compiled, bytes),
     };
+    let native = native.and_then(|native| {
+        let summary = native.loaded.executable().program().summary();
+        match policy::why_delegate(summary).filter(|_| compiled.platform.mode == Mode::Auto) {
+            Some(why) => Err(Error::unimplemented(why)),
+            None => Ok(native),
+        }
+    });
     Ok((native, donated))
 }
 
