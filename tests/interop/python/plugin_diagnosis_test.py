@@ -95,7 +95,8 @@ def child(mode):
     if pid == 0:
         assert np.asarray(x)[3] == 6
         refusal = "made by fork(), which copies no threads"
-        for call in (lambda: jax.device_put(np.ones(4)).block_until_ready(), lambda: double(x), lambda: many(big)):
+        unaligned = np.ones(32, np.float32)[1:]  # It must be copied.
+        for call in (lambda: jax.device_put(unaligned).block_until_ready(), lambda: double(x), lambda: many(big)):
             expect(said_by(call), refusal)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

@@ -1,8 +1,9 @@
-"""Processes with TensorFlow, JAX, Purlin several times, another Rust library and Debian's abseil, to their very end.
+"""Processes with TensorFlow, JAX on its own CPU backend and on Purlin's plugin, Purlin several times, another Rust library
+and Debian's abseil, to their very end.
 
 For each order of loading, one Python imports everything and, while it has one thread, forks processes which each do the
 whole of `life`: work on all sides, a child by fork(), and an ordinary end, through Python's and libc's exit handlers and
-static destructors, while Purlin's pools work. At last it does the same itself. PURLIN_INTEROP_EXITS is how many processes
+static destructors, while Purlin's pools and programs of JAX work. At last it does the same itself. PURLIN_INTEROP_EXITS is how many processes
 end so, of all orders together.
 
 A process must end with 0 and must have written, from a static destructor, that all was right then. One that does not end
@@ -13,6 +14,7 @@ import faulthandler
 import importlib
 import multiprocessing
 import os
+import pathlib
 import signal
 import statistics
 import subprocess
@@ -22,6 +24,7 @@ import time
 import warnings
 
 MODULES = os.environ["PURLIN_INTEROP_MODULES"]
+PLUGIN_MODULE = pathlib.Path(__file__).resolve().parents[3] / "python/purlin_jax"
 ORDERS = (("purlin", "tensorflow", "jax"), ("tensorflow", "jax", "purlin"), ("jax", "purlin", "tensorflow"))
 EXITS = int(os.environ.get("PURLIN_INTEROP_EXITS") or 21)
 AT_ONCE = 2
@@ -53,11 +56,33 @@ def expect(answer, wanted=0):
     assert answer == wanted, f"{answer}, not {wanted}"
 
 
+def devices_of_jax():
+    """Of the plugin and of jaxlib's own backend."""
+    jax = loaded["jax"]
+    plugins, own = jax.devices(), jax.devices("cpu")
+    assert "Purlin" in plugins[0].client.platform_version and plugins[0].client != own[0].client, plugins + own
+    return plugins[0], own[0]
+
+
 def work_of_jax():
     jax, numpy = loaded["jax"], importlib.import_module("numpy")
-    x = jax.numpy.arange(100, dtype="float32")
-    scale = jax.ffi.ffi_call("PurlinScaleLater", jax.ShapeDtypeStruct(x.shape, x.dtype))
-    expect(float(jax.jit(lambda x: scale(x + 1, factor=numpy.float32(2)).sum())(x)), 10100)
+    for device in devices_of_jax():
+        with jax.default_device(device):
+            x = jax.numpy.arange(100, dtype="float32")
+            scale = jax.ffi.ffi_call("PurlinScaleLater", jax.ShapeDtypeStruct(x.shape, x.dtype))
+            expect(float(jax.jit(lambda x: scale(x + 1, factor=numpy.float32(2)).sum())(x)), 10100)
+            called = jax.pure_callback(lambda x: x * 2, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+            expect(float(jax.numpy.linalg.cholesky(called[1:2, None] + 2)[0, 0]), 2)
+
+
+def begin_work_of_jax():
+    """Programs and transfers that nobody waits for."""
+    jax, numpy = loaded["jax"], importlib.import_module("numpy")
+    many = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda _, y: y @ x, x))
+    loaded["begun"] = []
+    for device in devices_of_jax():
+        given = jax.device_put(numpy.eye(200, dtype="float32"), device)
+        loaded["begun"] += [given, many(given), jax.device_put(numpy.ones(1 << 20), device)]
 
 
 def work_of_tensorflow():
@@ -164,6 +189,7 @@ def life(index, tell):
     expect(one.together_round())
     work_of_jax()
     work_of_tensorflow()
+    begin_work_of_jax()
     # The process ends while one pool works, and another has tasks in its queue or not.
     expect(one.together_at_exit(tell, index % 2))
 
@@ -231,8 +257,15 @@ def main():
     if len(sys.argv) > 1:
         forks_and_ends(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
         return 0
-    # OpenBLAS, inside NumPy, would start threads when it is imported.
-    environment = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    with tempfile.TemporaryDirectory() as site:
+        # As the wheel does it: JAX finds the module, which registers the plugin and jaxlib's handlers.
+        os.mkdir(f"{site}/jax_plugins")
+        os.symlink(PLUGIN_MODULE, f"{site}/jax_plugins/purlin")
+        # OpenBLAS, inside NumPy, would start threads when it is imported.
+        return ends_in_orders(dict(os.environ, OPENBLAS_NUM_THREADS="1", JAX_PLATFORMS="purlin,cpu", PYTHONPATH=site))
+
+
+def ends_in_orders(environment):
     ended = 0
     for i, order in enumerate(ORDERS):
         count = (EXITS + i) // len(ORDERS)
