@@ -31,8 +31,8 @@ def progress(done, steps, loss):
     """A bar, redrawn in place; in a file, only its last state."""
     if sys.stderr.isatty() or done == steps:
         filled = 30 * done // steps
-        end = "\n" if done == steps else ""
-        sys.stderr.write(f"\r  [{'#' * filled}{'.' * (30 - filled)}] step {done}/{steps}, loss {loss:.4f} {end}")
+        begin, end = "\r" if sys.stderr.isatty() else "", "\n" if done == steps else ""
+        sys.stderr.write(f"{begin}  [{'#' * filled}{'.' * (30 - filled)}] step {done}/{steps}, loss {loss:.4f}{end}")
         sys.stderr.flush()
 
 

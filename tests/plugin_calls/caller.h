@@ -223,17 +223,14 @@ class Caller {
   // Arrays that come later -------------------------------------------------------------------------------------------
 
   /// What settles a fate, with an error or without; called once.
-  struct Promise {
-    std::shared_ptr<Fate> fate;
-    std::function<void(bool)> settle;
-  };
+  using Promise = std::function<void(bool)>;
 
   void SettleOne() {
     if (promises_.empty()) return;
     const std::size_t at = Below(promises_.size());
     const Promise promise = std::move(promises_[at]);
     promises_.erase(promises_.begin() + static_cast<std::ptrdiff_t>(at));
-    promise.settle(OneIn(4));
+    promise(OneIn(4));
   }
 
   void Alias() {
@@ -251,7 +248,7 @@ class Caller {
     const auto settle = [this, fate, dims, place, promise = make.fulfill_alias_buffer_cb](bool fails) {
       SettleAlias(promise, dims, place, *fate, fails);
     };
-    promises_.push_back({fate, settle});
+    promises_.emplace_back(settle);
   }
 
   void SettleAlias(PurlinPjrtFulfillAliasBufferCallback* promise, const Dims& dims, std::size_t place, Fate& fate,
@@ -319,7 +316,7 @@ class Caller {
       const auto settle = [this, manager, i, dims = shapes[i], fate](bool fails) {
         SettleTransfer(manager, i, dims, *fate, fails);
       };
-      promises_.push_back({fate, settle});
+      promises_.emplace_back(settle);
     }
   }
 
@@ -379,7 +376,7 @@ class Caller {
       if (fails) return after->SetError(kPurlinPjrtErrorCode_ABORTED);
       after->Set({});
     };
-    promises_.push_back({after, settle});
+    promises_.emplace_back(settle);
   }
 
   // What is asked of arrays ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ mod check;
 mod delegated;
 mod facts;
 pub(crate) mod native;
-pub(crate) mod policy;
+mod policy;
 mod run;
 
 use std::sync::Arc;

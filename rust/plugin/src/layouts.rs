@@ -198,18 +198,41 @@ fn lend_list(layouts: &Layouts) -> (*mut *mut LayoutsMemoryLayout, usize) {
     (if layouts.0.is_empty() { ptr::dangling_mut() } else { layouts.0.as_ptr().cast_mut() }, layouts.0.len())
 }
 
-fn output_layouts(compiled: &Compiled) -> StatusOr<&Layouts> {
-    once(&compiled.output_layouts, || {
-        let function = theirs!(&compiled.compiler, executable_get_output_layouts);
-        let mut args = LayoutsExecutableGetOutputLayoutsArgs { executable: compiled.executable, ..arguments() };
-        // SAFETY: the executable is alive, and lends its layouts.
-        unsafe {
-            match compiled.compiler.plugin.taken(function(&raw mut args)) {
-                Some(error) => Err(error),
-                None => copied(&compiled.compiler, args.layouts, args.num_outputs),
+/// Layouts of a program's results or parameters: those of `$cell`, or what the compiler says.
+macro_rules! of_program {
+    ($compiled:expr, $cell:ident, $function:ident, $args:ident, $count:ident) => {
+        once(&$compiled.$cell, || {
+            let function = theirs!(&$compiled.compiler, $function);
+            let mut args = $args { executable: $compiled.executable, ..arguments() };
+            // SAFETY: the executable is alive, and lends its layouts.
+            unsafe {
+                match $compiled.compiler.plugin.taken(function(&raw mut args)) {
+                    Some(error) => Err(error),
+                    None => copied(&$compiled.compiler, args.layouts, args.$count),
+                }
             }
-        }
-    })
+        })
+    };
+}
+
+fn output_layouts(compiled: &Compiled) -> StatusOr<&Layouts> {
+    of_program!(
+        compiled,
+        output_layouts,
+        executable_get_output_layouts,
+        LayoutsExecutableGetOutputLayoutsArgs,
+        num_outputs
+    )
+}
+
+fn parameter_layouts(compiled: &Compiled) -> StatusOr<&Layouts> {
+    of_program!(
+        compiled,
+        parameter_layouts,
+        executable_get_parameter_layouts,
+        LayoutsExecutableGetParameterLayoutsArgs,
+        num_parameters
+    )
 }
 
 /// The layout of a program's result; `None` where it is row-major.
@@ -241,18 +264,7 @@ impl Answer for LayoutsExecutableGetParameterLayoutsArgs {
     unsafe fn answer(&mut self) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         let compiled: &Compiled = unsafe { lent::<Self, _>(self.executable) }?;
-        let layouts = once(&compiled.parameter_layouts, || {
-            let function = theirs!(&compiled.compiler, executable_get_parameter_layouts);
-            let mut args = Self { executable: compiled.executable, ..arguments() };
-            // SAFETY: the executable is alive, and lends its layouts.
-            unsafe {
-                match compiled.compiler.plugin.taken(function(&raw mut args)) {
-                    Some(error) => Err(error),
-                    None => copied(&compiled.compiler, args.layouts, args.num_parameters),
-                }
-            }
-        })?;
-        (self.layouts, self.num_parameters) = lend_list(layouts);
+        (self.layouts, self.num_parameters) = lend_list(parameter_layouts(compiled)?);
         Ok(())
     }
 }

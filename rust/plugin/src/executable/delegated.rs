@@ -14,6 +14,7 @@ mod call;
 
 use std::sync::Arc;
 
+use purlin_async::event::EventState;
 use purlin_async::task::Task;
 use purlin_async::{AsyncWorkRunner, Event, EventPromise};
 use purlin_base::{Error, StatusOr};
@@ -23,11 +24,11 @@ use smallvec::SmallVec;
 
 use self::call::{Call, Finished};
 use super::Compiled;
-use super::run::Run;
+use super::run::{Run, hand_over};
 use crate::buffer::{self, BufferObject};
 use crate::compiler::Face;
 use crate::handle::lent;
-use crate::{event, ffi, layouts};
+use crate::{ffi, layouts};
 
 /// What a run has of an argument.
 enum Hold {
@@ -66,6 +67,7 @@ impl Hold {
 /// An argument of a run.
 struct Given {
     array: Buffer,
+    ready: Event,
     hold: Hold,
     /// The plugin's object for it; `None` if the array is not there yet.
     face: Option<Face>,
@@ -86,21 +88,21 @@ impl Given {
         };
         let mut face = argument.known_face();
         let ready = array.ready_event();
-        if face.is_none() && ready.is_ready() && ready.error().is_none() {
+        if face.is_none() && ready.state() == EventState::Ready {
             face = Some(argument.face_or(|| Face::of_array(&compiled.compiler, array, hold.memory()))?);
         }
-        Ok(Self { array: array.clone(), hold, face })
+        Ok(Self { array: array.clone(), ready, hold, face })
     }
 
     /// What the call must wait for.
     fn pending(&self) -> impl Iterator<Item = Event> {
-        let ready = self.face.is_none().then(|| self.array.ready_event());
+        let ready = self.face.is_none().then_some(&self.ready).filter(|event| !event.is_ready()).cloned();
         // The plugin may write donated memory at once.
         let free = match &self.hold {
-            Hold::Donation(hold) => Some(hold.free_event()),
+            Hold::Donation(hold) => Some(hold.free_event()).filter(|event| !event.is_ready()),
             _ => None,
         };
-        ready.into_iter().chain(free).filter(|event| !event.is_ready())
+        ready.into_iter().chain(free)
     }
 }
 
@@ -108,7 +110,7 @@ impl Given {
 ///
 /// # Errors
 /// `InvalidArgument`: an argument is gone, or given twice. `FailedPrecondition`: this is a child made by `fork`. What
-/// the plugin says, if it is called now. Then every argument is as it was.
+/// the plugin says, if it is called now. Then every argument is as it was. Also as [`later`].
 ///
 /// # Safety
 /// `lists` have room for the results of each device, and `events` is null or has room for one of each.
@@ -121,28 +123,23 @@ pub(super) unsafe fn run(
     compiled.compiler.check_here()?;
     let call = prepared(compiled, run)?;
     let given = || call.arguments.iter().flatten();
-    let failed = given().find_map(|given| given.array.ready_event().error());
+    let failed = given().find_map(|given| given.ready.error());
     let waits: Vec<Event> = given().flat_map(Given::pending).collect();
     let finished = match failed {
-        Some(error) => failed_run(&call, &error),
+        Some(error) => failed_run(&call, &error)?,
         None if waits.is_empty() => call.now()?,
         None => later(call, &waits)?,
     };
     compiled.end_donated(run);
-    for (at, (results, done)) in finished.into_iter().enumerate() {
-        for (index, (array, face)) in results.into_iter().enumerate() {
-            let given = match face {
-                Some(face) => buffer::give_with_face(array, &compiled.platform, face),
-                None => buffer::give(array, &compiled.platform),
-            };
-            // SAFETY: the caller has room.
-            unsafe { lists[at].add(index).write(given) };
-        }
-        if !events.is_null() {
-            // SAFETY: the caller has room.
-            unsafe { events.add(at).write(event::give(done)) };
-        }
-    }
+    let given = finished.into_iter().map(|(results, done)| {
+        let give = |(array, face)| match face {
+            Some(face) => buffer::give_with_face(array, &compiled.platform, face),
+            None => buffer::give(array, &compiled.platform),
+        };
+        (results.into_iter().map(give), done)
+    });
+    // SAFETY: the caller has room.
+    unsafe { hand_over(given, lists, events) };
     Ok(())
 }
 
@@ -186,13 +183,15 @@ fn space_of(compiled: &Compiled, device: &Device, index: usize) -> StatusOr<Memo
 }
 
 /// A run with an argument that has failed: so have its results. The plugin is not called.
-fn failed_run(call: &Call, error: &Error) -> Finished {
+///
+/// # Errors
+/// As [`Device::memory_space`].
+fn failed_run(call: &Call, error: &Error) -> StatusOr<Finished> {
     let of_device = |device: &Device| {
         let results = call.compiled.outputs.iter().enumerate().map(|(index, (shape, _))| {
-            let space = space_of(&call.compiled, device, index).unwrap_or_else(|_| device.default_memory_space());
-            (Buffer::error(error.clone(), shape, &space), None)
+            Ok((Buffer::error(error.clone(), shape, &space_of(&call.compiled, device, index)?), None))
         });
-        (results.collect(), Event::from_error(error.clone()))
+        Ok((results.collect::<StatusOr<_>>()?, Event::from_error(error.clone())))
     };
     call.devices.iter().map(of_device).collect()
 }
@@ -203,7 +202,7 @@ type Promises = (Vec<BufferPromise>, EventPromise);
 /// Calls the plugin when `waits` are over; the results are provided then.
 ///
 /// # Errors
-/// `FailedPrecondition`: the client has ended. As [`Buffer::channel`].
+/// As [`Buffer::channel`]. `FailedPrecondition`: the client has ended; donated arguments are gone then.
 fn later(mut call: Call, waits: &[Event]) -> StatusOr<Finished> {
     let compiled = Arc::clone(&call.compiled);
     let (mut finished, mut promises) = (Finished::new(), Vec::<Promises>::new());
@@ -231,12 +230,8 @@ fn later(mut call: Call, waits: &[Event]) -> StatusOr<Finished> {
 
 /// What `later` does when the arguments are there.
 fn provide(call: Call, promises: Vec<Promises>) {
-    let failed = call.arguments.iter().flatten().find_map(|given| given.array.ready_event().error());
-    let finished = match failed {
-        Some(error) => Err(error),
-        None => call.now(),
-    };
-    let finished = match finished {
+    let failed = call.arguments.iter().flatten().find_map(|given| given.ready.error());
+    let finished = match failed.map_or_else(|| call.now(), Err) {
         Ok(finished) => finished,
         Err(error) => {
             for (results, completed) in promises {

@@ -6,23 +6,31 @@
 
 use purlin_program::ProgramSummary;
 
-/// The name of a library call, and the bytes of its operands up to which Purlin's run is expected to win.
-pub(crate) const LIMITS: [(&str, usize); 1] = [("ynn-fusion", 8 << 20)];
+/// Up to which size Purlin's run of a library call is expected to win.
+struct Limit {
+    name: &'static str,
+    /// Bytes of operands of what is no product.
+    bytes: usize,
+    /// Floating-point operations of products and convolutions.
+    flops_of_products: u64,
+}
 
-/// A call that computes at least so much for each byte is a product or a convolution: Purlin's runs of those win or
-/// lose by little at every size.
+const LIMITS: [Limit; 1] = [Limit { name: "ynn-fusion", bytes: 8 << 20, flops_of_products: 200_000_000 }];
+
+/// A call that computes at least so much for each byte of its operands is a product or a convolution.
 const FLOPS_PER_BYTE_OF_PRODUCTS: u64 = 8;
 
 /// Why the plugin that compiles is expected to be faster, if it is.
 pub(super) fn why_delegate(summary: &ProgramSummary) -> Option<String> {
-    LIMITS.iter().find_map(|&(name, limit)| {
-        let work = summary.library_calls.get(name)?;
+    LIMITS.iter().find_map(|limit| {
+        let work = summary.library_calls.get(limit.name)?;
         let is_product = work.largest_flops >= work.largest_bytes as u64 * FLOPS_PER_BYTE_OF_PRODUCTS;
-        (work.largest_bytes > limit && !is_product).then(|| {
-            format!(
-                "a {name} over {} bytes is expected to be faster there, as all over {limit} are",
-                work.largest_bytes
-            )
+        let (size, most, unit) = match is_product {
+            true => (work.largest_flops, limit.flops_of_products, "floating-point operations"),
+            false => (work.largest_bytes as u64, limit.bytes as u64, "bytes"),
+        };
+        (size > most).then(|| {
+            format!("a {} of {size} {unit} is expected to be faster there, as all of more than {most} are", limit.name)
         })
     })
 }
@@ -42,12 +50,16 @@ mod tests {
     }
 
     #[test]
-    fn only_large_calls_that_are_no_products_go_to_the_other_plugin() {
-        for (name, limit) in LIMITS {
-            assert_eq!(why_delegate(&with_call(name, limit, 0)), None);
-            let why = why_delegate(&with_call(name, limit + 1, 0)).unwrap();
-            assert!(why.starts_with(&format!("a {name} over {} bytes", limit + 1)), "{why}");
-            assert_eq!(why_delegate(&with_call(name, limit + 1, 100 * limit as u64)), None);
+    fn large_calls_go_to_the_other_plugin() {
+        for limit in &LIMITS {
+            let (bytes, flops) = (limit.bytes, limit.flops_of_products);
+            assert_eq!(why_delegate(&with_call(limit.name, bytes, 0)), None);
+            let why = why_delegate(&with_call(limit.name, bytes + 1, 0)).unwrap();
+            assert!(why.starts_with(&format!("a {} of {} bytes", limit.name, bytes + 1)), "{why}");
+            // A product may have as many bytes.
+            assert_eq!(why_delegate(&with_call(limit.name, bytes + 1, flops)), None);
+            let why = why_delegate(&with_call(limit.name, 1, flops + 1)).unwrap();
+            assert!(why.starts_with(&format!("a {} of {} floating-point", limit.name, flops + 1)), "{why}");
         }
         assert_eq!(why_delegate(&with_call("fft", 1 << 40, 0)), None);
         assert_eq!(why_delegate(&ProgramSummary::default()), None);
@@ -56,8 +68,9 @@ mod tests {
     #[test]
     fn the_page_for_users_names_every_limit() {
         let page = std::fs::read_to_string("../../docs/jax.md").unwrap();
-        for (name, limit) in LIMITS {
-            let row = format!("| `{name}` | {} MiB |", limit >> 20);
+        for limit in &LIMITS {
+            let (mebibytes, millions) = (limit.bytes >> 20, limit.flops_of_products / 1_000_000);
+            let row = format!("| {} | {mebibytes} MiB | {millions} million |", limit.name);
             assert!(page.contains(&row), "{row}");
         }
     }

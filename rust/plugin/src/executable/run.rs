@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use purlin_async::{UserContext, UserContextScope};
+use purlin_async::{Event, UserContext, UserContextScope};
 use purlin_base::{Error, StatusOr};
 use purlin_device::Buffer;
 use purlin_pjrt_abi::{self as abi, BufferDestroyArgs, ExecuteOptions, LoadedExecutableExecuteArgs};
@@ -97,7 +97,7 @@ impl Steps for LoadedExecutableExecuteArgs {
             }
             match (&compiled.native, compiled.platform.mode) {
                 (Ok(_), Mode::Auto | Mode::Native) => {
-                    compiled.hand_over(compiled.run_native(&run)?, lists, self.device_complete_events);
+                    compiled.hand_over_native(compiled.run_native(&run)?, lists, self.device_complete_events);
                     Ok(())
                 }
                 (Ok(_), Mode::Check) => compiled.run_both(&run, lists, self.device_complete_events),
@@ -152,27 +152,41 @@ impl Steps for LoadedExecutableExecuteArgs {
     }
 }
 
+/// Gives C the results of each device and, where it wants them, the events of their completion.
+///
+/// # Safety
+/// As [`delegated::run`].
+pub(super) unsafe fn hand_over<Results: IntoIterator<Item = *mut abi::Buffer>>(
+    finished: impl IntoIterator<Item = (Results, Event)>,
+    lists: &[*mut *mut abi::Buffer],
+    events: *mut *mut abi::Event,
+) {
+    for (at, (results, done)) in finished.into_iter().enumerate() {
+        for (index, result) in results.into_iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { lists[at].add(index).write(result) };
+        }
+        if !events.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { events.add(at).write(event::give(done)) };
+        }
+    }
+}
+
 impl Compiled {
-    /// Gives the results of a run to C.
-    ///
     /// # Safety
     /// As [`delegated::run`].
-    unsafe fn hand_over(
+    unsafe fn hand_over_native(
         &self,
         executions: SmallVec<[Execution; 1]>,
         lists: &[*mut *mut abi::Buffer],
         events: *mut *mut abi::Event,
     ) {
-        for (at, execution) in executions.into_iter().enumerate() {
-            for (index, output) in execution.outputs.into_iter().enumerate() {
-                // SAFETY: the caller's promise.
-                unsafe { lists[at].add(index).write(buffer::give(output, &self.platform)) };
-            }
-            if !events.is_null() {
-                // SAFETY: the caller's promise.
-                unsafe { events.add(at).write(event::give(execution.done)) };
-            }
-        }
+        let given = executions.into_iter().map(|Execution { outputs, done, .. }| {
+            (outputs.into_iter().map(|output| buffer::give(output, &self.platform)), done)
+        });
+        // SAFETY: the caller's promise.
+        unsafe { hand_over(given, lists, events) };
     }
 
     /// Runs it by the plugin that compiles.
@@ -233,7 +247,7 @@ impl Compiled {
         }
         outcome?;
         // SAFETY: the caller's promise.
-        unsafe { self.hand_over(executions, lists, events) };
+        unsafe { self.hand_over_native(executions, lists, events) };
         Ok(())
     }
 

@@ -51,8 +51,8 @@ pub struct Execution {
     pub outputs: Outputs,
     /// Ready when the run has completed. It fails with the error of the run.
     pub done: Event,
-    /// Whether the run began behind other work: an argument, its memory, a dependency or an earlier use of donated
-    /// memory was pending. A caller that waits for `done` then waits for that work, too.
+    /// Whether the run began behind other work: an argument, memory of it or of a result, a dependency or an earlier
+    /// use of donated memory was pending. A caller that waits for `done` then waits for that work, too.
     pub is_behind_others: bool,
 }
 

@@ -36,6 +36,7 @@ pub(super) fn start(
     let is_pending = |memory: &RawBuffer| !memory.is_allocation_over();
     let is_behind_others = dependencies.iter().any(|event| !event.is_ready())
         || prepared.held.iter().filter_map(Held::memory).any(is_pending)
+        || prepared.results.iter().filter_map(|result| result.memory(&prepared.held)).any(is_pending)
         || prepared.temporaries.as_ref().is_some_and(is_pending);
     let failed = dependencies.iter().find(|event| event.state() == EventState::Error).filter(|_| prepared.has_failed);
     let done = match failed {

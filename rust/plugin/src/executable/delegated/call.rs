@@ -48,7 +48,7 @@ impl Call {
         let mut theirs: SmallVec<[SmallVec<[*mut abi::Buffer; 8]>; 1]> = SmallVec::new();
         for list in &given {
             let mut buffers = SmallVec::new();
-            for Given { array, hold, face } in list {
+            for Given { array, hold, face, .. } in list {
                 let face = match face {
                     Some(face) => face.clone(),
                     None => Face::of_array(compiler, array, hold.memory())?,
