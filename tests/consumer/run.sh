@@ -153,8 +153,8 @@ second_rust)
   done
   ;;
 cargo)
-  # Neither the prefix nor CMake's build: cargo compiles all of it.
-  RUSTC=$PURLIN_RUSTC CARGO_TARGET_DIR=$PURLIN_WORK_DIR/cargo_consumer "$PURLIN_CARGO" run --quiet --locked \
+  # Neither the prefix nor CMake's build: cargo compiles all of it, but crates that scripts/test has compiled.
+  RUSTC=$PURLIN_RUSTC CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PURLIN_WORK_DIR/cargo_consumer} "$PURLIN_CARGO" run --quiet --locked \
     --manifest-path "$here/cargo/Cargo.toml" </dev/null | grep -q '^the C++ of this program says 42$'
   ;;
 features)
@@ -163,7 +163,7 @@ features)
   "$CMAKE" -S "$PURLIN_SOURCE_DIR" -B "$work/build" -G "$CMAKE_GENERATOR" -DCMAKE_MAKE_PROGRAM="$CMAKE_MAKE_PROGRAM" \
     -DCMAKE_BUILD_TYPE=Debug -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC" -DPURLIN_BUILD_SHARED=OFF \
     -DPURLIN_BUILD_TESTS=OFF -DPURLIN_BUILD_EXAMPLES=OFF -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF \
-    -DPURLIN_XLA_CPU=OFF
+    -DPURLIN_XLA_CPU=OFF -DPURLIN_CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$work/build/cargo}"
   "$CMAKE" --build "$work/build"
   "$CMAKE" --install "$work/build" --prefix "$work/prefix" >/dev/null
   for header in dlpack.h npy.h safetensors.h xla_cpu.h xla_ffi_host.h adapters/pjrt_abi.h adapters/pjrt_tables.h; do

@@ -13,6 +13,7 @@
 
 #![cfg(purlin_faults)]
 
+pub mod parts;
 pub mod run;
 pub mod scenarios;
 pub mod walk;

@@ -117,15 +117,25 @@ fn monitor(name: String) -> impl FnOnce() {
 /// The plan of the run that is on.
 static NOW: Mutex<Option<Plan>> = Mutex::new(None);
 
+/// What fails at a reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failing {
+    /// That one alone.
+    Once,
+    /// That one alone, and in another run all reaches after it as well.
+    OnceAndAllAfter,
+}
+
 /// Runs `scenario` in all ways in which it can fail.
 #[must_use]
-pub fn walk(name: &str, on: On, scenario: Scenario) -> Walked {
+pub fn walk(name: &str, on: On, scenario: Scenario, failing: Failing) -> Walked {
     let stop = monitor(name.to_owned());
     let before = Ledger::now();
     let mut walked = Walked::default();
     walked.go(on, scenario, &before, Plan { site: None, nth: 0, and_all_after: false });
     for &site in Site::ALL {
-        for and_all_after in [false, true] {
+        let ways: &[bool] = if failing == Failing::Once { &[false] } else { &[false, true] };
+        for &and_all_after in ways {
             for nth in 1.. {
                 if walked.complaints.len() >= ENOUGH_COMPLAINTS {
                     break;

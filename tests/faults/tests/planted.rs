@@ -8,7 +8,7 @@ use std::sync::Arc;
 use purlin_base::Error;
 use purlin_base::fault::{self, Site};
 use purlin_faults::run::{On, Run};
-use purlin_faults::walk::{Alone, Scenario, walk};
+use purlin_faults::walk::{Alone, Failing, Scenario, walk};
 
 #[test]
 fn planted_defects_are_found() {
@@ -22,7 +22,7 @@ fn planted_defects_are_found() {
 
 /// What is said of a scenario that does something wrong when a fail point fails.
 fn complaint(scenario: Scenario) -> String {
-    walk("a planted defect", On::Null, scenario).complaints.concat()
+    walk("a planted defect", On::Null, scenario, Failing::OnceAndAllAfter).complaints.concat()
 }
 
 fn an_error_that_is_swallowed_is_found() {

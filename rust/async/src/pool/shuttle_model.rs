@@ -16,7 +16,7 @@ use crate::task::{Priority, Task};
 use purlin_base::sync::explore;
 
 /// Schedules per model and way of choosing them.
-const SCHEDULES: usize = 5000;
+const SCHEDULES: usize = 2000;
 /// How many times priorities change in a schedule of PCT: bugs of that depth are found with known odds.
 const DEPTH: usize = 3;
 
