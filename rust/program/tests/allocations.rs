@@ -100,6 +100,18 @@ fn a_step_that_donates_what_it_has_costs_a_buffer_without_a_block() {
     assert_eq!(allocations_of(run), 1);
 }
 
+/// The end of a buffer without holds is recorded in the buffer.
+#[test]
+fn deleting_what_is_dropped_costs_nothing() {
+    let client = fixture::host();
+    let [warm, value] = [1, 2].map(|byte| buffer(&client, &[byte; 64]));
+    warm.delete();
+    assert_eq!(allocations_of(|| value.delete()), 0);
+    let why = value.usage_hold().unwrap_err();
+    assert!(why.message().contains("It was deleted at"), "{why}");
+    assert_eq!(allocations_of(|| drop(value)), 0);
+}
+
 #[test]
 fn a_run_without_outputs_costs_nothing() {
     let mut builder = ProgramBuilder::new("reads");

@@ -130,3 +130,61 @@ impl<P: Copy> Shared<P> {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+    use std::ops::{Add, Mul};
+
+    use super::*;
+
+    /// Products of all orders of rows and columns, against sums of one product each.
+    fn products_are_sums<T>(value: impl Fn(usize) -> T)
+    where
+        T: Product<Sum = T> + Copy + Debug + PartialEq + Add<Output = T> + Mul<Output = T>,
+    {
+        for (rows, columns, inner) in [(1, 1, 1), (3, 5, 2), (17, 4, 33), (1, 40, 7), (40, 1, 7), (64, 48, 100)] {
+            let lhs: Vec<T> = (0..rows * inner).map(&value).collect();
+            let rhs: Vec<T> = (0..inner * columns).map(|at| value(at + 5)).collect();
+            for orders in 0..8 {
+                // The strides of an array whose rows are next to each other, or its columns.
+                let strides = |which: usize, rows: usize, columns: usize| {
+                    if orders >> which & 1 == 0 { (columns, 1) } else { (1, rows) }
+                };
+                let (l, r, o) = (strides(0, rows, inner), strides(1, inner, columns), strides(2, rows, columns));
+                let mut out = vec![value(1); rows * columns];
+                let matrix = |first, (row, column)| Matrix { first, row, column };
+                let sizes = Sizes { rows, columns, inner };
+                // SAFETY: the arrays have as many elements as the sizes and strides say.
+                unsafe {
+                    let to = Matrix { first: out.as_mut_ptr(), row: o.0, column: o.1 };
+                    T::multiply(sizes, matrix(lhs.as_ptr(), l), matrix(rhs.as_ptr(), r), to);
+                }
+                for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+                    let expected = (0..inner)
+                        .fold(T::ZERO, |sum, at| sum + lhs[row * l.0 + at * l.1] * rhs[at * r.0 + column * r.1]);
+                    let found = out[row * o.0 + column * o.1];
+                    assert!(found == expected, "{sizes:?}, orders {orders}: {found:?}, not {expected:?}");
+                }
+            }
+        }
+    }
+
+    /// Small whole numbers, so that all sums are exact.
+    fn whole(at: usize) -> f32 {
+        (at * 7 % 11) as f32 - 5.0
+    }
+
+    #[test]
+    fn products_of_real_numbers_are_sums() {
+        products_are_sums(whole);
+        products_are_sums(|at| f64::from(whole(at)));
+    }
+
+    #[test]
+    fn products_of_complex_numbers_are_sums() {
+        products_are_sums(|at| Complex::new(whole(at), whole(at + 3)));
+        let wide = |at| Complex::new(f64::from(whole(at)), f64::from(whole(at + 3)));
+        products_are_sums(wide);
+    }
+}

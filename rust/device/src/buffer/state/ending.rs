@@ -14,12 +14,13 @@ pub(in crate::buffer) struct Ending {
     pub(super) at_ms: u32,
 }
 
+const DELETED: &str = "deleted";
 const RELEASED: &str = "released";
 const DONATED: &str = "donated";
 
 impl Ending {
     pub(in crate::buffer) fn deleted(place: SourceLocation) -> Self {
-        Self::new("deleted", Label::default(), place)
+        Self::new(DELETED, Label::default(), place)
     }
 
     pub(in crate::buffer) fn donated(by: Label, place: SourceLocation) -> Self {
@@ -37,6 +38,17 @@ impl Ending {
     /// Whether the memory goes to another owner.
     pub(super) fn is_release(&self) -> bool {
         self.how == RELEASED
+    }
+
+    /// Whether the memory goes to nobody.
+    pub(super) fn is_deletion(&self) -> bool {
+        self.how == DELETED
+    }
+
+    /// A deletion, from its parts.
+    pub(super) fn deletion(file: StaticText, line: Line, at_ms: u32) -> Self {
+        let place = SourceLocation::from_parts(file, line.number());
+        Self { how: DELETED, by: Label::default(), place, at_ms }
     }
 
     /// A donation, from its parts.

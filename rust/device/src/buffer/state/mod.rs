@@ -83,7 +83,7 @@ impl<M: Clone> BufferState<M> {
     pub(super) fn has_memory(&self) -> bool {
         match &*self.0.lock() {
             BufferParts::Full { had_memory, .. } => *had_memory,
-            BufferParts::Donating { .. } | BufferParts::Donated { .. } => true,
+            BufferParts::Donating { .. } | BufferParts::Donated { .. } | BufferParts::Deleted { .. } => true,
         }
     }
 
@@ -285,6 +285,9 @@ impl<M: Clone> BufferState<M> {
     /// be given away: then nothing happens. If it is given away although there are usage holds, their uses count as
     /// uses, too.
     pub(super) fn end(&self, ending: Ending) -> Option<Taken<M>> {
+        if let Some(memory) = self.delete_at_once(&ending) {
+            return Some(Taken { memory, uses: Uses::new() });
+        }
         let mut state = self.0.lock();
         let is_given_away = ending.is_release();
         let phase = state.phase();
@@ -307,6 +310,19 @@ impl<M: Clone> BufferState<M> {
         drop(state);
         tell(changed);
         taken
+    }
+
+    /// As [`end`](Self::end), of a live buffer that has memory and nothing else, which is the usual one, if it is
+    /// deleted.
+    #[inline]
+    fn delete_at_once(&self, ending: &Ending) -> Option<M> {
+        let (file, line) = ending.place.into_parts();
+        let line = Line::new(line).filter(|_| ending.is_deletion())?;
+        let mut state = self.0.lock();
+        let BufferParts::Full { memory, rest: None, usage_holds: 0, .. } = &mut *state else { return None };
+        let memory = memory.take()?;
+        state.become_other(BufferParts::Deleted { file, line, at_ms: ending.at_ms });
+        Some(memory)
     }
 
     /// True once the buffer can no longer be used.

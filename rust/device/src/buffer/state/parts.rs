@@ -8,9 +8,9 @@ use purlin_async::event::{Event, EventPromise, after_all};
 use purlin_base::label::Label;
 use purlin_base::static_text::StaticText;
 
-/// The donation of a buffer without other records stands in place, so that a program whose arguments are all donated
-/// allocates nothing for that. (The fields are not in a struct of their own, because an array's header has no room for
-/// its padding.)
+/// The end of a buffer without other records stands in place, so that a program whose arguments are all donated
+/// allocates nothing for that, nor does a caller that deletes what it drops. (The fields are not in a struct of their
+/// own, because an array's header has no room for its padding.)
 pub(super) enum BufferParts<M> {
     /// Any state.
     Full {
@@ -26,6 +26,8 @@ pub(super) enum BufferParts<M> {
     Donating { by: Label, file: StaticText, line: Line, at_ms: u32 },
     /// Gone: the donation was confirmed.
     Donated { by: Label, file: StaticText, line: Line, at_ms: u32 },
+    /// Gone: it was deleted.
+    Deleted { file: StaticText, line: Line, at_ms: u32 },
 }
 
 /// The fields of [`BufferParts::Full`].
@@ -76,7 +78,7 @@ pub(super) struct LateUses {
 }
 
 impl<M> BufferParts<M> {
-    /// The fields for any state; a donation that stands in place is moved there.
+    /// The fields for any state; an end that stands in place is moved there.
     #[inline]
     pub(super) fn full(&mut self) -> Full<'_, M> {
         if !matches!(self, Self::Full { .. }) {
@@ -122,14 +124,14 @@ impl<M> BufferParts<M> {
     pub(super) fn rare(&self) -> Option<&RareParts> {
         match self {
             Self::Full { rest, .. } => rest.as_deref(),
-            Self::Donating { .. } | Self::Donated { .. } => None,
+            Self::Donating { .. } | Self::Donated { .. } | Self::Deleted { .. } => None,
         }
     }
 
     pub(super) fn usage_holds(&self) -> u32 {
         match self {
             Self::Full { usage_holds, .. } => *usage_holds,
-            Self::Donating { .. } | Self::Donated { .. } => 0,
+            Self::Donating { .. } | Self::Donated { .. } | Self::Deleted { .. } => 0,
         }
     }
 
@@ -141,6 +143,7 @@ impl<M> BufferParts<M> {
     pub(super) fn ending(&self) -> Option<Ending> {
         match *self {
             Self::Donated { by, file, line, at_ms } => Some(Ending::donation(by, file, line, at_ms)),
+            Self::Deleted { file, line, at_ms } => Some(Ending::deletion(file, line, at_ms)),
             _ => self.rare().and_then(|rest| rest.ending),
         }
     }
@@ -158,7 +161,7 @@ impl<M> BufferParts<M> {
         match self {
             Self::Full { rest, .. } => rest.as_deref().map_or(Phase::Live, RareParts::phase),
             Self::Donating { .. } => Phase::Donating,
-            Self::Donated { .. } => Phase::Gone,
+            Self::Donated { .. } | Self::Deleted { .. } => Phase::Gone,
         }
     }
 
