@@ -15,8 +15,8 @@ fn every_site_fails_at_every_reach_in_every_scenario() {
     let only = env::var("PURLIN_FAULTS_ONLY").unwrap_or_default();
     if let Some(part) = Part::of_this_process() {
         let walks = walk_part(&part, &only);
-        part.write(&walks).expect("the results can be written");
         assert!(walks.iter().all(|(_, walked)| walked.complaints.is_empty()), "see above");
+        part.write(&walks).expect("the results can be written");
         return;
     }
     let walks = walk_in_processes("every_site_fails_at_every_reach_in_every_scenario", &env::temp_dir());
