@@ -16,7 +16,7 @@
 //! | [`replaced_file`] | files that appear whole or not at all |
 //! | [`clock`] | milliseconds that cost one load |
 //! | [`thread_state`] | what each thread keeps for itself, shared with C++ |
-//! | [`slab`] | the memory of events, waiters and tasks |
+//! | [`slab`] | the memory of events, waiters, tasks and small counted values |
 //! | [`turns`] | queues that are served by one thread at a time |
 
 #![deny(unsafe_code)]

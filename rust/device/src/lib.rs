@@ -37,8 +37,8 @@ pub mod transfer;
 
 pub use backend::NullBackend;
 pub use buffer::{
-    Aliasing, Buffer, BufferPromise, DonationHold, ExternalReference, FromHostOptions, HostAddress,
-    HostBufferSemantics, HostShard, OnDone, UsageHold,
+    Aliasing, BorrowedDonationHold, BorrowedUsageHold, Buffer, BufferPromise, DonationHold, ExternalReference,
+    FromHostOptions, HostAddress, HostBufferSemantics, HostShard, OnDone, UsageHold,
 };
 pub use client::{Client, ClientOptions, DmaMapping};
 pub use device::Device;

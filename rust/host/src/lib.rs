@@ -110,6 +110,10 @@ impl Backend for HostBackend {
         true
     }
 
+    fn launches_inside_calls(&self) -> bool {
+        true
+    }
+
     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
         schedule.run(operation, INLINE_LIMIT_BYTES, perform::perform)
     }

@@ -68,6 +68,22 @@ pub(crate) struct Target {
     pub(crate) temporary_space: MemorySpace,
 }
 
+impl Target {
+    /// A handle to the space of each result.
+    #[inline]
+    pub(crate) fn clones_of_result_spaces(&self) -> impl Iterator<Item = MemorySpace> + use<'_> {
+        // Most are one space, whose handles are counted at once.
+        let first = self.result_spaces.first();
+        let mut clones = first.map(|space| space.clones(self.result_spaces.len()));
+        let same = move |space: &MemorySpace| clones.as_mut()?.next().filter(|clone| clone == space);
+        self.result_spaces
+            .iter()
+            .map(same)
+            .zip(&self.result_spaces)
+            .map(|(same, space)| same.unwrap_or_else(|| space.clone()))
+    }
+}
+
 impl LoadedExecutable {
     /// Loads `executable` for `devices` of one client. Each replica runs on `partition_count` consecutive devices of
     /// the list.

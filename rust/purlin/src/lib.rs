@@ -33,11 +33,11 @@ pub use purlin_async::{
 };
 pub use purlin_base::{Error, Label, SourceLocation, StatusCode, StatusOr};
 pub use purlin_device::{
-    Aliasing, AllocOptions, AsyncHostToDeviceTransferManager, Buffer, BufferPromise, Client, ClientOptions, Device,
-    DmaMapping, DonationHold, ExternalReference, FromHostOptions, HostAddress, HostBufferSemantics, HostShard,
-    LaunchOptions, MemoryHolder, MemoryHook, MemoryReport, MemorySpace, MemoryStats, Mutability, NullBackend, OnDone,
-    OomPolicy, RawBuffer, RawBufferPromise, StagedPiece, StagingCopier, StagingLease, StagingOptions, StagingPool,
-    StagingSink, TransferSpec, UsageHold,
+    Aliasing, AllocOptions, AsyncHostToDeviceTransferManager, BorrowedDonationHold, BorrowedUsageHold, Buffer,
+    BufferPromise, Client, ClientOptions, Device, DmaMapping, DonationHold, ExternalReference, FromHostOptions,
+    HostAddress, HostBufferSemantics, HostShard, LaunchOptions, MemoryHolder, MemoryHook, MemoryReport, MemorySpace,
+    MemoryStats, Mutability, NullBackend, OnDone, OomPolicy, RawBuffer, RawBufferPromise, StagedPiece, StagingCopier,
+    StagingLease, StagingOptions, StagingPool, StagingSink, TransferSpec, UsageHold,
 };
 pub use purlin_host as host;
 #[cfg(feature = "interchange")]

@@ -51,6 +51,8 @@ const TYPES: &[(&str, bool, bool)] = types![
     AsyncHostToDeviceTransferManager,
     AsyncValue<i32>,
     AsyncValueRef<i32>,
+    BorrowedDonationHold<'static>,
+    BorrowedUsageHold<'static>,
     Buffer,
     BufferPromise,
     CancelRegistration,

@@ -1,4 +1,5 @@
-//! Memory for what is made and dropped millions of times: event cells, waiters and task nodes, in blocks of fixed size.
+//! Memory for what is made and dropped millions of times: event cells, waiters, task nodes, and small values that are
+//! counted (`sync/pinned_arc/`), in blocks of fixed size.
 //!
 //! Each thread keeps a list of free blocks per [`Class`] in its [`ThreadState`], so taking and giving back is a few
 //! instructions without an atomic; C++ does the same inline (`include/purlin/internal/thread_state.h`). Blocks travel
@@ -47,13 +48,13 @@ pub use large::{allocate_large, free_large};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Class {
-    /// 64 bytes: a waiter or a task node.
+    /// 64 bytes: a waiter, a task node or a counted value.
     Node = 0,
     /// 64 bytes: an event cell.
     Cell = 1,
     /// 128 bytes: an event cell with a payload of up to 64.
     WideCell = 2,
-    /// 128 bytes: a waiter or a task node.
+    /// 128 bytes: a waiter, a task node or a counted value.
     WideNode = 3,
 }
 

@@ -53,10 +53,15 @@ impl ArenaAccounting {
 
     /// An allocation was made. The sum cannot overflow: live allocations fit in an address space together.
     pub(super) fn charge(&self, size_bytes: usize) {
+        self.charge_all(size_bytes, size_bytes);
+    }
+
+    /// Allocations were made of `size_bytes` together, the largest of them of `largest_bytes`.
+    pub(super) fn charge_all(&self, size_bytes: usize, largest_bytes: usize) {
         let size_bytes = size_bytes as u64;
         let in_use = self.bytes_in_use.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
         raise(&self.peak_bytes_in_use, in_use);
-        raise(&self.largest_alloc_size, size_bytes);
+        raise(&self.largest_alloc_size, largest_bytes as u64);
     }
 
     /// An allocation was given back.

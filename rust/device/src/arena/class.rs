@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code, reason = "holders are asked under the lock under which they go")]
 
-use purlin_base::sync::{Mutex, PinnedArc};
+use purlin_base::sync::{Mutex, MutexGuard, PinnedArc};
 
 use super::piece::{Holder, Home, Piece};
 
@@ -56,6 +56,12 @@ pub(super) struct Class<H> {
     state: Mutex<ClassState<H>>,
 }
 
+/// A class, locked.
+pub(super) struct OpenClass<'a, H> {
+    number: u8,
+    state: MutexGuard<'a, ClassState<H>>,
+}
+
 struct ClassState<H> {
     runs: Vec<Option<Run<H>>>,
     /// Indices in `runs` that are free.
@@ -89,20 +95,12 @@ impl<H> Class<H> {
 
     /// A slot for `holder`. `None`: no run has one.
     pub(super) fn take(&self, holder: &PinnedArc<H>) -> Option<Piece> {
-        let mut state = self.state.lock();
-        let run_index = *state.open.last()?;
-        let run = state.runs[run_index as usize].as_mut().expect("open runs exist");
-        let was_empty = run.free.len() == run.holders.len();
-        let slot = run.free.pop().expect("open runs have free slots");
-        run.holders[usize::from(slot)] = Some(Holder::of(holder));
-        let home = Home::Slot { class: self.number, slot, run: run_index };
-        let piece = run.span.part(usize::from(slot) * self.slot_bytes(), home);
-        if run.free.is_empty() {
-            state.open.pop();
-        }
-        state.empty -= usize::from(was_empty);
-        state.taken += 1;
-        Some(piece)
+        self.open().take(holder)
+    }
+
+    /// Slots for several holders, while this is kept. No other code is called meanwhile.
+    pub(super) fn open(&self) -> OpenClass<'_, H> {
+        OpenClass { number: self.number, state: self.state.lock() }
     }
 
     /// Adds a run, made of [`run_bytes`] bytes, and takes a slot of it at once: no other thread can have taken them
@@ -180,6 +178,31 @@ impl<H> Class<H> {
         let holders = state.runs.iter().flatten().flat_map(|run| run.holders.iter().flatten());
         // SAFETY: a slot is given back under this lock.
         out.extend(holders.filter_map(|holder| unsafe { holder.upgrade() }));
+    }
+}
+
+impl<H> OpenClass<'_, H> {
+    /// Its number.
+    pub(super) fn number(&self) -> usize {
+        self.number.into()
+    }
+
+    /// As [`Class::take`].
+    pub(super) fn take(&mut self, holder: &PinnedArc<H>) -> Option<Piece> {
+        let state = &mut *self.state;
+        let run_index = *state.open.last()?;
+        let run = state.runs[run_index as usize].as_mut().expect("open runs exist");
+        let was_empty = run.free.len() == run.holders.len();
+        let slot = run.free.pop().expect("open runs have free slots");
+        run.holders[usize::from(slot)] = Some(Holder::of(holder));
+        let home = Home::Slot { class: self.number, slot, run: run_index };
+        let piece = run.span.part(usize::from(slot) * slot_bytes(self.number.into()), home);
+        if run.free.is_empty() {
+            state.open.pop();
+        }
+        state.empty -= usize::from(was_empty);
+        state.taken += 1;
+        Some(piece)
     }
 }
 

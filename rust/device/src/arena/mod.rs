@@ -29,6 +29,8 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::backend::{Extent, Memory, MemoryProperties};
 use purlin_base::clock::{now_ms, touch};
 use purlin_base::fault::{self, Site};
@@ -37,7 +39,7 @@ use purlin_base::sync::{Mutex, PinnedArc};
 
 use self::accounting::ArenaAccounting;
 pub use self::accounting::MemoryStats;
-use self::class::{CLASS_COUNT, Class, LARGEST_SLOT_BYTES, class_of, run_bytes};
+use self::class::{CLASS_COUNT, Class, LARGEST_SLOT_BYTES, OpenClass, class_of, run_bytes};
 use self::extents::{Extents, Usage};
 pub(crate) use self::piece::Piece;
 use self::piece::{Holder, Home};
@@ -114,6 +116,68 @@ impl<H> Arena<H> {
         piece.memory().handed_out(piece.offset_bytes, size_bytes);
         self.accounting.charge(size_bytes);
         Ok(piece)
+    }
+
+    /// Pieces for all of `holders`, each of so many bytes, at the space's own alignment. Consecutive pieces of one
+    /// class take its lock once, and the accounting counts all pieces at once. `pieces` is empty before; after an error
+    /// it has the pieces of the first holders.
+    ///
+    /// # Safety
+    /// As [`allocate`](Self::allocate), for each piece and its holder, also after an error.
+    pub(crate) unsafe fn allocate_all<'a>(
+        &self,
+        holders: impl Iterator<Item = (&'a PinnedArc<H>, usize)> + Clone,
+        pieces: &mut SmallVec<[Piece; 32]>,
+    ) -> Result<(), Shortage>
+    where
+        H: 'a,
+    {
+        let outcome = self.pieces(holders.clone(), pieces);
+        let (mut sum_bytes, mut largest_bytes) = (0, 0);
+        for (piece, (_, size_bytes)) in pieces.iter().zip(holders) {
+            piece.memory().handed_out(piece.offset_bytes, size_bytes);
+            sum_bytes += size_bytes;
+            largest_bytes = largest_bytes.max(size_bytes);
+        }
+        self.accounting.charge_all(sum_bytes, largest_bytes);
+        outcome
+    }
+
+    /// The pieces of [`allocate_all`](Self::allocate_all), not counted.
+    fn pieces<'a>(
+        &self,
+        holders: impl Iterator<Item = (&'a PinnedArc<H>, usize)>,
+        pieces: &mut SmallVec<[Piece; 32]>,
+    ) -> Result<(), Shortage>
+    where
+        H: 'a,
+    {
+        let alignment_bytes = self.properties.alignment_bytes;
+        let mut open: Option<OpenClass<'_, H>> = None;
+        for (holder, size_bytes) in holders {
+            let class = self.class_for(size_bytes, alignment_bytes);
+            if open.as_ref().map(OpenClass::number) != class {
+                // The one is left before the other is entered.
+                drop(open.take());
+                open = class.map(|class| self.classes[class].open());
+            }
+            if let Some(piece) = open.as_mut().and_then(|class| class.take(holder)) {
+                pieces.push(piece);
+                continue;
+            }
+            drop(open.take());
+            pieces.push(self.piece(size_bytes, alignment_bytes, holder)?);
+        }
+        Ok(())
+    }
+
+    /// The class that has blocks of that size and alignment; `None`: they are larger than slots are, or are not cut.
+    #[inline]
+    fn class_for(&self, size_bytes: usize, alignment_bytes: usize) -> Option<usize> {
+        let rounded_bytes = size_bytes.max(1).checked_next_multiple_of(self.properties.alignment_bytes)?;
+        let is_slot =
+            self.properties.caching && rounded_bytes <= LARGEST_SLOT_BYTES && alignment_bytes <= class::SLOT_STEP_BYTES;
+        is_slot.then(|| class_of(rounded_bytes))
     }
 
     /// Takes back what [`allocate`](Self::allocate) gave for `size_bytes`; true if that made more memory idle than a
@@ -214,8 +278,7 @@ impl<H> Arena<H> {
         if !self.properties.caching {
             return self.own_extent(rounded_bytes, alignment_bytes, holder);
         }
-        if rounded_bytes <= LARGEST_SLOT_BYTES && alignment_bytes <= class::SLOT_STEP_BYTES {
-            let class_number = class_of(rounded_bytes);
+        if let Some(class_number) = self.class_for(size_bytes, alignment_bytes) {
             let class = &self.classes[class_number];
             if let Some(piece) = class.take(holder) {
                 return Ok(piece);

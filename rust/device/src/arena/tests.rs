@@ -247,6 +247,36 @@ fn a_failed_allocation_says_whose_fault_it_is_and_changes_nothing() {
 }
 
 #[test]
+fn many_blocks_at_once_are_as_single_ones() {
+    let (account, arena) = arena(Some(MIB));
+    let sizes_bytes = [100, 120, 40 * KIB, 100, 0, 100, 31 * KIB];
+    let holders = sizes_bytes.map(|size_bytes| (PinnedArc::new(Holder), size_bytes));
+    let all = |count: usize| {
+        let mut pieces = SmallVec::new();
+        let wanted = holders.iter().cycle().take(count).map(|(holder, size_bytes)| (holder, *size_bytes));
+        // SAFETY: no code asks for the holders of these.
+        let outcome = unsafe { arena.allocate_all(wanted, &mut pieces) };
+        (pieces, outcome)
+    };
+    for _ in 0..3 {
+        let (pieces, outcome) = all(7);
+        assert!(outcome.is_ok() && pieces.len() == 7);
+        let stats = arena.stats();
+        assert_eq!(stats.bytes_in_use, sizes_bytes.iter().sum::<usize>() as u64);
+        assert_eq!((stats.largest_alloc_size, account.blocks.lock().len()), (40 * KIB as u64, 7));
+        pieces.into_iter().zip(sizes_bytes).for_each(|(piece, bytes)| _ = arena.give_back(piece, bytes));
+    }
+    assert_eq!((arena.stats().num_allocs, arena.stats().bytes_in_use), (7 * 3, 0));
+    // The limit is reached on the way: the pieces so far are there, and counted.
+    let (pieces, outcome) = all(1000);
+    assert!(matches!(outcome, Err(Shortage::Limit)) && (7..1000).contains(&pieces.len()));
+    let sizes = sizes_bytes.iter().cycle();
+    assert_eq!(arena.stats().bytes_in_use, sizes.clone().take(pieces.len()).sum::<usize>() as u64);
+    pieces.into_iter().zip(sizes).for_each(|(piece, &bytes)| _ = arena.give_back(piece, bytes));
+    assert_eq!((arena.stats().bytes_in_use, account.blocks.lock().len()), (0, 0));
+}
+
+#[test]
 fn trimming_gives_back_what_is_idle_and_nothing_else() {
     let (account, arena) = arena(None);
     let (small, large, gone) = (take(&arena, 10), take(&arena, MIB), take(&arena, 40 * MIB));

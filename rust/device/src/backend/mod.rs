@@ -246,6 +246,13 @@ pub trait Backend: Send + Sync {
         false
     }
 
+    /// Whether launches are calls on memory of the host. If they are, a launch whose dependencies and memory are ready
+    /// is executed inside the call if it is small ([`INLINE_LIMIT_BYTES`]) or its caller waits: on the calling thread,
+    /// at the host's addresses of its ranges, without an operation for [`run`](Self::run). The default says no.
+    fn launches_inside_calls(&self) -> bool {
+        false
+    }
+
     /// Does the operation without blocking on the dependencies; the event says when it is over or why it will not be.
     /// See the module for order.
     ///

@@ -9,6 +9,7 @@ use crate::raw_buffer::RawBuffer;
 use purlin_async::event::Event;
 use purlin_base::label::Label;
 use purlin_base::status::{Error, StatusOr};
+use purlin_base::sync::PinnedArc;
 
 impl Buffer {
     /// A new buffer in the default memory space of `device` that becomes ready after this one and the copy, or fails
@@ -80,7 +81,7 @@ impl Buffer {
     #[track_caller]
     pub fn copy_into(&self, destination: &Self) -> StatusOr<Self> {
         self.check_client(&destination.0.memory_space)?;
-        if std::sync::Arc::ptr_eq(&self.0, &destination.0) {
+        if PinnedArc::ptr_eq(&self.0, &destination.0) {
             return Err(Error::invalid_argument(format!("cannot copy {self:?} into itself")));
         }
         let (from, to) = (&self.0, &destination.0);
@@ -94,7 +95,7 @@ impl Buffer {
             )));
         }
         // One order for all, so that two copies into one another's sources do not wait for each other.
-        let is_first = std::sync::Arc::as_ptr(&self.0) < std::sync::Arc::as_ptr(&destination.0);
+        let is_first = self.identity() < destination.identity();
         let hold = if is_first { Some(self.usage_hold()?) } else { None };
         let donation = destination.donate(c"CopyInto")?;
         let hold = match hold {

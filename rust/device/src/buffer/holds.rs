@@ -1,7 +1,7 @@
 //! Rights to a buffer's memory, each ended by its drop.
 
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Deref;
 
 use super::state::{Ending, Patience, Taken, Uses};
 use super::{Array, Buffer};
@@ -16,7 +16,8 @@ use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::PinnedArc;
 
 /// The right to start work that reads a buffer: while it exists, the buffer is not donated. Short-lived; what it has
-/// started is named by [`release_after`](Self::release_after).
+/// started is named by [`release_after`](Self::release_after). It keeps a reference to the buffer, or borrows one
+/// ([`BorrowedUsageHold`]), which costs less.
 ///
 /// ```
 /// use purlin::{Buffer, EventPromise};
@@ -34,13 +35,16 @@ use purlin_base::sync::PinnedArc;
 /// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "dropping it lets the buffer be donated"]
-pub struct UsageHold {
-    array: Arc<Array>,
+pub struct UsageHold<A: Deref<Target = Array> = PinnedArc<Array>> {
+    array: A,
     memory: RawBuffer,
     used_until: Event,
 }
 
-impl UsageHold {
+/// A usage hold of code that has the buffer for as long.
+pub type BorrowedUsageHold<'a> = UsageHold<&'a Array>;
+
+impl<A: Deref<Target = Array>> UsageHold<A> {
     /// The memory. Read it only after [`ready_event`](Self::ready_event).
     #[must_use]
     pub fn memory(&self) -> &RawBuffer {
@@ -86,7 +90,7 @@ impl UsageHold {
     }
 }
 
-impl Drop for UsageHold {
+impl<A: Deref<Target = Array>> Drop for UsageHold<A> {
     fn drop(&mut self) {
         let used_until = std::mem::replace(&mut self.used_until, Event::ready());
         self.array.state.let_go(used_until);
@@ -110,7 +114,7 @@ impl Drop for UsageHold {
 /// ```
 #[must_use = "dropping it lets the memory go"]
 pub struct ExternalReference {
-    array: Arc<Array>,
+    array: PinnedArc<Array>,
     memory: RawBuffer,
 }
 
@@ -152,13 +156,16 @@ impl Drop for ExternalReference {
 /// # Ok::<(), purlin::Error>(())
 /// ```
 #[must_use = "dropping it gives the buffer back"]
-pub struct DonationHold {
-    array: Arc<Array>,
+pub struct DonationHold<A: Deref<Target = Array> = PinnedArc<Array>> {
+    array: A,
     /// `None` once confirmed.
     taken: Option<Taken<RawBuffer>>,
 }
 
-impl DonationHold {
+/// A donation hold of code that has the buffer for as long.
+pub type BorrowedDonationHold<'a> = DonationHold<&'a Array>;
+
+impl<A: Deref<Target = Array>> DonationHold<A> {
     /// The memory. Write it only after [`free_event`](Self::free_event).
     #[must_use]
     pub fn memory(&self) -> &RawBuffer {
@@ -217,7 +224,7 @@ impl DonationHold {
     }
 }
 
-impl Drop for DonationHold {
+impl<A: Deref<Target = Array>> Drop for DonationHold<A> {
     fn drop(&mut self) {
         if let Some(Taken { memory, uses }) = self.taken.take() {
             drop(uses);
@@ -235,7 +242,7 @@ impl Buffer {
     /// never had memory.
     pub fn usage_hold(&self) -> StatusOr<UsageHold> {
         let memory = self.0.state.hold(Patience::Wait(&|| self.may_wait()))?;
-        self.hold(memory)
+        self.hold(memory, || self.0.clone())
     }
 
     /// As [`usage_hold`](Self::usage_hold), without waiting.
@@ -244,7 +251,19 @@ impl Buffer {
     /// Also `FailedPrecondition`: it is being donated.
     pub fn try_usage_hold(&self) -> StatusOr<UsageHold> {
         let memory = self.0.state.hold(Patience::Fail)?;
-        self.hold(memory)
+        self.hold(memory, || self.0.clone())
+    }
+
+    /// As [`usage_hold`](Self::usage_hold), of code that keeps the buffer meanwhile. Without `waits`, as
+    /// [`try_usage_hold`](Self::try_usage_hold).
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn borrowed_usage_hold(&self, waits: bool) -> StatusOr<BorrowedUsageHold<'_>> {
+        let may_wait = || self.may_wait();
+        let memory = self.0.state.hold(if waits { Patience::Wait(&may_wait) } else { Patience::Fail })?;
+        self.hold(memory, || &*self.0)
     }
 
     /// Whether other code may exist that has the holds that are in the way.
@@ -257,12 +276,17 @@ impl Buffer {
         self.0.ready.error().unwrap_or_else(|| Error::internal(format!("{self:?} has no memory, and has not failed")))
     }
 
-    fn hold(&self, memory: Option<PinnedArc<MemoryBlock>>) -> StatusOr<UsageHold> {
+    #[inline]
+    fn hold<A: Deref<Target = Array>>(
+        &self,
+        memory: Option<PinnedArc<MemoryBlock>>,
+        array: impl FnOnce() -> A,
+    ) -> StatusOr<UsageHold<A>> {
         let Some(memory) = memory else {
             self.0.state.let_go(Event::ready());
             return Err(self.why_without_memory());
         };
-        Ok(UsageHold { array: Arc::clone(&self.0), memory: RawBuffer::whole(memory), used_until: Event::ready() })
+        Ok(UsageHold { array: array(), memory: RawBuffer::whole(memory), used_until: Event::ready() })
     }
 
     /// An [`ExternalReference`]. Waits for a donation that is under way.
@@ -274,7 +298,7 @@ impl Buffer {
             self.0.state.dereference();
             return Err(self.why_without_memory());
         };
-        Ok(ExternalReference { array: Arc::clone(&self.0), memory: RawBuffer::whole(memory) })
+        Ok(ExternalReference { array: self.0.clone(), memory: RawBuffer::whole(memory) })
     }
 
     /// A [`DonationHold`] for `by`, whose name later errors show. Waits for usage holds and for another donation; these
@@ -285,7 +309,8 @@ impl Buffer {
     /// external reference" if it has one; the buffer's own error if it never had memory.
     #[track_caller]
     pub fn donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
-        self.donation_hold(by.into(), SourceLocation::of_call(), Patience::Wait(&|| self.may_wait()))
+        let (place, patience) = (SourceLocation::of_call(), Patience::Wait(&|| self.may_wait()));
+        self.donation_hold(by.into(), place, patience, || self.0.clone())
     }
 
     /// As [`donate`](Self::donate), without waiting.
@@ -295,11 +320,30 @@ impl Buffer {
     #[inline]
     #[track_caller]
     pub fn try_donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
-        self.donation_hold(by.into(), SourceLocation::of_call(), Patience::Fail)
+        self.donation_hold(by.into(), SourceLocation::of_call(), Patience::Fail, || self.0.clone())
+    }
+
+    /// As [`donate`](Self::donate), of code that keeps the buffer meanwhile. Without `waits`, as
+    /// [`try_donate`](Self::try_donate).
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    #[track_caller]
+    pub fn borrowed_donation_hold(&self, by: impl Into<Label>, waits: bool) -> StatusOr<BorrowedDonationHold<'_>> {
+        let may_wait = || self.may_wait();
+        let patience = if waits { Patience::Wait(&may_wait) } else { Patience::Fail };
+        self.donation_hold(by.into(), SourceLocation::of_call(), patience, || &*self.0)
     }
 
     #[inline]
-    fn donation_hold(&self, by: Label, place: SourceLocation, patience: Patience<'_>) -> StatusOr<DonationHold> {
+    fn donation_hold<A: Deref<Target = Array>>(
+        &self,
+        by: Label,
+        place: SourceLocation,
+        patience: Patience<'_>,
+        array: impl FnOnce() -> A,
+    ) -> StatusOr<DonationHold<A>> {
         let by = Ending::donated(by, place);
         let Taken { memory, uses } = match self.0.state.donate_at_once(&by) {
             Some(memory) => Taken { memory, uses: Uses::new() },
@@ -307,11 +351,11 @@ impl Buffer {
             None => self.0.state.donate(by, patience)?,
         };
         let taken = Taken { memory: RawBuffer::whole(memory), uses };
-        Ok(DonationHold { array: Arc::clone(&self.0), taken: Some(taken) })
+        Ok(DonationHold { array: array(), taken: Some(taken) })
     }
 }
 
-impl fmt::Debug for UsageHold {
+impl<A: Deref<Target = Array>> fmt::Debug for UsageHold<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "UsageHold({:?})", self.memory)
     }
@@ -323,7 +367,7 @@ impl fmt::Debug for ExternalReference {
     }
 }
 
-impl fmt::Debug for DonationHold {
+impl<A: Deref<Target = Array>> fmt::Debug for DonationHold<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DonationHold({:?})", self.taken.as_ref().map(|taken| &taken.memory))
     }

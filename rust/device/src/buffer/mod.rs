@@ -27,7 +27,7 @@ mod tests;
 mod to_host;
 
 use std::fmt;
-use std::sync::Arc;
+use std::ptr::NonNull;
 
 use self::state::{BufferState, Ending, Uses};
 use crate::device::Device;
@@ -43,7 +43,7 @@ use purlin_base::sync::PinnedArc;
 pub(crate) use array_source::ArraySource;
 pub use create::BufferPromise;
 pub use from_host::{Aliasing, FromHostOptions, HostBufferSemantics, OnDone};
-pub use holds::{DonationHold, ExternalReference, UsageHold};
+pub use holds::{BorrowedDonationHold, BorrowedUsageHold, DonationHold, ExternalReference, UsageHold};
 pub use shards::HostShard;
 pub use to_host::HostAddress;
 
@@ -62,7 +62,7 @@ pub use to_host::HostAddress;
 /// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Buffer(Arc<Array>);
+pub struct Buffer(PinnedArc<Array>);
 
 /// What references to a buffer share; there may be very many, so it is kept small.
 pub struct Array {
@@ -98,23 +98,23 @@ impl Buffer {
         ready: Event,
     ) -> Self {
         let state = BufferState::new(memory.map(RawBuffer::into_block));
-        Self(Arc::new(Array { shape, layout, memory_space, ready, state }))
+        Self(PinnedArc::new(Array { shape, layout, memory_space, ready, state }))
     }
 
     /// As `new`, for memory that others may still use until `uses`.
     fn with_uses(shape: Shape, layout: Option<Box<Layout>>, memory: RawBuffer, ready: Event, uses: Uses) -> Self {
         let memory_space = memory.memory_space();
         let state = BufferState::with_uses(memory.into_block(), uses);
-        Self(Arc::new(Array { shape, layout, memory_space, ready, state }))
+        Self(PinnedArc::new(Array { shape, layout, memory_space, ready, state }))
     }
 
     /// The reference as a pointer, to be given back once by [`from_pointer`](Self::from_pointer).
     #[must_use]
     pub fn into_pointer(self) -> *const Array {
-        let pointer = Arc::into_raw(self.0);
+        let pointer = PinnedArc::into_value(self.0);
         // Code that has only a reference to what it points to finds the counts beside that again.
         let _ = pointer.expose_provenance();
-        pointer
+        pointer.as_ptr()
     }
 
     /// A reference that [`into_pointer`](Self::into_pointer) has put aside.
@@ -124,9 +124,9 @@ impl Buffer {
     /// reference for as long as the answer lives.
     #[must_use]
     pub unsafe fn from_pointer(pointer: *const Array) -> Self {
-        let pointer = std::ptr::with_exposed_provenance(pointer.addr());
-        // SAFETY: the caller's promise; the provenance was exposed when the pointer was made.
-        Self(unsafe { Arc::from_raw(pointer) })
+        let pointer = std::ptr::with_exposed_provenance_mut(pointer.addr());
+        // SAFETY: the caller's promise; the provenance was exposed when the pointer was made, and it is not null.
+        Self(unsafe { PinnedArc::from_value(NonNull::new_unchecked(pointer)) })
     }
 
     /// Element type.
@@ -162,7 +162,7 @@ impl Buffer {
     /// A number that all references to this array have, and no other array that exists has.
     #[must_use]
     pub fn identity(&self) -> usize {
-        Arc::as_ptr(&self.0).addr()
+        std::ptr::from_ref::<Array>(&self.0).addr()
     }
 
     /// Whether it ever had memory: false if it failed before.
@@ -314,7 +314,7 @@ impl fmt::Debug for Buffer {
 
 #[cfg(all(test, not(purlin_model)))]
 const _: () = {
-    // With the counts of their Arcs: 120 and 104 bytes, in 128 and 112 of malloc's.
+    // With their counts: 120 and 104 bytes, each in a block of 128.
     assert!(size_of::<Array>() <= 104);
     assert!(size_of::<MemoryBlock>() <= 88);
 };

@@ -8,6 +8,8 @@ use std::mem::{self, ManuallyDrop};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::Instance;
 use super::alias::Links;
 use super::alloc_options::{AllocOptions, OomPolicy};
@@ -74,6 +76,24 @@ impl MemorySpace {
         // It is the space's from now on.
         mem::forget(instance);
         Self(space)
+    }
+
+    /// So many clones, which cost less than one by one.
+    ///
+    /// ```
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    /// assert!(space.clones(3).all(|clone| clone == space));
+    /// # Ok::<(), purlin::Error>(())
+    /// ```
+    pub fn clones(&self, count: usize) -> impl ExactSizeIterator<Item = Self> + use<> {
+        // SAFETY: this handle's reference, which it keeps.
+        let ours = ManuallyDrop::new(unsafe { self.space().instance().into_counted() });
+        let space = self.0;
+        PinnedArc::clones(&ours, count).map(move |instance| {
+            mem::forget(instance);
+            Self(space)
+        })
     }
 
     /// A reference of its own to the instance.
@@ -188,6 +208,45 @@ impl MemorySpace {
                 None => self.allocate_now(size_bytes, alignment_bytes, options.oom, tag),
             },
         }
+    }
+
+    /// New memory of each of these sizes, as [`allocate`](Self::allocate) gives with `label` alone; all or none.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn allocate_all(
+        &self,
+        sizes_bytes: &[usize],
+        label: Label,
+        place: SourceLocation,
+        mut give: impl FnMut(PinnedArc<MemoryBlock>),
+    ) -> Result<(), Error> {
+        if let Some(refusal) = self.in_flight().refusal() {
+            return Err(refusal);
+        }
+        let tag = Tag::new(label, place);
+        let spaces = self.clones(sizes_bytes.len());
+        let mut blocks: SmallVec<[_; 32]> = SmallVec::new();
+        blocks.extend(spaces.zip(sizes_bytes).map(|(space, &bytes)| MemoryBlock::new(space, bytes, true, tag)));
+        let mut pieces = SmallVec::new();
+        let holders = blocks.iter().zip(sizes_bytes).map(|(block, &bytes)| (block, bytes));
+        let asked = sizes_bytes.iter().try_for_each(|_| fault::point(Site::Allocate)).map_err(Shortage::Backend);
+        // SAFETY: each block gets its piece below, and gives it back in its drop.
+        let outcome = asked.and_then(|()| unsafe { self.space().arena.allocate_all(holders, &mut pieces) });
+        let taken = pieces.len();
+        for (block, piece) in blocks.iter().zip(pieces.drain(..)) {
+            // SAFETY: the block is new.
+            unsafe { block.provide(Backing::Piece(piece)) };
+        }
+        let Err(shortage) = outcome else {
+            blocks.drain(..).for_each(&mut give);
+            return Ok(());
+        };
+        // The report names the blocks that this call has had to give back, too.
+        let error = self.exhausted(sizes_bytes.get(taken).copied().unwrap_or_default(), shortage);
+        drop(blocks);
+        self.serve_waiting();
+        Err(error)
     }
 
     fn allocate_now(

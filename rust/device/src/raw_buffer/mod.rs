@@ -22,6 +22,7 @@ use std::ptr::NonNull;
 use crate::backend::ByteRange;
 use crate::memory::{AllocOptions, MemoryBlock, MemorySpace};
 use purlin_async::event::Event;
+use purlin_base::label::Label;
 use purlin_base::status::{Error, SourceLocation, StatusOr};
 use purlin_base::sync::PinnedArc;
 
@@ -87,6 +88,33 @@ impl RawBuffer {
     #[track_caller]
     pub fn allocate_with(memory_space: &MemorySpace, size_bytes: usize, options: &AllocOptions) -> StatusOr<Self> {
         Self::allocate_from(memory_space, size_bytes, options, SourceLocation::of_call())
+    }
+
+    /// New memory of each of these sizes, all or none, labelled with `label`: given one after the other, in that order.
+    /// It costs less than as many calls of [`allocate`](Self::allocate).
+    ///
+    /// ```
+    /// use purlin::RawBuffer;
+    /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
+    /// # let space = client.devices()[0].default_memory_space();
+    ///
+    /// let mut layers = Vec::new();
+    /// RawBuffer::allocate_all(&space, &[100, 200], c"layer", |memory| layers.push(memory))?;
+    /// assert_eq!((layers[1].size_bytes(), space.stats().bytes_in_use), (200, 300));
+    /// # Ok::<(), purlin::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`allocate`](Self::allocate), for the first that there is no memory for.
+    #[track_caller]
+    pub fn allocate_all(
+        memory_space: &MemorySpace,
+        sizes_bytes: &[usize],
+        label: impl Into<Label>,
+        mut give: impl FnMut(Self),
+    ) -> Result<(), Error> {
+        let place = SourceLocation::of_call();
+        memory_space.allocate_all(sizes_bytes, label.into(), place, |block| give(Self::whole(block)))
     }
 
     /// As [`allocate_with`](Self::allocate_with), from `place`: for closures, which cannot ask for it.

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use purlin_async::event::Event;
 use purlin_base::{Error, Label, StatusOr};
-use purlin_device::{Buffer, DonationHold, RawBuffer, UsageHold};
+use purlin_device::{BorrowedDonationHold, BorrowedUsageHold, Buffer, RawBuffer};
 
 /// A buffer that a run needs a hold on.
 #[derive(Clone, Copy)]
@@ -46,12 +46,12 @@ impl Role {
     }
 }
 
-/// A hold on a buffer.
-pub(super) enum Held {
+/// A hold on a buffer, which the caller of the run keeps meanwhile.
+pub(super) enum Held<'a> {
     /// The run reads the buffer.
-    Usage(UsageHold),
+    Usage(BorrowedUsageHold<'a>),
     /// The memory belongs to the run.
-    Donation(DonationHold),
+    Donation(BorrowedDonationHold<'a>),
     /// The buffer failed before it had memory. The event has its error, with which the run will fail, too. The buffer
     /// is here if it is donated, so that it is deleted.
     Failed(Event, Option<Buffer>),
@@ -59,7 +59,7 @@ pub(super) enum Held {
     Over,
 }
 
-impl Held {
+impl Held<'_> {
     /// The memory; `None` if the buffer failed before it had some.
     pub(super) fn memory(&self) -> Option<&RawBuffer> {
         match self {
@@ -91,7 +91,7 @@ impl Held {
 }
 
 /// The holds of a run. Those of small programs stand on the stack.
-pub(super) type AllHeld = SmallVec<[Held; 64]>;
+pub(super) type AllHeld<'a> = SmallVec<[Held<'a>; 64]>;
 
 /// Acquires the holds, and returns them in the order of `wanted`. It waits for conflicting holds of other calls. The
 /// caller must have no holds itself.
@@ -100,7 +100,7 @@ pub(super) type AllHeld = SmallVec<[Held; 64]>;
 /// `InvalidArgument`: a buffer is deleted, or is donated and used by this call. If memory for a result has failed: its
 /// error. No hold is left in these cases.
 #[cold]
-pub(super) fn acquire_in_order(wanted: &[Wanted<'_>], donee: Label) -> StatusOr<Vec<Held>> {
+pub(super) fn acquire_in_order<'a>(wanted: &[Wanted<'a>], donee: Label) -> StatusOr<Vec<Held<'a>>> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|&at| wanted[at].buffer.identity());
     for pair in order.windows(2) {
@@ -109,7 +109,7 @@ pub(super) fn acquire_in_order(wanted: &[Wanted<'_>], donee: Label) -> StatusOr<
             return Err(clash(first, second));
         }
     }
-    let mut all: Vec<Option<Held>> = wanted.iter().map(|_| None).collect();
+    let mut all: Vec<Option<Held<'_>>> = wanted.iter().map(|_| None).collect();
     for at in order {
         all[at] = wanted[at].take(donee, true)?;
     }
@@ -127,13 +127,13 @@ fn clash(first: &Wanted<'_>, second: &Wanted<'_>) -> Error {
     Error::invalid_argument(format!("{pjrts_words}: {first} and {second} are the same {buffer:?}"))
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
     /// Acquires the hold on this buffer. `None`: another hold is in conflict, and `waits` is false.
     ///
     /// # Errors
     /// As [`acquire_in_order`].
     #[inline]
-    pub(super) fn take(&self, donee: Label, waits: bool) -> StatusOr<Option<Held>> {
+    pub(super) fn take(&self, donee: Label, waits: bool) -> StatusOr<Option<Held<'a>>> {
         if self.donates {
             match self.donate(donee, waits) {
                 Some(Ok(held)) => return Ok(Some(held)),
@@ -142,8 +142,7 @@ impl Wanted<'_> {
                 _ => {}
             }
         }
-        let hold = if waits { self.buffer.usage_hold() } else { self.buffer.try_usage_hold() };
-        match hold {
+        match self.buffer.borrowed_usage_hold(waits) {
             Ok(hold) => Ok(Some(Held::Usage(hold))),
             Err(error) => self.without(error, waits),
         }
@@ -151,7 +150,7 @@ impl Wanted<'_> {
 
     /// The outcome of a hold that was refused: a failed argument, `None` to try again, or an error.
     #[cold]
-    fn without(&self, refusal: Error, waits: bool) -> StatusOr<Option<Held>> {
+    fn without(&self, refusal: Error, waits: bool) -> StatusOr<Option<Held<'a>>> {
         let is_there = self.buffer.has_memory() && !self.buffer.is_deleted();
         if !self.buffer.has_memory() && !self.buffer.is_deleted() && !self.is_result() {
             let donated = self.donates.then(|| self.buffer.clone());
@@ -166,9 +165,8 @@ impl Wanted<'_> {
 
     /// The donation hold; `None` if the memory is read-only, so that an argument is copied instead.
     #[inline]
-    fn donate(&self, donee: Label, waits: bool) -> Option<StatusOr<Held>> {
-        let hold = if waits { self.buffer.donate(donee) } else { self.buffer.try_donate(donee) };
-        match hold {
+    fn donate(&self, donee: Label, waits: bool) -> Option<StatusOr<Held<'a>>> {
+        match self.buffer.borrowed_donation_hold(donee, waits) {
             // Memory of a channel that is not there yet is checked again once it is.
             Ok(hold) if hold.memory().is_mutable() => Some(Ok(Held::Donation(hold))),
             Ok(_) if self.is_result() => {

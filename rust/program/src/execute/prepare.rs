@@ -17,7 +17,7 @@ use purlin_device::{AllocOptions, Buffer, RawBuffer};
 pub(super) struct Prepared<'a> {
     pub(super) target: &'a Target,
     /// The holds on the arguments, in their order, then those on the memory that is given for results.
-    pub(super) held: AllHeld,
+    pub(super) held: AllHeld<'a>,
     /// Indexed by result.
     pub(super) results: SmallVec<[ResultMemory; 32]>,
     pub(super) temporaries: Option<RawBuffer>,
@@ -45,7 +45,7 @@ pub(super) enum ResultPlace {
 impl ResultMemory {
     /// The memory, before the rights end.
     #[inline]
-    pub(super) fn memory<'a>(&'a self, held: &'a [Held]) -> Option<&'a RawBuffer> {
+    pub(super) fn memory<'a>(&'a self, held: &'a [Held<'_>]) -> Option<&'a RawBuffer> {
         match &self.place {
             ResultPlace::Nowhere => None,
             ResultPlace::Fresh(memory) => Some(memory),
@@ -67,18 +67,18 @@ impl<'a> Prepared<'a> {
 ///
 /// # Errors
 /// As [`LoadedExecutable::execute`]. The caller then drops `prepared`, which releases the holds.
-pub(super) fn prepare<B: Borrow<Buffer>>(
+pub(super) fn prepare<'a, B: Borrow<Buffer>>(
     loaded: &LoadedExecutable,
-    shards: &[&[B]],
-    options: &ExecuteOptions<'_>,
-    prepared: &mut [Prepared<'_>],
+    shards: &[&'a [B]],
+    options: &'a ExecuteOptions<'_>,
+    prepared: &mut [Prepared<'a>],
 ) -> Result<(), Error> {
     check_counts(loaded, shards, options)?;
     let mut is_taken = true;
     for (device, (arguments, one)) in shards.iter().zip(&mut *prepared).enumerate() {
         let target = one.target;
         one.held.reserve(arguments.len() + options.results.len());
-        let mut take = |wanted: Wanted<'_>| -> Result<(), Error> {
+        let mut take = |wanted: Wanted<'a>| -> Result<(), Error> {
             match wanted.take(options.donee(), false)? {
                 Some(held) => one.held.push(held),
                 None => is_taken = false,
@@ -105,11 +105,11 @@ pub(super) fn prepare<B: Borrow<Buffer>>(
 
 /// Step 2 once more, in the order of the buffers' identities, after a conflict.
 #[cold]
-fn prepare_in_order<B: Borrow<Buffer>>(
+fn prepare_in_order<'a, B: Borrow<Buffer>>(
     loaded: &LoadedExecutable,
-    shards: &[&[B]],
-    options: &ExecuteOptions<'_>,
-    prepared: &mut [Prepared<'_>],
+    shards: &[&'a [B]],
+    options: &'a ExecuteOptions<'_>,
+    prepared: &mut [Prepared<'a>],
 ) -> Result<(), Error> {
     prepared.iter_mut().for_each(|one| one.held.clear());
     let mut all = Vec::new();
@@ -213,17 +213,15 @@ fn memory(
     let (places, specs) = (loaded.program().places(), &loaded.program().signature().results);
     let (arguments, of_results) = held.split_at(places.parameters.len());
     *has_failed = arguments.iter().any(|held| matches!(held, Held::Failed(..)));
-    let labelled = |kind: &'static CStr| {
-        let label = if options.label == Label::default() { kind.into() } else { options.label };
-        AllocOptions { label, ..AllocOptions::default() }
-    };
-    let for_results = labelled(c"result");
+    let label_of = |kind: &'static CStr| if options.label == Label::default() { kind.into() } else { options.label };
+    // The numbers of the results that get new memory.
+    let mut fresh: SmallVec<[usize; 32]> = SmallVec::new();
     let first_given = device * specs.len();
     let is_given = |number: usize| options.results.get(first_given + number).is_some_and(Option::is_some);
     // Rights to given memory stand in the order of the results.
     let mut given = (arguments.len()..).zip(of_results);
     results.reserve(specs.len());
-    for (number, spec) in specs.iter().enumerate() {
+    for number in 0..specs.len() {
         let donated = places.results[number].map(|parameter| (parameter as usize, &arguments[parameter as usize]));
         let given = if is_given(number) { given.next() } else { None };
         let result = match (donated, given) {
@@ -235,17 +233,34 @@ fn memory(
             (Some((at, Held::Donation(hold))), _) | (_, Some((at, Held::Donation(hold)))) => {
                 ResultMemory { place: ResultPlace::Held(at), free: hold.free() }
             }
-            _ if *has_failed => ResultMemory { place: ResultPlace::Nowhere, free: Event::ready() },
             _ => {
-                let memory = RawBuffer::allocate_with(&target.result_spaces[number], spec.size_bytes(), &for_results)?;
-                ResultMemory { place: ResultPlace::Fresh(memory), free: Event::ready() }
+                if !*has_failed {
+                    fresh.push(number);
+                }
+                ResultMemory { place: ResultPlace::Nowhere, free: Event::ready() }
             }
         };
         results.push(result);
     }
+    let (spaces, label) = (&target.result_spaces, label_of(c"result"));
+    if let [number] = fresh[..] {
+        let of_result = AllocOptions { label, ..AllocOptions::default() };
+        let memory = RawBuffer::allocate_with(&spaces[number], specs[number].size_bytes(), &of_result)?;
+        results[number].place = ResultPlace::Fresh(memory);
+        fresh.clear();
+    }
+    for numbers in fresh.chunk_by(|&one, &next| spaces[one] == spaces[next]) {
+        let sizes_bytes: SmallVec<[usize; 32]> = numbers.iter().map(|&number| specs[number].size_bytes()).collect();
+        let mut places = numbers.iter();
+        RawBuffer::allocate_all(&spaces[numbers[0]], &sizes_bytes, label, |memory| {
+            if let Some(&number) = places.next() {
+                results[number].place = ResultPlace::Fresh(memory);
+            }
+        })?;
+    }
     if places.temporary_bytes > 0 && !*has_failed {
-        let options = labelled(c"temporaries");
-        *temporaries = Some(RawBuffer::allocate_with(&target.temporary_space, places.temporary_bytes, &options)?);
+        let of_run = AllocOptions { label: label_of(c"temporaries"), ..AllocOptions::default() };
+        *temporaries = Some(RawBuffer::allocate_with(&target.temporary_space, places.temporary_bytes, &of_run)?);
     }
     Ok(())
 }

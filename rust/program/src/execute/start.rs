@@ -46,7 +46,8 @@ pub(super) fn start(
     };
     loaded.shared.runs.follow(&done);
     let Prepared { target, held, results, .. } = prepared;
-    let specs = program.signature().results.iter().zip(&target.result_spaces).zip(results.drain(..));
+    let spaces = target.clones_of_result_spaces();
+    let specs = program.signature().results.iter().zip(spaces).zip(results.drain(..));
     // Donations of memory that becomes a result's are confirmed here, one by one.
     let outputs: Outputs = specs
         .map(|((spec, space), ResultMemory { place, free })| {
@@ -130,7 +131,7 @@ fn list_ranges<'a>(program: &Program, prepared: &'a Prepared<'_>, ranges: &mut T
 }
 
 /// Ends the holds. Usage holds become uses that last until `done`, and donations are confirmed.
-fn release(held: &mut AllHeld, done: &Event) {
+fn release(held: &mut AllHeld<'_>, done: &Event) {
     for held in held.drain(..) {
         match held {
             Held::Usage(hold) => hold.release_after_operation(done),

@@ -1,4 +1,4 @@
-//! The end of a value's memory, in models: it stays, so that a use of it afterwards is found.
+//! The beginning and the end of a value's memory, in models: it stays, so that a use of it afterwards is found.
 
 #![allow(unsafe_code, reason = "as the ordinary one")]
 
@@ -18,6 +18,11 @@ impl Grave {
     /// The memory is there.
     pub(super) fn check(&self) {
         assert!(!self.0.load(Ordering::Relaxed), "memory that has gone is used");
+    }
+
+    /// As the ordinary one.
+    pub(super) fn dig<T>() -> NonNull<Inner<T>> {
+        NonNull::from(Box::leak(Box::<Inner<T>>::new_uninit())).cast()
     }
 
     /// The memory counts as gone.

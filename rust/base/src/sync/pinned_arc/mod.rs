@@ -94,12 +94,15 @@ impl<T> PinnedArc<T> {
     /// The first owner of `value`.
     pub fn new(value: T) -> Self {
         let (strong, weak) = (AtomicUsize::new(1), AtomicUsize::new(1));
-        Self(NonNull::from(Box::leak(Box::new(Inner { strong, weak, grave: Grave::new(), value }))))
+        let inner = Grave::dig();
+        // SAFETY: the memory is for it, and no other thread knows it.
+        unsafe { inner.write(Inner { strong, weak, grave: Grave::new(), value }) };
+        Self(inner)
     }
 
     /// The value that `make` makes, which may keep the weak reference; that leads nowhere before the value is there.
     pub fn new_cyclic(make: impl FnOnce(&PinnedWeak<T>) -> T) -> Self {
-        let inner = NonNull::from(Box::leak(Box::<Inner<T>>::new_uninit())).cast::<Inner<T>>();
+        let inner = Grave::dig::<T>();
         let at = inner.as_ptr();
         // SAFETY: the memory is for these fields, and no other thread knows it.
         unsafe {
@@ -121,6 +124,21 @@ impl<T> PinnedArc<T> {
     /// Where the value is.
     pub fn uncounted(this: &Self) -> Uncounted<T> {
         Uncounted(this.0)
+    }
+
+    /// The reference as a pointer to the value, to be given back once by [`from_value`](Self::from_value). It may be
+    /// used for the counts, too.
+    pub fn into_value(this: Self) -> NonNull<T> {
+        let inner = Self::into_raw(this).as_ptr();
+        // SAFETY: there is a reference, so the value is there.
+        unsafe { NonNull::new_unchecked(&raw mut (*inner).value) }
+    }
+
+    /// # Safety
+    /// The pointer has a reference, from [`into_value`](Self::into_value), which the caller gives up.
+    pub unsafe fn from_value(value: NonNull<T>) -> Self {
+        // SAFETY: the value is a field of what its reference points to.
+        Self(unsafe { value.byte_sub(mem::offset_of!(Inner<T>, value)) }.cast())
     }
 }
 
@@ -155,6 +173,14 @@ impl<T: ?Sized> PinnedArc<T> {
         }
     }
 
+    /// So many more references, which are counted at once. Those that are not asked for are given up together with the
+    /// iterator.
+    pub fn clones(this: &Self, count: usize) -> Clones<T> {
+        // Relaxed: there is a reference already.
+        this.inner().strong.fetch_add(count, Ordering::Relaxed);
+        Clones { inner: this.0, left: count }
+    }
+
     /// The reference as a pointer, to be given back once by [`from_raw`](Self::from_raw).
     pub fn into_raw(this: Self) -> NonNull<Inner<T>> {
         mem::ManuallyDrop::new(this).0
@@ -179,6 +205,40 @@ impl<T: ?Sized> Clone for PinnedArc<T> {
         // Relaxed: there is a reference already.
         self.inner().strong.fetch_add(1, Ordering::Relaxed);
         Self(self.0)
+    }
+}
+
+/// References that are counted, and not yet handed out. See [`PinnedArc::clones`].
+pub struct Clones<T: ?Sized> {
+    inner: NonNull<Inner<T>>,
+    left: usize,
+}
+
+impl<T: ?Sized> fmt::Debug for Clones<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clones({} of {:p})", self.left, self.inner)
+    }
+}
+
+impl<T: ?Sized> Iterator for Clones<T> {
+    type Item = PinnedArc<T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<PinnedArc<T>> {
+        self.left = self.left.checked_sub(1)?;
+        Some(PinnedArc(self.inner))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<T: ?Sized> ExactSizeIterator for Clones<T> {}
+
+impl<T: ?Sized> Drop for Clones<T> {
+    fn drop(&mut self) {
+        self.for_each(drop);
     }
 }
 
@@ -283,7 +343,7 @@ impl<T: ?Sized> Drop for PinnedWeak<T> {
         // the memory is freed after all that other threads did with it; release: what was done here happens before
         // that.
         if weak.load(Ordering::Acquire) == 1 || weak.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: it came from a box; the value is gone or was never there, and the rest needs no drop.
+            // SAFETY: it came from dig(); the value is gone or was never there, and the rest needs no drop.
             unsafe { Grave::bury(self.0) };
         }
     }
