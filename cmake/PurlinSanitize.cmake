@@ -11,7 +11,7 @@ if(NOT PURLIN_SANITIZE)
   return()
 endif()
 
-# C++ at -O1, Rust at 2 in several units, and -g1 halve the time to compile; reports still have every line.
+# C++ at -O1, Rust by the profile `sanitize` and -g1 halve the time to compile; reports still have every line.
 if(PURLIN_SANITIZE STREQUAL "address")
   set(purlin_sanitize_flags -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
       -fno-omit-frame-pointer -g1)
@@ -29,8 +29,7 @@ endif()
 
 list(APPEND purlin_sanitize_rustflags -Zsanitizer=${PURLIN_SANITIZE} -Cunsafe-allow-abi-mismatch=sanitizer
             -Cforce-frame-pointers=yes -Cdebuginfo=1)
-set(purlin_sanitize_environment RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=2
-    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16)
+set(purlin_sanitize_environment RUSTC_BOOTSTRAP=1)
 add_compile_options(${purlin_sanitize_flags})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Its manual: "-fsanitize=... may cause false positives" of these warnings. Builds without sanitizers have them.

@@ -56,7 +56,7 @@ pub(crate) struct Compiled {
     devices: Vec<*mut abi::Device>,
     /// The same program, or why Purlin does not run it.
     native: StatusOr<Native>,
-    /// The parameters whose memory results get.
+    /// The parameters whose memory results get, sorted.
     donated: Vec<usize>,
     /// The program's name, as the label of its runs.
     label: Label,

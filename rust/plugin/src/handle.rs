@@ -1,10 +1,13 @@
-//! PJRT's objects as C knows them: addresses of ours, each with a word in front that says what it is.
+//! PJRT's objects as C knows them: addresses of ours, each with a word in front that says what it is. Small ones are
+//! blocks of the slab, because every result of a run and every event is one.
 //!
 //! The word is checked at every use, so null, an object of another kind and, most often, one that was destroyed are
 //! errors that name it. What points into nowhere cannot be known.
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use purlin_base::slab;
 use purlin_base::{Error, StatusOr};
 use purlin_pjrt_abi::Function;
 
@@ -40,7 +43,10 @@ const fn word_of(name: &str) -> u64 {
 
 /// Gives `object` to C.
 pub(crate) fn give<H: Handle>(object: H::Object) -> *mut H {
-    Box::into_raw(Box::new(Given { word: AtomicU64::new(H::word()), object })).cast()
+    let given = slab::allocate_for::<Given<H::Object>>();
+    // SAFETY: the memory is for it, and no other thread knows it.
+    unsafe { given.write(Given { word: AtomicU64::new(H::word()), object }) };
+    given.as_ptr().cast()
 }
 
 /// The object behind `handle`, for the arguments `A`.
@@ -87,7 +93,11 @@ pub(crate) unsafe fn take<A: Function, H: Handle>(handle: *mut H) -> StatusOr<Op
         if given.word.swap(0, Relaxed) != H::word() {
             return Err(none_such::<A, H>(handle));
         }
-        Ok(Some(Box::from_raw(handle.cast::<Given<H::Object>>()).object))
+        let given = NonNull::new_unchecked(handle.cast::<Given<H::Object>>());
+        // The word is zero from now on, also while the block is free.
+        let object = (&raw const (*given.as_ptr()).object).read();
+        slab::free_for(given);
+        Ok(Some(object))
     }
 }
 

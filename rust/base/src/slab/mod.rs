@@ -1,5 +1,5 @@
 //! Memory for what is made and dropped millions of times: event cells, waiters, task nodes, and small values that are
-//! counted (`sync/pinned_arc/`), in blocks of fixed size.
+//! counted (`sync/pinned_arc/`) or handed to C, in blocks of fixed size.
 //!
 //! Each thread keeps a list of free blocks per [`Class`] in its [`ThreadState`], so taking and giving back is a few
 //! instructions without an atomic; C++ does the same inline (`include/purlin/internal/thread_state.h`). Blocks travel
@@ -29,7 +29,8 @@ mod forked;
 #[cfg(not(purlin_model))]
 mod large;
 
-use std::ptr;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -48,13 +49,13 @@ pub use large::{allocate_large, free_large};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Class {
-    /// 64 bytes: a waiter, a task node or a counted value.
+    /// 64 bytes: a waiter, a task node or a value ([`allocate_for`]).
     Node = 0,
     /// 64 bytes: an event cell.
     Cell = 1,
     /// 128 bytes: an event cell with a payload of up to 64.
     WideCell = 2,
-    /// 128 bytes: a waiter, a task node or a counted value.
+    /// 128 bytes: a waiter, a task node or a value ([`allocate_for`]).
     WideNode = 3,
 }
 
@@ -84,6 +85,17 @@ impl Class {
     #[cfg(not(purlin_model))]
     const fn is_cell(self) -> bool {
         matches!(self, Self::Cell | Self::WideCell)
+    }
+
+    /// The class whose blocks hold a value of that layout. `None`: it is too large, or so small that it would waste half
+    /// of a block.
+    const fn of(layout: Layout) -> Option<Self> {
+        match layout.size() {
+            _ if layout.align() > 64 => None,
+            33..=64 => Some(Self::Node),
+            65..=128 => Some(Self::WideNode),
+            _ => None,
+        }
     }
 
     /// Bytes of a block; also its alignment, as far as 64.
@@ -158,6 +170,38 @@ unsafe fn link<'a>(block: *mut u8) -> &'a AtomicPtr<u8> {
 unsafe fn mark_free(cell: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { cell.cast::<usize>().write(FREE_WORD) };
+}
+
+/// Memory for a `T`, without contents: a block that fits, or else the system's. Ends the process when the system has
+/// none, as `Box` does.
+#[inline]
+pub fn allocate_for<T>() -> NonNull<T> {
+    let layout = Layout::new::<T>();
+    let memory = match Class::of(layout) {
+        Some(class) => allocate(class),
+        None if layout.size() == 0 => return NonNull::dangling(),
+        // SAFETY: the layout is not empty.
+        None => unsafe { alloc(layout) },
+    };
+    NonNull::new(memory.cast()).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Gives it back.
+///
+/// # Safety
+/// `value` came from [`allocate_for`], and may have been made unsized since. What was there is gone, and the memory is
+/// no longer used.
+#[inline]
+pub unsafe fn free_for<T: ?Sized>(value: NonNull<T>) {
+    // SAFETY: the caller's promises. The layout is the one that the memory was made with, also of an unsized value.
+    unsafe {
+        let layout = Layout::for_value(value.as_ref());
+        match Class::of(layout) {
+            Some(class) => free(class, value.as_ptr().cast()),
+            None if layout.size() == 0 => {}
+            None => dealloc(value.as_ptr().cast(), layout),
+        }
+    }
 }
 
 /// This side's layout as `name=value` lines, for the test that compares both sides.

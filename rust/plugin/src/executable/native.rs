@@ -78,7 +78,8 @@ fn explain(compiled: &Compiled) {
 
 /// The program, or why it cannot run here, and its donated parameters.
 fn read_program(compiled: &Compiled, bytes: &[u8]) -> StatusOr<(StatusOr<Native>, Vec<usize>)> {
-    let donated = donated_parameters(bytes)?;
+    let mut donated = donated_parameters(bytes)?;
+    donated.sort_unstable();
     let native = match compiled.platform.mode {
         Mode::Delegate => Err(Error::unimplemented("the mode is 'delegate'")),
         _ => bound(compiled, bytes),

@@ -55,15 +55,21 @@ impl Answer for LoadedExecutableExecuteArgs {
 /// # Errors
 /// `InvalidArgument`, naming both: an argument that is donated is given twice.
 fn check_given_once(compiled: &Compiled, list: &[&BufferObject], gives: impl Fn(usize) -> bool) -> Result<(), Error> {
-    for donated in (0..list.len()).filter(|&index| gives(index)) {
-        let same = |other: &usize| list[*other].array.identity() == list[donated].array.identity();
-        if let Some(other) = (0..list.len()).find(|other| *other != donated && same(other)) {
-            return Err(Error::invalid_argument(format!(
-                "'{}' was not run: arguments {donated} and {other} are the same buffer, {:?}, and argument {donated} is donated: it cannot \
-                 be used twice in one call",
-                compiled.label, list[donated].array
-            )));
-        }
+    if !compiled.donated.iter().any(|&index| gives(index)) {
+        return Ok(());
+    }
+    // Sorted, because a model may donate a thousand arguments.
+    let mut known: SmallVec<[(usize, usize); 16]> =
+        list.iter().enumerate().map(|(index, argument)| (argument.array.identity(), index)).collect();
+    known.sort_unstable();
+    for same in known.chunk_by(|one, next| one.0 == next.0).filter(|same| same.len() > 1) {
+        let Some(&(_, donated)) = same.iter().find(|(_, index)| gives(*index)) else { continue };
+        let Some(&(_, other)) = same.iter().find(|(_, index)| *index != donated) else { continue };
+        return Err(Error::invalid_argument(format!(
+            "'{}' was not run: arguments {donated} and {other} are the same buffer, {:?}, and argument {donated} is donated: it cannot \
+             be used twice in one call",
+            compiled.label, list[donated].array
+        )));
     }
     Ok(())
 }
@@ -71,7 +77,7 @@ fn check_given_once(compiled: &Compiled, list: &[&BufferObject], gives: impl Fn(
 impl Run<'_> {
     /// Whether an argument is the program's from now on.
     pub(super) fn gives(&self, compiled: &Compiled, index: usize) -> bool {
-        compiled.donated.contains(&index) && !self.keeps.contains(&index)
+        compiled.donated.binary_search(&index).is_ok() && !self.keeps.contains(&index)
     }
 }
 
