@@ -20,7 +20,7 @@ mod run;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use purlin_array::Shape;
+use purlin_array::{Layout, Shape};
 use purlin_base::sync::OnceLock;
 use purlin_base::{Error, Label, StatusOr};
 use purlin_pjrt::abi::arguments;
@@ -64,6 +64,8 @@ pub(crate) struct Compiled {
     /// Layouts of results and of parameters, when they were asked for.
     pub(crate) output_layouts: OnceLock<StatusOr<Layouts>>,
     pub(crate) parameter_layouts: OnceLock<StatusOr<Layouts>>,
+    /// Those of results, read; `None` where it is row-major.
+    pub(crate) result_layouts: OnceLock<StatusOr<Vec<Option<Layout>>>>,
 }
 
 // SAFETY: the addresses are of objects that threads share.
@@ -128,6 +130,7 @@ impl Compiled {
             is_deleted: AtomicBool::new(false),
             output_layouts: OnceLock::new(),
             parameter_layouts: OnceLock::new(),
+            result_layouts: OnceLock::new(),
         };
         // SAFETY: as above.
         unsafe {

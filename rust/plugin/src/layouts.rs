@@ -239,7 +239,14 @@ fn parameter_layouts(compiled: &Compiled) -> StatusOr<&Layouts> {
 ///
 /// # Errors
 /// What the compiler says. `Unimplemented`: it is none of dense arrays.
-pub(crate) fn of_output(compiled: &Compiled, index: usize) -> StatusOr<Option<Layout>> {
+pub(crate) fn of_output(compiled: &Compiled, index: usize) -> StatusOr<Option<&Layout>> {
+    let of_all = || (0..compiled.output_count()).map(|index| read_output(compiled, index)).collect();
+    let layouts = compiled.result_layouts.get_or_init(of_all).as_ref().map_err(Clone::clone)?;
+    Ok(layouts.get(index).and_then(Option::as_ref))
+}
+
+/// As [`of_output`].
+fn read_output(compiled: &Compiled, index: usize) -> StatusOr<Option<Layout>> {
     let layouts = output_layouts(compiled)?;
     let refused = |text: &str| Error::unimplemented(format!("the layout '{text}' of result {index}"));
     let layout = layouts.0.get(index).copied().ok_or_else(|| refused("of a result that is not there"))?;

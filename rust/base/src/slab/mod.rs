@@ -87,8 +87,8 @@ impl Class {
         matches!(self, Self::Cell | Self::WideCell)
     }
 
-    /// The class whose blocks hold a value of that layout. `None`: it is too large, or so small that it would waste half
-    /// of a block.
+    /// The class whose blocks hold a value of that layout. `None`: it is too large, or so small that it would waste
+    /// half of a block.
     const fn of(layout: Layout) -> Option<Self> {
         match layout.size() {
             _ if layout.align() > 64 => None,

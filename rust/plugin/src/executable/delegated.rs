@@ -210,7 +210,7 @@ fn later(mut call: Call, waits: &[Event]) -> StatusOr<Finished> {
         let (mut results, mut of_device) = (Vec::new(), Vec::new());
         for (index, (shape, _)) in compiled.outputs.iter().enumerate() {
             let layout = layouts::of_output(&compiled, index)?;
-            let (array, promise) = Buffer::channel(shape, layout.as_ref(), &space_of(&compiled, device, index)?)?;
+            let (array, promise) = Buffer::channel(shape, layout, &space_of(&compiled, device, index)?)?;
             results.push((array, None));
             of_device.push(promise);
         }

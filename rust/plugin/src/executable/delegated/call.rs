@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use purlin_array::DType;
 use purlin_async::Event;
+use purlin_async::event::EventState;
 use purlin_base::StatusOr;
 use purlin_device::{Buffer, Device, Mutability, RawBuffer};
 use purlin_pjrt::abi::arguments;
@@ -17,7 +18,7 @@ use smallvec::SmallVec;
 use super::{Given, space_of};
 use crate::compiler::Face;
 use crate::executable::Compiled;
-use crate::{ffi, read};
+use crate::{ffi, layouts, read};
 
 /// Of each device the results, with what the plugin knows them as, and an event for its completion.
 pub(super) type Finished = SmallVec<[(Vec<(Buffer, Option<Face>)>, Event); 1]>;
@@ -105,45 +106,58 @@ impl Call {
         let mut finished = Finished::new();
         for ((device, faces), done) in devices.iter().zip(faces).zip(done) {
             let list = faces.into_iter().enumerate();
-            let list = list.map(|(index, face)| Ok((imported(&compiled, device, index, &face)?, Some(face))));
+            let list = list.map(|(index, face)| Ok((imported(&compiled, device, index, &face, &done)?, Some(face))));
             finished.push((list.collect::<StatusOr<_>>()?, done));
         }
         Ok(finished)
     }
 }
 
-/// A result of the plugin's, on a device, as one of our arrays.
-fn imported(compiled: &Compiled, device: &Device, index: usize, face: &Face) -> StatusOr<Buffer> {
+/// A result of the plugin's, on a device whose part of the run is over at `done`, as one of our arrays.
+fn imported(compiled: &Compiled, device: &Device, index: usize, face: &Face, done: &Event) -> StatusOr<Buffer> {
     let plugin = &compiled.compiler.plugin;
     let (shape, _) = &compiled.outputs[index];
     let buffer = face.buffer();
     let space = space_of(compiled, device, index)?;
-    let mut found = BufferReadyEventArgs { buffer, ..arguments() };
-    // SAFETY: the result is alive; its event is ours.
-    let ready = unsafe {
-        plugin.call(&mut found)?;
-        take(plugin.api(), found.event.cast(), true)
+    let ready = if done.state() == EventState::Ready {
+        // Its results are ready, too.
+        Event::ready()
+    } else {
+        let mut found = BufferReadyEventArgs { buffer, ..arguments() };
+        // SAFETY: the result is alive; its event is ours.
+        unsafe {
+            plugin.call(&mut found)?;
+            take(plugin.api(), found.event.cast(), true)
+        }
     };
     if shape.dtype() == DType::Token {
         // It has neither layout nor address, and the plugin aborts if it is asked.
         return Buffer::token(&space, &ready);
     }
-    // SAFETY: the result is alive.
-    let (layout, address) = unsafe {
-        let mut layout = BufferGetMemoryLayoutArgs { buffer, layout: arguments(), ..arguments() };
-        plugin.call(&mut layout)?;
-        let layout = read::layout(&raw const layout.layout, shape)?;
-        let mut pointer = BufferUnsafePointerArgs { buffer, ..arguments() };
-        let address = match shape.on_device_size_bytes() {
-            0 => Ok(0),
-            _ => plugin.call(&mut pointer).map(|()| pointer.buffer_pointer),
-        };
-        (layout, address)
+    let asked;
+    let layout = match layouts::of_output(compiled, index) {
+        Ok(layout) => layout,
+        // The plugin does not know it before there is a result.
+        Err(_) => {
+            let mut found = BufferGetMemoryLayoutArgs { buffer, layout: arguments(), ..arguments() };
+            // SAFETY: the result is alive.
+            asked = unsafe {
+                plugin.call(&mut found)?;
+                read::layout(&raw const found.layout, shape)?
+            };
+            asked.as_ref()
+        }
+    };
+    let mut pointer = BufferUnsafePointerArgs { buffer, ..arguments() };
+    let address = match shape.on_device_size_bytes() {
+        0 => Ok(0),
+        // SAFETY: the result is alive.
+        _ => unsafe { plugin.call(&mut pointer) }.map(|()| pointer.buffer_pointer),
     };
     match address {
         Ok(0) => {
             let memory = RawBuffer::allocate(&space, shape.on_device_size_bytes())?;
-            Buffer::from_raw(memory, shape, layout.as_ref(), &ready)
+            Buffer::from_raw(memory, shape, layout, &ready)
         }
         Ok(address) => {
             let kept = face.stock();
@@ -152,7 +166,7 @@ fn imported(compiled: &Compiled, device: &Device, index: usize, face: &Face) -> 
             let size = shape.on_device_size_bytes();
             // SAFETY: the plugin's memory, which stays as long as its object.
             let memory = unsafe { RawBuffer::import(&space, first, size, Mutability::Mutable, Some(release)) }?;
-            Buffer::from_raw(memory, shape, layout.as_ref(), &ready)
+            Buffer::from_raw(memory, shape, layout, &ready)
         }
         Err(why) => Ok(Buffer::error(ready.error().unwrap_or(why), shape, &space)),
     }
