@@ -58,8 +58,6 @@ fn has(name: &str) -> bool {
 fn has_unnamed(name: &str) -> bool {
     let is_set = |word: u32, bit: u32| word >> bit & 1 == 1;
     let last_basic = __cpuid(0).eax;
-    let basic =
-        |leaf: u32, part: u32| if leaf <= last_basic { __cpuid_count(leaf, part) } else { __cpuid(0x8000_0000) };
     match name {
         "cmpccxadd" => last_basic >= 7 && is_set(__cpuid_count(7, 1).eax, 7),
         "xop" => is_set(__cpuid(0x8000_0001).ecx, 11),
