@@ -8,7 +8,7 @@
 //! `to_host.rs` both ways; `copy.rs` to other spaces, `donate.rs` a buffer that becomes another one, `launched.rs` one
 //! that a launch writes.
 
-#![allow(unsafe_code, reason = "a buffer crosses the boundary as the pointer of its Arc")]
+#![allow(unsafe_code, reason = "a buffer crosses the boundary as a pointer that is counted")]
 
 mod array_source;
 mod copy;

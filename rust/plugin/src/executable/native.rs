@@ -22,6 +22,12 @@ pub(super) struct Native {
 }
 
 impl Native {
+    /// Whether it calls back into Python. Such a call may have effects, so a run must not happen twice.
+    pub(super) fn calls_python(&self) -> bool {
+        let calls = &self.loaded.executable().program().summary().library_calls;
+        calls.keys().any(|name| name.contains("python") && name.contains("callback"))
+    }
+
     /// The same program for that device alone.
     ///
     /// # Errors

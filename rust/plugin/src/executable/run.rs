@@ -102,11 +102,11 @@ impl Steps for LoadedExecutableExecuteArgs {
                 return Err(Error::invalid_argument("PJRT_LoadedExecutable_Execute: a list for results is null"));
             }
             match (&compiled.native, compiled.platform.mode) {
-                (Ok(_), Mode::Auto | Mode::Native) => {
+                (Ok(native), mode) if mode != Mode::Check || native.calls_python() => {
                     compiled.hand_over_native(compiled.run_native(&run)?, lists, self.device_complete_events);
                     Ok(())
                 }
-                (Ok(_), Mode::Check) => compiled.run_both(&run, lists, self.device_complete_events),
+                (Ok(_), _) => compiled.run_both(&run, lists, self.device_complete_events),
                 (_, _) => compiled.run_delegated(&run, lists, self.device_complete_events),
             }
         }

@@ -29,7 +29,7 @@ fn is_harmless(name: &str) -> bool {
 }
 
 /// Whether the processor has LLVM's feature of that name, one of those that LLVM finds on a host
-/// (`llvm/lib/TargetParser/Host.cpp`). What is not known here counts as missing.
+/// (its `sys::getHostCPUFeatures`). What is not known here counts as missing.
 fn has(name: &str) -> bool {
     macro_rules! ask {
         ($($llvm:literal => $rust:tt),* $(,)?) => {
