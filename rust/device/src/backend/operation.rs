@@ -3,7 +3,6 @@
 //! An operation owns what it touches: as long as it lives, so does the memory of its ranges. It is made by core only,
 //! so its sizes can be trusted.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::mem;
 use std::ptr;
@@ -16,7 +15,7 @@ use purlin_array::strided::StridedPlan;
 use purlin_base::fault::Site;
 use purlin_base::label::Label;
 use purlin_base::status::Error;
-use purlin_base::sync::{PinnedArc, per_thread};
+use purlin_base::sync::PinnedArc;
 
 /// The ranges of an operation. Most have one or two, and those are in place: they are moved as often as the operation.
 enum Ranges {
@@ -24,38 +23,7 @@ enum Ranges {
     One(Access, DeviceRange),
     /// The first is read, the second written.
     Two([DeviceRange; 2]),
-    Many(ManyRanges),
-}
-
-/// More than two ranges. Each thread keeps the list that it dropped last for its next operation, because small launches
-/// follow one another and would allocate a list each.
-struct ManyRanges(Vec<(Access, DeviceRange)>);
-
-/// A longer list is not kept.
-const MOST_KEPT: usize = 256;
-
-// An empty list.
-per_thread!(static KEPT: RefCell<Vec<(Access, DeviceRange)>> = RefCell::new(Vec::new()));
-
-impl FromIterator<(Access, DeviceRange)> for ManyRanges {
-    fn from_iter<I: IntoIterator<Item = (Access, DeviceRange)>>(ranges: I) -> Self {
-        // A thread that ends keeps no list any more.
-        let mut list = KEPT.try_with(RefCell::take).unwrap_or_default();
-        list.extend(ranges);
-        Self(list)
-    }
-}
-
-impl Drop for ManyRanges {
-    fn drop(&mut self) {
-        let mut list = mem::take(&mut self.0);
-        // Before the list is kept: freeing memory may run code of users, which may start operations.
-        list.clear();
-        if list.capacity() <= MOST_KEPT {
-            // This replaces the list that was kept before.
-            let _ = KEPT.try_with(|kept| kept.replace(list));
-        }
-    }
+    Many(Vec<(Access, DeviceRange)>),
 }
 
 impl Ranges {
@@ -78,7 +46,7 @@ impl Ranges {
             (Self::One(access, range), 0) => Some((*access, range)),
             (Self::Two([from, _]), 0) => Some((Access::Read, from)),
             (Self::Two([_, to]), 1) => Some((Access::Write, to)),
-            (Self::Many(ranges), _) => ranges.0.get(at).map(|(access, range)| (*access, range)),
+            (Self::Many(ranges), _) => ranges.get(at).map(|(access, range)| (*access, range)),
             _ => None,
         }
     }
@@ -294,7 +262,7 @@ impl Operation {
         };
         let mut addresses = SmallVec::<[*mut u8; 64]>::new();
         match &self.ranges {
-            Ranges::Many(ranges) => addresses.extend(ranges.0.iter().map(|(_, range)| address(range))),
+            Ranges::Many(ranges) => addresses.extend(ranges.iter().map(|(_, range)| address(range))),
             _ => addresses.extend(self.ranges().map(|(_, range)| address(range))),
         }
         // SAFETY: the caller's promise; core has made the operation of ranges that its caller listed for this launch.
