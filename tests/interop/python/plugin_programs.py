@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 from jax import lax
+from jax.experimental import io_callback
 
 PROGRAMS = {}  # By "group.name".
 
@@ -731,8 +732,20 @@ def debug_callback(d):
     seen = []
     y = jax.jit(lambda x: (jax.debug.callback(lambda x: seen.append(float(x)), x.sum()), x * 2)[1])(jnp.arange(3.0))
     jax.effects_barrier()
-    # Both runs that are compared call it.
-    return y, sorted(set(seen))
+    return y, seen
+
+
+@program("python", needs="handlers")
+def callbacks_with_effects(d):
+    """Each happens once, also where two runs are compared."""
+    calls = []
+
+    def count(x):
+        calls.append(float(x))
+        return np.int32(len(calls))
+
+    counted = jax.jit(lambda x: io_callback(count, jax.ShapeDtypeStruct((), np.int32), x))
+    return [int(counted(jnp.float32(x))) for x in range(3)], calls
 
 
 @program("python", needs="handlers")

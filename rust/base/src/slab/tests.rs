@@ -56,3 +56,35 @@ fn a_large_cell_is_known_while_it_lives() {
     unsafe { free_large(cell, 1000, 256) };
     assert!(!known());
 }
+
+/// A value of every size about the edges of the classes, over-aligned or not: no byte is another value's.
+#[test]
+fn values_of_every_size_have_memory_of_their_own() {
+    fn both<T: Copy + PartialEq + std::fmt::Debug>(one: T, other: T) {
+        let values = [allocate_for::<T>(), allocate_for::<T>()];
+        // SAFETY: both are memory for a T, written before it is read, and freed once.
+        unsafe {
+            values[0].write(one);
+            values[1].write(other);
+            assert!(values.iter().all(|value| value.is_aligned()));
+            assert_eq!((values[0].read(), values[1].read()), (one, other));
+            values.into_iter().for_each(|value| free_for(value));
+        }
+    }
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    #[repr(align(128))]
+    struct Aligned([u8; 128]);
+    both((), ());
+    both([1_u8; 1], [2; 1]);
+    both([1_u8; 32], [2; 32]);
+    both([1_u8; 33], [2; 33]);
+    both([1_u8; 64], [2; 64]);
+    both([1_u8; 65], [2; 65]);
+    both([1_u8; 128], [2; 128]);
+    both([1_u8; 129], [2; 129]);
+    both(Aligned([1; 128]), Aligned([2; 128]));
+    let class = |bytes: usize, align: usize| Class::of(Layout::from_size_align(bytes, align).unwrap());
+    assert_eq!((class(32, 8), class(33, 8), class(64, 64)), (None, Some(Class::Node), Some(Class::Node)));
+    assert_eq!((class(65, 8), class(128, 64)), (Some(Class::WideNode), Some(Class::WideNode)));
+    assert_eq!((class(129, 8), class(128, 128)), (None, None), "too large, and aligned to more than a block is");
+}

@@ -421,6 +421,29 @@ mod tests {
     }
 
     #[test]
+    fn references_that_are_counted_at_once_are_given_up_one_by_one_or_with_the_iterator() {
+        let value = PinnedArc::new(7);
+        let mut clones = PinnedArc::clones(&value, 3);
+        assert_eq!((PinnedArc::strong_count(&value), clones.len()), (4, 3));
+        let one = clones.next().expect("there are three");
+        assert_eq!((*one, PinnedArc::ptr_eq(&one, &value)), (7, true));
+        drop(clones);
+        assert_eq!(PinnedArc::strong_count(&value), 2);
+        assert!(PinnedArc::clones(&value, 0).next().is_none());
+    }
+
+    #[test]
+    fn a_pointer_to_the_value_is_a_reference() {
+        let told = Arc::default();
+        let pointer = PinnedArc::into_value(PinnedArc::new(DropLog(Arc::clone(&told), "value")));
+        // SAFETY: the pointer has a reference, and gives it up.
+        let back = unsafe { PinnedArc::from_value(pointer) };
+        assert_eq!((back.1, PinnedArc::strong_count(&back)), ("value", 1));
+        drop(back);
+        assert_eq!(*told.lock(), ["value"]);
+    }
+
+    #[test]
     fn the_last_reference_is_nobody_elses_until_it_goes() {
         let told = Arc::default();
         let value = PinnedArc::new(DropLog(Arc::clone(&told), "value"));
