@@ -4,7 +4,8 @@
 //! Dimensions of one kind that are contiguous in memory are merged, so that a matrix has one stride for its rows and
 //! one for its columns. If they are not contiguous, the dot is refused. Floating-point numbers of 16 bits are
 //! multiplied and summed as f32, and rounded once. Sums are in another order than XLA's, so their last bits differ.
-//! Large products run on several of the client's threads, divided by batch entries or by the longer side.
+//! Large products run on several of the client's threads, divided by batch entries or by the longer side, in multiples
+//! of the tiles that crate `gemm` computes.
 
 #![allow(unsafe_code, reason = "operands are memory by address")]
 
@@ -21,6 +22,15 @@ use crate::proto::DotDimensionsProto;
 
 /// The least work for one thread, in scalar products.
 const GRAIN: usize = 1 << 19;
+
+/// Parts of a product for each thread: few, because each part reads the other side's matrix again, and more than one,
+/// because threads are not equally fast.
+const PARTS_PER_THREAD: usize = 8;
+
+/// What crate `gemm` computes at once, at most: elements of the result along its contiguous dimension, and across it.
+/// A part that is no multiple of it takes up to three times as long. These are those of f32 with AVX-512, 64 by 6;
+/// other instructions have divisors of them.
+const TILE: (usize, usize) = (64, 12);
 
 /// A dot whose dimensions are checked.
 #[derive(Debug)]
@@ -144,7 +154,11 @@ impl Dot {
         let (side, across) = if by_rows { (rows, columns) } else { (columns, rows) };
         let products = rows.saturating_mul(columns).saturating_mul(inner);
         if products >= GRAIN && self.batch_count < 4 {
-            let grain = (GRAIN / across.saturating_mul(inner).max(1)).max(16);
+            // Rows of a row-major result are contiguous, and so are columns of a column-major one.
+            let tile = if by_rows == (self.strides[2][0] == 1) { TILE.0 } else { TILE.1 };
+            let least = GRAIN.div_ceil(across.saturating_mul(inner).max(1));
+            let even = side / (context.thread_count() * PARTS_PER_THREAD);
+            let grain = least.max(even).next_multiple_of(tile);
             for entry in 0..self.batch_count {
                 context.parallel_for(side, grain, &|range| {
                     part(entry, by_rows, range.start, range.end);

@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "matrices are addresses and strides")]
 
+use std::slice;
+
 use ::gemm::Parallelism;
 use num_complex::Complex;
 
@@ -39,6 +41,25 @@ pub(super) trait Product: Plain {
     unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self::Sum>);
 }
 
+/// Matrices with fewer rows or columns than these are multiplied as they are.
+const FEW: usize = 24;
+
+/// Copies a matrix of `height` rows of `width` elements each, that follow each other in memory, so that its columns
+/// follow each other. Answers where the copy begins, in `turned`.
+///
+/// Crate `gemm` wants the elements of one side in the order of the result's contiguous dimension, and copies them if
+/// they are not. Where its reads are `width` elements apart, that takes 0.4 ns an element, and 1.6 if `width` is a power
+/// of two; this takes 0.15 and 0.26 (Zen 5, f32).
+///
+/// # Safety
+/// `width * height` elements are valid for reads.
+unsafe fn turn<T: Copy>(first: *const T, height: usize, width: usize, zero: T, turned: &mut Vec<T>) -> *const T {
+    turned.resize(width * height, zero);
+    // SAFETY: the caller's promise.
+    transpose::transpose(unsafe { slice::from_raw_parts(first, width * height) }, turned, width, height);
+    turned.as_ptr()
+}
+
 macro_rules! by_gemm {
     ($($name:ty: $zero:expr, $one:expr;)*) => { $(
         impl Product for $name {
@@ -47,7 +68,19 @@ macro_rules! by_gemm {
 
             unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self>) {
                 let Sizes { rows, columns, inner } = sizes;
-                // SAFETY: the caller's promise. The strides fit an isize, because the elements are in memory.
+                let (mut lhs, mut rhs, mut turned) = (lhs, rhs, Vec::new());
+                let is_worth_it = rows.min(columns) >= FEW;
+                // SAFETY: the caller's promise: these are all elements of that matrix.
+                unsafe {
+                    if is_worth_it && out.column == 1 && (rhs.row, rhs.column) == (1, inner) {
+                        let first = turn(rhs.first, columns, inner, $zero, &mut turned);
+                        rhs = Matrix { first, row: columns, column: 1 };
+                    } else if is_worth_it && out.row == 1 && (lhs.column, lhs.row) == (1, inner) {
+                        let first = turn(lhs.first, rows, inner, $zero, &mut turned);
+                        lhs = Matrix { first, row: 1, column: rows };
+                    }
+                }
+                // SAFETY: as above. The strides fit an isize, because the elements are in memory.
                 unsafe {
                     ::gemm::gemm(
                         rows, columns, inner,
