@@ -52,6 +52,8 @@ mod load;
 mod module;
 #[cfg(target_arch = "x86_64")]
 mod proto;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod random_arrays;
 
 pub use ffi::{FfiBundle, FfiDeleter, FfiFunction, FfiHandlers, FfiUserData, ffi_api, register_ffi_type};
 pub use load::{LoadOptions, check, donated_parameters, load_program};

@@ -16,7 +16,7 @@ use purlin_base::Error;
 use purlin_program::{LibraryCall, LibraryContext, OperandBytes};
 
 use super::elements::{Plain, read, write};
-use super::gemm::{Matrix, Product, Shared, Sizes};
+use super::gemm::{Matrix, Product, Shared, Sizes, TILE};
 use crate::module::Array;
 use crate::proto::DotDimensionsProto;
 
@@ -26,11 +26,6 @@ const GRAIN: usize = 1 << 19;
 /// Parts of a product for each thread: few, because each part reads the other side's matrix again, and more than one,
 /// because threads are not equally fast.
 const PARTS_PER_THREAD: usize = 8;
-
-/// What crate `gemm` computes at once, at most: elements of the result along its contiguous dimension, and across it.
-/// A part that is no multiple of it takes up to three times as long. These are those of f32 with AVX-512, 64 by 6;
-/// other instructions have divisors of them.
-const TILE: (usize, usize) = (64, 12);
 
 /// A dot whose dimensions are checked.
 #[derive(Debug)]

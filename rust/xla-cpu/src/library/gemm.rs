@@ -10,6 +10,11 @@ use num_complex::Complex;
 use super::elements::Plain;
 use super::integers;
 
+/// What crate `gemm` computes at once, at most: elements of the result along its contiguous dimension, and across it.
+/// A part that is no multiple of it takes up to three times as long. These are those of f32 with AVX-512, 64 by 6;
+/// other instructions have divisors of them.
+pub(super) const TILE: (usize, usize) = (64, 12);
+
 /// The rows and columns of the product, and the length of the sums.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
@@ -48,8 +53,8 @@ const FEW: usize = 24;
 /// follow each other. Answers where the copy begins, in `turned`.
 ///
 /// Crate `gemm` wants the elements of one side in the order of the result's contiguous dimension, and copies them if
-/// they are not. Where its reads are `width` elements apart, that takes 0.4 ns an element, and 1.6 if `width` is a power
-/// of two; this takes 0.15 and 0.26 (Zen 5, f32).
+/// they are not. Where its reads are `width` elements apart, that takes 0.4 ns an element, and 1.6 if `width` is a
+/// power of two; this takes 0.15 and 0.26 (Zen 5, f32).
 ///
 /// # Safety
 /// `width * height` elements are valid for reads.

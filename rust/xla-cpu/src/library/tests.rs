@@ -25,9 +25,9 @@ fn array(element_type: i32, dimensions: &[i64], minor_to_major: &[i64]) -> Array
 }
 
 /// Runs a call that reads the inputs and writes one output of `count` elements. All are flat arrays.
-fn run(call: impl LibraryCall + 'static, inputs: &[&[i32]], count: usize) -> Vec<i32> {
+pub(super) fn run<T: Element>(call: impl LibraryCall + 'static, inputs: &[&[T]], count: usize) -> Vec<T> {
     let client = client();
-    let flat = |count: usize| ArraySpec::new(Shape::new(DType::S32, &[count as i64]).unwrap());
+    let flat = |count: usize| ArraySpec::new(Shape::new(T::DTYPE, &[count as i64]).unwrap());
     let mut builder = ProgramBuilder::new("test");
     let mut operands: Vec<Operand> =
         inputs.iter().map(|input| Operand::invariant(builder.parameter(flat(input.len())))).collect();
