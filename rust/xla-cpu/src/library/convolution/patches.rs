@@ -89,6 +89,7 @@ impl Part {
     /// Writes the rows of these places to `rows`, one after the other, in place of what it has.
     pub(super) fn gather<T: Product>(&self, input: &Channels<'_, T>, zero: T, places: Range<usize>, rows: &mut Vec<T>) {
         rows.clear();
+        rows.reserve(places.len() * self.taps * input.count);
         let mut index = self.index(places.start);
         let mut reaches: Vec<Reach> =
             self.phases.iter().zip(&index).map(|(phase, &place)| phase.reach(place)).collect();
