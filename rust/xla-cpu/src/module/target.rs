@@ -35,7 +35,7 @@ fn has(name: &str) -> bool {
         ($($llvm:literal => $rust:tt),* $(,)?) => {
             match name {
                 $($llvm => std::arch::is_x86_feature_detected!($rust),)*
-                _ => has_unnamed(name) || is_harmless(name),
+                _ => is_harmless(name) || has_unnamed(name),
             }
         };
     }
@@ -54,17 +54,17 @@ fn has(name: &str) -> bool {
 }
 
 /// As [`has`], of features that the standard library has no name for; the bits are those of Intel's manual, volume 2A,
-/// CPUID, and of AMD's, volume 3, appendix E.
+/// CPUID, and of AMD's, volume 3, appendix E. A virtual machine takes microseconds for each CPUID.
 fn has_unnamed(name: &str) -> bool {
     let is_set = |word: u32, bit: u32| word >> bit & 1 == 1;
-    let last_basic = __cpuid(0).eax;
+    let has_leaf = |leaf: u32| __cpuid(0).eax >= leaf;
     match name {
-        "cmpccxadd" => last_basic >= 7 && is_set(__cpuid_count(7, 1).eax, 7),
+        "cmpccxadd" => has_leaf(7) && is_set(__cpuid_count(7, 1).eax, 7),
         "xop" => is_set(__cpuid(0x8000_0001).ecx, 11),
         "fma4" => is_set(__cpuid(0x8000_0001).ecx, 16),
         // The registers are those of AVX-512, which the system must save.
         "avx10.1" | "avx10.1-256" | "avx10.1-512" | "avx10.2" | "avx10.2-256" | "avx10.2-512" => {
-            let is_there = last_basic >= 0x24 && is_set(__cpuid_count(7, 1).edx, 19) && has("avx512f");
+            let is_there = has_leaf(0x24) && is_set(__cpuid_count(7, 1).edx, 19) && has("avx512f");
             let wanted = if name.starts_with("avx10.2") { 2 } else { 1 };
             is_there && __cpuid_count(0x24, 0).ebx & 0xff >= wanted
         }
