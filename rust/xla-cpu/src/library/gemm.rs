@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "matrices are addresses and strides")]
 
+use std::ops::{Add, Mul};
 use std::slice;
 
 use ::gemm::Parallelism;
@@ -46,6 +47,58 @@ pub(super) trait Product: Plain {
     unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self::Sum>);
 }
 
+/// Products of at most so many scalar ones are computed by [`small`]: crate `gemm` takes 300 ns to begin.
+const SMALL: usize = 1 << 10;
+
+/// A product of row-major matrices.
+///
+/// # Safety
+/// As [`Product::multiply`].
+unsafe fn small<T>(sizes: Sizes, lhs: Matrix<*const T>, rhs: Matrix<*const T>, out: Matrix<*mut T>, zero: T)
+where
+    T: Copy + Add<Output = T> + Mul<Output = T>,
+{
+    /// Columns `[begin, begin + W)` of all rows.
+    #[inline(always)]
+    unsafe fn columns<T, const W: usize>(
+        sizes: Sizes,
+        [lhs, rhs]: [&Matrix<*const T>; 2],
+        out: &Matrix<*mut T>,
+        zero: T,
+        begin: usize,
+    ) where
+        T: Copy + Add<Output = T> + Mul<Output = T>,
+    {
+        for row in 0..sizes.rows {
+            let mut sums = [zero; W];
+            for at in 0..sizes.inner {
+                // SAFETY: the caller's promise.
+                let (factor, factors) = unsafe {
+                    let factors = rhs.first.add(at * rhs.row + begin).cast::<[T; W]>();
+                    (*lhs.first.add(row * lhs.row + at * lhs.column), *factors)
+                };
+                sums.iter_mut().zip(factors).for_each(|(sum, other)| *sum = *sum + factor * other);
+            }
+            // SAFETY: as above.
+            unsafe { *out.first.add(row * out.row + begin).cast::<[T; W]>() = sums };
+        }
+    }
+    pulp::Arch::new().dispatch(|| {
+        let mut begin = 0;
+        // SAFETY: the caller's promise, for these columns.
+        unsafe {
+            while begin + 8 <= sizes.columns {
+                columns::<T, 8>(sizes, [&lhs, &rhs], &out, zero, begin);
+                begin += 8;
+            }
+            while begin < sizes.columns {
+                columns::<T, 1>(sizes, [&lhs, &rhs], &out, zero, begin);
+                begin += 1;
+            }
+        }
+    });
+}
+
 /// Matrices with fewer rows or columns than these are multiplied as they are.
 const FEW: usize = 24;
 
@@ -74,6 +127,10 @@ macro_rules! by_gemm {
             unsafe fn multiply(sizes: Sizes, lhs: Matrix<*const Self>, rhs: Matrix<*const Self>, out: Matrix<*mut Self>) {
                 let Sizes { rows, columns, inner } = sizes;
                 let (mut lhs, mut rhs, mut turned) = (lhs, rhs, Vec::new());
+                if rows.saturating_mul(columns).saturating_mul(inner) <= SMALL && (rhs.column, out.column) == (1, 1) {
+                    // SAFETY: the caller's promise.
+                    return unsafe { small(sizes, lhs, rhs, out, $zero) };
+                }
                 let is_worth_it = rows.min(columns) >= FEW;
                 // SAFETY: the caller's promise: these are all elements of that matrix.
                 unsafe {
@@ -172,7 +229,6 @@ impl<P: Copy> Shared<P> {
 #[cfg(test)]
 mod tests {
     use std::fmt::Debug;
-    use std::ops::{Add, Mul};
 
     use super::*;
 

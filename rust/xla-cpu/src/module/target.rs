@@ -21,11 +21,62 @@ pub(super) fn check(target: &TargetProto, reasons: &mut Reasons) {
 /// Features of every x86-64, and those whose instructions no compiler writes by itself: for the system, for caches, for
 /// keys, random numbers and digests, for tiles and messages; preferences, too.
 fn is_harmless(name: &str) -> bool {
-    const OTHERS: &str = "64bit cldemote clflushopt clwb clzero cmov crc32 cx16 cx8 enqcmd fsgsbase fxsr hreset invpcid kl \
-                          lwp mmx movdir64b movdiri movrs mwaitx pconfig pku prefetchi prfchw ptwrite raoint rdpid rdpru \
-                          rdrnd rdseed rtm sahf serialize sgx sha sha512 shstk sm3 sm4 sse sse2 tsxldtrk uintr usermsr \
-                          waitpkg wbnoinvd widekl xsave xsavec xsaveopt xsaves";
-    name.starts_with("prefer-") || name.starts_with("amx-") || OTHERS.split(' ').any(|other| other == name)
+    let is_listed = matches!(
+        name,
+        "64bit"
+            | "cldemote"
+            | "clflushopt"
+            | "clwb"
+            | "clzero"
+            | "cmov"
+            | "crc32"
+            | "cx16"
+            | "cx8"
+            | "enqcmd"
+            | "fsgsbase"
+            | "fxsr"
+            | "hreset"
+            | "invpcid"
+            | "kl"
+            | "lwp"
+            | "mmx"
+            | "movdir64b"
+            | "movdiri"
+            | "movrs"
+            | "mwaitx"
+            | "pconfig"
+            | "pku"
+            | "prefetchi"
+            | "prfchw"
+            | "ptwrite"
+            | "raoint"
+            | "rdpid"
+            | "rdpru"
+            | "rdrnd"
+            | "rdseed"
+            | "rtm"
+            | "sahf"
+            | "serialize"
+            | "sgx"
+            | "sha"
+            | "sha512"
+            | "shstk"
+            | "sm3"
+            | "sm4"
+            | "sse"
+            | "sse2"
+            | "tsxldtrk"
+            | "uintr"
+            | "usermsr"
+            | "waitpkg"
+            | "wbnoinvd"
+            | "widekl"
+            | "xsave"
+            | "xsavec"
+            | "xsaveopt"
+            | "xsaves"
+    );
+    is_listed || name.starts_with("prefer-") || name.starts_with("amx-")
 }
 
 /// Whether the processor has LLVM's feature of that name, one of those that LLVM finds on a host
