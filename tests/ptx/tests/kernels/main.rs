@@ -1,0 +1,8 @@
+//! The kernels of `kernels/`, as the compiler made them, over random shapes, beside a plain version of each. Numbers
+//! are equal to the bit where each operation is rounded as PTX says, and within a stated bound where it approximates or
+//! the order of a sum is free.
+
+mod fill;
+mod pack;
+#[path = "../support/mod.rs"]
+mod support;
