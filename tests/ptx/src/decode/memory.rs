@@ -174,8 +174,7 @@ fn atomic<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, has_result: bool)
     let noftz = opcode.take("noftz");
     let ty = opcode.ty()?;
     opcode.finish()?;
-    let is_plain = matches!(ty.class, Class::Bits | Class::Unsigned | Class::Signed) && ty.bits >= 32;
-    let is_small = ty.bits <= 32 && !is_plain && ty != Type { class: Class::Float, bits: 32 };
+    let is_small = !ty.is_integer() && !ty.is_plain_float();
     if noftz != is_small || !has_result && matches!(operation, Atomic::Exchange | Atomic::CompareAndSwap) {
         return Err(opcode.refuse("this is not known of this type"));
     }
