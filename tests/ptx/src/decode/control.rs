@@ -71,7 +71,7 @@ fn barrier<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Re
     let kind = opcode.expect(&[("sync", 0), ("arrive", 1), ("red", 2)])?;
     let reductions = [("popc", Reduction::Count), ("and", Reduction::All), ("or", Reduction::Any)];
     let reduction = if kind == 2 { opcode.expect(&reductions)? } else { Reduction::None };
-    let aligned = opcode.take("aligned") || is_old;
+    let aligned = is_old || opcode.take("aligned");
     let bits = match reduction {
         Reduction::None => None,
         Reduction::Count => Some(opcode.expect(&[("u32", 32)])?),

@@ -1,8 +1,8 @@
 //! Arithmetic of f32 and f64.
 //!
 //! A product or sum without a rounding (`mul.f32`, not `mul.rn.f32`) is rounded to the nearest here. A GPU's assembler
-//! may make one `fma` of two of them, with another last bit: PTX allows it. A kernel whose bits matter says `.rn`, as the
-//! compiler does with `--fmad=false`.
+//! may make one `fma` of two of them, with another last bit: PTX allows it. A kernel whose bits matter says `.rn`, as
+//! the compiler does with `--fmad=false`.
 
 use crate::Refusal;
 use crate::instruction::Op;

@@ -126,6 +126,7 @@ impl<'a, 't> Body<'a, 't> {
             }
             Token::Sign(';') => self.text.next().map(|_| ()),
             Token::Sign('@') => {
+                self.text.begin("@", line);
                 self.text.next()?;
                 let guard = self.guard()?;
                 let word = self.text.word("an instruction")?;
@@ -283,7 +284,9 @@ impl<'a, 't> Body<'a, 't> {
     /// What a name stands for.
     pub(crate) fn lookup(&mut self, name: &'a str) -> Result<Symbol, Refusal> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let number: Option<u64> = name[prefix.len()..].parse().ok();
+        let digits = &name[prefix.len()..];
+        // %r01 is not %r1.
+        let number: Option<u64> = digits.parse().ok().filter(|_| digits == "0" || !digits.starts_with('0'));
         for depth in (0..self.scopes.len()).rev() {
             let scope = &self.scopes[depth];
             if let Some(&symbol) = scope.names.get(name) {

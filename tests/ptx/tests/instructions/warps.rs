@@ -86,7 +86,7 @@ fn equal_values_are_matched_and_all_are_reduced() {
     }
     assert!(results(&format!("{third}match.all.sync.b32 %r0|%p0, %r1, -1;"), 32).iter().all(|&got| got == (0, false)));
     assert!(results("match.all.sync.b64 %r0|%p0, 5, -1;", 31).iter().all(|&got| got == (0x7fff_ffff, true)));
-    let lanes: Vec<u32> = (0..32).map(|lane| lane * 7 ^ 0x8000_0001).collect();
+    let lanes: Vec<u32> = (0..32).map(|lane| (lane * 7) ^ 0x8000_0001).collect();
     let signed = || lanes.iter().map(|&value| value as i32);
     for (reduce, expected) in [
         ("add.u32", lanes.iter().fold(0_u32, |sum, value| sum.wrapping_add(*value))),

@@ -26,7 +26,8 @@ fn products_are_equal_to_the_bit() {
         let got = device.u32(out);
         for row in 0..m {
             for column in 0..n {
-                // In order, each product and sum as one operation; the tile's zeros change nothing but the sign of zero.
+                // In order, each product and sum as one operation; the tile's zeros change nothing but the sign of
+                // zero.
                 let sum = (0..k.next_multiple_of(16)).fold(0.0_f32, |sum, i| {
                     if i < k { a[row * k + i].mul_add(b[i * n + column], sum) } else { sum + 0.0 }
                 });
