@@ -73,6 +73,19 @@ pub enum Trap {
         /// What it must be a multiple of.
         alignment: usize,
     },
+    /// Two threads of a block touch the same shared memory, one of them writes, and no barrier is between.
+    Race {
+        /// Of the later access.
+        place: Box<Place>,
+        /// The address in shared memory.
+        address: u64,
+        /// How many bytes.
+        size_bytes: usize,
+        /// Whether the later access writes.
+        writes: bool,
+        /// The earlier access, in words: which thread, and in which line.
+        other: String,
+    },
     /// Threads of a block wait at a barrier to which others do not come any more.
     Barrier {
         /// The first that waits.
@@ -109,7 +122,7 @@ impl Trap {
             Self::Stopped { .. } | Self::Launch { .. } => None,
             Self::Trapped(place) | Self::Stack(place) => Some(place),
             Self::Memory { place, .. } | Self::Misaligned { place, .. } | Self::Barrier { place, .. } => Some(place),
-            Self::Warp { place, .. } | Self::Jump { place, .. } => Some(place),
+            Self::Warp { place, .. } | Self::Jump { place, .. } | Self::Race { place, .. } => Some(place),
         }
     }
 }
@@ -126,6 +139,11 @@ impl fmt::Display for Trap {
             }
             Self::Misaligned { place, address, alignment } => {
                 write!(f, "{place}: {address:#x} is no multiple of {alignment}")
+            }
+            Self::Race { place, address, size_bytes, writes, other } => {
+                let verb = if *writes { "writes" } else { "reads" };
+                write!(f, "{place}: {verb} {size_bytes} bytes of shared memory at {address:#x}; ")?;
+                write!(f, "{other}, and no barrier is between")
             }
             Self::Barrier { place, why } | Self::Warp { place, why } => write!(f, "{place}: {why}"),
             Self::Stack(place) => write!(f, "{place}: calls are nested too deeply, or local memory is too large"),

@@ -44,8 +44,18 @@ fn what_was_written_before_a_barrier_is_read_behind_it() {
 }
 
 #[test]
-fn without_it_each_thread_reads_what_no_one_has_written() {
-    assert!(results(&neighbours(""), 64).iter().all(|&got| got == 0xcbcb_cbcb));
+fn without_it_two_threads_race_whoever_comes_first() {
+    let at =
+        "kernel k, line 16, st.shared.u32, block (0, 0, 0), thread (1, 0, 0): writes 4 bytes of shared memory at 0x4; ";
+    let race = format!("{at}thread (0, 0, 0) read it in line 18, and no barrier is between");
+    assert_eq!(try_results(&neighbours(""), 64), Err(race));
+    // Each reads what the one before wrote, which is there already as threads run one after another.
+    let before = neighbours("").replace("[at+4]", "[at+-4]").replace("ld.shared", "@%p1 ld.shared");
+    let race = try_results(&format!("setp.ne.u32 %p1, tid, 0;\n{before}"), 64).unwrap_err();
+    assert!(race.ends_with("thread (0, 0, 0) wrote it in line 17, and no barrier is between"), "{race}");
+    // Whoever says that it is meant so has what no one has written.
+    let meant = neighbours("").replace(".shared", ".volatile.shared");
+    assert!(results(&meant, 64).iter().all(|&got| got == 0xcbcb_cbcb));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::support::{Arguments, Device, Random, line, module, try_run};
 
 const FILL: &str = include_str!("../../kernels/fill.ptx");
 const SOFTMAX: &str = include_str!("../../kernels/softmax.ptx");
+const REDUCE: &str = include_str!("../../kernels/reduce.ptx");
 const MATMUL: &str = include_str!("../../kernels/matmul.ptx");
 
 /// The softmax of two rows, whose largest numbers are not the first ones, by 64 threads; or the trap.
@@ -32,7 +33,8 @@ fn every_barrier_of_a_reduction_is_needed() {
     let sums = right.chunks(100).map(|row| row.iter().sum::<f32>());
     assert!(sums.into_iter().all(|sum| (sum - 1.0).abs() < 1e-5), "{right:?}");
     for number in 0..SOFTMAX.matches("bar.sync").count() {
-        assert_ne!(softmax(&without_barrier(SOFTMAX, number), 256).as_ref(), Ok(&right), "barrier {number}");
+        let raced = softmax(&without_barrier(SOFTMAX, number), 256);
+        assert!(matches!(raced, Err(Trap::Race { .. })), "barrier {number}: {raced:?}");
     }
 }
 
@@ -45,13 +47,26 @@ fn every_barrier_of_a_product_is_needed() {
         let out = device.put(&[0; 4 * 256]);
         let arguments = Arguments::default().pointer(out).pointer(a).pointer(b).u32(16).u32(16).u32(40);
         let launch = Launch { grid: [1; 3], block: [16, 16, 1], dynamic_shared_bytes: 0 };
-        try_run(&module, "matmul", launch, &arguments, &device).unwrap();
-        device.u32(out)
+        try_run(&module, "matmul", launch, &arguments, &device)
     };
-    let right = product(MATMUL);
+    assert_eq!(product(MATMUL), Ok(()));
     for number in 0..MATMUL.matches("bar.sync").count() {
-        assert_ne!(product(&without_barrier(MATMUL, number)), right, "barrier {number}");
+        let raced = product(&without_barrier(MATMUL, number));
+        assert!(matches!(raced, Err(Trap::Race { .. })), "barrier {number}: {raced:?}");
     }
+}
+
+#[test]
+fn the_barrier_between_warps_of_a_sum_is_needed() {
+    let sum = |text: &str| {
+        let (module, device) = (module(text), Device::default());
+        let (out, input) = (device.put_f32(&[0.0]), device.put_f32(&[1.0; 500]));
+        let arguments = Arguments::default().pointer(out).pointer(input).u32(500);
+        try_run(&module, "sum", line(2, 96), &arguments, &device)
+    };
+    assert_eq!(sum(REDUCE), Ok(()));
+    let raced = sum(&without_barrier(REDUCE, 0));
+    assert!(matches!(raced, Err(Trap::Race { .. })), "{raced:?}");
 }
 
 #[test]

@@ -204,7 +204,12 @@ fn directives_are_refused_by_name() {
 #[test]
 fn a_refusal_is_short_whatever_the_text() {
     let name = "x".repeat(1 << 20);
-    for instruction in [name.clone(), format!("add.{name} %r1, %r2, %r3"), format!("add.u32 %r1, %r2, 1{name}")] {
+    for instruction in [
+        name.clone(),
+        format!("add.{name} %r1, %r2, %r3"),
+        format!("mov.u32 %r1, {name}"),
+        format!("add.u32 %r1, %r2, 1{name}"),
+    ] {
         let said = refusal(&text_of("", "", &format!("{REGISTERS}\n{instruction};")));
         assert!(said.len() < 500, "{} bytes", said.len());
     }
