@@ -6,7 +6,7 @@ use crate::boundary::{Answer, Call};
 use crate::code::Code;
 use crate::driver::Driver;
 use crate::state::State;
-use crate::stream::Kind;
+use crate::stream::{Kind, settle};
 use crate::sync::Guard;
 use crate::thread;
 
@@ -117,9 +117,11 @@ pub(crate) fn release(call: &Call, device: usize) -> Answer {
         return Ok(());
     }
     context.peers.clear();
-    let worker = context.legacy.take().and_then(|legacy| state.close_stream(legacy));
+    if let Some(legacy) = context.legacy.take() {
+        state.close_stream(legacy);
+    }
     drop(state);
-    worker.into_iter().for_each(|worker| _ = worker.join());
+    settle(call.driver);
     Ok(())
 }
 

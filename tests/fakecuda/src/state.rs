@@ -1,6 +1,7 @@
 //! All books of the driver, under its one lock.
 
 use std::collections::HashMap;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use purlin_fakecuda_options::{Ignored, Options};
@@ -33,6 +34,8 @@ pub(crate) struct State {
     /// One a device.
     pub(crate) contexts: Vec<Context>,
     pub(crate) streams: HashMap<usize, Stream>,
+    /// Threads of closed streams, with the streams' handles.
+    pub(crate) ending: Vec<(usize, JoinHandle<()>)>,
     pub(crate) events: HashMap<usize, Event>,
     pub(crate) modules: HashMap<usize, Module>,
     pub(crate) functions: HashMap<usize, Function>,
@@ -72,6 +75,7 @@ impl State {
         Self {
             contexts: (0..options.devices).map(|_| Context::default()).collect(),
             streams: HashMap::new(),
+            ending: Vec::new(),
             events: HashMap::new(),
             modules: HashMap::new(),
             functions: HashMap::new(),

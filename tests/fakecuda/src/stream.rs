@@ -6,6 +6,7 @@
 //! point of a stream that is not there is over.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
@@ -97,18 +98,17 @@ impl State {
         handle
     }
 
-    /// The stream takes no more work, and goes when what it has is over. Its thread, if it is idle and so about to end.
-    pub(crate) fn close_stream(&mut self, handle: usize) -> Option<JoinHandle<()>> {
-        let stream = self.streams.get_mut(&handle)?;
+    /// The stream takes no more work, and goes when what it has is over; [`settle`] waits for its thread.
+    pub(crate) fn close_stream(&mut self, handle: usize) {
+        let Some(stream) = self.streams.get_mut(&handle) else { return };
         stream.is_closed = true;
-        let is_idle = stream.queue.is_empty() && stream.running.is_none();
-        let worker = stream.worker.take();
-        if worker.is_none() && is_idle {
-            self.remove_stream(handle);
-            return None;
+        match stream.worker.take() {
+            Some(worker) => {
+                stream.wake.notify_all();
+                self.ending.push((handle, worker));
+            }
+            None => self.remove_stream(handle),
         }
-        stream.wake.notify_all();
-        worker.filter(|_| is_idle)
     }
 
     fn remove_stream(&mut self, handle: usize) {
@@ -243,6 +243,21 @@ impl State {
         outcome.tell(self, &operation.stamp);
         self.detector.over(&operation.stamp);
     }
+}
+
+/// Waits for the threads of closed streams that have nothing left to do.
+pub(crate) fn settle(driver: &Driver) {
+    let mut state = driver.state.lock();
+    let is_about_to_end = |stream: &Stream| stream.is_closed && stream.queue.is_empty() && stream.running.is_none();
+    while state.streams.values().any(is_about_to_end) {
+        state = driver.changed.wait(state);
+    }
+    let ending = mem::take(&mut state.ending);
+    let (busy, ended) = ending.into_iter().partition(|(stream, _)| state.streams.contains_key(stream));
+    state.ending = busy;
+    drop(state);
+    let ended: Vec<(usize, JoinHandle<()>)> = ended;
+    ended.into_iter().for_each(|(_, worker)| _ = worker.join());
 }
 
 fn start(driver: &'static Driver, handle: usize) -> Answer<JoinHandle<()>> {

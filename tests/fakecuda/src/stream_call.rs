@@ -5,7 +5,7 @@ use crate::code::Code;
 use crate::context;
 use crate::operation::{HostFunction, Request, Work};
 use crate::state::State;
-use crate::stream::Kind;
+use crate::stream::{Kind, settle};
 
 /// CU_STREAM_NON_BLOCKING.
 const NON_BLOCKING: u32 = 1;
@@ -33,10 +33,9 @@ pub(crate) fn destroy(call: &Call, handle: usize) -> Answer {
     let stream = state.stream(call.driver, handle)?;
     let device = state.streams[&stream].device;
     state.abandon_capture(stream);
-    let worker = state.close_stream(stream);
+    state.close_stream(stream);
     drop(state);
-    // It is idle, so this waits for the end of a thread only.
-    worker.into_iter().for_each(|worker| _ = worker.join());
+    settle(call.driver);
     call.driver.works(device)
 }
 

@@ -39,7 +39,7 @@ fn what_is_written_is_what_is_read() {
 fn a_value_that_is_not_understood_is_named() {
     for (name, value) in [
         (DEVICES, "many"),
-        (DEVICES, "65"),
+        (DEVICES, "129"),
         (MEMORY, "4X"),
         (MEMORY, ""),
         (MEMORY, "99999999999T"),

@@ -13,6 +13,7 @@ use crate::boundary::{In, Out};
 use crate::driver::{self, Driver};
 use crate::memory::Kind;
 use crate::state::State;
+use crate::stream::settle;
 use crate::{entry, thread};
 
 fn with<T: Default>(body: impl FnOnce(&'static Driver) -> T) -> T {
@@ -129,6 +130,7 @@ extern "C" fn purlin_fakecuda_clear_reports() {
 #[unsafe(no_mangle)]
 extern "C" fn purlin_fakecuda_ledger(what: In<c_char>) -> u64 {
     with(|driver| {
+        settle(driver);
         let state = driver.state.lock();
         let count = match text(what).as_str() {
             "contexts" => state.contexts.iter().map(|context| context.retained).sum(),

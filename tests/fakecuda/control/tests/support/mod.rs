@@ -1,10 +1,13 @@
 //! The driver in short words: what a test expects to work, does, or fails the test with the call's code.
 
-#![allow(dead_code, reason = "each test program uses some of it")]
+#![allow(dead_code, unused_imports, reason = "each test program uses some of it")]
+
+mod kernels;
 
 use std::ffi::{CString, c_void};
 use std::ptr;
 
+pub(crate) use kernels::TEXT;
 pub(crate) use purlin_fakecuda::{Driver, Options, process};
 
 /// Calls an entry point; its code.
