@@ -120,6 +120,11 @@ pub(crate) fn release(call: &Call, device: usize) -> Answer {
     if let Some(legacy) = context.legacy.take() {
         state.close_stream(legacy);
     }
+    // What destroyed streams still have runs to its end, as far as it may.
+    let is_busy = |state: &State| state.streams.values().any(|stream| stream.device == device && stream.is_closed);
+    while is_busy(&state) && !state.controls.is_held {
+        state = call.driver.changed.wait(state);
+    }
     drop(state);
     settle(call.driver);
     Ok(())

@@ -1,7 +1,7 @@
 //! A process for each test: the fakes read the environment once, and a driver that was broken stays so.
 
 use std::panic::Location;
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -13,6 +13,9 @@ const CHILD: &str = "PURLIN_FAKECUDA_TEST";
 /// No test of the fake takes so long on any machine; one that does is stuck.
 const LIMIT: Duration = Duration::from_secs(170);
 
+/// What such a process ends with when all went well.
+const DONE: i32 = 42;
+
 /// Runs `body` in a process of its own, whose fake driver is as the options say. `name` is the whole name of the
 /// calling test, as libtest has it.
 ///
@@ -21,7 +24,9 @@ const LIMIT: Duration = Duration::from_secs(170);
 #[track_caller]
 pub fn run(name: &str, options: &Options, body: impl FnOnce()) {
     if env::var(CHILD).is_ok_and(|child| child == name) {
-        return body();
+        body();
+        // Not the code of a test program, which is 0 if it has no test of that name.
+        process::exit(DONE);
     }
     let program = env::current_exe().expect("a program knows where it is");
     let mut command = Command::new(program);
@@ -31,7 +36,8 @@ pub fn run(name: &str, options: &Options, body: impl FnOnce()) {
     let ended = wait(&mut child);
     let place = Location::caller();
     let status = ended.unwrap_or_else(|| panic!("{name} of {place} did not end within {LIMIT:?}"));
-    assert!(status.success(), "the process of {name} ended with {status}; what it says is above");
+    assert_ne!(status.code(), Some(0), "no test of this program is called {name}, as {place} says");
+    assert_eq!(status.code(), Some(DONE), "the process of {name} ended with {status}; what it says is above");
 }
 
 /// How it ended; `None` if it had to be killed.

@@ -28,6 +28,14 @@ extern "C" fn cuModuleLoadDataEx(
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn cuModuleLoadData(module: Out<usize>, image: In<c_char>) -> u32 {
+    call(Entry::cuModuleLoadData, |call| {
+        module.required()?;
+        module.set(module::load(call, image, Log::default())?)
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn cuModuleUnload(module: usize) -> u32 {
     call(Entry::cuModuleUnload, |call| module::unload(call, module))
 }
