@@ -51,6 +51,7 @@ pub(crate) fn free(call: &Call, address: u64) -> Answer {
         state.detector.freed(block.span, &freed);
     }
     block.bytes.free();
+    state.memory.bury(address);
     broken
 }
 
@@ -91,10 +92,11 @@ pub(crate) fn free_async(call: &Call, address: u64, stream: usize) -> Answer {
         let freed = state.detector.host_stamp(call.entry.name(), thread::label());
         state.memory.free(address, freed)?;
         block.bytes.free();
+        state.memory.bury(address);
         return broken;
     }
     state.forbid_capturing(stream)?;
-    let (_, freed) = state.enqueue(call, stream, Request::new(Work::Free(block.bytes)))?;
+    let (_, freed) = state.enqueue(call, stream, Request::new(Work::Free(block.bytes, address)))?;
     state.memory.free(address, Arc::clone(&freed))?;
     state.detector.freed(block.span, &freed);
     Ok(())
@@ -154,6 +156,7 @@ fn free_host_of(call: &Call, address: usize, kind: Kind, otherwise: Code) -> Ans
     state.memory.free(address as u64, Arc::clone(&freed))?;
     state.detector.freed(block.span, &freed);
     block.bytes.free();
+    state.memory.bury(address as u64);
     if kind == Kind::Registered {
         // The program may unmap it when this returns; a copy that runs right now must be over by then, and none is
         // long. What begins later finds it freed.

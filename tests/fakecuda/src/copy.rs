@@ -9,8 +9,7 @@ use crate::boundary::{Answer, Call};
 use crate::code::Code;
 use crate::detector::Access;
 use crate::detector::shadow::Span;
-use crate::memory::Found;
-use crate::memory::bytes;
+use crate::memory::{Found, Kind, bytes};
 use crate::operation::{End, Request, Rows, Work};
 use crate::state::State;
 
@@ -137,9 +136,9 @@ impl State {
         let whole = Span { start: address, end: spans.last().map_or(address, |span| span.end) };
         let is_known = match (place, self.memory.find(Span::new(address, 1))) {
             (Place::Device(_), _) => true,
+            // What was registered is the program's again; what was pinned stays out of its hands.
             (Place::Host(_) | Place::Unified(_), Found::Inside(block)) => {
-                // Freed host memory may be the program's again.
-                !block.kind.is_host() || block.life.freed.is_none() || block.bytes.address().is_none()
+                block.kind != Kind::Registered || block.life.freed.is_none()
             }
             _ => self.memory.is_device_address(address),
         };

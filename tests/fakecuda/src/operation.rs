@@ -67,7 +67,8 @@ pub(crate) enum Work {
         count: u64,
     },
     Host(HostFunction),
-    Free(Arc<Bytes>),
+    /// A block, and where it was.
+    Free(Arc<Bytes>, u64),
     Launch(Arc<Launch>),
 }
 
@@ -117,7 +118,7 @@ impl Work {
                 // thread, when the stream comes to it.
                 unsafe { function(ptr::with_exposed_provenance_mut(*data)) }
             }),
-            Self::Free(bytes) => bytes.free(),
+            Self::Free(bytes, _) => bytes.free(),
             Self::Launch(launch) => return launch.run(stamp),
         }
         Outcome::default()

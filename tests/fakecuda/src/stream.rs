@@ -241,6 +241,11 @@ impl State {
         }
         operation.copied.iter().for_each(|(from, to)| self.detector.copied(*from, *to, &operation.stamp));
         outcome.tell(self, &operation.stamp);
+        if let Work::Free(bytes, address) = &operation.work {
+            // Also if it was dropped: nobody will ask for them.
+            bytes.free();
+            self.memory.bury(*address);
+        }
         self.detector.over(&operation.stamp);
     }
 }

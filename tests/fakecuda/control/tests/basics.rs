@@ -210,3 +210,23 @@ fn an_environment_that_is_not_understood_is_said() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("PURLIN_FAKECUDA_MODE is 'half'"), "{said}");
 }
+
+static STRAGGLER: std::sync::OnceLock<Driver> = std::sync::OnceLock::new();
+
+extern "C" fn ask_at_exit() {
+    let mut current = 0;
+    let code = STRAGGLER.get().map_or(0, |driver| cu!(driver, cuCtxGetCurrent(&mut current)));
+    // SAFETY: the process ends anyway.
+    unsafe { libc::_exit(if code == 4 { 42 } else { 1 }) };
+}
+
+#[test]
+fn a_process_that_ends_is_told_so() {
+    process::run("a_process_that_ends_is_told_so", &Options::default(), || {
+        // Before the driver's own handler, so it runs behind it.
+        // SAFETY: the handler calls the driver, and ends the process.
+        unsafe { libc::atexit(ask_at_exit) };
+        let gpu = Session::new();
+        assert!(STRAGGLER.set(gpu.driver).is_ok());
+    });
+}

@@ -136,6 +136,7 @@ impl State {
             if let Ok(block) = self.memory.free(*address, Arc::clone(&freed)) {
                 self.detector.freed(block.span, &freed);
                 block.bytes.free();
+                self.memory.bury(*address);
             }
         }
     }

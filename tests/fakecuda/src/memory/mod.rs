@@ -87,6 +87,8 @@ pub(crate) struct Memory {
     size_bytes: u64,
     /// Freed blocks stay.
     remembers: bool,
+    /// The bytes of blocks that have none any more.
+    nothing: Arc<Bytes>,
 }
 
 fn rounded(size_bytes: u64) -> u64 {
@@ -114,6 +116,7 @@ impl Memory {
             pools: HashMap::new(),
             size_bytes: options.memory_bytes,
             remembers: options.detector,
+            nothing: Arc::new(Bytes::of_device(0)),
         }
     }
 
@@ -220,6 +223,13 @@ impl Memory {
             }
         }
         Ok(block)
+    }
+
+    /// The bytes of a freed block are gone: what the block's place in the table holds of them, too.
+    pub(crate) fn bury(&mut self, address: u64) {
+        if let Some(block) = self.blocks.get_mut(&address).filter(|block| block.life.freed.is_some()) {
+            block.bytes = Arc::clone(&self.nothing);
+        }
     }
 
     /// What a range of addresses is.
