@@ -1,9 +1,8 @@
 //! Graphs: what is put on a stream while it captures, kept as nodes, and run later in their order.
 //!
 //! A capture begins on one stream. Another stream joins by waiting for an event that was recorded in it, and must be
-//! waited for again before the end. The nodes run one after another in the order of their capture, on the stream of the
-//! launch: an order that every graph allows, so missing edges between branches are not found. Two launches of one
-//! executable graph run one after the other.
+//! waited for again before the end. A node knows its stream, which is a branch of the graph, and which other branches
+//! it comes after (`exec` runs them).
 //!
 //! Calls that would wait, and calls that could in any other way reach a stream that captures, spoil the capture of
 //! their thread (or of all, in the global mode): they answer 900 and the end of the capture 901.
@@ -15,7 +14,6 @@ use std::thread::{self, ThreadId};
 use crate::boundary::{Answer, Call};
 use crate::code::Code;
 use crate::detector::Access;
-use crate::detector::clock::Clock;
 use crate::detector::shadow::Span;
 use crate::detector::stamp::Stamp;
 use crate::operation::{Request, Work};
@@ -33,10 +31,14 @@ const RELAXED: u32 = 2;
 pub(crate) struct Node {
     pub(crate) handle: usize,
     pub(crate) work: Work,
-    accesses: Vec<Access>,
-    copied: Vec<(Span, Span)>,
-    entry: &'static str,
-    label: Arc<str>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) copied: Vec<(Span, Span)>,
+    pub(crate) entry: &'static str,
+    pub(crate) label: Arc<str>,
+    /// The stream that it was captured on.
+    pub(crate) branch: usize,
+    /// Other branches, and how many of their nodes it comes after, besides those of its own branch.
+    pub(crate) after: Vec<(usize, usize)>,
 }
 
 /// A graph that is being made.
@@ -46,20 +48,23 @@ pub(crate) struct Capture {
     thread: ThreadId,
     is_spoiled: bool,
     nodes: Vec<Node>,
-    /// Streams that joined, with how much they had when they were last waited for, and how much they have.
-    joined: HashMap<usize, (usize, usize)>,
+    branches: HashMap<usize, Branch>,
+}
+
+/// A stream in a capture.
+#[derive(Default)]
+struct Branch {
+    /// How many nodes it has.
+    nodes: usize,
+    /// How many it had when another stream last waited for it; `None`: never.
+    waited: Option<usize>,
+    /// What its next node comes after.
+    after: Vec<(usize, usize)>,
 }
 
 /// A finished one.
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
-}
-
-/// One that can be launched.
-pub(crate) struct Exec {
-    pub(crate) nodes: Vec<Node>,
-    /// The last launch.
-    last: Option<(Point, Clock)>,
 }
 
 impl State {
@@ -80,8 +85,10 @@ impl State {
         }
         let Request { work, accesses, copied, .. } = request;
         let (handle, entry) = (call.driver.new_handle(), call.entry.name());
-        capture.nodes.push(Node { handle, work, accesses, copied, entry, label: label() });
-        capture.joined.entry(stream).and_modify(|(_, has)| *has += 1);
+        let branch = capture.branches.entry(stream).or_default();
+        let after = std::mem::take(&mut branch.after);
+        branch.nodes += 1;
+        capture.nodes.push(Node { handle, work, accesses, copied, entry, label: label(), branch: stream, after });
         Ok(None)
     }
 
@@ -127,7 +134,7 @@ impl State {
     pub(crate) fn capture_record(&mut self, capture: usize, stream: usize) -> Answer<(usize, usize, usize)> {
         let open = self.captures.get(&capture).filter(|capture| !capture.is_spoiled);
         let open = open.ok_or(Code::STREAM_CAPTURE_INVALIDATED)?;
-        Ok((capture, stream, open.joined.get(&stream).map_or(0, |(_, has)| *has)))
+        Ok((capture, stream, open.branches.get(&stream).map_or(0, |branch| branch.nodes)))
     }
 
     /// A stream waits for an event of a capture, and joins it.
@@ -142,10 +149,11 @@ impl State {
                 self.spoil(other);
                 return Err(Code::STREAM_CAPTURE_MERGE);
             }
-            Some(_) => capture.joined.entry(recorded).and_modify(|(waited, _)| *waited = had).or_default(),
-            // It has joined, and must be waited for: one more than it was waited for.
-            None => capture.joined.entry(stream).or_insert((0, 1)),
-        };
+            Some(_) => capture.branches.entry(recorded).or_default().waited = Some(had),
+            // It joins, and must be waited for in turn.
+            None => {}
+        }
+        capture.branches.entry(stream).or_default().after.push((recorded, had));
         if let Some(stream) = self.streams.get_mut(&stream) {
             stream.capture = Some(id);
         }
@@ -168,7 +176,8 @@ impl State {
     }
 }
 
-fn supported(call: &Call) -> Answer {
+/// NOT_SUPPORTED where the environment says that there are none.
+pub(crate) fn supported(call: &Call) -> Answer {
     if call.driver.options.without_graphs { Err(Code::NOT_SUPPORTED) } else { Ok(()) }
 }
 
@@ -186,8 +195,14 @@ pub(crate) fn begin(call: &Call, stream: usize, mode: u32) -> Answer {
         return Err(Code::ILLEGAL_STATE);
     }
     let (id, thread) = (call.driver.new_handle(), thread::current().id());
-    let capture =
-        Capture { origin: stream, mode, thread, is_spoiled: false, nodes: Vec::new(), joined: HashMap::new() };
+    let capture = Capture {
+        origin: stream,
+        mode,
+        thread,
+        is_spoiled: false,
+        nodes: Vec::new(),
+        branches: HashMap::from([(stream, Branch::default())]),
+    };
     state.captures.insert(id, capture);
     state.streams.entry(stream).and_modify(|stream| stream.capture = Some(id));
     Ok(())
@@ -205,7 +220,8 @@ pub(crate) fn end(call: &Call, stream: usize) -> Answer<usize> {
     if capture.mode != RELAXED && capture.thread != thread::current().id() {
         return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
     }
-    let is_joined = capture.joined.iter().all(|(_, (waited, has))| waited >= has);
+    let is_whole = |(of, branch): (&usize, &Branch)| *of == stream || branch.waited == Some(branch.nodes);
+    let is_joined = capture.branches.iter().all(is_whole);
     let capture = state.captures.remove(&id).ok_or(Code::STREAM_CAPTURE_INVALIDATED)?;
     state.leave(id);
     if capture.is_spoiled {
@@ -227,71 +243,8 @@ pub(crate) fn status(call: &Call, stream: usize) -> Answer<u32> {
     Ok(capture.map_or(0, |id| if state.captures.get(&id).is_none_or(|capture| capture.is_spoiled) { 2 } else { 1 }))
 }
 
-pub(crate) fn instantiate(call: &Call, graph: usize) -> Answer<usize> {
-    supported(call)?;
-    let (mut state, _) = crate::context::enter(call)?;
-    let nodes = state.graphs.get(&graph).ok_or(Code::INVALID_VALUE)?.nodes.clone();
-    let handle = call.driver.new_handle();
-    state.execs.insert(handle, Exec { nodes, last: None });
-    Ok(handle)
-}
-
-/// CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED and _NODE_TYPE_CHANGED.
-const TOPOLOGY_CHANGED: u32 = 2;
-const NODE_TYPE_CHANGED: u32 = 3;
-
-/// The executable graph does what that graph does. Otherwise the reason, and the node.
-pub(crate) fn update(call: &Call, exec: usize, graph: usize) -> Answer<Result<(), (u32, usize)>> {
-    let (mut state, _) = crate::context::enter(call)?;
-    let nodes = state.graphs.get(&graph).ok_or(Code::INVALID_VALUE)?.nodes.clone();
-    let exec = state.execs.get_mut(&exec).ok_or(Code::INVALID_VALUE)?;
-    if exec.nodes.len() != nodes.len() {
-        return Ok(Err((TOPOLOGY_CHANGED, 0)));
-    }
-    let kind = |node: &Node| std::mem::discriminant(&node.work);
-    if let Some((_, new)) = exec.nodes.iter().zip(&nodes).find(|(old, new)| kind(old) != kind(new)) {
-        return Ok(Err((NODE_TYPE_CHANGED, new.handle)));
-    }
-    // The nodes keep the handles that they were made with.
-    for (old, new) in exec.nodes.iter_mut().zip(nodes) {
-        *old = Node { handle: old.handle, ..new };
-    }
-    Ok(Ok(()))
-}
-
-/// Runs the nodes on the stream, behind the last launch of the same graph.
-pub(crate) fn launch(call: &Call, exec: usize, stream: usize) -> Answer {
-    let mut state = call.driver.state.lock();
-    let (stream, _) = state.working_stream(call.driver, stream)?;
-    let Exec { nodes, last } = state.execs.get(&exec).ok_or(Code::INVALID_VALUE)?;
-    let (nodes, last) = (nodes.clone(), last.clone());
-    if let Some((point, clock)) = last {
-        let request = Request { waits: vec![point], clock: Some(clock), ..Request::new(Work::Nothing) };
-        state.submit(call, stream, request)?;
-    }
-    let mut end = state.submit(call, stream, Request::new(Work::Nothing))?;
-    for Node { work, accesses, copied, entry, label, .. } in nodes {
-        let origin = Some((entry, label));
-        end = state.submit(call, stream, Request { accesses, copied, origin, ..Request::new(work) })?;
-    }
-    if let (Some((point, stamp)), Some(exec)) = (end, state.execs.get_mut(&exec)) {
-        exec.last = Some((point, stamp.clock.clone()));
-    }
-    Ok(())
-}
-
-pub(crate) fn upload(call: &Call, exec: usize, stream: usize) -> Answer {
-    let mut state = call.driver.state.lock();
-    state.working_stream(call.driver, stream)?;
-    state.execs.get(&exec).map(|_| ()).ok_or(Code::INVALID_VALUE)
-}
-
 pub(crate) fn destroy(call: &Call, graph: usize) -> Answer {
     call.driver.state.lock().graphs.remove(&graph).map(|_| ()).ok_or(Code::INVALID_VALUE)
-}
-
-pub(crate) fn destroy_exec(call: &Call, exec: usize) -> Answer {
-    call.driver.state.lock().execs.remove(&exec).map(|_| ()).ok_or(Code::INVALID_VALUE)
 }
 
 /// The handles of a graph's nodes.

@@ -3,7 +3,7 @@
 //!
 //! - `api`: the entry points, by group, as C calls them: convert, call, convert (`boundary`).
 //! - `driver`, `state`: the one driver and its books, under one lock; `context`, `stream`, `event`, `memory`, `graph`,
-//!   `kernel`: what CUDA has, with its rules; `operation`: what a stream runs.
+//!   `exec`, `kernel`: what CUDA has, with its rules; `operation`: what a stream runs.
 //! - `detector`: missing waits and wrong uses of memory, by the clocks of enqueueing.
 //! - `api::control`: what tests ask and turn; `purlin-fakecuda` has it for Rust. The environment says the rest
 //!   (`purlin-fakecuda-options`; docs/testing.md has the table).
@@ -24,6 +24,7 @@ mod detector;
 mod driver;
 mod entry;
 mod event;
+mod exec;
 mod fault;
 mod graph;
 mod kernel;

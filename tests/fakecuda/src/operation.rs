@@ -81,8 +81,16 @@ pub(crate) struct Request {
     pub(crate) waits: Vec<Point>,
     /// What it is ordered behind besides.
     pub(crate) clock: Option<Clock>,
-    /// The entry point and the label of the call that it was captured from.
-    pub(crate) origin: Option<(&'static str, Arc<str>)>,
+    /// The call that it was captured from.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// A call that was captured.
+pub(crate) struct Origin {
+    pub(crate) entry: &'static str,
+    pub(crate) label: Arc<str>,
+    /// Lane, number in it, and what it comes after, if these are not those of the stream.
+    pub(crate) place: Option<(usize, u64, Clock)>,
 }
 
 impl Request {

@@ -20,7 +20,7 @@ use crate::detector::{Access, Life};
 use crate::driver::{self, Driver};
 use crate::kernel::launch::Outcome;
 use crate::memory::Found;
-use crate::operation::{Operation, Request, Work};
+use crate::operation::{Operation, Origin, Request, Work};
 use crate::state::State;
 use crate::sync::{Condvar, Guard};
 use crate::thread;
@@ -172,7 +172,8 @@ impl State {
         stream.tail += 1;
         let sequence = stream.tail;
         let kernel = if let Work::Launch(launch) = &work { Some(Arc::clone(&launch.function.name)) } else { None };
-        let (entry, label) = origin.unwrap_or_else(|| (call.entry.name(), thread::label()));
+        let own = || Origin { entry: call.entry.name(), label: thread::label(), place: None };
+        let Origin { entry, label, mut place } = origin.unwrap_or_else(own);
         let stamp = Stamp {
             number: 0,
             entry,
@@ -183,7 +184,10 @@ impl State {
             sequence,
             clock: Clock::default(),
         };
-        let stamp = self.detector.stamp(&mut stream.clock, stream.lane, sequence, stamp);
+        let stamp = match &mut place {
+            Some((lane, sequence, clock)) => self.detector.stamp(clock, *lane, *sequence, stamp),
+            None => self.detector.stamp(&mut stream.clock, stream.lane, sequence, stamp),
+        };
         let is_launch = matches!(work, Work::Launch(_));
         let (reads, copied) = self.look_at(&stamp, &accesses, copied, is_launch);
         let stream = self.streams.get_mut(&handle).ok_or(Code::INVALID_HANDLE)?;

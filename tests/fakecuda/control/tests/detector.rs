@@ -399,6 +399,38 @@ fn a_wait_that_is_ignored() {
 }
 
 #[test]
+fn branches_of_a_graph_without_an_edge() {
+    planted("branches_of_a_graph_without_an_edge", &Options::default(), &["write/write race"], |gpu, is_planted| {
+        let (memory, fork, join) = (gpu.allocate(SIZE), gpu.event(), gpu.event());
+        let (mut graph, mut exec) = (0, 0);
+        with_streams(gpu, |first, second| {
+            ok!(gpu, cuStreamBeginCapture_v2(first, 1));
+            gpu.fill(memory, 0, SIZE, first);
+            gpu.record(fork, first);
+            gpu.wait(second, fork);
+            gpu.fill(memory, 1, 100, second);
+            gpu.record(join, second);
+            if !is_planted {
+                gpu.wait(first, join);
+            }
+            gpu.fill(memory, 2, 100, first);
+            gpu.wait(first, join);
+            gpu.fill(memory, 3, 100, first);
+            ok!(gpu, cuStreamEndCapture(first, &mut graph));
+            ok!(gpu, cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+            for stream in [second, first, first] {
+                ok!(gpu, cuGraphLaunch(exec, stream));
+            }
+            gpu.sync(first);
+            ok!(gpu, cuGraphExecDestroy(exec));
+            ok!(gpu, cuGraphDestroy(graph));
+        });
+        [fork, join].into_iter().for_each(|event| ok!(gpu, cuEventDestroy_v2(event)));
+        gpu.free(memory);
+    });
+}
+
+#[test]
 fn a_report_names_both_sides() {
     process::run("a_report_names_both_sides", &Options::default(), || {
         let gpu = Session::new();

@@ -10,8 +10,8 @@ use purlin_ptx::Launch;
 use crate::boundary::{In, Out, call, call_or_nothing};
 use crate::code::Code;
 use crate::entry::Entry;
-use crate::graph;
 use crate::kernel::call::{self as launch, Arguments};
+use crate::{exec, graph};
 
 /// CUDA_KERNEL_NODE_PARAMS, the second.
 #[repr(C)]
@@ -37,16 +37,16 @@ struct UpdateResult {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuGraphInstantiateWithFlags(exec: Out<usize>, graph: usize, _flags: u64) -> u32 {
+extern "C" fn cuGraphInstantiateWithFlags(out: Out<usize>, graph: usize, _flags: u64) -> u32 {
     call(Entry::cuGraphInstantiateWithFlags, |call| {
-        exec.required()?;
-        exec.set(graph::instantiate(call, graph)?)
+        out.required()?;
+        out.set(exec::instantiate(call, graph)?)
     })
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuGraphExecUpdate_v2(exec: usize, graph: usize, result: Out<UpdateResult>) -> u32 {
-    call(Entry::cuGraphExecUpdate_v2, |call| match graph::update(call, exec, graph)? {
+extern "C" fn cuGraphExecUpdate_v2(handle: usize, graph: usize, result: Out<UpdateResult>) -> u32 {
+    call(Entry::cuGraphExecUpdate_v2, |call| match exec::update(call, handle, graph)? {
         Ok(()) => {
             result.set_if_wanted(UpdateResult::default());
             Ok(())
@@ -59,22 +59,22 @@ extern "C" fn cuGraphExecUpdate_v2(exec: usize, graph: usize, result: Out<Update
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuGraphExecKernelNodeSetParams_v2(exec: usize, node: usize, parameters: In<KernelNode>) -> u32 {
+extern "C" fn cuGraphExecKernelNodeSetParams_v2(handle: usize, node: usize, parameters: In<KernelNode>) -> u32 {
     call(Entry::cuGraphExecKernelNodeSetParams_v2, |call| {
         let KernelNode { function, grid, block, dynamic_shared_bytes, each, extra, .. } = parameters.get()?;
         let shape = Launch { grid, block, dynamic_shared_bytes };
-        launch::set_node(call, (exec, node), function, shape, Arguments { each, extra })
+        launch::set_node(call, (handle, node), function, shape, Arguments { each, extra })
     })
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuGraphLaunch(exec: usize, stream: usize) -> u32 {
-    call_or_nothing(Entry::cuGraphLaunch, |call| graph::launch(call, exec, stream))
+extern "C" fn cuGraphLaunch(handle: usize, stream: usize) -> u32 {
+    call_or_nothing(Entry::cuGraphLaunch, |call| exec::launch(call, handle, stream))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuGraphUpload(exec: usize, stream: usize) -> u32 {
-    call_or_nothing(Entry::cuGraphUpload, |call| graph::upload(call, exec, stream))
+extern "C" fn cuGraphUpload(handle: usize, stream: usize) -> u32 {
+    call_or_nothing(Entry::cuGraphUpload, |call| exec::upload(call, handle, stream))
 }
 
 #[unsafe(no_mangle)]
@@ -83,8 +83,8 @@ extern "C" fn cuGraphDestroy(graph: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuGraphExecDestroy(exec: usize) -> u32 {
-    call(Entry::cuGraphExecDestroy, |call| graph::destroy_exec(call, exec))
+extern "C" fn cuGraphExecDestroy(handle: usize) -> u32 {
+    call(Entry::cuGraphExecDestroy, |call| exec::destroy(call, handle))
 }
 
 #[unsafe(no_mangle)]
