@@ -1,0 +1,91 @@
+//! Where the fakes are, and opening them.
+
+#![allow(unsafe_code, reason = "libraries are opened")]
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use libloading::Library;
+
+use crate::{Control, Cuda, Nvml};
+
+/// What [`Driver::left`] counts.
+pub const LEFT: [&str; 8] =
+    ["contexts", "streams", "events", "modules", "graphs", "pools", "device_bytes", "pinned_bytes"];
+
+/// The fake driver.
+#[derive(Debug)]
+pub struct Driver {
+    /// The entry points.
+    pub cuda: Cuda,
+    /// What the fake has besides.
+    pub control: Control,
+}
+
+impl Driver {
+    /// The fake driver, found beside the test program or on LD_LIBRARY_PATH. It stays loaded.
+    ///
+    /// # Panics
+    /// Without one, with a line that says how to build it.
+    #[must_use]
+    pub fn open() -> Self {
+        let library = open("libcuda.so");
+        Self { cuda: Cuda::of(library), control: Control::of(library) }
+    }
+
+    /// What was made and not destroyed, as name and number.
+    #[must_use]
+    pub fn left(&self) -> Vec<(&'static str, u64)> {
+        LEFT.into_iter().map(|what| (what, self.control.ledger(what))).filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+impl Nvml {
+    /// The fake NVML, found as [`Driver::open`] finds the driver.
+    ///
+    /// # Panics
+    /// As that does.
+    #[must_use]
+    pub fn open() -> Self {
+        Self::of(open("libnvidia_ml.so"))
+    }
+}
+
+fn open(name: &str) -> &'static Library {
+    let path = find(name).unwrap_or_else(|why| panic!("{why}"));
+    // SAFETY: the fakes' initialisers do nothing, and they are never unloaded, so neither do finalisers.
+    let library = unsafe { Library::new(&path) }.unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+    Box::leak(Box::new(library))
+}
+
+/// Where cargo put one of `libcuda.so` and `libnvidia_ml.so`: beside this program, above it, or on LD_LIBRARY_PATH.
+///
+/// # Errors
+/// A line that says how to build it.
+pub fn find(name: &str) -> Result<PathBuf, String> {
+    let program = env::current_exe().unwrap_or_default();
+    let paths = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = program.ancestors().skip(1).take(2).map(Path::to_owned).collect();
+    folders.extend(env::split_paths(&paths));
+    let found = folders.into_iter().map(|folder| folder.join(name)).find(|path| path.exists());
+    let hint = || format!("{name} is not built: cargo build -p purlin-fakecuda-driver -p purlin-fakecuda-nvml");
+    found.ok_or_else(hint)
+}
+
+/// Makes the folder, with links to the fakes by the names that programs look for: for their LD_LIBRARY_PATH.
+///
+/// # Errors
+/// Those of the file system, or that the fakes are not built, with a line that says how to.
+pub fn links(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for (built, wanted) in [("libcuda.so", "libcuda.so.1"), ("libnvidia_ml.so", "libnvidia-ml.so.1")] {
+        let target = find(built).map_err(io::Error::other)?;
+        let link = folder.join(wanted);
+        match fs::remove_file(&link) {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+            _ => symlink(target, link)?,
+        }
+    }
+    Ok(())
+}

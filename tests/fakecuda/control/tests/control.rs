@@ -1,0 +1,148 @@
+//! What tests are given: counters, the empty mode, links, the ledger, NVML.
+
+#[macro_use]
+mod support;
+
+use std::ffi::{CStr, c_char};
+use std::process::Command;
+use std::{env, fs};
+
+use purlin_fakecuda::{Cuda, Nvml, OnReport, links};
+use support::*;
+
+#[test]
+fn the_table_has_all_entry_points() {
+    // The 79 of the list, the older name of cuEventElapsedTime_v2, cuModuleLoadData, and cuGraphGetNodes.
+    assert_eq!(Cuda::NAMES.len(), 82);
+}
+
+#[test]
+fn calls_are_counted() {
+    process::run("calls_are_counted", &Options::default(), || {
+        let gpu = Session::new();
+        gpu.control.reset_calls();
+        let (up, middle, down) = (gpu.stream(NON_BLOCKING), gpu.stream(NON_BLOCKING), gpu.stream(NON_BLOCKING));
+        gpu.order(up, middle);
+        gpu.order(middle, down);
+        let calls = |entry| gpu.control.calls(entry);
+        assert_eq!([calls("cuStreamCreate"), calls("cuEventRecord"), calls("cuStreamWaitEvent")], [3, 2, 2]);
+        assert_eq!(calls("cuMemAlloc_v2"), 0);
+        [up, middle, down].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
+        gpu.end();
+    });
+}
+
+#[test]
+fn in_the_empty_mode_all_is_over_at_once() {
+    process::run("in_the_empty_mode_all_is_over_at_once", &Options { empty: true, ..Options::default() }, || {
+        let gpu = Session::new();
+        let (stream, event) = (gpu.stream(NON_BLOCKING), gpu.event());
+        let (first, second) = (gpu.allocate_async(64, stream), gpu.allocate(64));
+        assert!(first != 0 && second >= first + 64 && stream != event);
+        gpu.d2d(second, first, 64, stream);
+        gpu.record(event, stream);
+        gpu.wait(stream, event);
+        assert_eq!(cu!(gpu, cuEventQuery(event)), 0);
+        gpu.sync(stream);
+        let pinned = gpu.pinned(64);
+        pinned.set(1);
+        pinned.read_from(first, stream);
+        assert_eq!(pinned.get(), [1; 64], "nothing was copied");
+        pinned.free();
+        gpu.free(second);
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        assert_eq!(gpu.control.calls("cuMemcpyDtoHAsync_v2"), 1, "counted all the same");
+        assert_eq!(gpu.control.ledger("threads"), 0);
+    });
+}
+
+#[test]
+fn the_ledger_counts_what_lives() {
+    process::run("the_ledger_counts_what_lives", &Options::default(), || {
+        let gpu = Session::new();
+        assert_eq!(gpu.left(), [("contexts", 2)]);
+        let (stream, event, memory, pinned) = (gpu.stream(0), gpu.event(), gpu.allocate(1000), gpu.pinned(10));
+        let pooled = gpu.allocate_async(24, stream);
+        let module = gpu.module(TEXT);
+        let count = |what| gpu.control.ledger(what);
+        assert_eq!([count("streams"), count("events"), count("modules"), count("threads")], [1; 4]);
+        assert_eq!([count("device_bytes"), count("pinned_bytes")], [1024, 10]);
+        ok!(gpu, cuMemFreeAsync(pooled, stream));
+        gpu.free(memory);
+        pinned.free();
+        ok!(gpu, cuModuleUnload(module));
+        ok!(gpu, cuEventDestroy_v2(event));
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        gpu.end();
+    });
+}
+
+#[test]
+fn a_report_may_end_the_process() {
+    let name = "a_report_may_end_the_process";
+    if env::var("PURLIN_FAKECUDA_ON_REPORT").is_ok() {
+        let gpu = Session::new();
+        cu!(gpu, cuMemsetD8Async(4711, 1, 1, 0));
+        return;
+    }
+    let options = Options { on_report: OnReport::Abort, ..Options::default() };
+    let program = env::current_exe().unwrap();
+    let output =
+        Command::new(program).args(["--exact", name, "--nocapture"]).envs(options.variables()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("wild address: cuMemsetD8Async"), "{said}");
+}
+
+#[test]
+fn both_libraries_are_found_by_the_names_of_the_real_ones() {
+    let folder = env::temp_dir().join(format!("fakecuda-{}", std::process::id()));
+    links(&folder).unwrap();
+    links(&folder).unwrap();
+    let mut found: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    found.sort();
+    assert_eq!(found, ["libcuda.so.1", "libnvidia-ml.so.1"]);
+    for name in found {
+        // SAFETY: the fakes' initialisers do nothing.
+        unsafe { libloading::Library::new(folder.join(name)).unwrap() };
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn nvml_knows_the_devices_of_the_driver() {
+    process::run("nvml_knows_the_devices_of_the_driver", &Options { devices: 3, ..Options::default() }, || {
+        let (nvml, gpu) = (Nvml::open(), Session::new());
+        macro_rules! ask {
+            ($name:ident($($argument:expr),*)) => {{
+                // SAFETY: the places are for what is answered.
+                unsafe { (nvml.$name)($($argument),*) }
+            }};
+        }
+        let (mut count, mut device, mut other) = (0, 0, 0);
+        assert_eq!(ask!(nvmlDeviceGetCount_v2(&mut count)), 1, "not initialised");
+        assert_eq!(ask!(nvmlInit_v2()), 0);
+        assert_eq!((ask!(nvmlDeviceGetCount_v2(&mut count)), count), (0, 3));
+        assert_eq!(ask!(nvmlDeviceGetHandleByIndex_v2(2, &mut device)), 0);
+        assert_eq!(ask!(nvmlDeviceGetHandleByIndex_v2(3, &mut other)), 2);
+        let mut id = [0 as c_char; 32];
+        ok!(gpu, cuDeviceGetPCIBusId(id.as_mut_ptr(), 32, 2));
+        assert_eq!(ask!(nvmlDeviceGetHandleByPciBusId_v2(id.as_ptr(), &mut other)), 0);
+        assert_eq!(device, other);
+        assert_eq!(ask!(nvmlDeviceGetHandleByPciBusId_v2(c"0000:77:00.0".as_ptr(), &mut other)), 6);
+        let mut name = [0_u8; 64];
+        assert_eq!(ask!(nvmlDeviceGetName(device, name.as_mut_ptr().cast(), 64)), 0);
+        assert_eq!(CStr::from_bytes_until_nul(&name).unwrap(), c"Purlin fake GPU");
+        assert_eq!(ask!(nvmlDeviceGetName(device, name.as_mut_ptr().cast(), 15)), 7);
+        let (mut memory, mut utilization, mut number) = ([0; 3], [9; 2], 0);
+        assert_eq!(ask!(nvmlDeviceGetMemoryInfo(device, &mut memory)), 0);
+        assert_eq!((memory[0], memory[1] + memory[2]), (4 << 30, 4 << 30));
+        assert_eq!((ask!(nvmlDeviceGetUtilizationRates(device, &mut utilization)), utilization), (0, [0; 2]));
+        assert_eq!((ask!(nvmlDeviceGetTemperature(device, 0, &mut number)), number), (0, 35));
+        assert_eq!((ask!(nvmlDeviceGetPowerUsage(device, &mut number)), number), (0, 70_000));
+        assert_eq!(ask!(nvmlSystemGetDriverVersion(name.as_mut_ptr().cast(), 64)), 0);
+        // SAFETY: the texts are constants that end in a null.
+        assert_eq!(unsafe { CStr::from_ptr((nvml.nvmlErrorString)(6)) }, c"not found");
+        assert_eq!((ask!(nvmlShutdown()), ask!(nvmlShutdown())), (0, 1));
+        gpu.end();
+    });
+}

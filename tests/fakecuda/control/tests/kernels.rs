@@ -1,0 +1,169 @@
+//! Modules, functions, launches.
+
+#[macro_use]
+mod support;
+
+use std::ffi::{CStr, CString, c_void};
+use std::ptr;
+
+use support::*;
+
+fn load(gpu: &Session, image: &[u8], log: &mut [u8]) -> (u32, usize) {
+    let (mut module, image) = (0, [image, &[0]].concat());
+    // CU_JIT_ERROR_LOG_BUFFER and its size.
+    let mut options = [5, 6];
+    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len())];
+    let code =
+        cu!(gpu, cuModuleLoadDataEx(&mut module, image.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr()));
+    (code, values[1].addr())
+}
+
+#[test]
+fn arguments_are_captured_at_the_call() {
+    process::run("arguments_are_captured_at_the_call", &Options::default(), || {
+        let gpu = Session::new();
+        let (memory, stream, module) = (gpu.allocate(512), gpu.stream(NON_BLOCKING), gpu.module(TEXT));
+        let add_one = gpu.function(module, "add_one");
+        assert_eq!(add_one, gpu.function(module, "add_one"), "the same each time");
+        gpu.fill(memory, 0, 512, stream);
+        gpu.control.hold(true);
+        let mut arguments = [memory + 256, memory];
+        gpu.launch(add_one, 1, 8, stream, &arguments);
+        // The same in one buffer, by keys: BUFFER_POINTER, BUFFER_SIZE, END.
+        let mut size = 16_usize;
+        let mut extra: [*mut c_void; 5] = [
+            ptr::without_provenance_mut(1),
+            arguments.as_mut_ptr().cast(),
+            ptr::without_provenance_mut(2),
+            ptr::from_mut(&mut size).cast(),
+            ptr::null_mut(),
+        ];
+        arguments = [memory + 384, memory + 256];
+        let by_extra = |size: u32| {
+            assert!(size > 0);
+            let each = ptr::null_mut();
+            cu!(gpu, cuLaunchKernel(add_one, 1, 1, 1, 8, 1, 1, 0, stream, each, extra.as_ptr().cast_mut()))
+        };
+        assert_eq!(by_extra(16), 0);
+        arguments.fill(0);
+        gpu.control.hold(false);
+        assert_eq!(gpu.read(memory + 256, 4, stream), [1, 0, 0, 0]);
+        assert_eq!(gpu.read(memory + 384, 4, stream), [2, 0, 0, 0]);
+        size = 15;
+        assert_eq!((by_extra(15), size), (1, 15), "too few bytes");
+        let mut each: [*mut c_void; 2] = [ptr::null_mut(); 2];
+        let both =
+            cu!(gpu, cuLaunchKernel(add_one, 1, 1, 1, 8, 1, 1, 0, stream, each.as_mut_ptr(), extra.as_mut_ptr()));
+        assert_eq!(both, 1);
+        ok!(gpu, cuModuleUnload(module));
+        assert_eq!(gpu.try_launch(add_one, 1, 1, stream, &[memory, memory]), 400, "it went with its module");
+        gpu.free(memory);
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        gpu.end();
+    });
+}
+
+#[test]
+fn images_are_refused_with_a_log() {
+    process::run("images_are_refused_with_a_log", &Options { driver_version: 12_020, ..Options::default() }, || {
+        let gpu = Session::new();
+        let mut log = [0_u8; 200];
+        let text = |version: &str, target: &str, body: &str| {
+            format!(
+                ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k()\n{{\n{body}\nret;\n}}\n"
+            )
+        };
+        assert_eq!(load(&gpu, b"\x7FELF and more", &mut log).0, 209);
+        assert_eq!(load(&gpu, text("8.3", "sm_75", "").as_bytes(), &mut log).0, 222);
+        assert_eq!(load(&gpu, text("8.2", "sm_100", "").as_bytes(), &mut log).0, 209);
+        let (code, written) = load(&gpu, text("8.2", "sm_75", "no.such.thing;").as_bytes(), &mut log);
+        let said = CStr::from_bytes_until_nul(&log).unwrap().to_str().unwrap();
+        assert_eq!((code, written), (218, said.len() + 1));
+        assert!(said.starts_with("line 6: no.such.thing"), "{said}");
+        let mut short = [1_u8; 5];
+        assert_eq!(load(&gpu, b"nothing", &mut short), (218, 5));
+        assert_eq!(short[4], 0);
+        assert_eq!(load(&gpu, b"", &mut log).0, 218);
+        gpu.end();
+    });
+}
+
+#[test]
+fn launches_are_checked() {
+    process::run("launches_are_checked", &Options::default(), || {
+        let gpu = Session::new();
+        let module = gpu.module(TEXT);
+        let (few, bump) = (gpu.function(module, "few"), gpu.function(module, "bump"));
+        let launch = |function, grid: [u32; 3], block: [u32; 3], shared| {
+            let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+            let none = ptr::null_mut;
+            cu!(gpu, cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, 0, none(), none()))
+        };
+        assert_eq!(launch(few, [1; 3], [8, 1, 1], 0), 0);
+        assert_eq!(launch(few, [1; 3], [9, 1, 1], 0), 701, "it says at most 8");
+        for (grid, block, shared) in [
+            ([0, 1, 1], [1; 3], 0),
+            ([1; 3], [1, 0, 1], 0),
+            ([1; 3], [1025, 1, 1], 0),
+            ([1; 3], [1, 1, 65], 0),
+            ([1; 3], [32, 32, 2], 0),
+            ([1, 65_536, 1], [1; 3], 0),
+            ([1; 3], [1; 3], (48 << 10) - 1023),
+        ] {
+            assert_eq!(launch(few, grid, block, shared), 1, "{grid:?} {block:?} {shared}");
+        }
+        let mut value = 0;
+        let mut attribute = |number| {
+            ok!(gpu, cuFuncGetAttribute(&mut value, number, few));
+            value
+        };
+        assert_eq!([attribute(0), attribute(1), attribute(5), attribute(8)], [8, 1024, 82, (48 << 10) - 1024]);
+        assert_eq!(cu!(gpu, cuFuncSetAttribute(few, 8, 227 << 10)), 1);
+        ok!(gpu, cuFuncSetAttribute(few, 8, 100 << 10));
+        assert_eq!(launch(few, [1; 3], [1; 3], 100 << 10), 0);
+        assert_eq!(launch(bump, [1; 3], [1; 3], 100 << 10), 1, "each function has its own");
+        assert_eq!(cu!(gpu, cuFuncGetAttribute(&mut value, 99, few)), 1);
+        gpu.sync_all();
+        ok!(gpu, cuModuleUnload(module));
+        gpu.end();
+    });
+}
+
+#[test]
+fn parameters_and_variables_are_told() {
+    process::run("parameters_and_variables_are_told", &Options::default(), || {
+        let gpu = Session::new();
+        let module = gpu.module(TEXT);
+        let add_one = gpu.function(module, "add_one");
+        let (mut offset, mut size, mut address) = (9, 9, 0);
+        ok!(gpu, cuFuncGetParamInfo(add_one, 1, &mut offset, &mut size));
+        assert_eq!((offset, size, cu!(gpu, cuFuncGetParamInfo(add_one, 2, &mut offset, &mut size))), (8, 8, 1));
+        let name = |name| CString::new(name).unwrap();
+        ok!(gpu, cuModuleGetGlobal_v2(&mut address, &mut size, module, name("count").as_ptr()));
+        assert_eq!((size, cu!(gpu, cuModuleGetFunction(&mut offset, module, name("none").as_ptr()))), (4, 500));
+        assert_eq!(cu!(gpu, cuModuleGetGlobal_v2(&mut address, &mut size, module, name("none").as_ptr())), 500);
+        gpu.launch(gpu.function(module, "bump"), 2, 3, 0, &[]);
+        assert_eq!(gpu.read(address, 4, 0), [13, 0, 0, 0]);
+        assert_eq!(cu!(gpu, cuMemFree_v2(address)), 1, "it is the module's");
+        ok!(gpu, cuModuleUnload(module));
+        assert_eq!(cu!(gpu, cuModuleUnload(module)), 400);
+        gpu.end();
+    });
+}
+
+#[test]
+fn a_kernel_that_does_not_end_ends_when_it_is_told() {
+    let options = Options { endless: vec!["bump".to_owned()], ..Options::default() };
+    process::run("a_kernel_that_does_not_end_ends_when_it_is_told", &options, || {
+        let gpu = Session::new();
+        let module = gpu.module(TEXT);
+        let stream = gpu.stream(NON_BLOCKING);
+        gpu.launch(gpu.function(module, "bump"), 1, 1, stream, &[]);
+        assert_eq!(cu!(gpu, cuStreamQuery(stream)), NOT_READY);
+        gpu.control.set_endless("");
+        gpu.sync(stream);
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        ok!(gpu, cuModuleUnload(module));
+        gpu.end();
+    });
+}

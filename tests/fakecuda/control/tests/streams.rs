@@ -1,0 +1,161 @@
+//! Streams, events and host functions: what is ordered with what.
+
+#[macro_use]
+mod support;
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use support::*;
+
+#[test]
+fn bytes_go_through_streams_by_events_alone() {
+    process::run("bytes_go_through_streams_by_events_alone", &Options::default(), || {
+        let gpu = Session::new();
+        let (up, middle, down) = (gpu.stream(NON_BLOCKING), gpu.stream(NON_BLOCKING), gpu.stream(NON_BLOCKING));
+        let (from, to) = (gpu.pinned(1 << 17), gpu.pinned(1 << 17));
+        let (first, second) = (gpu.allocate(1 << 17), gpu.allocate(1 << 17));
+        for round in 0..20 {
+            from.set(round);
+            from.to_device(first, up);
+            gpu.order(up, middle);
+            gpu.d2d(second, first, 1 << 17, middle);
+            gpu.order(middle, down);
+            to.read_from(second, down);
+            gpu.sync(down);
+            assert!(to.get().iter().all(|byte| *byte == round));
+        }
+        gpu.free(first);
+        gpu.free(second);
+        from.free();
+        to.free();
+        [up, middle, down].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
+        gpu.end();
+    });
+}
+
+#[test]
+fn an_event_is_what_its_stream_had_at_the_record() {
+    process::run("an_event_is_what_its_stream_had_at_the_record", &Options::default(), || {
+        let gpu = Session::new();
+        let (stream, other, event) = (gpu.stream(NON_BLOCKING), gpu.stream(NON_BLOCKING), gpu.event());
+        assert_eq!(cu!(gpu, cuEventQuery(event)), 0, "one that was never recorded is complete");
+        ok!(gpu, cuEventSynchronize(event));
+        gpu.wait(other, event);
+        let memory = gpu.allocate(16);
+        gpu.control.hold(true);
+        gpu.record(event, stream);
+        gpu.fill(memory, 1, 16, stream);
+        assert_eq!(cu!(gpu, cuEventQuery(event)), NOT_READY);
+        assert_eq!(cu!(gpu, cuStreamQuery(stream)), NOT_READY);
+        gpu.wait(other, event);
+        // Recorded again, the event is younger; the wait is for the older record.
+        gpu.record(event, stream);
+        gpu.control.hold(false);
+        ok!(gpu, cuEventSynchronize(event));
+        gpu.sync(other);
+        gpu.sync(stream);
+        assert_eq!(cu!(gpu, cuStreamQuery(stream)), 0);
+        gpu.free(memory);
+        ok!(gpu, cuEventDestroy_v2(event));
+        assert_eq!(cu!(gpu, cuEventQuery(event)), 400);
+        [stream, other].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
+        assert_eq!(cu!(gpu, cuStreamQuery(stream)), 400);
+        gpu.end();
+    });
+}
+
+#[test]
+fn the_legacy_stream_is_ordered_with_blocking_ones_both_ways() {
+    process::run("the_legacy_stream_is_ordered_with_blocking_ones_both_ways", &Options::default(), || {
+        let gpu = Session::new();
+        let (blocking, free) = (gpu.stream(BLOCKING), gpu.stream(NON_BLOCKING));
+        let memory = gpu.allocate(64);
+        gpu.fill(memory, 1, 64, blocking);
+        gpu.fill(memory, 2, 64, 0);
+        gpu.fill(memory, 3, 64, blocking);
+        assert_eq!(gpu.read(memory, 64, 1), [3; 64], "1 is the legacy stream, too");
+        gpu.fill(memory, 4, 64, 2);
+        gpu.fill(memory, 5, 64, 0);
+        assert_eq!(gpu.read(memory, 64, 2), [5; 64], "the thread's default stream is a blocking one");
+        gpu.control.no_reports();
+        gpu.control.hold(true);
+        gpu.fill(memory, 6, 64, blocking);
+        assert_eq!(cu!(gpu, cuStreamQuery(0)), NOT_READY);
+        assert_eq!(cu!(gpu, cuStreamQuery(free)), 0);
+        gpu.fill(memory, 7, 64, free);
+        gpu.control.hold(false);
+        assert_eq!(gpu.control.report_count(), 1, "{:?}", gpu.control.reports());
+        gpu.free(memory);
+        [blocking, free].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
+        for context in &gpu.contexts {
+            ok!(gpu, cuCtxSetCurrent(*context));
+        }
+    });
+}
+
+static RAN: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn count(data: *mut c_void) {
+    RAN.fetch_add(u32::try_from(data.addr()).unwrap(), Ordering::Relaxed);
+}
+
+#[test]
+fn host_functions_run_in_their_place() {
+    process::run("host_functions_run_in_their_place", &Options::default(), || {
+        let gpu = Session::new();
+        let stream = gpu.stream(NON_BLOCKING);
+        for data in 1..=4 {
+            ok!(gpu, cuLaunchHostFunc(stream, Some(count), ptr::without_provenance_mut(data)));
+        }
+        gpu.sync(stream);
+        assert_eq!(RAN.load(Ordering::Relaxed), 10);
+        assert_eq!(cu!(gpu, cuLaunchHostFunc(stream, None, ptr::null_mut())), 1);
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        gpu.end();
+    });
+}
+
+#[test]
+fn a_destroyed_stream_ends_its_work() {
+    process::run("a_destroyed_stream_ends_its_work", &Options::default(), || {
+        let gpu = Session::new();
+        let (stream, event) = (gpu.stream(NON_BLOCKING), gpu.event());
+        let memory = gpu.allocate(8);
+        gpu.control.hold(true);
+        gpu.fill(memory, 9, 8, stream);
+        gpu.record(event, stream);
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        assert_eq!(cu!(gpu, cuEventQuery(event)), NOT_READY);
+        gpu.control.hold(false);
+        ok!(gpu, cuEventSynchronize(event));
+        assert_eq!(gpu.read(memory, 8, 0), [9; 8]);
+        gpu.free(memory);
+        ok!(gpu, cuEventDestroy_v2(event));
+        gpu.end();
+    });
+}
+
+#[test]
+fn times_go_up() {
+    process::run("times_go_up", &Options::default(), || {
+        let gpu = Session::new();
+        let stream = gpu.stream(NON_BLOCKING);
+        let (mut first, mut second, mut between) = (0, 0, -1.0);
+        ok!(gpu, cuEventCreate(&mut first, 0));
+        ok!(gpu, cuEventCreate(&mut second, 0));
+        assert_eq!(cu!(gpu, cuEventElapsedTime_v2(&mut between, first, second)), 400, "neither was recorded");
+        gpu.record(first, stream);
+        gpu.control.hold(true);
+        gpu.record(second, stream);
+        assert_eq!(cu!(gpu, cuEventElapsedTime_v2(&mut between, first, second)), NOT_READY);
+        gpu.control.hold(false);
+        gpu.sync(stream);
+        ok!(gpu, cuEventElapsedTime(&mut between, first, second));
+        assert!(between >= 0.0);
+        [first, second].into_iter().for_each(|event| ok!(gpu, cuEventDestroy_v2(event)));
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        gpu.end();
+    });
+}

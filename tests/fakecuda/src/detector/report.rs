@@ -1,0 +1,100 @@
+//! What was found, as text, once per pair of operations and kind.
+
+use std::collections::HashSet;
+use std::process;
+
+use purlin_fakecuda_options::OnReport;
+
+use super::shadow::Span;
+use super::stamp::Stamp;
+use crate::driver;
+
+/// Reports that are kept; more are only counted.
+const MOST_KEPT: usize = 1000;
+
+/// A kind of mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    WriteWrite,
+    ReadWrite,
+    UseOfFreed,
+    FreeBeforeUse,
+    UseBeforeAllocation,
+    OutOfBounds,
+    WildAddress,
+    Unwritten,
+    StrangersContext,
+    CallInHostFunction,
+}
+
+impl Kind {
+    /// How a report begins.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::WriteWrite => "write/write race",
+            Self::ReadWrite => "read/write race",
+            Self::UseOfFreed => "use of freed memory",
+            Self::FreeBeforeUse => "free not ordered behind a use",
+            Self::UseBeforeAllocation => "use not ordered behind the allocation",
+            Self::OutOfBounds => "out of bounds",
+            Self::WildAddress => "wild address",
+            Self::Unwritten => "read of bytes that nothing wrote",
+            Self::StrangersContext => "a stranger's context",
+            Self::CallInHostFunction => "a CUDA call in a host function",
+        }
+    }
+}
+
+/// All reports since the last [`clear`](Self::clear).
+pub(crate) struct Reports {
+    kept: Vec<String>,
+    count: usize,
+    known: HashSet<(Kind, u64, u64)>,
+    on_report: OnReport,
+}
+
+impl Reports {
+    pub(crate) fn new(on_report: OnReport) -> Self {
+        Self { kept: Vec::new(), count: 0, known: HashSet::new(), on_report }
+    }
+
+    pub(crate) fn kept(&self) -> &[String] {
+        &self.kept
+    }
+
+    /// With those that are not kept.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.kept.clear();
+        self.known.clear();
+        self.count = 0;
+    }
+
+    /// Two operations that should not meet there; the host's own acts have one side only.
+    pub(crate) fn add(&mut self, kind: Kind, span: Option<Span>, later: &Stamp, earlier: Option<&Stamp>, why: &str) {
+        let pair = earlier
+            .map_or((later.number, 0), |earlier| (later.number.max(earlier.number), later.number.min(earlier.number)));
+        if !self.known.insert((kind, pair.0, pair.1)) {
+            return;
+        }
+        let place = span.map_or_else(String::new, |Span { start, end }| {
+            format!(" of {} bytes at {start:#x}..{end:#x}", end - start)
+        });
+        let earlier = earlier.map_or_else(String::new, |earlier| format!("; {earlier}"));
+        let why = if why.is_empty() { String::new() } else { format!("; {why}") };
+        let text = format!("{}{place}: {later}{earlier}{why}", kind.text());
+        self.count += 1;
+        if self.on_report != OnReport::Keep {
+            driver::complain(&text);
+        }
+        if self.on_report == OnReport::Abort {
+            process::abort();
+        }
+        if self.kept.len() < MOST_KEPT {
+            self.kept.push(text);
+        }
+    }
+}
