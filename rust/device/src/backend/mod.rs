@@ -63,7 +63,7 @@ pub use launch::{Launch, LaunchInfo};
 pub use null::NullBackend;
 pub use operation::{HostCall, Operation, Work};
 pub(crate) use pending::{Accounting, Pending, is_notifying_here};
-pub use promise::OperationPromise;
+pub use promise::{OperationPromise, OperationRunner};
 pub use range::ByteRange;
 pub use schedule::{Gate, INLINE_LIMIT_BYTES, Schedule};
 pub(crate) use schedule::{Held, Runner};

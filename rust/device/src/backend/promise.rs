@@ -95,6 +95,12 @@ impl OperationPromise {
         }
     }
 
+    /// The client's runner, for parts of the operation that the host does.
+    #[must_use]
+    pub fn runner(&self) -> OperationRunner {
+        OperationRunner(self.accounting())
+    }
+
     /// The client's accounting, of which this is an operation.
     pub(super) fn accounting(&self) -> Option<Arc<dyn Accounting>> {
         self.pending.as_ref().map(Pending::accounting)
@@ -128,6 +134,40 @@ impl Drop for OperationPromise {
         if self.operation.is_some() {
             let why = self.why_not_run();
             self.end(Err(why));
+        }
+    }
+}
+
+/// The runner of an operation's client, for a backend's own threads.
+#[derive(Clone)]
+pub struct OperationRunner(Option<Arc<dyn Accounting>>);
+
+impl OperationRunner {
+    /// Calls `part`, which does a part of an operation, once: as a task of the client's runner, or here, if that has
+    /// shut down.
+    pub fn run(&self, part: impl FnOnce() + Send + 'static) {
+        let part = OnceOrDropped(Some(part));
+        match &self.0 {
+            // A refused task is dropped, and the part with it, which runs it.
+            Some(accounting) => _ = accounting.execute(Task::new(c"part of an operation", move || drop(part))),
+            None => drop(part),
+        }
+    }
+}
+
+impl fmt::Debug for OperationRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperationRunner").finish_non_exhaustive()
+    }
+}
+
+/// A function that its drop calls.
+struct OnceOrDropped<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for OnceOrDropped<F> {
+    fn drop(&mut self) {
+        if let Some(function) = self.0.take() {
+            function();
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The driver's entry points, called by address.
+//!
+//! Results stay plain numbers: in `cudarc` they are a Rust enum, and a code that it does not know would be undefined
+//! behaviour. Entry points are looked up once. Those of a group that a driver may lack are there as a whole or not at
+//! all.
+
+#![allow(unsafe_code, reason = "entry points are looked up by name and called by address")]
+#![allow(non_snake_case, reason = "the names are the driver's")]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream, culib};
+use purlin_base::Error;
+
+/// What an entry point answers: 0, or why not.
+pub(crate) type Code = u32;
+
+macro_rules! group {
+    ($(#[$doc:meta])* $group:ident { $($name:ident = $symbol:literal ($($argument:ty),*);)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(crate) struct $group {
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> Code,)*
+        }
+
+        impl $group {
+            /// # Errors
+            /// The first name that the library lacks.
+            ///
+            /// # Safety
+            /// The library is a driver: its symbols have the types of CUDA's manual.
+            unsafe fn of_library() -> Result<Self, &'static str> {
+                // SAFETY: the caller has seen that the library is there.
+                let library = unsafe { culib() };
+                Ok(Self {
+                    $($name: {
+                        let symbol = concat!($symbol, "\0").as_bytes();
+                        // SAFETY: the caller's promise; the types are those of the manual.
+                        *unsafe { library.get::<unsafe extern "C" fn($($argument),*) -> Code>(symbol) }
+                            .map_err(|_| $symbol)?
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+group! {
+    /// What every driver has.
+    Base {
+        init = "cuInit"(c_uint);
+        driver_version = "cuDriverGetVersion"(*mut c_int);
+        device_count = "cuDeviceGetCount"(*mut c_int);
+        device = "cuDeviceGet"(*mut CUdevice, c_int);
+        device_name = "cuDeviceGetName"(*mut c_char, c_int, CUdevice);
+        device_total_bytes = "cuDeviceTotalMem_v2"(*mut usize, CUdevice);
+        device_attribute = "cuDeviceGetAttribute"(*mut c_int, c_uint, CUdevice);
+        device_bus_id = "cuDeviceGetPCIBusId"(*mut c_char, c_int, CUdevice);
+        retain_context = "cuDevicePrimaryCtxRetain"(*mut CUcontext, CUdevice);
+        release_context = "cuDevicePrimaryCtxRelease_v2"(CUdevice);
+        current_context = "cuCtxGetCurrent"(*mut CUcontext);
+        set_current_context = "cuCtxSetCurrent"(CUcontext);
+        create_stream = "cuStreamCreate"(*mut CUstream, c_uint);
+        destroy_stream = "cuStreamDestroy_v2"(CUstream);
+        synchronize_stream = "cuStreamSynchronize"(CUstream);
+        wait_event = "cuStreamWaitEvent"(CUstream, CUevent, c_uint);
+        create_event = "cuEventCreate"(*mut CUevent, c_uint);
+        destroy_event = "cuEventDestroy_v2"(CUevent);
+        record_event = "cuEventRecord"(CUevent, CUstream);
+        query_event = "cuEventQuery"(CUevent);
+        memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);
+        allocate = "cuMemAlloc_v2"(*mut CUdeviceptr, usize);
+        free = "cuMemFree_v2"(CUdeviceptr);
+        allocate_host = "cuMemHostAlloc"(*mut *mut c_void, usize, c_uint);
+        free_host = "cuMemFreeHost"(*mut c_void);
+        register_host = "cuMemHostRegister_v2"(*mut c_void, usize, c_uint);
+        unregister_host = "cuMemHostUnregister"(*mut c_void);
+        pointer_attributes = "cuPointerGetAttributes"(c_uint, *mut c_uint, *mut *mut c_void, CUdeviceptr);
+        copy_to_device = "cuMemcpyHtoDAsync_v2"(CUdeviceptr, *const c_void, usize, CUstream);
+        copy_to_host = "cuMemcpyDtoHAsync_v2"(*mut c_void, CUdeviceptr, usize, CUstream);
+        copy_within = "cuMemcpyDtoDAsync_v2"(CUdeviceptr, CUdeviceptr, usize, CUstream);
+        copy_to_peer = "cuMemcpyPeerAsync"(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, usize, CUstream);
+        error_name = "cuGetErrorName"(Code, *mut *const c_char);
+        error_text = "cuGetErrorString"(Code, *mut *const c_char);
+    }
+}
+
+group! {
+    /// Allocation in the order of a stream.
+    Pools {
+        allocate = "cuMemAllocAsync"(*mut CUdeviceptr, usize, CUstream);
+        free = "cuMemFreeAsync"(CUdeviceptr, CUstream);
+    }
+}
+
+/// All entry points that are used.
+pub(crate) struct Api {
+    pub(crate) base: Base,
+    pub(crate) pools: Option<Pools>,
+}
+
+impl Api {
+    /// # Errors
+    /// `Unavailable`: the library lacks an entry point that every driver has.
+    ///
+    /// # Safety
+    /// There is a library, and it is a driver.
+    pub(crate) unsafe fn of_library() -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
+        let (base, pools) = unsafe { (Base::of_library(), Pools::of_library()) };
+        let base =
+            base.map_err(|name| Error::unavailable(format!("the library that is called CUDA's driver has no {name}")))?;
+        Ok(Self { base, pools: pools.ok() })
+    }
+}

@@ -1,0 +1,206 @@
+//! Copies: where their ends are, and which way they go.
+//!
+//! - Between a GPU and pinned memory, by the GPU.
+//! - Between a GPU and other memory of the host, through pinned chunks: [`upload`](crate::upload),
+//!   [`download`](crate::download).
+//! - Within a GPU, and between two.
+//! - Within the host, by the host.
+
+#![allow(unsafe_code, reason = "the driver copies by address")]
+
+use cudarc::driver::sys::CUstream;
+use purlin_base::Error;
+use purlin_device::backend::{Access, DeviceRange, Operation, Work};
+
+use crate::api::Code;
+use crate::in_flight::InFlight;
+use crate::stream::{Role, Stream, SyncPoint};
+use crate::{Shared, download, upload};
+
+/// The device whose GPU does the operation. `None`: the host does it.
+pub(crate) fn device_of(operation: &Operation) -> Option<usize> {
+    match operation.work() {
+        Work::CopyFromHost(_) | Work::CopyToHost(_) | Work::Copy => {
+            operation.ranges().find(|(_, range)| is_of_gpu(range)).map(|(_, range)| range.device())
+        }
+        _ => None,
+    }
+}
+
+fn is_of_gpu(range: &DeviceRange) -> bool {
+    range.memory_kind() == "device"
+}
+
+/// An operation on memory of the host alone.
+pub(crate) fn on_host(operation: &mut Operation) -> Result<(), Error> {
+    // SAFETY: a schedule calls this after the dependencies and completes the event afterwards. All ranges are memory of
+    // the host, by its address.
+    unsafe { operation.perform(|range| std::ptr::with_exposed_provenance_mut(address(range))) }
+}
+
+/// The first byte of a range. Only after the operation's dependencies.
+fn address(range: &DeviceRange) -> usize {
+    let (extent, offset_bytes) = range.place();
+    extent.address() + offset_bytes
+}
+
+/// One end of a copy.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// Memory of the GPU of that device.
+    Gpu(usize, u64),
+    Host(usize),
+}
+
+impl End {
+    fn of(range: &DeviceRange) -> Self {
+        let address = address(range);
+        if is_of_gpu(range) { Self::Gpu(range.device(), address as u64) } else { Self::Host(address) }
+    }
+}
+
+/// Where a copy begins, and where it ends.
+fn ends(operation: &Operation) -> [End; 2] {
+    let range = |wanted: Access| {
+        let found = operation.ranges().find(|(access, _)| *access == wanted);
+        found.map(|(_, range)| End::of(range)).unwrap_or_else(|| unreachable!("core guarantees that copies have ends"))
+    };
+    match operation.work() {
+        Work::CopyFromHost(source) => [End::Host(source.address().expose_provenance()), range(Access::Write)],
+        Work::CopyToHost(destination) => [range(Access::Read), End::Host(destination.address().expose_provenance())],
+        _ => [range(Access::Read), range(Access::Write)],
+    }
+}
+
+/// Enqueues the operation behind `points`. Everything else that it waits for has happened.
+pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
+    let bytes = in_flight.operation().size_bytes();
+    let [from, to] = ends(in_flight.operation());
+    let is_pinned = |shared: &Shared, address: usize| shared.keepers.pinned.has(address, bytes);
+    let _current = in_flight.unit.gpu.enter();
+    let api = in_flight.unit.gpu.api();
+    match (from, to) {
+        (End::Host(from), End::Gpu(_, to)) if is_pinned(in_flight.shared(), from) => {
+            let source = std::ptr::with_exposed_provenance(from);
+            // SAFETY: both ends have so many bytes until the event, and the source is pinned.
+            enqueue(in_flight, Role::ToDevice, &points, move |stream| unsafe {
+                (api.base.copy_to_device)(to, source, bytes, stream)
+            });
+        }
+        (End::Host(from), End::Gpu(_, to)) => upload::start(in_flight, points, from, to, bytes),
+        (End::Gpu(_, from), End::Host(to)) if is_pinned(in_flight.shared(), to) => {
+            let destination = std::ptr::with_exposed_provenance_mut(to);
+            // SAFETY: as above, of the destination.
+            enqueue(in_flight, Role::ToHost, &points, move |stream| unsafe {
+                (api.base.copy_to_host)(destination, from, bytes, stream)
+            });
+        }
+        (End::Gpu(_, from), End::Host(to)) => download::start(in_flight, points, from, to, bytes),
+        (End::Gpu(device, from), End::Gpu(other, to)) if device == other => {
+            let apart = from.abs_diff(to) as usize >= bytes;
+            // SAFETY: both ends have so many bytes until the event.
+            enqueue(in_flight, Role::Within, &points, move |stream| unsafe {
+                if apart {
+                    (api.base.copy_within)(to, from, bytes, stream)
+                } else {
+                    copy_overlapping(api, to, from, bytes, stream)
+                }
+            });
+        }
+        (End::Gpu(_, from), End::Gpu(other, to)) => copy_to_peer(in_flight, &points, from, other, to, bytes),
+        (End::Host(_), End::Host(_)) => unreachable!("device_of() has found a device"),
+    }
+}
+
+/// Enqueues all of an operation at once.
+fn enqueue(
+    mut in_flight: InFlight,
+    role: Role,
+    points: &[SyncPoint],
+    work: impl FnOnce(CUstream) -> Code,
+) {
+    let (enqueuing, unit) = (in_flight.enqueuing(), std::sync::Arc::clone(&in_flight.unit));
+    let (waits, what) = (in_flight.caller_waits, format!("{:?}", in_flight.operation()));
+    let end = Box::new(move |outcome, place| in_flight.end(outcome, place));
+    let submitted = Stream::submit(&unit.gpu, role, points, &|| what.clone(), work, end);
+    let point = submitted.as_ref().ok().cloned();
+    enqueuing.done(submitted);
+    if let Some(point) = point {
+        finish(&unit, &point, role, waits);
+    }
+}
+
+/// Has the end of a submission learnt: here, if the caller waits, else by the poller.
+pub(crate) fn finish(unit: &crate::Unit, point: &SyncPoint, role: Role, caller_waits: bool) {
+    /// How often a caller looks before it leaves that to the poller.
+    const LOOKS: usize = 2000;
+    if caller_waits {
+        let stream = unit.gpu.stream(role);
+        for _ in 0..LOOKS {
+            if point.is_over() || !stream.is_busy() {
+                return;
+            }
+            if !stream.look(&unit.gpu, crate::stream::Place::Caller) {
+                std::thread::yield_now();
+            }
+        }
+    }
+    unit.poller.wake();
+}
+
+/// # Safety
+/// Both ends have so many bytes, until the work on the stream is over. A context is current.
+unsafe fn copy_overlapping(api: &crate::api::Api, to: u64, from: u64, bytes: usize, stream: CUstream) -> Code {
+    let Some(pools) = api.pools else {
+        return unsafe { copy_in_steps(api, to, from, bytes, stream) };
+    };
+    let mut between = 0;
+    // SAFETY: memory of the stream's own, between allocation and free on it; the ends are as the caller promises.
+    unsafe {
+        let code = (pools.allocate)(&mut between, bytes, stream);
+        if code != 0 {
+            return copy_in_steps(api, to, from, bytes, stream);
+        }
+        let codes = [
+            (api.base.copy_within)(between, from, bytes, stream),
+            (api.base.copy_within)(to, between, bytes, stream),
+            (pools.free)(between, stream),
+        ];
+        codes.into_iter().find(|code| *code != 0).unwrap_or(0)
+    }
+}
+
+/// Copies in pieces that do not overlap, in an order in which each is read before it is written.
+///
+/// # Safety
+/// As [`copy_overlapping`].
+unsafe fn copy_in_steps(api: &crate::api::Api, to: u64, from: u64, bytes: usize, stream: CUstream) -> Code {
+    let step = from.abs_diff(to) as usize;
+    if step == 0 {
+        return 0;
+    }
+    let pieces = bytes.div_ceil(step);
+    for piece in 0..pieces {
+        let piece = if to < from { piece } else { pieces - 1 - piece };
+        let (begin, end) = (piece * step, bytes.min((piece + 1) * step));
+        // SAFETY: the caller's promise, for a part.
+        let code = unsafe { (api.base.copy_within)(to + begin as u64, from + begin as u64, end - begin, stream) };
+        if code != 0 {
+            return code;
+        }
+    }
+    0
+}
+
+/// From one GPU to another, on a stream of the first.
+fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usize, to: u64, bytes: usize) {
+    let there = match in_flight.shared().unit(other) {
+        Ok(unit) => unit.gpu.context(),
+        Err(error) => return in_flight.end(Err(error), crate::stream::Place::Poller),
+    };
+    let (here, api) = (in_flight.unit.gpu.context(), in_flight.unit.gpu.api());
+    // SAFETY: both ends have so many bytes until the event, in these contexts, which are retained.
+    enqueue(in_flight, Role::WithinToo, points, move |stream| unsafe {
+        (api.base.copy_to_peer)(to, there, from, here, bytes, stream)
+    });
+}

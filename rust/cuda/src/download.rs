@@ -1,0 +1,137 @@
+//! Copies from a GPU to memory that nothing has pinned: through pinned chunks, which the host empties while later ones
+//! are on their way.
+
+#![allow(unsafe_code, reason = "bytes are copied by address")]
+
+use std::ptr;
+use std::sync::Arc;
+
+use purlin_base::Error;
+use purlin_base::sync::Mutex;
+use purlin_device::backend::OperationRunner;
+
+use crate::Unit;
+use crate::copy::finish;
+use crate::in_flight::InFlight;
+use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
+use crate::stream::{Place, Role, Stream, SyncPoint};
+
+/// A download that is not over.
+struct Download {
+    unit: Arc<Unit>,
+    runner: OperationRunner,
+    caller_waits: bool,
+    what: String,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// `None` once it has ended.
+    in_flight: Option<InFlight>,
+    /// Parts that are enqueued or being emptied, and one while parts are being enqueued.
+    parts: usize,
+    failed: Option<Error>,
+}
+
+/// What is not enqueued yet.
+struct Rest {
+    points: Vec<SyncPoint>,
+    from: u64,
+    to: usize,
+    bytes: usize,
+}
+
+/// Copies `bytes` at `from` to `to`. The context is current.
+pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: u64, to: usize, bytes: usize) {
+    in_flight.ends_on_host();
+    let download = Arc::new(Download {
+        unit: Arc::clone(&in_flight.unit),
+        runner: in_flight.runner(),
+        caller_waits: in_flight.caller_waits,
+        what: format!("{:?}", in_flight.operation()),
+        state: Mutex::new(State { in_flight: Some(in_flight), parts: 1, failed: None }),
+    });
+    download.go_on(Rest { points, from, to, bytes });
+}
+
+impl Download {
+    /// Enqueues parts until all are, or no chunk is left. The context is current.
+    fn go_on(self: Arc<Self>, mut rest: Rest) {
+        let staging = &self.unit.staging;
+        while rest.bytes > 0 {
+            match staging.take(rest.bytes) {
+                Ok(Some(chunk)) => {
+                    if let Err(error) = self.part(&mut rest, chunk) {
+                        return self.part_is_over(Err(error), Place::Poller);
+                    }
+                }
+                Ok(None) => {
+                    let (download, bytes) = (Arc::clone(&self), rest.bytes);
+                    return staging.wait(bytes, move |chunk| {
+                        // To enqueue a copy takes little time, so a thread that gives a chunk back can do it.
+                        let _current = download.unit.gpu.enter();
+                        match download.part(&mut rest, chunk) {
+                            Ok(()) => Arc::clone(&download).go_on(rest),
+                            Err(error) => download.part_is_over(Err(error), Place::Poller),
+                        }
+                    });
+                }
+                Err(error) => return self.part_is_over(Err(error), Place::Poller),
+            }
+        }
+        self.part_is_over(Ok(()), Place::Poller);
+    }
+
+    /// Enqueues the next part. The context is current.
+    fn part(self: &Arc<Self>, rest: &mut Rest, chunk: Chunk) -> Result<(), Error> {
+        let bytes = rest.bytes.min(if rest.bytes <= SLAB_BYTES { SLAB_BYTES } else { CHUNK_BYTES });
+        let (api, from, to, address) = (self.unit.gpu.api(), rest.from, rest.to, chunk.address().cast());
+        self.state.lock().parts += 1;
+        let download = Arc::clone(self);
+        let end = Box::new(move |outcome: Result<(), Error>, place| download.arrived(outcome, place, chunk, to, bytes));
+        // SAFETY: the chunk is kept until this part is over, and the source until the event.
+        let work = move |stream| unsafe { (api.base.copy_to_host)(address, from, bytes, stream) };
+        let points = std::mem::take(&mut rest.points);
+        let what = || self.what.clone();
+        let point = Stream::submit(&self.unit.gpu, Role::ToHost, &points, &what, work, end)?;
+        (rest.from, rest.to, rest.bytes) = (from + bytes as u64, to + bytes, rest.bytes - bytes);
+        finish(&self.unit, &point, Role::ToHost, self.caller_waits);
+        Ok(())
+    }
+
+    /// The bytes of a part are in the chunk.
+    fn arrived(self: Arc<Self>, outcome: Result<(), Error>, place: Place, chunk: Chunk, to: usize, bytes: usize) {
+        if outcome.is_err() || self.state.lock().failed.is_some() {
+            drop(chunk);
+            return self.part_is_over(outcome, place);
+        }
+        let runner = self.runner.clone();
+        let empty = move |place| {
+            // SAFETY: the chunk has so many bytes; the destination is writable for as many until the event, which waits
+            // for all parts.
+            unsafe { ptr::copy_nonoverlapping(chunk.address(), ptr::with_exposed_provenance_mut(to), bytes) };
+            drop(chunk);
+            self.part_is_over(Ok(()), place);
+        };
+        match place {
+            Place::Caller => empty(place),
+            // The task may run the operation's waiters.
+            Place::Poller => runner.run(move || empty(Place::Caller)),
+        }
+    }
+
+    /// The last of them ends the operation.
+    fn part_is_over(&self, outcome: Result<(), Error>, place: Place) {
+        let mut state = self.state.lock();
+        state.parts -= 1;
+        if let Err(error) = outcome {
+            state.failed.get_or_insert(error);
+        }
+        let ended = if state.parts == 0 { state.in_flight.take() } else { None };
+        let outcome = state.failed.clone().map_or(Ok(()), Err);
+        drop(state);
+        if let Some(in_flight) = ended {
+            in_flight.end(outcome, place);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The driver of this process: found, initialised and asked for its devices, once.
+
+#![allow(unsafe_code, reason = "the driver is called")]
+
+use std::ffi::c_int;
+
+use cudarc::driver::sys::is_culib_present;
+use purlin_base::sync::{OnceLock, Process};
+use purlin_base::{Error, StatusOr};
+
+use crate::api::Api;
+use crate::err;
+
+/// 12.2: the first with all entry points, and with the PTX that is shipped.
+const LEAST_VERSION: c_int = 12020;
+
+/// See the module.
+pub(crate) struct Driver {
+    pub(crate) api: Api,
+    pub(crate) device_count: usize,
+    /// The process that initialised it: a child made by `fork` may not use it.
+    home: Process,
+}
+
+static DRIVER: OnceLock<StatusOr<Driver>> = OnceLock::new();
+
+impl Driver {
+    /// The one driver.
+    ///
+    /// # Errors
+    /// `Unavailable`, with what would help: there is none, it is too old, or it has no device; the program is static.
+    /// `FailedPrecondition`: this is a child of a process that uses it.
+    pub(crate) fn get() -> StatusOr<&'static Self> {
+        let driver = DRIVER.get_or_init(Self::found).as_ref().map_err(Clone::clone)?;
+        driver.check_process()?;
+        Ok(driver)
+    }
+
+    /// # Errors
+    /// `FailedPrecondition`: this is a child made by `fork`.
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        if self.is_here() {
+            return Ok(());
+        }
+        Err(Error::failed_precondition(
+            "CUDA was initialised by the parent of this process, and cannot be used in a child made by fork: fork \
+             before, or start the child by exec",
+        ))
+    }
+
+    /// False in a child made by `fork`, where no entry point may be called.
+    pub(crate) fn is_here(&self) -> bool {
+        self.home.is_this()
+    }
+
+    fn found() -> StatusOr<Self> {
+        if is_static() {
+            return Err(Error::unavailable(
+                "this program is linked statically, and a static program cannot load CUDA's driver: link it against \
+                 the C library dynamically",
+            ));
+        }
+        // SAFETY: it opens a library by the names that drivers have.
+        if !unsafe { is_culib_present() } {
+            return Err(Error::unavailable(
+                "libcuda.so.1 was not found: install NVIDIA's driver, or add its folder to LD_LIBRARY_PATH",
+            ));
+        }
+        // SAFETY: it is there, and a library of that name is a driver.
+        let api = unsafe { Api::of_library() }?;
+        let unavailable = |code, what: &str| Error::unavailable(err::error(&api, code, what).message());
+        // SAFETY: this is the first call, as the manual wants.
+        match unsafe { (api.base.init)(0) } {
+            0 => {}
+            code => return Err(unavailable(code, "CUDA's driver cannot be initialised")),
+        }
+        let (mut version, mut count) = (0, 0);
+        // SAFETY: each writes a number.
+        let codes = unsafe { ((api.base.driver_version)(&mut version), (api.base.device_count)(&mut count)) };
+        if codes.0 != 0 || version < LEAST_VERSION {
+            return Err(Error::unavailable(format!(
+                "CUDA's driver is for CUDA {}.{}, and 12.2 is the least: install driver 535 or newer",
+                version / 1000,
+                version % 1000 / 10
+            )));
+        }
+        if codes.1 != 0 || count <= 0 {
+            return Err(unavailable(if codes.1 == 0 { 100 } else { codes.1 }, "CUDA's driver has no device"));
+        }
+        Ok(Self { api, device_count: count as usize, home: Process::this() })
+    }
+}
+
+/// Whether this program has no loader that could load a driver.
+fn is_static() -> bool {
+    const INTERPRETER: u32 = 3;
+    // SAFETY: it reads the vector that the kernel gave the process.
+    let (first, count) = unsafe { (libc::getauxval(libc::AT_PHDR), libc::getauxval(libc::AT_PHNUM)) };
+    let first = std::ptr::with_exposed_provenance::<libc::Elf64_Phdr>(first as usize);
+    if first.is_null() {
+        return false;
+    }
+    // SAFETY: the kernel has mapped so many headers there, for the life of the process.
+    let headers = unsafe { std::slice::from_raw_parts(first, count as usize) };
+    headers.iter().all(|header| header.p_type != INTERPRETER)
+}

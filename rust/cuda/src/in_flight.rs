@@ -1,0 +1,185 @@
+//! An operation of this backend, from the call to its event.
+
+use std::sync::Arc;
+
+use purlin_async::{Event, EventPromise, EventState, when_all};
+use purlin_base::Error;
+use purlin_device::backend::{Operation, OperationPromise, OperationRunner, Schedule};
+
+use crate::orders::{Known, key};
+use crate::stream::{Place, SyncPoint};
+use crate::{Shared, Unit, copy};
+
+/// An operation that is not over. Dropped before, it fails.
+pub(crate) struct InFlight {
+    shared: Arc<Shared>,
+    pub(crate) unit: Arc<Unit>,
+    key: usize,
+    /// `None` once it is over.
+    promise: Option<OperationPromise>,
+    /// `None` once it is enqueued.
+    enqueued: Option<EventPromise>,
+    /// Whether its caller does nothing else meanwhile.
+    pub(crate) caller_waits: bool,
+}
+
+impl InFlight {
+    pub(crate) fn operation(&self) -> &Operation {
+        self.promise.as_ref().unwrap_or_else(|| unreachable!("end() takes it, and ends this")).operation()
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// For the host's part of it.
+    pub(crate) fn runner(&self) -> OperationRunner {
+        self.promise.as_ref().unwrap_or_else(|| unreachable!("end() takes it, and ends this")).runner()
+    }
+
+    /// What is told when all of it is enqueued.
+    pub(crate) fn enqueuing(&mut self) -> Enqueuing {
+        Enqueuing { shared: Arc::clone(&self.shared), key: self.key, promise: self.enqueued.take() }
+    }
+
+    /// It is over.
+    pub(crate) fn end(mut self, outcome: Result<(), Error>, place: Place) {
+        self.shared.orders.remove(self.key);
+        let enqueued = self.enqueued.take();
+        let Some(promise) = self.promise.take() else { return };
+        let refused = outcome.as_ref().err().cloned();
+        match place {
+            Place::Poller => promise.complete_on_runner(outcome),
+            Place::Caller => promise.complete(outcome),
+        }
+        if let Some(enqueued) = enqueued {
+            match refused {
+                Some(error) => _ = enqueued.set_error(error),
+                None => _ = enqueued.set_ready(),
+            }
+        }
+    }
+
+    /// What waits for it waits for its event alone, because its end is the host's.
+    pub(crate) fn ends_on_host(&mut self) {
+        self.shared.orders.remove(self.key);
+        if let Some(enqueued) = self.enqueued.take() {
+            enqueued.set_ready();
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if let Some(promise) = self.promise.take() {
+            self.shared.orders.remove(self.key);
+            // First its event, which has the error: those that wait until it is enqueued look there.
+            drop(promise);
+        }
+    }
+}
+
+/// What is owed to the operations that wait until another is enqueued.
+pub(crate) struct Enqueuing {
+    shared: Arc<Shared>,
+    key: usize,
+    promise: Option<EventPromise>,
+}
+
+impl Enqueuing {
+    /// All of it is enqueued. Operations that wait for it wait for `point`, unless it is over already.
+    pub(crate) fn done(self, outcome: Result<SyncPoint, Error>) {
+        match (self.promise, outcome) {
+            (None, _) => {}
+            (Some(promise), Err(error)) => _ = promise.set_error(error),
+            (Some(promise), Ok(point)) => {
+                self.shared.orders.enqueued(self.key, point);
+                promise.set_ready();
+            }
+        }
+    }
+}
+
+/// What an operation has to wait for.
+#[derive(Default)]
+struct Waits {
+    /// Operations that are enqueued.
+    points: Vec<SyncPoint>,
+    /// Events that must happen before it is enqueued.
+    before: Vec<Event>,
+    /// Operations of ours that are not enqueued yet.
+    held: Vec<Event>,
+}
+
+impl Waits {
+    fn of(shared: &Shared, dependencies: &[Event]) -> Self {
+        let mut waits = Self::default();
+        for dependency in dependencies.iter().filter(|dependency| dependency.state() != EventState::Ready) {
+            match shared.orders.find(dependency) {
+                Known::Enqueued(point) => waits.points.push(point),
+                Known::Held(enqueued) => {
+                    waits.before.push(enqueued);
+                    waits.held.push(dependency.clone());
+                }
+                Known::Foreign => waits.before.push(dependency.clone()),
+            }
+        }
+        waits
+    }
+}
+
+/// See [`Backend::run`](purlin_device::backend::Backend::run). The operation touches memory of `unit`.
+pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, schedule: &Schedule<'_>) -> Event {
+    if let Some(refused) = schedule.refused() {
+        return refused;
+    }
+    let failed = schedule.dependencies.iter().any(|event| event.state() == EventState::Error);
+    if failed {
+        // With the error of the first by index, once it is known which that is.
+        return when_all(schedule.dependencies);
+    }
+    if let Err(error) = unit.gpu.check_whole().and_then(|()| unit.poller.start()) {
+        return Event::from_error(error);
+    }
+    let gate = schedule.gate(&operation);
+    let (event, promise) = match schedule.begin(operation) {
+        Ok(begun) => begun,
+        Err(refused) => return Event::from_error(refused),
+    };
+    let waits = Waits::of(shared, schedule.dependencies);
+    let in_flight = InFlight {
+        shared: Arc::clone(shared),
+        unit,
+        key: key(&event),
+        promise: Some(promise),
+        enqueued: Some(shared.orders.hold(&event)),
+        caller_waits: schedule.caller_waits && waits.before.is_empty(),
+    };
+    if waits.before.is_empty() {
+        copy::start(in_flight, waits.points);
+        return event;
+    }
+    let all = schedule.dependencies.to_vec();
+    gate.when_ready(&when_all(&waits.before), move |outcome| proceed(in_flight, waits, &all, outcome));
+    event
+}
+
+/// What it had to wait for before it could be enqueued has happened, or the client has ended.
+fn proceed(in_flight: InFlight, waits: Waits, all: &[Event], outcome: &Result<(), Error>) {
+    if let Err(error) = outcome {
+        // An event of a dependency that has failed has the error that counts.
+        let first = all.iter().find_map(Event::error);
+        return in_flight.end(Err(first.unwrap_or_else(|| error.clone())), Place::Caller);
+    }
+    // Those that were held are enqueued by now, or over.
+    let more = Waits::of(in_flight.shared(), &waits.held);
+    let points = [waits.points, more.points].concat();
+    if more.before.is_empty() {
+        return copy::start(in_flight, points);
+    }
+    // Over, but for its event, which comes.
+    let then = when_all(&more.before);
+    let waits = Waits { points, before: Vec::new(), held: more.held };
+    let all = all.to_vec();
+    then.on_ready(move |outcome| proceed(in_flight, waits, &all, &outcome.clone()));
+}

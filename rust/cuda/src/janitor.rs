@@ -1,0 +1,122 @@
+//! The thread that gives memory back where the driver would hold up whoever does: `cuMemFree` and `cuMemFreeHost` wait
+//! for the GPU.
+
+#![allow(unsafe_code, reason = "the driver is called")]
+
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+use cudarc::driver::sys::CUdeviceptr;
+use purlin_async::task::STACK_SIZE_BYTES;
+use purlin_base::sync::{Condvar, Mutex, spawn};
+
+use crate::driver::Driver;
+use crate::gpu::Gpu;
+
+/// Memory that nothing uses any more.
+pub(crate) enum Garbage {
+    Device(Arc<Gpu>, CUdeviceptr),
+    Host(Arc<Gpu>, *mut c_void),
+}
+
+// SAFETY: an address, of memory that is the janitor's now.
+unsafe impl Send for Garbage {}
+
+impl Garbage {
+    /// Gives it back. What fails here has nobody to be told.
+    fn free(self) {
+        match self {
+            Self::Device(gpu, address) => {
+                let _current = gpu.enter();
+                // SAFETY: allocated by cuMemAlloc; nothing uses it any more.
+                unsafe { (gpu.api().base.free)(address) };
+            }
+            Self::Host(gpu, address) => {
+                let _current = gpu.enter();
+                // SAFETY: allocated by cuMemHostAlloc; nothing uses it any more.
+                unsafe { (gpu.api().base.free_host)(address) };
+            }
+        }
+    }
+}
+
+/// See the module. The thread starts with the first memory, and ends when this is dropped, after the last.
+pub(crate) struct Janitor {
+    driver: &'static Driver,
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    garbage: VecDeque<Garbage>,
+    ends: bool,
+}
+
+impl Janitor {
+    pub(crate) fn new(driver: &'static Driver) -> Self {
+        Self { driver, shared: Arc::default(), thread: Mutex::new(None) }
+    }
+
+    /// Returns at once.
+    pub(crate) fn take(&self, garbage: Garbage) {
+        if !self.driver.is_here() {
+            return std::mem::forget(garbage);
+        }
+        let mut thread = self.thread.lock();
+        if thread.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let builder = Builder::new().name("purlin-cuda-mem".to_owned()).stack_size(STACK_SIZE_BYTES);
+            match spawn(builder, move || shared.run()) {
+                Ok(started) => *thread = Some(started),
+                Err(_) => {
+                    drop(thread);
+                    return garbage.free();
+                }
+            }
+        }
+        drop(thread);
+        self.shared.state.lock().garbage.push_back(garbage);
+        self.shared.changed.notify_one();
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(garbage) = state.garbage.pop_front() {
+                drop(state);
+                garbage.free();
+                state = self.state.lock();
+            } else if state.ends {
+                return;
+            } else {
+                state = self.changed.wait(state);
+            }
+        }
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.lock().take() else { return };
+        if !self.driver.is_here() {
+            return std::mem::forget(thread);
+        }
+        self.shared.state.lock().ends = true;
+        self.shared.changed.notify_one();
+        if thread.thread().id() != std::thread::current().id() {
+            // It runs no code that panics.
+            let _ = thread.join();
+        }
+    }
+}

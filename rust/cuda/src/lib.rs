@@ -1,0 +1,190 @@
+//! Purlin's CUDA backend: NVIDIA GPUs, by their driver, which is found at run time.
+//!
+//! A program that has this links and runs where no CUDA was ever installed; only who makes a client needs a driver.
+//!
+//! Each device has three kinds of memory. The host does not reach `device`; `pinned_host` is page-locked, so that the
+//! GPU copies from and to it by itself; `unpinned_host` is ordinary memory. Copies between a GPU and memory that nothing
+//! has pinned go through pinned chunks.
+//!
+//! An operation waits for others of this backend by waits between streams, and for events of others on no thread: it is
+//! enqueued when they have happened. A thread for each GPU learns what is over.
+
+#![deny(unsafe_code)]
+
+mod api;
+mod copy;
+mod download;
+mod driver;
+mod err;
+mod event_pool;
+mod gpu;
+mod in_flight;
+mod janitor;
+mod memory;
+mod orders;
+mod pinned;
+mod poller;
+mod staging;
+mod stream;
+mod upload;
+
+use std::fmt;
+use std::sync::Arc;
+
+use purlin_async::Event;
+use purlin_base::sync::Mutex;
+use purlin_base::{Error, StatusOr};
+use purlin_device::backend::{
+    AttributeValue, Backend, DeviceDescription, DmaRegistration, INLINE_LIMIT_BYTES, Memory, Operation, Schedule,
+};
+use purlin_device::platform::Platform;
+
+use driver::Driver;
+use gpu::Gpu;
+use janitor::Janitor;
+use memory::{DeviceMemory, Keepers, PinnedMemory, Registered};
+use orders::Orders;
+use pinned::PinnedRanges;
+use poller::Poller;
+use staging::Staging;
+
+/// The platform of this backend.
+pub const PLATFORM: Platform = Platform {
+    name: "cuda",
+    make: |options| {
+        options.without_host_memory_allocator("cuda")?;
+        Ok(Arc::new(CudaBackend::new()?))
+    },
+};
+
+/// See the crate.
+///
+/// ```
+/// use purlin_cuda::CudaBackend;
+///
+/// // Without a driver or a GPU it says what is missing.
+/// if let Err(error) = CudaBackend::new() {
+///     assert_eq!(error.code(), purlin::StatusCode::Unavailable);
+/// }
+/// ```
+pub struct CudaBackend {
+    shared: Arc<Shared>,
+    host: purlin_host::HostBackend,
+}
+
+/// What all operations of a backend share.
+pub(crate) struct Shared {
+    driver: &'static Driver,
+    /// Opened when a client wants them, in the driver's order.
+    units: Mutex<Vec<Arc<Unit>>>,
+    pub(crate) orders: Orders,
+    pub(crate) keepers: Arc<Keepers>,
+}
+
+/// A GPU, with what moves its work along.
+pub(crate) struct Unit {
+    pub(crate) gpu: Arc<Gpu>,
+    pub(crate) staging: Arc<Staging>,
+    pub(crate) poller: Poller,
+}
+
+impl CudaBackend {
+    /// A backend on the driver of this machine.
+    ///
+    /// # Errors
+    /// `Unavailable`, with what would help: there is no driver, or it is older than 12.2 or has no device; the program
+    /// is linked statically. `FailedPrecondition`: a child made by `fork` of a process that uses CUDA.
+    pub fn new() -> StatusOr<Self> {
+        let driver = Driver::get()?;
+        let keepers = Arc::new(Keepers { janitor: Janitor::new(driver), pinned: PinnedRanges::default() });
+        let (units, orders) = (Mutex::default(), Orders::default());
+        let shared = Arc::new(Shared { driver, units, orders, keepers });
+        Ok(Self { shared, host: purlin_host::HostBackend::new() })
+    }
+}
+
+impl Shared {
+    /// The GPU of that device.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub(crate) fn unit(&self, device: usize) -> StatusOr<Arc<Unit>> {
+        self.driver.check_process()?;
+        let mut units = self.units.lock();
+        while units.len() <= device {
+            let gpu = Gpu::open(self.driver, units.len())?;
+            let (staging, poller) = (Staging::new(Arc::clone(&gpu)), Poller::new(Arc::clone(&gpu)));
+            units.push(Arc::new(Unit { gpu, staging, poller }));
+        }
+        Ok(Arc::clone(&units[device]))
+    }
+}
+
+impl fmt::Debug for CudaBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaBackend").field("device_count", &self.shared.driver.device_count).finish_non_exhaustive()
+    }
+}
+
+impl Backend for CudaBackend {
+    fn platform_name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn devices(&self, count: usize) -> StatusOr<Vec<DeviceDescription>> {
+        /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR`, `_MINOR` and `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`.
+        const NUMBERS: [u32; 3] = [75, 76, 16];
+        let there = self.shared.driver.device_count;
+        if count > there {
+            return Err(Error::invalid_argument(format!("{count} devices are wanted, and CUDA's driver has {there}")));
+        }
+        let describe = |device| {
+            let gpu = &self.shared.unit(device)?.gpu;
+            let mut description = DeviceDescription::of_kind(gpu.name());
+            description.local_hardware_id = i32::try_from(device).ok();
+            let mut add = |name: &'static str, value: Option<AttributeValue>| {
+                if let Some(value) = value {
+                    description = description.clone().with_attribute(name, value);
+                }
+            };
+            let [major, minor, cores] = NUMBERS.map(|number| gpu.attribute(number));
+            let capability = major.zip(minor).map(|(major, minor)| AttributeValue::Text(format!("{major}.{minor}")));
+            add("compute_capability", capability);
+            add("core_count", cores.map(AttributeValue::Integer));
+            add("pci_bus_id", gpu.bus_id().map(AttributeValue::Text));
+            let bytes = gpu.total_bytes().and_then(|bytes| i64::try_from(bytes).ok());
+            add("device_memory_bytes", bytes.map(AttributeValue::Integer));
+            Ok(description)
+        };
+        (0..count).map(describe).collect()
+    }
+
+    fn memory_kinds(&self) -> &'static [&'static str] {
+        &["device", "pinned_host", "unpinned_host"]
+    }
+
+    fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+        let gpu = Arc::clone(&self.shared.unit(device)?.gpu);
+        let keepers = Arc::clone(&self.shared.keepers);
+        match kind {
+            "device" => Ok(Box::new(DeviceMemory { gpu, keepers })),
+            "pinned_host" => Ok(Box::new(PinnedMemory { gpu, keepers })),
+            _ => self.host.open_memory(device, kind),
+        }
+    }
+
+    fn dma_map(&self, address: usize, size_bytes: usize) -> StatusOr<DmaRegistration> {
+        let unit = self.shared.unit(0)?;
+        Ok(Box::new(Registered::new(&unit.gpu, &self.shared.keepers, address, size_bytes)?))
+    }
+
+    fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
+        let Some(device) = copy::device_of(&operation) else {
+            return schedule.run(operation, INLINE_LIMIT_BYTES, copy::on_host);
+        };
+        match self.shared.unit(device) {
+            Ok(unit) => in_flight::run(&self.shared, unit, operation, schedule),
+            Err(error) => Event::from_error(error),
+        }
+    }
+}

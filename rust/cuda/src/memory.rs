@@ -1,0 +1,295 @@
+//! The memory of a GPU, and pinned memory of the host.
+
+#![allow(unsafe_code, reason = "the driver is called")]
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use purlin_base::{Error, StatusOr};
+use purlin_device::backend::{Extent, Memory, MemoryProperties};
+
+use crate::err;
+use crate::gpu::Gpu;
+use crate::janitor::{Garbage, Janitor};
+use crate::pinned::PinnedRanges;
+use crate::staging::PORTABLE;
+use crate::stream::Role;
+
+/// What the driver's allocations begin at a multiple of.
+const ALIGNMENT_BYTES: usize = 256;
+/// What extents are multiples of.
+const GRANULE_BYTES: usize = 2 << 20;
+/// `CU_MEMORYTYPE_DEVICE`.
+const DEVICE: u32 = 2;
+
+/// What all memories of a backend share.
+pub(crate) struct Keepers {
+    pub(crate) janitor: Janitor,
+    pub(crate) pinned: PinnedRanges,
+}
+
+/// Memory of the GPU, which the host does not reach.
+///
+/// Extents are allocated and freed in the order of a stream that does nothing else, so neither waits for the GPU's work.
+/// Core drops an extent when no operation uses it any more, so to free it nothing has to be waited for. Without such
+/// allocation in the driver, the [janitor](crate::janitor) frees.
+pub(crate) struct DeviceMemory {
+    pub(crate) gpu: Arc<Gpu>,
+    pub(crate) keepers: Arc<Keepers>,
+}
+
+struct DeviceExtent {
+    gpu: Arc<Gpu>,
+    keepers: Arc<Keepers>,
+    address: usize,
+    how: How,
+}
+
+/// How memory of the GPU was allocated.
+#[derive(Clone, Copy)]
+enum How {
+    /// By the pool, at that address.
+    Pool(u64),
+    /// By `cuMemAlloc`, at that address.
+    Plain(u64),
+    /// By somebody else.
+    Foreign,
+}
+
+impl DeviceMemory {
+    /// Whether the driver has pools on this GPU.
+    fn has_pools(&self) -> bool {
+        /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
+        const POOLS: u32 = 115;
+        self.gpu.api().pools.is_some() && self.gpu.attribute(POOLS) == Some(1)
+    }
+
+    /// That there is no memory, with who has it.
+    fn full(&self, error: &Error) -> Error {
+        let Some((free, total)) = self.gpu.free_bytes() else { return error.clone() };
+        Error::new(
+            error.code(),
+            format!(
+                "{}; GPU {} says that {free} of its {total} bytes are free, and what is not of this client is of others \
+                 in this process or on the GPU",
+                error.message(),
+                self.gpu.ordinal
+            ),
+        )
+    }
+
+    fn extent(&self, address: usize, how: How) -> Arc<dyn Extent> {
+        let (gpu, keepers) = (Arc::clone(&self.gpu), Arc::clone(&self.keepers));
+        Arc::new(DeviceExtent { gpu, keepers, address, how })
+    }
+}
+
+impl Memory for DeviceMemory {
+    fn properties(&self) -> MemoryProperties {
+        MemoryProperties {
+            alignment_bytes: ALIGNMENT_BYTES,
+            granule_bytes: GRANULE_BYTES,
+            is_host_visible: false,
+            ..Default::default()
+        }
+    }
+
+    fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
+        let gpu = &self.gpu;
+        gpu.driver.check_process()?;
+        gpu.check_whole()?;
+        let _current = gpu.enter();
+        // The driver's own alignment is enough for all that asks for no more.
+        let more_bytes = if alignment_bytes > ALIGNMENT_BYTES { alignment_bytes } else { 0 };
+        let Some(bytes) = size_bytes.checked_add(more_bytes) else {
+            return Err(Error::resource_exhausted(format!("no GPU has {size_bytes} bytes")));
+        };
+        let what = || format!("allocating {bytes} bytes on GPU {}", gpu.ordinal);
+        let mut address = 0;
+        let how = if let Some(pools) = self.gpu.api().pools.filter(|_| self.has_pools()) {
+            let stream = gpu.stream(Role::Memory).handle();
+            // SAFETY: the driver writes an address; freed when the extent is dropped.
+            let code = unsafe { (pools.allocate)(&mut address, bytes, stream) };
+            gpu.check(code, what).map_err(|error| self.full(&error))?;
+            // From here on, every stream may use it.
+            // SAFETY: the stream is ours.
+            let code = unsafe { (gpu.api().base.synchronize_stream)(stream) };
+            if let Err(error) = gpu.check(code, what) {
+                // SAFETY: as in the extent's drop.
+                unsafe { (pools.free)(address, stream) };
+                return Err(error);
+            }
+            How::Pool(address)
+        } else {
+            // SAFETY: as above.
+            let code = unsafe { (gpu.api().base.allocate)(&mut address, bytes) };
+            gpu.check(code, what).map_err(|error| self.full(&error))?;
+            How::Plain(address)
+        };
+        Ok(self.extent((address as usize).next_multiple_of(alignment_bytes), how))
+    }
+
+    fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
+        let gpu = &self.gpu;
+        gpu.driver.check_process()?;
+        gpu.check_whole()?;
+        let _current = gpu.enter();
+        // CU_POINTER_ATTRIBUTE_MEMORY_TYPE and CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL.
+        let (mut kind, mut ordinal) = (0_u32, -1_i32);
+        let mut asked = [2, 9];
+        let mut answers = [(&raw mut kind).cast(), (&raw mut ordinal).cast()];
+        // SAFETY: the driver writes both numbers, and 0 for what it does not know.
+        let code = unsafe {
+            (gpu.api().base.pointer_attributes)(2, asked.as_mut_ptr(), answers.as_mut_ptr(), address as u64)
+        };
+        gpu.check(code, || format!("asking what the memory at {address:#x} is"))?;
+        if kind != DEVICE || usize::try_from(ordinal) != Ok(gpu.ordinal) {
+            return Err(Error::invalid_argument(format!(
+                "the {size_bytes} bytes at {address:#x} are no memory of GPU {}, and its space 'device' imports no \
+                 other: memory of the host goes into 'pinned_host' or 'unpinned_host'",
+                gpu.ordinal
+            )));
+        }
+        Ok(Some(self.extent(address, How::Foreign)))
+    }
+}
+
+impl Extent for DeviceExtent {
+    fn address(&self) -> usize {
+        self.address
+    }
+
+    fn host_address(&self) -> Option<NonNull<u8>> {
+        None
+    }
+}
+
+impl Drop for DeviceExtent {
+    fn drop(&mut self) {
+        if !self.gpu.driver.is_here() {
+            return;
+        }
+        match (self.how, self.gpu.api().pools) {
+            (How::Pool(address), Some(pools)) => {
+                let _current = self.gpu.enter();
+                // SAFETY: allocated so; no operation uses it any more. What fails here has nobody to be told.
+                unsafe { (pools.free)(address, self.gpu.stream(Role::Memory).handle()) };
+            }
+            (How::Plain(address), _) => {
+                self.keepers.janitor.take(Garbage::Device(Arc::clone(&self.gpu), address));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Memory of the host that the GPUs reach, too.
+pub(crate) struct PinnedMemory {
+    pub(crate) gpu: Arc<Gpu>,
+    pub(crate) keepers: Arc<Keepers>,
+}
+
+struct PinnedExtent {
+    gpu: Arc<Gpu>,
+    keepers: Arc<Keepers>,
+    memory: NonNull<c_void>,
+    address: NonNull<u8>,
+}
+
+// SAFETY: memory that any thread may use; accesses are ordered by the operations' events.
+unsafe impl Send for PinnedExtent {}
+// SAFETY: as above; a shared reference gives away only the address.
+unsafe impl Sync for PinnedExtent {}
+
+impl Memory for PinnedMemory {
+    fn properties(&self) -> MemoryProperties {
+        MemoryProperties { granule_bytes: GRANULE_BYTES, is_host_visible: true, ..Default::default() }
+    }
+
+    fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {
+        /// What the driver's pinned memory begins at a multiple of: a page.
+        const PAGE_BYTES: usize = 4096;
+        let gpu = &self.gpu;
+        gpu.driver.check_process()?;
+        gpu.check_whole()?;
+        let _current = gpu.enter();
+        let more_bytes = if alignment_bytes > PAGE_BYTES { alignment_bytes } else { 0 };
+        let Some(bytes) = size_bytes.checked_add(more_bytes) else {
+            return Err(Error::resource_exhausted(format!("no host has {size_bytes} bytes")));
+        };
+        let mut memory = ptr::null_mut();
+        // SAFETY: the driver writes an address; freed when the extent is dropped.
+        let code = unsafe { (gpu.api().base.allocate_host)(&mut memory, bytes, PORTABLE) };
+        gpu.check(code, || format!("pinning {bytes} bytes of the host"))?;
+        let aligned = memory.cast::<u8>();
+        let aligned = aligned.wrapping_add(aligned.addr().next_multiple_of(alignment_bytes) - aligned.addr());
+        let (Some(memory), Some(address)) = (NonNull::new(memory), NonNull::new(aligned)) else {
+            return Err(Error::internal(format!("CUDA's driver pinned {bytes} bytes nowhere")));
+        };
+        self.keepers.pinned.add(memory.addr().get(), bytes);
+        let (gpu, keepers) = (Arc::clone(gpu), Arc::clone(&self.keepers));
+        Ok(Arc::new(PinnedExtent { gpu, keepers, memory, address }))
+    }
+
+    fn import(&self, _address: usize, _size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
+        // Host memory is what it is: copies of what nothing has pinned go through pinned memory.
+        Ok(None)
+    }
+}
+
+impl Extent for PinnedExtent {
+    fn address(&self) -> usize {
+        self.address.as_ptr().expose_provenance()
+    }
+
+    fn host_address(&self) -> Option<NonNull<u8>> {
+        Some(self.address)
+    }
+}
+
+impl Drop for PinnedExtent {
+    fn drop(&mut self) {
+        if self.gpu.driver.is_here() {
+            self.keepers.pinned.remove(self.memory.addr().get());
+            self.keepers.janitor.take(Garbage::Host(Arc::clone(&self.gpu), self.memory.as_ptr()));
+        }
+    }
+}
+
+/// Memory of the host that a caller has pinned for as long as this lives.
+pub(crate) struct Registered {
+    gpu: Arc<Gpu>,
+    keepers: Arc<Keepers>,
+    address: usize,
+}
+
+impl Registered {
+    /// # Errors
+    /// What the driver says.
+    pub(crate) fn new(gpu: &Arc<Gpu>, keepers: &Arc<Keepers>, address: usize, size_bytes: usize) -> StatusOr<Self> {
+        gpu.driver.check_process()?;
+        let _current = gpu.enter();
+        let memory = ptr::with_exposed_provenance_mut(address);
+        // SAFETY: core's caller says that the memory is there until it is unmapped.
+        let code = unsafe { (gpu.api().base.register_host)(memory, size_bytes, PORTABLE) };
+        if code == err::ALREADY_REGISTERED {
+            return Err(Error::already_exists(format!("the {size_bytes} bytes at {address:#x} are pinned already")));
+        }
+        gpu.check(code, || format!("pinning the {size_bytes} bytes at {address:#x}"))?;
+        keepers.pinned.add(address, size_bytes);
+        Ok(Self { gpu: Arc::clone(gpu), keepers: Arc::clone(keepers), address })
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        if !self.gpu.driver.is_here() {
+            return;
+        }
+        self.keepers.pinned.remove(self.address);
+        let _current = self.gpu.enter();
+        // SAFETY: registered in new(), and no copy uses it any more. What fails here has nobody to be told.
+        unsafe { (self.gpu.api().base.unregister_host)(ptr::with_exposed_provenance_mut(self.address)) };
+    }
+}

@@ -1,0 +1,69 @@
+//! Which of the backend's own operations are on their way, by the event that each owes.
+//!
+//! States of an operation: *held*, until the events of others that it waits for have happened, and those of ours are
+//! enqueued; *enqueued*, with a [`SyncPoint`]; over, and no longer here. An operation whose dependency is enqueued waits
+//! for it by a wait between streams; one whose dependency is held is held, too, until that is enqueued.
+
+use std::collections::HashMap;
+
+use purlin_async::{Event, EventPromise};
+use purlin_base::sync::Mutex;
+
+use crate::stream::SyncPoint;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Orders(Mutex<HashMap<usize, Stage>>);
+
+enum Stage {
+    /// The event happens when it is enqueued, or fails with why it never will be.
+    Held(Event),
+    Enqueued(SyncPoint),
+}
+
+/// What a dependency is.
+pub(crate) enum Known {
+    /// An operation of ours that is enqueued.
+    Enqueued(SyncPoint),
+    /// One that is not, and the event of when it is.
+    Held(Event),
+    /// Something else.
+    Foreign,
+}
+
+/// By what an event is known.
+pub(crate) fn key(event: &Event) -> usize {
+    event.as_raw().addr()
+}
+
+impl Orders {
+    /// An operation that owes `event` is held from now on, until the answer says something else.
+    pub(crate) fn hold(&self, event: &Event) -> EventPromise {
+        let promise = EventPromise::new(c"enqueue");
+        self.0.lock().insert(key(event), Stage::Held(promise.event()));
+        promise
+    }
+
+    /// It is enqueued, unless it is over.
+    pub(crate) fn enqueued(&self, key: usize, point: SyncPoint) {
+        if let Some(stage) = self.0.lock().get_mut(&key) {
+            *stage = Stage::Enqueued(point);
+        }
+    }
+
+    /// It is over, or never happens. The event has not happened yet, so that no other one has its key.
+    pub(crate) fn remove(&self, key: usize) {
+        let stage = self.0.lock().remove(&key);
+        drop(stage);
+    }
+
+    /// What `event` is of.
+    pub(crate) fn find(&self, event: &Event) -> Known {
+        match self.0.lock().get(&key(event)) {
+            Some(Stage::Enqueued(point)) => Known::Enqueued(point.clone()),
+            Some(Stage::Held(enqueued)) => Known::Held(enqueued.clone()),
+            None => Known::Foreign,
+        }
+    }
+}
+

@@ -1,0 +1,141 @@
+//! Pinned memory through which copies go whose end on the host is not pinned.
+//!
+//! Such memory is slow to make, so each GPU keeps what it has made: up to [`CHUNKS`] chunks, and as many slabs for
+//! small copies. A copy that finds none waits for one that is given back, and continues then.
+
+#![allow(unsafe_code, reason = "the driver is called")]
+
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+use purlin_base::StatusOr;
+use purlin_base::sync::Mutex;
+
+use crate::gpu::Gpu;
+
+/// A chunk, in bytes.
+pub(crate) const CHUNK_BYTES: usize = 4 << 20;
+/// A slab, in bytes: copies of at most so many go through one.
+pub(crate) const SLAB_BYTES: usize = 64 << 10;
+/// How many of either a GPU has at most.
+const CHUNKS: usize = 16;
+
+/// `CU_MEMHOSTALLOC_PORTABLE`: pinned for every context.
+pub(crate) const PORTABLE: u32 = 1;
+
+/// See the module.
+pub(crate) struct Staging {
+    gpu: Arc<Gpu>,
+    sizes: [Mutex<OfSize>; 2],
+}
+
+/// What a copy does once it has a chunk. It takes little time.
+type Waiter = Box<dyn FnOnce(Chunk) + Send>;
+
+#[derive(Default)]
+struct OfSize {
+    idle: Vec<Address>,
+    made: usize,
+    waiters: VecDeque<Waiter>,
+}
+
+struct Address(*mut c_void);
+
+// SAFETY: it is only an address, of memory that any thread may use.
+unsafe impl Send for Address {}
+
+/// Pinned memory that one copy has. Dropping it gives it back, once the GPU no longer uses it.
+pub(crate) struct Chunk {
+    address: Address,
+    is_small: bool,
+    staging: Arc<Staging>,
+}
+
+impl Chunk {
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.address.0.cast()
+    }
+}
+
+impl Staging {
+    pub(crate) fn new(gpu: Arc<Gpu>) -> Arc<Self> {
+        Arc::new(Self { gpu, sizes: Default::default() })
+    }
+
+    /// Memory for a copy, or a part of one, of `size_bytes`. `None`: there is none; [`wait`](Self::wait) for it. The
+    /// context is current.
+    ///
+    /// # Errors
+    /// What the driver says, if it gives none and no copy has any.
+    pub(crate) fn take(self: &Arc<Self>, size_bytes: usize) -> StatusOr<Option<Chunk>> {
+        let is_small = size_bytes <= SLAB_BYTES;
+        {
+            let mut of_size = self.sizes[usize::from(is_small)].lock();
+            if let Some(address) = of_size.idle.pop() {
+                return Ok(Some(self.chunk(address, is_small)));
+            }
+            if of_size.made == CHUNKS {
+                return Ok(None);
+            }
+            of_size.made += 1;
+        }
+        let bytes = if is_small { SLAB_BYTES } else { CHUNK_BYTES };
+        let mut address = ptr::null_mut();
+        // SAFETY: the driver writes an address; freed in drop().
+        let code = unsafe { (self.gpu.api().base.allocate_host)(&mut address, bytes, PORTABLE) };
+        if code == 0 {
+            return Ok(Some(self.chunk(Address(address), is_small)));
+        }
+        let mut of_size = self.sizes[usize::from(is_small)].lock();
+        of_size.made -= 1;
+        // With others there, one of them will come back.
+        let is_hopeless = of_size.made == 0;
+        drop(of_size);
+        let error = self.gpu.failed(code, &format!("pinning {bytes} bytes to copy through"));
+        if is_hopeless || self.gpu.check_whole().is_err() { Err(error) } else { Ok(None) }
+    }
+
+    /// Calls `then` with such memory, on a thread that gives it back, or here.
+    pub(crate) fn wait(self: &Arc<Self>, size_bytes: usize, then: impl FnOnce(Chunk) + Send + 'static) {
+        let is_small = size_bytes <= SLAB_BYTES;
+        let mut of_size = self.sizes[usize::from(is_small)].lock();
+        match of_size.idle.pop() {
+            Some(address) => {
+                drop(of_size);
+                then(self.chunk(address, is_small));
+            }
+            None => of_size.waiters.push_back(Box::new(then)),
+        }
+    }
+
+    fn chunk(self: &Arc<Self>, address: Address, is_small: bool) -> Chunk {
+        Chunk { address, is_small, staging: Arc::clone(self) }
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        let address = Address(self.address.0);
+        let mut of_size = self.staging.sizes[usize::from(self.is_small)].lock();
+        let Some(waiter) = of_size.waiters.pop_front() else { return of_size.idle.push(address) };
+        drop(of_size);
+        waiter(self.staging.chunk(address, self.is_small));
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if !self.gpu.driver.is_here() {
+            return;
+        }
+        let _current = self.gpu.enter();
+        for of_size in &self.sizes {
+            for Address(address) in of_size.lock().idle.drain(..) {
+                // SAFETY: made by allocate_host, and no copy has it. What fails here has nobody to be told.
+                unsafe { (self.gpu.api().base.free_host)(address) };
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The CUDA backend under conformance, on the fake driver: cases pass, and the fake's detector is silent.
+
+use std::sync::Arc;
+use std::thread;
+
+use purlin_async::{Event, EventPromise, Task};
+use purlin_base::{Error, StatusOr};
+use purlin_cuda::CudaBackend;
+use purlin_device::backend::{Backend, DeviceDescription, DmaRegistration, Memory, Operation, Schedule};
+use purlin_fakecuda::Driver;
+
+/// A launch of a copy: a task of the client's runner.
+struct Launch {
+    promise: EventPromise,
+    what: String,
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        // Nothing, after the task has set it.
+        self.promise.set_error(Error::cancelled(format!("the {} was not launched", self.what)));
+    }
+}
+
+/// Fails the case that it serves if the detector found something.
+///
+/// Cases keep copies pending by keeping the client's runner busy, which streams do not care about. So copies are
+/// launched by the runner here, as they are where a thread of the host feeds a device; what the copies wait for is left
+/// to the backend.
+struct Audited {
+    backend: CudaBackend,
+    driver: Driver,
+}
+
+impl Drop for Audited {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            self.driver.control.no_reports();
+        }
+    }
+}
+
+impl Backend for Audited {
+    fn platform_name(&self) -> &'static str {
+        self.backend.platform_name()
+    }
+
+    fn devices(&self, count: usize) -> StatusOr<Vec<DeviceDescription>> {
+        self.backend.devices(count)
+    }
+
+    fn memory_kinds(&self) -> &'static [&'static str] {
+        self.backend.memory_kinds()
+    }
+
+    fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+        self.backend.open_memory(device, kind)
+    }
+
+    fn dma_map(&self, address: usize, size_bytes: usize) -> StatusOr<DmaRegistration> {
+        self.backend.dma_map(address, size_bytes)
+    }
+
+    fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
+        if schedule.caller_waits {
+            return self.backend.run(operation, schedule);
+        }
+        let launch = Launch { promise: EventPromise::new(c"launch"), what: format!("{operation:?}") };
+        let dependencies = [schedule.dependencies, &[launch.promise.event()]].concat();
+        // A refused task was dropped, and has failed the event.
+        let _ = schedule.runner().execute(Task::new(c"launch", move || _ = launch.promise.set_ready()));
+        self.backend.run(operation, &schedule.after(&dependencies))
+    }
+}
+
+fn audited(seed: u64) -> Arc<dyn Backend> {
+    let driver = Driver::open();
+    driver.control.set_delays(seed, 50);
+    Arc::new(Audited { backend: CudaBackend::new().unwrap(), driver })
+}
+
+macro_rules! suite_with_seeds {
+    ($($module:ident: $seed:literal)*) => {
+        $(mod $module {
+            purlin_conformance::suite!(
+                || crate::audited($seed),
+                unsupported = [
+                    ("memory::addresses_are_aligned_to_64_bytes", "the host has no address for the memory of a device"),
+                    (
+                        "memory::addresses_of_live_allocations_do_not_overlap",
+                        "the host has no address for the memory of a device"
+                    ),
+                    (
+                        "failure::a_copy_released_after_shutdown_is_cancelled",
+                        "copies run on the device's streams, which do not end with the client's runner"
+                    ),
+                    (
+                        "lifetime::a_cancelled_copy_frees_its_ends",
+                        "copies run on the device's streams, which do not end with the client's runner"
+                    ),
+                ]
+            );
+        })*
+    };
+}
+
+suite_with_seeds! {
+    seed_1: 1
+    seed_2: 2
+    seed_3: 0x7075_726c
+}
