@@ -14,8 +14,9 @@ use purlin_device::backend::{Access, DeviceRange, Operation, Work};
 
 use crate::api::Code;
 use crate::in_flight::InFlight;
+use crate::pinned::Pinned;
 use crate::stream::{Role, Stream, SyncPoint};
-use crate::{Shared, download, upload};
+use crate::{download, upload};
 
 /// The device whose GPU does the operation. `None`: the host does it.
 pub(crate) fn device_of(operation: &Operation) -> Option<usize> {
@@ -24,6 +25,17 @@ pub(crate) fn device_of(operation: &Operation) -> Option<usize> {
             operation.ranges().find(|(_, range)| is_of_gpu(range)).map(|(_, range)| range.device())
         }
         _ => None,
+    }
+}
+
+/// Why the host cannot do what it is asked to.
+pub(crate) fn check_on_host(operation: &Operation) -> Result<(), Error> {
+    match operation.ranges().find(|(_, range)| is_of_gpu(range)) {
+        Some((_, range)) => Err(Error::unimplemented(format!(
+            "{operation:?} is a function of the host, which does not reach {range}: use memory of the kind \
+             'pinned_host'"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -76,30 +88,33 @@ fn ends(operation: &Operation) -> [End; 2] {
 pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
     let bytes = in_flight.operation().size_bytes();
     let [from, to] = ends(in_flight.operation());
-    let is_pinned = |shared: &Shared, address: usize| shared.keepers.pinned.has(address, bytes);
     let _current = in_flight.unit.gpu.enter();
     let api = in_flight.unit.gpu.api();
     match (from, to) {
-        (End::Host(from), End::Gpu(_, to)) if is_pinned(in_flight.shared(), from) => {
+        (End::Host(from), End::Gpu(_, to)) => {
+            let Some(pinned) = in_flight.shared().keepers.pinned.find(from, bytes) else {
+                return upload::start(in_flight, points, from, to, bytes);
+            };
             let source = std::ptr::with_exposed_provenance(from);
             // SAFETY: both ends have so many bytes until the event, and the source is pinned.
-            enqueue(in_flight, Role::ToDevice, &points, move |stream| unsafe {
+            enqueue(in_flight, Role::ToDevice, &points, pinned, move |stream| unsafe {
                 (api.base.copy_to_device)(to, source, bytes, stream)
             });
         }
-        (End::Host(from), End::Gpu(_, to)) => upload::start(in_flight, points, from, to, bytes),
-        (End::Gpu(_, from), End::Host(to)) if is_pinned(in_flight.shared(), to) => {
+        (End::Gpu(_, from), End::Host(to)) => {
+            let Some(pinned) = in_flight.shared().keepers.pinned.find(to, bytes) else {
+                return download::start(in_flight, points, from, to, bytes);
+            };
             let destination = std::ptr::with_exposed_provenance_mut(to);
             // SAFETY: as above, of the destination.
-            enqueue(in_flight, Role::ToHost, &points, move |stream| unsafe {
+            enqueue(in_flight, Role::ToHost, &points, pinned, move |stream| unsafe {
                 (api.base.copy_to_host)(destination, from, bytes, stream)
             });
         }
-        (End::Gpu(_, from), End::Host(to)) => download::start(in_flight, points, from, to, bytes),
         (End::Gpu(device, from), End::Gpu(other, to)) if device == other => {
             let apart = from.abs_diff(to) as usize >= bytes;
             // SAFETY: both ends have so many bytes until the event.
-            enqueue(in_flight, Role::Within, &points, move |stream| unsafe {
+            enqueue(in_flight, Role::Within, &points, None, move |stream| unsafe {
                 if apart {
                     (api.base.copy_within)(to, from, bytes, stream)
                 } else {
@@ -117,11 +132,15 @@ fn enqueue(
     mut in_flight: InFlight,
     role: Role,
     points: &[SyncPoint],
+    pinned: Pinned,
     work: impl FnOnce(CUstream) -> Code,
 ) {
     let (enqueuing, unit) = (in_flight.enqueuing(), std::sync::Arc::clone(&in_flight.unit));
     let (waits, what) = (in_flight.caller_waits, format!("{:?}", in_flight.operation()));
-    let end = Box::new(move |outcome, place| in_flight.end(outcome, place));
+    let end = Box::new(move |outcome, place| {
+        drop(pinned);
+        in_flight.end(outcome, place);
+    });
     let submitted = Stream::submit(&unit.gpu, role, points, &|| what.clone(), work, end);
     let point = submitted.as_ref().ok().cloned();
     enqueuing.done(submitted);
@@ -152,6 +171,7 @@ pub(crate) fn finish(unit: &crate::Unit, point: &SyncPoint, role: Role, caller_w
 /// Both ends have so many bytes, until the work on the stream is over. A context is current.
 unsafe fn copy_overlapping(api: &crate::api::Api, to: u64, from: u64, bytes: usize, stream: CUstream) -> Code {
     let Some(pools) = api.pools else {
+        // SAFETY: the caller's promise.
         return unsafe { copy_in_steps(api, to, from, bytes, stream) };
     };
     let mut between = 0;
@@ -200,7 +220,7 @@ fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usi
     };
     let (here, api) = (in_flight.unit.gpu.context(), in_flight.unit.gpu.api());
     // SAFETY: both ends have so many bytes until the event, in these contexts, which are retained.
-    enqueue(in_flight, Role::WithinToo, points, move |stream| unsafe {
+    enqueue(in_flight, Role::WithinToo, points, None, move |stream| unsafe {
         (api.base.copy_to_peer)(to, there, from, here, bytes, stream)
     });
 }

@@ -160,7 +160,8 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
         return event;
     }
     let all = schedule.dependencies.to_vec();
-    gate.when_ready(&when_all(&waits.before), move |outcome| proceed(in_flight, waits, &all, outcome));
+    let before = waits.before.clone();
+    gate.when_all_ready(&before, move |outcome| proceed(in_flight, waits, &all, outcome));
     event
 }
 

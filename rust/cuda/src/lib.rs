@@ -42,7 +42,7 @@ use purlin_device::platform::Platform;
 use driver::Driver;
 use gpu::Gpu;
 use janitor::Janitor;
-use memory::{DeviceMemory, Keepers, PinnedMemory, Registered};
+use memory::{DeviceMemory, Keepers, PinnedMemory, Registration};
 use orders::Orders;
 use pinned::PinnedRanges;
 use poller::Poller;
@@ -175,12 +175,15 @@ impl Backend for CudaBackend {
 
     fn dma_map(&self, address: usize, size_bytes: usize) -> StatusOr<DmaRegistration> {
         let unit = self.shared.unit(0)?;
-        Ok(Box::new(Registered::new(&unit.gpu, &self.shared.keepers, address, size_bytes)?))
+        Ok(Box::new(Registration::new(&unit.gpu, &self.shared.keepers, address, size_bytes)?))
     }
 
     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
         let Some(device) = copy::device_of(&operation) else {
-            return schedule.run(operation, INLINE_LIMIT_BYTES, copy::on_host);
+            return match copy::check_on_host(&operation) {
+                Ok(()) => schedule.run(operation, INLINE_LIMIT_BYTES, copy::on_host),
+                Err(error) => Event::from_error(error),
+            };
         };
         match self.shared.unit(device) {
             Ok(unit) => in_flight::run(&self.shared, unit, operation, schedule),

@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{Extent, Memory, MemoryProperties};
@@ -12,7 +12,7 @@ use purlin_device::backend::{Extent, Memory, MemoryProperties};
 use crate::err;
 use crate::gpu::Gpu;
 use crate::janitor::{Garbage, Janitor};
-use crate::pinned::PinnedRanges;
+use crate::pinned::{Pinned, PinnedRanges};
 use crate::staging::PORTABLE;
 use crate::stream::Role;
 
@@ -140,9 +140,8 @@ impl Memory for DeviceMemory {
         let mut asked = [2, 9];
         let mut answers = [(&raw mut kind).cast(), (&raw mut ordinal).cast()];
         // SAFETY: the driver writes both numbers, and 0 for what it does not know.
-        let code = unsafe {
-            (gpu.api().base.pointer_attributes)(2, asked.as_mut_ptr(), answers.as_mut_ptr(), address as u64)
-        };
+        let code =
+            unsafe { (gpu.api().base.pointer_attributes)(2, asked.as_mut_ptr(), answers.as_mut_ptr(), address as u64) };
         gpu.check(code, || format!("asking what the memory at {address:#x} is"))?;
         if kind != DEVICE || usize::try_from(ordinal) != Ok(gpu.ordinal) {
             return Err(Error::invalid_argument(format!(
@@ -227,7 +226,7 @@ impl Memory for PinnedMemory {
         let (Some(memory), Some(address)) = (NonNull::new(memory), NonNull::new(aligned)) else {
             return Err(Error::internal(format!("CUDA's driver pinned {bytes} bytes nowhere")));
         };
-        self.keepers.pinned.add(memory.addr().get(), bytes);
+        self.keepers.pinned.add(memory.addr().get(), bytes, None);
         let (gpu, keepers) = (Arc::clone(gpu), Arc::clone(&self.keepers));
         Ok(Arc::new(PinnedExtent { gpu, keepers, memory, address }))
     }
@@ -257,37 +256,47 @@ impl Drop for PinnedExtent {
     }
 }
 
-/// Memory of the host that a caller has pinned for as long as this lives.
-pub(crate) struct Registered {
+/// Memory of the host that callers have pinned, for as long as one of them wants it or a copy uses it.
+pub(crate) struct Registration {
     gpu: Arc<Gpu>,
-    keepers: Arc<Keepers>,
+    keepers: Weak<Keepers>,
     address: usize,
 }
 
-impl Registered {
+impl Registration {
+    /// Pins the memory, or shares what pins it already. `None`: somebody else has pinned a part of it, and so nothing is
+    /// pinned here: copies go through pinned chunks.
+    ///
     /// # Errors
     /// What the driver says.
-    pub(crate) fn new(gpu: &Arc<Gpu>, keepers: &Arc<Keepers>, address: usize, size_bytes: usize) -> StatusOr<Self> {
+    pub(crate) fn new(gpu: &Arc<Gpu>, keepers: &Arc<Keepers>, address: usize, size_bytes: usize) -> StatusOr<Pinned> {
         gpu.driver.check_process()?;
+        gpu.check_whole()?;
+        if let Some(pinned) = keepers.pinned.find(address, size_bytes) {
+            return Ok(pinned);
+        }
         let _current = gpu.enter();
         let memory = ptr::with_exposed_provenance_mut(address);
         // SAFETY: core's caller says that the memory is there until it is unmapped.
         let code = unsafe { (gpu.api().base.register_host)(memory, size_bytes, PORTABLE) };
         if code == err::ALREADY_REGISTERED {
-            return Err(Error::already_exists(format!("the {size_bytes} bytes at {address:#x} are pinned already")));
+            return Ok(None);
         }
         gpu.check(code, || format!("pinning the {size_bytes} bytes at {address:#x}"))?;
-        keepers.pinned.add(address, size_bytes);
-        Ok(Self { gpu: Arc::clone(gpu), keepers: Arc::clone(keepers), address })
+        let this = Arc::new(Self { gpu: Arc::clone(gpu), keepers: Arc::downgrade(keepers), address });
+        keepers.pinned.add(address, size_bytes, Some(Arc::downgrade(&this)));
+        Ok(Some(this))
     }
 }
 
-impl Drop for Registered {
+impl Drop for Registration {
     fn drop(&mut self) {
         if !self.gpu.driver.is_here() {
             return;
         }
-        self.keepers.pinned.remove(self.address);
+        if let Some(keepers) = self.keepers.upgrade() {
+            keepers.pinned.remove(self.address);
+        }
         let _current = self.gpu.enter();
         // SAFETY: registered in new(), and no copy uses it any more. What fails here has nobody to be told.
         unsafe { (self.gpu.api().base.unregister_host)(ptr::with_exposed_provenance_mut(self.address)) };

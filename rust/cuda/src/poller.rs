@@ -79,7 +79,8 @@ impl Shared {
         while self.sleep_until_wanted() {
             let mut last = Instant::now();
             while gpu.streams().iter().any(Stream::is_busy) {
-                if gpu.streams().iter().fold(false, |any, stream| stream.look(gpu, Place::Poller) || any) {
+                let ended = gpu.streams().iter().filter(|stream| stream.look(gpu, Place::Poller)).count();
+                if ended > 0 {
                     last = Instant::now();
                 } else if last.elapsed() > EAGER {
                     thread::sleep(NAP);

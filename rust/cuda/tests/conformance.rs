@@ -1,13 +1,15 @@
 //! The CUDA backend under conformance, on the fake driver: cases pass, and the fake's detector is silent.
 
-use std::sync::Arc;
+#![allow(unsafe_code, reason = "the fake driver is told by the environment")]
+
+use std::sync::{Arc, Once};
 use std::thread;
 
 use purlin_async::{Event, EventPromise, Task};
 use purlin_base::{Error, StatusOr};
 use purlin_cuda::CudaBackend;
 use purlin_device::backend::{Backend, DeviceDescription, DmaRegistration, Memory, Operation, Schedule};
-use purlin_fakecuda::Driver;
+use purlin_fakecuda::{Driver, Options};
 
 /// A launch of a copy: a task of the client's runner.
 struct Launch {
@@ -74,6 +76,14 @@ impl Backend for Audited {
 }
 
 fn audited(seed: u64) -> Arc<dyn Backend> {
+    static DEVICES: Once = Once::new();
+    DEVICES.call_once(|| {
+        for (name, value) in (Options { devices: 4, ..Options::default() }).variables() {
+            // SAFETY: nothing has asked for the driver, which reads them, and no other code of a case reads or writes
+            // the environment.
+            unsafe { std::env::set_var(name, value) };
+        }
+    });
     let driver = Driver::open();
     driver.control.set_delays(seed, 50);
     Arc::new(Audited { backend: CudaBackend::new().unwrap(), driver })

@@ -236,10 +236,12 @@ impl Target {
         };
         let spaces = |specs: &[ArraySpec]| specs.iter().map(space).collect::<StatusOr<Vec<_>>>();
         let signature = program.signature();
+        // Where the arrays are that say where: default memory may be out of the reach of what they are in.
+        let named = signature.results.iter().chain(&signature.parameters).find(|spec| spec.memory_kind().is_some());
         Ok(Self {
             parameter_spaces: spaces(&signature.parameters)?,
             result_spaces: spaces(&signature.results)?,
-            temporary_space: device.default_memory_space(),
+            temporary_space: named.map_or_else(|| Ok(device.default_memory_space()), space)?,
             device: device.clone(),
         })
     }

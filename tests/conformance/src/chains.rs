@@ -129,8 +129,9 @@ static MEMORY: Static = Static([7; 64]);
 fn import(fixture: &Fixture, release: impl FnOnce() + Send + Sync + 'static) -> RawBuffer {
     let address = std::ptr::from_ref(&MEMORY).cast::<u8>().cast_mut();
     // SAFETY: it is there for ever, and nothing writes it.
-    let imported =
-        unsafe { RawBuffer::import(&fixture.space(), address, 64, Mutability::Immutable, Some(Box::new(release))) };
+    let imported = unsafe {
+        RawBuffer::import(&fixture.host_space(), address, 64, Mutability::Immutable, Some(Box::new(release)))
+    };
     imported.expect("it is aligned")
 }
 
@@ -165,8 +166,9 @@ pub(crate) fn host_buffers_that_keep_the_next(fixture: &Fixture) {
             let (shape, semantics) = (Shape::new(DType::U8, &[64]).unwrap(), HostBufferSemantics::ImmutableZeroCopy);
             let (data, alloc) = (MEMORY.0.as_ptr(), AllocOptions::default());
             // SAFETY: the memory is there for ever, and nothing writes it.
-            let made =
-                unsafe { Buffer::from_host_dense(data, shape, &fixture.space(), semantics, &alloc, Some(on_done)) };
+            let made = unsafe {
+                Buffer::from_host_dense(data, shape, &fixture.host_space(), semantics, &alloc, Some(on_done))
+            };
             last = Some(made.unwrap().0);
         }
         let last = last.expect("there are many");

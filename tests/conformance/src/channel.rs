@@ -110,7 +110,7 @@ struct Constant([u8; 64]);
 static CONSTANT: Constant = Constant([7; 64]);
 
 pub(crate) fn a_copy_to_a_channel_does_not_write_read_only_memory(fixture: &Fixture) {
-    let (buffer, promise) = channel(fixture, 64);
+    let (buffer, promise) = RawBuffer::channel(&fixture.host_space(), 64, &AllocOptions::default());
     let part = buffer.slice(0, 16).unwrap();
     assert!(buffer.is_mutable(), "nobody knows better yet");
     let from_host = HostCopy::to_device(&buffer, 0, vec![1; 64], &[]);
@@ -120,7 +120,8 @@ pub(crate) fn a_copy_to_a_channel_does_not_write_read_only_memory(fixture: &Fixt
     let to_host = HostCopy::from_device(&buffer, 0, 64, &[]);
     let address = std::ptr::from_ref(&CONSTANT).cast::<u8>().cast_mut();
     // SAFETY: it is there for ever, and nothing writes it.
-    let constant = unsafe { RawBuffer::import(&fixture.space(), address, 64, Mutability::Immutable, None) }.unwrap();
+    let constant =
+        unsafe { RawBuffer::import(&fixture.host_space(), address, 64, Mutability::Immutable, None) }.unwrap();
     promise.fulfil(&constant).map_err(|(error, _)| error).unwrap();
     for error in [from_host.wait().unwrap_err(), between.wait().unwrap_err()] {
         assert_error(&error, StatusCode::InvalidArgument, &["may not be written"]);

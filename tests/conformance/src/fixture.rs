@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use purlin_base::{Error, StatusCode};
 use purlin_device::backend::Backend;
-use purlin_device::{Client, ClientOptions, Device, MemorySpace, RawBuffer};
+use purlin_device::{Client, ClientOptions, Device, MemorySpace, Mutability, RawBuffer};
 
 use crate::host_copy::HostCopy;
 
@@ -47,6 +47,11 @@ impl Fixture {
     /// The default memory space of device 0.
     pub(crate) fn space(&self) -> MemorySpace {
         self.device(0).default_memory_space()
+    }
+
+    /// The first memory space of device 0 that takes memory of the host, and that functions of the host reach.
+    pub(crate) fn host_space(&self) -> MemorySpace {
+        host_space(&self.device(0))
     }
 
     /// Every memory space of every device.
@@ -111,6 +116,21 @@ pub(crate) fn becomes_free(space: &MemorySpace) -> bool {
 /// Workers that are busy until this is dropped.
 pub(crate) struct Occupied {
     _leave: Vec<Sender<()>>,
+}
+
+/// The first memory space of `device` that takes memory of the host, and that functions of the host reach.
+pub(crate) fn host_space(device: &Device) -> MemorySpace {
+    #[repr(align(4096))]
+    struct Page([u8; 4096]);
+    static PAGE: Page = Page([0; 4096]);
+    let takes = |space: &MemorySpace| {
+        let address = PAGE.0.as_ptr().cast_mut();
+        // SAFETY: the page stays for ever, and nothing writes it.
+        unsafe { RawBuffer::import(space, address, PAGE.0.len(), Mutability::Immutable, None) }.is_ok()
+    };
+    let mut spaces = device.memory_spaces().into_iter();
+    // Without one, a case fails with what its backend says of its default space.
+    spaces.find(takes).unwrap_or_else(|| device.default_memory_space())
 }
 
 fn new_client(backend: &Arc<dyn Backend>) -> Arc<Client> {

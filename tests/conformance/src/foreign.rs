@@ -34,7 +34,7 @@ fn import(fixture: &Fixture, bytes: Box<Owned>, mutability: Mutability) -> (RawB
     };
     // SAFETY: the memory lives until it is released, and only the buffer uses it.
     let buffer =
-        unsafe { RawBuffer::import(&fixture.space(), address.cast(), 256, mutability, Some(Box::new(release))) };
+        unsafe { RawBuffer::import(&fixture.host_space(), address.cast(), 256, mutability, Some(Box::new(release))) };
     (buffer.unwrap(), released)
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn imported_memory_is_used_in_place(fixture: &Fixture) {
     let bytes = owned(1);
     let address = std::ptr::from_ref(&*bytes).addr();
     let (buffer, released) = import(fixture, bytes, Mutability::Mutable);
-    assert_eq!((buffer.size_bytes(), buffer.memory_space()), (256, fixture.space()));
+    assert_eq!((buffer.size_bytes(), buffer.memory_space()), (256, fixture.host_space()));
     assert_eq!(buffer.host_pointer().map(|pointer| pointer.addr().get()), Some(address));
     assert_eq!(read(&buffer), pattern(256, 1));
     assert!(buffer.is_mutable());
@@ -60,7 +60,7 @@ pub(crate) fn bytes_past_the_end_of_the_address_space_cannot_be_imported(fixture
         let mutability = Mutability::Immutable;
         // SAFETY: it is refused, or not used.
         let refused =
-            unsafe { RawBuffer::import(&fixture.space(), address, size_bytes, mutability, None) }.unwrap_err();
+            unsafe { RawBuffer::import(&fixture.host_space(), address, size_bytes, mutability, None) }.unwrap_err();
         let (size_bytes, address) = (size_bytes.to_string(), format!("{address:p}"));
         assert_error(&refused, StatusCode::InvalidArgument, &[&size_bytes, &address, "address space"]);
     }
@@ -68,7 +68,7 @@ pub(crate) fn bytes_past_the_end_of_the_address_space_cannot_be_imported(fixture
 
 pub(crate) fn imported_memory_is_not_counted(fixture: &Fixture) {
     let (_buffer, _released) = import(fixture, owned(1), Mutability::Mutable);
-    assert_eq!((fixture.space().stats().bytes_in_use, fixture.space().stats().num_allocs), (0, 0));
+    assert_eq!((fixture.host_space().stats().bytes_in_use, fixture.host_space().stats().num_allocs), (0, 0));
 }
 
 pub(crate) fn the_last_use_releases_imported_memory_once(fixture: &Fixture) {
@@ -106,8 +106,9 @@ pub(crate) fn what_cannot_be_imported_is_named_and_not_released(fixture: &Fixtur
         let count = Arc::clone(&released);
         let release = move || _ = count.fetch_add(1, Ordering::Relaxed);
         // SAFETY: it is refused.
-        let refused =
-            unsafe { RawBuffer::import(&fixture.space(), address, 8, Mutability::Mutable, Some(Box::new(release))) };
+        let refused = unsafe {
+            RawBuffer::import(&fixture.host_space(), address, 8, Mutability::Mutable, Some(Box::new(release)))
+        };
         assert_error(&refused.unwrap_err(), StatusCode::InvalidArgument, &["8 bytes", "multiple of"]);
     }
     assert_eq!((released.load(Ordering::Relaxed), Arc::strong_count(&released)), (0, 1));
@@ -118,7 +119,7 @@ pub(crate) fn a_release_that_panics_harms_nobody(fixture: &Fixture) {
     let release = || panic!("expected by a test");
     // SAFETY: the memory outlives the buffer.
     let buffer = unsafe {
-        RawBuffer::import(&fixture.space(), bytes.0.as_mut_ptr(), 8, Mutability::Mutable, Some(Box::new(release)))
+        RawBuffer::import(&fixture.host_space(), bytes.0.as_mut_ptr(), 8, Mutability::Mutable, Some(Box::new(release)))
     };
     drop(buffer.unwrap());
 }
@@ -140,7 +141,7 @@ pub(crate) fn a_release_may_use_the_space(fixture: &Fixture) {
     };
     // SAFETY: the memory lives until it is released.
     let buffer = unsafe {
-        RawBuffer::import(&fixture.space(), address.cast(), 256, Mutability::Mutable, Some(Box::new(release)))
+        RawBuffer::import(&fixture.host_space(), address.cast(), 256, Mutability::Mutable, Some(Box::new(release)))
     };
     drop(buffer.unwrap());
     let (copied, num_allocs, holder_count) = released.recv().unwrap();

@@ -11,7 +11,7 @@ use purlin_async::EventPromise;
 use purlin_base::{Error, StatusCode, StatusOr};
 use purlin_device::{Aliasing, AllocOptions, Buffer, ClientOptions, FromHostOptions, HostBufferSemantics, MemorySpace};
 
-use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
+use crate::fixture::{Fixture, LARGE_BYTES, assert_error, host_space, pattern};
 use crate::host_copy::HostCopy;
 
 pub(crate) const SEMANTICS: [HostBufferSemantics; 4] = [
@@ -70,7 +70,7 @@ pub(crate) fn every_semantics_brings_the_bytes(fixture: &Fixture) {
             let (memory, start) = aligned(&bytes);
             let (options, told) = DoneOutcome::options(semantics);
             let array = dense(DType::U8, &[size_bytes as i64]);
-            let (buffer, aliasing) = make(memory[start..].as_ptr(), &array, &fixture.space(), options).unwrap();
+            let (buffer, aliasing) = make(memory[start..].as_ptr(), &array, &fixture.host_space(), options).unwrap();
             let may_alias = semantics as i32 >= 2 && size_bytes > 0;
             assert_eq!(aliasing == Aliasing::Aliased, may_alias, "{semantics:?}, {size_bytes} bytes");
             assert_eq!(buffer.to_vec::<u8>().unwrap(), bytes);
@@ -84,18 +84,19 @@ pub(crate) fn aliased_memory_is_the_hosts_until_the_last_use(fixture: &Fixture) 
     let (memory, start) = aligned(&pattern(256, 1));
     let (options, told) = DoneOutcome::options(HostBufferSemantics::ImmutableZeroCopy);
     let (buffer, aliasing) =
-        make(memory[start..].as_ptr(), &dense(DType::U8, &[256]), &fixture.space(), options).unwrap();
+        make(memory[start..].as_ptr(), &dense(DType::U8, &[256]), &fixture.host_space(), options).unwrap();
     assert_eq!(aliasing, Aliasing::Aliased);
     let raw = buffer.raw_alias().unwrap();
     assert_eq!(raw.device_pointer().unwrap(), memory[start..].as_ptr().addr());
     assert!(!raw.is_mutable(), "it was lent for reading");
-    assert_eq!(fixture.space().stats().bytes_in_use, 0);
+    assert_eq!(fixture.host_space().stats().bytes_in_use, 0);
     buffer.delete();
     assert!(told.0.try_recv().is_err(), "somebody has the memory");
     drop(raw);
     assert!(told.once().is_ok());
     let (options, told) = DoneOutcome::options(HostBufferSemantics::MutableZeroCopy);
-    let (buffer, _) = make(memory[start..].as_ptr(), &dense(DType::U8, &[256]), &fixture.space(), options).unwrap();
+    let (buffer, _) =
+        make(memory[start..].as_ptr(), &dense(DType::U8, &[256]), &fixture.host_space(), options).unwrap();
     assert!(buffer.raw_alias().unwrap().is_mutable());
     drop(buffer);
     assert!(told.once().is_ok());
@@ -351,7 +352,7 @@ pub(crate) fn a_dynamic_array_says_its_dimensions(fixture: &Fixture) {
 pub(crate) fn frozen_memory_that_is_written_is_found_out(fixture: &Fixture) {
     let options = ClientOptions { check_frozen_memory: true, worker_count: 1, ..Default::default() };
     let client = fixture.client_with(&options);
-    let space = client.devices()[0].default_memory_space();
+    let space = host_space(&client.devices()[0]);
     let array = dense(DType::U8, &[200]);
     for writes in [false, true] {
         let (mut memory, start) = aligned(&pattern(200, 9));
@@ -385,7 +386,7 @@ pub(crate) fn memory_lent_for_writing_is_shared(fixture: &Fixture) {
     let (mut memory, start) = aligned(&pattern(256, 1));
     let host = memory[start..].as_mut_ptr();
     let (options, told) = DoneOutcome::options(HostBufferSemantics::MutableZeroCopy);
-    let (buffer, aliasing) = make(host, &dense(DType::U8, &[256]), &fixture.space(), options).unwrap();
+    let (buffer, aliasing) = make(host, &dense(DType::U8, &[256]), &fixture.host_space(), options).unwrap();
     assert_eq!((aliasing, buffer.ready_event().wait()), (Aliasing::Aliased, Ok(())));
     assert_eq!(read(&buffer), pattern(256, 1));
     // SAFETY: the byte lives in `memory`, and nothing else uses it now.

@@ -302,7 +302,8 @@ pub(crate) fn read_only_memory_cannot_be_copied_into(fixture: &Fixture) {
     let mut bytes = Aligned([9; 4]);
     // SAFETY: the bytes outlive the buffer.
     let memory =
-        unsafe { RawBuffer::import(&fixture.space(), bytes.0.as_mut_ptr(), 4, Mutability::Immutable, None) }.unwrap();
+        unsafe { RawBuffer::import(&fixture.host_space(), bytes.0.as_mut_ptr(), 4, Mutability::Immutable, None) }
+            .unwrap();
     let shape = Shape::new(DType::U8, &[4]).unwrap();
     let target = Buffer::from_raw(memory, &shape, None, &Event::ready()).unwrap();
     let error = four(fixture).copy_into(&target).unwrap_err();

@@ -9,14 +9,16 @@ use purlin_program::{
     ArraySpec, Command, Executable, ExecuteOptions, Kernel, LoadedExecutable, Operand, ProgramBuilder, Sequence,
 };
 
-use crate::fixture::{Fixture, LARGE_BYTES, assert_error, pattern};
+use crate::fixture::{Fixture, LARGE_BYTES, assert_error, host_space, pattern};
 
-fn bytes(count: usize) -> ArraySpec {
+/// In memory that functions of the host reach.
+fn bytes(fixture: &Fixture, count: usize) -> ArraySpec {
     ArraySpec::new(Shape::new(DType::U8, &[count as i64]).expect("a few megabytes"))
+        .in_memory(fixture.host_space().kind())
 }
 
 fn array(device: &Device, bytes: &[u8]) -> Buffer {
-    Buffer::from_slice(bytes, &[bytes.len() as i64], &device.default_memory_space()).expect("there is memory")
+    Buffer::from_slice(bytes, &[bytes.len() as i64], &host_space(device)).expect("there is memory")
 }
 
 fn add_one() -> Kernel {
@@ -35,18 +37,19 @@ fn one(operands: Vec<Operand>) -> Command {
 }
 
 /// `y = x + 1`, through a temporary.
-fn incremented(count: usize) -> Executable {
+fn incremented(fixture: &Fixture, count: usize) -> Executable {
     let mut builder = ProgramBuilder::new("incremented");
-    let (x, y, between) = (builder.parameter(bytes(count)), builder.result(bytes(count)), builder.temporary(count));
+    let (x, y, between) =
+        (builder.parameter(bytes(fixture, count)), builder.result(bytes(fixture, count)), builder.temporary(count));
     builder.push(Command::Copy { from: x, to: between });
     builder.push(one(vec![Operand::invariant(between), Operand::write(y)]));
     Executable::new(builder.build().expect("it is valid"))
 }
 
 /// `x += times`, in donated memory.
-fn increment(count: usize, times: u64) -> Executable {
+fn increment(fixture: &Fixture, count: usize, times: u64) -> Executable {
     let mut builder = ProgramBuilder::new("increment");
-    let x = builder.donated_parameter(bytes(count));
+    let x = builder.donated_parameter(bytes(fixture, count));
     builder.push(Command::Repeat { trip_count: times, body: Sequence::new(vec![one(vec![Operand::read_write(x)])]) });
     Executable::new(builder.build().expect("it is valid"))
 }
@@ -62,7 +65,7 @@ fn more(bytes: &[u8], by: u8) -> Vec<u8> {
 pub(crate) fn arguments_are_read_and_results_written(fixture: &Fixture) {
     for count in [0, 1, 1000, LARGE_BYTES] {
         for device in [fixture.device(0), fixture.device(2)] {
-            let loaded = load(&incremented(count), std::slice::from_ref(&device));
+            let loaded = load(&incremented(fixture, count), std::slice::from_ref(&device));
             let from = pattern(count, 1);
             let argument = array(&device, &from);
             let execution = loaded.execute(&[&argument], &ExecuteOptions::default()).unwrap();
@@ -75,8 +78,8 @@ pub(crate) fn arguments_are_read_and_results_written(fixture: &Fixture) {
 
 pub(crate) fn a_run_waits_for_its_arguments(fixture: &Fixture) {
     let device = fixture.device(0);
-    let loaded = load(&incremented(64), std::slice::from_ref(&device));
-    let (argument, promise) = Buffer::channel(bytes(64).shape(), None, &fixture.space()).unwrap();
+    let loaded = load(&incremented(fixture, 64), std::slice::from_ref(&device));
+    let (argument, promise) = Buffer::channel(bytes(fixture, 64).shape(), None, &fixture.host_space()).unwrap();
     let execution = loaded.execute(&[&argument], &ExecuteOptions::default()).unwrap();
     assert!(!execution.done.is_ready() && !execution.outputs[0].ready_event().is_ready());
     promise.fulfil(&array(&device, &[7; 64])).map_err(|(error, _promise)| error).unwrap();
@@ -85,7 +88,7 @@ pub(crate) fn a_run_waits_for_its_arguments(fixture: &Fixture) {
 
 pub(crate) fn donated_memory_goes_from_run_to_run(fixture: &Fixture) {
     let device = fixture.device(0);
-    let loaded = load(&increment(1000, 3), std::slice::from_ref(&device));
+    let loaded = load(&increment(fixture, 1000, 3), std::slice::from_ref(&device));
     let mut value = array(&device, &pattern(1000, 2));
     let address = value.raw_alias().unwrap().device_pointer();
     for _ in 0..20 {
@@ -99,7 +102,7 @@ pub(crate) fn donated_memory_goes_from_run_to_run(fixture: &Fixture) {
 
 pub(crate) fn a_donation_that_is_forbidden_is_a_copy(fixture: &Fixture) {
     let device = fixture.device(0);
-    let loaded = load(&increment(1000, 1), std::slice::from_ref(&device));
+    let loaded = load(&increment(fixture, 1000, 1), std::slice::from_ref(&device));
     let argument = array(&device, &pattern(1000, 3));
     let options = ExecuteOptions { non_donatable_input_indices: &[0], ..Default::default() };
     let execution = loaded.execute(&[&argument], &options).unwrap();
@@ -109,7 +112,7 @@ pub(crate) fn a_donation_that_is_forbidden_is_a_copy(fixture: &Fixture) {
 
 pub(crate) fn readers_of_donated_memory_are_waited_for(fixture: &Fixture) {
     let device = fixture.device(0);
-    let loaded = load(&increment(1000, 1), std::slice::from_ref(&device));
+    let loaded = load(&increment(fixture, 1000, 1), std::slice::from_ref(&device));
     let argument = array(&device, &pattern(1000, 4));
     let copies: Vec<Buffer> = (0..4).map(|_| argument.copy_to_device(&fixture.device(1)).unwrap()).collect();
     let execution = loaded.execute(&[argument], &ExecuteOptions::default()).unwrap();
@@ -121,7 +124,7 @@ pub(crate) fn readers_of_donated_memory_are_waited_for(fixture: &Fixture) {
 
 pub(crate) fn a_run_waits_for_runs_that_write_its_arguments(fixture: &Fixture) {
     let device = fixture.device(0);
-    let (chain, fresh) = (increment(1000, 1), incremented(1000));
+    let (chain, fresh) = (increment(fixture, 1000, 1), incremented(fixture, 1000));
     let (chain, fresh) = (load(&chain, std::slice::from_ref(&device)), load(&fresh, std::slice::from_ref(&device)));
     let mut value = array(&device, &[0; 1000]);
     for _ in 0..10 {
@@ -133,10 +136,10 @@ pub(crate) fn a_run_waits_for_runs_that_write_its_arguments(fixture: &Fixture) {
 
 pub(crate) fn a_failed_argument_fails_every_output(fixture: &Fixture) {
     let device = fixture.device(0);
-    for executable in [incremented(64), increment(64, 1)] {
+    for executable in [incremented(fixture, 64), increment(fixture, 64, 1)] {
         let loaded = load(&executable, std::slice::from_ref(&device));
-        let failed = Buffer::error(Error::data_loss("the shard"), bytes(64).shape(), &fixture.space());
-        let (later, promise) = Buffer::channel(bytes(64).shape(), None, &fixture.space()).unwrap();
+        let failed = Buffer::error(Error::data_loss("the shard"), bytes(fixture, 64).shape(), &fixture.host_space());
+        let (later, promise) = Buffer::channel(bytes(fixture, 64).shape(), None, &fixture.host_space()).unwrap();
         let executions =
             [&failed, &later].map(|argument| loaded.execute(&[argument], &ExecuteOptions::default()).unwrap());
         promise.fail(Error::data_loss("the shard"));
@@ -151,7 +154,7 @@ pub(crate) fn a_failed_argument_fails_every_output(fixture: &Fixture) {
 
 pub(crate) fn a_run_that_is_refused_leaves_its_arguments_as_they_were(fixture: &Fixture) {
     let device = fixture.device(0);
-    let loaded = load(&increment(64, 1), std::slice::from_ref(&device));
+    let loaded = load(&increment(fixture, 64, 1), std::slice::from_ref(&device));
     let argument = array(&device, &[1; 64]);
     for (arguments, part) in [
         (vec![], "0 arguments are given, and the program takes 1"),
@@ -171,7 +174,7 @@ pub(crate) fn a_run_that_is_refused_leaves_its_arguments_as_they_were(fixture: &
 pub(crate) fn a_kernel_that_fails_fails_the_run(fixture: &Fixture) {
     let device = fixture.device(0);
     let mut builder = ProgramBuilder::new("fails");
-    builder.donated_parameter(bytes(64));
+    builder.donated_parameter(bytes(fixture, 64));
     let kernel = Kernel::from_fn("nan", |_| Err(Error::out_of_range("not a number")));
     builder.push(Command::Kernel { kernel, workgroups: [1, 1, 1], operands: vec![] });
     let loaded = load(&Executable::new(builder.build().unwrap()), std::slice::from_ref(&device));
@@ -183,7 +186,7 @@ pub(crate) fn a_kernel_that_fails_fails_the_run(fixture: &Fixture) {
 
 pub(crate) fn every_device_runs_on_its_own_arguments(fixture: &Fixture) {
     let devices: Vec<Device> = (0..3).map(|id| fixture.device(id)).collect();
-    let loaded = load(&incremented(1000), &devices);
+    let loaded = load(&incremented(fixture, 1000), &devices);
     let arguments = devices.iter().zip(0..).map(|(device, seed)| vec![array(device, &pattern(1000, seed))]);
     let executions = loaded.execute_sharded(&arguments.collect::<Vec<_>>(), &ExecuteOptions::default()).unwrap();
     for (seed, execution) in (0..).zip(executions) {
@@ -194,7 +197,7 @@ pub(crate) fn every_device_runs_on_its_own_arguments(fixture: &Fixture) {
 
 pub(crate) fn an_executable_may_go_before_its_runs(fixture: &Fixture) {
     let device = fixture.device(0);
-    let loaded = load(&incremented(1000), std::slice::from_ref(&device));
+    let loaded = load(&incremented(fixture, 1000), std::slice::from_ref(&device));
     let gate = EventPromise::new(c"gate");
     let after = [gate.event()];
     let options = ExecuteOptions { dependencies: &after, ..Default::default() };

@@ -182,6 +182,22 @@ impl Gate<'_> {
         }
         self.runner.hold(dependency, dependency, self.gated.clone(), Box::new(then));
     }
+
+    /// As [`when_ready`](Self::when_ready), of all `dependencies`: with the error of the first that fails, by index.
+    pub fn when_all_ready(&self, dependencies: &[Event], then: impl FnOnce(&Result<(), Error>) + Send + 'static) {
+        match dependencies {
+            [only] => self.when_ready(only, then),
+            _ => {
+                let all = when_all(dependencies);
+                match dependencies.iter().find(|dependency| !dependency.is_ready()) {
+                    Some(first) if !all.is_ready() => {
+                        self.runner.hold(&all, first, self.gated.clone(), Box::new(then));
+                    }
+                    _ => self.when_ready(&all, then),
+                }
+            }
+        }
+    }
 }
 
 /// An operation that waits or is queued.

@@ -147,7 +147,9 @@ impl Options {
             Some(text) => take(&text).ok_or_else(|| format!("{name} is '{text}', which is not understood")),
             None => Ok(()),
         };
-        read(DEVICES, &mut |text| text.parse().ok().filter(|count| *count <= 128).map(|count| options.devices = count))?;
+        read(DEVICES, &mut |text| {
+            text.parse().ok().filter(|count| *count <= 128).map(|count| options.devices = count)
+        })?;
         read(MEMORY, &mut |text| parse::bytes(text).map(|bytes| options.memory_bytes = bytes))?;
         read(CAPABILITY, &mut |text| parse::capability(text).map(|capability| options.capability = capability))?;
         read(DRIVER_VERSION, &mut |text| text.parse().ok().map(|version| options.driver_version = version))?;
