@@ -47,6 +47,7 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Res
         "nanosleep" => {
             opcode.expect(&[("u32", ())])?;
             opcode.finish()?;
+            body.needs(&opcode, 70)?;
             body.source(U32)?;
             Ok(Op::Nothing)
         }

@@ -33,6 +33,8 @@ struct Head<'a> {
 /// A module that is being read.
 #[derive(Default)]
 pub(crate) struct Builder<'a> {
+    /// The number of the target: 75 of `sm_75`.
+    pub(crate) chip: u32,
     pub(super) globals: Vec<Global>,
     pub(super) shared: Vec<SharedVariable>,
     names: HashMap<&'a str, Symbol>,
@@ -273,6 +275,12 @@ impl Text<'_> {
     }
 }
 
+/// 90 of `sm_90` and of `sm_90a`.
+fn chip(name: &str) -> Option<u32> {
+    let number = name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
+    number.parse().ok().filter(|_| number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// A whole text.
 pub(crate) fn parse(text: &str) -> Result<Module, Refusal> {
     if text.len() > limits::TEXT_BYTES {
@@ -289,7 +297,9 @@ pub(crate) fn parse(text: &str) -> Result<Module, Refusal> {
         match word {
             ".version" if version.is_none() => version = Some(text.version()?),
             ".target" if target.is_none() => {
-                target = Some(text.word("a target")?.to_owned());
+                let name = text.word("a target")?;
+                builder.chip = chip(name).ok_or_else(|| text.refuse(format!("{name} is no target that is known")))?;
+                target = Some(name.to_owned());
                 while text.take(',')? {
                     // Of debuggers; texture modes and other chips are refused.
                     if !text.take_word("debug")? {

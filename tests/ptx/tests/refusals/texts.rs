@@ -66,8 +66,8 @@ fn modifiers_and_types_are_refused_by_name() {
         ("cvt.f32.s32 %f1, %r1;", "cvt.f32.s32: this rounding is not known between these types"),
         ("cvt.rn.f64.f32 %rd1, %f1;", "cvt.rn.f64.f32: this rounding is not known between these types"),
         (
-            "cvt.rn.satfinite.e4m3x2.f32 %rs1, %f1, %f2;",
-            "cvt.rn.satfinite.e4m3x2.f32: the modifier .satfinite is not known here",
+            "cvt.rz.satfinite.e4m3x2.f32 %rs1, %f1, %f2;",
+            "cvt.rz.satfinite.e4m3x2.f32: the modifier .satfinite is not known here",
         ),
         ("atom.global.add.s64 %rd1, [%rd2];", "atom.global.add.s64: ',' was expected, not ';'"),
         ("atom.local.add.u32 %r1, [%r2], 1;", "atom.local.add.u32: it works on global and shared memory"),
@@ -83,6 +83,34 @@ fn modifiers_and_types_are_refused_by_name() {
     ];
     for (instruction, expected) in rows {
         assert_eq!(of(instruction), expected);
+    }
+}
+
+#[test]
+fn instructions_that_the_target_does_not_have_are_refused() {
+    let rows = [
+        ("redux.sync.add.u32 %r1, %r2, -1;", 80),
+        ("cvt.rn.bf16.f32 %rs1, %f1;", 80),
+        ("cvt.rna.tf32.f32 %r1, %f1;", 80),
+        ("cvt.rn.f16x2.f32 %r1, %f1, %f2;", 80),
+        ("cvt.rn.satfinite.e5m2x2.f32 %rs1, %f1, %f2;", 89),
+        ("fma.rn.bf16 %rs1, %rs2, %rs3, %rs4;", 80),
+        ("max.NaN.f32 %f1, %f2, %f3;", 80),
+        ("tanh.approx.f32 %f1, %f2;", 75),
+        ("match.any.sync.b32 %r1, %r2, -1;", 70),
+        ("atom.global.cas.b16 %rs1, [%rd1], %rs2, %rs3;", 70),
+        ("atom.global.add.f64 %rd1, [%rd2], %rd3;", 60),
+        ("red.global.add.noftz.bf16x2 [%rd2], %r3;", 90),
+        ("dp4a.u32.u32 %r1, %r2, %r3, %r4;", 61),
+        ("nanosleep.u32 5;", 70),
+        ("add.f16 %rs1, %rs2, %rs3;", 53),
+    ];
+    for (instruction, least) in rows {
+        let text = text_of("", "", &format!("{REGISTERS}\n{instruction}\nret;"));
+        let with = |target: u32| Module::parse(&text.replace("sm_90", &format!("sm_{target}")));
+        assert!(with(least).is_ok(), "{instruction} {:?}", with(least));
+        let said = with(least - 1).unwrap_err().to_string();
+        assert!(said.ends_with(&format!("it needs sm_{least}, and the target is sm_{}", least - 1)), "{said}");
     }
 }
 
@@ -146,6 +174,7 @@ fn directives_are_refused_by_name() {
             ".version 8.2\n.target sm_75, texmode_independent",
             "line 2: .target: debug was expected, not 'texmode_independent'",
         ),
+        (".version 8.2\n.target compute_75", "line 2: .target: compute_75 is no target that is known"),
         (".version 8.2\n.target sm_75\n.address_size 32", "line 3: .address_size: addresses have 64 bits here"),
         ("HEAD.global .texref t;", "line 4: .global: .texref is not known here"),
         ("HEAD.global .b8 a[];", "line 4: .global: a has no size, or is too large"),
