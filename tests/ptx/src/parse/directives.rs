@@ -324,6 +324,7 @@ pub(crate) fn parse(text: &str) -> Result<Module, Refusal> {
             ".entry" => builder.kernel(text)?,
             ".pragma" => text.pragma()?,
             ".file" => text.file()?,
+            ".section" => text.section()?,
             ".loc" => text.location()?,
             _ => return Err(text.refuse("this directive is not known here")),
         }

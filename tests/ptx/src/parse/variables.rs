@@ -119,6 +119,22 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
+    /// `.section .debug_info { .b8 1 .b32 .debug_abbrev }`, behind the word: for debuggers.
+    pub(super) fn section(&mut self) -> Result<(), Refusal> {
+        let name = self.word("a section")?;
+        if !name.starts_with(".debug_") {
+            return Err(self.refuse(format!("{name} is not known here")));
+        }
+        self.expect('{')?;
+        while !self.take('}')? {
+            match self.peek() {
+                Token::Number(_) | Token::Word(_) | Token::Sign('+' | '-' | ',' | ':') => drop(self.next()?),
+                _ => return Err(self.unexpected("data of debuggers")),
+            }
+        }
+        Ok(())
+    }
+
     /// One more of the same type.
     fn declared_again(&mut self, first: &Declared<'a>) -> Result<Declared<'a>, Refusal> {
         let name = self.word("a name")?;

@@ -193,7 +193,7 @@ fn directives_are_refused_by_name() {
         ("HEAD.shared .b8 a[1048577];", "line 4: .shared: a is too large"),
         ("HEAD.extern .global .b8 a[4];", "line 4: .extern: there is no other text that has it"),
         ("HEAD.alias f, g;", "line 4: .alias: this directive is not known here"),
-        ("HEAD.section .debug_str { }", "line 4: .section: this directive is not known here"),
+        ("HEAD.section .nv.info { }", "line 4: .section: .nv.info is not known here"),
         ("HEAD.entry k() .explicitcluster { ret; }", "line 4: .explicitcluster: this directive is not known here"),
         ("HEAD.entry k(.param .b8 a[32765]) { ret; }", "line 4: .entry: parameters are too large"),
         ("HEAD.entry k(.param .b8 a[]) { ret; }", "line 4: .entry: a has no size"),
@@ -260,7 +260,8 @@ fn what_only_tools_read_is_no_hindrance() {
     let text = "// A comment.\n.version 7.8 /* another\n*/ .target sm_86, debug\n.address_size 64\n.file 1 \"a.cu\", 123, 456\n
         .extern .func unused (.param .b64 a);\n.weak .func f(.param .b64 a) .noreturn { ret.uni; }
         .visible .entry k(.param .u64 .ptr .global .align 16 a, .param .align 4 .b8 b[12]) .maxntid 128, 2 .minnctapersm 4 .pragma \"x\";
-        {\n.loc 1 2 3\n.pragma \"nounroll\";\n.loc 1 4 5, function_name $L__info+10, inlined_at 1 2 3\n;;ret;\n}\0 and more";
+        {\n.loc 1 2 3\n.pragma \"nounroll\";\n.loc 1 4 5, function_name $L__info+10, inlined_at 1 2 3\n;;ret;\n}
+        .section .debug_info { .b8 1, 2 .b64 $L__tmp0 .b32 .debug_abbrev+4 }\0 and more";
     let module = Module::parse(text).unwrap();
     let kernel = module.kernel("k").unwrap();
     assert_eq!((module.version(), module.target()), ((7, 8), "sm_86"));
