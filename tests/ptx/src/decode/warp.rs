@@ -21,7 +21,8 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Res
             let how = opcode.expect(&modes)?;
             finish(&mut opcode, "b32")?;
             let (d, p) = destinations(body, 32)?;
-            let values = [body.next_source(U32)?, body.next_source(U32)?, body.next_source(U32)?];
+            let bits = Type { class: Class::Bits, ..U32 };
+            let values = [body.next_source(bits)?, body.next_source(U32)?, body.next_source(U32)?];
             let lanes = body.next_source(U32)?;
             Ok(together(WarpOp::Shuffle(how), Some(lanes), d, p, values))
         }

@@ -154,6 +154,12 @@ fn operands_are_refused_by_name() {
         ("call unknown;", "call: unknown is not declared"),
         ("call k;", "call: k is no function that is known by its name"),
         ("call %rd1, (), proto;", "call: %rd1 is no function that is known by its name"),
+        ("ld.u32 %r1, [0];", "ld.u32: an address was expected, not '0'"),
+        ("add.s32 %r1, %f1, %r2;", "add.s32: %f1 is declared with another type"),
+        ("mov.f32 %f1, -0f3F800000;", "mov.f32: -0f3F800000 is no constant of this type"),
+        ("bar.sync 16;", "bar.sync: a block has the barriers 0 to 15"),
+        ("bar.sync 0, 33;", "bar.sync: its threads are no whole warps"),
+        (";", ".reg: an instruction was expected, not ';'"),
         ("isspacep.const %p1, %rd1;", "isspacep.const: constant and global memory are one here"),
     ];
     for (instruction, expected) in rows {
@@ -216,6 +222,15 @@ fn directives_are_refused_by_name() {
             "line 4: .local: a has a larger alignment than there is here",
         ),
         ("HEAD.entry k() { .param .b8 a[262145]; }", "line 4: .param: a has no size, or is too large"),
+        ("HEAD.shared .b8 a[];", "line 4: .shared: a has no size, and is not .extern"),
+        ("HEAD.visible .target sm_75", "line 4: .target: a variable or a function was expected"),
+        ("HEAD.visible", "line 4: .visible: a directive was expected, not 'the end of the text'"),
+        ("HEAD.address_size 64", "line 4: .address_size: this directive is not known here"),
+        ("HEAD.global .b8 a.b;", "line 4: .global: a.b cannot be a name"),
+        ("HEAD.func (.param .b8 a, .param .b8 b) f;", "line 4: .func: it has more than one result"),
+        ("HEAD// é", "line 4: text: PTX is ASCII, in comments, too"),
+        (".version 8.2\n.target sm_8", "line 2: .target: sm_8 is no target that is known"),
+        ("HEAD.entry k() { a.b: ret; }", "line 4: a.b: this cannot be a label"),
         ("HEAD.entry k() { L: L: ret; }", "line 4: L: this label stands twice"),
         ("HEAD.entry k() { p: .callprototype _ (); ret; }", "line 4: .callprototype: this directive is not known here"),
         ("HEAD.entry k() { .maxnreg 5; }", "line 4: .maxnreg: this directive is not known here"),
@@ -223,7 +238,7 @@ fn directives_are_refused_by_name() {
         ("HEAD}", "line 4: .address_size: a directive was expected, not '}'"),
         ("HEAD/* never closed", "line 4: /*: a comment without an end"),
         ("HEAD.pragma \"never closed;\n", "line 4: \": a string without an end"),
-        ("HEAD.entry k() { é; }", "line 4: .entry: an instruction was expected, not 'é'"),
+        ("HEAD.entry k() { #; }", "line 4: .entry: an instruction was expected, not '#'"),
     ];
     for (text, expected) in rows {
         assert_eq!(refusal(&text.replace("HEAD", head)), expected, "{text}");
@@ -260,7 +275,7 @@ fn what_only_tools_read_is_no_hindrance() {
     let text = "// A comment.\n.version 7.8 /* another\n*/ .target sm_86, debug\n.address_size 64\n.file 1 \"a.cu\", 123, 456\n
         .extern .func unused (.param .b64 a);\n.weak .func f(.param .b64 a) .noreturn { ret.uni; }
         .visible .entry k(.param .u64 .ptr .global .align 16 a, .param .align 4 .b8 b[12]) .maxntid 128, 2 .minnctapersm 4 .pragma \"x\";
-        {\n.loc 1 2 3\n.pragma \"nounroll\";\n.loc 1 4 5, function_name $L__info+10, inlined_at 1 2 3\n;;ret;\n}
+        {\n.loc 1 2 3\n.pragma \"nounroll\";\n.loc 1 4 5, function_name $L__info+10, inlined_at 1 2 3\nret;\n}
         .section .debug_info { .b8 1, 2 .b64 $L__tmp0 .b32 .debug_abbrev+4 }\0 and more";
     let module = Module::parse(text).unwrap();
     let kernel = module.kernel("k").unwrap();
