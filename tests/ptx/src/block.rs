@@ -234,7 +234,7 @@ impl<'a> Block<'a> {
         let waits = |thread: &&Thread| matches!(thread.state, State::AtBarrier(_));
         // There is one: not all are over, and nobody runs.
         let Some(thread) = self.threads.iter().find(waits) else {
-            return Trap::Stopped { kernel: self.shared.run.kernel.name.clone() };
+            return Trap::Stopped;
         };
         let State::AtBarrier(id) = thread.state else { return Trap::Trapped(place(thread)) };
         let Meeting { waiting, came, wanted } = &self.meetings[id as usize];

@@ -38,10 +38,7 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum Trap {
     /// The caller's flag was raised.
-    Stopped {
-        /// The kernel's name.
-        kernel: String,
-    },
+    Stopped,
     /// Nothing has run: dimensions, sizes or parameters that the kernel cannot be launched with, in words.
     Launch {
         /// The kernel's name.
@@ -119,7 +116,7 @@ impl Trap {
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         match self {
-            Self::Stopped { .. } | Self::Launch { .. } => None,
+            Self::Stopped | Self::Launch { .. } => None,
             Self::Trapped(place) | Self::Stack(place) => Some(place),
             Self::Memory { place, .. } | Self::Misaligned { place, .. } | Self::Barrier { place, .. } => Some(place),
             Self::Warp { place, .. } | Self::Jump { place, .. } | Self::Race { place, .. } => Some(place),
@@ -130,7 +127,7 @@ impl Trap {
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stopped { kernel } => write!(f, "kernel {kernel}: stopped"),
+            Self::Stopped => f.write_str("the kernel was stopped"),
             Self::Launch { kernel, why } => write!(f, "kernel {kernel}: {why}"),
             Self::Trapped(place) => write!(f, "{place}: trap"),
             Self::Memory { place, address, size_bytes, writes, fault } => {

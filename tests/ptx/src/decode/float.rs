@@ -125,8 +125,11 @@ fn approximate<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, function: Fu
             _ => Err(opcode.wrong_type()),
         };
     }
-    if function == Function::Tanh && flushes {
-        return Err(opcode.refuse("it has no .ftz"));
+    if function == Function::Tanh {
+        body.needs(&opcode, 75)?;
+        if flushes {
+            return Err(opcode.refuse("it has no .ftz"));
+        }
     }
     let mode = Mode { rounding: Rounding::Nearest, flushes, saturates: false };
     body.unary(ty, Box::new(move |a| mode.output(function.of(f64::from(mode.input(a))) as f32)))
@@ -161,6 +164,9 @@ fn extreme<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, largest: bool) -
     let (flushes, keeps_nan) = (opcode.take("ftz"), opcode.take("NaN"));
     let ty = opcode.ty()?;
     opcode.finish()?;
+    if keeps_nan {
+        body.needs(&opcode, 80)?;
+    }
     if ty.bits == 64 {
         if flushes || keeps_nan {
             return Err(opcode.refuse("of f64, neither .ftz nor .NaN is known"));

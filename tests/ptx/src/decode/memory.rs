@@ -174,6 +174,13 @@ fn atomic<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, has_result: bool)
         return Err(opcode.refuse("this is not known of this type"));
     }
     let f = function(operation, ty).ok_or_else(|| opcode.wrong_type())?;
+    let least = match (ty.class, ty.bits) {
+        (Class::Brain | Class::Brains, _) => 90,
+        (Class::Bits, 16) | (Class::Float, 16) => 70,
+        (Class::Float, 64) | (Class::Halves, _) => 60,
+        _ => 50,
+    };
+    body.needs(&opcode, least)?;
     let d = if has_result {
         let d = body.destination(ty.bits)?;
         body.text.expect(',')?;

@@ -43,7 +43,7 @@ pub(crate) fn run(thread: &mut Thread, shared: &mut Shared<'_>) -> Result<Pause,
     loop {
         // Relaxed: the flag says no more than that.
         if shared.run.stop.load(Ordering::Relaxed) {
-            return Err(Trap::Stopped { kernel: shared.run.kernel.name.clone() });
+            return Err(Trap::Stopped);
         }
         let program = &shared.run.kernel.program;
         let function = &program.functions[thread.frame.function as usize];

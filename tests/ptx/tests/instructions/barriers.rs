@@ -112,8 +112,8 @@ fn a_block_that_stays_at_a_barrier_is_a_trap() {
             32,
             "its warp comes apart: thread (1, 0, 0) is at a barrier, line 18",
         ),
-        ("bar.sync 16;", 32, "there is no barrier 16"),
-        ("bar.sync 0, 33;", 64, "a barrier of 33 threads, in a block of 64"),
+        ("mov.u32 %r2, 16;\nbar.sync %r2;", 32, "there is no barrier 16"),
+        ("mov.u32 %r2, 33;\nbar.sync 0, %r2;", 64, "a barrier of 33 threads, in a block of 64"),
         ("bar.sync 0, 128;", 64, "a barrier of 128 threads, in a block of 64"),
         (
             "shr.u32 %r2, tid, 5;\nadd.u32 %r2, %r2, 2;\nshl.b32 %r2, %r2, 5;\nbar.sync 0, %r2;",

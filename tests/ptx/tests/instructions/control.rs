@@ -41,16 +41,16 @@ fn tables_of_jumps_are_indexed() {
 
 #[test]
 fn functions_take_and_give_what_they_say() {
-    let before = ".func (.param .b32 r, .param .align 8 .b8 s[8]) swap (.param .b32 a, .param .align 8 .b8 b[8]);
-        .func (.param .b32 r, .param .align 8 .b8 s[8]) swap (.param .b32 a, .param .align 8 .b8 b[8])
-        {\n.reg .b32 %r<3>;\nld.param.u32 %r0, [a];\nld.param.v2.u32 {%r1, %r2}, [b];\nst.param.b32 [r], %r2;
+    let before = ".func (.param .align 8 .b8 s[16]) swap (.param .b32 a, .param .align 8 .b8 b[8]);
+        .func (.param .align 8 .b8 s[16]) swap (.param .b32 a, .param .align 8 .b8 b[8])
+        {\n.reg .b32 %r<3>;\nld.param.u32 %r0, [a];\nld.param.v2.u32 {%r1, %r2}, [b];\nst.param.b32 [s+8], %r2;
         st.param.v2.b32 [s], {%r0, %r1};\nret;\n}
         .func quiet { .local .b32 x; .reg .b32 %r0; mov.u32 %r0, 5; st.local.u32 [x], %r0; @%p bra L; L: ret; }"
         .replace("@%p bra L; L: ", "");
-    let body = "{ .param .b32 p0; .param .align 8 .b8 p1[8]; .param .b32 q0; .param .align 8 .b8 q1[8];
+    let body = "{ .param .b32 p0; .param .align 8 .b8 p1[8]; .param .align 8 .b8 q1[16];
         st.param.b32 [p0], 7; st.param.b32 [p1], tid; st.param.b32 [p1+4], %r1;
-        call.uni (q0, q1), swap, (p0, p1);
-        ld.param.b32 %r2, [q0]; ld.param.v2.b32 {%r3, %r4}, [q1]; }
+        call.uni (q1), swap, (p0, p1);
+        ld.param.b32 %r2, [q1+8]; ld.param.v2.b32 {%r3, %r4}, [q1]; }
         call quiet;
         shl.b32 %r2, %r2, 16; shl.b32 %r3, %r3, 8; or.b32 %r0, %r2, %r3; or.b32 %r0, %r0, %r4;";
     assert_eq!(results(&before, body, 3, 2), [0x0003_0700, 0x0003_0701]);

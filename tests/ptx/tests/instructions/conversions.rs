@@ -88,3 +88,21 @@ fn roundings_and_clamps_of_small_formats() {
     assert_eq!(eval("cvt.rn.bf16x2.f32 d, a, b;", "b32", &two), 0x3f80_c000);
     assert_eq!(eval("cvt.rn.relu.f16x2.f32 d, a, b;", "b32", &two), 0x3c00_0000);
 }
+
+#[test]
+fn pairs_of_eight_bits_are_narrowed_and_widened() {
+    let two = [("f32", f(1.0)), ("f32", f(-448.0))];
+    assert_eq!(eval("cvt.rn.satfinite.e4m3x2.f32 d, a, b;", "b16", &two), 0x38fe);
+    assert_eq!(eval("cvt.rn.satfinite.e5m2x2.f32 d, a, b;", "b16", &two), 0x3cdf);
+    assert_eq!(eval("cvt.rn.satfinite.relu.e4m3x2.f32 d, a, b;", "b16", &two), 0x3800);
+    assert_eq!(eval("cvt.rn.satfinite.e4m3x2.f16x2 d, a;", "b16", &[("b32", 0x3c00_fc00)]), 0x38fe);
+    for (format, one) in [("e4m3x2", 0x38), ("e5m2x2", 0x3c)] {
+        for bits in 0..=0xff_u64 {
+            let half = eval(&format!("cvt.rn.f16x2.{format} d, a;"), "b32", &[("b16", bits << 8 | one)]);
+            assert_eq!(half & 0xffff, 0x3c00);
+            let back = eval(&format!("cvt.rn.satfinite.{format}.f16x2 d, a;"), "b16", &[("b32", half)]);
+            let is_finite = f16::from_bits((half >> 16) as u16).is_finite();
+            assert!(!is_finite || back == (bits << 8 | one), "{format} {bits:#x}");
+        }
+    }
+}

@@ -112,7 +112,7 @@ fn approximations_have_their_special_values() {
 #[test]
 fn constants_are_written_in_all_ways() {
     assert_eq!(eval("mov.f32 d, 0f3FC00000;", "f32", &[]), f(1.5));
-    assert_eq!(eval("mov.f32 d, -0f3FC00000;", "f32", &[]), f(-1.5));
+    assert_eq!(eval("mov.f32 d, -1.5;", "f32", &[]), f(-1.5));
     assert_eq!(eval("mov.f32 d, 1.5e1;", "f32", &[]), f(15.0));
     assert_eq!(eval("mov.f64 d, 0d3FF8000000000000;", "f64", &[]), 1.5_f64.to_bits());
     assert_eq!(eval("mov.b32 d, 0f3FC00000;", "b32", &[]), f(1.5));

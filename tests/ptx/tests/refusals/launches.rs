@@ -75,3 +75,12 @@ fn only_the_shared_memory_that_a_kernel_uses_is_its_own() {
     let bytes = |name| module.kernel(name).unwrap().static_shared_bytes();
     assert_eq!((bytes("both"), bytes("called"), bytes("none"), bytes("inner")), (48, 8, 0, 5));
 }
+
+#[test]
+fn modules_and_traps_go_between_threads() {
+    fn goes<T: Send + Sync>() {}
+    goes::<purlin_ptx::Module>();
+    goes::<purlin_ptx::Kernel>();
+    goes::<purlin_ptx::Refusal>();
+    goes::<Trap>();
+}

@@ -66,8 +66,8 @@ fn modifiers_and_types_are_refused_by_name() {
         ("cvt.f32.s32 %f1, %r1;", "cvt.f32.s32: this rounding is not known between these types"),
         ("cvt.rn.f64.f32 %rd1, %f1;", "cvt.rn.f64.f32: this rounding is not known between these types"),
         (
-            "cvt.rn.satfinite.e4m3x2.f32 %rs1, %f1, %f2;",
-            "cvt.rn.satfinite.e4m3x2.f32: the modifier .satfinite is not known here",
+            "cvt.rz.satfinite.e4m3x2.f32 %rs1, %f1, %f2;",
+            "cvt.rz.satfinite.e4m3x2.f32: the modifier .satfinite is not known here",
         ),
         ("atom.global.add.s64 %rd1, [%rd2];", "atom.global.add.s64: ',' was expected, not ';'"),
         ("atom.local.add.u32 %r1, [%r2], 1;", "atom.local.add.u32: it works on global and shared memory"),
@@ -83,6 +83,34 @@ fn modifiers_and_types_are_refused_by_name() {
     ];
     for (instruction, expected) in rows {
         assert_eq!(of(instruction), expected);
+    }
+}
+
+#[test]
+fn instructions_that_the_target_does_not_have_are_refused() {
+    let rows = [
+        ("redux.sync.add.u32 %r1, %r2, -1;", 80),
+        ("cvt.rn.bf16.f32 %rs1, %f1;", 80),
+        ("cvt.rna.tf32.f32 %r1, %f1;", 80),
+        ("cvt.rn.f16x2.f32 %r1, %f1, %f2;", 80),
+        ("cvt.rn.satfinite.e5m2x2.f32 %rs1, %f1, %f2;", 89),
+        ("fma.rn.bf16 %rs1, %rs2, %rs3, %rs4;", 80),
+        ("max.NaN.f32 %f1, %f2, %f3;", 80),
+        ("tanh.approx.f32 %f1, %f2;", 75),
+        ("match.any.sync.b32 %r1, %r2, -1;", 70),
+        ("atom.global.cas.b16 %rs1, [%rd1], %rs2, %rs3;", 70),
+        ("atom.global.add.f64 %rd1, [%rd2], %rd3;", 60),
+        ("red.global.add.noftz.bf16x2 [%rd2], %r3;", 90),
+        ("dp4a.u32.u32 %r1, %r2, %r3, %r4;", 61),
+        ("nanosleep.u32 5;", 70),
+        ("add.f16 %rs1, %rs2, %rs3;", 53),
+    ];
+    for (instruction, least) in rows {
+        let text = text_of("", "", &format!("{REGISTERS}\n{instruction}\nret;"));
+        let with = |target: u32| Module::parse(&text.replace("sm_90", &format!("sm_{target}")));
+        assert!(with(least).is_ok(), "{instruction} {:?}", with(least));
+        let said = with(least - 1).unwrap_err().to_string();
+        assert!(said.ends_with(&format!("it needs sm_{least}, and the target is sm_{}", least - 1)), "{said}");
     }
 }
 
@@ -126,6 +154,12 @@ fn operands_are_refused_by_name() {
         ("call unknown;", "call: unknown is not declared"),
         ("call k;", "call: k is no function that is known by its name"),
         ("call %rd1, (), proto;", "call: %rd1 is no function that is known by its name"),
+        ("ld.u32 %r1, [0];", "ld.u32: an address was expected, not '0'"),
+        ("add.s32 %r1, %f1, %r2;", "add.s32: %f1 is declared with another type"),
+        ("mov.f32 %f1, -0f3F800000;", "mov.f32: -0f3F800000 is no constant of this type"),
+        ("bar.sync 16;", "bar.sync: a block has the barriers 0 to 15"),
+        ("bar.sync 0, 33;", "bar.sync: its threads are no whole warps"),
+        (";", ".reg: an instruction was expected, not ';'"),
         ("isspacep.const %p1, %rd1;", "isspacep.const: constant and global memory are one here"),
     ];
     for (instruction, expected) in rows {
@@ -146,6 +180,7 @@ fn directives_are_refused_by_name() {
             ".version 8.2\n.target sm_75, texmode_independent",
             "line 2: .target: debug was expected, not 'texmode_independent'",
         ),
+        (".version 8.2\n.target compute_75", "line 2: .target: compute_75 is no target that is known"),
         (".version 8.2\n.target sm_75\n.address_size 32", "line 3: .address_size: addresses have 64 bits here"),
         ("HEAD.global .texref t;", "line 4: .global: .texref is not known here"),
         ("HEAD.global .b8 a[];", "line 4: .global: a has no size, or is too large"),
@@ -164,7 +199,7 @@ fn directives_are_refused_by_name() {
         ("HEAD.shared .b8 a[1048577];", "line 4: .shared: a is too large"),
         ("HEAD.extern .global .b8 a[4];", "line 4: .extern: there is no other text that has it"),
         ("HEAD.alias f, g;", "line 4: .alias: this directive is not known here"),
-        ("HEAD.section .debug_str { }", "line 4: .section: this directive is not known here"),
+        ("HEAD.section .nv.info { }", "line 4: .section: .nv.info is not known here"),
         ("HEAD.entry k() .explicitcluster { ret; }", "line 4: .explicitcluster: this directive is not known here"),
         ("HEAD.entry k(.param .b8 a[32765]) { ret; }", "line 4: .entry: parameters are too large"),
         ("HEAD.entry k(.param .b8 a[]) { ret; }", "line 4: .entry: a has no size"),
@@ -187,6 +222,15 @@ fn directives_are_refused_by_name() {
             "line 4: .local: a has a larger alignment than there is here",
         ),
         ("HEAD.entry k() { .param .b8 a[262145]; }", "line 4: .param: a has no size, or is too large"),
+        ("HEAD.shared .b8 a[];", "line 4: .shared: a has no size, and is not .extern"),
+        ("HEAD.visible .target sm_75", "line 4: .target: a variable or a function was expected"),
+        ("HEAD.visible", "line 4: .visible: a directive was expected, not 'the end of the text'"),
+        ("HEAD.address_size 64", "line 4: .address_size: this directive is not known here"),
+        ("HEAD.global .b8 a.b;", "line 4: .global: a.b cannot be a name"),
+        ("HEAD.func (.param .b8 a, .param .b8 b) f;", "line 4: .func: it has more than one result"),
+        ("HEAD// é", "line 4: text: PTX is ASCII, in comments, too"),
+        (".version 8.2\n.target sm_8", "line 2: .target: sm_8 is no target that is known"),
+        ("HEAD.entry k() { a.b: ret; }", "line 4: a.b: this cannot be a label"),
         ("HEAD.entry k() { L: L: ret; }", "line 4: L: this label stands twice"),
         ("HEAD.entry k() { p: .callprototype _ (); ret; }", "line 4: .callprototype: this directive is not known here"),
         ("HEAD.entry k() { .maxnreg 5; }", "line 4: .maxnreg: this directive is not known here"),
@@ -194,7 +238,7 @@ fn directives_are_refused_by_name() {
         ("HEAD}", "line 4: .address_size: a directive was expected, not '}'"),
         ("HEAD/* never closed", "line 4: /*: a comment without an end"),
         ("HEAD.pragma \"never closed;\n", "line 4: \": a string without an end"),
-        ("HEAD.entry k() { é; }", "line 4: .entry: an instruction was expected, not 'é'"),
+        ("HEAD.entry k() { #; }", "line 4: .entry: an instruction was expected, not '#'"),
     ];
     for (text, expected) in rows {
         assert_eq!(refusal(&text.replace("HEAD", head)), expected, "{text}");
@@ -231,7 +275,8 @@ fn what_only_tools_read_is_no_hindrance() {
     let text = "// A comment.\n.version 7.8 /* another\n*/ .target sm_86, debug\n.address_size 64\n.file 1 \"a.cu\", 123, 456\n
         .extern .func unused (.param .b64 a);\n.weak .func f(.param .b64 a) .noreturn { ret.uni; }
         .visible .entry k(.param .u64 .ptr .global .align 16 a, .param .align 4 .b8 b[12]) .maxntid 128, 2 .minnctapersm 4 .pragma \"x\";
-        {\n.loc 1 2 3\n.pragma \"nounroll\";\n.loc 1 4 5, function_name $L__info+10, inlined_at 1 2 3\n;;ret;\n}\0 and more";
+        {\n.loc 1 2 3\n.pragma \"nounroll\";\n.loc 1 4 5, function_name $L__info+10, inlined_at 1 2 3\nret;\n}
+        .section .debug_info { .b8 1, 2 .b64 $L__tmp0 .b32 .debug_abbrev+4 }\0 and more";
     let module = Module::parse(text).unwrap();
     let kernel = module.kernel("k").unwrap();
     assert_eq!((module.version(), module.target()), ((7, 8), "sm_86"));
