@@ -45,7 +45,7 @@ struct ClientRep;
 struct ClientOptions {
   /// For versioning: leave it alone.
   std::size_t struct_size = sizeof(ClientOptions);
-  /// Virtual devices, 1..1024.
+  /// Devices, 1..1024. Of hardware, 0 takes all; elsewhere devices are virtual, and 0 is an error.
   std::size_t device_count = 1;
   /// Threads of the client's runner, 1..4096; 0 takes what the machine allows (see ThreadPoolOptions).
   std::size_t worker_count = 0;

@@ -159,6 +159,10 @@ impl Backend for CudaBackend {
         (0..count).map(describe).collect()
     }
 
+    fn device_count(&self) -> Option<usize> {
+        Some(self.shared.driver.device_count)
+    }
+
     fn memory_kinds(&self) -> &'static [&'static str] {
         &["device", "pinned_host", "unpinned_host"]
     }

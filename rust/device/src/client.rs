@@ -35,7 +35,7 @@ const MAX_WORKERS: usize = 4096;
 /// ```
 #[derive(Clone)]
 pub struct ClientOptions {
-    /// Virtual devices, 1..=1024.
+    /// Devices, 1..=1024. Of hardware, 0 takes all; elsewhere devices are virtual, and 0 is an error.
     pub device_count: usize,
     /// Threads of the client's runner, 1..=4096; 0 takes what the machine allows.
     pub worker_count: usize,
@@ -127,7 +127,11 @@ impl Client {
     /// `InvalidArgument`, naming the value: a device or worker count out of range, a negative process index.
     /// `ResourceExhausted`: threads could not be started. Or the backend's, if it cannot open a device.
     pub fn new(options: &ClientOptions, backend: Arc<dyn Backend>) -> StatusOr<Arc<Self>> {
-        let device_count = in_range("device_count", options.device_count, 1, MAX_DEVICES)?;
+        let device_count = match (options.device_count, backend.device_count()) {
+            (0, Some(all)) => all,
+            (count, _) => count,
+        };
+        let device_count = in_range("device_count", device_count, 1, MAX_DEVICES)?;
         let thread_count = in_range("worker_count", options.worker_count, 0, MAX_WORKERS)?;
         let runner = ThreadPool::new(&ThreadPoolOptions { thread_count, name: "purlin".to_owned() })?;
         let process_index = options.process_index;

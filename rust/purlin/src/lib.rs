@@ -39,6 +39,8 @@ pub use purlin_device::{
     MemoryStats, Mutability, NullBackend, OnDone, OomPolicy, RawBuffer, RawBufferPromise, StagedPiece, StagingCopier,
     StagingLease, StagingOptions, StagingPool, StagingSink, TransferSpec, UsageHold,
 };
+#[cfg(feature = "cuda")]
+pub use purlin_cuda as cuda;
 pub use purlin_host as host;
 #[cfg(feature = "interchange")]
 pub use purlin_interchange as interchange;
@@ -64,6 +66,8 @@ pub fn platforms() -> &'static platform::Platforms {
     static PLATFORMS: platform::Platforms = platform::Platforms::new(&[
         platform::NULL,
         host::PLATFORM,
+        #[cfg(feature = "cuda")]
+        cuda::PLATFORM,
         #[cfg(feature = "sim")]
         sim::PLATFORM,
     ]);

@@ -219,6 +219,12 @@ pub trait Backend: Send + Sync {
         Ok(vec![DeviceDescription::of_kind(self.platform_name()); count])
     }
 
+    /// How many devices there are, if these are hardware: a client that asks for 0 gets all of them. `None`, which is
+    /// the default: devices are virtual, and there are as many as a client asks for.
+    fn device_count(&self) -> Option<usize> {
+        None
+    }
+
     /// The kinds of memory of every device, the default one first. Never empty, no kind twice.
     fn memory_kinds(&self) -> &'static [&'static str];
 

@@ -19,6 +19,36 @@ fn counts_out_of_range_are_named() {
     }
 }
 
+/// Two devices of hardware, which hold nothing.
+struct TwoDevices(NullBackend);
+
+impl Backend for TwoDevices {
+    fn platform_name(&self) -> &'static str {
+        "two"
+    }
+
+    fn device_count(&self) -> Option<usize> {
+        Some(2)
+    }
+
+    fn memory_kinds(&self) -> &'static [&'static str] {
+        self.0.memory_kinds()
+    }
+
+    fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
+        self.0.open_memory(device, kind)
+    }
+}
+
+#[test]
+fn none_asked_for_are_all_of_the_hardware() {
+    for (asked, there) in [(0, 2), (1, 1), (2, 2)] {
+        let options = ClientOptions { device_count: asked, worker_count: 1, ..Default::default() };
+        let client = Client::new(&options, Arc::new(TwoDevices(NullBackend::new()))).unwrap();
+        assert_eq!(client.devices().len(), there);
+    }
+}
+
 #[test]
 fn devices_and_spaces_are_numbered_and_find_their_way_back() {
     let client = client(3, 1).unwrap();
