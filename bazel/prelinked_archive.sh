@@ -11,7 +11,7 @@ prelinked=${archive%.a}_prelinked.o
 localised=${archive%.a}_localised.o
 trap 'rm -f "$prelinked" "$localised"' EXIT
 
-"$LD" -r --force-group-allocation -o "$prelinked" --whole-archive "$cpp" --no-whole-archive "$rust"
+"$LD" -r --force-group-allocation --wrap=dlopen -o "$prelinked" --whole-archive "$cpp" --no-whole-archive "$rust"
 strip=()
 [[ $debug == keep ]] || strip=(--strip-debug)
 "$OBJCOPY" --wildcard "--keep-global-symbols=$exported" --localize-hidden --remove-section=.llvmbc \

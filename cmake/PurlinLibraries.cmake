@@ -26,7 +26,8 @@ endfunction()
 
 # Prelinked: one object of everything, in which only purlin:: stays global, so that a program may hold another Rust
 # library or another user of cxx beside it. --force-group-allocation makes the hidden parts of COMDAT groups our own
-# (lld refuses them otherwise); .llvmbc/.llvmcmd are Rust's bitcode, which makes some ranlibs abort.
+# (lld refuses them otherwise); .llvmbc/.llvmcmd are Rust's bitcode, which makes some ranlibs abort. CUDA's driver is
+# loaded by dlopen, which is wrapped for the sake of static programs (cpp/static_dlopen.cc).
 if(PURLIN_BUILD_STATIC)
   # In a cross build they are the target's, whose triple the compiler's name begins with, or clang is given.
   set(triple "")
@@ -41,7 +42,7 @@ if(PURLIN_BUILD_STATIC)
   set(prelinked ${PROJECT_BINARY_DIR}/purlin_prelinked.o)
   set(localised ${PROJECT_BINARY_DIR}/purlin_localised.o)
   add_custom_command(OUTPUT ${localised}
-    COMMAND ${PURLIN_LD} -r --force-group-allocation -o ${prelinked} $<TARGET_OBJECTS:purlin_objects> ${purlin_rust_archive}
+    COMMAND ${PURLIN_LD} -r --force-group-allocation --wrap=dlopen -o ${prelinked} $<TARGET_OBJECTS:purlin_objects> ${purlin_rust_archive}
     COMMAND ${PURLIN_OBJCOPY} --wildcard --keep-global-symbols=${exported_symbols} --localize-hidden
             --remove-section=.llvmbc --remove-section=.llvmcmd $<$<NOT:$<BOOL:${keep_debug}>>:--strip-debug>
             ${prelinked} ${localised}

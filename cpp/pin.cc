@@ -6,10 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-// Weak, so that a static program links no loader for our sake.
-#pragma weak dlopen
-#pragma weak dlclose
-
 namespace purlin {
 inline namespace v0 {
 namespace internal {
@@ -36,11 +32,10 @@ int Look(dl_phdr_info* library, std::size_t, void* data) {
 }  // namespace
 
 void Pin(const void* code) noexcept {
-  if (&::dlopen == nullptr || &::dlclose == nullptr) return;
   // The name is the loader's, and lives as long as the library, which is there while its code waits for our return.
   Search search = {reinterpret_cast<std::uintptr_t>(code), nullptr};
   dl_iterate_phdr(&Look, &search);
-  if (search.name == nullptr || *search.name == '\0') return;  // The program itself has no name.
+  if (search.name == nullptr || *search.name == '\0') return;  // The program itself has no name, and a static one is all there is.
   void* pinned = ::dlopen(search.name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (pinned != nullptr) ::dlclose(pinned);  // It stays, by RTLD_NODELETE.
 }

@@ -53,7 +53,9 @@ struct ClientOptions {
   /// new backends. "sim": devices with streams on a simulated clock, for tests. Its copies run late and, where no event
   /// orders them, in an order that the environment variable PURLIN_SIM_SEED (a number, else 0) decides. Copies that
   /// touch the same bytes without an event between them, or bring unwritten memory to the host, fail with
-  /// kFailedPrecondition and name both places.
+  /// kFailedPrecondition and name both places. "cuda": NVIDIA's GPUs, by the driver that is found at run time. Without
+  /// a driver, with one older than 12.2, without a GPU, or in a static program, it is kUnavailable, with what would
+  /// help; in a child made by fork of a process that uses it, kFailedPrecondition.
   std::string_view platform = "host";
   /// The most bytes that each memory space takes from the system; 0: no limit. Memory that is kept for later
   /// allocations counts, and so does rounding (to 64 bytes, more for small allocations), so a space may be full a

@@ -132,9 +132,10 @@ pkg_config_shared)
   LD_LIBRARY_PATH=$prefix/$PURLIN_LIBDIR "$work/consumer"
   ;;
 pkg_config_static)
-  linker_flags=-static pkg_config_project "$prefix" "$work/consumer" --static
+  linker_flags="-static -Wl,--fatal-warnings" pkg_config_project "$prefix" "$work/consumer" --static
   ! readelf -dW "$work/consumer" | grep NEEDED || fail "a static program needs shared libraries"
   "$work/consumer"
+  "$work/consumer" cuda | grep -q '^UNAVAILABLE: .*linked statically' || fail "a static program is not told why it has no CUDA"
   ;;
 second_rust)
   # Twice: with debug code and with everything optimised into one unit, because their global names differ.
@@ -162,7 +163,7 @@ features)
   # built in seconds.
   "$CMAKE" -S "$PURLIN_SOURCE_DIR" -B "$work/build" -G "$CMAKE_GENERATOR" -DCMAKE_MAKE_PROGRAM="$CMAKE_MAKE_PROGRAM" \
     -DCMAKE_BUILD_TYPE=Debug -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC" -DPURLIN_BUILD_SHARED=OFF \
-    -DPURLIN_BUILD_TESTS=OFF -DPURLIN_BUILD_EXAMPLES=OFF -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF \
+    -DPURLIN_BUILD_TESTS=OFF -DPURLIN_BUILD_EXAMPLES=OFF -DPURLIN_CUDA=OFF -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF \
     -DPURLIN_XLA_CPU=OFF -DPURLIN_CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$work/build/cargo}"
   "$CMAKE" --build "$work/build"
   "$CMAKE" --install "$work/build" --prefix "$work/prefix" >/dev/null

@@ -32,6 +32,8 @@ pub use purlin_async::{
     run_when_ready, spawn, stalls, try_spawn, when_all, when_all_with, with_user_context,
 };
 pub use purlin_base::{Error, Label, SourceLocation, StatusCode, StatusOr};
+#[cfg(feature = "cuda")]
+pub use purlin_cuda as cuda;
 pub use purlin_device::{
     Aliasing, AllocOptions, AsyncHostToDeviceTransferManager, BorrowedDonationHold, BorrowedUsageHold, Buffer,
     BufferPromise, Client, ClientOptions, Device, DmaMapping, DonationHold, ExternalReference, FromHostOptions,
@@ -39,8 +41,6 @@ pub use purlin_device::{
     MemoryStats, Mutability, NullBackend, OnDone, OomPolicy, RawBuffer, RawBufferPromise, StagedPiece, StagingCopier,
     StagingLease, StagingOptions, StagingPool, StagingSink, TransferSpec, UsageHold,
 };
-#[cfg(feature = "cuda")]
-pub use purlin_cuda as cuda;
 pub use purlin_host as host;
 #[cfg(feature = "interchange")]
 pub use purlin_interchange as interchange;

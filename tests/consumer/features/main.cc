@@ -7,13 +7,15 @@
 
 int main() {
   purlin::ClientOptions options;
-  options.platform = "sim";
-  const purlin::StatusOr<purlin::Client> none = purlin::Client::Create(options);
-  if (none.ok() || none.status().code() != purlin::StatusCode::kNotFound) {
-    std::puts("the platform that was left out is there");
-    return 1;
+  for (const char* platform : {"sim", "cuda"}) {
+    options.platform = platform;
+    const purlin::StatusOr<purlin::Client> none = purlin::Client::Create(options);
+    if (none.ok() || none.status().code() != purlin::StatusCode::kNotFound) {
+      std::puts("a platform that was left out is there");
+      return 1;
+    }
+    std::printf("%s\n", std::string(none.status().message()).c_str());
   }
-  std::printf("%s\n", std::string(none.status().message()).c_str());
   options.platform = "host";
   purlin::StatusOr<purlin::Client> client = purlin::Client::Create(options);
   if (!client.ok()) {

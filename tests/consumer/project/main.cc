@@ -44,7 +44,14 @@ purlin::Status RunTask(const purlin::Client& client) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  // For programs that are to be told why they have no such platform.
+  if (argc == 2) {
+    purlin::ClientOptions options;
+    options.platform = argv[1];
+    std::printf("%s\n", purlin::Client::Create(options).status().ToString().c_str());
+    return 0;
+  }
   if (purlin::AbiVersion() != purlin::kAbiVersion ||
       std::string_view(purlin::VersionString()) != PURLIN_VERSION_STRING) {
     std::fprintf(stderr, "headers %s, library %s\n", PURLIN_VERSION_STRING, purlin::VersionString());

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Runs a program on the fake CUDA driver, which cargo builds.
+#
+#   tests/cuda/on_fake.sh PROGRAM        in the environment: PURLIN_CARGO, and CARGO_TARGET_DIR if it is not `target`
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/scripts/common.sh"
+program=${1-}
+[[ -x $program ]] || usage "no such program: '$program'"
+no_arguments "${@:2}"
+cd "$root"
+"${PURLIN_CARGO:-cargo}" build --locked --quiet --package purlin-fakecuda-driver </dev/null
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+ln -s "${CARGO_TARGET_DIR:-$root/target}/debug/libcuda.so" "$folder/libcuda.so.1"
+LD_LIBRARY_PATH=$folder PURLIN_FAKECUDA_DEVICES=3 PURLIN_FAKECUDA_ON_REPORT=abort "$program"
