@@ -55,6 +55,29 @@ fn without_the_detector_addresses_are_used_again() {
 }
 
 #[test]
+fn addresses_are_used_again_when_there_are_no_others() {
+    let options = Options { address_bytes: 4 << 20, ..Options::default() };
+    process::run("addresses_are_used_again_when_there_are_no_others", &options, || {
+        let gpu = Session::new();
+        let stream = gpu.stream(NON_BLOCKING);
+        for round in 0..100 {
+            let (memory, pooled) = (gpu.allocate(MIB), gpu.allocate_async(MIB / 2, stream));
+            gpu.write(memory, &[round; 100], stream);
+            gpu.d2d(pooled, memory, 100, stream);
+            assert_eq!(gpu.read(pooled, 100, stream), [round; 100]);
+            ok!(gpu, cuMemFreeAsync(pooled, stream));
+            gpu.sync(stream);
+            gpu.free(memory);
+        }
+        let mut memory = 0;
+        assert_eq!(cu!(gpu, cuMemAlloc_v2(&mut memory, 5 * MIB)), 2);
+        assert_eq!(free_bytes(&gpu), 4 << 30);
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        gpu.end();
+    });
+}
+
+#[test]
 fn free_waits_for_the_context() {
     process::run("free_waits_for_the_context", &Options::default(), || {
         let gpu = Session::new();

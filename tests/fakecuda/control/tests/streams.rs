@@ -89,9 +89,7 @@ fn the_legacy_stream_is_ordered_with_blocking_ones_both_ways() {
         assert_eq!(gpu.control.report_count(), 1, "{:?}", gpu.control.reports());
         gpu.free(memory);
         [blocking, free].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
-        for context in &gpu.contexts {
-            ok!(gpu, cuCtxSetCurrent(*context));
-        }
+        gpu.end_with_reports();
     });
 }
 
