@@ -112,7 +112,7 @@ impl Memory {
             Space { range, next: range.start + ALIGNMENT_BYTES, freed: HashMap::new(), used_bytes: 0 }
         };
         Self {
-            spaces: if options.empty { Vec::new() } else { (0..options.devices).map(space).collect() },
+            spaces: (0..options.devices).map(space).collect(),
             blocks: BTreeMap::new(),
             pools: HashMap::new(),
             size_bytes: options.memory_bytes,
