@@ -89,8 +89,10 @@ fn an_asynchronous_fault_shows_at_a_later_call() {
         let gpu = Session::new();
         let (stream, event, memory) = (gpu.stream(NON_BLOCKING), gpu.event(), gpu.allocate(64));
         gpu.control.set_faults("cuMemsetD8Async:1:719:async");
+        gpu.control.hold(true);
         gpu.fill(memory, 1, 64, stream);
         gpu.record(event, stream);
+        gpu.control.hold(false);
         assert_eq!(cu!(gpu, cuEventSynchronize(event)), 719);
         is_broken(gpu, 719, &[stream], &[event], &[memory]);
     });
