@@ -134,7 +134,7 @@ impl State {
     }
 
     /// The last point of a stream, with those of the streams that it is ordered behind by itself, and their clocks.
-    pub(crate) fn tail(&self, handle: usize) -> (Vec<Point>, Clock) {
+    fn tail(&self, handle: usize) -> (Vec<Point>, Clock) {
         let Some(stream) = self.streams.get(&handle) else { return (Vec::new(), Clock::default()) };
         let mut clock = stream.clock.clone();
         let mut points = vec![Point { stream: handle, sequence: stream.tail }];
@@ -143,6 +143,17 @@ impl State {
             clock.join(&with.clock);
         }
         (points, clock)
+    }
+
+    /// What a thread that waits for the stream waits for. To others than the legacy default stream what that has now is
+    /// nothing: their own work has waited for what it had then.
+    pub(crate) fn waited_for(&self, handle: usize) -> (Vec<Point>, Clock) {
+        match self.streams.get(&handle) {
+            Some(stream) if stream.kind != Kind::Legacy => {
+                (vec![Point { stream: handle, sequence: stream.tail }], stream.clock.clone())
+            }
+            _ => self.tail(handle),
+        }
     }
 
     /// The streams whose work so far comes before all that is put on this one.

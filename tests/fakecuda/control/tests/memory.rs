@@ -28,6 +28,11 @@ fn memory_ends_and_comes_back() {
         assert_eq!(cu!(gpu, cuMemAlloc_v2(ptr::null_mut(), 1)), 1);
         gpu.free(first);
         ok!(gpu, cuMemFree_v2(0));
+        let third = gpu.allocate(64);
+        assert_eq!(cu!(gpu, cuMemFree_v2(third + 8)), 1);
+        gpu.free(third);
+        assert!(gpu.control.reports()[0].starts_with("wild address"), "{:?}", gpu.control.reports());
+        gpu.control.clear_reports();
         let again = gpu.allocate(60 * MIB);
         assert_ne!(first, again, "an address is not used twice while the detector is on");
         gpu.free(again);

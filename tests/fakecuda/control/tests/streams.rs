@@ -84,6 +84,11 @@ fn the_legacy_stream_is_ordered_with_blocking_ones_both_ways() {
         gpu.fill(memory, 6, 64, blocking);
         assert_eq!(cu!(gpu, cuStreamQuery(0)), NOT_READY);
         assert_eq!(cu!(gpu, cuStreamQuery(free)), 0);
+        gpu.control.hold(false);
+        gpu.sync(blocking);
+        gpu.control.hold(true);
+        gpu.fill(memory, 6, 64, 0);
+        assert_eq!(cu!(gpu, cuStreamQuery(blocking)), 0, "its own work is over");
         gpu.fill(memory, 7, 64, free);
         gpu.control.hold(false);
         assert_eq!(gpu.control.report_count(), 1, "{:?}", gpu.control.reports());
