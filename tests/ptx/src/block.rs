@@ -10,6 +10,7 @@
 use crate::execute::{self, Pause};
 use crate::instruction::{Barrier, Op, Reduction};
 use crate::kernel::Run;
+use crate::race::Watch;
 use crate::spaces::UNWRITTEN;
 use crate::thread::{State, Thread};
 use crate::{Trap, warp};
@@ -36,6 +37,7 @@ pub(crate) struct Shared<'a> {
     /// `%ctaid`.
     pub(crate) index: [u32; 3],
     pub(crate) bytes: Vec<u8>,
+    pub(crate) watch: Watch,
     /// Bytes of all threads' stacks.
     pub(crate) stack_bytes: usize,
 }
@@ -54,7 +56,13 @@ impl<'a> Block<'a> {
         let count: u32 = run.launch.block.iter().product();
         let threads = if run.kernel.linked.waits { count } else { 1 };
         Self {
-            shared: Shared { run, index: [0; 3], bytes: Vec::new(), stack_bytes: 0 },
+            shared: Shared {
+                run,
+                index: [0; 3],
+                bytes: Vec::new(),
+                watch: Watch::new(run.shared_bytes, count),
+                stack_bytes: 0,
+            },
             threads: (0..threads).map(|_| Thread::new()).collect(),
             count,
             meetings: vec![Meeting::default(); BARRIERS],
@@ -66,6 +74,7 @@ impl<'a> Block<'a> {
         self.shared.index = index;
         self.shared.bytes.clear();
         self.shared.bytes.resize(self.shared.run.shared_bytes, UNWRITTEN);
+        self.shared.watch.barrier();
         self.meetings.fill(Meeting::default());
         if self.shared.run.kernel.linked.waits { self.run_together() } else { self.run_alone() }
     }
@@ -111,7 +120,7 @@ impl<'a> Block<'a> {
                     self.run_thread(number)?;
                 }
             }
-            if !warp::meet(&mut self.threads[first..end], &self.shared)? {
+            if !warp::meet(&mut self.threads[first..end], &mut self.shared)? {
                 return Ok(());
             }
         }
@@ -162,6 +171,7 @@ impl<'a> Block<'a> {
             return Ok(false);
         }
         let meeting = std::mem::take(&mut self.meetings[id]);
+        self.shared.watch.barrier();
         self.check_aligned(&meeting)?;
         let holds = |block: &Self, &number: &u32| {
             let thread = &block.threads[number as usize];
@@ -224,7 +234,7 @@ impl<'a> Block<'a> {
         let waits = |thread: &&Thread| matches!(thread.state, State::AtBarrier(_));
         // There is one: not all are over, and nobody runs.
         let Some(thread) = self.threads.iter().find(waits) else {
-            return Trap::Stopped { kernel: self.shared.run.kernel.name.clone() };
+            return Trap::Stopped;
         };
         let State::AtBarrier(id) = thread.state else { return Trap::Trapped(place(thread)) };
         let Meeting { waiting, came, wanted } = &self.meetings[id as usize];

@@ -201,6 +201,8 @@ pub(crate) struct Access {
     pub(crate) size_bytes: u8,
     /// 1, 2 or 4.
     pub(crate) count: u8,
+    /// Other threads' accesses are ordered by other means than barriers: `.volatile`, `.relaxed` and the like.
+    pub(crate) is_strong: bool,
     pub(crate) address: Address,
 }
 

@@ -3,8 +3,9 @@
 //! [`Module::parse`] turns a text into instructions with numbered registers and refuses, by line and name, whatever it
 //! does not know: nothing is ever skipped. [`Kernel::run`] runs a grid block by block. Within a block one thread runs
 //! at a time, in order, up to the next barrier or the next instruction that a warp executes together; so results never
-//! depend on timing, and a missing barrier gives the same wrong result each time. Global memory is the caller's
-//! ([`Memory`]); shared, local and parameter memory are the interpreter's own, and begin filled with a pattern.
+//! depend on timing. Two threads of a block that touch the same shared memory without a barrier between them are told.
+//! Global memory is the caller's ([`Memory`]); shared, local and parameter memory are the interpreter's own, and begin
+//! filled with a pattern.
 //!
 //! What ends a kernel other than its end is a [`Trap`], which names kernel, line, instruction, block and thread. Texts,
 //! arguments and addresses may be anybody's: there is an error for each mistake, never a panic, and what is allocated
@@ -32,6 +33,7 @@ mod module;
 mod number;
 mod parse;
 mod program;
+mod race;
 mod refusal;
 mod spaces;
 mod thread;

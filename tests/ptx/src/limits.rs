@@ -1,7 +1,7 @@
 //! The most of everything: what a text or a launch asks for beyond these is refused.
 
 /// Bytes of a text.
-pub(crate) const TEXT_BYTES: usize = 64 << 20;
+pub(crate) const TEXT_BYTES: usize = 16 << 20;
 /// Bytes of a variable of a module.
 pub(crate) const VARIABLE_BYTES: u64 = 1 << 32;
 /// Bytes of shared memory of a block, static and dynamic.

@@ -4,6 +4,15 @@ use std::fmt;
 
 /// The longest name that is repeated, in characters.
 const LONGEST_NAME: usize = 120;
+/// The longest reason, which may have names in it.
+const LONGEST_REASON: usize = 240;
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
 
 /// Where a text is not understood, and what stands there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,12 +25,7 @@ pub struct Refusal {
 impl Refusal {
     /// `what`: the instruction, directive or name that stands at `line`.
     pub(crate) fn new(line: usize, what: &str, why: impl Into<String>) -> Self {
-        let mut what: String = what.chars().take(LONGEST_NAME + 1).collect();
-        if what.chars().count() > LONGEST_NAME {
-            what.pop();
-            what.push_str("...");
-        }
-        Self { line, what, why: why.into() }
+        Self { line, what: cut(what, LONGEST_NAME), why: cut(&why.into(), LONGEST_REASON) }
     }
 
     /// The line, from 1.

@@ -47,6 +47,12 @@ pub(crate) struct Thread {
     pub(crate) clock: u64,
 }
 
+/// `%tid` of a thread of that number.
+pub(crate) fn thread_index(run: &Run<'_>, number: u32) -> [u32; 3] {
+    let [x, y, _] = run.launch.block;
+    [number % x, number / x % y, number / x / y]
+}
+
 /// Calls are nested too deeply.
 pub(crate) struct TooDeep;
 
@@ -170,8 +176,7 @@ impl Thread {
 
     /// `%tid`.
     pub(crate) fn index(&self, run: &Run<'_>) -> [u32; 3] {
-        let [x, y, _] = run.launch.block;
-        [self.number % x, self.number / x % y, self.number / x / y]
+        thread_index(run, self.number)
     }
 
     /// Where it is, for a trap.

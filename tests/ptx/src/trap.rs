@@ -38,10 +38,7 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum Trap {
     /// The caller's flag was raised.
-    Stopped {
-        /// The kernel's name.
-        kernel: String,
-    },
+    Stopped,
     /// Nothing has run: dimensions, sizes or parameters that the kernel cannot be launched with, in words.
     Launch {
         /// The kernel's name.
@@ -72,6 +69,19 @@ pub enum Trap {
         address: u64,
         /// What it must be a multiple of.
         alignment: usize,
+    },
+    /// Two threads of a block touch the same shared memory, one of them writes, and no barrier is between.
+    Race {
+        /// Of the later access.
+        place: Box<Place>,
+        /// The address in shared memory.
+        address: u64,
+        /// How many bytes.
+        size_bytes: usize,
+        /// Whether the later access writes.
+        writes: bool,
+        /// The earlier access, in words: which thread, and in which line.
+        other: String,
     },
     /// Threads of a block wait at a barrier to which others do not come any more.
     Barrier {
@@ -106,10 +116,10 @@ impl Trap {
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         match self {
-            Self::Stopped { .. } | Self::Launch { .. } => None,
+            Self::Stopped | Self::Launch { .. } => None,
             Self::Trapped(place) | Self::Stack(place) => Some(place),
             Self::Memory { place, .. } | Self::Misaligned { place, .. } | Self::Barrier { place, .. } => Some(place),
-            Self::Warp { place, .. } | Self::Jump { place, .. } => Some(place),
+            Self::Warp { place, .. } | Self::Jump { place, .. } | Self::Race { place, .. } => Some(place),
         }
     }
 }
@@ -117,7 +127,7 @@ impl Trap {
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stopped { kernel } => write!(f, "kernel {kernel}: stopped"),
+            Self::Stopped => f.write_str("the kernel was stopped"),
             Self::Launch { kernel, why } => write!(f, "kernel {kernel}: {why}"),
             Self::Trapped(place) => write!(f, "{place}: trap"),
             Self::Memory { place, address, size_bytes, writes, fault } => {
@@ -126,6 +136,11 @@ impl fmt::Display for Trap {
             }
             Self::Misaligned { place, address, alignment } => {
                 write!(f, "{place}: {address:#x} is no multiple of {alignment}")
+            }
+            Self::Race { place, address, size_bytes, writes, other } => {
+                let verb = if *writes { "writes" } else { "reads" };
+                write!(f, "{place}: {verb} {size_bytes} bytes of shared memory at {address:#x}; ")?;
+                write!(f, "{other}, and no barrier is between")
             }
             Self::Barrier { place, why } | Self::Warp { place, why } => write!(f, "{place}: {why}"),
             Self::Stack(place) => write!(f, "{place}: calls are nested too deeply, or local memory is too large"),

@@ -12,7 +12,7 @@ use crate::thread::{State, Thread};
 use crate::types::{mask, signed};
 
 /// Does what can be done, for the threads of one warp; whether anything was.
-pub(crate) fn meet(threads: &mut [Thread], shared: &Shared<'_>) -> Result<bool, Trap> {
+pub(crate) fn meet(threads: &mut [Thread], shared: &mut Shared<'_>) -> Result<bool, Trap> {
     let mut went_on = false;
     for lane in 0..threads.len() {
         if threads[lane].state != State::InWarp {
@@ -71,7 +71,10 @@ fn together_of<'r>(shared: &Shared<'r>, thread: &Thread) -> Option<&'r Together>
 }
 
 /// Does it for the lanes of the group, which go on.
-fn perform(threads: &mut [Thread], shared: &Shared<'_>, what: WarpOp, group: &[usize]) {
+fn perform(threads: &mut [Thread], shared: &mut Shared<'_>, what: WarpOp, group: &[usize]) {
+    if what != WarpOp::ActiveMask {
+        shared.watch.warp(threads[0].number);
+    }
     let mut values = [None; WARP];
     for &lane in group {
         values[lane] = together_of(shared, &threads[lane]).map(|together| {

@@ -47,6 +47,7 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Res
         "nanosleep" => {
             opcode.expect(&[("u32", ())])?;
             opcode.finish()?;
+            body.needs(&opcode, 70)?;
             body.source(U32)?;
             Ok(Op::Nothing)
         }
@@ -71,13 +72,17 @@ fn barrier<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Re
     let kind = opcode.expect(&[("sync", 0), ("arrive", 1), ("red", 2)])?;
     let reductions = [("popc", Reduction::Count), ("and", Reduction::All), ("or", Reduction::Any)];
     let reduction = if kind == 2 { opcode.expect(&reductions)? } else { Reduction::None };
-    let aligned = opcode.take("aligned") || is_old;
+    let aligned = is_old || opcode.take("aligned");
     let bits = match reduction {
         Reduction::None => None,
         Reduction::Count => Some(opcode.expect(&[("u32", 32)])?),
         Reduction::All | Reduction::Any => Some(opcode.expect(&[("pred", 1)])?),
     };
     opcode.finish()?;
+    let is_right = |operand, right: fn(u64) -> bool| match operand {
+        Operand::Immediate(value) => right(value),
+        Operand::Register(_) => true,
+    };
     let d = match bits {
         None => SINK,
         Some(bits) => {
@@ -87,6 +92,9 @@ fn barrier<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Re
         }
     };
     let id = body.source(U32)?;
+    if !is_right(id, |id| id < 16) {
+        return Err(opcode.refuse("a block has the barriers 0 to 15"));
+    }
     let (mut count, mut predicate) = (None, Predicate { value: Operand::Immediate(0), negated: false });
     if body.text.take(',')? {
         // The last of a reduction is a predicate; before it, there may be a count.
@@ -102,6 +110,9 @@ fn barrier<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Re
         }
     } else if bits.is_some() {
         return Err(body.text.unexpected("','"));
+    }
+    if count.is_some_and(|count| !is_right(count, |count| count % 32 == 0)) {
+        return Err(opcode.refuse("its threads are no whole warps"));
     }
     if kind == 1 && count.is_none() {
         return Err(opcode.refuse("it has no number of threads"));

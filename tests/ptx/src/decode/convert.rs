@@ -7,6 +7,8 @@ use crate::number::format::{Rounding, TF32};
 use crate::parse::{Body, Opcode};
 use crate::types::{Class, Type};
 
+use super::eighths;
+
 const F32: Type = Type { class: Class::Float, bits: 32 };
 
 /// The rounding of a fraction, and, `true`, to a whole number.
@@ -24,6 +26,9 @@ const ROUNDINGS: [(&str, (Rounding, bool)); 9] = [
 
 pub(super) fn decode<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Refusal> {
     let rounding = opcode.one_of(&ROUNDINGS);
+    if rounding == Some((Rounding::Nearest, false)) && opcode.take("satfinite") {
+        return eighths::narrow(body, opcode);
+    }
     let clamps = opcode.take("relu");
     let (flushes, saturates) = (opcode.take("ftz"), opcode.take("sat"));
     if let (Some((rounding, false)), false, false) = (rounding, flushes, saturates) {
@@ -42,6 +47,9 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Res
     };
     if !is_known(to) || !is_known(from) || clamps && (to.bits != 16 || to.is_integer()) {
         return Err(opcode.wrong_type());
+    }
+    if [to, from].iter().any(|ty| ty.class == Class::Brain) {
+        body.needs(&opcode, 80)?;
     }
     let (rounding, to_whole) = roundings(&opcode, to, from, rounding)?;
     let (d, register_bits) = body.destination_with_width(to.bits, if to.is_integer() { 64 } else { to.bits })?;
@@ -82,6 +90,11 @@ fn roundings(
 /// `cvt.rn.f16x2.f32 d, a, b`: a becomes the upper half.
 fn pair<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, rounding: Rounding, clamps: bool) -> Result<Op, Refusal> {
     let to = opcode.ty()?;
+    let eighth = eighths::FORMATS.iter().find(|(name, _)| opcode.peek() == Some(name));
+    if let Some(&(_, format)) = eighth.filter(|_| to.class == Class::Halves && rounding == Rounding::Nearest) {
+        return eighths::widen(body, opcode, format, clamps);
+    }
+    body.needs(&opcode, 80)?;
     if !matches!(to.class, Class::Halves | Class::Brains) || opcode.ty()? != F32 {
         return Err(opcode.wrong_type());
     }
@@ -99,6 +112,7 @@ fn tf32<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, rounding: Rounding,
         return Err(opcode.wrong_type());
     }
     opcode.finish()?;
+    body.needs(&opcode, 80)?;
     body.unary(
         F32,
         Box::new(move |a| {

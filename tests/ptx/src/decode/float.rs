@@ -1,4 +1,8 @@
 //! Arithmetic of f32 and f64.
+//!
+//! A product or sum without a rounding (`mul.f32`, not `mul.rn.f32`) is rounded to the nearest here. A GPU's assembler
+//! may make one `fma` of two of them, with another last bit: PTX allows it. A kernel whose bits matter says `.rn`, as
+//! the compiler does with `--fmad=false`.
 
 use crate::Refusal;
 use crate::instruction::Op;
@@ -121,8 +125,11 @@ fn approximate<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, function: Fu
             _ => Err(opcode.wrong_type()),
         };
     }
-    if function == Function::Tanh && flushes {
-        return Err(opcode.refuse("it has no .ftz"));
+    if function == Function::Tanh {
+        body.needs(&opcode, 75)?;
+        if flushes {
+            return Err(opcode.refuse("it has no .ftz"));
+        }
     }
     let mode = Mode { rounding: Rounding::Nearest, flushes, saturates: false };
     body.unary(ty, Box::new(move |a| mode.output(function.of(f64::from(mode.input(a))) as f32)))
@@ -157,6 +164,9 @@ fn extreme<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, largest: bool) -
     let (flushes, keeps_nan) = (opcode.take("ftz"), opcode.take("NaN"));
     let ty = opcode.ty()?;
     opcode.finish()?;
+    if keeps_nan {
+        body.needs(&opcode, 80)?;
+    }
     if ty.bits == 64 {
         if flushes || keeps_nan {
             return Err(opcode.refuse("of f64, neither .ftz nor .NaN is known"));

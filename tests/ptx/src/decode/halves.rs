@@ -67,6 +67,7 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, ty: Ty
     if (rounds || saturates) && !is_arithmetic || clamps && root != "fma" || is_brain && (flushes || saturates) {
         return Err(opcode.refuse("these modifiers are not known together here"));
     }
+    body.needs(&opcode, if is_brain { 80 } else { 53 })?;
     let half = Half { format: small(ty.class), flushes, saturates, clamps };
     let of_two = |body: &mut Body<'a, '_>, operation| {
         let f = both(ty, move |a, b, _| half.exact(operation, a, b, 0));

@@ -179,6 +179,7 @@ fn dot_product<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op
     if a.bits != 32 || b.bits != 32 || !a.is_integer() || a.class == Class::Bits {
         return Err(opcode.wrong_type());
     }
+    body.needs(&opcode, 61)?;
     let byte = |value: u64, index: u32, ty: Type| {
         let byte = value >> (8 * index) & 0xff;
         if ty.is_signed() { signed(byte, 8) } else { byte as i64 }

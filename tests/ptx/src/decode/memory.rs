@@ -12,7 +12,7 @@ use crate::types::{Class, Type, mask, signed};
 
 use super::halves;
 
-const SPACES: [(&str, Space); 9] = [
+const SPACES: [(&str, Space); 8] = [
     ("global", Space::Global),
     ("const", Space::Constant),
     ("shared", Space::Shared),
@@ -21,34 +21,33 @@ const SPACES: [(&str, Space); 9] = [
     ("param", Space::Parameter),
     ("param::entry", Space::Parameter),
     ("param::func", Space::Parameter),
-    ("generic", Space::Generic),
 ];
-/// Order, scope, caches.
-const HINTS: [(&str, ()); 24] = [
-    ("weak", ()),
-    ("volatile", ()),
-    ("relaxed", ()),
-    ("acquire", ()),
-    ("release", ()),
-    ("acq_rel", ()),
-    ("cta", ()),
-    ("cluster", ()),
-    ("gpu", ()),
-    ("sys", ()),
-    ("ca", ()),
-    ("cg", ()),
-    ("cs", ()),
-    ("lu", ()),
-    ("cv", ()),
-    ("wb", ()),
-    ("wt", ()),
-    ("L1::evict_normal", ()),
-    ("L1::evict_first", ()),
-    ("L1::evict_last", ()),
-    ("L1::no_allocate", ()),
-    ("L2::64B", ()),
-    ("L2::128B", ()),
-    ("L2::256B", ()),
+/// Order, scope, caches. `true`: other threads may access the same at the same time.
+const HINTS: [(&str, bool); 24] = [
+    ("weak", false),
+    ("volatile", true),
+    ("relaxed", true),
+    ("acquire", true),
+    ("release", true),
+    ("acq_rel", true),
+    ("cta", false),
+    ("cluster", false),
+    ("gpu", false),
+    ("sys", false),
+    ("ca", false),
+    ("cg", false),
+    ("cs", false),
+    ("lu", false),
+    ("cv", false),
+    ("wb", false),
+    ("wt", false),
+    ("L1::evict_normal", false),
+    ("L1::evict_first", false),
+    ("L1::evict_last", false),
+    ("L1::no_allocate", false),
+    ("L2::64B", false),
+    ("L2::128B", false),
+    ("L2::256B", false),
 ];
 
 pub(super) fn decode<'a>(body: &mut Body<'a, '_>, opcode: Opcode<'a>) -> Result<Op, Refusal> {
@@ -61,22 +60,18 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, opcode: Opcode<'a>) -> Result<
     }
 }
 
-/// The space, among hints; none is generic.
-fn space(opcode: &mut Opcode<'_>) -> Space {
-    let mut space = None;
-    loop {
-        if opcode.one_of(&HINTS).is_some() {
-            continue;
+/// The space, which is generic if none is named, and whether a hint beside it says that others may access the same.
+fn space(opcode: &mut Opcode<'_>) -> (Space, bool) {
+    let mut is_strong = false;
+    let mut hints = |opcode: &mut Opcode<'_>| {
+        while let Some(strong) = opcode.one_of(&HINTS) {
+            is_strong |= strong;
         }
-        match space {
-            None if opcode.peek() != Some("generic") => match opcode.one_of(&SPACES) {
-                None => return Space::Generic,
-                found => space = found,
-            },
-            None => return Space::Generic,
-            Some(space) => return space,
-        }
-    }
+    };
+    hints(opcode);
+    let space = opcode.one_of(&SPACES).unwrap_or(Space::Generic);
+    hints(opcode);
+    (space, is_strong)
 }
 
 /// The vector's length and the element's type, which end the opcode.
@@ -92,7 +87,7 @@ fn shape(opcode: &mut Opcode<'_>) -> Result<(u8, Type), Refusal> {
 }
 
 fn load<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Refusal> {
-    let space = space(&mut opcode);
+    let (space, is_strong) = space(&mut opcode);
     if opcode.take("nc") && space != Space::Global {
         return Err(opcode.refuse("only global memory is read with .nc"));
     }
@@ -106,13 +101,13 @@ fn load<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Refus
     }
     body.text.expect(',')?;
     let address = body.address(space)?;
-    let access = Access { space, size_bytes: ty.size_bytes() as u8, count, address };
+    let access = Access { space, size_bytes: ty.size_bytes() as u8, count, is_strong, address };
     let into = listed.into_iter().map(|(register, _)| register).collect();
     Ok(Op::Load { access, into, sign_bits: if ty.is_signed() { bits as u8 } else { 0 } })
 }
 
 fn store<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Refusal> {
-    let space = space(&mut opcode);
+    let (space, is_strong) = space(&mut opcode);
     if space == Space::Constant {
         return Err(opcode.refuse("constant memory cannot be written"));
     }
@@ -124,12 +119,12 @@ fn store<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Refu
     if from.len() != usize::from(count) {
         return Err(opcode.refuse("its registers are not as many as its elements"));
     }
-    let access = Access { space, size_bytes: ty.size_bytes() as u8, count, address };
+    let access = Access { space, size_bytes: ty.size_bytes() as u8, count, is_strong, address };
     Ok(Op::Store { access, from: from.into() })
 }
 
 fn prefetch<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Refusal> {
-    let space = space(&mut opcode);
+    let (space, _) = space(&mut opcode);
     opcode.expect(&[("L1", ()), ("L2", ()), ("L2::evict_last", ()), ("L2::evict_normal", ())])?;
     opcode.finish()?;
     body.address(space)?;
@@ -166,7 +161,7 @@ const ATOMICS: [(&str, Atomic); 10] = [
 
 /// `atom`, or, without a result, `red`.
 fn atomic<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, has_result: bool) -> Result<Op, Refusal> {
-    let space = space(&mut opcode);
+    let (space, _) = space(&mut opcode);
     if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
         return Err(opcode.refuse("it works on global and shared memory"));
     }
@@ -174,12 +169,18 @@ fn atomic<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, has_result: bool)
     let noftz = opcode.take("noftz");
     let ty = opcode.ty()?;
     opcode.finish()?;
-    let is_plain = matches!(ty.class, Class::Bits | Class::Unsigned | Class::Signed) && ty.bits >= 32;
-    let is_small = ty.bits <= 32 && !is_plain && ty != Type { class: Class::Float, bits: 32 };
+    let is_small = !ty.is_integer() && !ty.is_plain_float();
     if noftz != is_small || !has_result && matches!(operation, Atomic::Exchange | Atomic::CompareAndSwap) {
         return Err(opcode.refuse("this is not known of this type"));
     }
     let f = function(operation, ty).ok_or_else(|| opcode.wrong_type())?;
+    let least = match (ty.class, ty.bits) {
+        (Class::Brain | Class::Brains, _) => 90,
+        (Class::Bits, 16) | (Class::Float, 16) => 70,
+        (Class::Float, 64) | (Class::Halves, _) => 60,
+        _ => 50,
+    };
+    body.needs(&opcode, least)?;
     let d = if has_result {
         let d = body.destination(ty.bits)?;
         body.text.expect(',')?;
@@ -190,7 +191,7 @@ fn atomic<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>, has_result: bool)
     let address = body.address(space)?;
     let b = body.next_source(ty)?;
     let c = if operation == Atomic::CompareAndSwap { body.next_source(ty)? } else { Operand::Immediate(0) };
-    let access = Access { space, size_bytes: ty.size_bytes() as u8, count: 1, address };
+    let access = Access { space, size_bytes: ty.size_bytes() as u8, count: 1, is_strong: false, address };
     Ok(Op::Atomic { access, d, b, c, f })
 }
 

@@ -3,6 +3,7 @@
 mod compare;
 mod control;
 mod convert;
+mod eighths;
 mod float;
 mod halves;
 mod integer;
@@ -50,6 +51,16 @@ pub(crate) fn decode<'a>(body: &mut Body<'a, '_>, opcode: Opcode<'a>) -> Result<
 }
 
 impl Body<'_, '_> {
+    /// Refuses an instruction that the text's target does not have: `sm_80` for `least` 80. Nobody compiles what stands
+    /// in `asm` before a driver does.
+    fn needs(&self, opcode: &Opcode<'_>, least: u32) -> Result<(), Refusal> {
+        let target = self.builder.chip;
+        if target < least {
+            return Err(opcode.refuse(format!("it needs sm_{least}, and the target is sm_{target}")));
+        }
+        Ok(())
+    }
+
     /// `d, a`, both of that type.
     fn unary(&mut self, ty: Type, f: Unary) -> Result<Op, Refusal> {
         self.unary_to(ty.bits, ty, f)

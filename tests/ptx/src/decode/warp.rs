@@ -21,7 +21,8 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Res
             let how = opcode.expect(&modes)?;
             finish(&mut opcode, "b32")?;
             let (d, p) = destinations(body, 32)?;
-            let values = [body.next_source(U32)?, body.next_source(U32)?, body.next_source(U32)?];
+            let bits = Type { class: Class::Bits, ..U32 };
+            let values = [body.next_source(bits)?, body.next_source(U32)?, body.next_source(U32)?];
             let lanes = body.next_source(U32)?;
             Ok(together(WarpOp::Shuffle(how), Some(lanes), d, p, values))
         }
@@ -34,6 +35,7 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Res
             if ty.class != Class::Bits || ty.bits < 32 {
                 return Err(opcode.wrong_type());
             }
+            body.needs(&opcode, 70)?;
             let (d, p) = if any { (body.destination(32)?, SINK) } else { destinations(body, 32)? };
             let a = body.next_source(ty)?;
             let lanes = body.next_source(U32)?;
@@ -99,6 +101,7 @@ fn reduce<'a>(body: &mut Body<'a, '_>, mut opcode: Opcode<'a>) -> Result<Op, Ref
     if ty.bits != 32 {
         return Err(opcode.wrong_type());
     }
+    body.needs(&opcode, 80)?;
     let d = body.destination(32)?;
     let ty = Type { class: Class::Bits, ..ty };
     let a = body.next_source(ty)?;

@@ -4,6 +4,7 @@
 use crate::Fault;
 use crate::block::Shared;
 use crate::instruction::{Access, Address, Base, Operand, Register, Space};
+use crate::race::Kind;
 use crate::spaces;
 use crate::thread::Thread;
 use crate::types::{mask, signed};
@@ -48,6 +49,27 @@ fn own<'b>(space: Space, thread: &'b mut Thread, shared: &'b mut Shared<'_>) -> 
     }
 }
 
+/// Notes an access of shared memory that has been found right. `changes`: see [`Watch::access`].
+///
+/// [`Watch::access`]: crate::race::Watch::access
+fn watch(
+    thread: &Thread,
+    access: &Access,
+    kind: Kind,
+    address: u64,
+    changes: bool,
+    shared: &mut Shared<'_>,
+) -> Result<(), Problem> {
+    if access.is_strong {
+        return Ok(());
+    }
+    let size_bytes = usize::from(access.size_bytes) * usize::from(access.count);
+    let function = &shared.run.kernel.program.functions[thread.frame.function as usize];
+    let line = function.origins[thread.frame.at as usize].line;
+    let seen = shared.watch.access(kind, thread.number, line, address, size_bytes, changes);
+    seen.map_err(|other| Problem::Race { address, size_bytes, writes: kind != Kind::Read, other })
+}
+
 fn part(bytes: &mut [u8], space: Space, address: u64, size_bytes: usize) -> Result<&mut [u8], Fault> {
     let length = bytes.len();
     let begin = usize::try_from(address).ok();
@@ -79,6 +101,9 @@ pub(super) fn load(
         Some(own) => part(own, space, address, size_bytes).map(|part| bytes.copy_from_slice(part)),
     };
     read.map_err(|fault| Problem::Memory { address, size_bytes, writes: false, fault })?;
+    if space == Space::Shared {
+        watch(thread, access, Kind::Read, address, false, shared)?;
+    }
     for (&register, element) in into.iter().zip(bytes.chunks_exact(usize::from(access.size_bytes))) {
         let mut value = word(element);
         if sign_bits != 0 {
@@ -104,11 +129,19 @@ pub(super) fn store(
         element.copy_from_slice(&thread.value(operand).to_le_bytes()[..size]);
     }
     let memory = shared.run.memory;
+    let mut changes = false;
     let written = match own(space, thread, shared) {
         None => memory.write(address, bytes),
-        Some(own) => part(own, space, address, size_bytes).map(|part| part.copy_from_slice(bytes)),
+        Some(own) => part(own, space, address, size_bytes).map(|part| {
+            changes = part != bytes;
+            part.copy_from_slice(bytes);
+        }),
     };
-    written.map_err(|fault| Problem::Memory { address, size_bytes, writes: true, fault })
+    written.map_err(|fault| Problem::Memory { address, size_bytes, writes: true, fault })?;
+    if space == Space::Shared {
+        watch(thread, access, Kind::Write, address, changes, shared)?;
+    }
+    Ok(())
 }
 
 /// Replaces what is there; what was there.
@@ -133,6 +166,9 @@ pub(super) fn atomic(
         Some(own) => part(own, space, address, size_bytes).map(change),
     };
     changed.map_err(|fault| Problem::Memory { address, size_bytes, writes: true, fault })?;
+    if space == Space::Shared {
+        watch(thread, access, Kind::Atomic, address, true, shared)?;
+    }
     Ok(before)
 }
 

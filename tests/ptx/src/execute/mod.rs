@@ -8,8 +8,9 @@ use crate::block::Shared;
 use crate::instruction::{Carry, CarryKind, Combine, Op, Set, Special};
 use crate::number::integer;
 use crate::program::Function;
+use crate::race::Other;
 use crate::spaces;
-use crate::thread::{Thread, TooDeep};
+use crate::thread::{Thread, TooDeep, thread_index};
 use crate::types::{mask, signed};
 use crate::{Fault, Trap};
 
@@ -25,6 +26,7 @@ pub(crate) enum Pause {
 enum Problem {
     Memory { address: u64, size_bytes: usize, writes: bool, fault: Fault },
     Misaligned { address: u64, alignment: usize },
+    Race { address: u64, size_bytes: usize, writes: bool, other: Other },
     Trapped,
     Stack,
     Jump { index: u64, entries: usize },
@@ -41,7 +43,7 @@ pub(crate) fn run(thread: &mut Thread, shared: &mut Shared<'_>) -> Result<Pause,
     loop {
         // Relaxed: the flag says no more than that.
         if shared.run.stop.load(Ordering::Relaxed) {
-            return Err(Trap::Stopped { kernel: shared.run.kernel.name.clone() });
+            return Err(Trap::Stopped);
         }
         let program = &shared.run.kernel.program;
         let function = &program.functions[thread.frame.function as usize];
@@ -60,6 +62,12 @@ fn trap(problem: Problem, thread: &Thread, shared: &Shared<'_>) -> Trap {
             Trap::Memory { place, address, size_bytes, writes, fault }
         }
         Problem::Misaligned { address, alignment } => Trap::Misaligned { place, address, alignment },
+        Problem::Race { address, size_bytes, writes, other } => {
+            let [x, y, z] = thread_index(shared.run, other.thread);
+            let verb = if other.wrote { "wrote" } else { "read" };
+            let other = format!("thread ({x}, {y}, {z}) {verb} it in line {}", other.line);
+            Trap::Race { place, address, size_bytes, writes, other }
+        }
         Problem::Trapped => Trap::Trapped(place),
         Problem::Stack => Trap::Stack(place),
         Problem::Jump { index, entries } => Trap::Jump { place, index, entries },

@@ -21,20 +21,31 @@ pub(crate) enum Rounding {
 pub(crate) struct Format {
     exponent_bits: u32,
     fraction_bits: u32,
+    /// Without it, the largest exponent has numbers, too, and only all ones is none.
+    has_infinity: bool,
 }
 
-pub(crate) const F16: Format = Format { exponent_bits: 5, fraction_bits: 10 };
-pub(crate) const BF16: Format = Format { exponent_bits: 8, fraction_bits: 7 };
-pub(crate) const TF32: Format = Format { exponent_bits: 8, fraction_bits: 10 };
-pub(crate) const F32: Format = Format { exponent_bits: 8, fraction_bits: 23 };
+pub(crate) const F16: Format = Format::new(5, 10);
+pub(crate) const BF16: Format = Format::new(8, 7);
+pub(crate) const TF32: Format = Format::new(8, 10);
+pub(crate) const F32: Format = Format::new(8, 23);
+pub(crate) const E5M2: Format = Format::new(5, 2);
+pub(crate) const E4M3: Format = Format { has_infinity: false, ..Format::new(4, 3) };
 
 impl Format {
+    const fn new(exponent_bits: u32, fraction_bits: u32) -> Self {
+        Self { exponent_bits, fraction_bits, has_infinity: true }
+    }
+
     fn sign_at(self) -> u32 {
         self.exponent_bits + self.fraction_bits
     }
 
-    /// The bits of infinity.
+    /// The bits of infinity, or of what is there instead: the first that are no finite number.
     fn infinity(self) -> u64 {
+        if !self.has_infinity {
+            return self.not_a_number();
+        }
         ((1 << self.exponent_bits) - 1) << self.fraction_bits
     }
 
@@ -53,12 +64,19 @@ impl Format {
         let sign = if bits >> self.sign_at() & 1 == 1 { -1.0 } else { 1.0 };
         let exponent = (bits >> self.fraction_bits) as i32 & ((1 << self.exponent_bits) - 1);
         let fraction = bits & ((1 << self.fraction_bits) - 1);
-        if exponent == (1 << self.exponent_bits) - 1 {
-            return if fraction == 0 { sign * f64::INFINITY } else { f64::NAN };
+        if bits & self.not_a_number() >= self.infinity() {
+            return if self.has_infinity && fraction == 0 { sign * f64::INFINITY } else { f64::NAN };
         }
         let (whole, exponent) =
             if exponent == 0 { (fraction, 1) } else { (fraction | 1 << self.fraction_bits, exponent) };
         sign * whole as f64 * power_of_two(exponent - self.bias() - self.fraction_bits as i32)
+    }
+
+    /// The bits of a value, rounded to the nearest; what is too large becomes the largest.
+    pub(crate) fn round_to_finite(self, value: f64) -> u64 {
+        let bits = self.round(value, Rounding::Nearest);
+        let is_large = !value.is_nan() && bits & self.not_a_number() >= self.infinity();
+        if is_large { bits & !self.not_a_number() | (self.infinity() - 1) } else { bits }
     }
 
     /// The bits of a value, rounded.
@@ -152,6 +170,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_float_of_eight_bits_comes_back() {
+        for bits in 0..=0xff {
+            for format in [E4M3, E5M2] {
+                let value = format.value(bits);
+                let expected = if value.is_nan() { 0x7f } else { bits };
+                assert_eq!(format.round(value, Rounding::Nearest), expected, "{format:?} {bits:#x}");
+            }
+        }
+        assert_eq!((E4M3.value(0x7e), E4M3.value(0x01), E4M3.value(0x38)), (448.0, 2.0_f64.powi(-9), 1.0));
+        assert_eq!((E5M2.value(0x7b), E5M2.value(0x7c), E5M2.value(0x3c)), (57344.0, f64::INFINITY, 1.0));
+        assert_eq!((E4M3.round_to_finite(-1e9), E5M2.round_to_finite(f64::INFINITY)), (0xfe, 0x7b));
+        assert_eq!((E4M3.round_to_finite(464.0), E4M3.round_to_finite(463.9)), (0x7e, 0x7e));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::{Opcode, Text, Token};
 /// What a name stands for.
 #[derive(Clone, Copy)]
 pub(crate) enum Symbol {
-    Register { register: Register, bits: u32 },
+    Register { register: Register, ty: Type },
     Local { offset: u64 },
     Parameter { offset: u64, size_bytes: u64 },
     Shared(u32),
@@ -35,8 +35,8 @@ impl Symbol {
 #[derive(Default)]
 struct Scope<'a> {
     names: HashMap<&'a str, Symbol>,
-    /// `%r<41>`: how many there are, and of how many bits. They get a number where they are first used.
-    ranges: HashMap<&'a str, (u64, u32)>,
+    /// `%r<41>`: how many there are, and of which type. They get a number where they are first used.
+    ranges: HashMap<&'a str, (u64, Type)>,
     /// How much of parameter memory was in use where it began.
     parameter_bytes: u64,
 }
@@ -124,8 +124,8 @@ impl<'a, 't> Body<'a, 't> {
                 self.close();
                 Ok(())
             }
-            Token::Sign(';') => self.text.next().map(|_| ()),
             Token::Sign('@') => {
+                self.text.begin("@", line);
                 self.text.next()?;
                 let guard = self.guard()?;
                 let word = self.text.word("an instruction")?;
@@ -152,6 +152,9 @@ impl<'a, 't> Body<'a, 't> {
 
     fn label(&mut self, name: &'a str, line: usize) -> Result<(), Refusal> {
         self.text.begin(name, line);
+        if name.contains(['.', ':']) {
+            return Err(self.text.refuse("this cannot be a label"));
+        }
         if self.text.take_word(".branchtargets")? {
             return self.branch_targets(name);
         }
@@ -248,18 +251,18 @@ impl<'a, 't> Body<'a, 't> {
     pub(super) fn registers(&mut self) -> Result<(), Refusal> {
         let word = self.text.word("a type")?;
         let ty = word.strip_prefix('.').and_then(Type::named).filter(|ty| ty.bits != 8);
-        let Some(Type { bits, .. }) = ty else {
+        let Some(ty) = ty else {
             return Err(self.text.refuse(format!("{word} is not known as a register's type")));
         };
         loop {
-            let name = self.text.word("a register's name")?;
+            let name = self.text.new_name("a register's name")?;
             let is_new = if self.text.take('<')? {
                 let count = self.text.natural("a number of registers")?;
                 self.text.expect('>')?;
-                self.scopes.last_mut().is_none_or(|scope| scope.ranges.insert(name, (count, bits)).is_none())
+                self.scopes.last_mut().is_none_or(|scope| scope.ranges.insert(name, (count, ty)).is_none())
             } else {
-                let register = self.new_register(bits)?;
-                self.declare(name, Symbol::Register { register, bits })?;
+                let register = self.new_register(ty.bits)?;
+                self.declare(name, Symbol::Register { register, ty })?;
                 true
             };
             if !is_new {
@@ -283,15 +286,17 @@ impl<'a, 't> Body<'a, 't> {
     /// What a name stands for.
     pub(crate) fn lookup(&mut self, name: &'a str) -> Result<Symbol, Refusal> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let number: Option<u64> = name[prefix.len()..].parse().ok();
+        let digits = &name[prefix.len()..];
+        // %r01 is not %r1.
+        let number: Option<u64> = digits.parse().ok().filter(|_| digits == "0" || !digits.starts_with('0'));
         for depth in (0..self.scopes.len()).rev() {
             let scope = &self.scopes[depth];
             if let Some(&symbol) = scope.names.get(name) {
                 return Ok(symbol);
             }
             let range = scope.ranges.get(prefix).copied().zip(number);
-            if let Some(((_, bits), _)) = range.filter(|((count, _), number)| number < count) {
-                let symbol = Symbol::Register { register: self.new_register(bits)?, bits };
+            if let Some(((_, ty), _)) = range.filter(|((count, _), number)| number < count) {
+                let symbol = Symbol::Register { register: self.new_register(ty.bits)?, ty };
                 self.scopes[depth].names.insert(name, symbol);
                 return Ok(symbol);
             }

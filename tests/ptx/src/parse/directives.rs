@@ -33,6 +33,8 @@ struct Head<'a> {
 /// A module that is being read.
 #[derive(Default)]
 pub(crate) struct Builder<'a> {
+    /// The number of the target: 75 of `sm_75`.
+    pub(crate) chip: u32,
     pub(super) globals: Vec<Global>,
     pub(super) shared: Vec<SharedVariable>,
     names: HashMap<&'a str, Symbol>,
@@ -61,6 +63,11 @@ impl<'a> Builder<'a> {
         Signature { inputs, results }
     }
 
+    /// Nothing was declared yet.
+    fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     fn declare(&mut self, text: &Text<'a>, name: &'a str, symbol: Symbol) -> Result<(), Refusal> {
         if self.names.insert(name, symbol).is_some() {
             return Err(text.refuse(format!("{name} is declared twice")));
@@ -75,8 +82,11 @@ impl<'a> Builder<'a> {
         // Inputs come first in memory, results first in the text; so these are placed again below.
         if text.take('(')? {
             results = parameters(text)?;
+            if results.len() > 1 {
+                return Err(text.refuse("it has more than one result"));
+            }
         }
-        let name = text.word("a function's name")?;
+        let name = text.new_name("a function's name")?;
         let inputs = if text.take('(')? { parameters(text)? } else { Vec::new() };
         let mut slots = [Vec::new(), Vec::new()];
         for (kind, list) in [inputs, results].into_iter().enumerate() {
@@ -145,7 +155,7 @@ impl<'a> Builder<'a> {
 
     /// `.entry name (parameters) .maxntid 128 { ... }`, behind the first word.
     fn kernel(&mut self, text: &mut Text<'a>) -> Result<(), Refusal> {
-        let name = text.word("a kernel's name")?;
+        let name = text.new_name("a kernel's name")?;
         let listed = if text.take('(')? { parameters(text)? } else { Vec::new() };
         let (mut names, mut layout, mut known) = (HashMap::new(), Layout::default(), Vec::new());
         let mut inputs = Vec::new();
@@ -182,10 +192,10 @@ impl<'a> Builder<'a> {
     }
 
     /// A variable at the top, behind the word that says in which memory.
-    fn variable(&mut self, text: &mut Text<'a>, space: &str) -> Result<(), Refusal> {
+    fn variable(&mut self, text: &mut Text<'a>, space: &str, is_extern: bool) -> Result<(), Refusal> {
         let declared = text.declared()?;
         let symbol = match space {
-            ".shared" => self.shared(text, &declared)?,
+            ".shared" => self.shared(text, &declared, is_extern)?,
             _ => self.global(text, &declared, declared.name.to_owned(), space == ".const")?,
         };
         self.declare(text, declared.name, symbol)?;
@@ -273,6 +283,12 @@ impl Text<'_> {
     }
 }
 
+/// 90 of `sm_90` and of `sm_90a`.
+fn chip(name: &str) -> Option<u32> {
+    let number = name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
+    number.parse().ok().filter(|_| matches!(number.len(), 2 | 3) && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// A whole text.
 pub(crate) fn parse(text: &str) -> Result<Module, Refusal> {
     if text.len() > limits::TEXT_BYTES {
@@ -280,16 +296,23 @@ pub(crate) fn parse(text: &str) -> Result<Module, Refusal> {
     }
     let text = &mut Text::new(text)?;
     let (mut builder, mut version, mut target) = (Builder::default(), None, None);
+    let (mut address_size, mut is_extern, mut is_linked) = (None, false, false);
     while let Token::Word(word) = text.peek() {
         text.begin(word, text.next_line());
         text.next()?;
         if version.is_none() && word != ".version" {
             return Err(text.refuse("a text begins with .version"));
         }
+        let is_variable = matches!(word, ".global" | ".const" | ".shared");
+        if std::mem::take(&mut is_linked) && !is_variable && !matches!(word, ".func" | ".entry") {
+            return Err(text.refuse("a variable or a function was expected"));
+        }
         match word {
             ".version" if version.is_none() => version = Some(text.version()?),
             ".target" if target.is_none() => {
-                target = Some(text.word("a target")?.to_owned());
+                let name = text.word("a target")?;
+                builder.chip = chip(name).ok_or_else(|| text.refuse(format!("{name} is no target that is known")))?;
+                target = Some(name.to_owned());
                 while text.take(',')? {
                     // Of debuggers; texture modes and other chips are refused.
                     if !text.take_word("debug")? {
@@ -297,28 +320,35 @@ pub(crate) fn parse(text: &str) -> Result<Module, Refusal> {
                     }
                 }
             }
-            ".address_size" => {
-                if text.natural("a number of bits")? != 64 {
+            ".address_size" if address_size.is_none() && builder.is_empty() => {
+                address_size = Some(text.natural("a number of bits")?);
+                if address_size != Some(64) {
                     return Err(text.refuse("addresses have 64 bits here"));
                 }
             }
             // Who else may name it: there is one text, so nobody.
-            ".visible" | ".weak" | ".common" => {}
+            ".visible" | ".weak" | ".common" => is_linked = true,
             // Defined elsewhere: shared memory of the launch, or a function, which must then not be called.
             ".extern" => match text.peek() {
-                Token::Word(".shared" | ".func") => {}
+                Token::Word(".shared" | ".func") => (is_linked, is_extern) = (true, true),
                 _ => return Err(text.refuse("there is no other text that has it")),
             },
-            ".global" | ".const" | ".shared" => builder.variable(text, word)?,
-            ".func" => builder.function(text)?,
+            ".global" | ".const" | ".shared" => {
+                builder.variable(text, word, std::mem::take(&mut is_extern))?;
+            }
+            ".func" => {
+                is_extern = false;
+                builder.function(text)?;
+            }
             ".entry" => builder.kernel(text)?,
             ".pragma" => text.pragma()?,
             ".file" => text.file()?,
+            ".section" => text.section()?,
             ".loc" => text.location()?,
             _ => return Err(text.refuse("this directive is not known here")),
         }
     }
-    if text.peek() != Token::End {
+    if text.peek() != Token::End || is_linked {
         return Err(text.unexpected("a directive"));
     }
     let (Some(version), Some(target)) = (version, target) else {

@@ -67,6 +67,7 @@ impl<'a> Text<'a> {
                     let found = Type::named(&word[1..]).filter(|ty| !ty.is_predicate());
                     ty = Some(found.ok_or_else(|| self.refuse(format!("{word} is not known here")))?);
                 }
+                name if name.contains(['.', ':']) => return Err(self.refuse(format!("{name} cannot be a name"))),
                 name => {
                     let Some(ty) = ty else { return Err(self.refuse(format!("{name} has no type"))) };
                     return self.dimensions(name, ty, align, per_element);

@@ -15,13 +15,24 @@ impl<'a> Body<'a, '_> {
         Ok(self.named_register(name, least, most)?.0)
     }
 
+    /// The type of a register, as it was declared, must not be of another kind than that of the operand.
+    fn check_kind(&mut self, name: &'a str, wanted: Type) -> Result<(), Refusal> {
+        let Symbol::Register { ty, .. } = self.lookup(name)? else { return Ok(()) };
+        let is_number = |ty: Type| matches!(ty.class, Class::Unsigned | Class::Signed);
+        let is_bits = |ty: Type| ty.class == Class::Bits;
+        if is_bits(ty) || is_bits(wanted) || is_number(ty) == is_number(wanted) {
+            return Ok(());
+        }
+        Err(self.text.refuse(format!("{name} is declared with another type")))
+    }
+
     /// The register, and how many bits it has.
     fn named_register(&mut self, name: &'a str, least: u32, most: u32) -> Result<(Register, u32), Refusal> {
         match self.lookup(name)? {
-            Symbol::Register { register, bits } if (least..=most).contains(&bits) => Ok((register, bits)),
-            Symbol::Register { bits, .. } => {
+            Symbol::Register { register, ty } if (least..=most).contains(&ty.bits) => Ok((register, ty.bits)),
+            Symbol::Register { ty, .. } => {
                 let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
-                Err(self.text.refuse(format!("{name} has {bits} bits, not {wanted}")))
+                Err(self.text.refuse(format!("{name} has {} bits, not {wanted}", ty.bits)))
             }
             _ => Err(self.text.refuse(format!("{name} is no register"))),
         }
@@ -59,7 +70,10 @@ impl<'a> Body<'a, '_> {
                 self.text.next()?;
                 Ok(Operand::Immediate(32))
             }
-            Token::Word(_) => Ok(Operand::Register(self.register(ty.bits, most)?)),
+            Token::Word(name) => {
+                self.check_kind(name, ty)?;
+                Ok(Operand::Register(self.register(ty.bits, most)?))
+            }
             _ => Ok(Operand::Immediate(self.text.constant(ty)?)),
         }
     }
@@ -73,7 +87,7 @@ impl<'a> Body<'a, '_> {
     /// Whether the next operand is a predicate's register.
     pub(crate) fn next_is_predicate(&mut self) -> Result<bool, Refusal> {
         let Token::Word(name) = self.text.peek() else { return Ok(false) };
-        Ok(matches!(self.lookup(name)?, Symbol::Register { bits: 1, .. }))
+        Ok(matches!(self.lookup(name)?, Symbol::Register { ty: types::PREDICATE, .. }))
     }
 
     /// `{a, b}`, or one without brackets.
@@ -95,18 +109,19 @@ impl<'a> Body<'a, '_> {
     /// The width of the first register of a list whose bracket is next.
     pub(crate) fn first_width(&mut self) -> Result<u32, Refusal> {
         for name in self.text.words_ahead(8) {
-            if let Symbol::Register { bits, .. } = self.lookup(name)? {
-                return Ok(bits);
+            if let Symbol::Register { ty, .. } = self.lookup(name)? {
+                return Ok(ty.bits);
             }
         }
         Err(self.text.refuse("its parts are no registers"))
     }
 
-    /// `[register+4]`, `[variable]`, `[4096]`.
+    /// `[register+4]`, `[variable]`, and, in local memory, `[16]`.
     pub(crate) fn address(&mut self, space: Space) -> Result<Address, Refusal> {
         self.text.expect('[')?;
         let base = match self.text.peek() {
-            Token::Number(_) => Base::Nothing,
+            // Only local memory has no variables of others.
+            Token::Number(_) if space == Space::Local => Base::Nothing,
             _ => {
                 let name = self.text.word("an address")?;
                 return self.address_from(space, name);
@@ -197,6 +212,7 @@ fn constant(ty: Type, negative: bool, digits: &str) -> Option<u64> {
         _ if digits.contains('.') && ty.bits == 64 => Some(digits.parse::<f64>().ok()?.to_bits()),
         _ => None,
     };
+    let float = || if negative && !digits.contains('.') { None } else { float() };
     let sign = if negative && ty.bits > 1 { 1 << (ty.bits - 1) } else { 0 };
     match ty.class {
         Class::Float if ty.bits >= 32 => float().map(|bits| bits ^ sign),

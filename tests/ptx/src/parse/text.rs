@@ -43,6 +43,10 @@ impl<'a> Text<'a> {
     pub(crate) fn new(text: &'a str) -> Result<Self, Refusal> {
         // A text from C ends where its zero is.
         let text = text.split('\0').next().unwrap_or_default();
+        if let Some(at) = text.find(|c: char| !c.is_ascii()) {
+            let line = 1 + text[..at].matches('\n').count();
+            return Err(Refusal::new(line, "text", "PTX is ASCII, in comments, too"));
+        }
         let mut text = Self { rest: text, line: 1, ahead: Token::End, line_ahead: 1, subject: "text", subject_line: 1 };
         text.advance()?;
         Ok(text)
@@ -112,6 +116,12 @@ impl<'a> Text<'a> {
         Ok(word)
     }
 
+    /// A name that is declared here: without dots.
+    pub(crate) fn new_name(&mut self, what: &str) -> Result<&'a str, Refusal> {
+        let name = self.word(what)?;
+        if name.contains(['.', ':']) { Err(self.refuse(format!("{name} cannot be a name"))) } else { Ok(name) }
+    }
+
     /// A number without a sign and without a fraction.
     pub(crate) fn natural(&mut self, what: &str) -> Result<u64, Refusal> {
         let Token::Number(digits) = self.ahead else { return Err(self.unexpected(what)) };
@@ -176,7 +186,7 @@ impl<'a> Text<'a> {
 
     fn skip_blanks(&mut self) -> Result<(), Refusal> {
         loop {
-            let blanks = end_of(self.rest, char::is_whitespace);
+            let blanks = end_of(self.rest, |c| matches!(c, ' ' | '\t' | '\r' | '\n'));
             self.line += self.split(blanks).matches('\n').count();
             if self.rest.starts_with("//") {
                 let length = self.rest.find('\n').unwrap_or(self.rest.len());

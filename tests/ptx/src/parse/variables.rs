@@ -33,7 +33,7 @@ impl<'a> Body<'a, '_> {
                 body.declare(declared.name, Symbol::Parameter { offset, size_bytes })
             }),
             ".shared" => self.variables(|body, declared| {
-                let shared = body.builder.shared(body.text, &declared)?;
+                let shared = body.builder.shared(body.text, &declared, false)?;
                 body.declare(declared.name, shared)
             }),
             ".global" | ".const" => self.variables(|body, declared| {
@@ -119,9 +119,25 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
+    /// `.section .debug_info { .b8 1 .b32 .debug_abbrev }`, behind the word: for debuggers.
+    pub(super) fn section(&mut self) -> Result<(), Refusal> {
+        let name = self.word("a section")?;
+        if !name.starts_with(".debug_") {
+            return Err(self.refuse(format!("{name} is not known here")));
+        }
+        self.expect('{')?;
+        while !self.take('}')? {
+            match self.peek() {
+                Token::Number(_) | Token::Word(_) | Token::Sign('+' | '-' | ',' | ':') => drop(self.next()?),
+                _ => return Err(self.unexpected("data of debuggers")),
+            }
+        }
+        Ok(())
+    }
+
     /// One more of the same type.
     fn declared_again(&mut self, first: &Declared<'a>) -> Result<Declared<'a>, Refusal> {
-        let name = self.word("a name")?;
+        let name = self.new_name("a name")?;
         self.dimensions(name, first.ty, Some(first.align), 1)
     }
 
@@ -155,9 +171,15 @@ impl<'a> Text<'a> {
 
 impl<'a> Builder<'a> {
     /// A variable in shared memory.
-    pub(super) fn shared(&mut self, text: &Text<'a>, declared: &Declared<'a>) -> Result<Symbol, Refusal> {
+    pub(super) fn shared(
+        &mut self,
+        text: &Text<'a>,
+        declared: &Declared<'a>,
+        is_extern: bool,
+    ) -> Result<Symbol, Refusal> {
         let size_bytes = match declared.count {
-            None => None,
+            None if is_extern => None,
+            None => return Err(text.refuse(format!("{} has no size, and is not .extern", declared.name))),
             Some(_) => match declared.size_bytes() {
                 Some(size_bytes) if size_bytes <= limits::SHARED_BYTES => Some(size_bytes),
                 _ => return Err(text.refuse(format!("{} is too large", declared.name))),

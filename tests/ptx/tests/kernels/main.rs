@@ -3,6 +3,14 @@
 //! the order of a sum is free.
 
 mod fill;
+mod functions;
+mod gradient;
+mod halves;
+mod integers;
+mod matmul;
+mod momentum;
 mod pack;
+mod reduce;
+mod softmax;
 #[path = "../support/mod.rs"]
 mod support;

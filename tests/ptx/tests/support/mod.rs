@@ -21,7 +21,7 @@ pub(crate) fn module(text: &str) -> Module {
 
 /// A module of this body of a kernel `k`, with the parameters of `head`, and what stands before it.
 pub(crate) fn text_of(before: &str, head: &str, body: &str) -> String {
-    format!(".version 8.2\n.target sm_80\n.address_size 64\n{before}\n.visible .entry k({head})\n{{\n{body}\n}}\n")
+    format!(".version 8.2\n.target sm_90\n.address_size 64\n{before}\n.visible .entry k({head})\n{{\n{body}\n}}\n")
 }
 
 /// Arguments, one after the other, each at a multiple of its size.
