@@ -163,3 +163,19 @@ fn branches_of_a_graph_without_an_edge() {
         gpu.free(memory);
     });
 }
+
+#[test]
+fn a_kernel_that_reads_what_nothing_wrote() {
+    let expected = ["read of bytes that nothing wrote"];
+    planted("a_kernel_that_reads_what_nothing_wrote", &Options::default(), &expected, |gpu, is_planted| {
+        let module = gpu.module(TEXT);
+        let add_one = gpu.function(module, "add_one");
+        let memory = gpu.allocate(SIZE);
+        with_streams(gpu, |stream, _| {
+            gpu.fill(memory, 1, 64, stream);
+            gpu.launch(add_one, 1, if is_planted { 17 } else { 16 }, stream, &[memory, memory]);
+        });
+        ok!(gpu, cuModuleUnload(module));
+        gpu.free(memory);
+    });
+}

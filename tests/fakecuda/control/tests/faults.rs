@@ -106,7 +106,12 @@ fn a_device_falls_off() {
         let pooled = gpu.allocate_async(64, stream);
         let module = gpu.module(TEXT);
         let spin = gpu.function(module, "spin");
-        gpu.launch(spin, 1, 1, stream, &[]);
+        let flag = gpu.pinned(4);
+        flag.set(0);
+        gpu.launch(spin, 1, 1, stream, &[flag.address.expose_provenance() as u64]);
+        while flag.get()[0] == 0 {
+            std::thread::yield_now();
+        }
         gpu.record(event, stream);
         // Another device waits for this one: what never comes is not waited for.
         gpu.make_current(1);
@@ -116,6 +121,7 @@ fn a_device_falls_off() {
         gpu.sync(other);
         ok!(gpu, cuStreamDestroy_v2(other));
         gpu.make_current(0);
+        assert_eq!(cu!(gpu, cuMemFreeHost(flag.address.cast())), 999);
         assert_eq!(cu!(gpu, cuModuleUnload(module)), 999);
         assert_eq!(cu!(gpu, cuMemFreeAsync(pooled, stream)), 999);
         is_broken(gpu, 999, &[stream], &[event], &[memory]);

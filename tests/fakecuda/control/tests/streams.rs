@@ -105,6 +105,39 @@ extern "C" fn count(data: *mut c_void) {
 }
 
 #[test]
+fn what_a_thread_saw_is_before_all_that_follows() {
+    process::run("what_a_thread_saw_is_before_all_that_follows", &Options::default(), || {
+        let gpu = Session::new();
+        let (first, second, event) = (gpu.stream(NON_BLOCKING), gpu.stream(NON_BLOCKING), gpu.event());
+        let memory = gpu.allocate(64);
+        let until_it_is_over = |query: &dyn Fn() -> u32| {
+            while query() == NOT_READY {
+                std::thread::yield_now();
+            }
+        };
+        let ways: [&dyn Fn(); 5] = [
+            &|| until_it_is_over(&|| cu!(gpu, cuEventQuery(event))),
+            &|| until_it_is_over(&|| cu!(gpu, cuStreamQuery(first))),
+            &|| ok!(gpu, cuEventSynchronize(event)),
+            &|| gpu.sync(first),
+            &|| gpu.sync_all(),
+        ];
+        for (number, sees) in ways.into_iter().enumerate() {
+            gpu.fill(memory, 1, 64, first);
+            gpu.record(event, first);
+            sees();
+            gpu.fill(memory, 2, 64, second);
+            gpu.sync(second);
+            assert_eq!(gpu.control.reports(), [""; 0], "way {number}");
+        }
+        gpu.free(memory);
+        ok!(gpu, cuEventDestroy_v2(event));
+        [first, second].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
+        gpu.end();
+    });
+}
+
+#[test]
 fn host_functions_run_in_their_place() {
     process::run("host_functions_run_in_their_place", &Options::default(), || {
         let gpu = Session::new();
