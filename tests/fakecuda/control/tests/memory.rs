@@ -274,6 +274,27 @@ fn host_memory_is_registered_once() {
 }
 
 #[test]
+fn unregistering_does_not_wait_for_what_has_not_begun() {
+    process::run("unregistering_does_not_wait_for_what_has_not_begun", &Options::default(), || {
+        let gpu = Session::new();
+        let (mut page, memory, stream) = (vec![7_u8; 4096], gpu.allocate(4096), gpu.stream(NON_BLOCKING));
+        let place: *mut c_void = page.as_mut_ptr().cast();
+        ok!(gpu, cuMemHostRegister_v2(place, 4096, 0));
+        gpu.control.hold(true);
+        ok!(gpu, cuMemcpyHtoDAsync_v2(memory, place, 4096, stream));
+        ok!(gpu, cuMemHostUnregister(place));
+        drop(page);
+        gpu.control.hold(false);
+        assert_eq!(gpu.read(memory, 4, stream), [0xDD; 4], "the program's memory is not touched any more");
+        let reports = gpu.control.reports();
+        assert!(reports.len() == 1 && reports[0].starts_with("free not ordered behind a use"), "{reports:#?}");
+        gpu.free(memory);
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        gpu.end_with_reports();
+    });
+}
+
+#[test]
 fn pointers_are_told_apart() {
     process::run("pointers_are_told_apart", &Options::default(), || {
         let gpu = Session::new();
