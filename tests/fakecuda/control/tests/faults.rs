@@ -179,6 +179,24 @@ fn every_entry_point_can_fail_with_any_code() {
     });
 }
 
+#[test]
+fn a_sticky_fault_may_come_from_every_entry_point() {
+    let options = Options { devices: 100, address_bytes: 1 << 24, ..Options::default() };
+    process::run("a_sticky_fault_may_come_from_every_entry_point", &options, || {
+        let gpu = Session::new();
+        for (device, name) in Cuda::NAMES.iter().enumerate() {
+            gpu.make_current(device);
+            gpu.control.set_faults(&format!("{name}:0:4711:sticky"));
+            assert_eq!(call_by_name(&gpu, name), 4711, "{name}");
+            gpu.control.set_faults("");
+            assert_eq!(cu!(gpu, cuCtxSynchronize()), 4711, "after {name}");
+            gpu.make_current(device + 1);
+            gpu.sync_all();
+        }
+        gpu.end();
+    });
+}
+
 /// Calls an entry point with nothing: a fault is answered before anything is looked at.
 fn call_by_name(gpu: &Driver, name: &str) -> u32 {
     macro_rules! nothing {

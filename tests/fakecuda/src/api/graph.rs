@@ -36,6 +36,9 @@ struct UpdateResult {
     error_from_node: usize,
 }
 
+// As a C compiler lays them out.
+const _: () = assert!(size_of::<KernelNode>() == 72 && size_of::<UpdateResult>() == 24);
+
 #[unsafe(no_mangle)]
 extern "C" fn cuGraphInstantiateWithFlags(out: Out<usize>, graph: usize, _flags: u64) -> u32 {
     call_or(
