@@ -176,8 +176,10 @@ impl State {
         match self.memory.find(span) {
             Found::Inside(block) => {
                 let life = block.life.clone();
-                let freed = life.freed.unwrap_or(life.made);
-                self.report_beside(Report::UseOfFreed, call.entry, &freed, &what);
+                match life.freed {
+                    Some(freed) => self.report_beside(Report::UseOfFreed, call.entry, &freed, &what),
+                    None => self.report_beside(Report::WildAddress, call.entry, &life.made, "not where a block begins"),
+                }
             }
             Found::Beyond(block) => {
                 let (size, made) = (block.size_bytes(), Arc::clone(&block.life.made));

@@ -6,7 +6,7 @@ use crate::boundary::{Answer, Call};
 use crate::code::Code;
 use crate::driver::Driver;
 use crate::state::State;
-use crate::stream::{Kind, settle};
+use crate::stream::{Kind, Stream, settle};
 use crate::sync::Guard;
 use crate::thread;
 
@@ -107,7 +107,7 @@ pub(crate) fn retain(call: &Call, device: usize) -> Answer<usize> {
     Ok(handle(device))
 }
 
-/// Retained once less. With the last one the default stream ends; what else was made in the context stays in the books,
+/// Retained once less. With the last one the default streams end; what else was made in the context stays in the books,
 /// since it was forgotten.
 pub(crate) fn release(call: &Call, device: usize) -> Answer {
     let mut state = call.driver.state.lock();
@@ -117,9 +117,11 @@ pub(crate) fn release(call: &Call, device: usize) -> Answer {
         return Ok(());
     }
     context.peers.clear();
-    if let Some(legacy) = context.legacy.take() {
-        state.close_stream(legacy);
-    }
+    context.legacy = None;
+    let is_default = |stream: &Stream| stream.device == device && !stream.is_made;
+    let defaults = state.streams.iter().filter(|(_, stream)| is_default(stream)).map(|(handle, _)| *handle);
+    let defaults: Vec<usize> = defaults.collect();
+    defaults.into_iter().for_each(|stream| state.close_stream(stream));
     // What destroyed streams still have runs to its end, as far as it may.
     let is_busy = |state: &State| state.streams.values().any(|stream| stream.device == device && stream.is_closed);
     while is_busy(&state) && !state.controls.is_held {

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code, reason = "handlers of fork and exit are given to libc")]
 
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -55,13 +56,20 @@ pub(crate) fn may_be_called() -> Answer {
     if IS_EXITING.load(Ordering::Relaxed) { Err(Code::DEINITIALIZED) } else { Ok(()) }
 }
 
+static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
+
 /// The driver; UNKNOWN if the environment is not understood.
 pub(crate) fn get() -> Answer<&'static Driver> {
-    static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
-    DRIVER
-        .get_or_init(|| Options::from_environment().map(Driver::new).inspect_err(|why| complain(why)).ok())
-        .as_ref()
-        .ok_or(Code::UNKNOWN)
+    let from_environment = || Options::from_environment().map(Driver::new).inspect_err(|why| complain(why)).ok();
+    DRIVER.get_or_init(from_environment).as_ref().ok_or(Code::UNKNOWN)
+}
+
+/// Makes the driver, as the variables say and the environment where they are silent. Whether this was done: not twice,
+/// not after a first call, and not out of what is not understood.
+pub(crate) fn configure(variables: &HashMap<String, String>) -> bool {
+    let variable = |name: &str| variables.get(name).cloned().or_else(|| std::env::var(name).ok());
+    let options = Options::from_variables(variable).inspect_err(|why| complain(why));
+    options.is_ok_and(|options| DRIVER.set(Some(Driver::new(options))).is_ok())
 }
 
 /// Says something on stderr; what cannot be said is not.

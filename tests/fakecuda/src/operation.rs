@@ -27,6 +27,18 @@ pub(crate) struct HostFunction {
     pub(crate) data: usize,
 }
 
+impl HostFunction {
+    /// Calls it.
+    pub(crate) fn run(self) {
+        let Self { function, data } = self;
+        thread::host_function(|| {
+            // SAFETY: CUDA's contract, kept by the program: the function may be called with its data, on any thread,
+            // when the stream comes to it.
+            unsafe { function(ptr::with_exposed_provenance_mut(data)) }
+        });
+    }
+}
+
 /// One end of a copy.
 #[derive(Clone)]
 pub(crate) enum End {
@@ -121,11 +133,7 @@ impl Work {
             Self::Record(time) => time.store(now_ns(), Ordering::Release),
             Self::Copy { from, to, rows } => copy(from, to, *rows),
             Self::Fill { to, offset, pattern, count } => fill(to, *offset, pattern, *count),
-            Self::Host(HostFunction { function, data }) => thread::host_function(|| {
-                // SAFETY: CUDA's contract, kept by the program: the function may be called once with its data, on any
-                // thread, when the stream comes to it.
-                unsafe { function(ptr::with_exposed_provenance_mut(*data)) }
-            }),
+            Self::Host(function) => function.run(),
             Self::Free(bytes, _) => bytes.free(),
             Self::Launch(launch) => return launch.run(stamp),
         }
@@ -179,11 +187,12 @@ impl End {
 }
 
 fn fill(to: &Bytes, offset: u64, pattern: &[u8], count: u64) {
-    let step: Vec<u8> = pattern.iter().copied().cycle().take(STEP_BYTES as usize).collect();
     let size = count * pattern.len() as u64;
+    // Whole patterns, and no more than there are bytes to write.
+    let step = pattern.repeat((size.min(STEP_BYTES) as usize).div_ceil(pattern.len()));
     let mut done = 0;
     while done < size {
-        let part = (size - done).min(STEP_BYTES);
+        let part = (size - done).min(step.len() as u64);
         to.write(offset + done, &step[..part as usize]);
         done += part;
     }

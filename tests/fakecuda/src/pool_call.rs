@@ -30,6 +30,9 @@ pub(crate) struct AccessDescription {
     flags: u32,
 }
 
+// As a C compiler lays them out.
+const _: () = assert!(size_of::<Properties>() == 88 && size_of::<AccessDescription>() == 12);
+
 /// CU_MEM_ALLOCATION_TYPE_PINNED.
 const PINNED: u32 = 1;
 /// CU_MEM_LOCATION_TYPE_DEVICE.

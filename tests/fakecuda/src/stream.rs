@@ -63,7 +63,7 @@ pub(crate) struct Stream {
     pub(crate) is_closed: bool,
     /// The program made it; otherwise it is a default stream.
     pub(crate) is_made: bool,
-    /// The operation that runs, and whether it is a copy.
+    /// The operation at the head, and whether it is a copy that has begun.
     running: Option<(u64, bool)>,
     wake: Arc<Condvar>,
     worker: Option<JoinHandle<()>>,
@@ -121,7 +121,7 @@ impl State {
         self.streams.values().for_each(|stream| stream.wake.notify_all());
     }
 
-    /// Copies that run at this moment, or wait for their turn at the head of a stream.
+    /// Copies that run at this moment.
     pub(crate) fn running_copies(&self) -> Vec<Point> {
         let copies =
             self.streams.iter().filter_map(|(handle, stream)| Some((*handle, stream.running.filter(|of| of.1)?)));
@@ -134,7 +134,7 @@ impl State {
     }
 
     /// The last point of a stream, with those of the streams that it is ordered behind by itself, and their clocks.
-    pub(crate) fn tail(&self, handle: usize) -> (Vec<Point>, Clock) {
+    fn tail(&self, handle: usize) -> (Vec<Point>, Clock) {
         let Some(stream) = self.streams.get(&handle) else { return (Vec::new(), Clock::default()) };
         let mut clock = stream.clock.clone();
         let mut points = vec![Point { stream: handle, sequence: stream.tail }];
@@ -143,6 +143,17 @@ impl State {
             clock.join(&with.clock);
         }
         (points, clock)
+    }
+
+    /// What a thread that waits for the stream waits for. To others than the legacy default stream what that has now is
+    /// nothing: their own work has waited for what it had then.
+    pub(crate) fn waited_for(&self, handle: usize) -> (Vec<Point>, Clock) {
+        match self.streams.get(&handle) {
+            Some(stream) if stream.kind != Kind::Legacy => {
+                (vec![Point { stream: handle, sequence: stream.tail }], stream.clock.clone())
+            }
+            _ => self.tail(handle),
+        }
     }
 
     /// The streams whose work so far comes before all that is put on this one.
@@ -295,9 +306,9 @@ fn serve(driver: &'static Driver, handle: usize) {
             state = wake.wait(state);
             continue;
         };
-        stream.running = Some((operation.sequence, matches!(operation.work, Work::Copy { .. } | Work::Fill { .. })));
+        stream.running = Some((operation.sequence, false));
         let outcome;
-        (state, outcome) = run(driver, state, device, &operation);
+        (state, outcome) = run(driver, state, (handle, device), &operation);
         if let Some(code) = outcome.code {
             driver.break_device(&mut state, device, code);
         }
@@ -323,7 +334,12 @@ fn outside<'a>(driver: &'a Driver, state: Guard<'a, State>, body: impl FnOnce())
 type Ran<'a> = (Guard<'a, State>, Outcome);
 
 /// Waits for what the operation waits for, and runs it; on a broken device it is dropped.
-fn run<'a>(driver: &'a Driver, mut state: Guard<'a, State>, device: usize, operation: &Operation) -> Ran<'a> {
+fn run<'a>(
+    driver: &'a Driver,
+    mut state: Guard<'a, State>,
+    (handle, device): (usize, usize),
+    operation: &Operation,
+) -> Ran<'a> {
     loop {
         if driver.works(device).is_err() {
             return (state, Outcome::default());
@@ -338,6 +354,8 @@ fn run<'a>(driver: &'a Driver, mut state: Guard<'a, State>, device: usize, opera
     if let Some(code) = operation.fault {
         return (state, Outcome::broken(code));
     }
+    let is_copy = matches!(operation.work, Work::Copy { .. } | Work::Fill { .. });
+    state.streams.entry(handle).and_modify(|stream| stream.running = Some((operation.sequence, is_copy)));
     let delay = state.controls.draw_delay();
     let mut outcome = Outcome::default();
     state = outside(driver, state, || {

@@ -43,7 +43,7 @@ pub(crate) fn query(call: &Call, handle: usize) -> Answer {
     let mut state = call.driver.state.lock();
     let (stream, _) = state.working_stream(call.driver, handle)?;
     state.forbid_capturing(stream)?;
-    let (points, clock) = state.tail(stream);
+    let (points, clock) = state.waited_for(stream);
     if !points.iter().all(|point| state.is_over(*point)) {
         return Err(Code::NOT_READY);
     }
@@ -55,7 +55,7 @@ pub(crate) fn synchronise(call: &Call, handle: usize) -> Answer {
     let mut state = call.driver.state.lock();
     let (stream, device) = state.working_stream(call.driver, handle)?;
     state.forbid_capturing(stream)?;
-    let (points, clock) = state.tail(stream);
+    let (points, clock) = state.waited_for(stream);
     let is_over = |state: &State| points.iter().all(|point| state.is_over(*point));
     let mut state = call.driver.wait_until(state, device, is_over)?;
     state.detector.host_saw(&clock);

@@ -6,6 +6,8 @@ use std::ffi::{CString, c_char, c_int};
 
 use libloading::Library;
 
+use crate::Options;
+
 /// What the fake has besides the driver's entry points. Changes hold for the whole process, labels for the thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
@@ -52,6 +54,15 @@ impl Control {
         let function: unsafe extern "C" fn() = self.get(name);
         // SAFETY: it takes nothing.
         unsafe { function() }
+    }
+
+    /// The fake is as the options say, whatever the environment does. `false`: something has called it before.
+    #[must_use]
+    pub fn configure(&self, options: &Options) -> bool {
+        let lines: Vec<String> = options.variables().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let function: unsafe extern "C" fn(*const c_char) -> c_int = self.get("purlin_fakecuda_configure");
+        // SAFETY: the text ends in a null and lives during the call.
+        unsafe { function(text(&lines.join("\n")).as_ptr()) == 0 }
     }
 
     /// The calls of this thread have that label from now on; reports name it, and waits can be ignored by it.

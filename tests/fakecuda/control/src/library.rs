@@ -8,7 +8,7 @@ use std::{env, fs, io};
 
 use libloading::Library;
 
-use crate::{Control, Cuda, Nvml};
+use crate::{Control, Cuda, Nvml, Options};
 
 /// What [`Driver::left`] counts.
 pub const LEFT: [&str; 8] =
@@ -32,6 +32,17 @@ impl Driver {
     pub fn open() -> Self {
         let library = open("libcuda.so");
         Self { cuda: Cuda::of(library), control: Control::of(library) }
+    }
+
+    /// As [`open`](Self::open), with options in the place of the environment. Nothing has called the driver yet.
+    ///
+    /// # Panics
+    /// As that does, and if something has.
+    #[must_use]
+    pub fn open_with(options: &Options) -> Self {
+        let driver = Self::open();
+        assert!(driver.control.configure(options), "the driver was called before");
+        driver
     }
 
     /// What was made and not destroyed, as name and number.

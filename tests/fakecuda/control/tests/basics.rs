@@ -64,6 +64,18 @@ fn devices_are_as_the_environment_says() {
 }
 
 #[test]
+fn options_are_said_before_the_first_call() {
+    process::run("options_are_said_before_the_first_call", &Options::default(), || {
+        let driver = Driver::open_with(&Options { devices: 5, ..Options::default() });
+        let mut count = 0;
+        ok!(driver, cuInit(0));
+        ok!(driver, cuDeviceGetCount(&mut count));
+        assert_eq!(count, 5);
+        assert!(!driver.control.configure(&Options::default()), "it is too late");
+    });
+}
+
+#[test]
 fn no_devices_are_told() {
     process::run("no_devices_are_told", &Options { devices: 0, ..Options::default() }, || {
         assert_eq!(cu!(Driver::open(), cuInit(0)), 100);

@@ -3,8 +3,9 @@
 #[macro_use]
 mod support;
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs};
 
 use purlin_fakecuda::{Cuda, Nvml, OnReport, links};
@@ -32,6 +33,12 @@ fn calls_are_counted() {
     });
 }
 
+static WAS_CALLED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn was_called(_: *mut c_void) {
+    WAS_CALLED.store(true, Ordering::Relaxed);
+}
+
 #[test]
 fn in_the_empty_mode_all_is_over_at_once() {
     process::run("in_the_empty_mode_all_is_over_at_once", &Options { empty: true, ..Options::default() }, || {
@@ -50,6 +57,17 @@ fn in_the_empty_mode_all_is_over_at_once() {
         assert_eq!(pinned.get(), [1; 64], "nothing was copied");
         pinned.free();
         gpu.free(second);
+        let module = gpu.module(TEXT);
+        gpu.launch(gpu.function(module, "stop"), 1, 1, stream, &[]);
+        let (mut graph, mut exec) = (0, 0);
+        ok!(gpu, cuStreamBeginCapture_v2(stream, 1));
+        ok!(gpu, cuStreamEndCapture(stream, &mut graph));
+        ok!(gpu, cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+        ok!(gpu, cuGraphLaunch(exec, stream));
+        ok!(gpu, cuModuleUnload(module));
+        ok!(gpu, cuLaunchHostFunc(stream, Some(was_called), std::ptr::null_mut()));
+        assert!(WAS_CALLED.load(Ordering::Relaxed));
+        gpu.sync_all();
         ok!(gpu, cuStreamDestroy_v2(stream));
         assert_eq!(gpu.control.calls("cuMemcpyDtoHAsync_v2"), 1, "counted all the same");
         assert_eq!(gpu.control.ledger("threads"), 0);

@@ -89,8 +89,10 @@ fn an_asynchronous_fault_shows_at_a_later_call() {
         let gpu = Session::new();
         let (stream, event, memory) = (gpu.stream(NON_BLOCKING), gpu.event(), gpu.allocate(64));
         gpu.control.set_faults("cuMemsetD8Async:1:719:async");
+        gpu.control.hold(true);
         gpu.fill(memory, 1, 64, stream);
         gpu.record(event, stream);
+        gpu.control.hold(false);
         assert_eq!(cu!(gpu, cuEventSynchronize(event)), 719);
         is_broken(gpu, 719, &[stream], &[event], &[memory]);
     });
@@ -104,7 +106,12 @@ fn a_device_falls_off() {
         let pooled = gpu.allocate_async(64, stream);
         let module = gpu.module(TEXT);
         let spin = gpu.function(module, "spin");
-        gpu.launch(spin, 1, 1, stream, &[]);
+        let flag = gpu.pinned(4);
+        flag.set(0);
+        gpu.launch(spin, 1, 1, stream, &[flag.address.expose_provenance() as u64]);
+        while flag.get()[0] == 0 {
+            std::thread::yield_now();
+        }
         gpu.record(event, stream);
         // Another device waits for this one: what never comes is not waited for.
         gpu.make_current(1);
@@ -114,6 +121,7 @@ fn a_device_falls_off() {
         gpu.sync(other);
         ok!(gpu, cuStreamDestroy_v2(other));
         gpu.make_current(0);
+        assert_eq!(cu!(gpu, cuMemFreeHost(flag.address.cast())), 999);
         assert_eq!(cu!(gpu, cuModuleUnload(module)), 999);
         assert_eq!(cu!(gpu, cuMemFreeAsync(pooled, stream)), 999);
         is_broken(gpu, 999, &[stream], &[event], &[memory]);
@@ -157,13 +165,34 @@ fn a_pageable_download_of_a_broken_device_returns() {
 fn every_entry_point_can_fail_with_any_code() {
     process::run("every_entry_point_can_fail_with_any_code", &Options::default(), || {
         let gpu = Session::new();
+        let is_known = |code: &u32| cu!(gpu, cuGetErrorName(*code, &mut ptr::null())) == 0;
+        let known: Vec<u32> = (1..1000).filter(is_known).collect();
+        assert!(known.len() > 100, "{} codes", known.len());
         for name in Cuda::NAMES {
-            for code in [1, 700, 4711, u32::MAX - 1] {
+            for &code in known.iter().chain(&[1000, 4711, u32::MAX]) {
                 gpu.control.set_faults(&format!("{name}:0:{code}"));
                 assert_eq!(call_by_name(&gpu, name), code, "{name}");
             }
         }
         gpu.control.set_faults("");
+        gpu.end();
+    });
+}
+
+#[test]
+fn a_sticky_fault_may_come_from_every_entry_point() {
+    let options = Options { devices: 100, address_bytes: 1 << 24, ..Options::default() };
+    process::run("a_sticky_fault_may_come_from_every_entry_point", &options, || {
+        let gpu = Session::new();
+        for (device, name) in Cuda::NAMES.iter().enumerate() {
+            gpu.make_current(device);
+            gpu.control.set_faults(&format!("{name}:0:4711:sticky"));
+            assert_eq!(call_by_name(&gpu, name), 4711, "{name}");
+            gpu.control.set_faults("");
+            assert_eq!(cu!(gpu, cuCtxSynchronize()), 4711, "after {name}");
+            gpu.make_current(device + 1);
+            gpu.sync_all();
+        }
         gpu.end();
     });
 }

@@ -167,3 +167,49 @@ fn a_kernel_that_does_not_end_ends_when_it_is_told() {
         gpu.end();
     });
 }
+
+/// The softmax of rows, as nvrtc compiled it: barriers, shared memory of the launch, reads of what the kernel wrote.
+const SOFTMAX: &str = include_str!("../../../ptx/kernels/softmax.ptx");
+
+#[test]
+fn a_kernel_that_nvrtc_compiled_runs_between_two_copies() {
+    process::run("a_kernel_that_nvrtc_compiled_runs_between_two_copies", &Options::default(), || {
+        const ROWS: usize = 3;
+        const COLUMNS: u32 = 50;
+        const THREADS: u32 = 16;
+        let gpu = Session::new();
+        let (up, compute, down) = (gpu.stream(NON_BLOCKING), gpu.stream(NON_BLOCKING), gpu.stream(NON_BLOCKING));
+        let module = gpu.module(SOFTMAX);
+        let softmax = gpu.function(module, "softmax_rows");
+        let values: Vec<f32> = (0..ROWS * COLUMNS as usize).map(|at| ((at * 37) % 101) as f32 / 10.0).collect();
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        let (from, to) = (gpu.allocate_async(bytes.len(), up), gpu.allocate(bytes.len()));
+        gpu.write(from, &bytes, up);
+        gpu.order(up, compute);
+        let mut each: [*mut c_void; 3] = [
+            ptr::from_ref(&to).cast_mut().cast(),
+            ptr::from_ref(&from).cast_mut().cast(),
+            ptr::from_ref(&COLUMNS).cast_mut().cast(),
+        ];
+        let (rows, shared) = (u32::try_from(ROWS).unwrap(), 4 * THREADS);
+        let each = each.as_mut_ptr();
+        ok!(gpu, cuLaunchKernel(softmax, rows, 1, 1, THREADS, 1, 1, shared, compute, each, ptr::null_mut()));
+        gpu.order(compute, down);
+        gpu.order(compute, up);
+        ok!(gpu, cuMemFreeAsync(from, up));
+        let found = gpu.read(to, bytes.len(), down);
+        let found: Vec<f32> = found.chunks(4).map(|word| f32::from_ne_bytes(word.try_into().unwrap())).collect();
+        for (found, row) in found.chunks(COLUMNS as usize).zip(values.chunks(COLUMNS as usize)) {
+            let sum: f64 = row.iter().map(|value| f64::from(*value).exp()).sum();
+            for (found, value) in found.iter().zip(row) {
+                let expected = f64::from(*value).exp() / sum;
+                assert!((f64::from(*found) - expected).abs() <= 1e-5 * expected, "{found} instead of {expected}");
+            }
+        }
+        gpu.sync(up);
+        gpu.free(to);
+        ok!(gpu, cuModuleUnload(module));
+        [up, compute, down].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
+        gpu.end();
+    });
+}

@@ -28,7 +28,12 @@ fn memory_ends_and_comes_back() {
         assert_eq!(cu!(gpu, cuMemAlloc_v2(ptr::null_mut(), 1)), 1);
         gpu.free(first);
         ok!(gpu, cuMemFree_v2(0));
-        let again = gpu.allocate(60 * MIB);
+        let third = gpu.allocate(64);
+        assert_eq!(cu!(gpu, cuMemFree_v2(third + 8)), 1);
+        gpu.free(third);
+        assert!(gpu.control.reports()[0].starts_with("wild address"), "{:?}", gpu.control.reports());
+        gpu.control.clear_reports();
+        let again = gpu.allocate(40 * MIB);
         assert_ne!(first, again, "an address is not used twice while the detector is on");
         gpu.free(again);
         gpu.end();
@@ -52,6 +57,29 @@ fn without_the_detector_addresses_are_used_again() {
             gpu.end();
         },
     );
+}
+
+#[test]
+fn addresses_are_used_again_when_there_are_no_others() {
+    let options = Options { address_bytes: 4 << 20, ..Options::default() };
+    process::run("addresses_are_used_again_when_there_are_no_others", &options, || {
+        let gpu = Session::new();
+        let stream = gpu.stream(NON_BLOCKING);
+        for round in 0..100 {
+            let (memory, pooled) = (gpu.allocate(MIB), gpu.allocate_async(MIB / 2, stream));
+            gpu.write(memory, &[round; 100], stream);
+            gpu.d2d(pooled, memory, 100, stream);
+            assert_eq!(gpu.read(pooled, 100, stream), [round; 100]);
+            ok!(gpu, cuMemFreeAsync(pooled, stream));
+            gpu.sync(stream);
+            gpu.free(memory);
+        }
+        let mut memory = 0;
+        assert_eq!(cu!(gpu, cuMemAlloc_v2(&mut memory, 5 * MIB)), 2);
+        assert_eq!(free_bytes(&gpu), 4 << 30);
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        gpu.end();
+    });
 }
 
 #[test]
@@ -127,11 +155,16 @@ fn pools_keep_what_their_thresholds_say() {
         assert_eq!((attribute(5), attribute(7), free_bytes(&gpu)), (16 << 20, 0, 48 * MIB), "kept until a sync");
         gpu.sync(stream);
         assert_eq!((attribute(5), free_bytes(&gpu)), (0, 64 * MIB));
+        cycle();
+        gpu.sync_all();
+        assert_eq!(attribute(5), 0, "by any sync");
         let mut threshold = u64::MAX;
         ok!(gpu, cuMemPoolSetAttribute(pool, 4, ptr::from_mut(&mut threshold).cast()));
         cycle();
         gpu.sync(stream);
         assert_eq!((attribute(5), attribute(6), attribute(8)), (16 << 20, 16 << 20, 16 << 20));
+        gpu.sync_all();
+        assert_eq!(attribute(5), 16 << 20);
         ok!(gpu, cuMemPoolTrimTo(pool, 4 * MIB));
         assert_eq!(attribute(5), 4 << 20);
         let large = gpu.allocate(62 * MIB);
@@ -237,6 +270,27 @@ fn host_memory_is_registered_once() {
         assert_eq!(gpu.read(memory, 4, 0), [7; 4]);
         gpu.free(memory);
         gpu.end();
+    });
+}
+
+#[test]
+fn unregistering_does_not_wait_for_what_has_not_begun() {
+    process::run("unregistering_does_not_wait_for_what_has_not_begun", &Options::default(), || {
+        let gpu = Session::new();
+        let (mut page, memory, stream) = (vec![7_u8; 4096], gpu.allocate(4096), gpu.stream(NON_BLOCKING));
+        let place: *mut c_void = page.as_mut_ptr().cast();
+        ok!(gpu, cuMemHostRegister_v2(place, 4096, 0));
+        gpu.control.hold(true);
+        ok!(gpu, cuMemcpyHtoDAsync_v2(memory, place, 4096, stream));
+        ok!(gpu, cuMemHostUnregister(place));
+        drop(page);
+        gpu.control.hold(false);
+        assert_eq!(gpu.read(memory, 4, stream), [0xDD; 4], "the program's memory is not touched any more");
+        let reports = gpu.control.reports();
+        assert!(reports.len() == 1 && reports[0].starts_with("free not ordered behind a use"), "{reports:#?}");
+        gpu.free(memory);
+        ok!(gpu, cuStreamDestroy_v2(stream));
+        gpu.end_with_reports();
     });
 }
 

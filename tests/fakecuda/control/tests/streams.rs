@@ -84,14 +84,17 @@ fn the_legacy_stream_is_ordered_with_blocking_ones_both_ways() {
         gpu.fill(memory, 6, 64, blocking);
         assert_eq!(cu!(gpu, cuStreamQuery(0)), NOT_READY);
         assert_eq!(cu!(gpu, cuStreamQuery(free)), 0);
+        gpu.control.hold(false);
+        gpu.sync(blocking);
+        gpu.control.hold(true);
+        gpu.fill(memory, 6, 64, 0);
+        assert_eq!(cu!(gpu, cuStreamQuery(blocking)), 0, "its own work is over");
         gpu.fill(memory, 7, 64, free);
         gpu.control.hold(false);
         assert_eq!(gpu.control.report_count(), 1, "{:?}", gpu.control.reports());
         gpu.free(memory);
         [blocking, free].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
-        for context in &gpu.contexts {
-            ok!(gpu, cuCtxSetCurrent(*context));
-        }
+        gpu.end_with_reports();
     });
 }
 
@@ -99,6 +102,39 @@ static RAN: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn count(data: *mut c_void) {
     RAN.fetch_add(u32::try_from(data.addr()).unwrap(), Ordering::Relaxed);
+}
+
+#[test]
+fn what_a_thread_saw_is_before_all_that_follows() {
+    process::run("what_a_thread_saw_is_before_all_that_follows", &Options::default(), || {
+        let gpu = Session::new();
+        let (first, second, event) = (gpu.stream(NON_BLOCKING), gpu.stream(NON_BLOCKING), gpu.event());
+        let memory = gpu.allocate(64);
+        let until_it_is_over = |query: &dyn Fn() -> u32| {
+            while query() == NOT_READY {
+                std::thread::yield_now();
+            }
+        };
+        let ways: [&dyn Fn(); 5] = [
+            &|| until_it_is_over(&|| cu!(gpu, cuEventQuery(event))),
+            &|| until_it_is_over(&|| cu!(gpu, cuStreamQuery(first))),
+            &|| ok!(gpu, cuEventSynchronize(event)),
+            &|| gpu.sync(first),
+            &|| gpu.sync_all(),
+        ];
+        for (number, sees) in ways.into_iter().enumerate() {
+            gpu.fill(memory, 1, 64, first);
+            gpu.record(event, first);
+            sees();
+            gpu.fill(memory, 2, 64, second);
+            gpu.sync(second);
+            assert_eq!(gpu.control.reports(), [""; 0], "way {number}");
+        }
+        gpu.free(memory);
+        ok!(gpu, cuEventDestroy_v2(event));
+        [first, second].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
+        gpu.end();
+    });
 }
 
 #[test]

@@ -32,6 +32,16 @@ fn text(text: In<c_char>) -> String {
     text.text().unwrap_or_default()
 }
 
+/// Says lines of `VARIABLE=VALUE` in the place of the environment, before the process first calls the driver. 0, or 1
+/// if it is too late, or not understood.
+#[unsafe(no_mangle)]
+extern "C" fn purlin_fakecuda_configure(lines: In<c_char>) -> c_int {
+    let lines = text(lines);
+    let variables = lines.lines().filter_map(|line| line.split_once('='));
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    c_int::from(!driver::configure(&variables))
+}
+
 /// The calls of this thread have that label from now on.
 #[unsafe(no_mangle)]
 extern "C" fn purlin_fakecuda_set_label(label: In<c_char>) {

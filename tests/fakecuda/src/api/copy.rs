@@ -36,6 +36,9 @@ struct Side {
     pitch: usize,
 }
 
+// As a C compiler lays CUDA_MEMCPY2D out.
+const _: () = assert!(size_of::<Copy2D>() == 128 && size_of::<Side>() == 56);
+
 impl Side {
     fn place(&self) -> Result<Place, Code> {
         let offset = self.y.checked_mul(self.pitch).and_then(|rows| rows.checked_add(self.x_bytes));

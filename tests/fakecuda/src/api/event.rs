@@ -5,7 +5,7 @@
 
 use std::ffi::c_uint;
 
-use crate::boundary::{Out, call, call_or, call_or_nothing};
+use crate::boundary::{Out, call_or, call_or_nothing};
 use crate::entry::Entry;
 use crate::event;
 
@@ -43,10 +43,18 @@ extern "C" fn cuEventSynchronize(event: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuEventElapsedTime(milliseconds: Out<f32>, start: usize, end: usize) -> u32 {
-    call(Entry::cuEventElapsedTime, |call| milliseconds.set(event::elapsed_ms(call, start, end)?))
+    call_or(
+        Entry::cuEventElapsedTime,
+        |_| milliseconds.set(0.0),
+        |call| milliseconds.set(event::elapsed_ms(call, start, end)?),
+    )
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cuEventElapsedTime_v2(milliseconds: Out<f32>, start: usize, end: usize) -> u32 {
-    call(Entry::cuEventElapsedTime_v2, |call| milliseconds.set(event::elapsed_ms(call, start, end)?))
+    call_or(
+        Entry::cuEventElapsedTime_v2,
+        |_| milliseconds.set(0.0),
+        |call| milliseconds.set(event::elapsed_ms(call, start, end)?),
+    )
 }

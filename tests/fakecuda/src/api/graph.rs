@@ -7,7 +7,7 @@ use std::ffi::{c_uint, c_void};
 
 use purlin_ptx::Launch;
 
-use crate::boundary::{In, Out, call, call_or_nothing};
+use crate::boundary::{In, Out, call, call_or, call_or_nothing};
 use crate::code::Code;
 use crate::entry::Entry;
 use crate::kernel::call::{self as launch, Arguments};
@@ -36,17 +36,24 @@ struct UpdateResult {
     error_from_node: usize,
 }
 
+// As a C compiler lays them out.
+const _: () = assert!(size_of::<KernelNode>() == 72 && size_of::<UpdateResult>() == 24);
+
 #[unsafe(no_mangle)]
 extern "C" fn cuGraphInstantiateWithFlags(out: Out<usize>, graph: usize, _flags: u64) -> u32 {
-    call(Entry::cuGraphInstantiateWithFlags, |call| {
-        out.required()?;
-        out.set(exec::instantiate(call, graph)?)
-    })
+    call_or(
+        Entry::cuGraphInstantiateWithFlags,
+        |driver| out.set(driver.new_handle()),
+        |call| {
+            out.required()?;
+            out.set(exec::instantiate(call, graph)?)
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cuGraphExecUpdate_v2(handle: usize, graph: usize, result: Out<UpdateResult>) -> u32 {
-    call(Entry::cuGraphExecUpdate_v2, |call| match exec::update(call, handle, graph)? {
+    call_or_nothing(Entry::cuGraphExecUpdate_v2, |call| match exec::update(call, handle, graph)? {
         Ok(()) => {
             result.set_if_wanted(UpdateResult::default());
             Ok(())
@@ -60,7 +67,7 @@ extern "C" fn cuGraphExecUpdate_v2(handle: usize, graph: usize, result: Out<Upda
 
 #[unsafe(no_mangle)]
 extern "C" fn cuGraphExecKernelNodeSetParams_v2(handle: usize, node: usize, parameters: In<KernelNode>) -> u32 {
-    call(Entry::cuGraphExecKernelNodeSetParams_v2, |call| {
+    call_or_nothing(Entry::cuGraphExecKernelNodeSetParams_v2, |call| {
         let KernelNode { function, grid, block, dynamic_shared_bytes, each, extra, .. } = parameters.get()?;
         let shape = Launch { grid, block, dynamic_shared_bytes };
         launch::set_node(call, (handle, node), function, shape, Arguments { each, extra })
@@ -79,12 +86,12 @@ extern "C" fn cuGraphUpload(handle: usize, stream: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuGraphDestroy(graph: usize) -> u32 {
-    call(Entry::cuGraphDestroy, |call| graph::destroy(call, graph))
+    call_or_nothing(Entry::cuGraphDestroy, |call| graph::destroy(call, graph))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cuGraphExecDestroy(handle: usize) -> u32 {
-    call(Entry::cuGraphExecDestroy, |call| exec::destroy(call, handle))
+    call_or_nothing(Entry::cuGraphExecDestroy, |call| exec::destroy(call, handle))
 }
 
 #[unsafe(no_mangle)]

@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::boundary::{Out, call, call_or, call_or_nothing};
+use crate::boundary::{Out, call_or, call_or_nothing};
 use crate::entry::Entry;
 use crate::operation::HostFunction;
 use crate::{event, graph, stream_call, thread};
@@ -71,23 +71,34 @@ extern "C" fn cuLaunchHostFunc(
     data: *mut c_void,
 ) -> u32 {
     let function = function.map(|function| HostFunction { function, data: data.expose_provenance() });
-    call(Entry::cuLaunchHostFunc, |call| stream_call::launch_host_function(call, stream, function))
+    call_or(
+        Entry::cuLaunchHostFunc,
+        |_| {
+            function.into_iter().for_each(HostFunction::run);
+            Ok(())
+        },
+        |call| stream_call::launch_host_function(call, stream, function),
+    )
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamBeginCapture_v2(stream: usize, mode: c_uint) -> u32 {
-    call(Entry::cuStreamBeginCapture_v2, |call| graph::begin(call, stream, mode))
+    call_or_nothing(Entry::cuStreamBeginCapture_v2, |call| graph::begin(call, stream, mode))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamEndCapture(stream: usize, graph: Out<usize>) -> u32 {
-    call(Entry::cuStreamEndCapture, |call| {
-        graph.required()?;
-        graph.set(graph::end(call, stream).inspect_err(|_| graph.set_if_wanted(0))?)
-    })
+    call_or(
+        Entry::cuStreamEndCapture,
+        |driver| graph.set(driver.new_handle()),
+        |call| {
+            graph.required()?;
+            graph.set(graph::end(call, stream).inspect_err(|_| graph.set_if_wanted(0))?)
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamIsCapturing(stream: usize, status: Out<c_uint>) -> u32 {
-    call(Entry::cuStreamIsCapturing, |call| status.set(graph::status(call, stream)?))
+    call_or(Entry::cuStreamIsCapturing, |_| status.set(0), |call| status.set(graph::status(call, stream)?))
 }

@@ -2,12 +2,13 @@
 //!
 //! A device's addresses are a range of the process that faults when it is touched; the bytes lie elsewhere (`bytes`).
 //! While the detector is on, a freed block stays in the table and its addresses are not used again, so that late uses
-//! are known for what they are. Otherwise the address of a freed block goes to the next one of its size.
+//! are known for what they are, until there are no others left. Otherwise the address of a freed block goes to the next
+//! one of its size.
 
 pub(crate) mod bytes;
 pub(crate) mod pool;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use purlin_fakecuda_options::Options;
@@ -74,8 +75,8 @@ pub(crate) enum Found<'a> {
 struct Space {
     range: Span,
     next: u64,
-    /// Addresses of freed blocks by size; stays empty while the detector is on.
-    freed: HashMap<u64, Vec<u64>>,
+    /// Addresses of freed blocks by size, oldest first.
+    freed: HashMap<u64, VecDeque<u64>>,
     used_bytes: u64,
 }
 
@@ -111,7 +112,7 @@ impl Memory {
             Space { range, next: range.start + ALIGNMENT_BYTES, freed: HashMap::new(), used_bytes: 0 }
         };
         Self {
-            spaces: if options.empty { Vec::new() } else { (0..options.devices).map(space).collect() },
+            spaces: (0..options.devices).map(space).collect(),
             blocks: BTreeMap::new(),
             pools: HashMap::new(),
             size_bytes: options.memory_bytes,
@@ -153,22 +154,34 @@ impl Memory {
             Kind::Pooled(pool) => self.take_from_pool(pool, rounded)?,
             _ => self.take(device, rounded)?,
         }
-        let space = &mut self.spaces[device];
-        let address = match space.freed.get_mut(&rounded).and_then(Vec::pop) {
-            Some(address) => address,
-            None if space.range.end.saturating_sub(space.next) < rounded + ALIGNMENT_BYTES => {
-                return Err(Code::OUT_OF_MEMORY);
+        let Some(address) = self.new_address(device, rounded) else {
+            match kind {
+                Kind::Pooled(pool) => self.give_to_pool(pool, rounded),
+                _ => self.give_back(device, rounded),
             }
-            None => {
-                let address = space.next;
-                space.next += rounded + ALIGNMENT_BYTES;
-                address
-            }
+            return Err(Code::OUT_OF_MEMORY);
         };
         let bytes = Arc::new(Bytes::of_device(size_bytes));
         let life = Life { made, freed: None, is_followed: true };
         self.blocks.insert(address, Block { span: Span::new(address, size_bytes), kind, device, life, bytes });
         Ok(address)
+    }
+
+    /// Addresses for so many bytes; `None` if there are none.
+    fn new_address(&mut self, device: usize, rounded: u64) -> Option<u64> {
+        let space = &mut self.spaces[device];
+        let is_full = space.range.end.saturating_sub(space.next) < rounded + ALIGNMENT_BYTES;
+        let used_before = space.freed.get_mut(&rounded).filter(|_| is_full || !self.remembers);
+        if let Some(address) = used_before.and_then(VecDeque::pop_front) {
+            self.blocks.remove(&address);
+            return Some(address);
+        }
+        if is_full {
+            return None;
+        }
+        let address = space.next;
+        space.next += rounded + ALIGNMENT_BYTES;
+        Some(address)
     }
 
     /// Memory of the host becomes known to the driver.
@@ -218,9 +231,7 @@ impl Memory {
             }
         } else {
             self.blocks.remove(&address);
-            if !block.kind.is_host() {
-                self.spaces[block.device].freed.entry(rounded).or_default().push(address);
-            }
+            self.may_be_used_again(&block, address);
         }
         Ok(block)
     }
@@ -229,6 +240,14 @@ impl Memory {
     pub(crate) fn bury(&mut self, address: u64) {
         if let Some(block) = self.blocks.get_mut(&address).filter(|block| block.life.freed.is_some()) {
             block.bytes = Arc::clone(&self.nothing);
+            let block = block.clone();
+            self.may_be_used_again(&block, address);
+        }
+    }
+
+    fn may_be_used_again(&mut self, block: &Block, address: u64) {
+        if !block.kind.is_host() {
+            self.spaces[block.device].freed.entry(rounded(block.size_bytes())).or_default().push_back(address);
         }
     }
 

@@ -1,7 +1,8 @@
 //! Kernels of tests, as PTX.
 
-/// `add_one(to, from)`: 32-bit words, one a thread, of one block. `spin()`: for ever. `stop()`: traps. `count`: a
-/// variable that begins with 7. `sum(to, from, shared words)`: of a block, through shared memory.
+/// `add_one(to, from)`: 32-bit words, one a thread, of one block. `spin(flag)`: writes 1, and runs for ever. `stop()`:
+/// traps. `count`: a variable that begins with 7. `bump()`: adds 1 to it, in each thread. `few()`: at most 8 threads, a
+/// kilobyte of shared memory.
 pub(crate) const TEXT: &str = r"
 .version 8.2
 .target sm_75
@@ -27,8 +28,14 @@ pub(crate) const TEXT: &str = r"
     ret;
 }
 
-.visible .entry spin()
+.visible .entry spin(.param .u64 flag)
 {
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [flag];
+    cvta.to.global.u64 %rd2, %rd1;
+    mov.u32 %r1, 1;
+    st.global.u32 [%rd2], %r1;
 $again:
     bra $again;
 }

@@ -26,6 +26,9 @@ macro_rules! ok {
     };
 }
 
+// Behind the macros, which it uses.
+pub(crate) mod planted;
+
 pub(crate) const BLOCKING: u32 = 0;
 pub(crate) const NON_BLOCKING: u32 = 1;
 pub(crate) const NOT_READY: u32 = 600;
