@@ -35,7 +35,8 @@ void Pin(const void* code) noexcept {
   // The name is the loader's, and lives as long as the library, which is there while its code waits for our return.
   Search search = {reinterpret_cast<std::uintptr_t>(code), nullptr};
   dl_iterate_phdr(&Look, &search);
-  if (search.name == nullptr || *search.name == '\0') return;  // The program itself has no name, and a static one is all there is.
+  // The program itself has no name, and a static one is all there is.
+  if (search.name == nullptr || *search.name == '\0') return;
   void* pinned = ::dlopen(search.name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (pinned != nullptr) ::dlclose(pinned);  // It stays, by RTLD_NODELETE.
 }

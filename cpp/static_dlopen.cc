@@ -1,6 +1,6 @@
-// dlopen, for all of Purlin, as libpurlin.a has it. GNU ld warns of every static program that names dlopen, which cannot
-// work there. So libpurlin.a is prelinked with --wrap=dlopen (cmake/PurlinLibraries.cmake), and asks for the function at
-// run time: a dynamic program has it, a static one answers null.
+// dlopen, for all of Purlin, as libpurlin.a has it. GNU ld warns of every static program that names dlopen, which
+// cannot work there. So libpurlin.a is prelinked with --wrap=dlopen (cmake/PurlinLibraries.cmake), and asks for the
+// function at run time: a dynamic program has it, a static one answers null.
 
 #include <dlfcn.h>
 
