@@ -63,7 +63,7 @@ impl Launch {
 fn code_of(trap: &Trap) -> Option<u32> {
     let code = match trap {
         // The device broke before.
-        Trap::Stopped { .. } => return None,
+        Trap::Stopped => return None,
         Trap::Memory { .. } => Code::ILLEGAL_ADDRESS.0,
         Trap::Misaligned { .. } => MISALIGNED,
         _ => FAILED,
