@@ -62,6 +62,7 @@ group! {
         set_current_context = "cuCtxSetCurrent"(CUcontext);
         create_stream = "cuStreamCreate"(*mut CUstream, c_uint);
         destroy_stream = "cuStreamDestroy_v2"(CUstream);
+        query_stream = "cuStreamQuery"(CUstream);
         synchronize_stream = "cuStreamSynchronize"(CUstream);
         wait_event = "cuStreamWaitEvent"(CUstream, CUevent, c_uint);
         create_event = "cuEventCreate"(*mut CUevent, c_uint);

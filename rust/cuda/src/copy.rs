@@ -8,14 +8,17 @@
 
 #![allow(unsafe_code, reason = "the driver copies by address")]
 
+use std::sync::Arc;
+
 use cudarc::driver::sys::CUstream;
 use purlin_base::Error;
 use purlin_device::backend::{Access, DeviceRange, Operation, Work};
 
 use crate::api::Code;
+use crate::gpu::Gpu;
 use crate::in_flight::InFlight;
 use crate::pinned::Pinned;
-use crate::stream::{Role, Stream, SyncPoint};
+use crate::stream::{Order, Place, Role, Stream, SyncPoint};
 use crate::{download, upload};
 
 /// The device whose GPU does the operation. `None`: the host does it.
@@ -88,8 +91,12 @@ fn ends(operation: &Operation) -> [End; 2] {
 pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
     let bytes = in_flight.operation().size_bytes();
     let [from, to] = ends(in_flight.operation());
-    let _current = in_flight.unit.gpu.enter();
-    let api = in_flight.unit.gpu.api();
+    let unit = Arc::clone(&in_flight.unit);
+    let _current = match unit.gpu.enter() {
+        Ok(current) => current,
+        Err(error) => return in_flight.end(Err(error), Place::Poller),
+    };
+    let api = unit.gpu.api();
     match (from, to) {
         (End::Host(from), End::Gpu(_, to)) => {
             let Some(pinned) = in_flight.shared().keepers.pinned.find(from, bytes) else {
@@ -97,7 +104,7 @@ pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
             };
             let source = std::ptr::with_exposed_provenance(from);
             // SAFETY: both ends have so many bytes until the event, and the source is pinned.
-            enqueue(in_flight, Role::ToDevice, &points, pinned, move |stream| unsafe {
+            enqueue(in_flight, Role::ToDevice, &points, pinned, None, move |stream| unsafe {
                 (api.base.copy_to_device)(to, source, bytes, stream)
             });
         }
@@ -107,14 +114,14 @@ pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
             };
             let destination = std::ptr::with_exposed_provenance_mut(to);
             // SAFETY: as above, of the destination.
-            enqueue(in_flight, Role::ToHost, &points, pinned, move |stream| unsafe {
+            enqueue(in_flight, Role::ToHost, &points, pinned, None, move |stream| unsafe {
                 (api.base.copy_to_host)(destination, from, bytes, stream)
             });
         }
         (End::Gpu(device, from), End::Gpu(other, to)) if device == other => {
             let apart = from.abs_diff(to) as usize >= bytes;
             // SAFETY: both ends have so many bytes until the event.
-            enqueue(in_flight, Role::Within, &points, None, move |stream| unsafe {
+            enqueue(in_flight, Role::Within, &points, None, None, move |stream| unsafe {
                 if apart {
                     (api.base.copy_within)(to, from, bytes, stream)
                 } else {
@@ -133,15 +140,19 @@ fn enqueue(
     role: Role,
     points: &[SyncPoint],
     pinned: Pinned,
+    other: Option<Arc<Gpu>>,
     work: impl FnOnce(CUstream) -> Code,
 ) {
-    let (enqueuing, unit) = (in_flight.enqueuing(), std::sync::Arc::clone(&in_flight.unit));
-    let (waits, what) = (in_flight.caller_waits, format!("{:?}", in_flight.operation()));
-    let end = Box::new(move |outcome, place| {
+    let (enqueuing, unit) = (in_flight.enqueuing(), Arc::clone(&in_flight.unit));
+    let (waits, what) = (in_flight.caller_waits, in_flight.what());
+    let there = other.clone();
+    let end = Box::new(move |outcome: Result<(), Error>, place| {
         drop(pinned);
-        in_flight.end(outcome, place);
+        // A broken GPU drops what others have asked of its memory.
+        in_flight.end(outcome.and_then(|()| there.map_or(Ok(()), |there| there.check_whole())), place);
     });
-    let submitted = Stream::submit(&unit.gpu, role, points, &|| what.clone(), work, end);
+    let order = Order { role, waits: points, what: &what, other: other.as_deref() };
+    let submitted = Stream::submit(&unit.gpu, order, work, end);
     let point = submitted.as_ref().ok().cloned();
     enqueuing.done(submitted);
     if let Some(point) = point {
@@ -159,7 +170,7 @@ pub(crate) fn finish(unit: &crate::Unit, point: &SyncPoint, role: Role, caller_w
             if point.is_over() || !stream.is_busy() {
                 return;
             }
-            if !stream.look(&unit.gpu, crate::stream::Place::Caller) {
+            if !stream.look(&unit.gpu, Some(point.number())) {
                 std::thread::yield_now();
             }
         }
@@ -214,13 +225,14 @@ unsafe fn copy_in_steps(api: &crate::api::Api, to: u64, from: u64, bytes: usize,
 
 /// From one GPU to another, on a stream of the first.
 fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usize, to: u64, bytes: usize) {
-    let there = match in_flight.shared().unit(other) {
-        Ok(unit) => unit.gpu.context(),
-        Err(error) => return in_flight.end(Err(error), crate::stream::Place::Poller),
+    let there = in_flight.shared().unit(other).map(|unit| Arc::clone(&unit.gpu));
+    let there = match there.and_then(|there| there.check_whole().map(|()| there)) {
+        Ok(there) => there,
+        Err(error) => return in_flight.end(Err(error), Place::Poller),
     };
-    let (here, api) = (in_flight.unit.gpu.context(), in_flight.unit.gpu.api());
+    let (here, context, api) = (in_flight.unit.gpu.context(), there.context(), in_flight.unit.gpu.api());
     // SAFETY: both ends have so many bytes until the event, in these contexts, which are retained.
-    enqueue(in_flight, Role::WithinToo, points, None, move |stream| unsafe {
-        (api.base.copy_to_peer)(to, there, from, here, bytes, stream)
+    enqueue(in_flight, Role::WithinToo, points, None, Some(there), move |stream| unsafe {
+        (api.base.copy_to_peer)(to, context, from, here, bytes, stream)
     });
 }

@@ -14,14 +14,14 @@ use crate::Unit;
 use crate::copy::finish;
 use crate::in_flight::InFlight;
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
-use crate::stream::{Place, Role, Stream, SyncPoint};
+use crate::stream::{Order, Place, Role, Stream, SyncPoint};
 
 /// A download that is not over.
 struct Download {
     unit: Arc<Unit>,
     runner: OperationRunner,
     caller_waits: bool,
-    what: String,
+    what: Arc<str>,
     state: Mutex<State>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: u64, 
         unit: Arc::clone(&in_flight.unit),
         runner: in_flight.runner(),
         caller_waits: in_flight.caller_waits,
-        what: format!("{:?}", in_flight.operation()),
+        what: in_flight.what(),
         state: Mutex::new(State { in_flight: Some(in_flight), parts: 1, failed: None }),
     });
     download.go_on(Rest { points, from, to, bytes });
@@ -69,8 +69,8 @@ impl Download {
                     let (download, bytes) = (Arc::clone(&self), rest.bytes);
                     return staging.wait(bytes, move |chunk| {
                         // To enqueue a copy takes little time, so a thread that gives a chunk back can do it.
-                        let _current = download.unit.gpu.enter();
-                        match download.part(&mut rest, chunk) {
+                        let entered = download.unit.gpu.enter();
+                        match entered.as_ref().map_err(Clone::clone).and_then(|_| download.part(&mut rest, chunk)) {
                             Ok(()) => Arc::clone(&download).go_on(rest),
                             Err(error) => download.part_is_over(Err(error), Place::Poller),
                         }
@@ -92,8 +92,8 @@ impl Download {
         // SAFETY: the chunk is kept until this part is over, and the source until the event.
         let work = move |stream| unsafe { (api.base.copy_to_host)(address, from, bytes, stream) };
         let points = std::mem::take(&mut rest.points);
-        let what = || self.what.clone();
-        let point = Stream::submit(&self.unit.gpu, Role::ToHost, &points, &what, work, end)?;
+        let order = Order { role: Role::ToHost, waits: &points, what: &self.what, other: None };
+        let point = Stream::submit(&self.unit.gpu, order, work, end)?;
         (rest.from, rest.to, rest.bytes) = (from + bytes as u64, to + bytes, rest.bytes - bytes);
         finish(&self.unit, &point, Role::ToHost, self.caller_waits);
         Ok(())

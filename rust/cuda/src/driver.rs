@@ -77,7 +77,10 @@ impl Driver {
         let (mut version, mut count) = (0, 0);
         // SAFETY: each writes a number.
         let codes = unsafe { ((api.base.driver_version)(&mut version), (api.base.device_count)(&mut count)) };
-        if codes.0 != 0 || version < LEAST_VERSION {
+        if codes.0 != 0 {
+            return Err(unavailable(codes.0, "CUDA's driver does not say its version"));
+        }
+        if version < LEAST_VERSION {
             return Err(Error::unavailable(format!(
                 "CUDA's driver is for CUDA {}.{}, and 12.2 is the least: install driver 535 or newer",
                 version / 1000,

@@ -11,12 +11,11 @@ use crate::api::{Api, Code};
 
 /// `CUDA_ERROR_NOT_READY`: no error.
 pub(crate) const NOT_READY: Code = 600;
-/// `CUDA_ERROR_DEINITIALIZED`: the process exits.
-pub(crate) const DEINITIALIZED: Code = 4;
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED`.
 pub(crate) const ALREADY_REGISTERED: Code = 712;
 
 /// Whether every later call on that device answers the code, until the process ends (CUDA driver API, "CUresult").
+/// Newer drivers have more such codes: see [`Gpu::failed`](crate::gpu::Gpu::failed).
 pub(crate) fn is_sticky(code: Code) -> bool {
     matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721)
 }

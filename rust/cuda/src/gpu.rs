@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{CUcontext, CUdevice};
 use purlin_base::sync::Mutex;
-use purlin_base::sync::atomic::{AtomicBool, Ordering};
+use purlin_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use purlin_base::{Error, StatusOr};
 
 use crate::api::{Api, Code};
@@ -31,6 +31,8 @@ pub(crate) struct Gpu {
     context: CUcontext,
     pub(crate) events: Arc<EventPool>,
     streams: Vec<Stream>,
+    /// How many submissions there were, on all streams.
+    submissions: AtomicU64,
     is_broken: AtomicBool,
     why_broken: Mutex<Option<Error>>,
 }
@@ -59,15 +61,16 @@ impl Gpu {
             context,
             events: Arc::new(EventPool::new(driver)),
             streams: Vec::new(),
+            submissions: AtomicU64::new(0),
             is_broken: AtomicBool::new(false),
             why_broken: Mutex::new(None),
         };
-        {
-            let current = Current::of(driver, context);
-            let streams: Result<_, _> = Role::ALL.iter().map(|_| Stream::new(api)).collect();
-            drop(current);
-            gpu.streams = streams?;
+        let current = gpu.enter()?;
+        for _ in Role::ALL {
+            // One by one, so that those that were made are destroyed if another cannot be.
+            gpu.streams.push(Stream::new(api)?);
         }
+        drop(current);
         Ok(Arc::new(gpu))
     }
 
@@ -88,9 +91,20 @@ impl Gpu {
         &self.streams
     }
 
-    /// Makes the context current on this thread, until the answer is dropped.
-    pub(crate) fn enter(&self) -> Current {
+    /// Makes the context current on this thread, until the answer is dropped. What frees goes on without it: handles
+    /// and addresses say which GPU is meant.
+    ///
+    /// # Errors
+    /// What the driver says. Nothing that needs the context may be called: it would be done on another GPU.
+    pub(crate) fn enter(&self) -> Result<Current, Error> {
         Current::of(self.driver, self.context)
+            .map_err(|code| self.failed(code, &format!("making the context of GPU {} current", self.ordinal)))
+    }
+
+    /// The number of a submission, among those of all streams.
+    pub(crate) fn next_submission(&self) -> u64 {
+        // Relaxed: only the order of the numbers counts.
+        self.submissions.fetch_add(1, Ordering::Relaxed)
     }
 
     /// # Errors
@@ -106,23 +120,55 @@ impl Gpu {
         self.why_broken.lock().clone().map_or(Ok(()), Err)
     }
 
-    /// The error of a call about `what`. A code that stays breaks the GPU; the first that does is the reason from then
-    /// on.
+    /// The error of a call about `what`, made under no lock. A code that stays breaks the GPU; the first that does is the
+    /// reason from then on. Whether a code stays that no table has, the driver is asked.
     #[cold]
     pub(crate) fn failed(&self, code: Code, what: &str) -> Error {
+        if err::is_sticky(code) || self.health() == Some(code) {
+            self.give_up(code, what)
+        } else {
+            err::error(self.api(), code, what)
+        }
+    }
+
+    /// As [`failed`](Self::failed), of a call that is about this GPU and another. A code that stays is about that one,
+    /// if only that one is not well.
+    #[cold]
+    pub(crate) fn failed_with(&self, other: Option<&Self>, code: Code, what: &str) -> Error {
+        match other {
+            Some(other) if !ptr::eq(self, other) && self.health().is_none() && other.health().is_some() => {
+                other.failed(code, what)
+            }
+            _ => self.failed(code, what),
+        }
+    }
+
+    /// What the driver answers to any question about this GPU; `None` if it is well, or says that work goes on.
+    fn health(&self) -> Option<Code> {
+        let stream = self.streams.first()?;
+        // SAFETY: the handle is the driver's, and stays as long as this GPU.
+        let code = unsafe { (self.api().base.query_stream)(stream.handle()) };
+        (code != 0 && code != err::NOT_READY).then_some(code)
+    }
+
+    /// The GPU is not used any more, for that code, unless it is broken already. Called under no lock.
+    ///
+    /// The error names the operation that was oldest in flight: what broke a GPU shows at some later call, and the
+    /// oldest is the first that can have done it.
+    #[cold]
+    pub(crate) fn give_up(&self, code: Code, what: &str) -> Error {
         let error = err::error(self.api(), code, what);
-        if !err::is_sticky(code) {
-            return error;
-        }
+        let oldest = self.streams.iter().filter_map(Stream::oldest).min_by_key(|(number, _)| *number);
+        let oldest = oldest.map_or_else(
+            || "nothing was in flight".to_owned(),
+            |(_, what)| format!("the oldest operation in flight was the {what}"),
+        );
+        let message = format!("GPU {} is broken until this process ends: {}; {oldest}", self.ordinal, error.message());
         let mut why = self.why_broken.lock();
-        if why.is_none() {
-            *why = Some(Error::new(
-                error.code(),
-                format!("GPU {} is broken until this process ends: {}", self.ordinal, error.message()),
-            ));
-            self.is_broken.store(true, Ordering::Release);
-        }
-        why.clone().unwrap_or(error)
+        let why = why.get_or_insert_with(|| Error::new(error.code(), message));
+        // Release: pairs with check_whole(), which reads the reason afterwards.
+        self.is_broken.store(true, Ordering::Release);
+        why.clone()
     }
 
     /// As [`failed`](Self::failed), unless the code is 0.
@@ -180,7 +226,7 @@ impl Drop for Gpu {
         if !self.driver.is_here() {
             return;
         }
-        let current = self.enter();
+        let current = self.enter().ok();
         for stream in std::mem::take(&mut self.streams) {
             stream.destroy(self.api());
         }
@@ -199,17 +245,19 @@ pub(crate) struct Current {
 }
 
 impl Current {
-    fn of(driver: &'static Driver, context: CUcontext) -> Self {
+    fn of(driver: &'static Driver, context: CUcontext) -> Result<Self, Code> {
         let mut before = ptr::null_mut();
-        // SAFETY: the driver writes a handle; the context is retained.
-        unsafe {
-            (driver.api.base.current_context)(&mut before);
-            if before == context {
-                return Self { driver, before: None };
-            }
-            (driver.api.base.set_current_context)(context);
+        // SAFETY: the driver writes a handle.
+        match unsafe { (driver.api.base.current_context)(&mut before) } {
+            0 if before == context => return Ok(Self { driver, before: None }),
+            0 => {}
+            code => return Err(code),
         }
-        Self { driver, before: Some(before) }
+        // SAFETY: the context is retained.
+        match unsafe { (driver.api.base.set_current_context)(context) } {
+            0 => Ok(Self { driver, before: Some(before) }),
+            code => Err(code),
+        }
     }
 }
 

@@ -19,6 +19,9 @@ pub(crate) struct InFlight {
     promise: Option<OperationPromise>,
     /// `None` once it is enqueued.
     enqueued: Option<EventPromise>,
+    /// What it waits for on streams, and whose errors it has, too. Empty where one GPU is all: what breaks there breaks
+    /// both.
+    behind: Vec<Event>,
     /// Whether its caller does nothing else meanwhile.
     pub(crate) caller_waits: bool,
 }
@@ -30,6 +33,11 @@ impl InFlight {
 
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// As errors name it.
+    pub(crate) fn what(&self) -> Arc<str> {
+        format!("{:?}", self.operation()).into()
     }
 
     /// For the host's part of it.
@@ -44,6 +52,14 @@ impl InFlight {
 
     /// It is over.
     pub(crate) fn end(mut self, outcome: Result<(), Error>, place: Place) {
+        if outcome.is_ok() && !self.behind.is_empty() {
+            // A wait for a GPU that breaks ends, too; what comes behind it was done with whatever was there.
+            let behind = when_all(&std::mem::take(&mut self.behind));
+            if !behind.is_ready() {
+                return behind.on_ready(move |outcome| self.end(outcome.clone(), Place::Poller));
+            }
+            return self.end(behind.error().map_or(Ok(()), Err), place);
+        }
         self.shared.orders.remove(self.key);
         let enqueued = self.enqueued.take();
         let Some(promise) = self.promise.take() else { return };
@@ -105,6 +121,8 @@ impl Enqueuing {
 struct Waits {
     /// Operations that are enqueued.
     points: Vec<SyncPoint>,
+    /// Their events, if there is more than one GPU.
+    behind: Vec<Event>,
     /// Events that must happen before it is enqueued.
     before: Vec<Event>,
     /// Operations of ours that are not enqueued yet.
@@ -113,10 +131,15 @@ struct Waits {
 
 impl Waits {
     fn of(shared: &Shared, dependencies: &[Event]) -> Self {
-        let mut waits = Self::default();
+        let (mut waits, several) = (Self::default(), shared.has_several_units());
         for dependency in dependencies.iter().filter(|dependency| dependency.state() != EventState::Ready) {
             match shared.orders.find(dependency) {
-                Known::Enqueued(point) => waits.points.push(point),
+                Known::Enqueued(point) => {
+                    waits.points.push(point);
+                    if several {
+                        waits.behind.push(dependency.clone());
+                    }
+                }
                 Known::Held(enqueued) => {
                     waits.before.push(enqueued);
                     waits.held.push(dependency.clone());
@@ -146,13 +169,14 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
         Ok(begun) => begun,
         Err(refused) => return Event::from_error(refused),
     };
-    let waits = Waits::of(shared, schedule.dependencies);
+    let mut waits = Waits::of(shared, schedule.dependencies);
     let in_flight = InFlight {
         shared: Arc::clone(shared),
         unit,
         key: key(&event),
         promise: Some(promise),
         enqueued: Some(shared.orders.hold(&event)),
+        behind: std::mem::take(&mut waits.behind),
         caller_waits: schedule.caller_waits && waits.before.is_empty(),
     };
     if waits.before.is_empty() {
@@ -166,7 +190,7 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
 }
 
 /// What it had to wait for before it could be enqueued has happened, or the client has ended.
-fn proceed(in_flight: InFlight, waits: Waits, all: &[Event], outcome: &Result<(), Error>) {
+fn proceed(mut in_flight: InFlight, waits: Waits, all: &[Event], outcome: &Result<(), Error>) {
     if let Err(error) = outcome {
         // An event of a dependency that has failed has the error that counts.
         let first = all.iter().find_map(Event::error);
@@ -174,13 +198,14 @@ fn proceed(in_flight: InFlight, waits: Waits, all: &[Event], outcome: &Result<()
     }
     // Those that were held are enqueued by now, or over.
     let more = Waits::of(in_flight.shared(), &waits.held);
+    in_flight.behind.extend(more.behind);
     let points = [waits.points, more.points].concat();
     if more.before.is_empty() {
         return copy::start(in_flight, points);
     }
     // Over, but for its event, which comes.
     let then = when_all(&more.before);
-    let waits = Waits { points, before: Vec::new(), held: more.held };
+    let waits = Waits { points, held: more.held, ..Waits::default() };
     let all = all.to_vec();
     then.on_ready(move |outcome| proceed(in_flight, waits, &all, &outcome.clone()));
 }

@@ -29,12 +29,12 @@ impl Garbage {
     fn free(self) {
         match self {
             Self::Device(gpu, address) => {
-                let _current = gpu.enter();
+                let _current = gpu.enter().ok();
                 // SAFETY: allocated by cuMemAlloc; nothing uses it any more.
                 unsafe { (gpu.api().base.free)(address) };
             }
             Self::Host(gpu, address) => {
-                let _current = gpu.enter();
+                let _current = gpu.enter().ok();
                 // SAFETY: allocated by cuMemHostAlloc; nothing uses it any more.
                 unsafe { (gpu.api().base.free_host)(address) };
             }

@@ -104,6 +104,11 @@ impl CudaBackend {
 }
 
 impl Shared {
+    /// Whether more than one GPU is open, of which one can break and another go on.
+    pub(crate) fn has_several_units(&self) -> bool {
+        self.units.lock().len() > 1
+    }
+
     /// The GPU of that device.
     ///
     /// # Errors

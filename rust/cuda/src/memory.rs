@@ -99,7 +99,7 @@ impl Memory for DeviceMemory {
         let gpu = &self.gpu;
         gpu.driver.check_process()?;
         gpu.check_whole()?;
-        let _current = gpu.enter();
+        let _current = gpu.enter()?;
         // The driver's own alignment is enough for all that asks for no more.
         let more_bytes = if alignment_bytes > ALIGNMENT_BYTES { alignment_bytes } else { 0 };
         let Some(bytes) = size_bytes.checked_add(more_bytes) else {
@@ -134,7 +134,7 @@ impl Memory for DeviceMemory {
         let gpu = &self.gpu;
         gpu.driver.check_process()?;
         gpu.check_whole()?;
-        let _current = gpu.enter();
+        let _current = gpu.enter()?;
         // CU_POINTER_ATTRIBUTE_MEMORY_TYPE and CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL.
         let (mut kind, mut ordinal) = (0_u32, -1_i32);
         let mut asked = [2, 9];
@@ -171,7 +171,7 @@ impl Drop for DeviceExtent {
         }
         match (self.how, self.gpu.api().pools) {
             (How::Pool(address), Some(pools)) => {
-                let _current = self.gpu.enter();
+                let _current = self.gpu.enter().ok();
                 // SAFETY: allocated so; no operation uses it any more. What fails here has nobody to be told.
                 unsafe { (pools.free)(address, self.gpu.stream(Role::Memory).handle()) };
             }
@@ -212,7 +212,7 @@ impl Memory for PinnedMemory {
         let gpu = &self.gpu;
         gpu.driver.check_process()?;
         gpu.check_whole()?;
-        let _current = gpu.enter();
+        let _current = gpu.enter()?;
         let more_bytes = if alignment_bytes > PAGE_BYTES { alignment_bytes } else { 0 };
         let Some(bytes) = size_bytes.checked_add(more_bytes) else {
             return Err(Error::resource_exhausted(format!("no host has {size_bytes} bytes")));
@@ -275,7 +275,7 @@ impl Registration {
         if let Some(pinned) = keepers.pinned.find(address, size_bytes) {
             return Ok(pinned);
         }
-        let _current = gpu.enter();
+        let _current = gpu.enter()?;
         let memory = ptr::with_exposed_provenance_mut(address);
         // SAFETY: core's caller says that the memory is there until it is unmapped.
         let code = unsafe { (gpu.api().base.register_host)(memory, size_bytes, PORTABLE) };
@@ -297,7 +297,7 @@ impl Drop for Registration {
         if let Some(keepers) = self.keepers.upgrade() {
             keepers.pinned.remove(self.address);
         }
-        let _current = self.gpu.enter();
+        let _current = self.gpu.enter().ok();
         // SAFETY: registered in new(), and no copy uses it any more. What fails here has nobody to be told.
         unsafe { (self.gpu.api().base.unregister_host)(ptr::with_exposed_provenance_mut(self.address)) };
     }

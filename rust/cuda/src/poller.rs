@@ -12,7 +12,7 @@ use purlin_base::sync::{Condvar, Mutex, spawn};
 use purlin_base::{Error, StatusOr};
 
 use crate::gpu::Gpu;
-use crate::stream::{Place, Stream};
+use crate::stream::Stream;
 
 /// How long it looks again and again after something happened, before it naps.
 const EAGER: Duration = Duration::from_micros(50);
@@ -75,11 +75,12 @@ impl Poller {
 impl Shared {
     fn run(&self) {
         let gpu = &self.gpu;
-        let _current = gpu.enter();
+        // To ask what is over takes no context; to enqueue what waited for memory does, and asks for it again.
+        let _current = gpu.enter().ok();
         while self.sleep_until_wanted() {
             let mut last = Instant::now();
             while gpu.streams().iter().any(Stream::is_busy) {
-                let ended = gpu.streams().iter().filter(|stream| stream.look(gpu, Place::Poller)).count();
+                let ended = gpu.streams().iter().filter(|stream| stream.look(gpu, None)).count();
                 if ended > 0 {
                     last = Instant::now();
                 } else if last.elapsed() > EAGER {

@@ -130,7 +130,7 @@ impl Drop for Staging {
         if !self.gpu.driver.is_here() {
             return;
         }
-        let _current = self.gpu.enter();
+        let _current = self.gpu.enter().ok();
         for of_size in &self.sizes {
             for Address(address) in of_size.lock().idle.drain(..) {
                 // SAFETY: made by allocate_host, and no copy has it. What fails here has nobody to be told.

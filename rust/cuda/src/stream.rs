@@ -53,6 +53,11 @@ pub(crate) struct SyncPoint {
 }
 
 impl SyncPoint {
+    /// Its number on its stream.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Whether it is over. False may mean that it is, and that nobody has looked.
     pub(crate) fn is_over(&self) -> bool {
         self.gpu.stream(self.role).is_over(self.number)
@@ -68,11 +73,33 @@ pub(crate) enum Place {
     Caller,
 }
 
+/// Which stream of a GPU gets work, and what it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Order<'a> {
+    pub(crate) role: Role,
+    /// What it comes after.
+    pub(crate) waits: &'a [SyncPoint],
+    /// As errors name it.
+    pub(crate) what: &'a Arc<str>,
+    /// The other GPU whose memory it touches.
+    pub(crate) other: Option<&'a Gpu>,
+}
+
 /// What happens at the end of a submission.
 pub(crate) type End = Box<dyn FnOnce(Result<(), Error>, Place) + Send>;
 
+/// Why a submission was refused.
+struct Refused<'a> {
+    code: Code,
+    /// The other GPU that the call was about.
+    with: Option<&'a Gpu>,
+}
+
 struct Record {
     number: u64,
+    /// Among those of all streams of the GPU.
+    submission: u64,
+    what: Arc<str>,
     event: Arc<Recorded>,
     end: End,
 }
@@ -88,6 +115,8 @@ pub(crate) struct Stream {
 #[derive(Default)]
 struct Queue {
     last: u64,
+    /// How often in a row the driver did not say whether the oldest is over.
+    refusals: u32,
     records: VecDeque<Record>,
     /// For each other stream, the last submission that this one already waits for.
     known: HashMap<(usize, Role), u64>,
@@ -122,71 +151,97 @@ impl Stream {
         self.completed.load(Ordering::Acquire) >= number
     }
 
-    /// Enqueues `work` on `gpu`'s stream `role`, whose context is current, behind `waits`. `end` is called once, when it
-    /// is over or cannot become so any more.
+    /// Enqueues `work` on `gpu`, whose context is current. `end` is called once, when it is over or cannot become so any
+    /// more.
     ///
     /// # Errors
-    /// What the driver says. The work is then not enqueued, or over already; `end` is called with the error, too.
+    /// What the driver says, with which `end` is called, too. Nothing of the work goes on then, nor of what the stream
+    /// had before.
     pub(crate) fn submit(
         gpu: &Arc<Gpu>,
-        role: Role,
-        waits: &[SyncPoint],
-        what: &dyn Fn() -> String,
+        order: Order<'_>,
         work: impl FnOnce(CUstream) -> Code,
         end: End,
     ) -> StatusOr<SyncPoint> {
-        let stream = gpu.stream(role);
-        let refused = |code: Code, end: End| {
-            let error = gpu.failed(code, &what());
+        let stream = gpu.stream(order.role);
+        let refuse = |error: Error, end: End| {
+            stream.drain(gpu);
             end(Err(error.clone()), Place::Poller);
             Err(error)
         };
         if let Err(error) = gpu.check_whole() {
-            end(Err(error.clone()), Place::Poller);
-            return Err(error);
+            return refuse(error, end);
         }
         let event = match gpu.events.take() {
             Ok(event) => Arc::new(event),
-            Err(code) => return refused(code, end),
+            Err(code) => return refuse(gpu.failed(code, order.what), end),
         };
+        match stream.enqueue(gpu, order, event, work, end) {
+            Ok(point) => Ok(point),
+            Err((refused, end)) => refuse(gpu.failed_with(refused.with, refused.code, order.what), end),
+        }
+    }
+
+    /// The locked part of a submission: waits, work, record.
+    fn enqueue<'a>(
+        &self,
+        gpu: &Arc<Gpu>,
+        order: Order<'a>,
+        event: Arc<Recorded>,
+        work: impl FnOnce(CUstream) -> Code,
+        end: End,
+    ) -> Result<SyncPoint, (Refused<'a>, End)> {
         let base = &gpu.api().base;
-        let mut queue = stream.queue.lock();
-        for wait in waits {
-            let is_here = Arc::ptr_eq(&wait.gpu, gpu) && wait.role == role;
+        let mut queue = self.queue.lock();
+        for wait in order.waits {
+            let is_here = Arc::ptr_eq(&wait.gpu, gpu) && wait.role == order.role;
             let other = (wait.gpu.ordinal, wait.role);
             if is_here || wait.is_over() || queue.known.get(&other).is_some_and(|&known| known >= wait.number) {
                 continue;
             }
             // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
-            let code = unsafe { (base.wait_event)(stream.stream, wait.event.handle(), 0) };
+            let code = unsafe { (base.wait_event)(self.stream, wait.event.handle(), 0) };
             if code != 0 {
-                drop(queue);
-                // What the other one has done is not this GPU's fault.
-                let error = wait.gpu.failed(code, &what());
-                end(Err(error.clone()), Place::Poller);
-                return Err(error);
+                return Err((Refused { code, with: Some(&wait.gpu) }, end));
             }
             queue.known.insert(other, wait.number);
         }
-        let code = work(stream.stream);
-        if code != 0 {
-            drop(queue);
-            return refused(code, end);
-        }
-        // SAFETY: as above.
-        let code = unsafe { (base.record_event)(event.handle(), stream.stream) };
-        if code != 0 {
-            // The work is there, and nothing tells when it is over but the end of all that is.
+        let mut code = work(self.stream);
+        if code == 0 {
             // SAFETY: as above.
-            unsafe { (base.synchronize_stream)(stream.stream) };
-            drop(queue);
-            return refused(code, end);
+            code = unsafe { (base.record_event)(event.handle(), self.stream) };
+        }
+        if code != 0 {
+            return Err((Refused { code, with: order.other }, end));
         }
         queue.last += 1;
-        let number = queue.last;
-        queue.records.push_back(Record { number, event: Arc::clone(&event), end });
-        drop(queue);
-        Ok(SyncPoint { gpu: Arc::clone(gpu), role, number, event })
+        let (number, submission, what) = (queue.last, gpu.next_submission(), Arc::clone(order.what));
+        queue.records.push_back(Record { number, submission, what, event: Arc::clone(&event), end });
+        Ok(SyncPoint { gpu: Arc::clone(gpu), role: order.role, number, event })
+    }
+
+    /// Waits until nothing of the stream goes on: a part of the work may have been enqueued, without anything that tells
+    /// when it is over. If that cannot be waited for, the GPU is given up, and its memory is not told to be free.
+    pub(crate) fn drain(&self, gpu: &Gpu) {
+        /// How often the driver is asked.
+        const TRIES: usize = 3;
+        let what = "waiting for a stream";
+        for left in (0..TRIES).rev() {
+            if gpu.check_whole().is_err() {
+                return;
+            }
+            // SAFETY: the handle is the driver's.
+            match unsafe { (gpu.api().base.synchronize_stream)(self.stream) } {
+                0 => return,
+                code if left == 0 => _ = gpu.give_up(code, what),
+                code => _ = gpu.failed(code, what),
+            }
+        }
+    }
+
+    /// What is oldest in flight here, and its number among the submissions of the GPU.
+    pub(crate) fn oldest(&self) -> Option<(u64, Arc<str>)> {
+        self.queue.lock().records.front().map(|record| (record.submission, Arc::clone(&record.what)))
     }
 
     /// The driver's handle, for what needs no number.
@@ -199,34 +254,60 @@ impl Stream {
         !self.queue.lock().records.is_empty()
     }
 
-    /// Asks the driver for the oldest submission, and ends it if it is over. False: it is not, or there is none. The
-    /// context is current.
-    pub(crate) fn look(&self, gpu: &Gpu, place: Place) -> bool {
+    /// Asks the driver for the oldest submission, and ends it if it is over: on the thread of a caller that waits for the
+    /// submission `own`, if it is that one. False: it is not, or there is none.
+    pub(crate) fn look(&self, gpu: &Gpu, own: Option<u64>) -> bool {
         let mut queue = self.queue.lock();
         let Some(oldest) = queue.records.front() else { return false };
+        let number = oldest.number;
         let mut outcome = gpu.check_whole();
         if outcome.is_ok() {
             // SAFETY: the handle is the driver's, and the record keeps it.
             match unsafe { (gpu.api().base.query_event)(oldest.event.handle()) } {
+                0 => queue.refusals = 0,
                 err::NOT_READY => return false,
-                0 => {}
                 code => {
-                    outcome = Err(gpu.failed(code, &format!("work on GPU {}", gpu.ordinal)));
-                    if gpu.check_whole().is_ok() && code != err::DEINITIALIZED {
-                        // The question failed, not the work: it is asked again.
-                        return false;
+                    queue.refusals += 1;
+                    let refusals = queue.refusals;
+                    drop(queue);
+                    match self.unasked(gpu, code, refusals) {
+                        Ok(false) => return false,
+                        Ok(true) => {}
+                        Err(error) => outcome = Err(error),
+                    }
+                    queue = self.queue.lock();
+                    if queue.records.front().is_none_or(|oldest| oldest.number != number) {
+                        // Another thread has ended it meanwhile.
+                        return true;
                     }
                 }
             }
         }
-        let Some(Record { number, event, end }) = queue.records.pop_front() else { return false };
+        let Some(Record { number, event, end, .. }) = queue.records.pop_front() else { return false };
         if outcome.is_ok() {
             // Release: see is_over().
             self.completed.store(number, Ordering::Release);
         }
         drop(queue);
         drop(event);
-        end(outcome, place);
+        end(outcome, if own == Some(number) { Place::Caller } else { Place::Poller });
         true
+    }
+
+    /// The driver did not say whether the oldest submission is over. True: it is.
+    ///
+    /// # Errors
+    /// What broke the GPU.
+    #[cold]
+    fn unasked(&self, gpu: &Gpu, code: Code, refusals: u32) -> StatusOr<bool> {
+        /// So often the question is repeated; then the stream is waited for.
+        const QUESTIONS: u32 = 8;
+        _ = gpu.failed(code, &format!("asking what is over on GPU {}", gpu.ordinal));
+        gpu.check_whole()?;
+        if refusals < QUESTIONS {
+            return Ok(false);
+        }
+        self.drain(gpu);
+        gpu.check_whole().map(|()| true)
     }
 }

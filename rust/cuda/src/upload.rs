@@ -11,7 +11,7 @@ use purlin_base::Error;
 use crate::copy::finish;
 use crate::in_flight::{Enqueuing, InFlight};
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
-use crate::stream::{Place, Role, Stream, SyncPoint};
+use crate::stream::{Order, Place, Role, Stream, SyncPoint};
 
 /// What is left of an upload.
 struct Upload {
@@ -39,7 +39,10 @@ impl Upload {
     /// Enqueues parts until all are, or no chunk is left.
     fn go_on(mut self) {
         let unit = Arc::clone(&self.in_flight.unit);
-        let _current = unit.gpu.enter();
+        let _current = match unit.gpu.enter() {
+            Ok(current) => current,
+            Err(error) => return self.fail(error),
+        };
         loop {
             match unit.staging.take(self.bytes) {
                 Ok(Some(chunk)) => match self.part(chunk) {
@@ -51,7 +54,10 @@ impl Upload {
                     return unit.staging.wait(bytes, move |chunk| {
                         runner.run(move || {
                             let unit = Arc::clone(&self.in_flight.unit);
-                            let _current = unit.gpu.enter();
+                            let _current = match unit.gpu.enter() {
+                                Ok(current) => current,
+                                Err(error) => return self.fail(error),
+                            };
                             if let Some(rest) = self.part(chunk) {
                                 rest.go_on();
                             }
@@ -71,7 +77,7 @@ impl Upload {
         unsafe { ptr::copy_nonoverlapping(source, chunk.address(), bytes) };
         let unit = Arc::clone(&self.in_flight.unit);
         let (api, to, address) = (unit.gpu.api(), self.to, chunk.address().cast());
-        let what = format!("{:?}", self.in_flight.operation());
+        let what = self.in_flight.what();
         // SAFETY: the chunk is kept until this part is over, and the destination until the event.
         let work = move |stream| unsafe { (api.base.copy_to_device)(to, address, bytes, stream) };
         if bytes == self.bytes {
@@ -81,7 +87,8 @@ impl Upload {
                 drop(chunk);
                 in_flight.end(outcome, place);
             });
-            let submitted = Stream::submit(&unit.gpu, Role::ToDevice, &points, &|| what.clone(), work, end);
+            let order = Order { role: Role::ToDevice, waits: &points, what: &what, other: None };
+            let submitted = Stream::submit(&unit.gpu, order, work, end);
             let point = submitted.as_ref().ok().cloned();
             enqueuing.done(submitted);
             if let Some(point) = point {
@@ -90,7 +97,8 @@ impl Upload {
             return None;
         }
         let end = Box::new(move |_outcome, _place| drop(chunk));
-        if let Err(error) = Stream::submit(&unit.gpu, Role::ToDevice, &self.points, &|| what.clone(), work, end) {
+        let order = Order { role: Role::ToDevice, waits: &self.points, what: &what, other: None };
+        if let Err(error) = Stream::submit(&unit.gpu, order, work, end) {
             self.fail(error);
             return None;
         }
@@ -101,12 +109,10 @@ impl Upload {
         Some(self)
     }
 
-    /// Ends the copy, once the parts that are enqueued no longer write to its destination. The context is current.
+    /// Ends the copy, once the parts that are enqueued no longer write to its destination.
     fn fail(self, error: Error) {
         let gpu = &self.in_flight.unit.gpu;
-        let stream = gpu.stream(Role::ToDevice).handle();
-        // SAFETY: the stream is the GPU's. If it cannot be waited for, the GPU is broken, and writes nothing.
-        unsafe { (gpu.api().base.synchronize_stream)(stream) };
+        gpu.stream(Role::ToDevice).drain(gpu);
         self.enqueuing.done(Err(error.clone()));
         self.in_flight.end(Err(error), Place::Poller);
     }

@@ -34,6 +34,15 @@ impl HostCopy {
         Self { event, bytes }
     }
 
+    /// Copies the host's bytes to the start of `buffer`, after this copy and `dependencies`.
+    pub(crate) fn sent_on(mut self, buffer: &RawBuffer, dependencies: &[Event]) -> Self {
+        let dependencies = [dependencies, &[self.event.clone()]].concat();
+        let bytes = mem::take(&mut self.bytes);
+        // SAFETY: as in to_device(): the second copy waits for the first.
+        let event = unsafe { buffer.copy_from_host(bytes.as_ptr(), 0, bytes.len(), &dependencies) };
+        Self { event, bytes }
+    }
+
     pub(crate) fn event(&self) -> &Event {
         &self.event
     }

@@ -352,30 +352,72 @@ macro_rules! for_each_case {
                 a_chain_goes_through_every_space
                 a_chain_goes_round_the_devices
                 chains_side_by_side_do_not_mix
+                two_blocks_are_swapped_by_way_of_a_third
+                blocks_of_three_devices_rotate
+                overlapping_ranges_move_step_by_step
+                a_chain_goes_up_and_down_through_the_same_blocks
+                rounds_of_a_chain_each_have_their_own_bytes
+                two_chains_cross_again_and_again
+                a_chain_goes_on_behind_what_is_over
                 reads_follow_their_writes
                 writes_follow_the_reads_of_what_was_there
                 the_last_of_many_writes_stays
                 every_version_is_read_between_two_writes
                 a_writer_waits_for_all_readers
                 a_writer_waits_for_readers_on_other_devices
-                both_ways_of_a_diamond_arrive
-                diamonds_follow_each_other
                 one_write_reaches_many
                 many_writes_are_read_as_one
-                two_blocks_are_swapped_by_way_of_a_third
-                blocks_of_three_devices_rotate
-                overlapping_ranges_move_step_by_step
-                host_memory_is_written_and_sent_on
                 memory_that_is_dropped_under_a_copy_is_not_reused_too_early
                 memory_is_used_again_right_after_its_last_use
+                a_block_is_written_after_it_was_copied_away_by_each_way
+                a_block_is_read_only_after_each_way_of_writing_it
+                a_write_within_waits_for_reads_to_the_host
+                memory_freed_under_its_last_use_is_written_by_others
+                rounds_of_allocation_fit_into_little_memory
+                both_ways_of_a_diamond_arrive
+                diamonds_follow_each_other
+                a_diamond_over_three_devices_arrives
+                a_diamond_through_host_memory_arrives
+                the_side_of_a_diamond_that_is_read_is_written_after_its_join
                 arrays_each_copied_from_the_last
                 arrays_deleted_under_their_copies
                 a_donee_writes_after_the_reads_of_the_old_array
                 memory_is_donated_from_step_to_step
                 a_donated_array_is_read_and_deleted
+                arrays_come_to_host_memory_in_columns
+                donated_memory_is_written_from_another_device
+                steps_that_delete_what_they_have_read_and_donate_the_rest
+                a_donated_array_fails_after_a_failed_event_and_its_memory_is_well
+                host_memory_is_written_and_sent_on
+                pinned_memory_carries_bytes_between_devices
+                unpinned_memory_carries_bytes_between_devices
+                host_memory_of_both_kinds_is_crossed_in_turn
+                pinned_memory_is_written_after_it_was_sent
+                pinned_memory_is_passed_on_within_the_host
+                every_pair_of_devices_passes_bytes_there_and_back
+                every_pair_of_spaces_is_crossed_by_events
+                a_peer_writes_after_the_readers_of_what_was_there
+                a_peers_bytes_come_after_what_was_written_there_before
+                what_a_peer_wrote_is_read_on_the_device_at_once
+                devices_exchange_their_blocks_and_wait_for_both
+                a_large_copy_goes_beside_small_ones
+                every_piece_of_a_large_copy_is_there_for_small_ones
+                a_large_array_is_written_after_its_large_read
+                parts_are_written_after_the_large_read_of_all
+                many_large_copies_share_what_they_go_through
+                a_large_copy_visits_every_device
+                a_large_array_is_deleted_under_its_read
+                bytes_go_from_client_to_client_through_the_host
+                clients_do_not_mix_their_chains
+                a_client_waits_for_anothers_events
                 events_of_others_stand_between_two_copies
                 a_failed_link_keeps_the_rest_from_happening
-                arrays_come_to_host_memory_in_columns
+                a_promise_in_the_middle_holds_the_rest_of_a_chain_back
+                a_new_promise_is_not_taken_for_an_old_copy
+                each_link_waits_for_a_promise_and_for_the_last_link
+                a_promise_that_fails_in_the_middle_leaves_what_was_before
+                a_failure_goes_down_every_way_of_a_diamond
+                a_program_goes_on_in_the_memory_of_one_that_failed
             }
             from_host {
                 every_semantics_brings_the_bytes
