@@ -9,8 +9,8 @@ program=${1-}
 [[ -x $program ]] || usage "no such program: '$program'"
 no_arguments "${@:2}"
 cd "$root"
-"${PURLIN_CARGO:-cargo}" build --locked --quiet --package purlin-fakecuda-driver </dev/null
+"${PURLIN_CARGO:-cargo}" build --locked --quiet --package purlin-fakecuda </dev/null
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-ln -s "${CARGO_TARGET_DIR:-$root/target}/debug/libcuda.so" "$folder/libcuda.so.1"
+ln -s "${CARGO_TARGET_DIR:-$root/target}/debug/deps/libcuda.so" "$folder/libcuda.so.1"
 LD_LIBRARY_PATH=$folder PURLIN_FAKECUDA_DEVICES=3 PURLIN_FAKECUDA_ON_REPORT=abort "$program"

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "libraries are opened")]
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -73,15 +73,24 @@ fn open(name: &str) -> &'static Library {
 /// Where cargo put one of `libcuda.so` and `libnvidia_ml.so`: beside this program, above it, or on LD_LIBRARY_PATH.
 ///
 /// # Errors
-/// A line that says how to build it.
+/// A line that says how to build it, or that there are two.
 pub fn find(name: &str) -> Result<PathBuf, String> {
     let program = env::current_exe().unwrap_or_default();
     let paths = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = program.ancestors().skip(1).take(2).map(Path::to_owned).collect();
     folders.extend(env::split_paths(&paths));
-    let found = folders.into_iter().map(|folder| folder.join(name)).find(|path| path.exists());
-    let hint = || format!("{name} is not built: cargo build -p purlin-fakecuda-driver -p purlin-fakecuda-nvml");
-    found.ok_or_else(hint)
+    let mut found = folders.into_iter().map(|folder| folder.join(name)).filter(|path| path.exists());
+    let first = found.next().ok_or_else(|| format!("{name} is not built: cargo build -p purlin-fakecuda"))?;
+    // The loader may find another one by its name, and a program would have two drivers.
+    match found.find(|other| !is_same_file(&first, other)) {
+        Some(other) => Err(format!("{} and {} differ: remove the older one", first.display(), other.display())),
+        None => Ok(first),
+    }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    identity(one) == identity(other)
 }
 
 /// Makes the folder, with links to the fakes by the names that programs look for: for their LD_LIBRARY_PATH.
