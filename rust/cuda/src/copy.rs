@@ -1,8 +1,8 @@
 //! Copies: where their ends are, and which way they go.
 //!
 //! - Between a GPU and pinned memory, by the GPU.
-//! - Between a GPU and other memory of the host, through pinned chunks: [`upload`](crate::upload),
-//!   [`download`](crate::download).
+//! - Between a GPU and other memory of the host, through pinned chunks: [`upload`],
+//!   [`download`].
 //! - Within a GPU, and between two.
 //! - Within the host, by the host.
 
