@@ -20,6 +20,7 @@ mod event_pool;
 mod gpu;
 mod in_flight;
 mod janitor;
+mod known;
 mod memory;
 mod orders;
 mod pinned;
