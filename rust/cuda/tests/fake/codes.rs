@@ -1,4 +1,12 @@
-//! Codes that a driver may answer.
+//! Every entry point that the backend calls, with every code: an error or a success with the right bytes, and never a
+//! panic, an abort or a hang.
+//!
+//! One part of the combinations by default, all of them with `PURLIN_CUDA_FAULTS=all`.
+
+use purlin_fakecuda::{Options, process};
+
+use crate::scenario::{self, Expect};
+use crate::support::*;
 
 /// The codes that cudarc 0.19.10 knows, as numbers, but for 0.
 pub(crate) const KNOWN: [u32; 105] = [
@@ -11,3 +19,87 @@ pub(crate) const KNOWN: [u32; 105] = [
 
 /// Codes that nobody knows.
 pub(crate) const UNKNOWN: [u32; 3] = [9999, 1_000_000, u32::MAX];
+
+/// `CUDA_ERROR_NOT_READY`: no error, but that work goes on. A driver that answers it for ever says that the work never
+/// ends, and is waited for.
+const NOT_READY: u32 = 600;
+
+/// The entry points that a client and its work call, after the driver has begun.
+pub(crate) const ENTRIES: [&str; 32] = [
+    "cuDeviceGet",
+    "cuDeviceGetName",
+    "cuDeviceTotalMem_v2",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetPCIBusId",
+    "cuDevicePrimaryCtxRetain",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuStreamCreate",
+    "cuStreamDestroy_v2",
+    "cuStreamQuery",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventRecord",
+    "cuEventQuery",
+    "cuMemGetInfo_v2",
+    "cuMemAllocAsync",
+    "cuMemFreeAsync",
+    "cuMemHostAlloc",
+    "cuMemFreeHost",
+    "cuMemHostRegister_v2",
+    "cuMemHostUnregister",
+    "cuPointerGetAttributes",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyDtoDAsync_v2",
+    "cuMemcpyPeerAsync",
+    "cuGetErrorName",
+    "cuGetErrorString",
+];
+
+/// Whether all combinations are wanted.
+pub(crate) fn all() -> bool {
+    std::env::var("PURLIN_CUDA_FAULTS").is_ok_and(|wanted| wanted == "all")
+}
+
+/// All combinations of an entry point and a code, or one of `parts`, in which each entry point and each code is.
+fn combinations(parts: usize) -> impl Iterator<Item = (&'static str, u32)> {
+    let codes: Vec<u32> = KNOWN.into_iter().chain(UNKNOWN).collect();
+    let (parts, codes) = (if all() { 1 } else { parts }, codes);
+    ENTRIES.into_iter().enumerate().flat_map(move |(at, entry)| {
+        let of_entry = codes.iter().copied().enumerate().filter(move |(code, _)| (at + code) % parts == 0);
+        of_entry.map(move |(_, code)| (entry, code)).collect::<Vec<_>>()
+    })
+}
+
+#[test]
+fn every_entry_point_may_answer_any_code_for_ever() {
+    process::run("codes::every_entry_point_may_answer_any_code_for_ever", &Options::default(), || {
+        for (entry, code) in combinations(24) {
+            if (entry, code) == ("cuEventQuery", NOT_READY) {
+                continue;
+            }
+            let fault = format!("{entry}:0:{code}");
+            forked(&fault, || _ = scenario::under(&fault, Expect::Anything));
+        }
+    });
+}
+
+#[test]
+fn every_entry_point_may_break_the_device_with_any_code() {
+    process::run("codes::every_entry_point_may_break_the_device_with_any_code", &Options::default(), || {
+        for (entry, code) in combinations(24) {
+            if code == NOT_READY {
+                continue;
+            }
+            // The third call, in the midst of the work, if there are so many.
+            for number in [1, 3] {
+                let fault = format!("{entry}:{number}:{code}:sticky");
+                forked(&fault, || _ = scenario::under(&fault, Expect::Anything));
+            }
+        }
+    });
+}

@@ -5,4 +5,6 @@
 mod calls;
 mod codes;
 mod opening;
+mod scenario;
 mod support;
+mod walk;

@@ -96,19 +96,21 @@ pub(crate) fn threads() -> Vec<String> {
     names.map(|name| name.trim().to_owned()).filter(|name| name.starts_with("purlin-cuda")).collect()
 }
 
-/// The driver's books are empty, but for `allowed`, and the backend has no thread.
+/// The driver's books have no more than `before`, but for what is `allowed`, and the backend has no thread.
 #[track_caller]
-pub(crate) fn only_is_left(what: &str, driver: &Driver, allowed: &[&str]) {
-    let left = || driver.left().into_iter().filter(|(what, _)| !allowed.contains(what)).collect::<Vec<_>>();
-    until(
-        || format!("{what}: left: {:?}, threads {:?}", left(), threads()),
-        || left().is_empty() && threads().is_empty(),
-    );
+pub(crate) fn only_is_left(what: &str, driver: &Driver, before: &[(&'static str, u64)], allowed: &[&str]) {
+    let left = || {
+        let mut left = driver.left();
+        left.retain(|entry| !allowed.contains(&entry.0) && !before.contains(entry));
+        left
+    };
+    let is_over = || left().is_empty() && threads().is_empty();
+    until(|| format!("{what}: left: {:?}, threads {:?}", left(), threads()), is_over);
 }
 
 #[track_caller]
 pub(crate) fn nothing_is_left(driver: &Driver) {
-    only_is_left("", driver, &[]);
+    only_is_left("", driver, &[], &[]);
 }
 
 /// Bytes that no two places of which have in common soon.
