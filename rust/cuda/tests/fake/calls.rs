@@ -133,7 +133,7 @@ fn a_chain_is_three_copies_three_records_and_two_waits() {
             quiet(session);
             session.driver.control.hold(true);
             let up = copy(&host, &first, &[]);
-            let within = copy(&first, &second, &[up.clone()]);
+            let within = copy(&first, &second, std::slice::from_ref(&up));
             let down = copy(&second, &back, &[up, within]);
             session.driver.control.hold(false);
             outcome(&down).unwrap();
