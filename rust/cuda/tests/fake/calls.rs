@@ -133,7 +133,7 @@ fn a_chain_is_three_copies_three_records_and_two_waits() {
             quiet(session);
             session.driver.control.hold(true);
             let up = copy(&host, &first, &[]);
-            let within = copy(&first, &second, &[up.clone()]);
+            let within = copy(&first, &second, std::slice::from_ref(&up));
             let down = copy(&second, &back, &[up, within]);
             session.driver.control.hold(false);
             outcome(&down).unwrap();
@@ -164,8 +164,11 @@ fn a_wait_that_an_earlier_one_covers_is_left_out() {
             session.driver.control.hold(true);
             let ups: Vec<Event> = host.iter().zip(&device).map(|(host, device)| copy(host, device, &[])).collect();
             // The last upload is behind the others on their stream, and so is what waits for it.
-            let downs: Vec<Event> =
-                device.iter().zip(&back).map(|(device, back)| copy(device, back, &[ups[3].clone()])).collect();
+            let downs: Vec<Event> = device
+                .iter()
+                .zip(&back)
+                .map(|(device, back)| copy(device, back, std::slice::from_ref(&ups[3])))
+                .collect();
             let again: Vec<Event> = device
                 .iter()
                 .zip(&back)

@@ -90,14 +90,14 @@ fn work(client: &Client, bytes: usize) -> Result<Option<String>, Error> {
     // what uses the blocks.
     let chain: Vec<Event> = unsafe {
         let up = first.copy_from_host(data.as_ptr(), 0, bytes, &[]);
-        let down = copy(&first, &pinned, &[up.clone()]);
-        let again = copy(&pinned, &second, &[down.clone()]);
-        let across = copy(&second, &there, &[again.clone()]);
-        let away = copy(&there, &back, &[across.clone()]);
-        let paged = there.copy_to_host(pageable.as_mut_ptr(), 0, bytes, &[across.clone()]);
-        let to_plain = copy(&there, &plain, &[across.clone()]);
-        let to_mapped = there.copy_to_host(mapped.as_mut_ptr(), 0, bytes, &[across.clone()]);
-        let within = first.copy_range_to(0, &first, shift, bytes - shift, &[down.clone()]);
+        let down = copy(&first, &pinned, std::slice::from_ref(&up));
+        let again = copy(&pinned, &second, std::slice::from_ref(&down));
+        let across = copy(&second, &there, std::slice::from_ref(&again));
+        let away = copy(&there, &back, std::slice::from_ref(&across));
+        let paged = there.copy_to_host(pageable.as_mut_ptr(), 0, bytes, std::slice::from_ref(&across));
+        let to_plain = copy(&there, &plain, std::slice::from_ref(&across));
+        let to_mapped = there.copy_to_host(mapped.as_mut_ptr(), 0, bytes, std::slice::from_ref(&across));
+        let within = first.copy_range_to(0, &first, shift, bytes - shift, std::slice::from_ref(&down));
         vec![away, paged, to_plain, to_mapped, within, up, down, again, across]
     };
     let outcomes: Vec<_> = chain.iter().map(outcome).collect();
