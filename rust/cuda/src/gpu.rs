@@ -127,8 +127,8 @@ impl Gpu {
         self.why_broken.lock().clone().map_or(Ok(()), Err)
     }
 
-    /// The error of a call about `what`, made under no lock. A code that stays breaks the GPU; the first that does is the
-    /// reason from then on. Whether a code stays that no table has, the driver is asked.
+    /// The error of a call about `what`, made under no lock. A code that stays breaks the GPU; the first that does is
+    /// the reason from then on. Whether a code stays that no table has, the driver is asked.
     #[cold]
     pub(crate) fn failed(&self, code: Code, what: &str) -> Error {
         if err::is_sticky(code) || self.health() == Some(code) {

@@ -31,9 +31,9 @@ pub(crate) struct Keepers {
 
 /// Memory of the GPU, which the host does not reach.
 ///
-/// Extents are allocated and freed in the order of a stream that does nothing else, so neither waits for the GPU's work.
-/// Core drops an extent when no operation uses it any more, so to free it nothing has to be waited for. Without such
-/// allocation in the driver, the [janitor](crate::janitor) frees.
+/// Extents are allocated and freed in the order of a stream that does nothing else, so neither waits for the GPU's
+/// work. Core drops an extent when no operation uses it any more, so to free it nothing has to be waited for. Without
+/// such allocation in the driver, the [janitor](crate::janitor) frees.
 pub(crate) struct DeviceMemory {
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) keepers: Arc<Keepers>,
@@ -257,8 +257,8 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Pins the memory, or shares what pins it already. `None`: somebody else has pinned a part of it, and so nothing is
-    /// pinned here: copies go through pinned chunks.
+    /// Pins the memory, or shares what pins it already. `None`: somebody else has pinned a part of it, and so nothing
+    /// is pinned here: copies go through pinned chunks.
     ///
     /// # Errors
     /// What the driver says.

@@ -2,7 +2,8 @@
 //!
 //! Each submission gets the next number, and an event is recorded behind it. `completed` is the number of the last that
 //! is known to be over, so to ask whether one is over is one load. Waits between streams name a submission
-//! ([`SyncPoint`]); one that is over, or that an earlier wait covers, of this stream or of what it waits for, is left out.
+//! ([`SyncPoint`]); one that is over, or that an earlier wait covers, of this stream or of what it waits for, is left
+//! out.
 //!
 //! One lock covers the waits, the work and the record of a submission, because threads that enqueue on one stream
 //! interleave call by call. No other code runs under it.
@@ -157,8 +158,8 @@ impl Stream {
         self.completed.load(Ordering::Acquire) >= number
     }
 
-    /// Enqueues `work` on `gpu`, whose context is current. `end` is called once, when it is over or cannot become so any
-    /// more.
+    /// Enqueues `work` on `gpu`, whose context is current. `end` is called once, when it is over or cannot become so
+    /// any more.
     ///
     /// # Errors
     /// What the driver says, with which `end` is called, too. Nothing of the work goes on then, nor of what the stream
@@ -230,8 +231,8 @@ impl Stream {
         Ok(SyncPoint { gpu: Arc::clone(gpu), role: order.role, number, submission, event, known })
     }
 
-    /// Waits until nothing of the stream goes on: a part of the work may have been enqueued, without anything that tells
-    /// when it is over. If that cannot be waited for, the GPU is given up, and its memory is not told to be free.
+    /// Waits until nothing of the stream goes on: a part of the work may have been enqueued, without anything that
+    /// tells when it is over. If that cannot be waited for, the GPU is given up, and its memory is not told to be free.
     pub(crate) fn drain(&self, gpu: &Gpu) {
         /// How often the driver is asked.
         const TRIES: usize = 3;
@@ -264,8 +265,8 @@ impl Stream {
         !self.queue.lock().records.is_empty()
     }
 
-    /// Asks the driver for the oldest submission, and ends it if it is over: on the thread of a caller that waits for the
-    /// submission `own`, if it is that one. False: it is not, or there is none.
+    /// Asks the driver for the oldest submission, and ends it if it is over: on the thread of a caller that waits for
+    /// the submission `own`, if it is that one. False: it is not, or there is none.
     pub(crate) fn look(&self, gpu: &Gpu, own: Option<u64>) -> bool {
         let mut queue = self.queue.lock();
         let Some(oldest) = queue.records.front() else { return false };

@@ -24,9 +24,13 @@ fn warm(session: &Session) {
     for kind in ["pinned_host", "unpinned_host"] {
         let (host, device) = (session.block(0, kind, 4096), session.block(0, "device", 4096));
         let other = session.block(0, "device", 4096);
-        let events = [copy(&host, &device, &[])];
-        let events = [copy(&device, &other, &events)];
-        outcome(&copy(&other, &host, &events)).unwrap();
+        // All at once, so that each has an event.
+        let held = Held::new(&session.driver);
+        let up = copy(&host, &device, &[]);
+        let within = copy(&device, &other, std::slice::from_ref(&up));
+        let down = copy(&other, &host, std::slice::from_ref(&within));
+        drop(held);
+        outcome(&down).unwrap();
     }
     quiet(session);
 }

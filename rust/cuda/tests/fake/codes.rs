@@ -78,7 +78,7 @@ fn combinations(parts: usize) -> impl Iterator<Item = (&'static str, u32)> {
 #[test]
 fn every_entry_point_may_answer_any_code_for_ever() {
     process::run("codes::every_entry_point_may_answer_any_code_for_ever", &Options::default(), || {
-        for (entry, code) in combinations(24) {
+        for (entry, code) in combinations(64) {
             if (entry, code) == ("cuEventQuery", NOT_READY) {
                 continue;
             }
@@ -91,7 +91,7 @@ fn every_entry_point_may_answer_any_code_for_ever() {
 #[test]
 fn every_entry_point_may_break_the_device_with_any_code() {
     process::run("codes::every_entry_point_may_break_the_device_with_any_code", &Options::default(), || {
-        for (entry, code) in combinations(24) {
+        for (entry, code) in combinations(64) {
             if code == NOT_READY {
                 continue;
             }
