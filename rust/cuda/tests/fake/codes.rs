@@ -1,8 +1,8 @@
 //! Every entry point that the backend calls, with every code: an error or a success with the right bytes, and never a
 //! panic, an abort or a hang.
 //!
-//! One part of 64 of the combinations, that which `PURLIN_CUDA_FAULTS` names, 0 by default: each has every entry point and
-//! a different code for each.
+//! One part of 64 of the combinations, that which `PURLIN_CUDA_FAULTS` names, 0 by default: each has every
+//! entry point and a different code for each.
 
 use purlin_fakecuda::{Options, process};
 
