@@ -1,7 +1,7 @@
 //! A stream: work of the GPU in one order, and numbers that say how far it is.
 //!
-//! Each submission gets the next number, and an event is recorded behind it. `completed` is the number of the last
-//! that is known to be over, so to ask whether one is over is one load. Waits between streams name a submission
+//! Each submission gets the next number, and an event is recorded behind it. `completed` is the number of the last that
+//! is known to be over, so to ask whether one is over is one load. Waits between streams name a submission
 //! ([`SyncPoint`]); one that is over, or that an earlier wait covers, of this stream or of what it waits for, is left
 //! out.
 //!
@@ -232,8 +232,7 @@ impl Stream {
     }
 
     /// Waits until nothing of the stream goes on: a part of the work may have been enqueued, without anything that
-    /// tells when it is over. If that cannot be waited for, the GPU is given up, and its memory is not told to be
-    /// free.
+    /// tells when it is over. If that cannot be waited for, the GPU is given up, and its memory is not told to be free.
     pub(crate) fn drain(&self, gpu: &Gpu) {
         /// How often the driver is asked.
         const TRIES: usize = 3;

@@ -24,9 +24,13 @@ fn warm(session: &Session) {
     for kind in ["pinned_host", "unpinned_host"] {
         let (host, device) = (session.block(0, kind, 4096), session.block(0, "device", 4096));
         let other = session.block(0, "device", 4096);
-        let events = [copy(&host, &device, &[])];
-        let events = [copy(&device, &other, &events)];
-        outcome(&copy(&other, &host, &events)).unwrap();
+        // All at once, so that each has an event.
+        let held = Held::new(&session.driver);
+        let up = copy(&host, &device, &[]);
+        let within = copy(&device, &other, std::slice::from_ref(&up));
+        let down = copy(&other, &host, std::slice::from_ref(&within));
+        drop(held);
+        outcome(&down).unwrap();
     }
     quiet(session);
 }
@@ -164,8 +168,11 @@ fn a_wait_that_an_earlier_one_covers_is_left_out() {
             session.driver.control.hold(true);
             let ups: Vec<Event> = host.iter().zip(&device).map(|(host, device)| copy(host, device, &[])).collect();
             // The last upload is behind the others on their stream, and so is what waits for it.
-            let downs: Vec<Event> =
-                device.iter().zip(&back).map(|(device, back)| copy(device, back, &[ups[3].clone()])).collect();
+            let downs: Vec<Event> = device
+                .iter()
+                .zip(&back)
+                .map(|(device, back)| copy(device, back, std::slice::from_ref(&ups[3])))
+                .collect();
             let again: Vec<Event> = device
                 .iter()
                 .zip(&back)

@@ -2,8 +2,11 @@
 //!
 //! Each test has a process of its own, because a driver is found once and a device that broke stays so.
 
+mod broken;
 mod calls;
+mod children;
 mod codes;
+mod memory;
 mod opening;
 mod scenario;
 mod support;

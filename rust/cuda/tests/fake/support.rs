@@ -67,6 +67,22 @@ pub(crate) fn shut_down(client: &Client) -> Result<(), Error> {
     client.shutdown(ShutdownOptions { mode: ShutdownMode::Drain, timeout: Some(LIMIT) })
 }
 
+/// Nothing that the driver has begins, until this is dropped: also if a test fails meanwhile.
+pub(crate) struct Held<'a>(&'a Driver);
+
+impl<'a> Held<'a> {
+    pub(crate) fn new(driver: &'a Driver) -> Self {
+        driver.control.hold(true);
+        Self(driver)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.control.hold(false);
+    }
+}
+
 /// How it ended. It must.
 #[track_caller]
 pub(crate) fn outcome(event: &Event) -> Result<(), Error> {
