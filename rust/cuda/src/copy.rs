@@ -120,12 +120,13 @@ pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
         }
         (End::Gpu(device, from), End::Gpu(other, to)) if device == other => {
             let apart = from.abs_diff(to) as usize >= bytes;
+            let gpu = Arc::clone(&unit.gpu);
             // SAFETY: both ends have so many bytes until the event.
             enqueue(in_flight, Role::Within, &points, None, None, move |stream| unsafe {
                 if apart {
                     (api.base.copy_within)(to, from, bytes, stream)
                 } else {
-                    copy_overlapping(api, to, from, bytes, stream)
+                    copy_overlapping(&gpu, to, from, bytes, stream)
                 }
             });
         }
@@ -180,8 +181,9 @@ pub(crate) fn finish(unit: &crate::Unit, point: &SyncPoint, role: Role, caller_w
 
 /// # Safety
 /// Both ends have so many bytes, until the work on the stream is over. A context is current.
-unsafe fn copy_overlapping(api: &crate::api::Api, to: u64, from: u64, bytes: usize, stream: CUstream) -> Code {
-    let Some(pools) = api.pools else {
+unsafe fn copy_overlapping(gpu: &Gpu, to: u64, from: u64, bytes: usize, stream: CUstream) -> Code {
+    let api = gpu.api();
+    let Some(pools) = gpu.pools else {
         // SAFETY: the caller's promise.
         return unsafe { copy_in_steps(api, to, from, bytes, stream) };
     };

@@ -17,11 +17,14 @@ use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use purlin_base::{Error, StatusOr};
 
-use crate::api::{Api, Code};
+use crate::api::{Api, Code, Pools};
 use crate::driver::Driver;
 use crate::err;
 use crate::event_pool::EventPool;
 use crate::stream::{Role, Stream};
+
+/// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
+const POOLS_SUPPORTED: u32 = 115;
 
 /// See the module.
 pub(crate) struct Gpu {
@@ -31,6 +34,8 @@ pub(crate) struct Gpu {
     context: CUcontext,
     pub(crate) events: Arc<EventPool>,
     streams: Vec<Stream>,
+    /// `None`: the driver has no pools on it.
+    pub(crate) pools: Option<Pools>,
     /// How many submissions there were, on all streams.
     submissions: AtomicU64,
     is_broken: AtomicBool,
@@ -61,6 +66,7 @@ impl Gpu {
             context,
             events: Arc::new(EventPool::new(driver)),
             streams: Vec::new(),
+            pools: None,
             submissions: AtomicU64::new(0),
             is_broken: AtomicBool::new(false),
             why_broken: Mutex::new(None),
@@ -71,6 +77,7 @@ impl Gpu {
             gpu.streams.push(Stream::new(api)?);
         }
         drop(current);
+        gpu.pools = api.pools.filter(|_| gpu.attribute(POOLS_SUPPORTED) == Some(1));
         Ok(Arc::new(gpu))
     }
 
@@ -120,8 +127,8 @@ impl Gpu {
         self.why_broken.lock().clone().map_or(Ok(()), Err)
     }
 
-    /// The error of a call about `what`, made under no lock. A code that stays breaks the GPU; the first that does is the
-    /// reason from then on. Whether a code stays that no table has, the driver is asked.
+    /// The error of a call about `what`, made under no lock. A code that stays breaks the GPU; the first that does is
+    /// the reason from then on. Whether a code stays that no table has, the driver is asked.
     #[cold]
     pub(crate) fn failed(&self, code: Code, what: &str) -> Error {
         if err::is_sticky(code) || self.health() == Some(code) {

@@ -3,8 +3,8 @@
 //! A program that has this links and runs where no CUDA was ever installed; only who makes a client needs a driver.
 //!
 //! Each device has three kinds of memory. The host does not reach `device`; `pinned_host` is page-locked, so that the
-//! GPU copies from and to it by itself; `unpinned_host` is ordinary memory. Copies between a GPU and memory that nothing
-//! has pinned go through pinned chunks.
+//! GPU copies from and to it by itself; `unpinned_host` is ordinary memory. Copies between a GPU and memory that
+//! nothing has pinned go through pinned chunks.
 //!
 //! An operation waits for others of this backend by waits between streams, and for events of others on no thread: it is
 //! enqueued when they have happened. A thread for each GPU learns what is over.
@@ -20,6 +20,7 @@ mod event_pool;
 mod gpu;
 mod in_flight;
 mod janitor;
+mod known;
 mod memory;
 mod orders;
 mod pinned;

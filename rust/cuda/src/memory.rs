@@ -31,9 +31,9 @@ pub(crate) struct Keepers {
 
 /// Memory of the GPU, which the host does not reach.
 ///
-/// Extents are allocated and freed in the order of a stream that does nothing else, so neither waits for the GPU's work.
-/// Core drops an extent when no operation uses it any more, so to free it nothing has to be waited for. Without such
-/// allocation in the driver, the [janitor](crate::janitor) frees.
+/// Extents are allocated and freed in the order of a stream that does nothing else, so neither waits for the GPU's
+/// work. Core drops an extent when no operation uses it any more, so to free it nothing has to be waited for. Without
+/// such allocation in the driver, the [janitor](crate::janitor) frees.
 pub(crate) struct DeviceMemory {
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) keepers: Arc<Keepers>,
@@ -58,13 +58,6 @@ enum How {
 }
 
 impl DeviceMemory {
-    /// Whether the driver has pools on this GPU.
-    fn has_pools(&self) -> bool {
-        /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
-        const POOLS: u32 = 115;
-        self.gpu.api().pools.is_some() && self.gpu.attribute(POOLS) == Some(1)
-    }
-
     /// That there is no memory, with who has it.
     fn full(&self, error: &Error) -> Error {
         let Some((free, total)) = self.gpu.free_bytes() else { return error.clone() };
@@ -107,7 +100,7 @@ impl Memory for DeviceMemory {
         };
         let what = || format!("allocating {bytes} bytes on GPU {}", gpu.ordinal);
         let mut address = 0;
-        let how = if let Some(pools) = self.gpu.api().pools.filter(|_| self.has_pools()) {
+        let how = if let Some(pools) = gpu.pools {
             let stream = gpu.stream(Role::Memory).handle();
             // SAFETY: the driver writes an address; freed when the extent is dropped.
             let code = unsafe { (pools.allocate)(&mut address, bytes, stream) };
@@ -169,7 +162,7 @@ impl Drop for DeviceExtent {
         if !self.gpu.driver.is_here() {
             return;
         }
-        match (self.how, self.gpu.api().pools) {
+        match (self.how, self.gpu.pools) {
             (How::Pool(address), Some(pools)) => {
                 let _current = self.gpu.enter().ok();
                 // SAFETY: allocated so; no operation uses it any more. What fails here has nobody to be told.
@@ -264,8 +257,8 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Pins the memory, or shares what pins it already. `None`: somebody else has pinned a part of it, and so nothing is
-    /// pinned here: copies go through pinned chunks.
+    /// Pins the memory, or shares what pins it already. `None`: somebody else has pinned a part of it, and so nothing
+    /// is pinned here: copies go through pinned chunks.
     ///
     /// # Errors
     /// What the driver says.

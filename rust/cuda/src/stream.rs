@@ -2,14 +2,16 @@
 //!
 //! Each submission gets the next number, and an event is recorded behind it. `completed` is the number of the last that
 //! is known to be over, so to ask whether one is over is one load. Waits between streams name a submission
-//! ([`SyncPoint`]); one that is over, or that an earlier wait of the same stream covers, is left out.
+//! ([`SyncPoint`]); one that is over, or that an earlier wait covers, of this stream or of what it waits for, is left
+//! out.
 //!
 //! One lock covers the waits, the work and the record of a submission, because threads that enqueue on one stream
 //! interleave call by call. No other code runs under it.
 
 #![allow(unsafe_code, reason = "the driver is called")]
 
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::ptr;
 use std::sync::Arc;
 
@@ -22,6 +24,7 @@ use crate::api::{Api, Code};
 use crate::err;
 use crate::event_pool::Recorded;
 use crate::gpu::Gpu;
+use crate::known::Known;
 
 /// `CU_STREAM_NON_BLOCKING`: no order with the legacy default stream.
 const NON_BLOCKING: u32 = 1;
@@ -49,7 +52,11 @@ pub(crate) struct SyncPoint {
     gpu: Arc<Gpu>,
     role: Role,
     number: u64,
+    /// Among those of all streams of the GPU.
+    submission: u64,
     event: Arc<Recorded>,
+    /// What its stream was behind.
+    known: Known,
 }
 
 impl SyncPoint {
@@ -118,8 +125,8 @@ struct Queue {
     /// How often in a row the driver did not say whether the oldest is over.
     refusals: u32,
     records: VecDeque<Record>,
-    /// For each other stream, the last submission that this one already waits for.
-    known: HashMap<(usize, Role), u64>,
+    /// What it waits for already.
+    known: Known,
 }
 
 // SAFETY: handles of the driver may be used from any thread.
@@ -151,8 +158,8 @@ impl Stream {
         self.completed.load(Ordering::Acquire) >= number
     }
 
-    /// Enqueues `work` on `gpu`, whose context is current. `end` is called once, when it is over or cannot become so any
-    /// more.
+    /// Enqueues `work` on `gpu`, whose context is current. `end` is called once, when it is over or cannot become so
+    /// any more.
     ///
     /// # Errors
     /// What the driver says, with which `end` is called, too. Nothing of the work goes on then, nor of what the stream
@@ -193,10 +200,13 @@ impl Stream {
     ) -> Result<SyncPoint, (Refused<'a>, End)> {
         let base = &gpu.api().base;
         let mut queue = self.queue.lock();
-        for wait in order.waits {
-            let is_here = Arc::ptr_eq(&wait.gpu, gpu) && wait.role == order.role;
+        let is_here = |wait: &SyncPoint| Arc::ptr_eq(&wait.gpu, gpu) && wait.role == order.role;
+        let mut waits: Vec<&SyncPoint> = order.waits.iter().filter(|wait| !is_here(wait)).collect();
+        // The youngest first, which may be behind older ones.
+        waits.sort_unstable_by_key(|wait| Reverse(wait.submission));
+        for wait in waits {
             let other = (wait.gpu.ordinal, wait.role);
-            if is_here || wait.is_over() || queue.known.get(&other).is_some_and(|&known| known >= wait.number) {
+            if wait.is_over() || queue.known.has(other, wait.number) {
                 continue;
             }
             // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
@@ -204,7 +214,7 @@ impl Stream {
             if code != 0 {
                 return Err((Refused { code, with: Some(&wait.gpu) }, end));
             }
-            queue.known.insert(other, wait.number);
+            queue.known.learn(other, wait.number, &wait.known);
         }
         let mut code = work(self.stream);
         if code == 0 {
@@ -217,11 +227,12 @@ impl Stream {
         queue.last += 1;
         let (number, submission, what) = (queue.last, gpu.next_submission(), Arc::clone(order.what));
         queue.records.push_back(Record { number, submission, what, event: Arc::clone(&event), end });
-        Ok(SyncPoint { gpu: Arc::clone(gpu), role: order.role, number, event })
+        let known = queue.known.clone();
+        Ok(SyncPoint { gpu: Arc::clone(gpu), role: order.role, number, submission, event, known })
     }
 
-    /// Waits until nothing of the stream goes on: a part of the work may have been enqueued, without anything that tells
-    /// when it is over. If that cannot be waited for, the GPU is given up, and its memory is not told to be free.
+    /// Waits until nothing of the stream goes on: a part of the work may have been enqueued, without anything that
+    /// tells when it is over. If that cannot be waited for, the GPU is given up, and its memory is not told to be free.
     pub(crate) fn drain(&self, gpu: &Gpu) {
         /// How often the driver is asked.
         const TRIES: usize = 3;
@@ -254,8 +265,8 @@ impl Stream {
         !self.queue.lock().records.is_empty()
     }
 
-    /// Asks the driver for the oldest submission, and ends it if it is over: on the thread of a caller that waits for the
-    /// submission `own`, if it is that one. False: it is not, or there is none.
+    /// Asks the driver for the oldest submission, and ends it if it is over: on the thread of a caller that waits for
+    /// the submission `own`, if it is that one. False: it is not, or there is none.
     pub(crate) fn look(&self, gpu: &Gpu, own: Option<u64>) -> bool {
         let mut queue = self.queue.lock();
         let Some(oldest) = queue.records.front() else { return false };

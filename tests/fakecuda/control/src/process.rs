@@ -23,6 +23,15 @@ const DONE: i32 = 42;
 /// If the process fails, or does not end.
 #[track_caller]
 pub fn run(name: &str, options: &Options, body: impl FnOnce()) {
+    run_with(name, |command| _ = command.envs(options.variables()), body);
+}
+
+/// As [`run`], in a process that `prepare` makes ready: its environment, say.
+///
+/// # Panics
+/// As there.
+#[track_caller]
+pub fn run_with(name: &str, prepare: impl FnOnce(&mut Command), body: impl FnOnce()) {
     if env::var(CHILD).is_ok_and(|child| child == name) {
         body();
         // Not the code of a test program, which is 0 if it has no test of that name.
@@ -31,7 +40,7 @@ pub fn run(name: &str, options: &Options, body: impl FnOnce()) {
     let program = env::current_exe().expect("a program knows where it is");
     let mut command = Command::new(program);
     command.args(["--exact", name, "--nocapture", "--include-ignored"]).env(CHILD, name).stdin(Stdio::null());
-    command.envs(options.variables());
+    prepare(&mut command);
     let mut child = command.spawn().expect("this program can be started");
     let ended = wait(&mut child);
     let place = Location::caller();

@@ -1,0 +1,196 @@
+//! How often the driver is called for an operation: exactly, when all is warm.
+
+#![allow(unsafe_code, reason = "copies are made by address")]
+
+use std::collections::BTreeMap;
+
+use purlin::Event;
+use purlin_fakecuda::{Options, process};
+
+use crate::support::*;
+
+/// Making a context current takes these, once for an operation of a thread that has none; see [`context_calls`].
+const CONTEXT: [&str; 2] = ["cuCtxGetCurrent", "cuCtxSetCurrent"];
+/// Of the poller, which asks as often as it takes.
+const POLLING: &str = "cuEventQuery";
+const BUT: [&str; 3] = [CONTEXT[0], CONTEXT[1], POLLING];
+
+fn counted(calls: &[(&'static str, u64)]) -> BTreeMap<&'static str, u64> {
+    calls.iter().copied().collect()
+}
+
+/// Every event, chunk and thread is there: one copy each way has been made, and the poller sleeps.
+fn warm(session: &Session) {
+    for kind in ["pinned_host", "unpinned_host"] {
+        let (host, device) = (session.block(0, kind, 4096), session.block(0, "device", 4096));
+        let other = session.block(0, "device", 4096);
+        // All at once, so that each has an event.
+        let held = Held::new(&session.driver);
+        let up = copy(&host, &device, &[]);
+        let within = copy(&device, &other, std::slice::from_ref(&up));
+        let down = copy(&other, &host, std::slice::from_ref(&within));
+        drop(held);
+        outcome(&down).unwrap();
+    }
+    quiet(session);
+}
+
+/// Waits until the poller has nothing to ask: an event is ready after the poller has asked for the last time.
+fn quiet(session: &Session) {
+    let mut before = session.calls(&[]);
+    until(
+        || "the driver is called all the time".to_owned(),
+        || {
+            let now = session.calls(&[]);
+            now == std::mem::replace(&mut before, now.clone())
+        },
+    );
+    session.driver.control.reset_calls();
+}
+
+#[test]
+fn warm_memory_takes_no_call() {
+    process::run("calls::warm_memory_takes_no_call", &Options::default(), || {
+        Session::with(1, |session| {
+            warm(session);
+            for kind in ["device", "pinned_host", "unpinned_host"] {
+                for bytes in [1, 4096, 1 << 20] {
+                    drop(session.block(0, kind, bytes));
+                    quiet(session);
+                    drop(session.block(0, kind, bytes));
+                    assert_eq!(session.calls(&[]), counted(&[]), "{bytes} bytes of {kind}");
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn asking_and_waiting_for_what_is_over_takes_no_call() {
+    process::run("calls::asking_and_waiting_for_what_is_over_takes_no_call", &Options::default(), || {
+        Session::with(1, |session| {
+            warm(session);
+            let (from, to) = (session.block(0, "pinned_host", 4096), session.block(0, "device", 4096));
+            let event = copy(&from, &to, &[]);
+            outcome(&event).unwrap();
+            quiet(session);
+            assert!(event.is_ready());
+            event.wait().unwrap();
+            assert_eq!(session.calls(&[]), counted(&[]));
+            // It is no wait between streams, either.
+            outcome(&copy(&to, &from, &[event])).unwrap();
+            assert_eq!(session.calls(&BUT), counted(&[("cuMemcpyDtoHAsync_v2", 1), ("cuEventRecord", 1)]));
+        });
+    });
+}
+
+#[test]
+fn a_pinned_copy_is_a_copy_and_a_record() {
+    process::run("calls::a_pinned_copy_is_a_copy_and_a_record", &Options::default(), || {
+        Session::with(1, |session| {
+            warm(session);
+            let (host, device) = (session.block(0, "pinned_host", 1 << 20), session.block(0, "device", 1 << 20));
+            quiet(session);
+            outcome(&copy(&host, &device, &[])).unwrap();
+            assert_eq!(session.calls(&BUT), counted(&[("cuMemcpyHtoDAsync_v2", 1), ("cuEventRecord", 1)]));
+            context_calls(session, 1);
+            quiet(session);
+            outcome(&copy(&device, &host, &[])).unwrap();
+            assert_eq!(session.calls(&BUT), counted(&[("cuMemcpyDtoHAsync_v2", 1), ("cuEventRecord", 1)]));
+            context_calls(session, 1);
+        });
+    });
+}
+
+/// This thread has no context of its own: each operation asks for it, makes ours current, and puts it back.
+#[track_caller]
+fn context_calls(session: &Session, operations: u64) {
+    let calls = CONTEXT.map(|name| session.driver.control.calls(name));
+    assert_eq!(calls, [operations, 2 * operations], "context calls of {operations} operations");
+}
+
+#[test]
+fn a_small_pageable_copy_is_a_copy_and_a_record() {
+    process::run("calls::a_small_pageable_copy_is_a_copy_and_a_record", &Options::default(), || {
+        Session::with(1, |session| {
+            warm(session);
+            let device = session.block(0, "device", 4096);
+            quiet(session);
+            let bytes = pattern(4096, 1);
+            write(&device, &bytes).unwrap();
+            assert_eq!(session.calls(&BUT), counted(&[("cuMemcpyHtoDAsync_v2", 1), ("cuEventRecord", 1)]));
+            quiet(session);
+            assert_eq!(read(&device).unwrap(), bytes);
+            assert_eq!(session.calls(&BUT), counted(&[("cuMemcpyDtoHAsync_v2", 1), ("cuEventRecord", 1)]));
+        });
+    });
+}
+
+#[test]
+fn a_chain_is_three_copies_three_records_and_two_waits() {
+    process::run("calls::a_chain_is_three_copies_three_records_and_two_waits", &Options::default(), || {
+        Session::with(1, |session| {
+            warm(session);
+            let (host, back) = (session.block(0, "pinned_host", 4096), session.block(0, "pinned_host", 4096));
+            let (first, second) = (session.block(0, "device", 4096), session.block(0, "device", 4096));
+            write(&host, &pattern(4096, 3)).unwrap();
+            quiet(session);
+            session.driver.control.hold(true);
+            let up = copy(&host, &first, &[]);
+            let within = copy(&first, &second, std::slice::from_ref(&up));
+            let down = copy(&second, &back, &[up, within]);
+            session.driver.control.hold(false);
+            outcome(&down).unwrap();
+            let expected = [
+                ("cuMemcpyHtoDAsync_v2", 1),
+                ("cuMemcpyDtoDAsync_v2", 1),
+                ("cuMemcpyDtoHAsync_v2", 1),
+                ("cuEventRecord", 3),
+                // The last copy waits for the one before, which has waited for the first.
+                ("cuStreamWaitEvent", 2),
+            ];
+            assert_eq!(session.calls(&BUT), counted(&expected));
+            context_calls(session, 3);
+            assert_eq!(read(&back).unwrap(), pattern(4096, 3));
+        });
+    });
+}
+
+#[test]
+fn a_wait_that_an_earlier_one_covers_is_left_out() {
+    process::run("calls::a_wait_that_an_earlier_one_covers_is_left_out", &Options::default(), || {
+        Session::with(1, |session| {
+            warm(session);
+            let host: Vec<_> = (0..4).map(|_| session.block(0, "pinned_host", 64)).collect();
+            let device: Vec<_> = (0..4).map(|_| session.block(0, "device", 64)).collect();
+            let back: Vec<_> = (0..4).map(|_| session.block(0, "pinned_host", 64)).collect();
+            quiet(session);
+            session.driver.control.hold(true);
+            let ups: Vec<Event> = host.iter().zip(&device).map(|(host, device)| copy(host, device, &[])).collect();
+            // The last upload is behind the others on their stream, and so is what waits for it.
+            let downs: Vec<Event> = device
+                .iter()
+                .zip(&back)
+                .map(|(device, back)| copy(device, back, std::slice::from_ref(&ups[3])))
+                .collect();
+            let again: Vec<Event> = device
+                .iter()
+                .zip(&back)
+                .zip(&ups)
+                .map(|((device, back), up)| {
+                    // Behind an earlier upload, and behind copies of the same stream.
+                    copy(device, back, &[vec![up.clone()], downs.clone()].concat())
+                })
+                .collect();
+            session.driver.control.hold(false);
+            again.iter().for_each(|event| outcome(event).unwrap());
+            let expected = [
+                ("cuMemcpyHtoDAsync_v2", 4),
+                ("cuMemcpyDtoHAsync_v2", 8),
+                ("cuEventRecord", 12),
+                ("cuStreamWaitEvent", 1),
+            ];
+            assert_eq!(session.calls(&[&BUT[..], &["cuEventCreate"]].concat()), counted(&expected));
+        });
+    });
+}

@@ -1,0 +1,115 @@
+//! Children made by fork, and processes that end in the midst of their work.
+
+#![allow(unsafe_code, reason = "processes are made by fork")]
+
+use purlin::{RawBuffer, StatusCode};
+use purlin_cuda::CudaBackend;
+use purlin_fakecuda::{Driver, Options, process};
+
+use crate::support::*;
+
+#[test]
+fn a_child_of_fork_is_refused_before_any_call() {
+    process::run("children::a_child_of_fork_is_refused_before_any_call", &Options::default(), || {
+        Session::with(2, |session| {
+            let mut blocks: Vec<RawBuffer> =
+                ["device", "pinned_host", "unpinned_host"].map(|kind| session.block(0, kind, 4096)).into();
+            write(&blocks[0], &pattern(4096, 1)).unwrap();
+            let pages = vec![0_u8; 1 << 16];
+            let mut mapping = Some(session.client.dma_map(pages.as_ptr(), pages.len()).unwrap());
+            let held = Held::new(&session.driver);
+            let pending = copy(&blocks[1], &blocks[0], &[]);
+            // Dropped in the child, which has copies of all of this.
+            let mut handles = Some((blocks.clone(), session.client.clone(), pending.clone()));
+            forked("a child of a process that uses CUDA", || {
+                session.driver.control.reset_calls();
+                let refused = StatusCode::FailedPrecondition;
+                let error = CudaBackend::new().unwrap_err();
+                assert_eq!(error.code(), refused);
+                assert!(error.message().contains("fork"), "{error}");
+                assert_eq!(client(1).unwrap_err().code(), refused);
+                for kind in ["device", "pinned_host"] {
+                    for bytes in [64, 64 << 20] {
+                        assert_eq!(block(&session.client, 0, kind, bytes).unwrap_err().code(), refused, "{kind}");
+                    }
+                }
+                for (from, to) in [(0, 1), (1, 0), (0, 0), (2, 0), (0, 2)] {
+                    let event = copy(&blocks[from], &blocks[to], &[]);
+                    assert_eq!(event.error().map(|error| error.code()), Some(refused), "copy {from} to {to}");
+                }
+                let more = vec![0_u8; 4096];
+                assert_eq!(session.client.dma_map(more.as_ptr(), 4096).unwrap_err().code(), refused);
+                assert_eq!(shut_down(&session.client).unwrap_err().code(), refused);
+                session.client.devices()[0].default_memory_space().trim();
+                drop((mapping.take(), std::mem::take(&mut blocks), handles.take()));
+                let calls = session.calls(&[]);
+                assert!(calls.is_empty(), "a child has called {calls:?}");
+            });
+            drop(held);
+            outcome(&pending).unwrap();
+        });
+    });
+}
+
+/// The next of numbers that have no order, by splitmix64.
+fn random(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut number = *seed;
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// A client that works, and something that happens meanwhile.
+fn live_and_end(mut seed: u64) {
+    let driver = Driver::open();
+    driver.control.set_delays(seed, 200);
+    let client = client(2).unwrap();
+    let mut blocks = Vec::new();
+    for device in 0..2 {
+        for kind in ["device", "pinned_host", "unpinned_host"] {
+            blocks.push(block(&client, device, kind, 1 << (8 + random(&mut seed) % 14)).unwrap());
+        }
+    }
+    let (when, what) = (random(&mut seed) % 30, random(&mut seed) % 4);
+    let mut events = Vec::new();
+    for turn in 0..30 {
+        let (from, to) = (&blocks[(random(&mut seed) % 6) as usize], &blocks[(random(&mut seed) % 6) as usize]);
+        let bytes = from.size_bytes().min(to.size_bytes());
+        // One after the other: an event that fails fails what is behind it.
+        let after: Vec<_> = events.last().cloned().into_iter().collect();
+        // SAFETY: the events order what uses the blocks.
+        events.push(unsafe { from.copy_range_to(0, to, 0, bytes, &after) });
+        if turn != when {
+            continue;
+        }
+        match what {
+            0 => forked("of a process that works", || {
+                assert!(CudaBackend::new().is_err());
+                blocks.clear();
+            }),
+            1 => driver.control.break_device(0, [700, 719, 46, 4711][(random(&mut seed) % 4) as usize]),
+            2 => std::process::exit(0),
+            // To the end.
+            _ => {}
+        }
+    }
+    for event in &events {
+        _ = outcome(event);
+    }
+    drop(blocks);
+    shut_down(&client).unwrap();
+    drop(client);
+    nothing_is_left(&driver);
+}
+
+#[test]
+fn processes_may_fork_break_a_device_or_exit_at_any_moment() {
+    let name = "children::processes_may_fork_break_a_device_or_exit_at_any_moment";
+    process::run(name, &Options::default(), || {
+        let count = std::env::var("PURLIN_CUDA_PROCESSES").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
+        for seed in 0..count {
+            forked(&format!("process {seed}"), || live_and_end(seed));
+        }
+    });
+}

@@ -1,0 +1,13 @@
+//! The CUDA backend on the fake driver: what it calls, what it makes of errors, and what it leaves.
+//!
+//! Each test has a process of its own, because a driver is found once and a device that broke stays so.
+
+mod broken;
+mod calls;
+mod children;
+mod codes;
+mod memory;
+mod opening;
+mod scenario;
+mod support;
+mod walk;

@@ -1,0 +1,110 @@
+//! What is said where CUDA cannot be used, and to whom asks for too much of it.
+
+#![allow(unsafe_code, reason = "the driver's library is looked for")]
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+use std::{env, fs};
+
+use cudarc::driver::sys::is_culib_present;
+use purlin::{Error, StatusCode};
+use purlin_cuda::CudaBackend;
+use purlin_fakecuda::{Driver, Options, find, process};
+
+use crate::codes::{KNOWN, UNKNOWN};
+use crate::support::*;
+
+/// The error, again at every call.
+#[track_caller]
+fn unavailable(words: &[&str]) -> Error {
+    let error = CudaBackend::new().unwrap_err();
+    assert_eq!(error.code(), StatusCode::Unavailable, "{error}");
+    words.iter().for_each(|word| assert!(error.message().contains(word), "'{word}' in: {error}"));
+    assert_eq!(client(1).unwrap_err(), error);
+    error
+}
+
+/// Says that there is a driver where the test wants none, if so.
+fn has_another_driver(name: &str) -> bool {
+    // SAFETY: it looks for a library by the names that drivers have.
+    let is_there = unsafe { is_culib_present() };
+    if is_there {
+        eprintln!("{name}: skipped: this machine has a driver of its own");
+    }
+    is_there
+}
+
+#[test]
+fn without_a_driver_it_says_where_one_is_looked_for() {
+    let name = "opening::without_a_driver_it_says_where_one_is_looked_for";
+    let nowhere = |command: &mut Command| _ = command.env_remove("LD_LIBRARY_PATH").current_dir("/");
+    process::run_with(name, nowhere, || {
+        if !has_another_driver(name) {
+            unavailable(&["libcuda.so.1", "install NVIDIA's driver", "LD_LIBRARY_PATH"]);
+        }
+    });
+}
+
+#[test]
+fn a_library_that_is_no_driver_is_told_what_it_lacks() {
+    let name = "opening::a_library_that_is_no_driver_is_told_what_it_lacks";
+    let folder = env::temp_dir().join(format!("purlin-no-driver-{}", std::process::id()));
+    let prepare = |command: &mut Command| {
+        fs::create_dir_all(&folder).unwrap();
+        let link = folder.join("libcuda.so.1");
+        _ = fs::remove_file(&link);
+        symlink(find("libnvidia_ml.so").unwrap(), link).unwrap();
+        command.env("LD_LIBRARY_PATH", &folder).current_dir("/");
+    };
+    process::run_with(name, prepare, || match CudaBackend::new() {
+        Ok(_) => eprintln!("{name}: skipped: this machine has a driver of its own"),
+        Err(_) => _ = unavailable(&["CUDA's driver", "has no cuInit"]),
+    });
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn an_old_driver_is_told_how_old() {
+    let options = Options { driver_version: 12_010, ..Options::default() };
+    process::run("opening::an_old_driver_is_told_how_old", &options, || {
+        unavailable(&["CUDA 12.1,", "12.2", "535"]);
+    });
+}
+
+#[test]
+fn without_a_device_there_is_no_client() {
+    process::run("opening::without_a_device_there_is_no_client", &Options { devices: 0, ..Options::default() }, || {
+        unavailable(&["CUDA_ERROR_NO_DEVICE (100)"]);
+    });
+}
+
+#[test]
+fn a_driver_that_does_not_begin_is_unavailable_whatever_it_says() {
+    let name = "opening::a_driver_that_does_not_begin_is_unavailable_whatever_it_says";
+    process::run(name, &Options::default(), || {
+        for entry in ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount"] {
+            for code in KNOWN.iter().chain(&UNKNOWN) {
+                for effect in ["", ":sticky"] {
+                    let fault = format!("{entry}:0:{code}{effect}");
+                    forked(&fault, || {
+                        Driver::open().control.set_faults(&fault);
+                        unavailable(&[&code.to_string()]);
+                    });
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn more_devices_than_there_are_are_refused_with_both_numbers() {
+    let name = "opening::more_devices_than_there_are_are_refused_with_both_numbers";
+    process::run(name, &Options { devices: 3, ..Options::default() }, || {
+        let error = client(5).unwrap_err();
+        assert_eq!(error.code(), StatusCode::InvalidArgument);
+        assert!(error.message().contains('5') && error.message().contains('3'), "{error}");
+        let driver = Driver::open();
+        nothing_is_left(&driver);
+        Session::with(3, |session| assert_eq!(session.client.devices().len(), 3));
+    });
+}

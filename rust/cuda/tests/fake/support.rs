@@ -1,0 +1,193 @@
+//! A client on the fake driver, its memory, and what must be left when it is gone.
+
+#![allow(unsafe_code, reason = "copies are made by address, and processes by fork")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use purlin::{Client, ClientOptions, Error, Event, RawBuffer, ShutdownMode, ShutdownOptions};
+use purlin_cuda::CudaBackend;
+use purlin_fakecuda::{Cuda, Driver};
+
+/// Nothing takes so long on any machine: what does is stuck.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
+/// A client with a thread for the host's work, and the fake driver under it.
+pub(crate) struct Session {
+    pub(crate) driver: Driver,
+    pub(crate) client: Arc<Client>,
+}
+
+pub(crate) fn client(devices: usize) -> Result<Arc<Client>, Error> {
+    let options = ClientOptions { device_count: devices, worker_count: 2, ..ClientOptions::default() };
+    Client::new(&options, Arc::new(CudaBackend::new()?))
+}
+
+impl Session {
+    pub(crate) fn new(devices: usize) -> Self {
+        let driver = Driver::open();
+        Self { driver, client: client(devices).unwrap() }
+    }
+
+    pub(crate) fn block(&self, device: usize, kind: &str, bytes: usize) -> RawBuffer {
+        block(&self.client, device, kind, bytes).unwrap()
+    }
+
+    /// Has a session do something, and ends it when all that is used of it is gone.
+    pub(crate) fn with(devices: usize, body: impl FnOnce(&Self)) {
+        let session = Self::new(devices);
+        body(&session);
+        session.end();
+    }
+
+    /// Ends the client; nothing is left of it, and the detector is silent.
+    pub(crate) fn end(self) {
+        let Self { driver, client } = self;
+        shut_down(&client).unwrap();
+        drop(client);
+        nothing_is_left(&driver);
+        driver.control.no_reports();
+    }
+
+    /// How often each entry point was called since the last reset, without those that `but` has.
+    pub(crate) fn calls(&self, but: &[&str]) -> BTreeMap<&'static str, u64> {
+        let names = Cuda::NAMES.iter().filter(|name| !but.contains(name));
+        names.map(|name| (*name, self.driver.control.calls(name))).filter(|(_, calls)| *calls > 0).collect()
+    }
+}
+
+pub(crate) fn block(client: &Client, device: usize, kind: &str, bytes: usize) -> Result<RawBuffer, Error> {
+    RawBuffer::allocate(&client.devices()[device].memory_space(kind)?, bytes)
+}
+
+/// Ends the client; what is in flight then has a limit.
+pub(crate) fn shut_down(client: &Client) -> Result<(), Error> {
+    client.shutdown(ShutdownOptions { mode: ShutdownMode::Drain, timeout: Some(LIMIT) })
+}
+
+/// Nothing that the driver has begins, until this is dropped: also if a test fails meanwhile.
+pub(crate) struct Held<'a>(&'a Driver);
+
+impl<'a> Held<'a> {
+    pub(crate) fn new(driver: &'a Driver) -> Self {
+        driver.control.hold(true);
+        Self(driver)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.control.hold(false);
+    }
+}
+
+/// How it ended. It must.
+#[track_caller]
+pub(crate) fn outcome(event: &Event) -> Result<(), Error> {
+    let outcome = event.wait_for(LIMIT);
+    assert!(event.is_ready(), "an event does not happen: {outcome:?}");
+    outcome
+}
+
+/// Waits until it is so.
+///
+/// # Panics
+/// With what `what` says, if it does not become so.
+#[track_caller]
+pub(crate) fn until(what: impl Fn() -> String, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < LIMIT, "{}", what());
+        // Nothing is won by it: what is waited for comes when it comes.
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Threads of the backend.
+pub(crate) fn threads() -> Vec<String> {
+    let folder = fs::read_dir("/proc/self/task").unwrap();
+    let names = folder.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.map(|name| name.trim().to_owned()).filter(|name| name.starts_with("purlin-cuda")).collect()
+}
+
+/// The driver's books have no more than `before`, but for what is `allowed`, and the backend has no thread.
+#[track_caller]
+pub(crate) fn only_is_left(what: &str, driver: &Driver, before: &[(&'static str, u64)], allowed: &[&str]) {
+    let left = || {
+        let mut left = driver.left();
+        left.retain(|entry| !allowed.contains(&entry.0) && !before.contains(entry));
+        left
+    };
+    let is_over = || left().is_empty() && threads().is_empty();
+    until(|| format!("{what}: left: {:?}, threads {:?}", left(), threads()), is_over);
+}
+
+#[track_caller]
+pub(crate) fn nothing_is_left(driver: &Driver) {
+    only_is_left("", driver, &[], &[]);
+}
+
+/// Bytes that no two places of which have in common soon.
+pub(crate) fn pattern(bytes: usize, seed: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at.wrapping_mul(31).wrapping_add(at >> 8).wrapping_add(seed * 77) & 0xff) as u8).collect()
+}
+
+/// Copies to a block, and waits.
+#[track_caller]
+pub(crate) fn write(block: &RawBuffer, bytes: &[u8]) -> Result<(), Error> {
+    // SAFETY: the bytes stay until the event, which outcome() waits for or fails the process; the caller has no other
+    // use of the block under way.
+    outcome(&unsafe { block.copy_from_host(bytes.as_ptr(), 0, bytes.len(), &[]) })
+}
+
+/// Copies from a block, and waits.
+#[track_caller]
+pub(crate) fn read(block: &RawBuffer) -> Result<Vec<u8>, Error> {
+    let mut bytes = vec![0; block.size_bytes()];
+    // SAFETY: as in write().
+    outcome(&unsafe { block.copy_to_host(bytes.as_mut_ptr(), 0, bytes.len(), &[]) })?;
+    Ok(bytes)
+}
+
+/// All of a block to another.
+pub(crate) fn copy(from: &RawBuffer, to: &RawBuffer, after: &[Event]) -> Event {
+    // SAFETY: callers order what uses the blocks by `after`.
+    unsafe { from.copy_to(to, after) }
+}
+
+/// Runs `body` in a child made by fork, which must end well within the limit. `what` names it.
+#[track_caller]
+pub(crate) fn forked(what: &str, body: impl FnOnce()) {
+    // SAFETY: Purlin's locks keep clear of forks, and this process runs one test.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "no fork");
+    if child == 0 {
+        let ended = purlin_base::panics::caught(body);
+        // SAFETY: it ends the child, with nothing of the parent's run.
+        unsafe { libc::_exit(if ended.is_ok() { 0 } else { 1 }) };
+    }
+    let status = ended(child).unwrap_or_else(|| panic!("hangs: {what}"));
+    assert_eq!(status, 0, "status of the child: {what}");
+}
+
+/// How a child ended; `None`: it had to be killed.
+pub(crate) fn ended(child: libc::pid_t) -> Option<i32> {
+    let (begin, mut status) = (Instant::now(), 0);
+    loop {
+        // SAFETY: it writes a number, and the child is ours.
+        match unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } {
+            0 if begin.elapsed() > LIMIT => {
+                // SAFETY: the child is ours, and was not waited for.
+                unsafe { libc::kill(child, libc::SIGKILL) };
+                // SAFETY: as above.
+                unsafe { libc::waitpid(child, &mut status, 0) };
+                return None;
+            }
+            // As in until().
+            0 => thread::sleep(Duration::from_micros(200)),
+            _ => return Some(status),
+        }
+    }
+}
