@@ -359,6 +359,8 @@ macro_rules! for_each_case {
                 rounds_of_a_chain_each_have_their_own_bytes
                 two_chains_cross_again_and_again
                 a_chain_goes_on_behind_what_is_over
+                order_passes_through_copies_that_only_read
+                copies_that_waited_for_much_of_one_kind_wait_for_little_of_another
                 reads_follow_their_writes
                 writes_follow_the_reads_of_what_was_there
                 the_last_of_many_writes_stays

@@ -58,6 +58,8 @@ suite_without_bytes! {
     "streams::rounds_of_a_chain_each_have_their_own_bytes"
     "streams::two_chains_cross_again_and_again"
     "streams::a_chain_goes_on_behind_what_is_over"
+    "streams::order_passes_through_copies_that_only_read"
+    "streams::copies_that_waited_for_much_of_one_kind_wait_for_little_of_another"
     "streams::reads_follow_their_writes"
     "streams::writes_follow_the_reads_of_what_was_there"
     "streams::the_last_of_many_writes_stays"

@@ -155,3 +155,46 @@ pub(crate) fn a_chain_goes_on_behind_what_is_over(fixture: &Fixture) {
     }
     assert_bytes(read(&blocks[7], &[&last]), 41);
 }
+
+pub(crate) fn order_passes_through_copies_that_only_read(fixture: &Fixture) {
+    let (spaces, mut program) = (three_spaces(fixture), Program::default());
+    let pinned = fixture.device(0).memory_space("pinned_host").unwrap();
+    let (block, mut last, mut versions) = (memory(&spaces[0]), Event::ready(), Vec::new());
+    let [here, there, _] = &spaces;
+    let orders = [[&pinned, there, here], [&pinned, here, there], [there, &pinned, here]];
+    let more = [[there, here, &pinned], [here, &pinned, there], [here, there, &pinned]];
+    for (order, seed) in orders.iter().chain(&more).zip(0..) {
+        last = program.write(&block, pattern(SIZE_BYTES, seed), &[&last]);
+        // Each waits for the reader before it alone, which has waited for the write.
+        for space in order {
+            let to = memory(space);
+            last = copy(&block, &to, &[&last]);
+            versions.push((to, last.clone(), seed));
+        }
+    }
+    for (to, copied, seed) in versions {
+        assert_bytes(read(&to, &[&copied]), seed);
+    }
+}
+
+pub(crate) fn copies_that_waited_for_much_of_one_kind_wait_for_little_of_another(fixture: &Fixture) {
+    let (blocks, mut program) = (blocks(fixture, 2), Program::default());
+    let pinned = fixture.device(0).memory_space("pinned_host").unwrap();
+    let mut down = program.write(&blocks[0], pattern(SIZE_BYTES, 44), &[]);
+    for _ in 0..24 {
+        down = copy(&blocks[0], &memory(&pinned), &[&down]);
+    }
+    let mut within = copy(&blocks[0], &blocks[1], &[&down]);
+    let mut ends = Vec::new();
+    for seed in 0..8 {
+        let block = memory(&fixture.space());
+        // Only this is what the copy waits for: the one before it is in its own stream.
+        let written = program.write(&block, pattern(SIZE_BYTES, seed), &[&down]);
+        let to = memory(&fixture.space());
+        within = copy(&block, &to, &[&within, &written]);
+        ends.push((to, within.clone(), seed));
+    }
+    for (to, copied, seed) in ends {
+        assert_bytes(read(&to, &[&copied]), seed);
+    }
+}
