@@ -51,7 +51,7 @@ TEST(ClientMisuse, NumbersOutOfRangeAreRefusedByValue) {
 }
 
 TEST(ClientMisuse, AnUnknownPlatformNamesThoseThatExist) {
-  for (const char* platform : {"", "cuda", "HOST", "host ", "\xFF"}) {
+  for (const char* platform : {"", "cuba", "HOST", "host ", "\xFF"}) {
     ClientOptions options;
     options.platform = platform;
     EXPECT_TRUE(Fails(Client::Create(options), StatusCode::kNotFound, {"host", "null", "sim"})) << platform;
