@@ -79,6 +79,7 @@ StatusOr<Client> Client::CreateGuarded(const ClientOptions& options, const inter
       options.device_count,
       options.worker_count,
       Known(options, options.check_frozen_memory, false),
+      Known(options, options.virtual_devices, false),
       process_index.has_value(),
       process_index.value_or(0),
       at_end.has_value(),

@@ -81,6 +81,11 @@ struct ClientOptions {
   /// the client's own runner, or in a waiter of one of its operations, it does not block, and work that has not begun
   /// fails at once with kCancelled.
   std::optional<ShutdownOptions> shutdown_at_end = std::nullopt;
+  /// Whether there may be more devices than hardware. Then device d is on GPU number d % n of n, with streams and
+  /// memory of its own, in the context that all devices of a GPU share; what breaks a GPU breaks all of its devices.
+  /// For tests, and for programs for several devices on a machine with one. Platforms without hardware have virtual
+  /// devices anyway.
+  bool virtual_devices = false;
 };
 
 /// A handle to a client: one word; copies share it. Buffers, devices, memory spaces and work in flight keep the parts

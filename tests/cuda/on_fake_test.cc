@@ -45,6 +45,20 @@ TEST(CudaTest, AllDevicesAreTakenIfNoneAreCounted) {
   EXPECT_TRUE(Contains(refused.message(), std::to_string(FakeDevices() + 1))) << refused;
 }
 
+TEST(CudaTest, MoreDevicesThanThereAreAreVirtualIfAsked) {
+  ClientOptions options;
+  options.device_count = FakeDevices() + 3;
+  options.worker_count = 2;
+  options.platform = "cuda";
+  options.virtual_devices = true;
+  StatusOr<Client> client = Client::Create(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  ASSERT_EQ(client->devices().size(), FakeDevices() + 3);
+  for (std::size_t device = 0; device < client->devices().size(); ++device) {
+    EXPECT_EQ(client->devices()[device].local_hardware_id(), static_cast<int>(device % FakeDevices()));
+  }
+}
+
 TEST(CudaTest, BytesGoFromDeviceToDeviceAndBack) {
   StatusOr<Client> client = Create(2);
   ASSERT_TRUE(client.ok()) << client.status();

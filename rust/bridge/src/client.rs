@@ -82,6 +82,7 @@ pub struct RawClientOptions {
     device_count: usize,
     worker_count: usize,
     check_frozen_memory: bool,
+    virtual_devices: bool,
     has_process_index: bool,
     process_index: i32,
     shuts_down_at_end: bool,
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn purlin_client_create(
         struct_size::check("ClientOptions", options.struct_size, SMALLEST_OPTIONS_BYTES)?;
         // SAFETY: the caller's promise.
         let platform = unsafe { elements::<u8>(options.platform.cast(), options.platform_size_bytes) };
-        let backend = backend(platform, options.host_memory_allocator.exists())?;
+        let backend = backend(platform, options.virtual_devices, options.host_memory_allocator.exists())?;
         let RawClientOptions { device_count, worker_count, memory_limit_bytes, check_frozen_memory, .. } = options;
         let on_out_of_memory = options.on_out_of_memory.into_hook();
         let options = ClientOptions {
@@ -131,9 +132,13 @@ fn client_shutdown(client: &ClientRep, mode: u32, timeout_ns: i64) -> *const ffi
     give(guard(|| client.0.shutdown(shutdown_options(mode, timeout_ns)?)))
 }
 
-/// The backend of that platform, on `allocator` if there is one.
-fn backend(platform: &[u8], allocator: Option<ForeignAllocator>) -> Result<Arc<dyn Backend>, Error> {
-    let mut options = PlatformOptions::default();
+/// The backend of that platform, with virtual devices or without, on `allocator` if there is one.
+fn backend(
+    platform: &[u8],
+    virtual_devices: bool,
+    allocator: Option<ForeignAllocator>,
+) -> Result<Arc<dyn Backend>, Error> {
+    let mut options = PlatformOptions::default().with_virtual_devices(virtual_devices);
     if let Some(allocator) = allocator {
         options = options.with_host_memory_allocator(Arc::new(allocator));
     }

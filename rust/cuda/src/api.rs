@@ -9,7 +9,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream, culib};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUmemAccessDesc, CUmemoryPool, CUstream, culib};
 use purlin_base::Error;
 
 /// What an entry point answers: 0, or why not.
@@ -91,6 +91,16 @@ group! {
     Pools {
         allocate = "cuMemAllocAsync"(*mut CUdeviceptr, usize, CUstream);
         free = "cuMemFreeAsync"(CUdeviceptr, CUstream);
+        default_of = "cuDeviceGetDefaultMemPool"(*mut CUmemoryPool, CUdevice);
+        set_access = "cuMemPoolSetAccess"(CUmemoryPool, *const CUmemAccessDesc, usize);
+    }
+}
+
+group! {
+    /// Access to the memory of other GPUs.
+    Peers {
+        can_access = "cuDeviceCanAccessPeer"(*mut c_int, CUdevice, CUdevice);
+        enable = "cuCtxEnablePeerAccess"(CUcontext, c_uint);
     }
 }
 
@@ -98,6 +108,7 @@ group! {
 pub(crate) struct Api {
     pub(crate) base: Base,
     pub(crate) pools: Option<Pools>,
+    pub(crate) peers: Option<Peers>,
 }
 
 impl Api {
@@ -108,9 +119,9 @@ impl Api {
     /// There is a library, and it is a driver.
     pub(crate) unsafe fn of_library() -> Result<Self, Error> {
         // SAFETY: the caller's promise.
-        let (base, pools) = unsafe { (Base::of_library(), Pools::of_library()) };
+        let (base, pools, peers) = unsafe { (Base::of_library(), Pools::of_library(), Peers::of_library()) };
         let base =
             base.map_err(|name| Error::unavailable(format!("the library that is called CUDA's driver has no {name}")))?;
-        Ok(Self { base, pools: pools.ok() })
+        Ok(Self { base, pools: pools.ok(), peers: peers.ok() })
     }
 }

@@ -235,6 +235,11 @@ fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usi
     let (here, context, api) = (in_flight.unit.gpu.context(), there.context(), in_flight.unit.gpu.api());
     // SAFETY: both ends have so many bytes until the event, in these contexts, which are retained.
     enqueue(in_flight, Role::WithinToo, points, None, Some(there), move |stream| unsafe {
-        (api.base.copy_to_peer)(to, context, from, here, bytes, stream)
+        if here == context {
+            // Virtual devices on one GPU.
+            (api.base.copy_within)(to, from, bytes, stream)
+        } else {
+            (api.base.copy_to_peer)(to, context, from, here, bytes, stream)
+        }
     });
 }

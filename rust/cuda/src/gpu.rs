@@ -1,4 +1,4 @@
-//! One GPU: its primary context, its streams, and what broke it.
+//! One GPU, as a device of a client has it: its primary context, streams of the device's own, and what broke it.
 //!
 //! The primary context is shared with whatever else uses the GPU in this process, and is never made or destroyed, only
 //! retained and released. A thread that calls the driver has it current meanwhile, and its own back afterwards.
@@ -29,6 +29,9 @@ const POOLS_SUPPORTED: u32 = 115;
 /// See the module.
 pub(crate) struct Gpu {
     pub(crate) driver: &'static Driver,
+    /// The device's number in its client.
+    pub(crate) index: usize,
+    /// The GPU's number at the driver, which virtual devices share.
     pub(crate) ordinal: usize,
     device: CUdevice,
     context: CUcontext,
@@ -48,11 +51,13 @@ unsafe impl Send for Gpu {}
 unsafe impl Sync for Gpu {}
 
 impl Gpu {
-    /// The GPU of that number, which is less than the driver's count.
+    /// The GPU of a client's device of that number. Where a client has more devices than there are GPUs, these are
+    /// shared out in turn.
     ///
     /// # Errors
     /// What the driver says.
-    pub(crate) fn open(driver: &'static Driver, ordinal: usize) -> StatusOr<Arc<Self>> {
+    pub(crate) fn open(driver: &'static Driver, index: usize) -> StatusOr<Arc<Self>> {
+        let ordinal = index % driver.device_count;
         let (api, mut device, mut context) = (&driver.api, 0, ptr::null_mut());
         let what = |what: &'static str| move || format!("{what} GPU {ordinal}");
         // SAFETY: the driver writes a handle, and the number is in its range.
@@ -61,6 +66,7 @@ impl Gpu {
         err::check(api, unsafe { (api.base.retain_context)(&mut context, device) }, what("opening a context on"))?;
         let mut gpu = Self {
             driver,
+            index,
             ordinal,
             device,
             context,
@@ -83,6 +89,10 @@ impl Gpu {
 
     pub(crate) fn api(&self) -> &'static Api {
         &self.driver.api
+    }
+
+    pub(crate) fn device(&self) -> CUdevice {
+        self.device
     }
 
     pub(crate) fn context(&self) -> CUcontext {

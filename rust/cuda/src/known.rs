@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::stream::Role;
 
-/// A stream of the client's: its GPU's number, and what it is for.
+/// A stream of the client's: its device's number, and what it is for.
 pub(crate) type Place = (usize, Role);
 
 /// See the module. Clones share what they know until one learns more.

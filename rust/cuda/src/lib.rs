@@ -23,6 +23,7 @@ mod janitor;
 mod known;
 mod memory;
 mod orders;
+mod peer;
 mod pinned;
 mod poller;
 mod staging;
@@ -54,7 +55,7 @@ pub const PLATFORM: Platform = Platform {
     name: "cuda",
     make: |options| {
         options.without_host_memory_allocator("cuda")?;
-        Ok(Arc::new(CudaBackend::new()?))
+        Ok(Arc::new(CudaBackend::new()?.with_virtual_devices(options.virtual_devices)))
     },
 };
 
@@ -70,6 +71,7 @@ pub const PLATFORM: Platform = Platform {
 /// ```
 pub struct CudaBackend {
     shared: Arc<Shared>,
+    virtual_devices: bool,
     host: purlin_host::HostBackend,
 }
 
@@ -100,7 +102,16 @@ impl CudaBackend {
         let keepers = Arc::new(Keepers { janitor: Janitor::new(driver), pinned: PinnedRanges::default() });
         let (units, orders) = (Mutex::default(), Orders::default());
         let shared = Arc::new(Shared { driver, units, orders, keepers });
-        Ok(Self { shared, host: purlin_host::HostBackend::new() })
+        Ok(Self { shared, virtual_devices: false, host: purlin_host::HostBackend::new() })
+    }
+
+    /// This backend, whose clients may, or may not, have more devices than there are GPUs. Device `d` is on GPU number
+    /// `d % n` of `n` then, with streams and memory of its own, in the context that all devices of a GPU share. What
+    /// breaks a GPU breaks all its devices.
+    #[must_use]
+    pub fn with_virtual_devices(mut self, virtual_devices: bool) -> Self {
+        self.virtual_devices = virtual_devices;
+        self
     }
 }
 
@@ -119,6 +130,7 @@ impl Shared {
         let mut units = self.units.lock();
         while units.len() <= device {
             let gpu = Gpu::open(self.driver, units.len())?;
+            units.iter().for_each(|unit| peer::connect(&unit.gpu, &gpu));
             let (staging, poller) = (Staging::new(Arc::clone(&gpu)), Poller::new(Arc::clone(&gpu)));
             units.push(Arc::new(Unit { gpu, staging, poller }));
         }
@@ -141,13 +153,16 @@ impl Backend for CudaBackend {
         /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR`, `_MINOR` and `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`.
         const NUMBERS: [u32; 3] = [75, 76, 16];
         let there = self.shared.driver.device_count;
-        if count > there {
-            return Err(Error::invalid_argument(format!("{count} devices are wanted, and CUDA's driver has {there}")));
+        if count > there && !self.virtual_devices {
+            return Err(Error::invalid_argument(format!(
+                "{count} devices are wanted, and CUDA's driver has {there}; with the option virtual_devices, several \
+                 are on one GPU"
+            )));
         }
         let describe = |device| {
             let gpu = &self.shared.unit(device)?.gpu;
             let mut description = DeviceDescription::of_kind(gpu.name());
-            description.local_hardware_id = i32::try_from(device).ok();
+            description.local_hardware_id = i32::try_from(gpu.ordinal).ok();
             let mut add = |name: &'static str, value: Option<AttributeValue>| {
                 if let Some(value) = value {
                     description = description.clone().with_attribute(name, value);

@@ -52,7 +52,7 @@ impl Poller {
         let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
-            let name = format!("purlin-cuda-{}", shared.gpu.ordinal);
+            let name = format!("purlin-cuda-{}", shared.gpu.index);
             let builder = Builder::new().name(name).stack_size(STACK_SIZE_BYTES);
             let started = spawn(builder, move || shared.run());
             *thread = Some(started.map_err(|error| {

@@ -205,7 +205,7 @@ impl Stream {
         // The youngest first, which may be behind older ones.
         waits.sort_unstable_by_key(|wait| Reverse(wait.submission));
         for wait in waits {
-            let other = (wait.gpu.ordinal, wait.role);
+            let other = (wait.gpu.index, wait.role);
             if wait.is_over() || queue.known.has(other, wait.number) {
                 continue;
             }

@@ -75,10 +75,11 @@ impl Backend for Audited {
     }
 }
 
-fn audited(seed: u64) -> Arc<dyn Backend> {
+/// A backend on so many GPUs, on which devices are virtual where a case has more.
+fn audited(seed: u64, gpus: usize) -> Arc<dyn Backend> {
     static DEVICES: Once = Once::new();
     DEVICES.call_once(|| {
-        for (name, value) in (Options { devices: 4, ..Options::default() }).variables() {
+        for (name, value) in (Options { devices: gpus, ..Options::default() }).variables() {
             // SAFETY: nothing has asked for the driver, which reads them, and no other code of a case reads or writes
             // the environment.
             unsafe { std::env::set_var(name, value) };
@@ -86,14 +87,14 @@ fn audited(seed: u64) -> Arc<dyn Backend> {
     });
     let driver = Driver::open();
     driver.control.set_delays(seed, 50);
-    Arc::new(Audited { backend: CudaBackend::new().unwrap(), driver })
+    Arc::new(Audited { backend: CudaBackend::new().unwrap().with_virtual_devices(true), driver })
 }
 
 macro_rules! suite_with_seeds {
-    ($($module:ident: $seed:literal)*) => {
+    ($($module:ident: $seed:literal, $gpus:literal)*) => {
         $(mod $module {
             purlin_conformance::suite!(
-                || crate::audited($seed),
+                || crate::audited($seed, $gpus),
                 unsupported = [
                     ("memory::addresses_are_aligned_to_64_bytes", "the host has no address for the memory of a device"),
                     (
@@ -115,7 +116,7 @@ macro_rules! suite_with_seeds {
 }
 
 suite_with_seeds! {
-    seed_1: 1
-    seed_2: 2
-    seed_3: 0x7075_726c
+    seed_1: 1, 4
+    seed_2: 2, 4
+    seed_3: 0x7075_726c, 1
 }

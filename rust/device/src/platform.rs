@@ -22,6 +22,9 @@ use purlin_base::sync::Mutex;
 pub struct PlatformOptions {
     /// An allocator of the user's for the memory of the host. A platform whose memory is not the host's refuses it.
     pub host_memory_allocator: Option<Arc<dyn ByteSource>>,
+    /// A client may have more devices than there is hardware: several are on one piece of it then, each with memory
+    /// and streams of its own. A platform whose devices are virtual anyway has no use for it.
+    pub virtual_devices: bool,
 }
 
 impl PlatformOptions {
@@ -29,6 +32,13 @@ impl PlatformOptions {
     #[must_use]
     pub fn with_host_memory_allocator(mut self, source: Arc<dyn ByteSource>) -> Self {
         self.host_memory_allocator = Some(source);
+        self
+    }
+
+    /// These options, with or without virtual devices.
+    #[must_use]
+    pub fn with_virtual_devices(mut self, virtual_devices: bool) -> Self {
+        self.virtual_devices = virtual_devices;
         self
     }
 
@@ -48,7 +58,11 @@ impl PlatformOptions {
 
 impl fmt::Debug for PlatformOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PlatformOptions").field("host_memory_allocator", &self.host_memory_allocator.is_some()).finish()
+        let Self { host_memory_allocator, virtual_devices } = self;
+        f.debug_struct("PlatformOptions")
+            .field("host_memory_allocator", &host_memory_allocator.is_some())
+            .field("virtual_devices", virtual_devices)
+            .finish()
     }
 }
 

@@ -1,0 +1,65 @@
+//! Access from one GPU to the memory of another.
+//!
+//! Copies between GPUs need none of this: without it, the driver takes them through the host. With it they go straight
+//! from one to the other, and kernels may use the other's memory.
+
+#![allow(unsafe_code, reason = "the driver is called")]
+
+use cudarc::driver::sys::{
+    CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemLocation_st__bindgen_ty_1 as Which, CUmemLocationType,
+};
+
+use crate::api::{Code, Pools};
+use crate::gpu::Gpu;
+
+/// Lets each of the two use the memory of the other, where the hardware can. Where it cannot, or the driver refuses,
+/// nothing is lost but time.
+pub(crate) fn connect(one: &Gpu, other: &Gpu) {
+    if one.ordinal != other.ordinal {
+        allow(one, other);
+        allow(other, one);
+    }
+}
+
+/// Lets `user` use the memory of `owner`.
+fn allow(user: &Gpu, owner: &Gpu) {
+    /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`: somebody else in this process has done it.
+    const ALREADY_ENABLED: Code = 704;
+    let Some(peers) = user.api().peers else { return };
+    let (Ok(_current), mut can) = (user.enter(), 0) else { return };
+    // SAFETY: the driver writes a number.
+    let code = unsafe { (peers.can_access)(&mut can, user.device(), owner.device()) };
+    if code != 0 || can == 0 {
+        return;
+    }
+    // SAFETY: the context is retained. It is never disabled: others in this process may have come to use it.
+    match unsafe { (peers.enable)(owner.context(), 0) } {
+        0 | ALREADY_ENABLED => {}
+        // A code that stays breaks the GPU; any other means that copies go through the host.
+        code => {
+            user.failed(code, &format!("opening the memory of GPU {} to it", owner.ordinal));
+            return;
+        }
+    }
+    if let Some(pools) = owner.pools {
+        let code = allow_pool(user, owner, pools);
+        if code != 0 {
+            owner.failed(code, &format!("opening its pool to GPU {}", user.ordinal));
+        }
+    }
+}
+
+/// Memory of the owner's pool has an access of its own.
+fn allow_pool(user: &Gpu, owner: &Gpu, pools: Pools) -> Code {
+    let mut pool = std::ptr::null_mut();
+    // SAFETY: the driver writes a handle.
+    let code = unsafe { (pools.default_of)(&mut pool, owner.device()) };
+    if code != 0 {
+        return code;
+    }
+    let which = Which { id: user.device() };
+    let location = CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, __bindgen_anon_1: which };
+    let access = CUmemAccessDesc { location, flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    // SAFETY: the handle is the driver's, and there is one description.
+    unsafe { (pools.set_access)(pool, &access, 1) }
+}

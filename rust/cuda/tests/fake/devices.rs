@@ -1,0 +1,110 @@
+//! Several devices: on GPUs that reach each other or do not, and virtual ones.
+
+use purlin::{Client, ClientOptions, StatusCode};
+use purlin_cuda::CudaBackend;
+use purlin_fakecuda::{Options, process};
+use std::sync::Arc;
+
+use crate::support::*;
+
+const BYTES: usize = 300_000;
+
+/// A session whose devices may be more than there are GPUs.
+fn virtual_session(devices: usize) -> Session {
+    let options = ClientOptions { device_count: devices, worker_count: 2, ..ClientOptions::default() };
+    let driver = purlin_fakecuda::Driver::open();
+    let backend = CudaBackend::new().unwrap().with_virtual_devices(true);
+    Session { driver, client: Client::new(&options, Arc::new(backend)).unwrap() }
+}
+
+/// Bytes go from each memory space to each other, by events alone.
+fn every_pair(session: &Session) {
+    let spaces: Vec<_> = session.client.devices().iter().flat_map(|device| device.memory_spaces().to_vec()).collect();
+    for (from, source) in spaces.iter().enumerate() {
+        for (to, destination) in spaces.iter().enumerate() {
+            let [first, second] = [source, destination].map(|space| purlin::RawBuffer::allocate(space, BYTES).unwrap());
+            let (sent, mut received) = (pattern(BYTES, from * spaces.len() + to), vec![0; BYTES]);
+            // SAFETY: the bytes stay until the last event, which outcome() waits for or fails the process.
+            let written = unsafe { first.copy_from_host(sent.as_ptr(), 0, BYTES, &[]) };
+            let moved = copy(&first, &second, &[written]);
+            // SAFETY: as above.
+            outcome(&unsafe { second.copy_to_host(received.as_mut_ptr(), 0, BYTES, &[moved]) }).unwrap();
+            assert!(sent == received, "from {source} to {destination}");
+        }
+    }
+}
+
+#[test]
+fn bytes_go_from_every_space_of_four_gpus_to_every_other() {
+    let name = "devices::bytes_go_from_every_space_of_four_gpus_to_every_other";
+    process::run(name, &Options { devices: 4, ..Options::default() }, || {
+        let session = Session::new(4);
+        // Each of the pairs once for each direction; again by another client, to which "already" is success.
+        assert_eq!(session.driver.control.calls("cuCtxEnablePeerAccess"), 12);
+        assert_eq!(session.driver.control.calls("cuMemPoolSetAccess"), 12);
+        every_pair(&session);
+        let beside = client(4).unwrap();
+        shut_down(&beside).unwrap();
+        drop(beside);
+        session.end();
+    });
+}
+
+#[test]
+fn gpus_that_do_not_reach_each_other_copy_through_the_host() {
+    let name = "devices::gpus_that_do_not_reach_each_other_copy_through_the_host";
+    process::run(name, &Options { devices: 4, without_peers: true, ..Options::default() }, || {
+        Session::with(4, |session| {
+            assert_eq!(session.driver.control.calls("cuCtxEnablePeerAccess"), 0);
+            every_pair(session);
+        });
+    });
+}
+
+#[test]
+fn a_refusal_of_access_costs_nothing_but_time() {
+    let name = "devices::a_refusal_of_access_costs_nothing_but_time";
+    process::run(name, &Options { devices: 2, ..Options::default() }, || {
+        for fault in ["cuCtxEnablePeerAccess:0:711", "cuDeviceCanAccessPeer:0:1", "cuMemPoolSetAccess:0:801"] {
+            purlin_fakecuda::Driver::open().control.set_faults(fault);
+            Session::with(2, every_pair);
+        }
+    });
+}
+
+#[test]
+fn virtual_devices_share_gpus_in_turn() {
+    let name = "devices::virtual_devices_share_gpus_in_turn";
+    process::run(name, &Options { devices: 2, ..Options::default() }, || {
+        let session = virtual_session(5);
+        let gpus: Vec<_> = session.client.devices().iter().map(|device| device.local_hardware_id()).collect();
+        assert_eq!(gpus, [0, 1, 0, 1, 0]);
+        every_pair(&session);
+        session.end();
+    });
+}
+
+#[test]
+fn a_gpu_that_breaks_breaks_all_its_virtual_devices_and_no_other() {
+    let name = "devices::a_gpu_that_breaks_breaks_all_its_virtual_devices_and_no_other";
+    process::run(name, &Options { devices: 2, ..Options::default() }, || {
+        let session = virtual_session(5);
+        let blocks: Vec<_> = (0..5).map(|device| session.block(device, "device", BYTES)).collect();
+        session.driver.control.set_faults("cuMemcpyHtoDAsync_v2:0:700:sticky");
+        let bytes = pattern(BYTES, 1);
+        assert_eq!(write(&blocks[2], &bytes).unwrap_err().code(), StatusCode::Internal);
+        session.driver.control.set_faults("");
+        for (device, block) in blocks.iter().enumerate() {
+            let outcome = write(block, &bytes).and_then(|()| read(block));
+            match outcome {
+                Ok(read) => assert!(device % 2 == 1 && read == bytes, "device {device}"),
+                Err(error) => {
+                    assert!(device % 2 == 0, "device {device}: {error}");
+                    assert!(error.message().contains("GPU 0 is broken until this process ends"), "{error}");
+                }
+            }
+        }
+        drop(blocks);
+        shut_down(&session.client).unwrap();
+    });
+}
