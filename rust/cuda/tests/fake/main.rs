@@ -6,6 +6,7 @@ mod broken;
 mod calls;
 mod children;
 mod codes;
+mod imports;
 mod memory;
 mod opening;
 mod scenario;

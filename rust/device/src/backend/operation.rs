@@ -291,9 +291,11 @@ impl Operation {
         }
     }
 
-    /// Drops the ranges.
+    /// Drops the ranges, unless somebody else owns memory of one.
     pub(super) fn release_ranges(&mut self) {
-        self.ranges = Ranges::None;
+        if !self.ranges().any(|(_, range)| range.is_foreign()) {
+            self.ranges = Ranges::None;
+        }
     }
 
     /// Where the bytes come from: `"host"` or the name of a memory space.

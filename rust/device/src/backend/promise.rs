@@ -60,7 +60,7 @@ impl OperationPromise {
     /// The backend orders whatever it does with these ranges from now on behind this operation, and keeps their extents
     /// usable until then. Their memory is released here, if nothing else has it, and may be allocated anew before this
     /// operation is over; so a program that allocates and frees in step with a stream needs no more memory than one
-    /// step.
+    /// step. Where somebody else owns memory of a range, and would be told that nothing uses it, nothing is released.
     ///
     /// Only where the host reaches none of the ranges: it would see the memory before the hardware has left it.
     pub fn release_ranges(&mut self) {
@@ -202,7 +202,7 @@ impl fmt::Display for Described<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::test_operation::operation;
+    use crate::backend::test_operation::{foreign_operation, operation};
     use purlin_base::status::StatusCode;
 
     fn promised(alive: &Arc<()>) -> (Event, OperationPromise) {
@@ -277,6 +277,17 @@ mod tests {
         let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), Event::ready(), &[before.event()], None);
         copy.complete(Err(Error::cancelled("the stream is gone")));
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::Cancelled);
+    }
+
+    #[test]
+    fn memory_of_others_is_kept_until_the_operation_is_over() {
+        let alive = Arc::new(());
+        let operation = foreign_operation(8, &alive);
+        let (event, mut copy) = OperationPromise::new(operation, Event::ready(), &[], None);
+        copy.release_ranges();
+        assert_eq!((Arc::strong_count(&alive), copy.operation().ranges().count()), (3, 2));
+        copy.complete(Ok(()));
+        assert_eq!((event.wait(), Arc::strong_count(&alive)), (Ok(()), 1));
     }
 
     #[test]
