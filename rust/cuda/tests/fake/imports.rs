@@ -1,100 +1,23 @@
 //! Memory that others own: what each space takes, what it says of the rest, and when owners are told.
 
-#![allow(unsafe_code, reason = "memory is taken by address, and allocated by the driver")]
+use purlin::StatusCode;
+use purlin_fakecuda::{Options, process};
 
-use std::ffi::c_int;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use purlin::{Error, Mutability, RawBuffer, StatusCode};
-use purlin_fakecuda::{Driver, Options, process};
-
+use crate::stranger::{Stranger, Told, import};
 use crate::support::*;
 
 const BYTES: usize = 4096;
 
-/// Another library in this process, which has the primary context of a GPU and memory there.
-struct Stranger {
-    driver: Driver,
-    device: c_int,
-    context: usize,
-}
-
-impl Stranger {
-    fn on(device: c_int) -> Self {
-        let (driver, mut context) = (Driver::open(), 0);
-        // SAFETY: the driver writes a handle; released in drop().
-        assert_eq!(unsafe { (driver.cuda.cuDevicePrimaryCtxRetain)(&mut context, device) }, 0);
-        Self { driver, device, context }
-    }
-
-    fn call(&self, call: impl FnOnce() -> u32) {
-        // SAFETY: the context is retained, and this thread has no other.
-        let codes = unsafe {
-            let set = (self.driver.cuda.cuCtxSetCurrent)(self.context);
-            [set, call(), (self.driver.cuda.cuCtxSetCurrent)(0)]
-        };
-        assert_eq!(codes, [0; 3]);
-    }
-
-    fn allocate(&self, bytes: usize) -> *mut u8 {
-        let mut address = 0;
-        // SAFETY: the driver writes an address.
-        self.call(|| unsafe { (self.driver.cuda.cuMemAlloc_v2)(&mut address, bytes) });
-        std::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap())
-    }
-
-    fn free(&self, address: *mut u8) {
-        // SAFETY: tests free what allocate() returned, once.
-        self.call(|| unsafe { (self.driver.cuda.cuMemFree_v2)(address.addr() as u64) });
-    }
-
-    /// Page-locked memory.
-    fn allocate_host(&self, bytes: usize) -> *mut u8 {
-        let mut address = std::ptr::null_mut();
-        // SAFETY: the driver writes an address.
-        self.call(|| unsafe { (self.driver.cuda.cuMemHostAlloc)(&mut address, bytes, 0) });
-        address.cast()
-    }
-
-    fn free_host(&self, address: *mut u8) {
-        // SAFETY: as in free().
-        self.call(|| unsafe { (self.driver.cuda.cuMemFreeHost)(address.cast()) });
-    }
-}
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        // SAFETY: retained in on().
-        assert_eq!(unsafe { (self.driver.cuda.cuDevicePrimaryCtxRelease_v2)(self.device) }, 0);
-    }
-}
-
-/// The memory as a buffer, whose owner counts in `told`.
-fn import(
-    session: &Session,
-    (device, kind): (usize, &str),
-    address: *mut u8,
-    bytes: usize,
-    told: &Arc<AtomicUsize>,
-) -> Result<RawBuffer, Error> {
-    let space = session.client.devices()[device].memory_space(kind)?;
-    let count = Arc::clone(told);
-    let release = Box::new(move || _ = count.fetch_add(1, Ordering::Release));
-    // SAFETY: tests keep the memory until all is over, and nothing else uses it.
-    unsafe { RawBuffer::import(&space, address, bytes, Mutability::Mutable, Some(release)) }
-}
-
 /// It is refused, with words and the address; nobody is told, and nothing is kept.
 #[track_caller]
 fn is_refused(session: &Session, space: (usize, &str), address: *mut u8, bytes: usize, words: &[&str]) {
-    let told = Arc::default();
+    let told = Told::default();
     let error = import(session, space, address, bytes, &told).unwrap_err();
     assert_eq!(error.code(), StatusCode::InvalidArgument, "{error}");
     for words in words.iter().copied().chain([format!("{:#x}", address.addr()).as_str(), &bytes.to_string()]) {
         assert!(error.message().contains(words), "'{words}' in: {error}");
     }
-    assert_eq!((told.load(Ordering::Acquire), Arc::strong_count(&told)), (0, 1));
+    assert_eq!((told.count(), told.is_forgotten()), (0, true));
 }
 
 fn two() -> Options {
@@ -146,13 +69,13 @@ fn memory_of_a_gpu_is_refused_by_spaces_of_the_host() {
                     is_refused(session, space, address, BYTES, &[gpu, &format!("'{}'", space.1)]);
                     // What the host reaches is taken.
                     for address in [pinned, page.0.as_mut_ptr(), of_client] {
-                        let told = Arc::default();
+                        let told = Told::default();
                         let buffer = import(session, space, address, BYTES, &told).unwrap();
                         write(&buffer, &pattern(BYTES, space.0)).unwrap();
                         assert_eq!(buffer.host_pointer().unwrap().as_ptr(), address);
                         assert_eq!(read(&buffer).unwrap(), pattern(BYTES, space.0));
                         drop(buffer);
-                        assert_eq!(told.load(Ordering::Acquire), 1);
+                        assert_eq!(told.count(), 1);
                     }
                 }
                 stranger.free(address);
@@ -166,7 +89,7 @@ fn memory_of_a_gpu_is_refused_by_spaces_of_the_host() {
 fn an_import_asks_what_the_memory_is_and_its_end_asks_nothing() {
     process::run("imports::an_import_asks_what_the_memory_is_and_its_end_asks_nothing", &two(), || {
         Session::with(1, |session| {
-            let (stranger, told) = (Stranger::on(0), Arc::default());
+            let (stranger, told) = (Stranger::on(0), Told::default());
             let (address, own) = (stranger.allocate(BYTES), session.block(0, "pinned_host", BYTES));
             let context = ["cuCtxGetCurrent", "cuCtxSetCurrent"];
             session.driver.control.reset_calls();
@@ -177,7 +100,7 @@ fn an_import_asks_what_the_memory_is_and_its_end_asks_nothing() {
             // Pinned memory of this client is known.
             let own = own.host_pointer().unwrap().as_ptr();
             drop(import(session, (0, "pinned_host"), own, BYTES, &told).unwrap());
-            assert_eq!((session.calls(&[]), told.load(Ordering::Acquire)), ([].into(), 2));
+            assert_eq!((session.calls(&[]), told.count()), ([].into(), 2));
             stranger.free(address);
         });
     });
@@ -187,7 +110,7 @@ fn an_import_asks_what_the_memory_is_and_its_end_asks_nothing() {
 fn an_owner_is_told_when_the_gpu_has_left_its_memory() {
     process::run("imports::an_owner_is_told_when_the_gpu_has_left_its_memory", &two(), || {
         Session::with(2, |session| {
-            let (stranger, told) = (Stranger::on(0), Arc::default());
+            let (stranger, told) = (Stranger::on(0), Told::default());
             let address = stranger.allocate(BYTES);
             let [from, ours, there] = [(0, "pinned_host"), (0, "device"), (1, "device")]
                 .map(|(device, kind)| session.block(device, kind, BYTES));
@@ -200,12 +123,12 @@ fn an_owner_is_told_when_the_gpu_has_left_its_memory() {
             let across = copy(&buffer, &there, std::slice::from_ref(&up));
             let down = copy(&there, &back, std::slice::from_ref(&across));
             drop(buffer);
-            assert_eq!(told.load(Ordering::Acquire), 0, "the GPU has not begun");
+            assert_eq!(told.count(), 0, "the GPU has not begun");
             drop(held);
             for event in [&within, &across, &down] {
                 outcome(event).unwrap();
             }
-            assert_eq!(told.load(Ordering::Acquire), 1);
+            assert_eq!(told.count(), 1);
             // The driver's detector would tell of a free that some copy is not behind.
             stranger.free(address);
             assert_eq!(read(&back).unwrap(), pattern(BYTES, 3));
@@ -218,7 +141,7 @@ fn a_gpu_that_breaks_tells_owners_once_and_stops_no_import_of_the_host() {
     let name = "imports::a_gpu_that_breaks_tells_owners_once_and_stops_no_import_of_the_host";
     process::run(name, &Options::default(), || {
         let session = Session::new(1);
-        let (stranger, told, mut page) = (Stranger::on(0), Arc::default(), Box::new(Page([0; BYTES])));
+        let (stranger, told, mut page) = (Stranger::on(0), Told::default(), Box::new(Page([0; BYTES])));
         let address = stranger.allocate(BYTES);
         let from = session.block(0, "pinned_host", BYTES);
         let buffer = import(&session, (0, "device"), address, BYTES, &told).unwrap();
@@ -230,14 +153,14 @@ fn a_gpu_that_breaks_tells_owners_once_and_stops_no_import_of_the_host() {
         drop(held);
         let reason = outcome(&up).unwrap_err();
         assert!(reason.message().contains("GPU 0 is broken"), "{reason}");
-        assert_eq!(told.load(Ordering::Acquire), 1);
+        assert_eq!(told.count(), 1);
         session.driver.control.reset_calls();
         assert_eq!(import(&session, (0, "device"), address, BYTES, &told).unwrap_err(), reason);
         for kind in ["pinned_host", "unpinned_host"] {
             let taken = import(&session, (0, kind), page.0.as_mut_ptr(), BYTES, &told).unwrap();
             write(&taken, &pattern(BYTES, 5)).unwrap();
         }
-        assert_eq!((session.calls(&[]), told.load(Ordering::Acquire)), ([].into(), 3));
+        assert_eq!((session.calls(&[]), told.count()), ([].into(), 3));
         assert_eq!(page.0[..], pattern(BYTES, 5));
         shut_down(&session.client).unwrap();
         // The driver takes nothing back on a GPU that is broken.
@@ -249,7 +172,7 @@ fn a_gpu_that_breaks_tells_owners_once_and_stops_no_import_of_the_host() {
 fn a_child_of_fork_imports_no_memory_of_a_gpu() {
     process::run("imports::a_child_of_fork_imports_no_memory_of_a_gpu", &Options::default(), || {
         Session::with(1, |session| {
-            let (stranger, told) = (Stranger::on(0), Arc::default());
+            let (stranger, told) = (Stranger::on(0), Told::default());
             let address = stranger.allocate(BYTES);
             forked("a child that imports", || {
                 session.driver.control.reset_calls();

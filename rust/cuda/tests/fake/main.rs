@@ -10,5 +10,7 @@ mod imports;
 mod memory;
 mod opening;
 mod scenario;
+mod stranger;
 mod support;
+mod upstream;
 mod walk;
