@@ -14,11 +14,11 @@ use cudarc::driver::sys::CUstream;
 use purlin_base::Error;
 use purlin_device::backend::{Access, DeviceRange, Operation, Work};
 
-use crate::api::Code;
+use crate::api::ResultCode;
 use crate::gpu::Gpu;
 use crate::in_flight::InFlight;
 use crate::pinned::Pinned;
-use crate::stream::{Order, Place, Role, Stream, SyncPoint};
+use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
 use crate::{download, upload};
 
 /// The device whose GPU does the operation. `None`: the host does it.
@@ -94,7 +94,7 @@ pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
     let unit = Arc::clone(&in_flight.unit);
     let _current = match unit.gpu.enter() {
         Ok(current) => current,
-        Err(error) => return in_flight.end(Err(error), Place::Poller),
+        Err(error) => return in_flight.end(Err(error), EndedOn::Poller),
     };
     let api = unit.gpu.api();
     match (from, to) {
@@ -142,15 +142,15 @@ fn enqueue(
     points: &[SyncPoint],
     pinned: Pinned,
     other: Option<Arc<Gpu>>,
-    work: impl FnOnce(CUstream) -> Code,
+    work: impl FnOnce(CUstream) -> ResultCode,
 ) {
     let (enqueuing, unit) = (in_flight.enqueuing(), Arc::clone(&in_flight.unit));
     let (waits, what) = (in_flight.caller_waits, in_flight.what());
     let there = other.clone();
-    let end = Box::new(move |outcome: Result<(), Error>, place| {
+    let end = Box::new(move |outcome: Result<(), Error>, ended_on| {
         drop(pinned);
         // A broken GPU drops what others have asked of its memory.
-        in_flight.end(outcome.and_then(|()| there.map_or(Ok(()), |there| there.check_whole())), place);
+        in_flight.end(outcome.and_then(|()| there.map_or(Ok(()), |there| there.check_whole())), ended_on);
     });
     let order = Order { role, waits: points, what: &what, other: other.as_deref() };
     let submitted = Stream::submit(&unit.gpu, order, work, end);
@@ -181,7 +181,7 @@ pub(crate) fn finish(unit: &crate::Unit, point: &SyncPoint, role: Role, caller_w
 
 /// # Safety
 /// Both ends have so many bytes, until the work on the stream is over. A context is current.
-unsafe fn copy_overlapping(gpu: &Gpu, to: u64, from: u64, bytes: usize, stream: CUstream) -> Code {
+unsafe fn copy_overlapping(gpu: &Gpu, to: u64, from: u64, bytes: usize, stream: CUstream) -> ResultCode {
     let api = gpu.api();
     let Some(pools) = gpu.pools else {
         // SAFETY: the caller's promise.
@@ -207,7 +207,7 @@ unsafe fn copy_overlapping(gpu: &Gpu, to: u64, from: u64, bytes: usize, stream: 
 ///
 /// # Safety
 /// As [`copy_overlapping`].
-unsafe fn copy_in_steps(api: &crate::api::Api, to: u64, from: u64, bytes: usize, stream: CUstream) -> Code {
+unsafe fn copy_in_steps(api: &crate::api::Api, to: u64, from: u64, bytes: usize, stream: CUstream) -> ResultCode {
     let step = from.abs_diff(to) as usize;
     if step == 0 {
         return 0;
@@ -230,7 +230,7 @@ fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usi
     let there = in_flight.shared().unit(other).map(|unit| Arc::clone(&unit.gpu));
     let there = match there.and_then(|there| there.check_whole().map(|()| there)) {
         Ok(there) => there,
-        Err(error) => return in_flight.end(Err(error), Place::Poller),
+        Err(error) => return in_flight.end(Err(error), EndedOn::Poller),
     };
     let (here, context, api) = (in_flight.unit.gpu.context(), there.context(), in_flight.unit.gpu.api());
     // SAFETY: both ends have so many bytes until the event, in these contexts, which are retained.

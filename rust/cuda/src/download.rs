@@ -14,7 +14,7 @@ use crate::Unit;
 use crate::copy::finish;
 use crate::in_flight::InFlight;
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
-use crate::stream::{Order, Place, Role, Stream, SyncPoint};
+use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
 
 /// A download that is not over.
 struct Download {
@@ -62,7 +62,7 @@ impl Download {
             match staging.take(rest.bytes) {
                 Ok(Some(chunk)) => {
                     if let Err(error) = self.part(&mut rest, chunk) {
-                        return self.part_is_over(Err(error), Place::Poller);
+                        return self.part_is_over(Err(error), EndedOn::Poller);
                     }
                 }
                 Ok(None) => {
@@ -72,14 +72,14 @@ impl Download {
                         let entered = download.unit.gpu.enter();
                         match entered.as_ref().map_err(Clone::clone).and_then(|_| download.part(&mut rest, chunk)) {
                             Ok(()) => Arc::clone(&download).go_on(rest),
-                            Err(error) => download.part_is_over(Err(error), Place::Poller),
+                            Err(error) => download.part_is_over(Err(error), EndedOn::Poller),
                         }
                     });
                 }
-                Err(error) => return self.part_is_over(Err(error), Place::Poller),
+                Err(error) => return self.part_is_over(Err(error), EndedOn::Poller),
             }
         }
-        self.part_is_over(Ok(()), Place::Poller);
+        self.part_is_over(Ok(()), EndedOn::Poller);
     }
 
     /// Enqueues the next part. The context is current.
@@ -88,7 +88,8 @@ impl Download {
         let (api, from, to, address) = (self.unit.gpu.api(), rest.from, rest.to, chunk.address().cast());
         self.state.lock().parts += 1;
         let download = Arc::clone(self);
-        let end = Box::new(move |outcome: Result<(), Error>, place| download.arrived(outcome, place, chunk, to, bytes));
+        let end =
+            Box::new(move |outcome: Result<(), Error>, ended_on| download.arrived(outcome, ended_on, chunk, to, bytes));
         // SAFETY: the chunk is kept until this part is over, and the source until the event.
         let work = move |stream| unsafe { (api.base.copy_to_host)(address, from, bytes, stream) };
         let points = std::mem::take(&mut rest.points);
@@ -100,28 +101,28 @@ impl Download {
     }
 
     /// The bytes of a part are in the chunk.
-    fn arrived(self: Arc<Self>, outcome: Result<(), Error>, place: Place, chunk: Chunk, to: usize, bytes: usize) {
+    fn arrived(self: Arc<Self>, outcome: Result<(), Error>, ended_on: EndedOn, chunk: Chunk, to: usize, bytes: usize) {
         if outcome.is_err() || self.state.lock().failed.is_some() {
             drop(chunk);
-            return self.part_is_over(outcome, place);
+            return self.part_is_over(outcome, ended_on);
         }
         let runner = self.runner.clone();
-        let empty = move |place| {
+        let empty = move |ended_on| {
             // SAFETY: the chunk has so many bytes; the destination is writable for as many until the event, which waits
             // for all parts.
             unsafe { ptr::copy_nonoverlapping(chunk.address(), ptr::with_exposed_provenance_mut(to), bytes) };
             drop(chunk);
-            self.part_is_over(Ok(()), place);
+            self.part_is_over(Ok(()), ended_on);
         };
-        match place {
-            Place::Caller => empty(place),
+        match ended_on {
+            EndedOn::Caller => empty(ended_on),
             // The task may run the operation's waiters.
-            Place::Poller => runner.run(move || empty(Place::Caller)),
+            EndedOn::Poller => runner.run(move || empty(EndedOn::Caller)),
         }
     }
 
     /// The last of them ends the operation.
-    fn part_is_over(&self, outcome: Result<(), Error>, place: Place) {
+    fn part_is_over(&self, outcome: Result<(), Error>, ended_on: EndedOn) {
         let mut state = self.state.lock();
         state.parts -= 1;
         if let Err(error) = outcome {
@@ -131,7 +132,7 @@ impl Download {
         let outcome = state.failed.clone().map_or(Ok(()), Err);
         drop(state);
         if let Some(in_flight) = ended {
-            in_flight.end(outcome, place);
+            in_flight.end(outcome, ended_on);
         }
     }
 }

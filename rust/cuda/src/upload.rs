@@ -11,7 +11,7 @@ use purlin_base::Error;
 use crate::copy::finish;
 use crate::in_flight::{Enqueuing, InFlight};
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
-use crate::stream::{Order, Place, Role, Stream, SyncPoint};
+use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
 
 /// What is left of an upload.
 struct Upload {
@@ -83,9 +83,9 @@ impl Upload {
         if bytes == self.bytes {
             let Self { in_flight, enqueuing, points, .. } = self;
             let waits = in_flight.caller_waits;
-            let end = Box::new(move |outcome, place| {
+            let end = Box::new(move |outcome, ended_on| {
                 drop(chunk);
-                in_flight.end(outcome, place);
+                in_flight.end(outcome, ended_on);
             });
             let order = Order { role: Role::ToDevice, waits: &points, what: &what, other: None };
             let submitted = Stream::submit(&unit.gpu, order, work, end);
@@ -114,6 +114,6 @@ impl Upload {
         let gpu = &self.in_flight.unit.gpu;
         gpu.stream(Role::ToDevice).drain(gpu);
         self.enqueuing.done(Err(error.clone()));
-        self.in_flight.end(Err(error), Place::Poller);
+        self.in_flight.end(Err(error), EndedOn::Poller);
     }
 }
