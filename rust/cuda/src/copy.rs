@@ -103,7 +103,7 @@ pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
                 return upload::start(in_flight, points, from, to, bytes);
             };
             let source = std::ptr::with_exposed_provenance(from);
-            // SAFETY: both ends have so many bytes until the event, and the source is pinned.
+            // SAFETY: the operation keeps both ends, of so many bytes, until its event; `pinned` keeps the source pinned.
             enqueue(in_flight, Role::ToDevice, &points, pinned, None, move |stream| unsafe {
                 (api.base.copy_to_device)(to, source, bytes, stream)
             });
@@ -113,7 +113,7 @@ pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
                 return download::start(in_flight, points, from, to, bytes);
             };
             let destination = std::ptr::with_exposed_provenance_mut(to);
-            // SAFETY: as above, of the destination.
+            // SAFETY: the same, with the destination pinned.
             enqueue(in_flight, Role::ToHost, &points, pinned, None, move |stream| unsafe {
                 (api.base.copy_to_host)(destination, from, bytes, stream)
             });
@@ -121,7 +121,7 @@ pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
         (End::Gpu(device, from), End::Gpu(other, to)) if device == other => {
             let apart = from.abs_diff(to) as usize >= bytes;
             let gpu = Arc::clone(&unit.gpu);
-            // SAFETY: both ends have so many bytes until the event.
+            // SAFETY: the operation keeps both ends, of so many bytes, until its event.
             enqueue(in_flight, Role::Within, &points, None, None, move |stream| unsafe {
                 if apart {
                     (api.base.copy_within)(to, from, bytes, stream)

@@ -108,7 +108,7 @@ impl Memory for DeviceMemory {
             // SAFETY: the stream is ours.
             let code = unsafe { (gpu.api().base.synchronize_stream)(stream) };
             if let Err(error) = gpu.check(code, what) {
-                // SAFETY: as in the extent's drop.
+                // SAFETY: allocated in the line above, and nobody has the address.
                 unsafe { (pools.free)(address, stream) };
                 return Err(error);
             }

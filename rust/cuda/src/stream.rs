@@ -241,7 +241,7 @@ impl Stream {
             if gpu.check_whole().is_err() {
                 return;
             }
-            // SAFETY: the handle is the driver's.
+            // SAFETY: the handle is the driver's, and this stream keeps it until destroy().
             match unsafe { (gpu.api().base.synchronize_stream)(self.stream) } {
                 0 => return,
                 code if left == 0 => _ = gpu.give_up(code, what),
