@@ -103,7 +103,8 @@ pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
                 return upload::start(in_flight, points, from, to, bytes);
             };
             let source = std::ptr::with_exposed_provenance(from);
-            // SAFETY: the operation keeps both ends, of so many bytes, until its event; `pinned` keeps the source pinned.
+            // SAFETY: the operation keeps both ends, of so many bytes, until its event, and `pinned` keeps the
+            // source pinned.
             enqueue(in_flight, Role::ToDevice, &points, pinned, None, move |stream| unsafe {
                 (api.base.copy_to_device)(to, source, bytes, stream)
             });

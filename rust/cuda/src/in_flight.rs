@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use purlin_async::{Event, EventPromise, EventState, when_all};
-use purlin_base::Error;
+use purlin_base::{Error, SourceLocation};
 use purlin_device::backend::{Operation, OperationPromise, OperationRunner, Schedule};
 
 use crate::orders::{Known, key};
@@ -15,6 +15,8 @@ pub(crate) struct InFlight {
     shared: Arc<Shared>,
     pub(crate) unit: Arc<Unit>,
     key: usize,
+    /// Where it was asked for.
+    place: SourceLocation,
     /// `None` once it is over.
     promise: Option<OperationPromise>,
     /// `None` once it is enqueued.
@@ -35,9 +37,10 @@ impl InFlight {
         &self.shared
     }
 
-    /// As errors name it.
+    /// As errors name it: what it moves, its label, and where it was asked for.
     pub(crate) fn what(&self) -> Arc<str> {
-        format!("{:?}", self.operation()).into()
+        let operation = self.operation();
+        format!("{operation:?} ('{}', asked for at {})", operation.label(), self.place).into()
     }
 
     /// For the host's part of it.
@@ -174,6 +177,7 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
         shared: Arc::clone(shared),
         unit,
         key: key(&event),
+        place: event.location(),
         promise: Some(promise),
         enqueued: Some(shared.orders.hold(&event)),
         behind: std::mem::take(&mut waits.behind),

@@ -122,6 +122,7 @@ fn memory_that_somebody_else_has_pinned_is_mapped_and_stays_theirs() {
             let mapping = session.client.dma_map(theirs, 4096).unwrap();
             write(&device, &pattern(4096, 2)).unwrap();
             outcome(&copy_from(theirs, &device)).unwrap();
+            until(|| format!("{mapping:?}"), || mapping.in_flight() == 0);
             mapping.unmap().map_err(|(error, _)| error).unwrap();
             assert_eq!(session.driver.control.calls("cuMemHostUnregister"), 0);
             stranger.free_host(theirs);

@@ -339,6 +339,7 @@ mod tests {
     use super::super::test_operation::range;
     use super::*;
     use purlin_async::event::Event;
+    use purlin_base::status::SourceLocation;
 
     #[test]
     fn a_call_touches_any_number_of_ranges_and_keeps_them_until_it_is_over() {
@@ -355,7 +356,7 @@ mod tests {
         let outcome = unsafe { operation.perform(|_| unreachable!("a call asks for no address")) };
         assert_eq!(outcome.as_ref().map_err(Error::message), Err("by the kernel"));
         assert_eq!(Arc::strong_count(&alive), 1 + accesses.len(), "its memory is kept while it is performed");
-        let (event, promise) = OperationPromise::new(operation, Event::ready(), &[], None);
+        let (event, promise) = OperationPromise::new(operation, SourceLocation::UNKNOWN, Event::ready(), &[], None);
         promise.complete(outcome);
         assert_eq!((event.error().unwrap().message(), Arc::strong_count(&alive)), ("by the kernel", 1));
     }

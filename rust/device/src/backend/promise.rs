@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Accounting, Operation, Pending, Work};
+use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Awaited, Event, EventPromise, refusal, run_when_ready};
 use purlin_async::task::Task;
-use purlin_base::status::Error;
+use purlin_base::status::{Error, SourceLocation};
 
 /// An operation in flight, and the event that it owes.
 ///
@@ -28,15 +29,17 @@ pub struct OperationPromise {
 }
 
 impl OperationPromise {
-    /// The event of an operation that does not happen inside the call, and what owes it. It waits for `after`, or,
+    /// The event of an operation that does not happen inside the call, and what owes it: known by the operation's label
+    /// and the place where it was asked for. It waits for `after`, or,
     /// where a backend attaches to events by itself, for all of `awaited`, and `after` is ready.
     pub(super) fn new(
         operation: Operation,
+        place: SourceLocation,
         after: Event,
         awaited: &[Event],
         pending: Option<Pending>,
     ) -> (Event, Self) {
-        let promise = EventPromise::guarding(operation.label());
+        let promise = EventPromise::owed_by(OwedBy::Library, operation.label(), place);
         promise.waits_for(&after);
         // Whether it waits, is queued or continues: the host's memory is lent to it.
         promise.lends_throughout();
@@ -205,8 +208,10 @@ mod tests {
     use crate::backend::test_operation::{foreign_operation, operation};
     use purlin_base::status::StatusCode;
 
+    const PLACE: SourceLocation = SourceLocation::from_static(c"model.rs", 7);
+
     fn promised(alive: &Arc<()>) -> (Event, OperationPromise) {
-        OperationPromise::new(operation(8, alive), Event::ready(), &[], None)
+        OperationPromise::new(operation(8, alive), PLACE, Event::ready(), &[], None)
     }
 
     #[test]
@@ -221,6 +226,13 @@ mod tests {
         });
         copy.complete(Ok(()));
         assert_eq!(event.wait(), Ok(()));
+    }
+
+    #[test]
+    fn the_event_is_known_by_where_it_was_asked_for() {
+        let (event, copy) = promised(&Arc::new(()));
+        assert_eq!((event.location(), event.label().to_string().as_str()), (PLACE, "copy"));
+        copy.complete(Ok(()));
     }
 
     #[test]
@@ -244,7 +256,7 @@ mod tests {
     #[test]
     fn a_dropped_copy_behind_a_failed_event_has_its_error() {
         let after = Event::from_error(Error::aborted("upstream"));
-        let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), after, &[], None);
+        let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), PLACE, after, &[], None);
         drop(copy);
         assert_eq!(event.wait().unwrap_err().message(), "upstream");
     }
@@ -263,8 +275,13 @@ mod tests {
     #[test]
     fn an_operation_is_not_over_before_what_it_waited_for() {
         let before = EventPromise::new(c"before");
-        let (event, copy) =
-            OperationPromise::new(operation(8, &Arc::new(())), Event::ready(), &[Event::ready(), before.event()], None);
+        let (event, copy) = OperationPromise::new(
+            operation(8, &Arc::new(())),
+            PLACE,
+            Event::ready(),
+            &[Event::ready(), before.event()],
+            None,
+        );
         copy.complete(Ok(()));
         assert!(!event.is_ready());
         before.set_error(Error::aborted("the backend knew that"));
@@ -274,7 +291,8 @@ mod tests {
     #[test]
     fn an_operation_that_fails_waits_for_nothing() {
         let before = EventPromise::new(c"before");
-        let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), Event::ready(), &[before.event()], None);
+        let (event, copy) =
+            OperationPromise::new(operation(8, &Arc::new(())), PLACE, Event::ready(), &[before.event()], None);
         copy.complete(Err(Error::cancelled("the stream is gone")));
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::Cancelled);
     }
@@ -283,7 +301,7 @@ mod tests {
     fn memory_of_others_is_kept_until_the_operation_is_over() {
         let alive = Arc::new(());
         let operation = foreign_operation(8, &alive);
-        let (event, mut copy) = OperationPromise::new(operation, Event::ready(), &[], None);
+        let (event, mut copy) = OperationPromise::new(operation, PLACE, Event::ready(), &[], None);
         copy.release_ranges();
         assert_eq!((Arc::strong_count(&alive), copy.operation().ranges().count()), (3, 2));
         copy.complete(Ok(()));

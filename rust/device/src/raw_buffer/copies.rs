@@ -25,6 +25,7 @@ impl RawBuffer {
     /// # Safety
     /// Until the event is terminal, any thread may read `size_bytes` bytes at `source` and nothing writes them; and
     /// from the moment when the dependencies have happened, nothing else reads or writes the bytes that are copied to.
+    #[track_caller]
     pub unsafe fn copy_from_host(
         &self,
         source: *const u8,
@@ -44,6 +45,7 @@ impl RawBuffer {
     /// # Safety
     /// Until the event is terminal, any thread may write `size_bytes` bytes at `destination` and nothing else touches
     /// them; and from the moment when the dependencies have happened, nothing writes the bytes that are copied from.
+    #[track_caller]
     pub unsafe fn copy_to_host(
         &self,
         destination: *mut u8,
@@ -80,6 +82,7 @@ impl RawBuffer {
     /// assert_eq!(copy.to_vec::<i32>()?, [1, 2]);
     /// # Ok::<(), purlin::Error>(())
     /// ```
+    #[track_caller]
     pub unsafe fn copy_to(&self, destination: &Self, dependencies: &[Event]) -> Event {
         if self.size_bytes() > destination.size_bytes() {
             return Event::from_error(Error::invalid_argument(format!(
@@ -101,6 +104,7 @@ impl RawBuffer {
     ///
     /// # Safety
     /// As [`copy_to`](Self::copy_to).
+    #[track_caller]
     pub unsafe fn copy_range_to(
         &self,
         offset_bytes: usize,
@@ -172,6 +176,7 @@ impl RawBuffer {
     ///
     /// # Safety
     /// As there.
+    #[track_caller]
     pub(crate) unsafe fn copy_from_host_ordered(
         &self,
         source: *const u8,
@@ -198,6 +203,7 @@ impl RawBuffer {
     ///
     /// # Safety
     /// As there.
+    #[track_caller]
     pub(crate) unsafe fn copy_to_host_ordered(
         &self,
         destination: *mut u8,
@@ -232,6 +238,7 @@ impl RawBuffer {
 
     /// Starts `operation`, whose range 0 is of this buffer, and waits for this buffer's memory too.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn run(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
         if self.block.allocated().state() != EventState::Ready {
             return self.run_once_there(operation, order);
@@ -241,6 +248,7 @@ impl RawBuffer {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn run_once_there(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
         let there = match operation.ranges().next() {
             Some((Access::Write, _)) => self.writable(),
@@ -251,6 +259,7 @@ impl RawBuffer {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn start(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
         if let Err(error) = fault::point(Site::StartCopy) {
             return Event::from_error(error);
