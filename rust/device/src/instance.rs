@@ -8,7 +8,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::backend::{Backend, DeviceDescription, Operation, Schedule};
+use crate::backend::{Backend, DeviceDescription, Keep, Operation, Schedule};
 use crate::dma::Mappings;
 use crate::in_flight::ClientRunner;
 use purlin_async::event::{Event, StreamEventMap};
@@ -85,10 +85,10 @@ impl<S> Instance<S> {
     #[inline(always)]
     #[track_caller]
     pub(crate) fn run(&self, operation: Operation, dependencies: &[Event], caller_waits: bool) -> Event {
-        self.run_at(Location::caller(), operation, dependencies, caller_waits)
+        self.run_at(Location::caller(), operation, dependencies, caller_waits, None)
     }
 
-    /// As [`run`](Self::run), of what is asked for at `location`.
+    /// As [`run`](Self::run), of what is asked for at `location`; `kept` is dropped before its event happens.
     #[inline(always)]
     pub(crate) fn run_at(
         &self,
@@ -96,7 +96,8 @@ impl<S> Instance<S> {
         operation: Operation,
         dependencies: &[Event],
         caller_waits: bool,
+        kept: Option<&Keep>,
     ) -> Event {
-        self.backend.run(operation, &Schedule { dependencies, runner: &self.runner, caller_waits, location })
+        self.backend.run(operation, &Schedule { dependencies, runner: &self.runner, caller_waits, location, kept })
     }
 }

@@ -104,7 +104,7 @@ fn mapped_memory_is_copied_directly_and_unmapped_after_its_last_copy() {
             assert_eq!(control.calls("cuMemHostUnregister"), 0, "a copy uses the memory");
             drop(held);
             outcome(&up).unwrap();
-            until(|| "it stays mapped".to_owned(), || control.calls("cuMemHostUnregister") == 1);
+            assert_eq!(control.calls("cuMemHostUnregister"), 1, "the memory may be freed from here on");
             let calls = ["cuMemcpyHtoDAsync_v2", "cuMemHostAlloc"].map(|name| control.calls(name));
             assert_eq!(calls, [1, 0], "one copy, through no other memory");
             assert_eq!(read(&device).unwrap(), pattern(bytes, 1));
@@ -122,7 +122,6 @@ fn memory_that_somebody_else_has_pinned_is_mapped_and_stays_theirs() {
             let mapping = session.client.dma_map(theirs, 4096).unwrap();
             write(&device, &pattern(4096, 2)).unwrap();
             outcome(&copy_from(theirs, &device)).unwrap();
-            until(|| format!("{mapping:?}"), || mapping.in_flight() == 0);
             mapping.unmap().map_err(|(error, _)| error).unwrap();
             assert_eq!(session.driver.control.calls("cuMemHostUnregister"), 0);
             stranger.free_host(theirs);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::schedule::Kept;
 use super::{Accounting, Operation, Pending, Work};
 use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Awaited, Event, EventPromise, refusal, run_when_ready};
@@ -19,6 +20,8 @@ use purlin_base::status::{Error, SourceLocation};
 pub struct OperationPromise {
     /// `None` once it is over.
     operation: Option<Operation>,
+    /// Dropped with the operation.
+    kept: Kept,
     /// What it waits for.
     after: Event,
     /// Dropped before the event completes.
@@ -45,7 +48,12 @@ impl OperationPromise {
         promise.lends_throughout();
         let awaited = promise.waits_for_all(awaited);
         let event = promise.event();
-        (event, Self { operation: Some(operation), after, awaited, promise, pending })
+        (event, Self { operation: Some(operation), kept: None, after, awaited, promise, pending })
+    }
+
+    /// Has the operation keep that until it is over.
+    pub(super) fn keep(&mut self, kept: Kept) {
+        self.kept = kept;
     }
 
     /// What is to be done.
@@ -111,7 +119,8 @@ impl OperationPromise {
 
     fn end(&mut self, result: Result<(), Error>) {
         let Some(operation) = self.operation.take() else { return };
-        self.promise.owed_after(|| drop(operation));
+        let kept = self.kept.take();
+        self.promise.owed_after(|| drop((operation, kept)));
         drop(self.awaited.take());
         Pending::notifying_for(self.pending.as_ref(), || self.promise.set(result));
     }

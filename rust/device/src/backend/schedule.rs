@@ -1,5 +1,7 @@
 //! When and where an operation runs.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
 use std::panic::Location;
 
@@ -28,6 +30,21 @@ pub struct Schedule<'a> {
     pub caller_waits: bool,
     /// Where the operation was asked for in Rust.
     pub(crate) location: &'static Location<'static>,
+    /// What the operation keeps until it is over.
+    pub(crate) kept: Option<&'a Keep>,
+}
+
+/// Something that an operation keeps until it is over: it is dropped before the operation's event happens. Taken by the
+/// operation if that is not over when the call is; else its owner drops it.
+pub(crate) struct Keep(Cell<Kept>);
+
+/// See [`Keep`].
+pub(super) type Kept = Option<Box<dyn Any + Send + Sync>>;
+
+impl Keep {
+    pub(crate) fn new(kept: Box<dyn Any + Send + Sync>) -> Self {
+        Self(Cell::new(Some(kept)))
+    }
 }
 
 /// Where a client's operations run, and its accounting of them.
@@ -112,12 +129,14 @@ impl<'a> Schedule<'a> {
         };
         // A dependency that has failed since run() looked is held below, and fails the operation there.
         if after.state() == EventState::Ready {
-            let (event, promise) = OperationPromise::new(operation, self.place(), after, &[], Some(pending));
+            let (event, mut promise) = OperationPromise::new(operation, self.place(), after, &[], Some(pending));
+            promise.keep(self.kept());
             Box::new(Job { promise, execute }).schedule();
             return event;
         }
         let gated = operation.gated();
-        let (event, promise) = OperationPromise::new(operation, self.place(), after.clone(), &[], Some(pending));
+        let (event, mut promise) = OperationPromise::new(operation, self.place(), after.clone(), &[], Some(pending));
+        promise.keep(self.kept());
         let waits_for = self.dependencies.iter().find(|dependency| !dependency.is_ready()).unwrap_or(&after);
         self.runner.hold(&after, waits_for, gated, Box::new(Job { promise, execute }));
         event
@@ -131,6 +150,11 @@ impl<'a> Schedule<'a> {
             (Some(only), None) => only.clone(),
             _ => when_all(self.dependencies),
         }
+    }
+
+    /// What the operation keeps, for its promise.
+    fn kept(&self) -> Kept {
+        self.kept.and_then(|kept| kept.0.take())
     }
 
     /// Where the operation was asked for. Inside of the call that asks for it only.
@@ -159,7 +183,10 @@ impl<'a> Schedule<'a> {
     /// `FailedPrecondition`: the client has shut down.
     pub fn begin(&self, operation: Operation) -> Result<(Event, OperationPromise), Error> {
         let pending = self.runner.begin()?;
-        Ok(OperationPromise::new(operation, self.place(), Event::ready(), self.dependencies, Some(pending)))
+        let (event, mut promise) =
+            OperationPromise::new(operation, self.place(), Event::ready(), self.dependencies, Some(pending));
+        promise.keep(self.kept());
+        Ok((event, promise))
     }
 
     /// How a backend that attends to dependencies by itself waits for those that are not its own.

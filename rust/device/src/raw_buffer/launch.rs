@@ -95,7 +95,8 @@ impl Device {
         let touched = ranges.iter().map(|&(access, range)| (access, range.whole_range()));
         let operation = Operation::launch(launch, info, touched, options.size_bytes);
         let place = Location::caller();
-        let run = |dependencies: &[Event]| self.instance().run_at(place, operation, dependencies, options.caller_waits);
+        let run =
+            |dependencies: &[Event]| self.instance().run_at(place, operation, dependencies, options.caller_waits, None);
         if there.is_empty() {
             return Ok(run(options.dependencies));
         }
