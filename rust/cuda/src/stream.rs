@@ -322,3 +322,6 @@ impl Stream {
         gpu.check_whole().map(|()| true)
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_model;
