@@ -41,6 +41,15 @@ macro_rules! group {
                     },)*
                 })
             }
+
+            /// For models: all answer 0 and do nothing.
+            #[cfg(all(test, loom))]
+            pub(crate) fn idle() -> Self {
+                $(unsafe extern "C" fn $name($(_: $argument),*) -> Code {
+                    0
+                })*
+                Self { $($name,)* }
+            }
         }
     };
 }

@@ -53,6 +53,12 @@ impl Driver {
         self.home.is_this()
     }
 
+    /// For models.
+    #[cfg(all(test, loom))]
+    pub(crate) fn of(api: Api) -> Self {
+        Self { api, device_count: 1, home: Process::this() }
+    }
+
     fn found() -> StatusOr<Self> {
         if is_static() {
             return Err(Error::unavailable(

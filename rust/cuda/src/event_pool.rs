@@ -106,3 +106,6 @@ impl Drop for Recorded {
         self.pool.destroy_one(self.event);
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_model;

@@ -22,6 +22,8 @@ mod in_flight;
 mod janitor;
 mod known;
 mod memory;
+#[cfg(all(test, loom))]
+mod model;
 mod orders;
 mod parts;
 mod peer;

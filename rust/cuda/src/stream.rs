@@ -368,3 +368,6 @@ impl Stream {
         gpu.check_whole().map(|()| true)
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_model;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
+use purlin_async::ShutdownOptions;
+use purlin_conformance::ledger::{Ledger, add_books};
 use purlin_cuda::CudaBackend;
 use purlin_device::{Client, ClientOptions, RawBuffer};
 use purlin_fakecuda::{Driver, Options, process};
@@ -15,6 +17,8 @@ fn waiters_run_on_no_thread_of_a_gpu() {
         const ROUNDS: usize = 32;
         let driver = Driver::open();
         driver.control.set_delays(1, 200);
+        add_books(|| Driver::open().left());
+        let before = Ledger::now();
         let options = ClientOptions { device_count: 2, worker_count: 2, ..Default::default() };
         let client = Client::new(&options, Arc::new(CudaBackend::new().unwrap())).unwrap();
         let kinds = ["device", "pinned_host", "unpinned_host"];
@@ -22,7 +26,9 @@ fn waiters_run_on_no_thread_of_a_gpu() {
             client.devices().iter().flat_map(|device| kinds.map(|kind| device.memory_space(kind).unwrap())).collect();
         let (told, names) = mpsc::channel();
         let blocks: Vec<RawBuffer> = spaces.iter().map(|space| RawBuffer::allocate(space, 256).unwrap()).collect();
-        let mut last = purlin_async::Event::ready();
+        let bytes = [7_u8; 256];
+        // SAFETY: the bytes stay until the last copy has happened, which comes after this one.
+        let mut last = unsafe { blocks[0].copy_from_host(bytes.as_ptr(), 0, bytes.len(), &[]) };
         for round in 0..ROUNDS {
             let (from, to) = (&blocks[round % blocks.len()], &blocks[(round + 1) % blocks.len()]);
             // SAFETY: each copy waits for the last.
@@ -37,5 +43,10 @@ fn waiters_run_on_no_thread_of_a_gpu() {
             let name = names.recv().unwrap();
             assert!(!name.starts_with("purlin-cuda"), "a waiter ran on the thread {name}");
         }
+        drop((last, blocks, spaces));
+        client.shutdown(ShutdownOptions::default()).unwrap();
+        drop(client);
+        assert_eq!(before.settles(), Ok(()));
+        driver.control.no_reports();
     });
 }

@@ -2,6 +2,7 @@
 //!
 //! Each test has a process of its own, because a driver is found once and a device that broke stays so.
 
+mod arrays;
 mod broken;
 mod calls;
 mod children;
