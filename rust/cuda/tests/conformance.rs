@@ -1,4 +1,7 @@
 //! The CUDA backend under conformance, on the fake driver: cases pass, and the fake's detector is silent.
+//!
+//! With PURLIN_GPU_DEVICES (`scripts/gpu`) it is the driver that programs find: NVIDIA's, which has no detector, or a
+//! fake one in its place.
 
 #![allow(unsafe_code, reason = "the fake driver is told by the environment")]
 
@@ -9,7 +12,7 @@ use purlin_async::{Event, EventPromise, Task};
 use purlin_base::{Error, StatusOr};
 use purlin_cuda::CudaBackend;
 use purlin_device::backend::{Backend, DeviceDescription, DmaRegistration, Memory, Operation, Schedule};
-use purlin_fakecuda::{Driver, Options};
+use purlin_fakecuda::{Driver, Options, on_a_gpu};
 
 /// A launch of a copy: a task of the client's runner.
 struct Launch {
@@ -31,13 +34,14 @@ impl Drop for Launch {
 /// to the backend.
 struct Audited {
     backend: CudaBackend,
-    driver: Driver,
+    /// `None`: NVIDIA's.
+    driver: Option<Driver>,
 }
 
 impl Drop for Audited {
     fn drop(&mut self) {
-        if !thread::panicking() {
-            self.driver.control.no_reports();
+        if let Some(driver) = self.driver.as_ref().filter(|_| !thread::panicking()) {
+            driver.control.no_reports();
         }
     }
 }
@@ -79,14 +83,17 @@ impl Backend for Audited {
 fn audited(seed: u64, gpus: usize) -> Arc<dyn Backend> {
     static DEVICES: Once = Once::new();
     DEVICES.call_once(|| {
-        for (name, value) in (Options { devices: gpus, ..Options::default() }).variables() {
+        let variables = Options { devices: gpus, ..Options::default() }.variables();
+        for (name, value) in variables.into_iter().filter(|_| !on_a_gpu()) {
             // SAFETY: nothing has asked for the driver, which reads them, and no other code of a case reads or writes
             // the environment.
             unsafe { std::env::set_var(name, value) };
         }
     });
-    let driver = Driver::open();
-    driver.control.set_delays(seed, 50);
+    let driver = Driver::if_fake();
+    if let Some(driver) = &driver {
+        driver.control.set_delays(seed, 50);
+    }
     Arc::new(Audited { backend: CudaBackend::new().unwrap().with_virtual_devices(true), driver })
 }
 

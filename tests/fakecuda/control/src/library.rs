@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "libraries are opened")]
 
+use std::ffi::c_void;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -34,6 +35,24 @@ impl Driver {
         Self { cuda: Cuda::of(library), control: Control::of(library) }
     }
 
+    /// The fake driver, for tests that meet a real one as well ([`on_a_gpu`]): as [`open`](Self::open), but on a GPU it
+    /// is the driver that this process finds by its name, as programs do, and `None` if that is NVIDIA's.
+    ///
+    /// # Panics
+    /// As that does, and if there is no driver.
+    #[must_use]
+    pub fn if_fake() -> Option<Self> {
+        if !on_a_gpu() {
+            return Some(Self::open());
+        }
+        // SAFETY: the initialisers of drivers may run at any time, and it is never unloaded.
+        let library = unsafe { Library::new("libcuda.so.1") }.unwrap_or_else(|why| panic!("{why}"));
+        let library: &'static Library = Box::leak(Box::new(library));
+        // SAFETY: the symbol is only looked up.
+        let is_fake = unsafe { library.get::<*const c_void>(b"purlin_fakecuda_ledger") }.is_ok();
+        is_fake.then(|| Self { cuda: Cuda::of(library), control: Control::of(library) })
+    }
+
     /// As [`open`](Self::open), with options in the place of the environment. Nothing has called the driver yet.
     ///
     /// # Panics
@@ -61,6 +80,12 @@ impl Nvml {
     pub fn open() -> Self {
         Self::of(open("libnvidia_ml.so"))
     }
+}
+
+/// Whether tests meet the driver of this machine and its GPUs (`scripts/gpu`).
+#[must_use]
+pub fn on_a_gpu() -> bool {
+    env::var_os("PURLIN_GPU_DEVICES").is_some()
 }
 
 fn open(name: &str) -> &'static Library {
@@ -99,7 +124,10 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 /// Those of the file system, or that the fakes are not built, with a line that says how to.
 pub fn links(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    for (built, wanted) in [("libcuda.so", "libcuda.so.1"), ("libnvidia_ml.so", "libnvidia-ml.so.1")] {
+    // By both names of the driver: a machine with a GPU may have either.
+    for (built, wanted) in
+        [("libcuda.so", "libcuda.so"), ("libcuda.so", "libcuda.so.1"), ("libnvidia_ml.so", "libnvidia-ml.so.1")]
+    {
         let target = find(built).map_err(io::Error::other)?;
         let link = folder.join(wanted);
         match fs::remove_file(&link) {
