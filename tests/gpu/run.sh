@@ -4,9 +4,10 @@
 #
 #   run [RESULTS]        RESULTS: a folder for what it writes; by default `results`, where it is called
 #
-# Each step has a time limit, and a file of RESULTS that grows as it runs. summary.txt is what is printed: a line per
-# step, what the GPU is, and at the end `N passed, N failed, N skipped`. Exit code 1: something failed. Without a device
-# it says `gpu: skipped: why`, with exit code 0. Clocks, power, compute mode and MIG stay as they are.
+# Each step has a time limit, all together less than ten minutes, and a file of RESULTS that grows as it runs.
+# summary.txt is what is printed: a line per step, what the GPU is, and at the end `N passed, N failed, N skipped`. Exit
+# code 1: something failed. Without a device it says `gpu: skipped: why`, with exit code 0. Clocks, power, compute mode
+# and MIG stay as they are.
 #
 # A folder on LD_LIBRARY_PATH can bring another driver: the fake one, for a rehearsal. JOBS=n: n tests at once.
 set -uo pipefail
@@ -108,17 +109,18 @@ fi
 
 # The seeds are the fake driver's. Case by case in processes of their own, so that one that breaks its context harms no
 # other, and so that what is left behind is found.
+export PURLIN_CUDA_PROCESSES=16
 mkdir -p workspace/rust/cuda && : >workspace/Cargo.toml
-step rust 420 ./cargo-nextest nextest run --cargo-metadata cargo.json --binaries-metadata binaries.json \
+step rust 300 ./cargo-nextest nextest run --cargo-metadata cargo.json --binaries-metadata binaries.json \
   --target-dir-remap target --workspace-remap workspace --config-file nextest.toml --filterset "$(cat filter)" \
   --no-fail-fast --status-level all --final-status-level fail --color never --test-threads "$jobs"
-step cpp 120 ./cuda_test
+step cpp 60 ./cuda_test
 skip demo "the demo's kernels are functions of the host, which do not run on a GPU"
 sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer)
 if [[ -z $sanitizer || -n $is_fake ]]; then
   skip compute-sanitizer "$([[ -n $is_fake ]] && echo "the driver is not NVIDIA's" || echo 'it is not there')"
 else
-  step compute-sanitizer 300 "$sanitizer" --report-api-errors no --error-exitcode 9 ./cuda_test
+  step compute-sanitizer 150 "$sanitizer" --report-api-errors no --error-exitcode 9 ./cuda_test
 fi
 say "gpu: $devices device$([[ $devices == 1 ]] || echo s) $what"
 say "$passed passed, $failed failed, $skipped skipped"
