@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of CUDA on this machine's GPUs. `scripts/gpu pack` puts it, as `run`, beside tests.tar.gz with what it
-# runs: the machine needs a driver, bash, coreutils, tar and gzip, but neither Rust nor a compiler nor a network.
+# runs: the machine needs a driver, bash and the usual tools (coreutils, grep, sed, awk, tar, gzip), but neither Rust
+# nor a compiler nor a network.
 #
 #   run [RESULTS]        RESULTS: a folder for what it writes; by default `results`, where it is called
 #
@@ -76,16 +77,15 @@ machine() {
   ask grep -m 1 'model name' /proc/cpuinfo
   ask cat /proc/driver/nvidia/version
   for gpu in /proc/driver/nvidia/gpus/*/information; do ask cat "$gpu"; done
-  if command -v nvidia-smi >/dev/null; then
-    ask nvidia-smi
+  if ! command -v nvidia-smi >/dev/null; then
+    echo "nvidia-smi: not there"
+  elif ask nvidia-smi; then
     # Each by itself, because old drivers do not know all of them.
     for field in driver_version pci.bus_id memory.total memory.used pcie.link.gen.max pcie.link.width.max \
       pcie.link.gen.current pcie.link.width.current compute_mode mig.mode.current ecc.mode.current clocks.max.sm; do
       ask nvidia-smi --query-gpu="$field" --format=csv
     done
     ask nvidia-smi topo -m
-  else
-    echo "nvidia-smi: not there"
   fi
   echo "---- libraries"
   { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -E 'libcuda|libnvidia-ml|libcudart|libnvrtc|libnccl|libgcc_s|libc\.so'
@@ -99,7 +99,7 @@ if ! devices=$(timeout 60 ./devices 2>&1); then
 fi
 export PURLIN_GPU_DEVICES=$devices
 IFS=: read -ra folders <<<"${LD_LIBRARY_PATH-}"
-if grep -qs purlin_fakecuda "${folders[@]/%//libcuda.so.1}"; then
+if grep -qs PURLIN_FAKECUDA_DEVICES "${folders[@]/%//libcuda.so.1}"; then
   is_fake=yes what='of the fake driver: a rehearsal, which says nothing of GPUs'
 else
   is_fake= what=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | sort -u | tr '\n' ';')
@@ -110,17 +110,23 @@ fi
 # The seeds are the fake driver's. Case by case in processes of their own, so that one that breaks its context harms no
 # other, and so that what is left behind is found.
 export PURLIN_CUDA_PROCESSES=16
-mkdir -p workspace/rust/cuda && : >workspace/Cargo.toml
-step rust 300 ./cargo-nextest nextest run --cargo-metadata cargo.json --binaries-metadata binaries.json \
-  --target-dir-remap target --workspace-remap workspace --config-file nextest.toml --filterset "$(cat filter)" \
-  --no-fail-fast --status-level all --final-status-level fail --color never --test-threads "$jobs"
+if grep -qi '^exclusive_process' "$results/machine.txt"; then jobs=1; fi
+mkdir -p workspace/rust/cuda workspace/tests/fakecuda/control && : >workspace/Cargo.toml
+of_rust() {
+  step "$1" "$2" ./cargo-nextest nextest run --cargo-metadata cargo.json --binaries-metadata binaries.json \
+    --target-dir-remap target --workspace-remap workspace --config-file nextest.toml --filterset "$(<"filter-$1")" \
+    --no-fail-fast --status-level all --final-status-level fail --color never --test-threads "$jobs"
+}
+of_rust rust 300
+# What the fake driver takes for the behaviour of a real one.
+of_rust driver 60
 step cpp 60 ./cuda_test
 skip demo "the demo's kernels are functions of the host, which do not run on a GPU"
 sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer)
 if [[ -z $sanitizer || -n $is_fake ]]; then
   skip compute-sanitizer "$([[ -n $is_fake ]] && echo "the driver is not NVIDIA's" || echo 'it is not there')"
 else
-  step compute-sanitizer 150 "$sanitizer" --report-api-errors no --error-exitcode 9 ./cuda_test
+  step compute-sanitizer 100 "$sanitizer" --report-api-errors no --error-exitcode 9 ./cuda_test
 fi
 say "gpu: $devices device$([[ $devices == 1 ]] || echo s) $what"
 say "$passed passed, $failed failed, $skipped skipped"

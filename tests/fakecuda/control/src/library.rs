@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code, reason = "libraries are opened")]
 
-use std::ffi::c_void;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -25,32 +24,25 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The fake driver, found beside the test program or on LD_LIBRARY_PATH. It stays loaded.
+    /// The fake driver, found beside the test program or on LD_LIBRARY_PATH. It stays loaded. On a GPU ([`on_a_gpu`])
+    /// it is the driver that this process finds by its name, as programs do, and may be NVIDIA's.
     ///
     /// # Panics
     /// Without one, with a line that says how to build it.
     #[must_use]
     pub fn open() -> Self {
-        let library = open("libcuda.so");
+        let path = if on_a_gpu() { Ok(PathBuf::from("libcuda.so.1")) } else { find("libcuda.so") };
+        let library = open(path);
         Self { cuda: Cuda::of(library), control: Control::of(library) }
     }
 
-    /// The fake driver, for tests that meet a real one as well ([`on_a_gpu`]): as [`open`](Self::open), but on a GPU it
-    /// is the driver that this process finds by its name, as programs do, and `None` if that is NVIDIA's.
+    /// As [`open`](Self::open), for tests that meet a real driver as well: `None` if it is not the fake one.
     ///
     /// # Panics
-    /// As that does, and if there is no driver.
+    /// As that does.
     #[must_use]
     pub fn if_fake() -> Option<Self> {
-        if !on_a_gpu() {
-            return Some(Self::open());
-        }
-        // SAFETY: the initialisers of drivers may run at any time, and it is never unloaded.
-        let library = unsafe { Library::new("libcuda.so.1") }.unwrap_or_else(|why| panic!("{why}"));
-        let library: &'static Library = Box::leak(Box::new(library));
-        // SAFETY: the symbol is only looked up.
-        let is_fake = unsafe { library.get::<*const c_void>(b"purlin_fakecuda_ledger") }.is_ok();
-        is_fake.then(|| Self { cuda: Cuda::of(library), control: Control::of(library) })
+        Some(Self::open()).filter(|driver| driver.control.is_fake())
     }
 
     /// As [`open`](Self::open), with options in the place of the environment. Nothing has called the driver yet.
@@ -78,7 +70,7 @@ impl Nvml {
     /// As that does.
     #[must_use]
     pub fn open() -> Self {
-        Self::of(open("libnvidia_ml.so"))
+        Self::of(open(find("libnvidia_ml.so")))
     }
 }
 
@@ -88,9 +80,10 @@ pub fn on_a_gpu() -> bool {
     env::var_os("PURLIN_GPU_DEVICES").is_some()
 }
 
-fn open(name: &str) -> &'static Library {
-    let path = find(name).unwrap_or_else(|why| panic!("{why}"));
-    // SAFETY: the fakes' initialisers do nothing, and they are never unloaded, so neither do finalisers.
+fn open(path: Result<PathBuf, String>) -> &'static Library {
+    let path = path.unwrap_or_else(|why| panic!("{why}"));
+    // SAFETY: the fakes' initialisers do nothing, a driver's may run at any time, and they are never unloaded, so
+    // finalisers do not run.
     let library = unsafe { Library::new(&path) }.unwrap_or_else(|why| panic!("{}: {why}", path.display()));
     Box::leak(Box::new(library))
 }
