@@ -17,8 +17,10 @@ use purlin_device::backend::{Access, DeviceRange, Operation, Work};
 use crate::api::Code;
 use crate::gpu::Gpu;
 use crate::in_flight::InFlight;
+use crate::parts::Parts;
 use crate::pinned::Pinned;
 use crate::stream::{Order, Place, Role, Stream, SyncPoint};
+use crate::uses::Point;
 use crate::{download, upload};
 
 /// The device whose GPU does the operation. `None`: the host does it.
@@ -88,7 +90,8 @@ fn ends(operation: &Operation) -> [End; 2] {
 }
 
 /// Enqueues the operation behind `points`. Everything else that it waits for has happened.
-pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>) {
+pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
+    in_flight.add_former_uses(&mut points);
     let bytes = in_flight.operation().size_bytes();
     let [from, to] = ends(in_flight.operation());
     let unit = Arc::clone(&in_flight.unit);
@@ -147,16 +150,17 @@ fn enqueue(
     let (enqueuing, unit) = (in_flight.enqueuing(), Arc::clone(&in_flight.unit));
     let (waits, what) = (in_flight.caller_waits, in_flight.what());
     let there = other.clone();
-    let end = Box::new(move |outcome: Result<(), Error>, place| {
+    let parts = Parts::of(in_flight);
+    let end = parts.submission(move |outcome| {
         drop(pinned);
         // A broken GPU drops what others have asked of its memory.
-        in_flight.end(outcome.and_then(|()| there.map_or(Ok(()), |there| there.check_whole())), place);
+        outcome.and_then(|()| there.map_or(Ok(()), |there| there.check_whole()))
     });
     let order = Order { role, waits: points, what: &what, other: other.as_deref() };
     let submitted = Stream::submit(&unit.gpu, order, work, end);
-    let point = submitted.as_ref().ok().cloned();
-    enqueuing.done(submitted);
-    if let Some(point) = point {
+    enqueuing.done(&submitted);
+    parts.enqueued(submitted.as_ref());
+    if let Ok(point) = submitted {
         finish(&unit, &point, role, waits);
     }
 }

@@ -7,12 +7,12 @@ use std::ptr;
 use std::sync::Arc;
 
 use purlin_base::Error;
-use purlin_base::sync::Mutex;
 use purlin_device::backend::OperationRunner;
 
 use crate::Unit;
 use crate::copy::finish;
 use crate::in_flight::InFlight;
+use crate::parts::Parts;
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
 use crate::stream::{Order, Place, Role, Stream, SyncPoint};
 
@@ -22,15 +22,8 @@ struct Download {
     runner: OperationRunner,
     caller_waits: bool,
     what: Arc<str>,
-    state: Mutex<State>,
-}
-
-struct State {
-    /// `None` once it has ended.
-    in_flight: Option<InFlight>,
-    /// Parts that are enqueued or being emptied, and one while parts are being enqueued.
-    parts: usize,
-    failed: Option<Error>,
+    /// Those that are enqueued or being emptied, and one while parts are being enqueued.
+    parts: Arc<Parts>,
 }
 
 /// What is not enqueued yet.
@@ -39,6 +32,8 @@ struct Rest {
     from: u64,
     to: usize,
     bytes: usize,
+    /// The last part.
+    last: Option<SyncPoint>,
 }
 
 /// Copies `bytes` at `from` to `to`. The context is current.
@@ -49,9 +44,9 @@ pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: u64, 
         runner: in_flight.runner(),
         caller_waits: in_flight.caller_waits,
         what: in_flight.what(),
-        state: Mutex::new(State { in_flight: Some(in_flight), parts: 1, failed: None }),
+        parts: Parts::of(in_flight),
     });
-    download.go_on(Rest { points, from, to, bytes });
+    download.go_on(Rest { points, from, to, bytes, last: None });
 }
 
 impl Download {
@@ -62,7 +57,7 @@ impl Download {
             match staging.take(rest.bytes) {
                 Ok(Some(chunk)) => {
                     if let Err(error) = self.part(&mut rest, chunk) {
-                        return self.part_is_over(Err(error), Place::Poller);
+                        return self.parts.enqueued(Err(&error));
                     }
                 }
                 Ok(None) => {
@@ -72,21 +67,22 @@ impl Download {
                         let entered = download.unit.gpu.enter();
                         match entered.as_ref().map_err(Clone::clone).and_then(|_| download.part(&mut rest, chunk)) {
                             Ok(()) => Arc::clone(&download).go_on(rest),
-                            Err(error) => download.part_is_over(Err(error), Place::Poller),
+                            Err(error) => download.parts.enqueued(Err(&error)),
                         }
                     });
                 }
-                Err(error) => return self.part_is_over(Err(error), Place::Poller),
+                Err(error) => return self.parts.enqueued(Err(&error)),
             }
         }
-        self.part_is_over(Ok(()), Place::Poller);
+        let last = rest.last.as_ref();
+        self.parts.enqueued(Ok(last.unwrap_or_else(|| unreachable!("core guarantees that copies are not empty"))));
     }
 
     /// Enqueues the next part. The context is current.
     fn part(self: &Arc<Self>, rest: &mut Rest, chunk: Chunk) -> Result<(), Error> {
         let bytes = rest.bytes.min(if rest.bytes <= SLAB_BYTES { SLAB_BYTES } else { CHUNK_BYTES });
         let (api, from, to, address) = (self.unit.gpu.api(), rest.from, rest.to, chunk.address().cast());
-        self.state.lock().parts += 1;
+        self.parts.one_more();
         let download = Arc::clone(self);
         let end = Box::new(move |outcome: Result<(), Error>, place| download.arrived(outcome, place, chunk, to, bytes));
         // SAFETY: the chunk is kept until this part is over, and the source until the event.
@@ -96,14 +92,15 @@ impl Download {
         let point = Stream::submit(&self.unit.gpu, order, work, end)?;
         (rest.from, rest.to, rest.bytes) = (from + bytes as u64, to + bytes, rest.bytes - bytes);
         finish(&self.unit, &point, Role::ToHost, self.caller_waits);
+        rest.last = Some(point);
         Ok(())
     }
 
     /// The bytes of a part are in the chunk.
     fn arrived(self: Arc<Self>, outcome: Result<(), Error>, place: Place, chunk: Chunk, to: usize, bytes: usize) {
-        if outcome.is_err() || self.state.lock().failed.is_some() {
+        if outcome.is_err() || self.parts.has_failed() {
             drop(chunk);
-            return self.part_is_over(outcome, place);
+            return self.parts.over(outcome, place);
         }
         let runner = self.runner.clone();
         let empty = move |place| {
@@ -111,27 +108,12 @@ impl Download {
             // for all parts.
             unsafe { ptr::copy_nonoverlapping(chunk.address(), ptr::with_exposed_provenance_mut(to), bytes) };
             drop(chunk);
-            self.part_is_over(Ok(()), place);
+            self.parts.over(Ok(()), place);
         };
         match place {
             Place::Caller => empty(place),
             // The task may run the operation's waiters.
             Place::Poller => runner.run(move || empty(Place::Caller)),
-        }
-    }
-
-    /// The last of them ends the operation.
-    fn part_is_over(&self, outcome: Result<(), Error>, place: Place) {
-        let mut state = self.state.lock();
-        state.parts -= 1;
-        if let Err(error) = outcome {
-            state.failed.get_or_insert(error);
-        }
-        let ended = if state.parts == 0 { state.in_flight.take() } else { None };
-        let outcome = state.failed.clone().map_or(Ok(()), Err);
-        drop(state);
-        if let Some(in_flight) = ended {
-            in_flight.end(outcome, place);
         }
     }
 }

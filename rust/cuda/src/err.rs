@@ -9,6 +9,8 @@ use purlin_base::{Error, StatusCode};
 
 use crate::api::{Api, Code};
 
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+pub(crate) const OUT_OF_MEMORY: Code = 2;
 /// `CUDA_ERROR_NOT_READY`: no error.
 pub(crate) const NOT_READY: Code = 600;
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED`.

@@ -8,7 +8,7 @@ use purlin_device::backend::{Operation, OperationPromise, OperationRunner, Sched
 
 use crate::orders::{Known, key};
 use crate::stream::{Place, SyncPoint};
-use crate::{Shared, Unit, copy};
+use crate::{Shared, Unit, copy, memory};
 
 /// An operation that is not over. Dropped before, it fails.
 pub(crate) struct InFlight {
@@ -43,6 +43,26 @@ impl InFlight {
     /// For the host's part of it.
     pub(crate) fn runner(&self) -> OperationRunner {
         self.promise.as_ref().unwrap_or_else(|| unreachable!("end() takes it, and ends this")).runner()
+    }
+
+    /// What it has to wait for, because earlier holders of its memory may not be over.
+    pub(crate) fn add_former_uses(&self, points: &mut Vec<SyncPoint>) {
+        for (access, range) in self.operation().ranges() {
+            if let Some((uses, bytes)) = memory::uses(range) {
+                uses.before(bytes, access, points);
+            }
+        }
+    }
+
+    /// All of it is enqueued before `point`: its memory of GPUs may have other holders, whose work comes behind that.
+    pub(crate) fn release_memory(&mut self, point: &SyncPoint) {
+        let Some(promise) = &mut self.promise else { return };
+        for (access, range) in promise.operation().ranges() {
+            if let Some((uses, bytes)) = memory::uses(range) {
+                uses.add(bytes, access, point);
+            }
+        }
+        promise.release_ranges(|range| memory::uses(range).is_some());
     }
 
     /// What is told when all of it is enqueued.
@@ -104,12 +124,14 @@ pub(crate) struct Enqueuing {
 
 impl Enqueuing {
     /// All of it is enqueued. Operations that wait for it wait for `point`, unless it is over already.
-    pub(crate) fn done(self, outcome: Result<SyncPoint, Error>) {
+    ///
+    /// The operation is not over before, so that its event, by which it is known, is still its own.
+    pub(crate) fn done(self, outcome: &Result<SyncPoint, Error>) {
         match (self.promise, outcome) {
             (None, _) => {}
-            (Some(promise), Err(error)) => _ = promise.set_error(error),
+            (Some(promise), Err(error)) => _ = promise.set_error(error.clone()),
             (Some(promise), Ok(point)) => {
-                self.shared.orders.enqueued(self.key, point);
+                self.shared.orders.enqueued(self.key, point.clone());
                 promise.set_ready();
             }
         }

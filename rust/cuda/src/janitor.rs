@@ -14,10 +14,13 @@ use purlin_base::sync::{Condvar, Mutex, spawn};
 
 use crate::driver::Driver;
 use crate::gpu::Gpu;
+use crate::stream::{Role, SyncPoint};
 
-/// Memory that nothing uses any more.
+/// Memory that nothing uses any more once some work of GPUs is over.
 pub(crate) enum Garbage {
-    Device(Arc<Gpu>, CUdeviceptr),
+    Device(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
+    /// Of the driver's pool, which could not be freed in the order of a stream.
+    Pooled(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
     Host(Arc<Gpu>, *mut c_void),
 }
 
@@ -28,10 +31,17 @@ impl Garbage {
     /// Gives it back. What fails here has nobody to be told.
     fn free(self) {
         match self {
-            Self::Device(gpu, address) => {
+            Self::Device(gpu, address, used) => {
+                used.iter().for_each(SyncPoint::wait);
                 let _current = gpu.enter().ok();
                 // SAFETY: allocated by cuMemAlloc; nothing uses it any more.
                 unsafe { (gpu.api().base.free)(address) };
+            }
+            Self::Pooled(gpu, address, used) => {
+                used.iter().for_each(SyncPoint::wait);
+                let (Some(pools), _current) = (gpu.pools, gpu.enter().ok()) else { return };
+                // SAFETY: allocated by cuMemAllocAsync; nothing uses it any more.
+                unsafe { (pools.free)(address, gpu.stream(Role::Free).handle()) };
             }
             Self::Host(gpu, address) => {
                 let _current = gpu.enter().ok();
@@ -58,12 +68,24 @@ struct Shared {
 #[derive(Default)]
 struct State {
     garbage: VecDeque<Garbage>,
+    is_freeing: bool,
     ends: bool,
 }
 
 impl Janitor {
     pub(crate) fn new(driver: &'static Driver) -> Self {
         Self { driver, shared: Arc::default(), thread: Mutex::new(None) }
+    }
+
+    /// Returns when all that it took before is given back.
+    pub(crate) fn settle(&self) {
+        if !self.driver.is_here() {
+            return;
+        }
+        let mut state = self.shared.state.lock();
+        while state.is_freeing || !state.garbage.is_empty() {
+            state = self.shared.changed.wait(state);
+        }
     }
 
     /// Returns at once.
@@ -85,7 +107,7 @@ impl Janitor {
         }
         drop(thread);
         self.shared.state.lock().garbage.push_back(garbage);
-        self.shared.changed.notify_one();
+        self.shared.changed.notify_all();
     }
 }
 
@@ -94,9 +116,14 @@ impl Shared {
         let mut state = self.state.lock();
         loop {
             if let Some(garbage) = state.garbage.pop_front() {
+                state.is_freeing = true;
                 drop(state);
                 garbage.free();
                 state = self.state.lock();
+                state.is_freeing = false;
+                if state.garbage.is_empty() {
+                    self.changed.notify_all();
+                }
             } else if state.ends {
                 return;
             } else {
@@ -113,7 +140,7 @@ impl Drop for Janitor {
             return std::mem::forget(thread);
         }
         self.shared.state.lock().ends = true;
-        self.shared.changed.notify_one();
+        self.shared.changed.notify_all();
         if thread.thread().id() != std::thread::current().id() {
             // It runs no code that panics.
             let _ = thread.join();

@@ -23,12 +23,14 @@ mod janitor;
 mod known;
 mod memory;
 mod orders;
+mod parts;
 mod peer;
 mod pinned;
 mod poller;
 mod staging;
 mod stream;
 mod upload;
+mod uses;
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,19 +2,22 @@
 
 #![allow(unsafe_code, reason = "the driver is called")]
 
+use std::any::Any;
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Weak};
 
 use purlin_base::{Error, StatusOr};
-use purlin_device::backend::{Extent, Memory, MemoryProperties};
+use purlin_device::backend::{DeviceRange, Extent, Memory, MemoryProperties};
 
 use crate::err;
 use crate::gpu::Gpu;
 use crate::janitor::{Garbage, Janitor};
 use crate::pinned::{Pinned, PinnedRanges};
 use crate::staging::PORTABLE;
-use crate::stream::Role;
+use crate::stream::{Role, Stream, SyncPoint};
+use crate::uses::Uses;
 
 /// What the driver's allocations begin at a multiple of.
 const ALIGNMENT_BYTES: usize = 256;
@@ -31,8 +34,8 @@ pub(crate) struct Keepers {
 
 /// Memory of the GPU, which the host does not reach.
 ///
-/// Extents are allocated and freed in the order of a stream that does nothing else, so neither waits for the GPU's
-/// work. Core drops an extent when no operation uses it any more, so to free it nothing has to be waited for. Without
+/// Extents are allocated and freed in the order of streams that do nothing else, so neither waits for the GPU's work.
+/// Core drops an extent when all that uses it is enqueued, so a free comes behind its last [uses](crate::uses). Without
 /// such allocation in the driver, the [janitor](crate::janitor) frees.
 pub(crate) struct DeviceMemory {
     pub(crate) gpu: Arc<Gpu>,
@@ -44,6 +47,21 @@ struct DeviceExtent {
     keepers: Arc<Keepers>,
     address: usize,
     how: How,
+    uses: Uses<SyncPoint>,
+}
+
+/// Where the uses of a GPU's memory are written down, and which of the bytes there are those of the range. `None` for
+/// memory of the host, and for imported memory, whose owner would not wait for what is enqueued.
+pub(crate) fn uses(range: &DeviceRange) -> Option<(&Uses<SyncPoint>, Range<usize>)> {
+    if range.memory_kind() != "device" {
+        return None;
+    }
+    let (extent, begin) = range.place();
+    let extent = (extent as &dyn Any).downcast_ref::<DeviceExtent>()?;
+    match extent.how {
+        How::Foreign => None,
+        How::Pool(_) | How::Plain(_) => Some((&extent.uses, begin..begin + range.size_bytes())),
+    }
 }
 
 /// How memory of the GPU was allocated.
@@ -74,7 +92,7 @@ impl DeviceMemory {
 
     fn extent(&self, address: usize, how: How) -> Arc<dyn Extent> {
         let (gpu, keepers) = (Arc::clone(&self.gpu), Arc::clone(&self.keepers));
-        Arc::new(DeviceExtent { gpu, keepers, address, how })
+        Arc::new(DeviceExtent { gpu, keepers, address, how, uses: Uses::default() })
     }
 }
 
@@ -99,12 +117,23 @@ impl Memory for DeviceMemory {
             return Err(Error::resource_exhausted(format!("no GPU has {size_bytes} bytes")));
         };
         let what = || format!("allocating {bytes} bytes on GPU {}", gpu.ordinal);
+        let stream = gpu.stream(Role::Memory).handle();
         let mut address = 0;
-        let how = if let Some(pools) = gpu.pools {
-            let stream = gpu.stream(Role::Memory).handle();
+        let mut allocate = || match gpu.pools {
             // SAFETY: the driver writes an address; freed when the extent is dropped.
-            let code = unsafe { (pools.allocate)(&mut address, bytes, stream) };
-            gpu.check(code, what).map_err(|error| self.full(&error))?;
+            Some(pools) => unsafe { (pools.allocate)(&mut address, bytes, stream) },
+            // SAFETY: as above.
+            None => unsafe { (gpu.api().base.allocate)(&mut address, bytes) },
+        };
+        let mut code = allocate();
+        if code == err::OUT_OF_MEMORY {
+            // Some of it may be on its way back.
+            gpu.stream(Role::Free).drain(gpu);
+            self.keepers.janitor.settle();
+            code = allocate();
+        }
+        gpu.check(code, what).map_err(|error| self.full(&error))?;
+        let how = if let Some(pools) = gpu.pools {
             // From here on, every stream may use it.
             // SAFETY: the stream is ours.
             let code = unsafe { (gpu.api().base.synchronize_stream)(stream) };
@@ -115,9 +144,6 @@ impl Memory for DeviceMemory {
             }
             How::Pool(address)
         } else {
-            // SAFETY: as above.
-            let code = unsafe { (gpu.api().base.allocate)(&mut address, bytes) };
-            gpu.check(code, what).map_err(|error| self.full(&error))?;
             How::Plain(address)
         };
         Ok(self.extent((address as usize).next_multiple_of(alignment_bytes), how))
@@ -162,14 +188,18 @@ impl Drop for DeviceExtent {
         if !self.gpu.driver.is_here() {
             return;
         }
+        let used = self.uses.all();
         match (self.how, self.gpu.pools) {
             (How::Pool(address), Some(pools)) => {
                 let _current = self.gpu.enter().ok();
-                // SAFETY: allocated so; no operation uses it any more. What fails here has nobody to be told.
-                unsafe { (pools.free)(address, self.gpu.stream(Role::Memory).handle()) };
+                // SAFETY: allocated so; what uses it still, this comes behind.
+                let freed = Stream::free_after(&self.gpu, &used, |stream| unsafe { (pools.free)(address, stream) });
+                if freed.is_err() {
+                    self.keepers.janitor.take(Garbage::Pooled(Arc::clone(&self.gpu), address, used));
+                }
             }
             (How::Plain(address), _) => {
-                self.keepers.janitor.take(Garbage::Device(Arc::clone(&self.gpu), address));
+                self.keepers.janitor.take(Garbage::Device(Arc::clone(&self.gpu), address, used));
             }
             _ => {}
         }

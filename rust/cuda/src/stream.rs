@@ -25,6 +25,7 @@ use crate::err;
 use crate::event_pool::Recorded;
 use crate::gpu::Gpu;
 use crate::known::Known;
+use crate::uses::Point;
 
 /// `CU_STREAM_NON_BLOCKING`: no order with the legacy default stream.
 const NON_BLOCKING: u32 = 1;
@@ -37,13 +38,15 @@ pub(crate) enum Role {
     ToHostToo,
     Within,
     WithinToo,
-    /// Allocations.
+    /// Allocations, each of which is waited for.
     Memory,
+    /// What frees memory behind the work that used it.
+    Free,
 }
 
 impl Role {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::ToDevice, Self::ToHost, Self::ToHostToo, Self::Within, Self::WithinToo, Self::Memory];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::ToDevice, Self::ToHost, Self::ToHostToo, Self::Within, Self::WithinToo, Self::Memory, Self::Free];
 }
 
 /// A submission, for those that wait for it.
@@ -65,9 +68,19 @@ impl SyncPoint {
         self.number
     }
 
-    /// Whether it is over. False may mean that it is, and that nobody has looked.
-    pub(crate) fn is_over(&self) -> bool {
+    /// Returns when it is over, or its GPU broken.
+    pub(crate) fn wait(&self) {
+        self.gpu.stream(self.role).drain(&self.gpu);
+    }
+}
+
+impl Point for SyncPoint {
+    fn is_over(&self) -> bool {
         self.gpu.stream(self.role).is_over(self.number)
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.gpu, &other.gpu) && self.role == other.role && self.number >= other.number
     }
 }
 
@@ -198,28 +211,14 @@ impl Stream {
         work: impl FnOnce(CUstream) -> Code,
         end: End,
     ) -> Result<SyncPoint, (Refused<'a>, End)> {
-        let base = &gpu.api().base;
         let mut queue = self.queue.lock();
-        let is_here = |wait: &SyncPoint| Arc::ptr_eq(&wait.gpu, gpu) && wait.role == order.role;
-        let mut waits: Vec<&SyncPoint> = order.waits.iter().filter(|wait| !is_here(wait)).collect();
-        // The youngest first, which may be behind older ones.
-        waits.sort_unstable_by_key(|wait| Reverse(wait.submission));
-        for wait in waits {
-            let other = (wait.gpu.index, wait.role);
-            if wait.is_over() || queue.known.has(other, wait.number) {
-                continue;
-            }
-            // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
-            let code = unsafe { (base.wait_event)(self.stream, wait.event.handle(), 0) };
-            if code != 0 {
-                return Err((Refused { code, with: Some(&wait.gpu) }, end));
-            }
-            queue.known.learn(other, wait.number, &wait.known);
+        if let Err(refused) = self.come_after(&mut queue, gpu, order.role, order.waits) {
+            return Err((refused, end));
         }
         let mut code = work(self.stream);
         if code == 0 {
-            // SAFETY: as above.
-            code = unsafe { (base.record_event)(event.handle(), self.stream) };
+            // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
+            code = unsafe { (gpu.api().base.record_event)(event.handle(), self.stream) };
         }
         if code != 0 {
             return Err((Refused { code, with: order.other }, end));
@@ -229,6 +228,53 @@ impl Stream {
         queue.records.push_back(Record { number, submission, what, event: Arc::clone(&event), end });
         let known = queue.known.clone();
         Ok(SyncPoint { gpu: Arc::clone(gpu), role: order.role, number, submission, event, known })
+    }
+
+    /// Has what is enqueued from now on come after `waits`. The stream is that of `role`, and its lock is held.
+    fn come_after<'a>(
+        &self,
+        queue: &mut Queue,
+        gpu: &Arc<Gpu>,
+        role: Role,
+        waits: &'a [SyncPoint],
+    ) -> Result<(), Refused<'a>> {
+        let is_here = |wait: &SyncPoint| Arc::ptr_eq(&wait.gpu, gpu) && wait.role == role;
+        let mut waits: Vec<&SyncPoint> = waits.iter().filter(|wait| !is_here(wait)).collect();
+        // The youngest first, which may be behind older ones.
+        waits.sort_unstable_by_key(|wait| Reverse(wait.submission));
+        for wait in waits {
+            let other = (wait.gpu.index, wait.role);
+            if wait.is_over() || queue.known.has(other, wait.number) {
+                continue;
+            }
+            // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
+            let code = unsafe { (gpu.api().base.wait_event)(self.stream, wait.event.handle(), 0) };
+            if code != 0 {
+                return Err(Refused { code, with: Some(&wait.gpu) });
+            }
+            queue.known.learn(other, wait.number, &wait.known);
+        }
+        Ok(())
+    }
+
+    /// Frees memory by `free` behind `waits`, the last that use it. The context is current. What fails in `free` has
+    /// nobody to be told.
+    ///
+    /// # Errors
+    /// What the driver says: it cannot wait, and nothing is freed.
+    pub(crate) fn free_after(
+        gpu: &Arc<Gpu>,
+        waits: &[SyncPoint],
+        free: impl FnOnce(CUstream) -> Code,
+    ) -> Result<(), Error> {
+        let stream = gpu.stream(Role::Free);
+        let mut queue = stream.queue.lock();
+        if let Err(Refused { code, with }) = stream.come_after(&mut queue, gpu, Role::Free, waits) {
+            drop(queue);
+            return Err(gpu.failed_with(with, code, "waiting to free memory"));
+        }
+        free(stream.stream);
+        Ok(())
     }
 
     /// Waits until nothing of the stream goes on: a part of the work may have been enqueued, without anything that

@@ -10,6 +10,7 @@ use purlin_base::Error;
 
 use crate::copy::finish;
 use crate::in_flight::{Enqueuing, InFlight};
+use crate::parts::Parts;
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
 use crate::stream::{Order, Place, Role, Stream, SyncPoint};
 
@@ -83,15 +84,16 @@ impl Upload {
         if bytes == self.bytes {
             let Self { in_flight, enqueuing, points, .. } = self;
             let waits = in_flight.caller_waits;
-            let end = Box::new(move |outcome, place| {
+            let parts = Parts::of(in_flight);
+            let end = parts.submission(move |outcome| {
                 drop(chunk);
-                in_flight.end(outcome, place);
+                outcome
             });
             let order = Order { role: Role::ToDevice, waits: &points, what: &what, other: None };
             let submitted = Stream::submit(&unit.gpu, order, work, end);
-            let point = submitted.as_ref().ok().cloned();
-            enqueuing.done(submitted);
-            if let Some(point) = point {
+            enqueuing.done(&submitted);
+            parts.enqueued(submitted.as_ref());
+            if let Ok(point) = submitted {
                 finish(&unit, &point, Role::ToDevice, waits);
             }
             return None;
@@ -113,7 +115,7 @@ impl Upload {
     fn fail(self, error: Error) {
         let gpu = &self.in_flight.unit.gpu;
         gpu.stream(Role::ToDevice).drain(gpu);
-        self.enqueuing.done(Err(error.clone()));
+        self.enqueuing.done(&Err(error.clone()));
         self.in_flight.end(Err(error), Place::Poller);
     }
 }

@@ -97,7 +97,7 @@ impl Backend for Stream {
         match schedule.begin(operation) {
             Ok((event, mut promise)) => {
                 if self.reuses_early {
-                    promise.release_ranges();
+                    promise.release_ranges(|_| true);
                 }
                 self.queue.lock().unwrap().push_back((bytes, promise));
                 event

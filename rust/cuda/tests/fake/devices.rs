@@ -108,3 +108,51 @@ fn a_gpu_that_breaks_breaks_all_its_virtual_devices_and_no_other() {
         shut_down(&session.client).unwrap();
     });
 }
+
+#[test]
+fn order_passes_through_a_peer_copy_to_memory_of_the_host() {
+    let name = "devices::order_passes_through_a_peer_copy_to_memory_of_the_host";
+    process::run(name, &Options { devices: 2, ..Options::default() }, || {
+        Session::with(2, |session| {
+            let [pinned, other] = [0, 1].map(|_| session.block(0, "pinned_host", BYTES));
+            let [first, last] = [0, 1].map(|_| session.block(0, "device", BYTES));
+            let there = session.block(1, "device", BYTES);
+            let (sent, replaced) = (pattern(BYTES, 1), pattern(BYTES, 2));
+            write(&pinned, &sent).unwrap();
+            write(&last, &replaced).unwrap();
+            let held = Held::new(&session.driver);
+            let up = copy(&pinned, &first, &[]);
+            let away = copy(&first, &there, &[up]);
+            // It has nothing of the GPUs in common with the copies that it comes after.
+            let overwritten = copy(&last, &pinned, std::slice::from_ref(&away));
+            let back = copy(&there, &other, &[away]);
+            drop(held);
+            outcome(&overwritten).unwrap();
+            outcome(&back).unwrap();
+            assert!(read(&other).unwrap() == sent && read(&pinned).unwrap() == replaced);
+        });
+    });
+}
+
+#[test]
+fn order_passes_from_memory_of_the_host_through_a_peer_copy() {
+    let name = "devices::order_passes_from_memory_of_the_host_through_a_peer_copy";
+    process::run(name, &Options { devices: 2, ..Options::default() }, || {
+        Session::with(2, |session| {
+            let pinned = session.block(0, "pinned_host", BYTES);
+            let [first, other, last] = [0, 1, 2].map(|_| session.block(0, "device", BYTES));
+            let there = session.block(1, "device", BYTES);
+            let sent = pattern(BYTES, 1);
+            write(&first, &sent).unwrap();
+            write(&other, &pattern(BYTES, 2)).unwrap();
+            let held = Held::new(&session.driver);
+            let down = copy(&first, &pinned, &[]);
+            // It has nothing in common with the copies before and after it.
+            let away = copy(&other, &there, &[down]);
+            let up = copy(&pinned, &last, &[away]);
+            drop(held);
+            outcome(&up).unwrap();
+            assert!(read(&last).unwrap() == sent);
+        });
+    });
+}

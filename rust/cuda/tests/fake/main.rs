@@ -9,6 +9,7 @@ mod codes;
 mod devices;
 mod memory;
 mod opening;
+mod reuse;
 mod scenario;
 mod support;
 mod walk;

@@ -24,6 +24,8 @@ enum Ranges {
     /// The first is read, the second written.
     Two([DeviceRange; 2]),
     Many(Vec<(Access, DeviceRange)>),
+    /// What is left of two, of which one was released.
+    Rest(Access, DeviceRange),
 }
 
 impl Ranges {
@@ -43,7 +45,7 @@ impl Ranges {
     #[inline]
     fn get(&self, at: usize) -> Option<(Access, &DeviceRange)> {
         match (self, at) {
-            (Self::One(access, range), 0) => Some((*access, range)),
+            (Self::One(access, range) | Self::Rest(access, range), 0) => Some((*access, range)),
             (Self::Two([from, _]), 0) => Some((Access::Read, from)),
             (Self::Two([_, to]), 1) => Some((Access::Write, to)),
             (Self::Many(ranges), _) => ranges.get(at).map(|(access, range)| (*access, range)),
@@ -291,9 +293,22 @@ impl Operation {
         }
     }
 
-    /// Drops the ranges.
-    pub(super) fn release_ranges(&mut self) {
-        self.ranges = Ranges::None;
+    /// Drops the ranges that `which` says.
+    pub(super) fn release_ranges(&mut self, which: impl Fn(&DeviceRange) -> bool) {
+        self.ranges = match mem::replace(&mut self.ranges, Ranges::None) {
+            Ranges::Two([from, to]) => match (which(&from), which(&to)) {
+                (false, false) => Ranges::Two([from, to]),
+                (false, true) => Ranges::Rest(Access::Read, from),
+                (true, false) => Ranges::Rest(Access::Write, to),
+                (true, true) => Ranges::None,
+            },
+            Ranges::One(_, range) | Ranges::Rest(_, range) if which(&range) => Ranges::None,
+            Ranges::Many(mut ranges) => {
+                ranges.retain(|(_, range)| !which(range));
+                Ranges::Many(ranges)
+            }
+            left => left,
+        };
     }
 
     /// Where the bytes come from: `"host"` or the name of a memory space.
@@ -323,7 +338,9 @@ impl fmt::Debug for Operation {
         match &self.work {
             Work::Call(label, _) | Work::Called(label) => write!(f, "'{label}'"),
             Work::Launch { launch, launch_id, .. } => write!(f, "launch {launch_id} of '{}'", launch.name()),
-            _ if self.ranges().next().is_none() => write!(f, "copy of {} bytes", self.size_bytes),
+            _ if matches!(self.ranges, Ranges::None | Ranges::Rest(..)) => {
+                write!(f, "copy of {} bytes", self.size_bytes)
+            }
             _ => write!(f, "copy of {} bytes from {} to {}", self.size_bytes, self.source(), self.destination()),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Accounting, Operation, Pending, Work};
+use super::{Accounting, DeviceRange, Operation, Pending, Work};
 use purlin_async::event::{Awaited, Event, EventPromise, refusal, run_when_ready};
 use purlin_async::task::Task;
 use purlin_base::status::Error;
@@ -57,14 +57,15 @@ impl OperationPromise {
         self.operation.as_mut().expect("only complete() and drop() take it, and they end this value")
     }
 
-    /// The backend orders whatever it does with these ranges from now on behind this operation, and keeps their extents
-    /// usable until then. Their memory is released here, if nothing else has it, and may be allocated anew before this
-    /// operation is over; so a program that allocates and frees in step with a stream needs no more memory than one
-    /// step.
+    /// The backend orders whatever it does with the ranges that `which` says from now on behind this operation, and
+    /// keeps their extents usable until then. Their memory is released here, if nothing else has it, and may be
+    /// allocated anew before this operation is over; so a program that allocates and frees in step with a stream needs
+    /// no more memory than one step. A drop of memory may run code of callers, so no lock may be held.
     ///
-    /// Only where the host reaches none of the ranges: it would see the memory before the hardware has left it.
-    pub fn release_ranges(&mut self) {
-        self.operation_mut().release_ranges();
+    /// Only ranges that the host does not reach, and that are no imported memory: the host, or the owner, would find
+    /// the memory free before the hardware has left it.
+    pub fn release_ranges(&mut self, which: impl Fn(&DeviceRange) -> bool) {
+        self.operation_mut().release_ranges(which);
     }
 
     /// Ends the operation: releases what it holds, then completes its event. Waiters run here.
@@ -202,6 +203,7 @@ impl fmt::Display for Described<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Access;
     use crate::backend::test_operation::operation;
     use purlin_base::status::StatusCode;
 
@@ -283,11 +285,29 @@ mod tests {
     fn released_ranges_free_their_memory_before_the_operation_is_over() {
         let alive = Arc::new(());
         let (event, mut copy) = promised(&alive);
-        copy.release_ranges();
+        copy.release_ranges(|_| true);
         assert_eq!((Arc::strong_count(&alive), copy.operation().ranges().count()), (1, 0));
         assert!(!event.is_ready());
         assert_eq!(format!("{:?}", copy.operation()), "copy of 8 bytes");
         copy.complete(Ok(()));
         assert_eq!(event.wait(), Ok(()));
+    }
+
+    #[test]
+    fn ranges_are_released_one_by_one() {
+        let alive = Arc::new(());
+        for keeps_first in [false, true] {
+            let (_event, mut copy) = promised(&alive);
+            let mut seen = std::cell::Cell::new(0);
+            copy.release_ranges(|_| (seen.replace(seen.get() + 1) == 0) != keeps_first);
+            assert_eq!((*seen.get_mut(), Arc::strong_count(&alive)), (2, 2));
+            let left = if keeps_first { Access::Read } else { Access::Write };
+            assert!(copy.operation().ranges().map(|(access, _)| access).eq([left]));
+            assert_eq!(format!("{:?}", copy.operation()), "copy of 8 bytes");
+            copy.release_ranges(|_| false);
+            assert_eq!(Arc::strong_count(&alive), 2);
+            copy.release_ranges(|_| true);
+            assert_eq!(Arc::strong_count(&alive), 1);
+        }
     }
 }

@@ -1,0 +1,78 @@
+//! An operation that is enqueued in parts. The last part that is over ends it.
+//!
+//! To enqueue is a part, too. So the operation stays until its memory has been released by the thread that enqueues,
+//! and its event until other operations know what to wait for.
+
+use std::sync::Arc;
+
+use purlin_base::Error;
+use purlin_base::sync::Mutex;
+
+use crate::in_flight::InFlight;
+use crate::stream::{End, Place, SyncPoint};
+
+/// See the module.
+pub(crate) struct Parts(Mutex<State>);
+
+struct State {
+    /// `None` once it has ended, and while its memory is being released.
+    in_flight: Option<InFlight>,
+    /// Those that are not over.
+    left: usize,
+    failed: Option<Error>,
+}
+
+impl Parts {
+    /// The operation has one part: to enqueue the others.
+    pub(crate) fn of(in_flight: InFlight) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State { in_flight: Some(in_flight), left: 1, failed: None })))
+    }
+
+    /// There is one part more, which ends by [`over`](Self::over).
+    pub(crate) fn one_more(&self) {
+        self.0.lock().left += 1;
+    }
+
+    /// One part more, which is a submission, with what `then` makes of its outcome.
+    pub(crate) fn submission(
+        self: &Arc<Self>,
+        then: impl FnOnce(Result<(), Error>) -> Result<(), Error> + Send + 'static,
+    ) -> End {
+        self.one_more();
+        let parts = Arc::clone(self);
+        Box::new(move |outcome, place| parts.over(then(outcome), place))
+    }
+
+    /// Whether a part has failed, and the operation will.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.lock().failed.is_some()
+    }
+
+    /// All other parts are enqueued, the last of them as `point` says, which is behind the others; or one was refused.
+    pub(crate) fn enqueued(&self, point: Result<&SyncPoint, &Error>) {
+        if let Ok(point) = point {
+            // Taken out, because a release of memory may run code of callers.
+            let in_flight = self.0.lock().in_flight.take();
+            if let Some(mut in_flight) = in_flight {
+                in_flight.release_memory(point);
+                self.0.lock().in_flight = Some(in_flight);
+            }
+        }
+        self.over(point.map(drop).map_err(Clone::clone), Place::Poller);
+    }
+
+    /// A part is over, as it was learnt at `place`.
+    pub(crate) fn over(&self, outcome: Result<(), Error>, place: Place) {
+        let mut state = self.0.lock();
+        state.left -= 1;
+        if let Err(error) = outcome {
+            state.failed.get_or_insert(error);
+        }
+        let ended = if state.left == 0 { state.in_flight.take() } else { None };
+        let outcome = state.failed.clone().map_or(Ok(()), Err);
+        drop(state);
+        if let Some(in_flight) = ended {
+            in_flight.end(outcome, place);
+        }
+    }
+}
