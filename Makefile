@@ -5,7 +5,7 @@ PREFIX ?= $(CURDIR)/build/prefix
 JOBS ?=
 export JOBS
 
-.PHONY: help demo build docs test test-all verify soak bench interop wheel loom format install clean
+.PHONY: help demo build docs test test-all gpu verify soak bench interop wheel loom format install clean
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 	@echo; echo 'make JOBS=n ...   n jobs at once, in all that is built and tested (default: as many as there are cores)'
@@ -24,6 +24,9 @@ test: ## what a change is tried with: checks, Rust and C++ tests, examples, pack
 
 test-all: ## every test: make test, models, defects, fail points, clang, sanitizers, linters, Bazel, interop
 	@scripts/test --all
+
+gpu: ## the tests of CUDA on this machine's GPUs; `gpu: skipped: why` where there is none
+	@scripts/gpu
 
 verify: ## the whole proof of what is concurrent: models, planted defects, the reference model, fail points, sanitizers (half an hour and more)
 	@scripts/verify

@@ -12,5 +12,8 @@ cd "$root"
 "${PURLIN_CARGO:-cargo}" build --locked --quiet --package purlin-fakecuda </dev/null
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-ln -s "${CARGO_TARGET_DIR:-$root/target}/debug/deps/libcuda.so" "$folder/libcuda.so.1"
+# By both names that programs look for: a machine with a GPU may have either.
+for name in libcuda.so libcuda.so.1; do
+  ln -s "${CARGO_TARGET_DIR:-$root/target}/debug/deps/libcuda.so" "$folder/$name"
+done
 LD_LIBRARY_PATH=$folder PURLIN_FAKECUDA_DEVICES=3 PURLIN_FAKECUDA_ON_REPORT=abort "$program"

@@ -181,11 +181,6 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
     if let Some(refused) = schedule.refused() {
         return refused;
     }
-    let failed = schedule.dependencies.iter().any(|event| event.state() == EventState::Error);
-    if failed {
-        // With the error of the first by index, once it is known which that is.
-        return when_all(schedule.dependencies);
-    }
     if let Err(error) = unit.gpu.check_whole().and_then(|()| unit.poller.start()) {
         return Event::from_error(error);
     }
@@ -194,7 +189,12 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
         Ok(begun) => begun,
         Err(refused) => return Event::from_error(refused),
     };
-    let mut waits = Waits::of(shared, schedule.dependencies);
+    let has_failed = |event: &Event| event.state() == EventState::Error;
+    let mut waits = match schedule.dependencies.iter().any(has_failed) {
+        false => Waits::of(shared, schedule.dependencies),
+        // It fails with the error of the first by index, once it is known which that is.
+        true => Waits { before: schedule.dependencies.to_vec(), ..Waits::default() },
+    };
     let in_flight = InFlight {
         shared: Arc::clone(shared),
         unit,

@@ -1,5 +1,8 @@
 //! The CUDA backend under conformance, on the fake driver: cases pass, the fake's detector is silent, and its books are
 //! empty at the end of each case.
+//!
+//! With PURLIN_GPU_DEVICES (`scripts/gpu`) it is the driver that programs find: NVIDIA's, which has no detector, or a
+//! fake one in its place.
 
 #![allow(unsafe_code, reason = "the fake driver is told by the environment")]
 
@@ -12,7 +15,7 @@ use purlin_base::{Error, StatusOr};
 use purlin_conformance::Lent;
 use purlin_cuda::CudaBackend;
 use purlin_device::backend::{Backend, DeviceDescription, DmaRegistration, Memory, Operation, Schedule};
-use purlin_fakecuda::{Driver, Options};
+use purlin_fakecuda::{Driver, Options, on_a_gpu};
 
 /// A launch of a copy: a task of the client's runner.
 struct Launch {
@@ -34,13 +37,14 @@ impl Drop for Launch {
 /// to the backend.
 struct Audited {
     backend: CudaBackend,
-    driver: Driver,
+    /// `None`: NVIDIA's.
+    driver: Option<Driver>,
 }
 
 impl Drop for Audited {
     fn drop(&mut self) {
-        if !thread::panicking() {
-            self.driver.control.no_reports();
+        if let Some(driver) = self.driver.as_ref().filter(|_| !thread::panicking()) {
+            driver.control.no_reports();
         }
     }
 }
@@ -82,18 +86,21 @@ impl Backend for Audited {
 fn audited(seed: u64, gpus: usize) -> Arc<dyn Backend> {
     static DEVICES: Once = Once::new();
     DEVICES.call_once(|| {
-        for (name, value) in (Options { devices: gpus, ..Options::default() }).variables() {
+        let variables = Options { devices: gpus, ..Options::default() }.variables();
+        for (name, value) in variables.into_iter().filter(|_| !on_a_gpu()) {
             // SAFETY: nothing has asked for the driver, which reads them, and no other code of a case reads or writes
             // the environment.
             unsafe { std::env::set_var(name, value) };
         }
     });
-    purlin_conformance::ledger::add_books(|| {
-        static DRIVER: OnceLock<Driver> = OnceLock::new();
-        DRIVER.get_or_init(Driver::open).left()
-    });
-    let driver = Driver::open();
-    driver.control.set_delays(seed, 50);
+    let driver = Driver::if_fake();
+    if let Some(driver) = &driver {
+        driver.control.set_delays(seed, 50);
+        purlin_conformance::ledger::add_books(|| {
+            static DRIVER: OnceLock<Driver> = OnceLock::new();
+            DRIVER.get_or_init(Driver::open).left()
+        });
+    }
     Arc::new(Audited { backend: CudaBackend::new().unwrap().with_virtual_devices(true), driver })
 }
 
@@ -115,7 +122,11 @@ fn in_context<R>(driver: &Driver, context: usize, body: impl FnOnce() -> R) -> R
 /// it, and its detector reports a free that is not behind every use.
 fn lend(device: usize, size_bytes: usize) -> Lent {
     let driver = Driver::open();
-    let (ordinal, mut context, mut address) = (c_int::try_from(device).unwrap(), 0, 0);
+    let (mut gpus, mut context, mut address) = (0, 0, 0);
+    // SAFETY: the driver writes a number.
+    assert_eq!(unsafe { (driver.cuda.cuDeviceGetCount)(&mut gpus) }, 0);
+    // Virtual devices share GPUs in turn.
+    let ordinal = c_int::try_from(device).unwrap() % gpus;
     // SAFETY: the driver writes a handle, which is released when the memory is taken back.
     assert_eq!(unsafe { (driver.cuda.cuDevicePrimaryCtxRetain)(&mut context, ordinal) }, 0);
     in_context(&driver, context, || {

@@ -4,7 +4,8 @@
 //! holders); threads; file descriptors; and what a driver under test has in its [books](add_books). Every hold, lease,
 //! mapping and buffer keeps its client, so none of them outlives a test that ends without clients. What lives as long
 //! as the process is no leak: the thread of the timers, which ends a second after the last of them (at once where fail
-//! points fail), and whatever is in the ledger that a test began with.
+//! points fail), and whatever is in the ledger that a test began with. A driver of NVIDIA's has threads and files of its
+//! own, so on a GPU (PURLIN_GPU_DEVICES) threads are those that Purlin has named, and files are not looked at.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -52,16 +53,19 @@ impl Ledger {
         let promise = |event: &purlin_async::stall::StalledEvent| {
             format!("event '{}' made at {}, owed by {}", event.label, event.location, event.owed_by)
         };
+        let on_a_gpu = std::env::var_os("PURLIN_GPU_DEVICES").is_some();
+        let descriptors = if on_a_gpu { "" } else { "/proc/self/fd" };
         Self {
             promises: stalls.events.iter().map(promise).collect(),
             living: stalls.executors,
             threads: numbered("/proc/self/task", |path| {
                 let name = fs::read_to_string(path.join("comm")).ok()?;
                 let name = name.trim().to_owned();
-                (!OF_THE_PROCESS.contains(&name.as_str())).then_some(name)
+                let is_ours = !on_a_gpu || name.starts_with("purlin");
+                (is_ours && !OF_THE_PROCESS.contains(&name.as_str())).then_some(name)
             }),
             // The descriptor by which this very folder is read cannot be read any more.
-            descriptors: numbered("/proc/self/fd", |path| {
+            descriptors: numbered(descriptors, |path| {
                 fs::read_link(path).ok().map(|target| target.to_string_lossy().into_owned())
             }),
             books: BOOKS.get().map_or_else(BTreeMap::new, |books| books().into_iter().collect()),

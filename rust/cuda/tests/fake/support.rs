@@ -9,7 +9,7 @@ use std::{fs, thread};
 
 use purlin::{Client, ClientOptions, Error, Event, RawBuffer, ShutdownMode, ShutdownOptions};
 use purlin_cuda::CudaBackend;
-use purlin_fakecuda::{Cuda, Driver};
+use purlin_fakecuda::{Cuda, Driver, on_a_gpu};
 
 /// Nothing takes so long on any machine: what does is stuck.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
@@ -22,7 +22,8 @@ pub(crate) struct Session {
 
 pub(crate) fn client(devices: usize) -> Result<Arc<Client>, Error> {
     let options = ClientOptions { device_count: devices, worker_count: 2, ..ClientOptions::default() };
-    Client::new(&options, Arc::new(CudaBackend::new()?))
+    // A machine may have fewer GPUs than the fake driver.
+    Client::new(&options, Arc::new(CudaBackend::new()?.with_virtual_devices(on_a_gpu())))
 }
 
 impl Session {

@@ -314,7 +314,7 @@ mod tests {
         let operation = foreign_operation(8, &alive);
         let (event, mut copy) = OperationPromise::new(operation, PLACE, Event::ready(), &[], None);
         copy.release_ranges(|_| true);
-        assert_eq!((Arc::strong_count(&alive), copy.operation().ranges().count()), (3, 2));
+        assert_eq!((Arc::strong_count(&alive), copy.operation().ranges().count()), (2, 1));
         copy.complete(Ok(()));
         assert_eq!((event.wait(), Arc::strong_count(&alive)), (Ok(()), 1));
     }

@@ -9,9 +9,13 @@ use libloading::Library;
 use crate::Options;
 
 /// What the fake has besides the driver's entry points. Changes hold for the whole process, labels for the thread.
+///
+/// NVIDIA's driver, which tests may meet on a GPU, has none of it: it reports nothing and its books are empty; all else
+/// panics.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
     library: &'static Library,
+    is_fake: bool,
 }
 
 fn text(text: &str) -> CString {
@@ -19,8 +23,16 @@ fn text(text: &str) -> CString {
 }
 
 impl Control {
-    pub(crate) const fn of(library: &'static Library) -> Self {
-        Self { library }
+    pub(crate) fn of(library: &'static Library) -> Self {
+        // SAFETY: the symbol is only looked up.
+        let is_fake = unsafe { library.get::<*const c_char>(b"purlin_fakecuda_ledger") }.is_ok();
+        Self { library, is_fake }
+    }
+
+    /// Whether the driver is the fake one.
+    #[must_use]
+    pub const fn is_fake(&self) -> bool {
+        self.is_fake
     }
 
     fn get<F: Copy>(&self, name: &str) -> F {
@@ -84,7 +96,7 @@ impl Control {
     /// How many of a thing there are: see `purlin_fakecuda_ledger`.
     #[must_use]
     pub fn ledger(&self, what: &str) -> u64 {
-        self.ask("purlin_fakecuda_ledger", what)
+        if self.is_fake { self.ask("purlin_fakecuda_ledger", what) } else { 0 }
     }
 
     /// `ENTRY:NUMBER:CODE[:sticky|:async]`, separated by commas, in place of the faults that were there.
@@ -137,6 +149,9 @@ impl Control {
     /// How many reports there are.
     #[must_use]
     pub fn report_count(&self) -> usize {
+        if !self.is_fake {
+            return 0;
+        }
         let function: unsafe extern "C" fn() -> usize = self.get("purlin_fakecuda_report_count");
         // SAFETY: it takes nothing.
         unsafe { function() }

@@ -26,5 +26,5 @@ pub mod process;
 
 pub use abi::{Cuda, Nvml};
 pub use control::Control;
-pub use library::{Driver, LEFT, find, links};
+pub use library::{Driver, LEFT, find, links, on_a_gpu};
 pub use purlin_fakecuda_options::{Effect, Fault, Ignored, OnReport, Options};

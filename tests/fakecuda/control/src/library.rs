@@ -24,14 +24,25 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The fake driver, found beside the test program or on LD_LIBRARY_PATH. It stays loaded.
+    /// The fake driver, found beside the test program or on LD_LIBRARY_PATH. It stays loaded. On a GPU ([`on_a_gpu`])
+    /// it is the driver that this process finds by its name, as programs do, and may be NVIDIA's.
     ///
     /// # Panics
     /// Without one, with a line that says how to build it.
     #[must_use]
     pub fn open() -> Self {
-        let library = open("libcuda.so");
+        let path = if on_a_gpu() { Ok(PathBuf::from("libcuda.so.1")) } else { find("libcuda.so") };
+        let library = open(path);
         Self { cuda: Cuda::of(library), control: Control::of(library) }
+    }
+
+    /// As [`open`](Self::open), for tests that meet a real driver as well: `None` if it is not the fake one.
+    ///
+    /// # Panics
+    /// As that does.
+    #[must_use]
+    pub fn if_fake() -> Option<Self> {
+        Some(Self::open()).filter(|driver| driver.control.is_fake())
     }
 
     /// As [`open`](Self::open), with options in the place of the environment. Nothing has called the driver yet.
@@ -59,13 +70,20 @@ impl Nvml {
     /// As that does.
     #[must_use]
     pub fn open() -> Self {
-        Self::of(open("libnvidia_ml.so"))
+        Self::of(open(find("libnvidia_ml.so")))
     }
 }
 
-fn open(name: &str) -> &'static Library {
-    let path = find(name).unwrap_or_else(|why| panic!("{why}"));
-    // SAFETY: the fakes' initialisers do nothing, and they are never unloaded, so neither do finalisers.
+/// Whether tests meet the driver of this machine and its GPUs (`scripts/gpu`).
+#[must_use]
+pub fn on_a_gpu() -> bool {
+    env::var_os("PURLIN_GPU_DEVICES").is_some()
+}
+
+fn open(path: Result<PathBuf, String>) -> &'static Library {
+    let path = path.unwrap_or_else(|why| panic!("{why}"));
+    // SAFETY: the fakes' initialisers do nothing, a driver's may run at any time, and they are never unloaded, so
+    // finalisers do not run.
     let library = unsafe { Library::new(&path) }.unwrap_or_else(|why| panic!("{}: {why}", path.display()));
     Box::leak(Box::new(library))
 }
@@ -99,7 +117,10 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 /// Those of the file system, or that the fakes are not built, with a line that says how to.
 pub fn links(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    for (built, wanted) in [("libcuda.so", "libcuda.so.1"), ("libnvidia_ml.so", "libnvidia-ml.so.1")] {
+    // By both names of the driver: a machine with a GPU may have either.
+    for (built, wanted) in
+        [("libcuda.so", "libcuda.so"), ("libcuda.so", "libcuda.so.1"), ("libnvidia_ml.so", "libnvidia-ml.so.1")]
+    {
         let target = find(built).map_err(io::Error::other)?;
         let link = folder.join(wanted);
         match fs::remove_file(&link) {
