@@ -31,15 +31,15 @@ struct DmaMappingRep;
 }  // namespace internal
 
 /// Mapped memory, until it is unmapped; it keeps the client's accounting alive. Move-only, one word. One thread at a
-/// time. Nothing here blocks.
+/// time. Nothing here waits for copies, but a driver may make a thread that unmaps memory wait for its hardware.
 class [[nodiscard]] DmaMapping final : public internal::Handle<DmaMapping, internal::DmaMappingRep> {
  public:
   /// Leaves `other` unmapped.
   DmaMapping(DmaMapping&& other) noexcept = default;
   /// As if destroying what was here.
   DmaMapping& operator=(DmaMapping&& other) noexcept = default;
-  /// Unmaps the memory when no copy uses it any more: at once, or with the last copy in flight. The memory itself must
-  /// stay until these copies have ended.
+  /// Unmaps the memory when no copy uses it any more: at once, or with the last copy in flight, before its event. The
+  /// memory itself must stay until the events of these copies have happened, and may then be freed.
   PURLIN_API ~DmaMapping();
 
   /// The first byte; null once it is unmapped or moved from.
@@ -49,8 +49,8 @@ class [[nodiscard]] DmaMapping final : public internal::Handle<DmaMapping, inter
   /// Copies in flight that use the memory; 0 once it is unmapped or moved from.
   [[nodiscard]] PURLIN_API std::size_t in_flight() const noexcept;
 
-  /// Unmaps the memory, at once. kFailedPrecondition: copies in flight use it, naming their number, and it stays
-  /// mapped; or it has been unmapped already, or moved from.
+  /// Unmaps the memory, at once: it may be freed when this has returned. kFailedPrecondition: copies in flight use it,
+  /// naming their number, and it stays mapped; or it has been unmapped already, or moved from.
   PURLIN_API Status Unmap();
 
  private:

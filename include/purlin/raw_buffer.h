@@ -97,8 +97,10 @@ class RawBuffer final : public internal::Handle<RawBuffer, const internal::RawBu
   /// exception from it is reported and swallowed. It is destroyed uncalled if this fails. An empty std::function, or a
   /// null function pointer, counts as none. kInvalidArgument: `address` is null or not aligned as the space needs for
   /// imports (16 bytes on the host), or the bytes end past the end of the address space, with the values named; or a
-  /// Mutability that does not exist. kUnimplemented: the backend cannot use foreign memory in this space. `Mode` keeps
-  /// translation units with and without exceptions apart: leave it alone.
+  /// Mutability that does not exist; or the memory is of another kind than the space, and what it is instead.
+  /// kUnimplemented: the backend cannot use foreign memory in this space. `address` is the host's where the host
+  /// reaches the space, and the device's elsewhere: what cuMemAlloc returned, say, for the space "device" of that GPU.
+  /// `Mode` keeps translation units with and without exceptions apart: leave it alone.
   template <typename F, typename Mode = internal::WithExceptions>
   static StatusOr<RawBuffer> Import(const MemorySpace& memory_space, void* address, std::size_t size_bytes,
                                     Mutability mutability, F&& on_release) {

@@ -13,14 +13,14 @@ use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUmemAccess
 use purlin_base::Error;
 
 /// What an entry point answers: 0, or why not.
-pub(crate) type Code = u32;
+pub(crate) type ResultCode = u32;
 
 macro_rules! group {
     ($(#[$doc:meta])* $group:ident { $($name:ident = $symbol:literal ($($argument:ty),*);)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub(crate) struct $group {
-            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> Code,)*
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> ResultCode,)*
         }
 
         impl $group {
@@ -36,10 +36,19 @@ macro_rules! group {
                     $($name: {
                         let symbol = concat!($symbol, "\0").as_bytes();
                         // SAFETY: the caller's promise; the types are those of the manual.
-                        *unsafe { library.get::<unsafe extern "C" fn($($argument),*) -> Code>(symbol) }
+                        *unsafe { library.get::<unsafe extern "C" fn($($argument),*) -> ResultCode>(symbol) }
                             .map_err(|_| $symbol)?
                     },)*
                 })
+            }
+
+            /// For models: all answer 0 and do nothing.
+            #[cfg(all(test, loom))]
+            pub(crate) fn idle() -> Self {
+                $(unsafe extern "C" fn $name($(_: $argument),*) -> Code {
+                    0
+                })*
+                Self { $($name,)* }
             }
         }
     };
@@ -81,8 +90,8 @@ group! {
         copy_to_host = "cuMemcpyDtoHAsync_v2"(*mut c_void, CUdeviceptr, usize, CUstream);
         copy_within = "cuMemcpyDtoDAsync_v2"(CUdeviceptr, CUdeviceptr, usize, CUstream);
         copy_to_peer = "cuMemcpyPeerAsync"(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, usize, CUstream);
-        error_name = "cuGetErrorName"(Code, *mut *const c_char);
-        error_text = "cuGetErrorString"(Code, *mut *const c_char);
+        error_name = "cuGetErrorName"(ResultCode, *mut *const c_char);
+        error_text = "cuGetErrorString"(ResultCode, *mut *const c_char);
     }
 }
 

@@ -14,12 +14,12 @@ use cudarc::driver::sys::CUstream;
 use purlin_base::Error;
 use purlin_device::backend::{Access, DeviceRange, Operation, Work};
 
-use crate::api::Code;
+use crate::api::ResultCode;
 use crate::gpu::Gpu;
 use crate::in_flight::InFlight;
 use crate::parts::Parts;
 use crate::pinned::Pinned;
-use crate::stream::{Order, Place, Role, Stream, SyncPoint};
+use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
 use crate::uses::Point;
 use crate::{download, upload};
 
@@ -97,7 +97,7 @@ pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
     let unit = Arc::clone(&in_flight.unit);
     let _current = match unit.gpu.enter() {
         Ok(current) => current,
-        Err(error) => return in_flight.end(Err(error), Place::Poller),
+        Err(error) => return in_flight.end(Err(error), EndedOn::Poller),
     };
     let api = unit.gpu.api();
     match (from, to) {
@@ -106,7 +106,8 @@ pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
                 return upload::start(in_flight, points, from, to, bytes);
             };
             let source = std::ptr::with_exposed_provenance(from);
-            // SAFETY: both ends have so many bytes until the event, and the source is pinned.
+            // SAFETY: the operation keeps both ends, of so many bytes, until its event, and `pinned` keeps the
+            // source pinned.
             enqueue(in_flight, Role::ToDevice, &points, pinned, None, move |stream| unsafe {
                 (api.base.copy_to_device)(to, source, bytes, stream)
             });
@@ -116,7 +117,7 @@ pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
                 return download::start(in_flight, points, from, to, bytes);
             };
             let destination = std::ptr::with_exposed_provenance_mut(to);
-            // SAFETY: as above, of the destination.
+            // SAFETY: the same, with the destination pinned.
             enqueue(in_flight, Role::ToHost, &points, pinned, None, move |stream| unsafe {
                 (api.base.copy_to_host)(destination, from, bytes, stream)
             });
@@ -124,7 +125,7 @@ pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
         (End::Gpu(device, from), End::Gpu(other, to)) if device == other => {
             let apart = from.abs_diff(to) as usize >= bytes;
             let gpu = Arc::clone(&unit.gpu);
-            // SAFETY: both ends have so many bytes until the event.
+            // SAFETY: the operation keeps both ends, of so many bytes, until its event.
             enqueue(in_flight, Role::Within, &points, None, None, move |stream| unsafe {
                 if apart {
                     (api.base.copy_within)(to, from, bytes, stream)
@@ -145,7 +146,7 @@ fn enqueue(
     points: &[SyncPoint],
     pinned: Pinned,
     other: Option<Arc<Gpu>>,
-    work: impl FnOnce(CUstream) -> Code,
+    work: impl FnOnce(CUstream) -> ResultCode,
 ) {
     let (enqueuing, unit) = (in_flight.enqueuing(), Arc::clone(&in_flight.unit));
     let (waits, what) = (in_flight.caller_waits, in_flight.what());
@@ -185,7 +186,7 @@ pub(crate) fn finish(unit: &crate::Unit, point: &SyncPoint, role: Role, caller_w
 
 /// # Safety
 /// Both ends have so many bytes, until the work on the stream is over. A context is current.
-unsafe fn copy_overlapping(gpu: &Gpu, to: u64, from: u64, bytes: usize, stream: CUstream) -> Code {
+unsafe fn copy_overlapping(gpu: &Gpu, to: u64, from: u64, bytes: usize, stream: CUstream) -> ResultCode {
     let api = gpu.api();
     let Some(pools) = gpu.pools else {
         // SAFETY: the caller's promise.
@@ -211,7 +212,7 @@ unsafe fn copy_overlapping(gpu: &Gpu, to: u64, from: u64, bytes: usize, stream: 
 ///
 /// # Safety
 /// As [`copy_overlapping`].
-unsafe fn copy_in_steps(api: &crate::api::Api, to: u64, from: u64, bytes: usize, stream: CUstream) -> Code {
+unsafe fn copy_in_steps(api: &crate::api::Api, to: u64, from: u64, bytes: usize, stream: CUstream) -> ResultCode {
     let step = from.abs_diff(to) as usize;
     if step == 0 {
         return 0;
@@ -234,7 +235,7 @@ fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usi
     let there = in_flight.shared().unit(other).map(|unit| Arc::clone(&unit.gpu));
     let there = match there.and_then(|there| there.check_whole().map(|()| there)) {
         Ok(there) => there,
-        Err(error) => return in_flight.end(Err(error), Place::Poller),
+        Err(error) => return in_flight.end(Err(error), EndedOn::Poller),
     };
     let (here, context, api) = (in_flight.unit.gpu.context(), there.context(), in_flight.unit.gpu.api());
     // SAFETY: both ends have so many bytes until the event, in these contexts, which are retained.

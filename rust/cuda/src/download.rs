@@ -14,7 +14,7 @@ use crate::copy::finish;
 use crate::in_flight::InFlight;
 use crate::parts::Parts;
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
-use crate::stream::{Order, Place, Role, Stream, SyncPoint};
+use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
 
 /// A download that is not over.
 struct Download {
@@ -84,7 +84,8 @@ impl Download {
         let (api, from, to, address) = (self.unit.gpu.api(), rest.from, rest.to, chunk.address().cast());
         self.parts.one_more();
         let download = Arc::clone(self);
-        let end = Box::new(move |outcome: Result<(), Error>, place| download.arrived(outcome, place, chunk, to, bytes));
+        let end =
+            Box::new(move |outcome: Result<(), Error>, ended_on| download.arrived(outcome, ended_on, chunk, to, bytes));
         // SAFETY: the chunk is kept until this part is over, and the source until the event.
         let work = move |stream| unsafe { (api.base.copy_to_host)(address, from, bytes, stream) };
         let points = std::mem::take(&mut rest.points);
@@ -97,23 +98,23 @@ impl Download {
     }
 
     /// The bytes of a part are in the chunk.
-    fn arrived(self: Arc<Self>, outcome: Result<(), Error>, place: Place, chunk: Chunk, to: usize, bytes: usize) {
+    fn arrived(self: Arc<Self>, outcome: Result<(), Error>, ended_on: EndedOn, chunk: Chunk, to: usize, bytes: usize) {
         if outcome.is_err() || self.parts.has_failed() {
             drop(chunk);
-            return self.parts.over(outcome, place);
+            return self.parts.over(outcome, ended_on);
         }
         let runner = self.runner.clone();
-        let empty = move |place| {
+        let empty = move |ended_on| {
             // SAFETY: the chunk has so many bytes; the destination is writable for as many until the event, which waits
             // for all parts.
             unsafe { ptr::copy_nonoverlapping(chunk.address(), ptr::with_exposed_provenance_mut(to), bytes) };
             drop(chunk);
-            self.parts.over(Ok(()), place);
+            self.parts.over(Ok(()), ended_on);
         };
-        match place {
-            Place::Caller => empty(place),
+        match ended_on {
+            EndedOn::Caller => empty(ended_on),
             // The task may run the operation's waiters.
-            Place::Poller => runner.run(move || empty(Place::Caller)),
+            EndedOn::Poller => runner.run(move || empty(EndedOn::Caller)),
         }
     }
 }

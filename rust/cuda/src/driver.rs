@@ -53,6 +53,12 @@ impl Driver {
         self.home.is_this()
     }
 
+    /// For models.
+    #[cfg(all(test, loom))]
+    pub(crate) fn of(api: Api) -> Self {
+        Self { api, device_count: 1, home: Process::this() }
+    }
+
     fn found() -> StatusOr<Self> {
         if is_static() {
             return Err(Error::unavailable(
@@ -75,7 +81,7 @@ impl Driver {
             code => return Err(unavailable(code, "CUDA's driver cannot be initialised")),
         }
         let (mut version, mut count) = (0, 0);
-        // SAFETY: each writes a number.
+        // SAFETY: each writes a number to a place of this frame.
         let codes = unsafe { ((api.base.driver_version)(&mut version), (api.base.device_count)(&mut count)) };
         if codes.0 != 0 {
             return Err(unavailable(codes.0, "CUDA's driver does not say its version"));

@@ -7,28 +7,28 @@ use std::ptr;
 
 use purlin_base::{Error, StatusCode};
 
-use crate::api::{Api, Code};
+use crate::api::{Api, ResultCode};
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
-pub(crate) const OUT_OF_MEMORY: Code = 2;
+pub(crate) const OUT_OF_MEMORY: ResultCode = 2;
 /// `CUDA_ERROR_NOT_READY`: no error.
-pub(crate) const NOT_READY: Code = 600;
+pub(crate) const NOT_READY: ResultCode = 600;
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED`.
-pub(crate) const ALREADY_REGISTERED: Code = 712;
+pub(crate) const ALREADY_REGISTERED: ResultCode = 712;
 
 /// Whether every later call on that device answers the code, until the process ends (CUDA driver API, "CUresult").
 /// Newer drivers have more such codes: see [`Gpu::failed`](crate::gpu::Gpu::failed).
-pub(crate) fn is_sticky(code: Code) -> bool {
+pub(crate) fn is_sticky(code: ResultCode) -> bool {
     matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721)
 }
 
 /// What became of `what`: an error unless the code is 0.
-pub(crate) fn check(api: &Api, code: Code, what: impl FnOnce() -> String) -> Result<(), Error> {
+pub(crate) fn check(api: &Api, code: ResultCode, what: impl FnOnce() -> String) -> Result<(), Error> {
     if code == 0 { Ok(()) } else { Err(error(api, code, &what())) }
 }
 
 /// `copy of 4 bytes: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered`
-pub(crate) fn error(api: &Api, code: Code, what: &str) -> Error {
+pub(crate) fn error(api: &Api, code: ResultCode, what: &str) -> Error {
     let mut message = match text(api.base.error_name, code) {
         Some(name) => format!("{what}: {name} ({code})"),
         None => format!("{what}: CUDA error {code}, which this driver has no name for"),
@@ -39,7 +39,7 @@ pub(crate) fn error(api: &Api, code: Code, what: &str) -> Error {
     Error::new(status(code), message)
 }
 
-fn text(ask: unsafe extern "C" fn(Code, *mut *const c_char) -> Code, code: Code) -> Option<String> {
+fn text(ask: unsafe extern "C" fn(ResultCode, *mut *const c_char) -> ResultCode, code: ResultCode) -> Option<String> {
     let mut text = ptr::null();
     // SAFETY: the driver writes a pointer, to a text that stays.
     let refused = unsafe { ask(code, &mut text) } != 0;
@@ -51,7 +51,7 @@ fn text(ask: unsafe extern "C" fn(Code, *mut *const c_char) -> Code, code: Code)
 }
 
 /// The code that a caller can act on.
-fn status(code: Code) -> StatusCode {
+fn status(code: ResultCode) -> StatusCode {
     match code {
         1 | 218 => StatusCode::InvalidArgument,
         2 => StatusCode::ResourceExhausted,

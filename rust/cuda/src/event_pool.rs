@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUevent;
 use purlin_base::sync::Mutex;
 
-use crate::api::Code;
+use crate::api::ResultCode;
 use crate::driver::Driver;
 
 /// `CU_EVENT_DISABLE_TIMING`: cheaper.
@@ -55,7 +55,7 @@ impl EventPool {
     ///
     /// # Errors
     /// The driver's code: there is none.
-    pub(crate) fn take(self: &Arc<Self>) -> Result<Recorded, Code> {
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Recorded, ResultCode> {
         let idle = self.idle.lock().events.pop();
         let event = match idle {
             Some(handle) => handle.0,
@@ -106,3 +106,6 @@ impl Drop for Recorded {
         self.pool.destroy_one(self.event);
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_model;

@@ -17,7 +17,7 @@ use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use purlin_base::{Error, StatusOr};
 
-use crate::api::{Api, Code, Pools};
+use crate::api::{Api, Pools, ResultCode};
 use crate::driver::Driver;
 use crate::err;
 use crate::event_pool::EventPool;
@@ -140,7 +140,7 @@ impl Gpu {
     /// The error of a call about `what`, made under no lock. A code that stays breaks the GPU; the first that does is
     /// the reason from then on. Whether a code stays that no table has, the driver is asked.
     #[cold]
-    pub(crate) fn failed(&self, code: Code, what: &str) -> Error {
+    pub(crate) fn failed(&self, code: ResultCode, what: &str) -> Error {
         if err::is_sticky(code) || self.health() == Some(code) {
             self.give_up(code, what)
         } else {
@@ -151,7 +151,7 @@ impl Gpu {
     /// As [`failed`](Self::failed), of a call that is about this GPU and another. A code that stays is about that one,
     /// if only that one is not well.
     #[cold]
-    pub(crate) fn failed_with(&self, other: Option<&Self>, code: Code, what: &str) -> Error {
+    pub(crate) fn failed_with(&self, other: Option<&Self>, code: ResultCode, what: &str) -> Error {
         match other {
             Some(other) if !ptr::eq(self, other) && self.health().is_none() && other.health().is_some() => {
                 other.failed(code, what)
@@ -161,7 +161,7 @@ impl Gpu {
     }
 
     /// What the driver answers to any question about this GPU; `None` if it is well, or says that work goes on.
-    fn health(&self) -> Option<Code> {
+    fn health(&self) -> Option<ResultCode> {
         let stream = self.streams.first()?;
         // SAFETY: the handle is the driver's, and stays as long as this GPU.
         let code = unsafe { (self.api().base.query_stream)(stream.handle()) };
@@ -173,7 +173,7 @@ impl Gpu {
     /// The error names the operation that was oldest in flight: what broke a GPU shows at some later call, and the
     /// oldest is the first that can have done it.
     #[cold]
-    pub(crate) fn give_up(&self, code: Code, what: &str) -> Error {
+    pub(crate) fn give_up(&self, code: ResultCode, what: &str) -> Error {
         let error = err::error(self.api(), code, what);
         let oldest = self.streams.iter().filter_map(Stream::oldest).min_by_key(|(number, _)| *number);
         let oldest = oldest.map_or_else(
@@ -190,7 +190,7 @@ impl Gpu {
 
     /// As [`failed`](Self::failed), unless the code is 0.
     #[inline]
-    pub(crate) fn check(&self, code: Code, what: impl FnOnce() -> String) -> Result<(), Error> {
+    pub(crate) fn check(&self, code: ResultCode, what: impl FnOnce() -> String) -> Result<(), Error> {
         if code == 0 { Ok(()) } else { Err(self.failed(code, &what())) }
     }
 
@@ -262,7 +262,7 @@ pub(crate) struct Current {
 }
 
 impl Current {
-    fn of(driver: &'static Driver, context: CUcontext) -> Result<Self, Code> {
+    fn of(driver: &'static Driver, context: CUcontext) -> Result<Self, ResultCode> {
         let mut before = ptr::null_mut();
         // SAFETY: the driver writes a handle.
         match unsafe { (driver.api.base.current_context)(&mut before) } {

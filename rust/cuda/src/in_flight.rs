@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use purlin_async::{Event, EventPromise, EventState, when_all};
-use purlin_base::Error;
+use purlin_base::{Error, SourceLocation};
 use purlin_device::backend::{Operation, OperationPromise, OperationRunner, Schedule};
 
 use crate::orders::{Known, key};
-use crate::stream::{Place, SyncPoint};
+use crate::stream::{EndedOn, SyncPoint};
 use crate::{Shared, Unit, copy, memory};
 
 /// An operation that is not over. Dropped before, it fails.
@@ -15,6 +15,8 @@ pub(crate) struct InFlight {
     shared: Arc<Shared>,
     pub(crate) unit: Arc<Unit>,
     key: usize,
+    /// Where it was asked for.
+    place: SourceLocation,
     /// `None` once it is over.
     promise: Option<OperationPromise>,
     /// `None` once it is enqueued.
@@ -35,9 +37,10 @@ impl InFlight {
         &self.shared
     }
 
-    /// As errors name it.
+    /// As errors name it: what it moves, its label, and where it was asked for.
     pub(crate) fn what(&self) -> Arc<str> {
-        format!("{:?}", self.operation()).into()
+        let operation = self.operation();
+        format!("{operation:?} ('{}', asked for at {})", operation.label(), self.place).into()
     }
 
     /// For the host's part of it.
@@ -71,22 +74,22 @@ impl InFlight {
     }
 
     /// It is over.
-    pub(crate) fn end(mut self, outcome: Result<(), Error>, place: Place) {
+    pub(crate) fn end(mut self, outcome: Result<(), Error>, ended_on: EndedOn) {
         if outcome.is_ok() && !self.behind.is_empty() {
             // A wait for a GPU that breaks ends, too; what comes behind it was done with whatever was there.
             let behind = when_all(&std::mem::take(&mut self.behind));
             if !behind.is_ready() {
-                return behind.on_ready(move |outcome| self.end(outcome.clone(), Place::Poller));
+                return behind.on_ready(move |outcome| self.end(outcome.clone(), EndedOn::Poller));
             }
-            return self.end(behind.error().map_or(Ok(()), Err), place);
+            return self.end(behind.error().map_or(Ok(()), Err), ended_on);
         }
         self.shared.orders.remove(self.key);
         let enqueued = self.enqueued.take();
         let Some(promise) = self.promise.take() else { return };
         let refused = outcome.as_ref().err().cloned();
-        match place {
-            Place::Poller => promise.complete_on_runner(outcome),
-            Place::Caller => promise.complete(outcome),
+        match ended_on {
+            EndedOn::Poller => promise.complete_on_runner(outcome),
+            EndedOn::Caller => promise.complete(outcome),
         }
         if let Some(enqueued) = enqueued {
             match refused {
@@ -196,6 +199,7 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
         shared: Arc::clone(shared),
         unit,
         key: key(&event),
+        place: event.location(),
         promise: Some(promise),
         enqueued: Some(shared.orders.hold(&event)),
         behind: std::mem::take(&mut waits.behind),
@@ -216,7 +220,7 @@ fn proceed(mut in_flight: InFlight, waits: Waits, all: &[Event], outcome: &Resul
     if let Err(error) = outcome {
         // An event of a dependency that has failed has the error that counts.
         let first = all.iter().find_map(Event::error);
-        return in_flight.end(Err(first.unwrap_or_else(|| error.clone())), Place::Caller);
+        return in_flight.end(Err(first.unwrap_or_else(|| error.clone())), EndedOn::Caller);
     }
     // Those that were held are enqueued by now, or over.
     let more = Waits::of(in_flight.shared(), &waits.held);

@@ -22,10 +22,13 @@ mod in_flight;
 mod janitor;
 mod known;
 mod memory;
+#[cfg(all(test, loom))]
+mod model;
 mod orders;
 mod parts;
 mod peer;
 mod pinned;
+mod pointer;
 mod poller;
 mod staging;
 mod stream;
@@ -49,6 +52,7 @@ use janitor::Janitor;
 use memory::{DeviceMemory, Keepers, PinnedMemory, Registration};
 use orders::Orders;
 use pinned::PinnedRanges;
+use pointer::HostMemory;
 use poller::Poller;
 use staging::Staging;
 
@@ -193,11 +197,12 @@ impl Backend for CudaBackend {
     fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
         let gpu = Arc::clone(&self.shared.unit(device)?.gpu);
         let keepers = Arc::clone(&self.shared.keepers);
-        match kind {
-            "device" => Ok(Box::new(DeviceMemory { gpu, keepers })),
-            "pinned_host" => Ok(Box::new(PinnedMemory { gpu, keepers })),
-            _ => self.host.open_memory(device, kind),
-        }
+        let memory: Box<dyn Memory> = match kind {
+            "device" => return Ok(Box::new(DeviceMemory { gpu, keepers })),
+            "pinned_host" => Box::new(PinnedMemory { gpu: Arc::clone(&gpu), keepers: Arc::clone(&keepers) }),
+            _ => self.host.open_memory(device, kind)?,
+        };
+        Ok(Box::new(HostMemory { memory, kind, gpu, keepers }))
     }
 
     fn dma_map(&self, address: usize, size_bytes: usize) -> StatusOr<DmaRegistration> {

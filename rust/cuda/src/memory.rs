@@ -15,6 +15,7 @@ use crate::err;
 use crate::gpu::Gpu;
 use crate::janitor::{Garbage, Janitor};
 use crate::pinned::{Pinned, PinnedRanges};
+use crate::pointer::check_of_gpu;
 use crate::staging::PORTABLE;
 use crate::stream::{Role, Stream, SyncPoint};
 use crate::uses::Uses;
@@ -23,8 +24,6 @@ use crate::uses::Uses;
 const ALIGNMENT_BYTES: usize = 256;
 /// What extents are multiples of.
 const GRANULE_BYTES: usize = 2 << 20;
-/// `CU_MEMORYTYPE_DEVICE`.
-const DEVICE: u32 = 2;
 
 /// What all memories of a backend share.
 pub(crate) struct Keepers {
@@ -138,7 +137,7 @@ impl Memory for DeviceMemory {
             // SAFETY: the stream is ours.
             let code = unsafe { (gpu.api().base.synchronize_stream)(stream) };
             if let Err(error) = gpu.check(code, what) {
-                // SAFETY: as in the extent's drop.
+                // SAFETY: allocated in the line above, and nobody has the address.
                 unsafe { (pools.free)(address, stream) };
                 return Err(error);
             }
@@ -150,25 +149,7 @@ impl Memory for DeviceMemory {
     }
 
     fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
-        let gpu = &self.gpu;
-        gpu.driver.check_process()?;
-        gpu.check_whole()?;
-        let _current = gpu.enter()?;
-        // CU_POINTER_ATTRIBUTE_MEMORY_TYPE and CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL.
-        let (mut kind, mut ordinal) = (0_u32, -1_i32);
-        let mut asked = [2, 9];
-        let mut answers = [(&raw mut kind).cast(), (&raw mut ordinal).cast()];
-        // SAFETY: the driver writes both numbers, and 0 for what it does not know.
-        let code =
-            unsafe { (gpu.api().base.pointer_attributes)(2, asked.as_mut_ptr(), answers.as_mut_ptr(), address as u64) };
-        gpu.check(code, || format!("asking what the memory at {address:#x} is"))?;
-        if kind != DEVICE || usize::try_from(ordinal) != Ok(gpu.ordinal) {
-            return Err(Error::invalid_argument(format!(
-                "the {size_bytes} bytes at {address:#x} are no memory of GPU {}, and its space 'device' imports no \
-                 other: memory of the host goes into 'pinned_host' or 'unpinned_host'",
-                gpu.ordinal
-            )));
-        }
+        check_of_gpu(&self.gpu, address, size_bytes)?;
         Ok(Some(self.extent(address, How::Foreign)))
     }
 }

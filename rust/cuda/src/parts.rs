@@ -9,7 +9,7 @@ use purlin_base::Error;
 use purlin_base::sync::Mutex;
 
 use crate::in_flight::InFlight;
-use crate::stream::{End, Place, SyncPoint};
+use crate::stream::{End, EndedOn, SyncPoint};
 
 /// See the module.
 pub(crate) struct Parts(Mutex<State>);
@@ -40,7 +40,7 @@ impl Parts {
     ) -> End {
         self.one_more();
         let parts = Arc::clone(self);
-        Box::new(move |outcome, place| parts.over(then(outcome), place))
+        Box::new(move |outcome, ended_on| parts.over(then(outcome), ended_on))
     }
 
     /// Whether a part has failed, and the operation will.
@@ -58,11 +58,11 @@ impl Parts {
                 self.0.lock().in_flight = Some(in_flight);
             }
         }
-        self.over(point.map(drop).map_err(Clone::clone), Place::Poller);
+        self.over(point.map(drop).map_err(Clone::clone), EndedOn::Poller);
     }
 
-    /// A part is over, as it was learnt at `place`.
-    pub(crate) fn over(&self, outcome: Result<(), Error>, place: Place) {
+    /// A part is over, as it was learnt at `ended_on`.
+    pub(crate) fn over(&self, outcome: Result<(), Error>, ended_on: EndedOn) {
         let mut state = self.0.lock();
         state.left -= 1;
         if let Err(error) = outcome {
@@ -72,7 +72,7 @@ impl Parts {
         let outcome = state.failed.clone().map_or(Ok(()), Err);
         drop(state);
         if let Some(in_flight) = ended {
-            in_flight.end(outcome, place);
+            in_flight.end(outcome, ended_on);
         }
     }
 }

@@ -9,7 +9,7 @@ use cudarc::driver::sys::{
     CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemLocation_st__bindgen_ty_1 as Which, CUmemLocationType,
 };
 
-use crate::api::{Code, Pools};
+use crate::api::{Pools, ResultCode};
 use crate::gpu::Gpu;
 
 /// Lets each of the two use the memory of the other, where the hardware can. Where it cannot, or the driver refuses,
@@ -24,7 +24,7 @@ pub(crate) fn connect(one: &Gpu, other: &Gpu) {
 /// Lets `user` use the memory of `owner`.
 fn allow(user: &Gpu, owner: &Gpu) {
     /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`: somebody else in this process has done it.
-    const ALREADY_ENABLED: Code = 704;
+    const ALREADY_ENABLED: ResultCode = 704;
     let Some(peers) = user.api().peers else { return };
     let (Ok(_current), mut can) = (user.enter(), 0) else { return };
     // SAFETY: the driver writes a number.
@@ -50,7 +50,7 @@ fn allow(user: &Gpu, owner: &Gpu) {
 }
 
 /// Memory of the owner's pool has an access of its own.
-fn allow_pool(user: &Gpu, owner: &Gpu, pools: Pools) -> Code {
+fn allow_pool(user: &Gpu, owner: &Gpu, pools: Pools) -> ResultCode {
     let mut pool = std::ptr::null_mut();
     // SAFETY: the driver writes a handle.
     let code = unsafe { (pools.default_of)(&mut pool, owner.device()) };

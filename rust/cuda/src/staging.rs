@@ -19,8 +19,8 @@ use crate::gpu::Gpu;
 pub(crate) const CHUNK_BYTES: usize = 4 << 20;
 /// A slab, in bytes: copies of at most so many go through one.
 pub(crate) const SLAB_BYTES: usize = 64 << 10;
-/// How many of either a GPU has at most.
-const CHUNKS: usize = 16;
+/// How many of either a GPU has at most. Models explore what happens without one.
+const CHUNKS: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// `CU_MEMHOSTALLOC_PORTABLE`: pinned for every context.
 pub(crate) const PORTABLE: u32 = 1;
@@ -139,3 +139,6 @@ impl Drop for Staging {
         }
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_model;

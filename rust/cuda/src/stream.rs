@@ -20,7 +20,7 @@ use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::{AtomicU64, Ordering};
 use purlin_base::{Error, StatusOr};
 
-use crate::api::{Api, Code};
+use crate::api::{Api, ResultCode};
 use crate::err;
 use crate::event_pool::Recorded;
 use crate::gpu::Gpu;
@@ -86,7 +86,7 @@ impl Point for SyncPoint {
 
 /// Where the end of a submission is learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum EndedOn {
     /// On the poller's thread, which runs no code but the backend's.
     Poller,
     /// On the thread of a caller that waits for it.
@@ -106,11 +106,11 @@ pub(crate) struct Order<'a> {
 }
 
 /// What happens at the end of a submission.
-pub(crate) type End = Box<dyn FnOnce(Result<(), Error>, Place) + Send>;
+pub(crate) type End = Box<dyn FnOnce(Result<(), Error>, EndedOn) + Send>;
 
 /// Why a submission was refused.
 struct Refused<'a> {
-    code: Code,
+    code: ResultCode,
     /// The other GPU that the call was about.
     with: Option<&'a Gpu>,
 }
@@ -180,13 +180,13 @@ impl Stream {
     pub(crate) fn submit(
         gpu: &Arc<Gpu>,
         order: Order<'_>,
-        work: impl FnOnce(CUstream) -> Code,
+        work: impl FnOnce(CUstream) -> ResultCode,
         end: End,
     ) -> StatusOr<SyncPoint> {
         let stream = gpu.stream(order.role);
         let refuse = |error: Error, end: End| {
             stream.drain(gpu);
-            end(Err(error.clone()), Place::Poller);
+            end(Err(error.clone()), EndedOn::Poller);
             Err(error)
         };
         if let Err(error) = gpu.check_whole() {
@@ -208,7 +208,7 @@ impl Stream {
         gpu: &Arc<Gpu>,
         order: Order<'a>,
         event: Arc<Recorded>,
-        work: impl FnOnce(CUstream) -> Code,
+        work: impl FnOnce(CUstream) -> ResultCode,
         end: End,
     ) -> Result<SyncPoint, (Refused<'a>, End)> {
         let mut queue = self.queue.lock();
@@ -265,7 +265,7 @@ impl Stream {
     pub(crate) fn free_after(
         gpu: &Arc<Gpu>,
         waits: &[SyncPoint],
-        free: impl FnOnce(CUstream) -> Code,
+        free: impl FnOnce(CUstream) -> ResultCode,
     ) -> Result<(), Error> {
         let stream = gpu.stream(Role::Free);
         let mut queue = stream.queue.lock();
@@ -287,7 +287,7 @@ impl Stream {
             if gpu.check_whole().is_err() {
                 return;
             }
-            // SAFETY: the handle is the driver's.
+            // SAFETY: the handle is the driver's, and this stream keeps it until destroy().
             match unsafe { (gpu.api().base.synchronize_stream)(self.stream) } {
                 0 => return,
                 code if left == 0 => _ = gpu.give_up(code, what),
@@ -347,7 +347,7 @@ impl Stream {
         }
         drop(queue);
         drop(event);
-        end(outcome, if own == Some(number) { Place::Caller } else { Place::Poller });
+        end(outcome, if own == Some(number) { EndedOn::Caller } else { EndedOn::Poller });
         true
     }
 
@@ -356,7 +356,7 @@ impl Stream {
     /// # Errors
     /// What broke the GPU.
     #[cold]
-    fn unasked(&self, gpu: &Gpu, code: Code, refusals: u32) -> StatusOr<bool> {
+    fn unasked(&self, gpu: &Gpu, code: ResultCode, refusals: u32) -> StatusOr<bool> {
         /// So often the question is repeated; then the stream is waited for.
         const QUESTIONS: u32 = 8;
         _ = gpu.failed(code, &format!("asking what is over on GPU {}", gpu.ordinal));
@@ -368,3 +368,6 @@ impl Stream {
         gpu.check_whole().map(|()| true)
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_model;

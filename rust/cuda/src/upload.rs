@@ -12,7 +12,7 @@ use crate::copy::finish;
 use crate::in_flight::{Enqueuing, InFlight};
 use crate::parts::Parts;
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
-use crate::stream::{Order, Place, Role, Stream, SyncPoint};
+use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
 
 /// What is left of an upload.
 struct Upload {
@@ -116,6 +116,6 @@ impl Upload {
         let gpu = &self.in_flight.unit.gpu;
         gpu.stream(Role::ToDevice).drain(gpu);
         self.enqueuing.done(&Err(error.clone()));
-        self.in_flight.end(Err(error), Place::Poller);
+        self.in_flight.end(Err(error), EndedOn::Poller);
     }
 }

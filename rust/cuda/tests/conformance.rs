@@ -1,15 +1,18 @@
-//! The CUDA backend under conformance, on the fake driver: cases pass, and the fake's detector is silent.
+//! The CUDA backend under conformance, on the fake driver: cases pass, the fake's detector is silent, and its books are
+//! empty at the end of each case.
 //!
-//! With PURLIN_GPU_DEVICES (`scripts/gpu`) it is the driver that programs find: NVIDIA's, which has no detector, or a
-//! fake one in its place.
+//! With PURLIN_GPU_DEVICES (`scripts/gpu`) it is the driver that programs find: NVIDIA's, which has no detector and no
+//! books, or a fake one in its place.
 
 #![allow(unsafe_code, reason = "the fake driver is told by the environment")]
 
-use std::sync::{Arc, Once};
+use std::ffi::c_int;
+use std::sync::{Arc, Once, OnceLock};
 use std::thread;
 
 use purlin_async::{Event, EventPromise, Task};
 use purlin_base::{Error, StatusOr};
+use purlin_conformance::Lent;
 use purlin_cuda::CudaBackend;
 use purlin_device::backend::{Backend, DeviceDescription, DmaRegistration, Memory, Operation, Schedule};
 use purlin_fakecuda::{Driver, Options, on_a_gpu};
@@ -90,6 +93,10 @@ fn audited(seed: u64, gpus: usize) -> Arc<dyn Backend> {
             unsafe { std::env::set_var(name, value) };
         }
     });
+    purlin_conformance::ledger::add_books(|| {
+        static DRIVER: OnceLock<Driver> = OnceLock::new();
+        DRIVER.get_or_init(Driver::open).left()
+    });
     let driver = Driver::if_fake();
     if let Some(driver) = &driver {
         driver.control.set_delays(seed, 50);
@@ -97,11 +104,47 @@ fn audited(seed: u64, gpus: usize) -> Arc<dyn Backend> {
     Arc::new(Audited { backend: CudaBackend::new().unwrap().with_virtual_devices(true), driver })
 }
 
+/// Calls `body` with that context current on this thread.
+fn in_context<R>(driver: &Driver, context: usize, body: impl FnOnce() -> R) -> R {
+    let mut before = 0;
+    // SAFETY: the driver writes a handle; the context is retained.
+    unsafe {
+        assert_eq!((driver.cuda.cuCtxGetCurrent)(&mut before), 0);
+        assert_eq!((driver.cuda.cuCtxSetCurrent)(context), 0);
+    }
+    let result = body();
+    // SAFETY: it was current before.
+    assert_eq!(unsafe { (driver.cuda.cuCtxSetCurrent)(before) }, 0);
+    result
+}
+
+/// Memory of a GPU that a stranger has allocated by the driver, as other libraries in the process do. The driver frees
+/// it, and its detector reports a free that is not behind every use.
+fn lend(device: usize, size_bytes: usize) -> Lent {
+    let driver = Driver::open();
+    let (ordinal, mut context, mut address) = (c_int::try_from(device).unwrap(), 0, 0);
+    // SAFETY: the driver writes a handle, which is released when the memory is taken back.
+    assert_eq!(unsafe { (driver.cuda.cuDevicePrimaryCtxRetain)(&mut context, ordinal) }, 0);
+    in_context(&driver, context, || {
+        // SAFETY: the driver writes an address.
+        assert_eq!(unsafe { (driver.cuda.cuMemAlloc_v2)(&mut address, size_bytes) }, 0);
+    });
+    let take_back = move || {
+        // SAFETY: it was allocated above, and this is called once.
+        in_context(&driver, context, || assert_eq!(unsafe { (driver.cuda.cuMemFree_v2)(address) }, 0));
+        // SAFETY: it was retained above.
+        assert_eq!(unsafe { (driver.cuda.cuDevicePrimaryCtxRelease_v2)(ordinal) }, 0);
+    };
+    let address = std::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap());
+    Lent { address, size_bytes, take_back: Box::new(take_back) }
+}
+
 macro_rules! suite_with_seeds {
     ($($module:ident: $seed:literal, $gpus:literal)*) => {
         $(mod $module {
             purlin_conformance::suite!(
                 || crate::audited($seed, $gpus),
+                device_memory = crate::lend,
                 unsupported = [
                     ("memory::addresses_are_aligned_to_64_bytes", "the host has no address for the memory of a device"),
                     (

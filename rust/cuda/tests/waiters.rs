@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
+use purlin_async::ShutdownOptions;
+use purlin_conformance::ledger::{Ledger, add_books};
 use purlin_cuda::CudaBackend;
 use purlin_device::{Client, ClientOptions, RawBuffer};
 use purlin_fakecuda::{Driver, Options, process};
@@ -13,9 +15,12 @@ use purlin_fakecuda::{Driver, Options, process};
 fn waiters_run_on_no_thread_of_a_gpu() {
     process::run("waiters_run_on_no_thread_of_a_gpu", &Options::default(), || {
         const ROUNDS: usize = 32;
-        if let Some(driver) = Driver::if_fake() {
+        let driver = Driver::open();
+        if driver.control.is_fake() {
             driver.control.set_delays(1, 200);
         }
+        add_books(|| Driver::open().left());
+        let before = Ledger::now();
         // All that there are.
         let options = ClientOptions { device_count: 0, worker_count: 2, ..Default::default() };
         let client = Client::new(&options, Arc::new(CudaBackend::new().unwrap())).unwrap();
@@ -24,7 +29,9 @@ fn waiters_run_on_no_thread_of_a_gpu() {
             client.devices().iter().flat_map(|device| kinds.map(|kind| device.memory_space(kind).unwrap())).collect();
         let (told, names) = mpsc::channel();
         let blocks: Vec<RawBuffer> = spaces.iter().map(|space| RawBuffer::allocate(space, 256).unwrap()).collect();
-        let mut last = purlin_async::Event::ready();
+        let bytes = [7_u8; 256];
+        // SAFETY: the bytes stay until the last copy has happened, which comes after this one.
+        let mut last = unsafe { blocks[0].copy_from_host(bytes.as_ptr(), 0, bytes.len(), &[]) };
         for round in 0..ROUNDS {
             let (from, to) = (&blocks[round % blocks.len()], &blocks[(round + 1) % blocks.len()]);
             // SAFETY: each copy waits for the last.
@@ -39,5 +46,10 @@ fn waiters_run_on_no_thread_of_a_gpu() {
             let name = names.recv().unwrap();
             assert!(!name.starts_with("purlin-cuda"), "a waiter ran on the thread {name}");
         }
+        drop((last, blocks, spaces));
+        client.shutdown(ShutdownOptions::default()).unwrap();
+        drop(client);
+        assert_eq!(before.settles(), Ok(()));
+        driver.control.no_reports();
     });
 }

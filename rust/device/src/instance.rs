@@ -5,9 +5,10 @@
 //! runner. Dropping the instance shuts the runner down and then closes the memories. A task that is queued on the
 //! runner and holds a block keeps the instance; so when it is dropped, nothing queued there needs it any more.
 
+use std::panic::Location;
 use std::sync::Arc;
 
-use crate::backend::{Backend, DeviceDescription, Operation, Schedule};
+use crate::backend::{Backend, DeviceDescription, Keep, Operation, Schedule};
 use crate::dma::Mappings;
 use crate::in_flight::ClientRunner;
 use purlin_async::event::{Event, StreamEventMap};
@@ -82,7 +83,21 @@ impl<S> Instance<S> {
 
     /// Does `operation` after `dependencies`, as the backend does it.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn run(&self, operation: Operation, dependencies: &[Event], caller_waits: bool) -> Event {
-        self.backend.run(operation, &Schedule { dependencies, runner: &self.runner, caller_waits })
+        self.run_at(Location::caller(), operation, dependencies, caller_waits, None)
+    }
+
+    /// As [`run`](Self::run), of what is asked for at `location`; `kept` is dropped before its event happens.
+    #[inline(always)]
+    pub(crate) fn run_at(
+        &self,
+        location: &'static Location<'static>,
+        operation: Operation,
+        dependencies: &[Event],
+        caller_waits: bool,
+        kept: Option<&Keep>,
+    ) -> Event {
+        self.backend.run(operation, &Schedule { dependencies, runner: &self.runner, caller_waits, location, kept })
     }
 }

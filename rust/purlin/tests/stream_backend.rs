@@ -13,7 +13,7 @@ use purlin::backend::{
 use purlin::host::HostBackend;
 use purlin::{
     Aliasing, Buffer, Client, ClientOptions, DType, Error, Event, EventPromise, FromHostOptions, HostArray,
-    HostBufferSemantics, MemorySpace, RawBuffer, Shape, StatusCode, StatusOr,
+    HostBufferSemantics, MemorySpace, Mutability, RawBuffer, Shape, StatusCode, StatusOr,
 };
 
 /// Bytes that the stream moves.
@@ -29,16 +29,16 @@ struct Stream {
     queue: Mutex<VecDeque<(Move, OperationPromise)>>,
     /// Memory may be allocated anew while operations that use it are in the queue.
     reuses_early: bool,
-    /// How it refuses to import memory.
-    refusal: StatusCode,
+    /// How it refuses to import memory; `None`: it takes it.
+    refusal: Option<StatusCode>,
 }
 
 impl Stream {
     fn new(reuses_early: bool) -> Arc<Self> {
-        Self::refusing(StatusCode::Unimplemented, reuses_early)
+        Self::with(Some(StatusCode::Unimplemented), reuses_early)
     }
 
-    fn refusing(refusal: StatusCode, reuses_early: bool) -> Arc<Self> {
+    fn with(refusal: Option<StatusCode>, reuses_early: bool) -> Arc<Self> {
         Arc::new(Self { memory: HostBackend::new(), queue: Mutex::default(), reuses_early, refusal })
     }
 
@@ -81,7 +81,7 @@ impl Backend for Stream {
     }
 
     fn open_memory(&self, device: usize, kind: &'static str) -> StatusOr<Box<dyn Memory>> {
-        Ok(Box::new(NoImports(self.memory.open_memory(device, kind)?, self.refusal)))
+        Ok(Box::new(StreamMemory(self.memory.open_memory(device, kind)?, self.refusal)))
     }
 
     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
@@ -107,10 +107,10 @@ impl Backend for Stream {
     }
 }
 
-/// Memory that takes none of the host's, and refuses with that code.
-struct NoImports(Box<dyn Memory>, StatusCode);
+/// Memory that takes none of the host's, and refuses with that code, if there is one.
+struct StreamMemory(Box<dyn Memory>, Option<StatusCode>);
 
-impl Memory for NoImports {
+impl Memory for StreamMemory {
     fn properties(&self) -> MemoryProperties {
         self.0.properties()
     }
@@ -120,7 +120,10 @@ impl Memory for NoImports {
     }
 
     fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
-        Err(Error::new(self.1, format!("no import of {size_bytes} bytes at {address:#x}")))
+        match self.1 {
+            Some(code) => Err(Error::new(code, format!("no import of {size_bytes} bytes at {address:#x}"))),
+            None => self.0.import(address, size_bytes),
+        }
     }
 }
 
@@ -177,6 +180,27 @@ fn operations_of_a_reused_block_keep_their_order() {
     assert_eq!(read, bytes);
 }
 
+#[test]
+fn memory_of_others_is_not_given_back_before_its_last_use_is_over() {
+    let backend = Stream::with(None, true);
+    let (_client, space) = client(&backend);
+    let (lent, source) = (Box::leak(Box::new([0_u128; 4])), [7_u8; 64]);
+    let (address, released) = (lent.as_mut_ptr().cast::<u8>(), EventPromise::new(c"released"));
+    let is_released = released.event();
+    let release = Box::new(move || _ = released.set_ready());
+    // SAFETY: the memory is never freed, and only the buffers use it; `source` stays until the wait below.
+    let written = unsafe {
+        let whole = RawBuffer::import(&space, address, 64, Mutability::Mutable, Some(release)).unwrap();
+        // Of an array, which is another block for the same memory.
+        let shape = Shape::new(DType::U8, &[64]).unwrap();
+        let array = Buffer::from_raw(whole, &shape, None, &Event::ready()).unwrap();
+        array.raw_alias().unwrap().copy_from_host(source.as_ptr(), 0, 64, &[])
+    };
+    assert!(!is_released.is_ready() && !written.is_ready());
+    assert_eq!(backend.run_all(), 1);
+    assert_eq!((written.wait(), is_released.is_ready()), (Ok(()), true));
+}
+
 /// A copy of eight bytes into a block of its own.
 fn write_eight_bytes(space: &MemorySpace) -> Event {
     static BYTES: [u8; 8] = [1; 8];
@@ -217,7 +241,7 @@ fn zero_copy_of_memory_that_cannot_be_imported_is_a_copy() {
     let codes = [StatusCode::Unimplemented, StatusCode::InvalidArgument, StatusCode::Internal];
     let both = [HostBufferSemantics::ImmutableZeroCopy, HostBufferSemantics::MutableZeroCopy];
     for (code, semantics) in codes.into_iter().flat_map(|code| both.map(|semantics| (code, semantics))) {
-        let backend = Stream::refusing(code, false);
+        let backend = Stream::with(Some(code), false);
         let (_client, space) = client(&backend);
         let done = EventPromise::new(c"done");
         let is_done = done.event();

@@ -11,6 +11,7 @@ use purlin_device::backend::Backend;
 use purlin_device::{Client, ClientOptions, Device, MemorySpace, Mutability, RawBuffer};
 
 use crate::host_copy::HostCopy;
+use crate::lent::{Lend, Lent};
 
 /// More than any backend copies inside the call (the host: 64 KiB).
 pub(crate) const LARGE_BYTES: usize = (1 << 20) + 3;
@@ -18,16 +19,17 @@ pub(crate) const LARGE_BYTES: usize = (1 << 20) + 3;
 /// Two clients of one backend, with three devices and two workers each.
 pub(crate) struct Fixture {
     make: fn() -> Arc<dyn Backend>,
+    lend: Lend,
     pub(crate) client: Arc<Client>,
     /// For what must not mix.
     pub(crate) other_client: Arc<Client>,
 }
 
 impl Fixture {
-    pub(crate) fn new(make: fn() -> Arc<dyn Backend>) -> Self {
+    pub(crate) fn new(make: fn() -> Arc<dyn Backend>, lend: Lend) -> Self {
         let backend = make();
         let client = new_client(&backend);
-        Self { make, client, other_client: new_client(&backend) }
+        Self { make, lend, client, other_client: new_client(&backend) }
     }
 
     /// A client that belongs to the case alone.
@@ -52,6 +54,11 @@ impl Fixture {
     /// The first memory space of device 0 that takes memory of the host, and that functions of the host reach.
     pub(crate) fn host_space(&self) -> MemorySpace {
         host_space(&self.device(0))
+    }
+
+    /// Memory of the device of that number that somebody else has allocated: its default space takes it.
+    pub(crate) fn lent(&self, device: usize, size_bytes: usize) -> Lent {
+        (self.lend)(device, size_bytes)
     }
 
     /// Every memory space of every device.
@@ -120,17 +127,19 @@ pub(crate) struct Occupied {
 
 /// The first memory space of `device` that takes memory of the host, and that functions of the host reach.
 pub(crate) fn host_space(device: &Device) -> MemorySpace {
+    let mut spaces = device.memory_spaces().into_iter();
+    // Without one, a case fails with what its backend says of its default space.
+    spaces.find(takes_host_memory).unwrap_or_else(|| device.default_memory_space())
+}
+
+/// Whether memory of the host can be imported into `space`.
+pub(crate) fn takes_host_memory(space: &MemorySpace) -> bool {
     #[repr(align(4096))]
     struct Page([u8; 4096]);
     static PAGE: Page = Page([0; 4096]);
-    let takes = |space: &MemorySpace| {
-        let address = PAGE.0.as_ptr().cast_mut();
-        // SAFETY: the page stays for ever, and nothing writes it.
-        unsafe { RawBuffer::import(space, address, PAGE.0.len(), Mutability::Immutable, None) }.is_ok()
-    };
-    let mut spaces = device.memory_spaces().into_iter();
-    // Without one, a case fails with what its backend says of its default space.
-    spaces.find(takes).unwrap_or_else(|| device.default_memory_space())
+    let address = PAGE.0.as_ptr().cast_mut();
+    // SAFETY: the page stays for ever, and nothing writes it.
+    unsafe { RawBuffer::import(space, address, PAGE.0.len(), Mutability::Immutable, None) }.is_ok()
 }
 
 fn new_client(backend: &Arc<dyn Backend>) -> Arc<Client> {

@@ -1,11 +1,11 @@
 //! The leak ledger: what lives in this process, by name, from what the system and stall reports know.
 //!
 //! Counted are events whose promises are pending; clients, pools and queues (a client line names its bytes and their
-//! holders); threads; and file descriptors. Every hold, lease, mapping and buffer keeps its client, so none of them
-//! outlives a test that ends without clients. What lives as long as the process is no leak: the thread of the timers,
-//! which ends a second after the last of them (at once where fail points fail), and whatever is in the ledger that a
-//! test began with. A driver of NVIDIA's has threads and files of its own, so on a GPU (PURLIN_GPU_DEVICES) threads are
-//! those that Purlin has named, and files are not looked at.
+//! holders); threads; file descriptors; and what a driver under test has in its [books](add_books). Every hold, lease,
+//! mapping and buffer keeps its client, so none of them outlives a test that ends without clients. What lives as long
+//! as the process is no leak: the thread of the timers, which ends a second after the last of them (at once where fail
+//! points fail), and whatever is in the ledger that a test began with. A driver of NVIDIA's has threads and files of
+//! its own, so on a GPU (PURLIN_GPU_DEVICES) threads are those that Purlin has named, and files are not looked at.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,10 +13,22 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use purlin_base::sync::OnceLock;
+
 /// How long what is ending may take to be gone. Only a failing test waits that long.
 const LONG_ENOUGH: Duration = Duration::from_secs(20);
 /// Threads that may stay.
 const OF_THE_PROCESS: &[&str] = if cfg!(purlin_faults) { &[] } else { &["purlin-timers"] };
+
+/// What a driver has, by name, and how much of it.
+pub type Books = fn() -> Vec<(&'static str, u64)>;
+
+static BOOKS: OnceLock<Books> = OnceLock::new();
+
+/// All ledgers of this process have these books, too: the first that are added.
+pub fn add_books(books: Books) {
+    BOOKS.get_or_init(|| books);
+}
 
 /// What lives now.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +41,8 @@ pub struct Ledger {
     pub threads: BTreeMap<u64, String>,
     /// Open files by descriptor.
     pub descriptors: BTreeMap<u64, String>,
+    /// What is in the books of a driver.
+    pub books: BTreeMap<&'static str, u64>,
 }
 
 impl Ledger {
@@ -54,6 +68,7 @@ impl Ledger {
             descriptors: numbered(descriptors, |path| {
                 fs::read_link(path).ok().map(|target| target.to_string_lossy().into_owned())
             }),
+            books: BOOKS.get().map_or_else(BTreeMap::new, |books| books().into_iter().collect()),
         }
     }
 
@@ -86,6 +101,13 @@ impl Ledger {
         tell("threads", threads.len(), 0, threads.iter().collect());
         let descriptors = news(&self.descriptors, &before.descriptors);
         tell("descriptors", descriptors.len(), 0, descriptors.iter().collect());
+        for (what, now) in &self.books {
+            let then = before.books.get(what).copied().unwrap_or(0);
+            if *now > then {
+                // As above.
+                let _ = writeln!(text, "{} {what} of the driver left behind", now - then);
+            }
+        }
         text
     }
 

@@ -24,7 +24,9 @@ mod foreign;
 mod from_host;
 mod holds;
 mod host_copy;
+mod imported;
 pub mod ledger;
+mod lent;
 mod lifetime;
 mod memory;
 mod poison;
@@ -40,6 +42,7 @@ mod upstream;
 
 use std::sync::Arc;
 
+pub use lent::{Lend, Lent, lend_host_memory};
 pub use purlin_device::backend::Backend;
 
 use fixture::Fixture;
@@ -124,6 +127,25 @@ macro_rules! for_each_case {
                 bytes_past_the_end_of_the_address_space_cannot_be_imported
                 a_release_that_panics_harms_nobody
                 a_release_may_use_the_space
+            }
+            imported {
+                memory_of_a_device_is_used_in_place
+                every_device_takes_its_own_memory
+                bytes_pass_through_imported_memory_by_events_alone
+                imported_memory_is_crossed_again_and_again
+                memory_imported_twice_is_the_same_memory
+                its_owner_is_told_once_and_after_the_last_copy
+                its_owner_is_told_after_a_read_of_all_its_bytes
+                owners_are_told_whoever_is_last
+                a_failed_copy_tells_its_owner
+                a_shutdown_waits_for_copies_of_imported_memory
+                a_shutdown_that_cancels_tells_every_owner
+                imported_memory_outlives_its_client
+                an_array_of_imported_memory_is_copied_and_deleted
+                a_donated_array_keeps_imported_memory
+                a_donee_writes_imported_memory
+                read_only_memory_of_a_device_is_not_written
+                host_memory_that_a_space_does_not_take_is_copied
             }
             copy {
                 bytes_come_back
@@ -451,13 +473,29 @@ macro_rules! for_each_case {
 /// ]);
 /// ```
 ///
+/// Where a device has memory that is not the host's, `device_memory = lend` in front of `unsupported` says who
+/// allocates such memory for cases that import it: a [`Lend`].
+///
 /// Once per test file, at its root.
 #[macro_export]
 macro_rules! suite {
-    ($make:expr $(, unsupported = [$(($case:literal, $reason:literal)),* $(,)?])? $(,)?) => {
+    (@lend) => {
+        $crate::lend_host_memory
+    };
+    (@lend $lend:path) => {
+        $lend
+    };
+    (
+        $make:expr
+        $(, device_memory = $lend:path)?
+        $(, unsupported = [$(($case:literal, $reason:literal)),* $(,)?])?
+        $(,)?
+    ) => {
         fn conformance_backend() -> ::std::sync::Arc<dyn $crate::Backend> {
             $make()
         }
+
+        const CONFORMANCE_LEND: $crate::Lend = $crate::suite!(@lend $($lend)?);
 
         const CONFORMANCE_GAPS: &[(&str, &str)] = &[$($(($case, $reason)),*)?];
 
@@ -480,7 +518,7 @@ macro_rules! suite_tests {
             $(#[test]
             fn $case() {
                 let name = concat!(stringify!($suite), "::", stringify!($case));
-                $crate::run(name, super::conformance_backend, super::CONFORMANCE_GAPS);
+                $crate::run(name, super::conformance_backend, super::CONFORMANCE_LEND, super::CONFORMANCE_GAPS);
             })*
         })*
     };
@@ -504,15 +542,15 @@ pub fn is_case(name: &str) -> bool {
     CASES.iter().any(|(known, _)| *known == name)
 }
 
-/// Runs the case `name` on the backend that `make` makes.
+/// Runs the case `name` on the backend that `make` makes, with memory that `lend` allocates.
 ///
 /// # Panics
 /// If the case fails and is not in `gaps` (case, reason), or passes and is.
-pub fn run(name: &str, make: fn() -> Arc<dyn Backend>, gaps: &[(&str, &str)]) {
+pub fn run(name: &str, make: fn() -> Arc<dyn Backend>, lend: Lend, gaps: &[(&str, &str)]) {
     let (_, case) = CASES.iter().find(|(known, _)| *known == name).expect("for_each_case! lists every case");
     judge(name, gaps, || {
         let before = ledger::Ledger::of_one_test();
-        let fixture = Fixture::new(make);
+        let fixture = Fixture::new(make, lend);
         case(&fixture);
         fixture.finish();
         if let Some(left) = before.and_then(|before| before.settles().err()) {
@@ -526,14 +564,15 @@ pub fn cases_of(suite: &str) -> impl Iterator<Item = &'static str> {
     CASES.iter().filter(move |(name, _)| name.split("::").next() == Some(suite)).map(|(name, _)| *name)
 }
 
-/// Whether the case `name` passes on the backend that `make` makes: for proofs that cases notice what is planted.
+/// Whether the case `name`, which imports nothing, passes on the backend that `make` makes: for proofs that cases
+/// notice what is planted.
 ///
 /// # Panics
 /// There is no such case.
 #[must_use]
 pub fn passes(name: &str, make: fn() -> Arc<dyn Backend>) -> bool {
     let (_, case) = CASES.iter().find(|(known, _)| *known == name).expect("for_each_case! lists every case");
-    kept(|| case(&Fixture::new(make))).is_ok()
+    kept(|| case(&Fixture::new(make, lend_host_memory))).is_ok()
 }
 
 /// Runs `case`, and panics unless what it does is what `gaps` says.

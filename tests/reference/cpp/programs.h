@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "purlin/purlin.h"
@@ -39,13 +40,15 @@ inline Kernel Fails(const Status& error) {
   });
 }
 
-/// A program of that family, for arrays like `like`, or of eight bytes, loaded for a device.
-inline StatusOr<LoadedExecutable> LoadFamily(int family, const std::optional<Buffer>& like, const Device& device) {
+/// A program of that family, for arrays like `like`, or of eight bytes, in memory of that kind, loaded for a device.
+inline StatusOr<LoadedExecutable> LoadFamily(int family, const std::optional<Buffer>& like, const Device& device,
+                                             const std::string& memory_kind) {
   ArraySpec spec(Shape(DType::kU8, {8}));
   if (like.has_value() && like->shape() != Shape::Token()) {
     spec.shape = like->shape();
     spec.layout = like->layout();
   }
+  spec.memory_kind = memory_kind;
   ProgramBuilder builder("reference");
   switch (family) {
     case 0: {

@@ -1,7 +1,7 @@
 // The library by its C++ API, for tests/reference: reads operations from standard input, a line each, and answers in
 // the form of the model (tests/reference/src/model). tests/reference/src/rust_subject.rs is the same by the Rust API.
 //
-//   begin host|sim SEED               -> ok
+//   begin host|sim|cuda SEED          -> ok
 //   VERB A B ...                      -> what it answered
 //   settle END PATIENCE_MS N, N lines -> the index of the line that is seen, or what is seen instead
 //   pair N0 N1, N0 + N1 operations    -> N0 + N1 answers: two threads, side by side
@@ -243,7 +243,8 @@ bool MayWait(const std::string& verb) {
 
 class World {
  public:
-  explicit World(const std::string& platform) : client_(MakeClient(platform)) {
+  explicit World(const std::string& platform)
+      : client_(MakeClient(platform)), kind_of_programs_(platform == "cuda" ? "pinned_host" : "device") {
     for (const purlin::Device& device : client_.devices()) {
       for (purlin::MemorySpace& space : device.memory_spaces()) spaces_.push_back(std::move(space));
     }
@@ -366,7 +367,7 @@ class World {
     if (op.verb == "drop_memory") return given_[At(a)].Empty();
     if (op.verb == "drop_buffer") return buffers_[At(a)].Empty();
     if (op.verb == "load") {
-      auto loaded = purlin::reference::LoadFamily(c, buffers_[At(b)].Get(), client_.devices()[0]);
+      auto loaded = purlin::reference::LoadFamily(c, buffers_[At(b)].Get(), client_.devices()[0], kind_of_programs_);
       if (!loaded.ok()) return Text(loaded.status());
       programs_[At(a)].Put(*std::move(loaded));
       return "ok";
@@ -650,6 +651,8 @@ class World {
   }
 
   purlin::Client client_;
+  // Programs are the host's.
+  const std::string kind_of_programs_;
   std::vector<purlin::MemorySpace> spaces_;
   std::array<Slot<Buffer>, 9> buffers_;
   std::array<Slot<std::shared_ptr<EventPromise>>, 6> promises_;
@@ -715,7 +718,7 @@ int main() {
     if (verb == "begin") {
       std::string wanted, seed;
       words >> wanted >> seed;
-      if (world == nullptr || !world->Clear() || platform != wanted || wanted != "host") {
+      if (world == nullptr || !world->Clear() || platform != wanted || wanted == "sim") {
         world.reset();
         setenv("PURLIN_SIM_SEED", seed.c_str(), 1);
         world = std::make_unique<World>(wanted);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::corpus::{Corpus, Coverage};
-use crate::model::{World, Wrong};
+use crate::model::{Memories, World, Wrong};
 use crate::op::{OP_BYTES, Op, Verb};
 use crate::random::Random;
 use crate::shrink::shrink;
@@ -63,8 +63,9 @@ impl fmt::Display for Report {
 
 /// The sequence that `bytes` are, with the model's answers: without what would wait for ever or makes no sense, and
 /// with an end.
-fn script(bytes: &[u8], wrong: Option<Wrong>, report: &mut Report) -> (Vec<(Op, String)>, bool) {
-    let (mut world, mut right, mut script, mut new) = (World::new(wrong), World::new(None), Vec::new(), false);
+fn script(memories: Memories, bytes: &[u8], wrong: Option<Wrong>, report: &mut Report) -> (Vec<(Op, String)>, bool) {
+    let (mut world, mut right) = (World::new(memories, wrong), World::new(memories, None));
+    let (mut script, mut new) = (Vec::new(), false);
     for op in Op::sequence(bytes).into_iter().chain([Op::plain(Verb::Look), Op::plain(Verb::End)]) {
         let state = world.state_of_operand(op);
         if let Some(answer) = world.step_beside(&mut right, op) {
@@ -87,7 +88,7 @@ pub fn compare(
     patience: Duration,
 ) -> Result<Report, Box<Difference>> {
     let mut report = Report::default();
-    let (mut done, _) = script(bytes, wrong, &mut report);
+    let (mut done, _) = script(backend.memories(), bytes, wrong, &mut report);
     (report.operations, report.sequences) = (done.len() as u64, 1);
     subject.begin(backend);
     match subject.script(&done, patience) {
@@ -103,7 +104,7 @@ pub fn compare(
 pub struct Fuzz<'a> {
     /// What is compared.
     pub subject: &'a mut dyn Subject,
-    /// Where; a simulation gets another seed for each sequence.
+    /// Where; what has a seed gets another one for each sequence.
     pub backend: Backend,
     /// Which sequences.
     pub seed: u64,
@@ -134,11 +135,8 @@ impl Fuzz<'_> {
             let from_corpus = kept.next();
             let is_new_sequence = from_corpus.is_none();
             let bytes = from_corpus.map_or_else(|| sequence(&mut random), |(_, bytes)| bytes);
-            let backend = match self.backend {
-                Backend::Sim(seed) => Backend::Sim(seed ^ random.any()),
-                Backend::Host => Backend::Host,
-            };
-            let (script, new) = script(&bytes, None, &mut total);
+            let backend = self.backend.with_another_seed(&mut random);
+            let (script, new) = script(backend.memories(), &bytes, None, &mut total);
             total.operations += script.len() as u64;
             total.sequences += 1;
             self.subject.begin(backend);
@@ -166,7 +164,7 @@ impl Fuzz<'_> {
         });
         last.or_else(|| compare(self.subject, backend, bytes, None, PATIENCE).err()).unwrap_or_else(|| {
             let answer = "it differed once, and did not again".to_owned();
-            let (done, _) = script(bytes, None, &mut Report::default());
+            let (done, _) = script(backend.memories(), bytes, None, &mut Report::default());
             Box::new(Difference { backend, bytes: bytes.to_vec(), done, answer })
         })
     }

@@ -1,7 +1,7 @@
 //! Compares the library with the model for a while.
 //!
 //! ```text
-//! purlin-reference [--operations N] [--threads 1|2] [--backend host|sim] [--seed N] [--cpp PROGRAM] [--least N] [--grow] [--list]
+//! purlin-reference [--operations N] [--threads 1|2] [--backend host|sim|cuda] [--seed N] [--cpp PROGRAM] [--least N] [--grow] [--list]
 //! ```
 //!
 //! Ends with a line that says what was done, and code 0; or with the difference, made small and kept in the corpus, and
@@ -34,7 +34,10 @@ fn options() -> Result<Options, String> {
         match word.as_str() {
             "--operations" => operations = number(value()?)?,
             "--threads" => threads = if value()? == "2" { 2 } else { 1 },
-            "--backend" => backend = if value()? == "sim" { Backend::Sim(0) } else { Backend::Host },
+            "--backend" => {
+                let name = value()?;
+                backend = Backend::of_name(&name).ok_or(format!("'{name}' is no backend: host, sim or cuda"))?;
+            }
             "--seed" => seed = number(value()?)?,
             "--cpp" => cpp = Some(value()?),
             "--least" => least = number(value()?)? as usize,

@@ -20,7 +20,7 @@ const BUDGET: u64 = 300_000;
 pub struct PairFuzz<'a> {
     /// What is compared.
     pub subject: &'a mut dyn Subject,
-    /// Where; a simulation gets another seed for each pair.
+    /// Where; what has a seed gets another one for each pair.
     pub backend: Backend,
     /// Which ones.
     pub seed: u64,
@@ -49,10 +49,7 @@ impl PairFuzz<'_> {
     pub fn run(&mut self) -> Result<(Report, u64), String> {
         let (mut report, mut unclear, mut random) = (Report::default(), 0, Random::new(self.seed));
         while report.operations < self.operations {
-            let backend = match self.backend {
-                Backend::Sim(seed) => Backend::Sim(seed ^ random.any()),
-                Backend::Host => Backend::Host,
-            };
+            let backend = self.backend.with_another_seed(&mut random);
             let play = Play::new(&mut random);
             unclear += u64::from(!self.play(backend, &play, &mut report)?);
             report.sequences += 1;
@@ -62,7 +59,7 @@ impl PairFuzz<'_> {
 
     /// False if there were too many interleavings.
     fn play(&mut self, backend: Backend, play: &Play, report: &mut Report) -> Result<bool, String> {
-        let (mut world, mut right) = (World::new(self.wrong), World::new(None));
+        let (mut world, mut right) = (World::new(backend.memories(), self.wrong), World::new(backend.memories(), None));
         // Where a difference is hoped for, waiting longer proves nothing.
         let patience = if self.wrong.is_some() { SHORT_PATIENCE } else { PATIENCE };
         let mut script = Vec::new();

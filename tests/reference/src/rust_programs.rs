@@ -7,9 +7,15 @@ use purlin_program::{
     ArraySpec, Command, Executable, Kernel, KernelCall, LoadedExecutable, Operand, ProgramBuilder, Slice,
 };
 
-/// A program of that family, for arrays like `like`, or of eight bytes.
-pub(crate) fn load(family: u8, like: Option<&Buffer>, device: &Device) -> Result<LoadedExecutable, Error> {
-    let executable = Executable::new(program(family, &spec(like)?)?.build()?);
+/// A program of that family, for arrays like `like`, or of eight bytes, in memory of that kind.
+pub(crate) fn load(
+    family: u8,
+    like: Option<&Buffer>,
+    device: &Device,
+    kind: &'static str,
+) -> Result<LoadedExecutable, Error> {
+    let spec = spec(like)?.in_memory(kind);
+    let executable = Executable::new(program(family, &spec)?.build()?);
     LoadedExecutable::new(&executable, std::slice::from_ref(device), 1)
 }
 

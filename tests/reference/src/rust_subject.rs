@@ -10,16 +10,18 @@ use std::alloc::{Layout as Block, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 use purlin_array::{DType, HostArray, Layout, Shape};
 use purlin_async::{Event, EventPromise, EventState};
 use purlin_base::{Error, StatusCode};
+use purlin_cuda::CudaBackend;
 use purlin_device::{
     AllocOptions, Buffer, BufferPromise, Client, ClientOptions, DonationHold, ExternalReference, FromHostOptions,
     HostBufferSemantics, MemorySpace, RawBuffer, UsageHold,
 };
+use purlin_fakecuda::{Driver, Options};
 use purlin_host::HostBackend;
 use purlin_program::{ExecuteOptions, LoadedExecutable};
 use purlin_sim::{SimBackend, SimDriver, SimOptions};
@@ -30,6 +32,12 @@ use crate::rust_programs::load;
 use crate::subject::{Backend, Subject, may_wait};
 
 type Slots<T> = Vec<Mutex<Option<T>>>;
+
+/// Of a client.
+const DEVICES: usize = 2;
+/// How much later an operation of the fake driver begins, in microseconds, at most: long enough that what depends on it
+/// is mostly enqueued before.
+const MOST_DELAY_US: u64 = 400;
 
 /// See the module.
 pub struct RustSubject {
@@ -46,6 +54,7 @@ impl fmt::Debug for RustSubject {
 struct Real {
     client: Arc<Client>,
     driver: Option<SimDriver>,
+    fake: Option<Driver>,
     spaces: Vec<MemorySpace>,
     buffers: Slots<Buffer>,
     promises: Slots<Arc<EventPromise>>,
@@ -201,15 +210,31 @@ fn emptied<T>(slot: &Mutex<Option<T>>) -> String {
     }
 }
 
+/// The fake driver, with the devices of a client.
+fn fake_driver() -> Driver {
+    static IS_TOLD: Once = Once::new();
+    let driver = Driver::open();
+    IS_TOLD.call_once(|| {
+        let options = Options { devices: DEVICES, ..Options::default() };
+        assert!(driver.control.configure(&options), "something has called the driver before");
+    });
+    driver
+}
+
 impl Real {
     fn new(backend: Backend) -> Self {
-        let options = ClientOptions { device_count: 2, worker_count: 2, ..ClientOptions::default() };
-        let (client, driver) = match backend {
-            Backend::Host => (Client::new(&options, Arc::new(HostBackend::new())), None),
+        let options = ClientOptions { device_count: DEVICES, worker_count: 2, ..ClientOptions::default() };
+        let (client, driver, fake) = match backend {
+            Backend::Host => (Client::new(&options, Arc::new(HostBackend::new())), None, None),
             Backend::Sim(seed) => {
                 let simulated = SimOptions { seed, fail_on_report: true, ..SimOptions::default() };
                 let (backend, driver) = SimBackend::by_hand(simulated);
-                (Client::new(&options, Arc::new(backend)), Some(driver))
+                (Client::new(&options, Arc::new(backend)), Some(driver), None)
+            }
+            Backend::Cuda(_) => {
+                let fake = fake_driver();
+                let backend = CudaBackend::new().expect("the fake driver is there");
+                (Client::new(&options, Arc::new(backend)), None, Some(fake))
             }
         };
         let client = client.expect("a client");
@@ -217,6 +242,7 @@ impl Real {
         Self {
             client,
             driver,
+            fake,
             spaces,
             buffers: empty(Arg::Buffer),
             promises: empty(Arg::Promise),
@@ -492,7 +518,9 @@ impl Real {
             }
             Verb::Load => {
                 let like = get(&self.buffers[at_b]);
-                let loaded = load(c, like.as_ref(), &self.client.devices()[0]);
+                // The host runs them.
+                let kind = if self.fake.is_some() { "pinned_host" } else { "device" };
+                let loaded = load(c, like.as_ref(), &self.client.devices()[0], kind);
                 answer(loaded.map(|loaded| drop(put(&self.programs[at_a], Some(loaded)))))
             }
             Verb::Run | Verb::Execute => self.run(op),
@@ -700,8 +728,16 @@ impl Default for RustSubject {
 impl Subject for RustSubject {
     fn begin(&mut self, backend: Backend) {
         let clean = self.world.clear();
-        if !clean || self.backend != backend || backend != Backend::Host {
+        let can_stay = match (self.backend, backend) {
+            (Backend::Host, Backend::Host) | (Backend::Cuda(_), Backend::Cuda(_)) => clean,
+            _ => false,
+        };
+        if !can_stay {
             self.world = Real::new(backend);
+        }
+        if let (Backend::Cuda(seed), Some(fake)) = (backend, &self.world.fake) {
+            fake.control.set_delays(seed, MOST_DELAY_US);
+            fake.control.clear_reports();
         }
         self.backend = backend;
     }
@@ -720,6 +756,9 @@ impl Subject for RustSubject {
                 driver.run_until_idle();
             }
             let seen = self.world.look();
+            if let Some(fake) = self.world.fake.as_ref().filter(|fake| fake.control.report_count() > 0) {
+                return Err(format!("{seen}, and the detector says: {}", fake.control.reports().join("; ")));
+            }
             if let Some(index) = wanted.iter().position(|wanted| *wanted == seen) {
                 return Ok(index);
             }

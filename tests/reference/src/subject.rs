@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use crate::model::Memories;
 use crate::op::Op;
+use crate::random::Random;
 
 /// Where the library runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +13,38 @@ pub enum Backend {
     Host,
     /// Simulated streams in the order that a seed decides, which fail a copy that lacks a wait.
     Sim(u64),
+    /// CUDA on the fake driver, whose operations begin later by what a seed decides, and whose detector reports a
+    /// missing wait.
+    Cuda(u64),
+}
+
+impl Backend {
+    /// By its name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        match name {
+            "host" => Some(Self::Host),
+            "sim" => Some(Self::Sim(0)),
+            "cuda" => Some(Self::Cuda(0)),
+            _ => None,
+        }
+    }
+
+    /// The same, by a seed that this one and a random number make.
+    pub(crate) fn with_another_seed(self, random: &mut Random) -> Self {
+        match self {
+            Self::Host => Self::Host,
+            Self::Sim(seed) => Self::Sim(seed ^ random.any()),
+            Self::Cuda(seed) => Self::Cuda(seed ^ random.any()),
+        }
+    }
+
+    pub(crate) fn memories(self) -> Memories {
+        match self {
+            Self::Host | Self::Sim(_) => Memories::Host,
+            Self::Cuda(_) => Memories::Device,
+        }
+    }
 }
 
 /// `sim 7`
@@ -19,6 +53,7 @@ impl std::fmt::Display for Backend {
         match self {
             Self::Host => f.write_str("host 0"),
             Self::Sim(seed) => write!(f, "sim {seed}"),
+            Self::Cuda(seed) => write!(f, "cuda {seed}"),
         }
     }
 }

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use purlin_fakecuda::{Driver, Options, process};
 use purlin_reference::model::{ALL_WRONGS, Wrong};
 use purlin_reference::op::OP_BYTES;
-use purlin_reference::{Backend, Corpus, Fuzz, PairFuzz, Random, RustSubject, compare};
+use purlin_reference::{Backend, Corpus, Fuzz, PairFuzz, Random, RustSubject, Subject, compare};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Where a difference is hoped for, waiting longer proves nothing.
@@ -30,13 +31,43 @@ fn the_library_does_what_the_model_does_on_simulated_streams() {
 }
 
 #[test]
-fn what_two_threads_see_is_some_interleaving_of_the_model() {
+fn the_library_does_what_the_model_does_on_cuda_over_the_fake_driver() {
+    let name = "the_library_does_what_the_model_does_on_cuda_over_the_fake_driver";
+    process::run(name, &Options::default(), || fuzz(Backend::Cuda(1), 4, 25_000, 400));
+}
+
+fn pair_fuzz(backend: Backend, seed: u64, operations: u64) {
     let mut subject = RustSubject::new();
-    let run = PairFuzz { subject: &mut subject, backend: Backend::Host, seed: 3, operations: 8_000, wrong: None }.run();
+    let run = PairFuzz { subject: &mut subject, backend, seed, operations, wrong: None }.run();
     let (report, unclear) = run.unwrap_or_else(|story| panic!("{story}"));
     println!("{report}, {unclear} undecided");
     assert!(report.coverage.len() >= 60, "the sequences met too little: {report}");
     assert!(unclear * 100 <= report.sequences, "{unclear} of {} have too many interleavings", report.sequences);
+}
+
+#[test]
+fn what_two_threads_see_is_some_interleaving_of_the_model() {
+    pair_fuzz(Backend::Host, 3, 8_000);
+}
+
+#[test]
+fn what_two_threads_see_on_cuda_is_some_interleaving_of_the_model() {
+    let name = "what_two_threads_see_on_cuda_is_some_interleaving_of_the_model";
+    process::run(name, &Options::default(), || pair_fuzz(Backend::Cuda(1), 5, 12_000));
+}
+
+#[test]
+fn the_fuzz_notices_waits_between_streams_that_are_lost() {
+    process::run("the_fuzz_notices_waits_between_streams_that_are_lost", &Options::default(), || {
+        let mut subject = RustSubject::new();
+        let backend = Backend::Cuda(1);
+        subject.begin(backend);
+        Driver::open().control.ignore_waits("all");
+        let difference =
+            Fuzz { subject: &mut subject, backend, seed: 4, operations: 40_000, grow: false }.run().unwrap_err();
+        println!("{difference}");
+        assert!(difference.answer.contains("the detector says"), "{difference}");
+    });
 }
 
 /// Whether some sequence shows that the library does not follow the wrong rule.

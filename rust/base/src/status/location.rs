@@ -48,7 +48,14 @@ impl SourceLocation {
     #[must_use]
     #[track_caller]
     pub const fn caller() -> Self {
-        let here = Location::caller();
+        Self::of(Location::caller())
+    }
+
+    /// A place in Rust.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub const fn of(here: &'static Location<'static>) -> Self {
         Self::from_static(here.file_as_c_str(), here.line())
     }
 

@@ -1,6 +1,11 @@
 //! What a GPU that breaks does to its own work, and to that of others.
 
-use purlin::{Error, Event, RawBuffer, StatusCode};
+#![allow(unsafe_code, reason = "copies are made by address")]
+
+use purlin::{
+    Buffer, DType, Error, Event, EventPromise, HostBufferSemantics, RawBuffer, Shape, SourceLocation, StatusCode,
+};
+use purlin_base::status::called_from;
 use purlin_fakecuda::{Options, process};
 
 use crate::support::*;
@@ -19,6 +24,8 @@ struct Work {
     written: Vec<RawBuffer>,
     /// Memory of GPU 0 and 1, for later.
     later: [RawBuffer; 3],
+    /// As errors name the first operation of GPU 0.
+    first: String,
     _kept: Vec<RawBuffer>,
 }
 
@@ -35,7 +42,7 @@ fn enqueue(session: &Session) -> Work {
     }
     write(&short, &pattern(100, 5)).unwrap();
     session.driver.control.hold(true);
-    let up = copy(&short, &first, &[]);
+    let (up, line) = (copy(&short, &first, &[]), line!());
     let whole = copy(&pinned, &second, std::slice::from_ref(&up));
     let within = copy(&second, &first, std::slice::from_ref(&whole));
     let down = copy(&first, &pinned, std::slice::from_ref(&within));
@@ -44,7 +51,9 @@ fn enqueue(session: &Session) -> Work {
     let there = copy(&source, &other, &[]);
     let here = copy(&other, &back, std::slice::from_ref(&there));
     let by_host = copy(&plain, &of_host, &[]);
+    let (ends, place) = ("from cuda:0/pinned_host to cuda:0/device", format!("{}:{line}", file!()));
     Work {
+        first: format!("copy of 100 bytes {ends} ('copy', asked for at {place})"),
         on_first: vec![up, whole, within, down, pageable],
         behind_first,
         elsewhere: vec![there, here, by_host],
@@ -64,9 +73,8 @@ fn is_reason(error: &Error, code: u32, oldest: &str) {
 
 /// What is true once GPU 0 has broken while `work` was pending.
 fn only_the_first_is_broken(session: &Session, work: &Work, code: u32) {
-    let oldest = "the oldest operation in flight was the copy of 100 bytes from cuda:0/pinned_host to cuda:0/device";
     let reason = outcome(&work.on_first[0]).unwrap_err();
-    is_reason(&reason, code, oldest);
+    is_reason(&reason, code, &format!("the oldest operation in flight was the {}", work.first));
     for event in &work.on_first {
         assert_eq!(outcome(event).unwrap_err(), reason);
     }
@@ -148,5 +156,82 @@ fn a_call_that_breaks_the_device_is_refused_with_the_reason() {
                 });
             });
         }
+    });
+}
+
+/// What the reason says of the oldest operation when GPU 0 breaks while it, and then others, are in flight.
+fn oldest_in_flight(begin: impl FnOnce(&Session) -> Event) -> String {
+    let session = Session::new(1);
+    let others = [session.block(0, "pinned_host", 64), session.block(0, "device", 64)];
+    // Memory for whatever begins, which the driver would keep waiting for.
+    drop(session.block(0, "device", 16 << 20));
+    session.driver.control.hold(true);
+    let oldest = begin(&session);
+    let later = copy(&others[0], &others[1], &[]);
+    session.driver.control.break_device(0, 719);
+    session.driver.control.hold(false);
+    let reason = outcome(&oldest).unwrap_err();
+    assert_eq!(outcome(&later).unwrap_err(), reason);
+    drop(others);
+    shut_down(&session.client).unwrap();
+    let said = "the oldest operation in flight was the ";
+    reason.message().split_once(said).unwrap_or_else(|| panic!("no '{said}' in: {reason}")).1.to_owned()
+}
+
+#[test]
+fn the_reason_says_who_asked_for_the_oldest_operation() {
+    process::run("broken::the_reason_says_who_asked_for_the_oldest_operation", &Options::default(), || {
+        let here = |line: u32| format!("('copy', asked for at {}:{line})", file!());
+        let mut line = 0;
+        forked("a copy between spaces that waited for an event", || {
+            let oldest = oldest_in_flight(|session| {
+                let (from, to) = (session.block(0, "pinned_host", 200), session.block(0, "device", 200));
+                let gate = EventPromise::new(c"gate");
+                let copied = copy(&from, &to, &[gate.event()]);
+                line = line!() - 1;
+                // Enqueued here, and asked for there.
+                gate.set_ready();
+                copied
+            });
+            let ends = "copy of 200 bytes from cuda:0/pinned_host to cuda:0/device";
+            assert_eq!(oldest, format!("{ends} {}", here(line)));
+        });
+        forked("a copy of an array", || {
+            let oldest = oldest_in_flight(|session| {
+                let memory = session.block(0, "device", 4);
+                let shape = Shape::new(DType::U8, &[4]).unwrap();
+                let array = Buffer::from_raw(memory, &shape, None, &Event::ready()).unwrap();
+                let copied = array.copy_to_device(&session.client.devices()[0]).unwrap();
+                line = line!() - 1;
+                copied.ready_event()
+            });
+            assert_eq!(oldest, format!("copy of 4 bytes from cuda:0/device to cuda:0/device {}", here(line)));
+        });
+        forked("an array of the host's in parts, of which the first are in flight", || {
+            let bytes = vec![1_u8; 9 << 20];
+            let oldest = oldest_in_flight(|session| {
+                let space = session.client.devices()[0].default_memory_space();
+                let semantics = HostBufferSemantics::ImmutableUntilTransferCompletes;
+                let dims = [bytes.len() as i64];
+                // SAFETY: the bytes stay until the event.
+                let made =
+                    unsafe { Buffer::from_host(bytes.as_ptr(), bytes.len(), DType::U8, &dims, &space, semantics) };
+                line = line!() - 1;
+                until(|| "no part is enqueued".to_owned(), || session.driver.control.calls("cuMemcpyHtoDAsync_v2") > 0);
+                made.unwrap().ready_event()
+            });
+            let ends = format!("copy of {} bytes from host to cuda:0/device", bytes.len());
+            assert_eq!(oldest, format!("{ends} {}", here(line)));
+        });
+        forked("a read that code of C++ asks for", || {
+            let mut bytes = [0_u8; 32];
+            let oldest = oldest_in_flight(|session| {
+                let memory = session.block(0, "device", 32);
+                let layer = SourceLocation::from_static(c"model/layer.cc", 12);
+                // SAFETY: the bytes stay until the event.
+                called_from(layer, || unsafe { memory.copy_to_host(bytes.as_mut_ptr(), 0, 32, &[]) })
+            });
+            assert_eq!(oldest, "copy of 32 bytes from cuda:0/device to host ('copy', asked for at model/layer.cc:12)");
+        });
     });
 }

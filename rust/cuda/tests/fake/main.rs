@@ -2,14 +2,18 @@
 //!
 //! Each test has a process of its own, because a driver is found once and a device that broke stays so.
 
+mod arrays;
 mod broken;
 mod calls;
 mod children;
 mod codes;
 mod devices;
+mod imports;
 mod memory;
 mod opening;
 mod reuse;
 mod scenario;
+mod stranger;
 mod support;
+mod upstream;
 mod walk;

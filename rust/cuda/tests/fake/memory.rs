@@ -1,9 +1,12 @@
-//! Memory that runs out, and memory without pools.
+//! Memory that runs out, memory without pools, memory that is mapped, and which memory it is.
 
-use purlin::StatusCode;
+#![allow(unsafe_code, reason = "copies are made by address")]
+
+use purlin::{Event, RawBuffer, StatusCode};
 use purlin_fakecuda::{Options, process};
 
 use crate::scenario;
+use crate::stranger::Stranger;
 use crate::support::*;
 
 #[test]
@@ -56,4 +59,78 @@ fn without_pools_a_caller_does_not_wait_for_the_gpu_to_give_memory_back() {
             until(|| "the memory is not freed".to_owned(), || session.driver.control.calls("cuMemFree_v2") == 1);
         });
     });
+}
+
+#[test]
+fn memory_is_of_the_kind_and_the_gpu_that_was_asked_for() {
+    let options = Options { devices: 3, ..Options::default() };
+    process::run("memory::memory_is_of_the_kind_and_the_gpu_that_was_asked_for", &options, || {
+        Session::with(3, |session| {
+            let stranger = Stranger::on(0);
+            for device in 0..3 {
+                for (kind, expected) in [("device", 2), ("pinned_host", 1), ("unpinned_host", 0)] {
+                    // Of an extent that others share, and of one of its own.
+                    for bytes in [100, 64 << 20] {
+                        let block = session.block(device, kind, bytes);
+                        let first = block.device_pointer().unwrap();
+                        for address in [first, first + bytes - 1] {
+                            let (found, of) = stranger.kind_of(address);
+                            assert_eq!(found, expected, "{bytes} bytes of {kind}");
+                            assert!(kind == "unpinned_host" || of == device as i32, "GPU {of} instead of {device}");
+                        }
+                        assert_eq!(block.host_pointer().is_none(), kind == "device");
+                    }
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn mapped_memory_is_copied_directly_and_unmapped_after_its_last_copy() {
+    let name = "memory::mapped_memory_is_copied_directly_and_unmapped_after_its_last_copy";
+    process::run(name, &Options::default(), || {
+        Session::with(1, |session| {
+            let bytes = 9 << 20;
+            let (source, device) = (session.block(0, "unpinned_host", bytes), session.block(0, "device", bytes));
+            let address = source.host_pointer().unwrap().as_ptr().cast_const();
+            write(&source, &pattern(bytes, 1)).unwrap();
+            let mapping = session.client.dma_map(address, bytes).unwrap();
+            let control = &session.driver.control;
+            control.reset_calls();
+            let held = Held::new(&session.driver);
+            let up = copy_from(address, &device);
+            drop(mapping);
+            assert_eq!(control.calls("cuMemHostUnregister"), 0, "a copy uses the memory");
+            drop(held);
+            outcome(&up).unwrap();
+            assert_eq!(control.calls("cuMemHostUnregister"), 1, "the memory may be freed from here on");
+            let calls = ["cuMemcpyHtoDAsync_v2", "cuMemHostAlloc"].map(|name| control.calls(name));
+            assert_eq!(calls, [1, 0], "one copy, through no other memory");
+            assert_eq!(read(&device).unwrap(), pattern(bytes, 1));
+        });
+    });
+}
+
+#[test]
+fn memory_that_somebody_else_has_pinned_is_mapped_and_stays_theirs() {
+    let name = "memory::memory_that_somebody_else_has_pinned_is_mapped_and_stays_theirs";
+    process::run(name, &Options::default(), || {
+        Session::with(1, |session| {
+            let (stranger, device) = (Stranger::on(0), session.block(0, "device", 4096));
+            let theirs = stranger.allocate_host(4096);
+            let mapping = session.client.dma_map(theirs, 4096).unwrap();
+            write(&device, &pattern(4096, 2)).unwrap();
+            outcome(&copy_from(theirs, &device)).unwrap();
+            mapping.unmap().map_err(|(error, _)| error).unwrap();
+            assert_eq!(session.driver.control.calls("cuMemHostUnregister"), 0);
+            stranger.free_host(theirs);
+        });
+    });
+}
+
+/// As many bytes as the block has, from memory that the test keeps until the event.
+fn copy_from(address: *const u8, to: &RawBuffer) -> Event {
+    // SAFETY: the test keeps the bytes, and uses the block for nothing else meanwhile.
+    unsafe { to.copy_from_host(address, 0, to.size_bytes(), &[]) }
 }

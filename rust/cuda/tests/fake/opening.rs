@@ -4,7 +4,8 @@
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
-use std::{env, fs};
+use std::sync::Barrier;
+use std::{env, fs, thread};
 
 use cudarc::driver::sys::is_culib_present;
 use purlin::{Error, StatusCode};
@@ -106,5 +107,26 @@ fn more_devices_than_there_are_are_refused_with_both_numbers() {
         let driver = Driver::open();
         nothing_is_left(&driver);
         Session::with(3, |session| assert_eq!(session.client.devices().len(), 3));
+    });
+}
+
+#[test]
+fn threads_that_begin_at_once_initialise_the_driver_once() {
+    process::run("opening::threads_that_begin_at_once_initialise_the_driver_once", &Options::default(), || {
+        const THREADS: usize = 8;
+        let (driver, begin) = (Driver::open(), Barrier::new(THREADS));
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    begin.wait();
+                    let client = client(1).unwrap();
+                    drop(block(&client, 0, "device", 64).unwrap());
+                    shut_down(&client).unwrap();
+                });
+            }
+        });
+        let calls = ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount"].map(|name| driver.control.calls(name));
+        assert_eq!(calls, [1; 3]);
+        nothing_is_left(&driver);
     });
 }

@@ -5,6 +5,7 @@
 use purlin::{Client, Error, Event, RawBuffer};
 use purlin_fakecuda::Driver;
 
+use crate::arrays;
 use crate::support::*;
 
 /// What must be true after it.
@@ -69,13 +70,16 @@ pub(crate) fn under(fault: &str, expect: Expect) -> u64 {
 /// What is not as it should be.
 pub(crate) fn run() -> Result<(), String> {
     let Ok(client) = client(2) else { return Ok(()) };
-    let wrong = SIZES.iter().try_for_each(|&bytes| match work(&client, bytes) {
-        Ok(wrong) => wrong.map_or(Ok(()), Err),
-        Err(_of_the_driver) => Ok(()),
-    });
+    let mut tries = SIZES.map(|bytes| work(&client, bytes)).to_vec();
+    tries.push(arrays::work(&client, SMALL));
+    let wrong = tries.into_iter().find_map(|tried| tried.unwrap_or(None));
+    let left = arrays::left_in_flight(&client, SMALL);
     // A broken device does not stop it.
     let ended = shut_down(&client).map_err(|error| format!("shutdown: {error}"));
-    wrong.and(ended)
+    if let Some(events) = left.ok().filter(|events| events.iter().any(|event| !event.is_ready())) {
+        return Err(format!("{} events did not happen by the end of the client", events.len()));
+    }
+    wrong.map_or(ended, Err)
 }
 
 /// A way from memory of the host through everything and back. What was wrong with the bytes.

@@ -152,7 +152,8 @@ pub(crate) fn read(block: &RawBuffer) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// All of a block to another.
+/// All of a block to another, asked for where this is.
+#[track_caller]
 pub(crate) fn copy(from: &RawBuffer, to: &RawBuffer, after: &[Event]) -> Event {
     // SAFETY: callers order what uses the blocks by `after`.
     unsafe { from.copy_to(to, after) }

@@ -17,6 +17,9 @@ pub(crate) trait Block: Send + Sync + fmt::Display {
     /// The number of its device, and the kind of its memory. Also before the memory is there.
     fn home(&self) -> (usize, &'static str);
 
+    /// Whether somebody else owns the memory, who is told when nothing uses it any more.
+    fn is_foreign(&self) -> bool;
+
     /// An operation begins, or ends, to need it.
     fn count_use(&self, begins: bool);
 }
@@ -97,6 +100,11 @@ impl DeviceRange {
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.range.size_bytes()
+    }
+
+    /// Whether somebody else owns the memory. Only after the operation's dependencies.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.block.is_foreign()
     }
 
     pub(super) fn block(&self) -> &PinnedArc<dyn Block> {

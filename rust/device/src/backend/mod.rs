@@ -66,7 +66,7 @@ pub(crate) use pending::{Accounting, Pending, is_notifying_here};
 pub use promise::{OperationPromise, OperationRunner};
 pub use range::ByteRange;
 pub use schedule::{Gate, INLINE_LIMIT_BYTES, Schedule};
-pub(crate) use schedule::{Held, Runner};
+pub(crate) use schedule::{Held, Keep, Runner};
 
 use purlin_async::event::Event;
 #[doc(inline)]

@@ -293,8 +293,9 @@ impl Operation {
         }
     }
 
-    /// Drops the ranges that `which` says.
+    /// Drops the ranges that `which` says, unless somebody else owns their memory.
     pub(super) fn release_ranges(&mut self, which: impl Fn(&DeviceRange) -> bool) {
+        let which = |range: &DeviceRange| which(range) && !range.is_foreign();
         self.ranges = match mem::replace(&mut self.ranges, Ranges::None) {
             Ranges::Two([from, to]) => match (which(&from), which(&to)) {
                 (false, false) => Ranges::Two([from, to]),
@@ -354,6 +355,7 @@ mod tests {
     use super::super::test_operation::range;
     use super::*;
     use purlin_async::event::Event;
+    use purlin_base::status::SourceLocation;
 
     #[test]
     fn a_call_touches_any_number_of_ranges_and_keeps_them_until_it_is_over() {
@@ -370,7 +372,7 @@ mod tests {
         let outcome = unsafe { operation.perform(|_| unreachable!("a call asks for no address")) };
         assert_eq!(outcome.as_ref().map_err(Error::message), Err("by the kernel"));
         assert_eq!(Arc::strong_count(&alive), 1 + accesses.len(), "its memory is kept while it is performed");
-        let (event, promise) = OperationPromise::new(operation, Event::ready(), &[], None);
+        let (event, promise) = OperationPromise::new(operation, SourceLocation::UNKNOWN, Event::ready(), &[], None);
         promise.complete(outcome);
         assert_eq!((event.error().unwrap().message(), Arc::strong_count(&alive)), ("by the kernel", 1));
     }

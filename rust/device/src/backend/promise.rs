@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::schedule::Kept;
 use super::{Accounting, DeviceRange, Operation, Pending, Work};
+use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Awaited, Event, EventPromise, refusal, run_when_ready};
 use purlin_async::task::Task;
-use purlin_base::status::Error;
+use purlin_base::status::{Error, SourceLocation};
 
 /// An operation in flight, and the event that it owes.
 ///
@@ -18,6 +20,8 @@ use purlin_base::status::Error;
 pub struct OperationPromise {
     /// `None` once it is over.
     operation: Option<Operation>,
+    /// Dropped with the operation.
+    kept: Kept,
     /// What it waits for.
     after: Event,
     /// Dropped before the event completes.
@@ -28,21 +32,28 @@ pub struct OperationPromise {
 }
 
 impl OperationPromise {
-    /// The event of an operation that does not happen inside the call, and what owes it. It waits for `after`, or,
+    /// The event of an operation that does not happen inside the call, and what owes it: known by the operation's label
+    /// and the place where it was asked for. It waits for `after`, or,
     /// where a backend attaches to events by itself, for all of `awaited`, and `after` is ready.
     pub(super) fn new(
         operation: Operation,
+        place: SourceLocation,
         after: Event,
         awaited: &[Event],
         pending: Option<Pending>,
     ) -> (Event, Self) {
-        let promise = EventPromise::guarding(operation.label());
+        let promise = EventPromise::owed_by(OwedBy::Library, operation.label(), place);
         promise.waits_for(&after);
         // Whether it waits, is queued or continues: the host's memory is lent to it.
         promise.lends_throughout();
         let awaited = promise.waits_for_all(awaited);
         let event = promise.event();
-        (event, Self { operation: Some(operation), after, awaited, promise, pending })
+        (event, Self { operation: Some(operation), kept: None, after, awaited, promise, pending })
+    }
+
+    /// Has the operation keep that until it is over.
+    pub(super) fn keep(&mut self, kept: Kept) {
+        self.kept = kept;
     }
 
     /// What is to be done.
@@ -60,10 +71,10 @@ impl OperationPromise {
     /// The backend orders whatever it does with the ranges that `which` says from now on behind this operation, and
     /// keeps their extents usable until then. Their memory is released here, if nothing else has it, and may be
     /// allocated anew before this operation is over; so a program that allocates and frees in step with a stream needs
-    /// no more memory than one step. A drop of memory may run code of callers, so no lock may be held.
+    /// no more memory than one step. A drop of memory may run code of callers, so no lock may be held. Memory that
+    /// somebody else owns, and would be told that nothing uses it, is not released.
     ///
-    /// Only ranges that the host does not reach, and that are no imported memory: the host, or the owner, would find
-    /// the memory free before the hardware has left it.
+    /// Only ranges that the host does not reach: it would see the memory before the hardware has left it.
     pub fn release_ranges(&mut self, which: impl Fn(&DeviceRange) -> bool) {
         self.operation_mut().release_ranges(which);
     }
@@ -109,7 +120,8 @@ impl OperationPromise {
 
     fn end(&mut self, result: Result<(), Error>) {
         let Some(operation) = self.operation.take() else { return };
-        self.promise.owed_after(|| drop(operation));
+        let kept = self.kept.take();
+        self.promise.owed_after(|| drop((operation, kept)));
         drop(self.awaited.take());
         Pending::notifying_for(self.pending.as_ref(), || self.promise.set(result));
     }
@@ -204,11 +216,13 @@ impl fmt::Display for Described<'_> {
 mod tests {
     use super::*;
     use crate::backend::Access;
-    use crate::backend::test_operation::operation;
+    use crate::backend::test_operation::{foreign_operation, operation};
     use purlin_base::status::StatusCode;
 
+    const PLACE: SourceLocation = SourceLocation::from_static(c"model.rs", 7);
+
     fn promised(alive: &Arc<()>) -> (Event, OperationPromise) {
-        OperationPromise::new(operation(8, alive), Event::ready(), &[], None)
+        OperationPromise::new(operation(8, alive), PLACE, Event::ready(), &[], None)
     }
 
     #[test]
@@ -223,6 +237,13 @@ mod tests {
         });
         copy.complete(Ok(()));
         assert_eq!(event.wait(), Ok(()));
+    }
+
+    #[test]
+    fn the_event_is_known_by_where_it_was_asked_for() {
+        let (event, copy) = promised(&Arc::new(()));
+        assert_eq!((event.location(), event.label().to_string().as_str()), (PLACE, "copy"));
+        copy.complete(Ok(()));
     }
 
     #[test]
@@ -246,7 +267,7 @@ mod tests {
     #[test]
     fn a_dropped_copy_behind_a_failed_event_has_its_error() {
         let after = Event::from_error(Error::aborted("upstream"));
-        let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), after, &[], None);
+        let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), PLACE, after, &[], None);
         drop(copy);
         assert_eq!(event.wait().unwrap_err().message(), "upstream");
     }
@@ -265,8 +286,13 @@ mod tests {
     #[test]
     fn an_operation_is_not_over_before_what_it_waited_for() {
         let before = EventPromise::new(c"before");
-        let (event, copy) =
-            OperationPromise::new(operation(8, &Arc::new(())), Event::ready(), &[Event::ready(), before.event()], None);
+        let (event, copy) = OperationPromise::new(
+            operation(8, &Arc::new(())),
+            PLACE,
+            Event::ready(),
+            &[Event::ready(), before.event()],
+            None,
+        );
         copy.complete(Ok(()));
         assert!(!event.is_ready());
         before.set_error(Error::aborted("the backend knew that"));
@@ -276,9 +302,21 @@ mod tests {
     #[test]
     fn an_operation_that_fails_waits_for_nothing() {
         let before = EventPromise::new(c"before");
-        let (event, copy) = OperationPromise::new(operation(8, &Arc::new(())), Event::ready(), &[before.event()], None);
+        let (event, copy) =
+            OperationPromise::new(operation(8, &Arc::new(())), PLACE, Event::ready(), &[before.event()], None);
         copy.complete(Err(Error::cancelled("the stream is gone")));
         assert_eq!(event.wait().unwrap_err().code(), StatusCode::Cancelled);
+    }
+
+    #[test]
+    fn memory_of_others_is_kept_until_the_operation_is_over() {
+        let alive = Arc::new(());
+        let operation = foreign_operation(8, &alive);
+        let (event, mut copy) = OperationPromise::new(operation, PLACE, Event::ready(), &[], None);
+        copy.release_ranges(|_| true);
+        assert_eq!((Arc::strong_count(&alive), copy.operation().ranges().count()), (3, 2));
+        copy.complete(Ok(()));
+        assert_eq!((event.wait(), Arc::strong_count(&alive)), (Ok(()), 1));
     }
 
     #[test]

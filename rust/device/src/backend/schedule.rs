@@ -1,6 +1,9 @@
 //! When and where an operation runs.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
+use std::panic::Location;
 
 use tracing::level_filters::LevelFilter;
 use tracing::trace_span;
@@ -9,7 +12,7 @@ use super::{Gated, Operation, OperationPromise, Pending, Work};
 use purlin_async::event::{Event, EventState, when_all};
 use purlin_async::task::{AsyncWorkRunner, Task};
 use purlin_base::fault;
-use purlin_base::status::Error;
+use purlin_base::status::{Error, SourceLocation};
 
 /// Operations on up to so many bytes run inside the call if nothing is to be waited for: a hop to another thread would
 /// cost more.
@@ -25,6 +28,23 @@ pub struct Schedule<'a> {
     pub(crate) runner: &'a dyn Runner,
     /// The caller waits for the event before it returns to its own caller: a hop to another thread gains nothing.
     pub caller_waits: bool,
+    /// Where the operation was asked for in Rust.
+    pub(crate) location: &'static Location<'static>,
+    /// What the operation keeps until it is over.
+    pub(crate) kept: Option<&'a Keep>,
+}
+
+/// Something that an operation keeps until it is over: it is dropped before the operation's event happens. Taken by the
+/// operation if that is not over when the call is; else its owner drops it.
+pub(crate) struct Keep(Cell<Kept>);
+
+/// See [`Keep`].
+pub(super) type Kept = Option<Box<dyn Any + Send + Sync>>;
+
+impl Keep {
+    pub(crate) fn new(kept: Box<dyn Any + Send + Sync>) -> Self {
+        Self(Cell::new(Some(kept)))
+    }
 }
 
 /// Where a client's operations run, and its accounting of them.
@@ -109,12 +129,14 @@ impl<'a> Schedule<'a> {
         };
         // A dependency that has failed since run() looked is held below, and fails the operation there.
         if after.state() == EventState::Ready {
-            let (event, promise) = OperationPromise::new(operation, after, &[], Some(pending));
+            let (event, mut promise) = OperationPromise::new(operation, self.place(), after, &[], Some(pending));
+            promise.keep(self.kept());
             Box::new(Job { promise, execute }).schedule();
             return event;
         }
         let gated = operation.gated();
-        let (event, promise) = OperationPromise::new(operation, after.clone(), &[], Some(pending));
+        let (event, mut promise) = OperationPromise::new(operation, self.place(), after.clone(), &[], Some(pending));
+        promise.keep(self.kept());
         let waits_for = self.dependencies.iter().find(|dependency| !dependency.is_ready()).unwrap_or(&after);
         self.runner.hold(&after, waits_for, gated, Box::new(Job { promise, execute }));
         event
@@ -130,6 +152,17 @@ impl<'a> Schedule<'a> {
         }
     }
 
+    /// What the operation keeps, for its promise.
+    fn kept(&self) -> Kept {
+        self.kept.and_then(|kept| kept.0.take())
+    }
+
+    /// Where the operation was asked for. Inside of the call that asks for it only.
+    #[inline]
+    fn place(&self) -> SourceLocation {
+        SourceLocation::stated().unwrap_or(SourceLocation::of(self.location))
+    }
+
     /// The client's runner.
     #[must_use]
     pub fn runner(&self) -> &dyn AsyncWorkRunner {
@@ -143,13 +176,17 @@ impl<'a> Schedule<'a> {
     }
 
     /// An operation begins whose dependencies the backend attends to by itself: its event, and what owes it. The event
-    /// is known to wait for the dependencies. A client that shuts down waits for the operation.
+    /// is known to wait for the dependencies; its label is the operation's, and its place where that was asked for. A
+    /// client that shuts down waits for the operation.
     ///
     /// # Errors
     /// `FailedPrecondition`: the client has shut down.
     pub fn begin(&self, operation: Operation) -> Result<(Event, OperationPromise), Error> {
         let pending = self.runner.begin()?;
-        Ok(OperationPromise::new(operation, Event::ready(), self.dependencies, Some(pending)))
+        let (event, mut promise) =
+            OperationPromise::new(operation, self.place(), Event::ready(), self.dependencies, Some(pending));
+        promise.keep(self.kept());
+        Ok((event, promise))
     }
 
     /// How a backend that attends to dependencies by itself waits for those that are not its own.

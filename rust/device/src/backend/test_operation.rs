@@ -9,6 +9,7 @@ use purlin_base::sync::PinnedArc;
 
 pub(super) struct Counted {
     extent: Arc<dyn Extent>,
+    is_foreign: bool,
     _alive: Arc<()>,
 }
 
@@ -19,6 +20,10 @@ impl Block for Counted {
 
     fn home(&self) -> (usize, &'static str) {
         (0, "device")
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.is_foreign
     }
 
     fn count_use(&self, _begins: bool) {}
@@ -37,8 +42,17 @@ pub(super) fn operation(size_bytes: usize, alive: &Arc<()>) -> Operation {
 
 /// A block of its own, which holds a reference to `alive`.
 pub(super) fn range(size_bytes: usize, alive: &Arc<()>) -> DeviceRange {
+    range_of(size_bytes, false, alive)
+}
+
+/// A copy to memory of somebody else; both blocks hold a reference to `alive`.
+pub(super) fn foreign_operation(size_bytes: usize, alive: &Arc<()>) -> Operation {
+    Operation::copy(range(size_bytes, alive), range_of(size_bytes, true, alive))
+}
+
+fn range_of(size_bytes: usize, is_foreign: bool, alive: &Arc<()>) -> DeviceRange {
     let memory = NullBackend::new().open_memory(0, "device").expect("it always opens");
     let extent = memory.map(size_bytes, 64).expect("tests ask for little");
-    let block = PinnedArc::new(Counted { extent, _alive: Arc::clone(alive) });
+    let block = PinnedArc::new(Counted { extent, is_foreign, _alive: Arc::clone(alive) });
     DeviceRange::new(erased(block), ByteRange::all(size_bytes))
 }

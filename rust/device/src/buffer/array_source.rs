@@ -74,6 +74,7 @@ impl<'a> ArraySource<'a> {
     ///
     /// # Safety
     /// As [`Buffer::from_host_array`]; `memory` is new, and has no other user.
+    #[track_caller]
     pub(crate) unsafe fn start(&self, memory: &RawBuffer, caller_waits: bool) -> Event {
         let size_bytes = self.shape().size_bytes();
         if self.is_dense || size_bytes == 0 {
@@ -104,6 +105,7 @@ impl<'a> ArraySource<'a> {
 ///
 /// # Safety
 /// As [`ArraySource::start`].
+#[track_caller]
 unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_waits: bool) -> Event {
     let order = CopyOrder { dependencies: &[], caller_waits };
     if memory.space().properties().is_host_visible {

@@ -122,6 +122,7 @@ impl Buffer {
 }
 
 /// Copies all that is held to `destination`, after the array is ready and `after`.
+#[track_caller]
 fn copy(hold: UsageHold, destination: &RawBuffer, after: &[Event]) -> Event {
     let ready = hold.ready_event();
     let copied = match after {

@@ -320,6 +320,7 @@ impl ArraySource<'_> {
     ///
     /// # Safety
     /// As [`Buffer::from_host_array`].
+    #[track_caller]
     unsafe fn into_memory<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         self,
         memory_space: &MemorySpace,
@@ -376,6 +377,7 @@ impl ArraySource<'_> {
 
     /// # Safety
     /// As [`Buffer::from_host_array`].
+    #[track_caller]
     unsafe fn copy<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         self,
         memory_space: &MemorySpace,

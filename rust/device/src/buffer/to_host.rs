@@ -15,7 +15,7 @@ use purlin_async::event::{Event, EventPromise};
 use purlin_async::future::Future;
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
-use purlin_base::status::{Error, StatusOr};
+use purlin_base::status::{Error, SourceLocation, StatusOr, called_from};
 
 /// Memory of the host that a copy is to write, as it travels from the code that finds it: a pointer that any thread may
 /// use.
@@ -67,6 +67,7 @@ impl Buffer {
     /// assert_eq!(room, [1, 2, 3, 4]);
     /// # Ok::<(), purlin::Error>(())
     /// ```
+    #[track_caller]
     pub unsafe fn copy_to_host(&self, destination: *mut u8, size_bytes: usize) -> Event {
         let shape = &self.0.shape;
         if size_bytes != shape.host_size_bytes() {
@@ -98,6 +99,7 @@ impl Buffer {
     /// # Safety
     /// Until the event is terminal, any thread may write the bytes of `array.extent()` from `destination` that are
     /// elements, and nothing else touches them.
+    #[track_caller]
     pub unsafe fn copy_to_host_array(&self, destination: *mut u8, array: &HostArray) -> Event {
         let order = CopyOrder { dependencies: std::slice::from_ref(&self.0.ready), caller_waits: false };
         // SAFETY: the caller's promise.
@@ -112,6 +114,7 @@ impl Buffer {
     ///
     /// # Safety
     /// As [`copy_to_host`](Self::copy_to_host).
+    #[track_caller]
     pub unsafe fn copy_raw_to_host(&self, destination: *mut u8, offset_bytes: usize, size_bytes: usize) -> Event {
         let hold = match self.usage_hold() {
             Ok(hold) => hold,
@@ -131,6 +134,7 @@ impl Buffer {
     /// # Safety
     /// From when `destination` has its address until the event is terminal, any thread may write `size_bytes` bytes
     /// there, and nothing else touches them.
+    #[track_caller]
     pub unsafe fn copy_raw_to_host_when(
         &self,
         destination: &Future<HostAddress>,
@@ -155,11 +159,14 @@ impl Buffer {
         promise.lends_throughout();
         let copied = promise.event();
         hold.release_after_operation(&copied);
-        let destination = destination.clone();
+        let (destination, place) = (destination.clone(), SourceLocation::of_call());
         arrived.on_ready(move |outcome| {
             let copied = match destination.get().filter(|_| outcome.is_ok()) {
-                // SAFETY: the caller's promise; the array does not change once it is ready.
-                Some(&HostAddress(to)) => unsafe { part.copy_to_host(to, 0, part.size_bytes(), &[ready]) },
+                Some(&HostAddress(to)) => {
+                    // SAFETY: the caller's promise; the array does not change once it is ready.
+                    let copy = || unsafe { part.copy_to_host(to, 0, part.size_bytes(), &[ready]) };
+                    called_from(place, copy)
+                }
                 None => outcome.clone().map_or_else(Event::from_error, |()| Event::ready()),
             };
             // First, so that the memory is free when the event says so.
@@ -186,6 +193,7 @@ impl Buffer {
     /// assert_eq!(buffer.to_vec::<i32>().unwrap_err().code(), StatusCode::InvalidArgument);
     /// # Ok::<(), purlin::Error>(())
     /// ```
+    #[track_caller]
     pub fn to_vec<T: Element>(&self) -> StatusOr<Vec<T>> {
         let shape = &self.0.shape;
         if T::DTYPE != self.dtype() {
@@ -214,6 +222,7 @@ impl Buffer {
     /// # Errors
     /// The buffer's own, if it never becomes ready; `InvalidArgument`: it is gone; `DataLoss`, naming them: sizes that
     /// are no dimensions of this shape.
+    #[track_caller]
     pub fn logical_dims(&self) -> StatusOr<Vec<i64>> {
         let shape = &self.0.shape;
         if !shape.is_dynamic() {
@@ -239,6 +248,7 @@ impl Buffer {
 
     /// # Safety
     /// As [`copy_to_host_array`](Self::copy_to_host_array); `order` has the array's readiness, or that has been seen.
+    #[track_caller]
     unsafe fn read(&self, destination: *mut u8, array: &HostArray, order: CopyOrder<'_>) -> Event {
         let checked = self.check(destination.is_null(), array).and_then(|()| self.usage_hold());
         let hold = match checked {
@@ -271,6 +281,7 @@ impl Buffer {
 /// # Safety
 /// As [`Buffer::copy_to_host_array`], with `array` of that shape and writable; `order` has the array's readiness, or
 /// that has been seen.
+#[track_caller]
 unsafe fn read(
     hold: &UsageHold,
     shape: &Shape,

@@ -10,6 +10,11 @@ use purlin_base::sync::PinnedArc;
 /// The right to end the mapping of host memory that [`Client::dma_map`](super::Client::dma_map) has announced to the
 /// backend. Copies that use the memory keep it mapped; it keeps the client alive.
 ///
+/// The memory may be freed once it is unmapped: when [`unmap`](Self::unmap) has succeeded, or when this is dropped and
+/// the events of the copies that used the memory have happened. So it is unmapped on the thread that drops this, or by
+/// which the last of these copies completes. A driver may make that thread wait for its hardware
+/// (`cuMemHostUnregister`).
+///
 /// ```
 /// # let client = purlin::Client::new(&Default::default(), std::sync::Arc::new(purlin::host::HostBackend::new()))?;
 /// # let space = client.devices()[0].default_memory_space();

@@ -237,6 +237,11 @@ impl Block for MemoryBlock {
         (self.space.device_index(), self.space.kind())
     }
 
+    fn is_foreign(&self) -> bool {
+        let block = self.end().map_or(self, |(target, _)| target);
+        matches!(block.backing.get(), Some(Backing::Imported(_)))
+    }
+
     fn count_use(&self, begins: bool) {
         // Relaxed: the count publishes nothing.
         if begins {

@@ -2,8 +2,10 @@
 
 #![allow(unsafe_code, reason = "copies read and write host memory by address")]
 
+use std::panic::Location;
+
 use super::RawBuffer;
-use crate::backend::{Access, ByteRange, DeviceRange, HostDestination, HostSource, Operation, erased};
+use crate::backend::{Access, ByteRange, DeviceRange, HostDestination, HostSource, Keep, Operation, erased};
 use crate::dma::DmaUse;
 use purlin_async::event::{Event, EventPromise, EventState, when_all};
 use purlin_base::fault::{self, Site};
@@ -25,6 +27,7 @@ impl RawBuffer {
     /// # Safety
     /// Until the event is terminal, any thread may read `size_bytes` bytes at `source` and nothing writes them; and
     /// from the moment when the dependencies have happened, nothing else reads or writes the bytes that are copied to.
+    #[track_caller]
     pub unsafe fn copy_from_host(
         &self,
         source: *const u8,
@@ -44,6 +47,7 @@ impl RawBuffer {
     /// # Safety
     /// Until the event is terminal, any thread may write `size_bytes` bytes at `destination` and nothing else touches
     /// them; and from the moment when the dependencies have happened, nothing writes the bytes that are copied from.
+    #[track_caller]
     pub unsafe fn copy_to_host(
         &self,
         destination: *mut u8,
@@ -80,6 +84,7 @@ impl RawBuffer {
     /// assert_eq!(copy.to_vec::<i32>()?, [1, 2]);
     /// # Ok::<(), purlin::Error>(())
     /// ```
+    #[track_caller]
     pub unsafe fn copy_to(&self, destination: &Self, dependencies: &[Event]) -> Event {
         if self.size_bytes() > destination.size_bytes() {
             return Event::from_error(Error::invalid_argument(format!(
@@ -101,6 +106,7 @@ impl RawBuffer {
     ///
     /// # Safety
     /// As [`copy_to`](Self::copy_to).
+    #[track_caller]
     pub unsafe fn copy_range_to(
         &self,
         offset_bytes: usize,
@@ -172,6 +178,7 @@ impl RawBuffer {
     ///
     /// # Safety
     /// As there.
+    #[track_caller]
     pub(crate) unsafe fn copy_from_host_ordered(
         &self,
         source: *const u8,
@@ -191,13 +198,17 @@ impl RawBuffer {
         // SAFETY: the caller keeps `size_bytes` bytes readable and unchanged until the event; `range` is as long.
         let source = unsafe { HostSource::new(source) };
         let operation = Operation::copy_from_host(source, self.device_range(range));
-        used_until(mapped, self.run(operation, order))
+        match mapped {
+            None => self.run(operation, order),
+            Some(mapped) => self.run_mapped(operation, order, mapped),
+        }
     }
 
     /// See [`copy_to_host`](Self::copy_to_host).
     ///
     /// # Safety
     /// As there.
+    #[track_caller]
     pub(crate) unsafe fn copy_to_host_ordered(
         &self,
         destination: *mut u8,
@@ -216,7 +227,10 @@ impl RawBuffer {
         // SAFETY: the caller keeps `size_bytes` bytes writable and untouched until the event; `range` is as long.
         let destination = unsafe { HostDestination::new(destination) };
         let operation = Operation::copy_to_host(self.device_range(range), destination);
-        used_until(mapped, self.run(operation, order))
+        match mapped {
+            None => self.run(operation, order),
+            Some(mapped) => self.run_mapped(operation, order, mapped),
+        }
     }
 
     /// The device's end of a copy from or to the host, if the arguments make sense.
@@ -232,30 +246,49 @@ impl RawBuffer {
 
     /// Starts `operation`, whose range 0 is of this buffer, and waits for this buffer's memory too.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn run(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
+        self.run_keeping(operation, order, None)
+    }
+
+    /// As [`run`](Self::run), of an operation that uses mapped memory of the host.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn run_mapped(&self, operation: Operation, order: CopyOrder<'_>, mapped: DmaUse) -> Event {
+        let kept = Keep::new(Box::new(mapped));
+        self.run_keeping(operation, order, Some(&kept))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn run_keeping(&self, operation: Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
         if self.block.allocated().state() != EventState::Ready {
-            return self.run_once_there(operation, order);
+            return self.run_once_there(operation, order, kept);
         }
-        self.start(operation, order)
+        self.start(operation, order, kept)
     }
 
     #[cold]
     #[inline(never)]
-    fn run_once_there(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
+    #[track_caller]
+    fn run_once_there(&self, operation: Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
         let there = match operation.ranges().next() {
             Some((Access::Write, _)) => self.writable(),
             _ => self.block.allocated().clone(),
         };
         let dependencies = [order.dependencies, &[there]].concat();
-        self.start(operation, CopyOrder { dependencies: &dependencies, ..order })
+        self.start(operation, CopyOrder { dependencies: &dependencies, ..order }, kept)
     }
 
     #[inline(always)]
-    fn start(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
+    #[track_caller]
+    fn start(&self, operation: Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
         if let Err(error) = fault::point(Site::StartCopy) {
             return Event::from_error(error);
         }
-        self.space().instance().run(operation, order.dependencies, order.caller_waits)
+        let instance = self.space().instance();
+        instance.run_at(Location::caller(), operation, order.dependencies, order.caller_waits, kept)
     }
 
     /// All of it, as an operation touches it.
@@ -266,12 +299,4 @@ impl RawBuffer {
     pub(super) fn device_range(&self, range: ByteRange) -> DeviceRange {
         DeviceRange::new(erased(self.block.clone()), range)
     }
-}
-
-/// `copied`, until which mapped memory is used.
-fn used_until(mapped: Option<DmaUse>, copied: Event) -> Event {
-    if let Some(mapped) = mapped.filter(|_| !copied.is_ready()) {
-        copied.on_ready(move |_outcome| drop(mapped));
-    }
-    copied
 }

@@ -42,10 +42,13 @@ impl RawBuffer {
     /// once, on the thread that is the last to use the memory (a handle, a slice, a copy in flight); if this fails, it
     /// is dropped uncalled, and the memory was not touched. Such memory is not in the statistics of its space.
     ///
+    /// `address` is that of the host where the host reaches the space, and that of the device elsewhere: of memory that
+    /// `cuMemAlloc` returned, say, for the space `device` of that GPU.
+    ///
     /// # Errors
     /// `InvalidArgument`: null, not aligned as the space needs for imports, or bytes past the end of the address space;
     /// the values are named. `Unimplemented`: the backend cannot use foreign memory in this space. Any other: why the
-    /// backend refuses this memory.
+    /// backend refuses this memory, such as `InvalidArgument` with what the memory is instead.
     ///
     /// # Safety
     /// Until `on_release` is called (or, without it, for ever), the device may read these bytes (and write them if

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code, reason = "the caller of a launch promises which memory it accesses")]
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -55,6 +56,7 @@ impl Device {
     /// From the moment when all dependencies are ready until the event is terminal, nothing else writes the ranges that
     /// the launch reads, and nothing else accesses the ranges that it writes. `launch` accesses no other device memory,
     /// and these ranges only as listed.
+    #[track_caller]
     pub unsafe fn launch(
         &self,
         launch: Arc<dyn Launch>,
@@ -92,7 +94,9 @@ impl Device {
         }
         let touched = ranges.iter().map(|&(access, range)| (access, range.whole_range()));
         let operation = Operation::launch(launch, info, touched, options.size_bytes);
-        let run = |dependencies: &[Event]| self.instance().run(operation, dependencies, options.caller_waits);
+        let place = Location::caller();
+        let run =
+            |dependencies: &[Event]| self.instance().run_at(place, operation, dependencies, options.caller_waits, None);
         if there.is_empty() {
             return Ok(run(options.dependencies));
         }

@@ -34,9 +34,31 @@ use std::fmt;
 /// Status codes that errors of the test's own have: kCancelled, kNotFound, kInternal.
 pub const CODES: [u8; 3] = [1, 5, 13];
 
+/// Whose memory the spaces have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memories {
+    /// All have that of the host.
+    Host,
+    /// The first has that of a device, which takes none of the host in place. Programs run in the second.
+    Device,
+}
+
+impl Memories {
+    /// Whether arrays of that space can use memory of the host in place.
+    fn takes_host_memory(self, space: u8) -> bool {
+        self == Self::Host || space != 0
+    }
+
+    /// Where programs have their arguments and results.
+    fn space_of_programs(self) -> u8 {
+        u8::from(self == Self::Device)
+    }
+}
+
 /// See the module.
 #[derive(Clone)]
 pub struct World {
+    memories_are: Memories,
     wrong: Option<Wrong>,
     events: Events,
     contents: Vec<Content>,
@@ -187,10 +209,11 @@ enum Range {
 impl World {
     /// An empty one, by the right rules or with one wrong.
     #[must_use]
-    pub fn new(wrong: Option<Wrong>) -> Self {
+    pub fn new(memories_are: Memories, wrong: Option<Wrong>) -> Self {
         let mut events = Events::new(wrong);
         let over = events.ended(Ok(()));
         Self {
+            memories_are,
             wrong,
             events,
             contents: Vec::new(),

@@ -346,7 +346,8 @@ impl World {
         let bytes = if lay { turned(&elements, of.dims[0], of.dims[1], of.width) } else { elements };
         let content = self.new_content(Content::Bytes(bytes.into()));
         let ready = self.events.ended(Ok(()));
-        let aliased = semantics >= 2 && lay == stride && !misaligned && of.size_bytes() > 0;
+        let in_place = self.memories_are.takes_host_memory(space);
+        let aliased = in_place && semantics >= 2 && lay == stride && !misaligned && of.size_bytes() > 0;
         let kind = if aliased { Kind::Imported { mutable: semantics == 3 } } else { Kind::Own };
         let memory = self.new_memory(of.size_bytes(), space, kind, ready);
         self.hosts.push(Host { memory: aliased.then_some(memory), told: !aliased });

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::ops::Range;
+use std::panic::Location;
 use std::sync::Arc;
 
 use tracing::field::{Field, Visit};
@@ -112,7 +113,7 @@ impl AsyncWorkRunner for ByHand {
 fn run(runner: &ByHand, size_bytes: usize, dependencies: &[Event], caller_waits: bool) -> (Event, Arc<AtomicBool>) {
     let executed = Arc::new(AtomicBool::new(false));
     let execute = Arc::clone(&executed);
-    let schedule = Schedule { dependencies, runner, caller_waits };
+    let schedule = Schedule { dependencies, runner, caller_waits, location: Location::caller(), kept: None };
     let event = schedule.run(operation(size_bytes, &Arc::new(())), LIMIT_BYTES, move |operation| {
         assert_eq!(operation.size_bytes(), size_bytes);
         assert!(!execute.swap(true, Ordering::Relaxed), "a copy happens once");
@@ -195,7 +196,13 @@ fn a_refused_copy_is_cancelled() {
 fn an_error_of_the_backend_is_the_copys_error() {
     let runner = ByHand::default();
     for size_bytes in [1, LIMIT_BYTES + 1] {
-        let schedule = Schedule { dependencies: &[], runner: &runner, caller_waits: false };
+        let schedule = Schedule {
+            dependencies: &[],
+            runner: &runner,
+            caller_waits: false,
+            location: Location::caller(),
+            kept: None,
+        };
         let event = schedule.run(operation(size_bytes, &Arc::new(())), LIMIT_BYTES, |_operation| {
             Err(Error::unavailable("the bus is down"))
         });
