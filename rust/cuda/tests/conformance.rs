@@ -122,7 +122,11 @@ fn in_context<R>(driver: &Driver, context: usize, body: impl FnOnce() -> R) -> R
 /// it, and its detector reports a free that is not behind every use.
 fn lend(device: usize, size_bytes: usize) -> Lent {
     let driver = Driver::open();
-    let (ordinal, mut context, mut address) = (c_int::try_from(device).unwrap(), 0, 0);
+    let (mut count, mut context, mut address) = (0, 0, 0);
+    // SAFETY: the driver writes a number.
+    assert_eq!(unsafe { (driver.cuda.cuDeviceGetCount)(&mut count) }, 0);
+    // Devices may be virtual.
+    let ordinal = c_int::try_from(device).unwrap() % count;
     // SAFETY: the driver writes a handle, which is released when the memory is taken back.
     assert_eq!(unsafe { (driver.cuda.cuDevicePrimaryCtxRetain)(&mut context, ordinal) }, 0);
     in_context(&driver, context, || {
