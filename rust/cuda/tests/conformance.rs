@@ -1,8 +1,8 @@
 //! The CUDA backend under conformance, on the fake driver: cases pass, the fake's detector is silent, and its books are
 //! empty at the end of each case.
 //!
-//! With PURLIN_GPU_DEVICES (`scripts/gpu`) it is the driver that programs find: NVIDIA's, which has no detector, or a
-//! fake one in its place.
+//! With PURLIN_GPU_DEVICES (`scripts/gpu`) it is the driver that programs find: NVIDIA's, which has no detector and no
+//! books, or a fake one in its place.
 
 #![allow(unsafe_code, reason = "the fake driver is told by the environment")]
 
@@ -93,13 +93,13 @@ fn audited(seed: u64, gpus: usize) -> Arc<dyn Backend> {
             unsafe { std::env::set_var(name, value) };
         }
     });
+    purlin_conformance::ledger::add_books(|| {
+        static DRIVER: OnceLock<Driver> = OnceLock::new();
+        DRIVER.get_or_init(Driver::open).left()
+    });
     let driver = Driver::if_fake();
     if let Some(driver) = &driver {
         driver.control.set_delays(seed, 50);
-        purlin_conformance::ledger::add_books(|| {
-            static DRIVER: OnceLock<Driver> = OnceLock::new();
-            DRIVER.get_or_init(Driver::open).left()
-        });
     }
     Arc::new(Audited { backend: CudaBackend::new().unwrap().with_virtual_devices(true), driver })
 }
@@ -122,11 +122,11 @@ fn in_context<R>(driver: &Driver, context: usize, body: impl FnOnce() -> R) -> R
 /// it, and its detector reports a free that is not behind every use.
 fn lend(device: usize, size_bytes: usize) -> Lent {
     let driver = Driver::open();
-    let (mut gpus, mut context, mut address) = (0, 0, 0);
+    let (mut count, mut context, mut address) = (0, 0, 0);
     // SAFETY: the driver writes a number.
-    assert_eq!(unsafe { (driver.cuda.cuDeviceGetCount)(&mut gpus) }, 0);
-    // Virtual devices share GPUs in turn.
-    let ordinal = c_int::try_from(device).unwrap() % gpus;
+    assert_eq!(unsafe { (driver.cuda.cuDeviceGetCount)(&mut count) }, 0);
+    // Devices may be virtual.
+    let ordinal = c_int::try_from(device).unwrap() % count;
     // SAFETY: the driver writes a handle, which is released when the memory is taken back.
     assert_eq!(unsafe { (driver.cuda.cuDevicePrimaryCtxRetain)(&mut context, ordinal) }, 0);
     in_context(&driver, context, || {

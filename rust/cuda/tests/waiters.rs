@@ -15,10 +15,11 @@ use purlin_fakecuda::{Driver, Options, process};
 fn waiters_run_on_no_thread_of_a_gpu() {
     process::run("waiters_run_on_no_thread_of_a_gpu", &Options::default(), || {
         const ROUNDS: usize = 32;
-        if let Some(driver) = Driver::if_fake() {
+        let driver = Driver::open();
+        if driver.control.is_fake() {
             driver.control.set_delays(1, 200);
-            add_books(|| Driver::open().left());
         }
+        add_books(|| Driver::open().left());
         let before = Ledger::now();
         // All that there are.
         let options = ClientOptions { device_count: 0, worker_count: 2, ..Default::default() };
@@ -49,8 +50,6 @@ fn waiters_run_on_no_thread_of_a_gpu() {
         client.shutdown(ShutdownOptions::default()).unwrap();
         drop(client);
         assert_eq!(before.settles(), Ok(()));
-        if let Some(driver) = Driver::if_fake() {
-            driver.control.no_reports();
-        }
+        driver.control.no_reports();
     });
 }

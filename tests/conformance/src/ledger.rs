@@ -4,8 +4,8 @@
 //! holders); threads; file descriptors; and what a driver under test has in its [books](add_books). Every hold, lease,
 //! mapping and buffer keeps its client, so none of them outlives a test that ends without clients. What lives as long
 //! as the process is no leak: the thread of the timers, which ends a second after the last of them (at once where fail
-//! points fail), and whatever is in the ledger that a test began with. A driver of NVIDIA's has threads and files of its
-//! own, so on a GPU (PURLIN_GPU_DEVICES) threads are those that Purlin has named, and files are not looked at.
+//! points fail), and whatever is in the ledger that a test began with. A driver of NVIDIA's has threads and files of
+//! its own, so on a GPU (PURLIN_GPU_DEVICES) threads are those that Purlin has named, and files are not looked at.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
