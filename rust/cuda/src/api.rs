@@ -45,7 +45,7 @@ macro_rules! group {
             /// For models: all answer 0 and do nothing.
             #[cfg(all(test, loom))]
             pub(crate) fn idle() -> Self {
-                $(unsafe extern "C" fn $name($(_: $argument),*) -> Code {
+                $(unsafe extern "C" fn $name($(_: $argument),*) -> ResultCode {
                     0
                 })*
                 Self { $($name,)* }

@@ -81,16 +81,10 @@ impl<S> Instance<S> {
         self.backend.memory_kinds().len()
     }
 
-    /// Does `operation` after `dependencies`, as the backend does it.
+    /// Does `operation`, which was asked for at `location`, after `dependencies`, as the backend does it. `kept` is
+    /// dropped before its event happens.
     #[inline(always)]
-    #[track_caller]
-    pub(crate) fn run(&self, operation: Operation, dependencies: &[Event], caller_waits: bool) -> Event {
-        self.run_at(Location::caller(), operation, dependencies, caller_waits, None)
-    }
-
-    /// As [`run`](Self::run), of what is asked for at `location`; `kept` is dropped before its event happens.
-    #[inline(always)]
-    pub(crate) fn run_at(
+    pub(crate) fn run(
         &self,
         location: &'static Location<'static>,
         operation: Operation,

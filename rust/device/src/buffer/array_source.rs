@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "host memory is read by address")]
 
+use std::panic::Location;
+
 use super::Buffer;
 use super::donate::checked_layout;
 use crate::backend::{HostSource, Operation};
@@ -80,7 +82,12 @@ impl<'a> ArraySource<'a> {
         if self.is_dense || size_bytes == 0 {
             // SAFETY: the caller's promises; dense bytes begin at the first element.
             return unsafe {
-                memory.copy_from_host_ordered(self.data, 0, size_bytes, CopyOrder { dependencies: &[], caller_waits })
+                memory.copy_from_host_ordered(
+                    self.data,
+                    0,
+                    size_bytes,
+                    CopyOrder { dependencies: &[], caller_waits, location: Location::caller() },
+                )
             };
         }
         let row_major;
@@ -107,7 +114,7 @@ impl<'a> ArraySource<'a> {
 /// As [`ArraySource::start`].
 #[track_caller]
 unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_waits: bool) -> Event {
-    let order = CopyOrder { dependencies: &[], caller_waits };
+    let order = CopyOrder { dependencies: &[], caller_waits, location: Location::caller() };
     if memory.space().properties().is_host_visible {
         // SAFETY: the caller's promise, of all elements of the plan.
         let from = unsafe { HostSource::new(data) };

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "host memory is written by address")]
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use super::array_source::{no_staging, staging};
@@ -101,7 +102,11 @@ impl Buffer {
     /// elements, and nothing else touches them.
     #[track_caller]
     pub unsafe fn copy_to_host_array(&self, destination: *mut u8, array: &HostArray) -> Event {
-        let order = CopyOrder { dependencies: std::slice::from_ref(&self.0.ready), caller_waits: false };
+        let order = CopyOrder {
+            dependencies: std::slice::from_ref(&self.0.ready),
+            caller_waits: false,
+            location: Location::caller(),
+        };
         // SAFETY: the caller's promise.
         unsafe { self.read(destination, array, order) }
     }
@@ -207,7 +212,7 @@ impl Buffer {
         let hold = self.usage_hold()?;
         // Waiting here rather than in a task of the runner: this thread has nothing better to do.
         self.0.ready.wait_unlent()?;
-        let order = CopyOrder { dependencies: &[], caller_waits: true };
+        let order = CopyOrder { dependencies: &[], caller_waits: true, location: Location::caller() };
         // SAFETY: the vector has room for `count` elements, which is as many bytes as the array has; it stays here,
         // untouched, until the wait below has seen the event terminal. The array is ready and does not change any more.
         let copied = unsafe { read(&hold, shape, &array, values.as_mut_ptr().cast(), order) };
@@ -248,7 +253,6 @@ impl Buffer {
 
     /// # Safety
     /// As [`copy_to_host_array`](Self::copy_to_host_array); `order` has the array's readiness, or that has been seen.
-    #[track_caller]
     unsafe fn read(&self, destination: *mut u8, array: &HostArray, order: CopyOrder<'_>) -> Event {
         let checked = self.check(destination.is_null(), array).and_then(|()| self.usage_hold());
         let hold = match checked {
@@ -281,7 +285,6 @@ impl Buffer {
 /// # Safety
 /// As [`Buffer::copy_to_host_array`], with `array` of that shape and writable; `order` has the array's readiness, or
 /// that has been seen.
-#[track_caller]
 unsafe fn read(
     hold: &UsageHold,
     shape: &Shape,
@@ -320,5 +323,5 @@ unsafe fn read(
         Ok(())
     };
     let spread = Operation::call(c"copy", [], size_bytes, spread);
-    memory.space().instance().run(spread, &[copied], false)
+    memory.space().instance().run(order.location, spread, &[copied], false, None)
 }

@@ -16,6 +16,8 @@ use purlin_base::status::{Error, StatusOr};
 pub(crate) struct CopyOrder<'a> {
     pub(crate) dependencies: &'a [Event],
     pub(crate) caller_waits: bool,
+    /// Where it was asked for in Rust. Not known by `#[track_caller]` all the way, which costs each call an argument.
+    pub(crate) location: &'static Location<'static>,
 }
 
 impl RawBuffer {
@@ -35,7 +37,7 @@ impl RawBuffer {
         size_bytes: usize,
         dependencies: &[Event],
     ) -> Event {
-        let order = CopyOrder { dependencies, caller_waits: false };
+        let order = CopyOrder { dependencies, caller_waits: false, location: Location::caller() };
         // SAFETY: the caller keeps the same contract.
         unsafe { self.copy_from_host_ordered(source, offset_bytes, size_bytes, order) }
     }
@@ -55,7 +57,7 @@ impl RawBuffer {
         size_bytes: usize,
         dependencies: &[Event],
     ) -> Event {
-        let order = CopyOrder { dependencies, caller_waits: false };
+        let order = CopyOrder { dependencies, caller_waits: false, location: Location::caller() };
         // SAFETY: the caller keeps the same contract.
         unsafe { self.copy_to_host_ordered(destination, offset_bytes, size_bytes, order) }
     }
@@ -124,7 +126,7 @@ impl RawBuffer {
             return when_all(dependencies);
         }
         let operation = Operation::copy(self.device_range(from), destination.device_range(to));
-        let order = CopyOrder { dependencies, caller_waits: false };
+        let order = CopyOrder { dependencies, caller_waits: false, location: Location::caller() };
         if destination.block.allocated().state() == EventState::Ready {
             return self.run(operation, order);
         }
@@ -178,7 +180,6 @@ impl RawBuffer {
     ///
     /// # Safety
     /// As there.
-    #[track_caller]
     pub(crate) unsafe fn copy_from_host_ordered(
         &self,
         source: *const u8,
@@ -208,7 +209,6 @@ impl RawBuffer {
     ///
     /// # Safety
     /// As there.
-    #[track_caller]
     pub(crate) unsafe fn copy_to_host_ordered(
         &self,
         destination: *mut u8,
@@ -246,7 +246,6 @@ impl RawBuffer {
 
     /// Starts `operation`, whose range 0 is of this buffer, and waits for this buffer's memory too.
     #[inline(always)]
-    #[track_caller]
     pub(crate) fn run(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
         self.run_keeping(operation, order, None)
     }
@@ -254,14 +253,12 @@ impl RawBuffer {
     /// As [`run`](Self::run), of an operation that uses mapped memory of the host.
     #[cold]
     #[inline(never)]
-    #[track_caller]
     fn run_mapped(&self, operation: Operation, order: CopyOrder<'_>, mapped: DmaUse) -> Event {
         let kept = Keep::new(Box::new(mapped));
         self.run_keeping(operation, order, Some(&kept))
     }
 
     #[inline(always)]
-    #[track_caller]
     fn run_keeping(&self, operation: Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
         if self.block.allocated().state() != EventState::Ready {
             return self.run_once_there(operation, order, kept);
@@ -271,7 +268,6 @@ impl RawBuffer {
 
     #[cold]
     #[inline(never)]
-    #[track_caller]
     fn run_once_there(&self, operation: Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
         let there = match operation.ranges().next() {
             Some((Access::Write, _)) => self.writable(),
@@ -282,13 +278,12 @@ impl RawBuffer {
     }
 
     #[inline(always)]
-    #[track_caller]
     fn start(&self, operation: Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
         if let Err(error) = fault::point(Site::StartCopy) {
             return Event::from_error(error);
         }
         let instance = self.space().instance();
-        instance.run_at(Location::caller(), operation, order.dependencies, order.caller_waits, kept)
+        instance.run(order.location, operation, order.dependencies, order.caller_waits, kept)
     }
 
     /// All of it, as an operation touches it.

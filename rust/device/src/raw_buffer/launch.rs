@@ -96,7 +96,7 @@ impl Device {
         let operation = Operation::launch(launch, info, touched, options.size_bytes);
         let place = Location::caller();
         let run =
-            |dependencies: &[Event]| self.instance().run_at(place, operation, dependencies, options.caller_waits, None);
+            |dependencies: &[Event]| self.instance().run(place, operation, dependencies, options.caller_waits, None);
         if there.is_empty() {
             return Ok(run(options.dependencies));
         }
