@@ -18,10 +18,9 @@ use crate::api::ResultCode;
 use crate::gpu::Gpu;
 use crate::in_flight::InFlight;
 use crate::parts::Parts;
-use crate::pinned::Pinned;
 use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
 use crate::uses::Point;
-use crate::{download, upload};
+use crate::{download, overlapping, upload};
 
 /// The device whose GPU does the operation. `None`: the host does it.
 pub(crate) fn device_of(operation: &Operation) -> Option<usize> {
@@ -123,15 +122,12 @@ pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
             });
         }
         (End::Gpu(device, from), End::Gpu(other, to)) if device == other => {
-            let apart = from.abs_diff(to) as usize >= bytes;
-            let gpu = Arc::clone(&unit.gpu);
+            if (from.abs_diff(to) as usize) < bytes {
+                return overlapping::start(in_flight, points, from, to, bytes);
+            }
             // SAFETY: the operation keeps both ends, of so many bytes, until its event.
-            enqueue(in_flight, Role::Within, &points, None, None, move |stream| unsafe {
-                if apart {
-                    (api.base.copy_within)(to, from, bytes, stream)
-                } else {
-                    copy_overlapping(&gpu, to, from, bytes, stream)
-                }
+            enqueue(in_flight, Role::Within, &points, (), None, move |stream| unsafe {
+                (api.base.copy_within)(to, from, bytes, stream)
             });
         }
         (End::Gpu(_, from), End::Gpu(other, to)) => copy_to_peer(in_flight, &points, from, other, to, bytes),
@@ -139,12 +135,12 @@ pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
     }
 }
 
-/// Enqueues all of an operation at once.
-fn enqueue(
+/// Enqueues all of an operation at once, and keeps what it needs until it is over.
+pub(crate) fn enqueue(
     mut in_flight: InFlight,
     role: Role,
     points: &[SyncPoint],
-    pinned: Pinned,
+    kept: impl Send + 'static,
     other: Option<Arc<Gpu>>,
     work: impl FnOnce(CUstream) -> ResultCode,
 ) {
@@ -153,7 +149,7 @@ fn enqueue(
     let there = other.clone();
     let parts = Parts::of(in_flight);
     let end = parts.submission(move |outcome| {
-        drop(pinned);
+        drop(kept);
         // A broken GPU drops what others have asked of its memory.
         outcome.and_then(|()| there.map_or(Ok(()), |there| there.check_whole()))
     });
@@ -184,52 +180,6 @@ pub(crate) fn finish(unit: &crate::Unit, point: &SyncPoint, role: Role, caller_w
     unit.poller.wake();
 }
 
-/// # Safety
-/// Both ends have so many bytes, until the work on the stream is over. A context is current.
-unsafe fn copy_overlapping(gpu: &Gpu, to: u64, from: u64, bytes: usize, stream: CUstream) -> ResultCode {
-    let api = gpu.api();
-    let Some(pools) = gpu.pools else {
-        // SAFETY: the caller's promise.
-        return unsafe { copy_in_steps(api, to, from, bytes, stream) };
-    };
-    let mut between = 0;
-    // SAFETY: memory of the stream's own, between allocation and free on it; the ends are as the caller promises.
-    unsafe {
-        let code = (pools.allocate)(&mut between, bytes, stream);
-        if code != 0 {
-            return copy_in_steps(api, to, from, bytes, stream);
-        }
-        let codes = [
-            (api.base.copy_within)(between, from, bytes, stream),
-            (api.base.copy_within)(to, between, bytes, stream),
-            (pools.free)(between, stream),
-        ];
-        codes.into_iter().find(|code| *code != 0).unwrap_or(0)
-    }
-}
-
-/// Copies in pieces that do not overlap, in an order in which each is read before it is written.
-///
-/// # Safety
-/// As [`copy_overlapping`].
-unsafe fn copy_in_steps(api: &crate::api::Api, to: u64, from: u64, bytes: usize, stream: CUstream) -> ResultCode {
-    let step = from.abs_diff(to) as usize;
-    if step == 0 {
-        return 0;
-    }
-    let pieces = bytes.div_ceil(step);
-    for piece in 0..pieces {
-        let piece = if to < from { piece } else { pieces - 1 - piece };
-        let (begin, end) = (piece * step, bytes.min((piece + 1) * step));
-        // SAFETY: the caller's promise, for a part.
-        let code = unsafe { (api.base.copy_within)(to + begin as u64, from + begin as u64, end - begin, stream) };
-        if code != 0 {
-            return code;
-        }
-    }
-    0
-}
-
 /// From one GPU to another, on a stream of the first.
 fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usize, to: u64, bytes: usize) {
     let there = in_flight.shared().unit(other).map(|unit| Arc::clone(&unit.gpu));
@@ -239,7 +189,7 @@ fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usi
     };
     let (here, context, api) = (in_flight.unit.gpu.context(), there.context(), in_flight.unit.gpu.api());
     // SAFETY: both ends have so many bytes until the event, in these contexts, which are retained.
-    enqueue(in_flight, Role::WithinToo, points, None, Some(there), move |stream| unsafe {
+    enqueue(in_flight, Role::WithinToo, points, (), Some(there), move |stream| unsafe {
         if here == context {
             // Virtual devices on one GPU.
             (api.base.copy_within)(to, from, bytes, stream)

@@ -25,6 +25,7 @@ mod memory;
 #[cfg(all(test, loom))]
 mod model;
 mod orders;
+mod overlapping;
 mod parts;
 mod peer;
 mod pinned;

@@ -194,3 +194,29 @@ fn a_wait_that_an_earlier_one_covers_is_left_out() {
         });
     });
 }
+
+#[test]
+fn an_overlapping_copy_takes_few_calls_however_near_its_ends_are() {
+    let name = "calls::an_overlapping_copy_takes_few_calls_however_near_its_ends_are";
+    for without_pools in [false, true] {
+        process::run(name, &Options { without_pools, ..Options::default() }, || {
+            Session::with(1, |session| {
+                const BYTES: usize = 9 << 20;
+                let block = session.block(0, "device", BYTES + 5);
+                for (from, to) in [(0, 5), (5, 0), (0, 0)] {
+                    let sent = pattern(BYTES + 5, from + 2 * to);
+                    write(&block, &sent).unwrap();
+                    quiet(session);
+                    // SAFETY: nothing else uses the block.
+                    outcome(&unsafe { block.copy_range_to(from, &block, to, BYTES, &[]) }).unwrap();
+                    let calls = ["cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2"];
+                    let calls = calls.map(|name| session.driver.control.calls(name));
+                    assert_eq!(calls, [3, 3, 0]);
+                    let mut moved = sent.clone();
+                    moved.copy_within(from..from + BYTES, to);
+                    assert!(read(&block).unwrap() == moved, "from {from} to {to}");
+                }
+            });
+        });
+    }
+}
