@@ -134,3 +134,26 @@ fn copy_from(address: *const u8, to: &RawBuffer) -> Event {
     // SAFETY: the test keeps the bytes, and uses the block for nothing else meanwhile.
     unsafe { to.copy_from_host(address, 0, to.size_bytes(), &[]) }
 }
+
+#[test]
+fn a_large_upload_fills_all_chunks_while_the_gpu_is_busy_and_goes_on_as_they_come_back() {
+    /// As many as a GPU has, of 4 MiB each.
+    const CHUNKS: u64 = 16;
+    let name = "memory::a_large_upload_fills_all_chunks_while_the_gpu_is_busy_and_goes_on_as_they_come_back";
+    process::run(name, &Options::default(), || {
+        Session::with(1, |session| {
+            let (block, bytes) = (session.block(0, "device", 83 << 20), pattern(83 << 20, 6));
+            let calls = || session.driver.control.calls("cuMemcpyHtoDAsync_v2");
+            let held = Held::new(&session.driver);
+            session.driver.control.reset_calls();
+            // SAFETY: the bytes stay until the event, which outcome() waits for or fails the process.
+            let up = unsafe { block.copy_from_host(bytes.as_ptr(), 0, bytes.len(), &[]) };
+            until(|| format!("{} chunks are filled", calls()), || calls() == CHUNKS);
+            assert!(!up.is_ready());
+            drop(held);
+            outcome(&up).unwrap();
+            assert_eq!(calls(), 21);
+            assert!(read(&block).unwrap() == bytes);
+        });
+    });
+}
