@@ -10,7 +10,7 @@ use loom::sync::Arc as Watched;
 use purlin_base::sync::UnsafeCell;
 use purlin_base::sync::atomic::{AtomicBool, Ordering};
 
-use crate::api::{Api, Base, Code};
+use crate::api::{Api, Base, ResultCode};
 use crate::driver::Driver;
 use crate::err;
 use crate::gpu::Gpu;
@@ -64,26 +64,26 @@ impl Output {
     }
 }
 
-unsafe extern "C" fn create(event: *mut CUevent, _flags: c_uint) -> Code {
+unsafe extern "C" fn create(event: *mut CUevent, _flags: c_uint) -> ResultCode {
     let flag = Flag { is_over: AtomicBool::new(false), user: Output::new() };
     // SAFETY: the caller wants a handle there.
     unsafe { *event = Box::into_raw(Box::new(Watched::new(flag))).cast() };
     0
 }
 
-unsafe extern "C" fn destroy(event: CUevent) -> Code {
+unsafe extern "C" fn destroy(event: CUevent) -> ResultCode {
     // SAFETY: create() made it, and it is destroyed once.
     drop(unsafe { Box::from_raw(event.cast::<Watched<Flag>>()) });
     0
 }
 
-unsafe extern "C" fn record(event: CUevent, _stream: CUstream) -> Code {
+unsafe extern "C" fn record(event: CUevent, _stream: CUstream) -> ResultCode {
     // Relaxed: nobody asks before it is recorded, and that is under a lock.
     Flag::of(event).is_over.store(false, Ordering::Relaxed);
     0
 }
 
-unsafe extern "C" fn query(event: CUevent) -> Code {
+unsafe extern "C" fn query(event: CUevent) -> ResultCode {
     // Acquire: pairs with end().
     if Flag::of(event).is_over.load(Ordering::Acquire) { 0 } else { err::NOT_READY }
 }
@@ -93,7 +93,7 @@ pub(crate) fn driver() -> &'static Driver {
     let mut base = Base::idle();
     (base.create_event, base.destroy_event) = (create, destroy);
     (base.record_event, base.query_event) = (record, query);
-    Box::leak(Box::new(Driver::of(Api { base, pools: None })))
+    Box::leak(Box::new(Driver::of(Api { base, pools: None, peers: None })))
 }
 
 /// On such a driver.

@@ -10,6 +10,7 @@ use purlin_base::sync::explore;
 use super::{Order, Role, Stream, SyncPoint};
 use crate::gpu::Gpu;
 use crate::model::{Flag, Output, gpu};
+use crate::uses::Point;
 
 const ROLE: Role = Role::Within;
 
