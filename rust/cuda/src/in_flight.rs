@@ -158,8 +158,11 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
     }
     let failed = schedule.dependencies.iter().any(|event| event.state() == EventState::Error);
     if failed {
-        // With the error of the first by index, once it is known which that is.
-        return when_all(schedule.dependencies);
+        // With the error of the first by index. Until it is known which that is, the operation keeps its memory.
+        let all = when_all(schedule.dependencies);
+        if all.state() == EventState::Error {
+            return all;
+        }
     }
     if let Err(error) = unit.gpu.check_whole().and_then(|()| unit.poller.start()) {
         return Event::from_error(error);
