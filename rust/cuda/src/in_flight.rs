@@ -181,6 +181,14 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
     if let Some(refused) = schedule.refused() {
         return refused;
     }
+    let has_failed = schedule.dependencies.iter().any(|event| event.state() == EventState::Error);
+    if has_failed {
+        // With the error of the first by index. Until it is known which that is, the operation keeps its memory.
+        let all = when_all(schedule.dependencies);
+        if all.state() == EventState::Error {
+            return all;
+        }
+    }
     if let Err(error) = unit.gpu.check_whole().and_then(|()| unit.poller.start()) {
         return Event::from_error(error);
     }
@@ -189,10 +197,8 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
         Ok(begun) => begun,
         Err(refused) => return Event::from_error(refused),
     };
-    let has_failed = |event: &Event| event.state() == EventState::Error;
-    let mut waits = match schedule.dependencies.iter().any(has_failed) {
+    let mut waits = match has_failed {
         false => Waits::of(shared, schedule.dependencies),
-        // It fails with the error of the first by index, once it is known which that is.
         true => Waits { before: schedule.dependencies.to_vec(), ..Waits::default() },
     };
     let in_flight = InFlight {

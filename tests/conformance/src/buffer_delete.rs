@@ -68,7 +68,7 @@ pub(crate) fn what_an_array_was_is_known_after_delete(fixture: &Fixture) {
 }
 
 pub(crate) fn a_pending_read_survives_delete(fixture: &Fixture) {
-    let occupied = fixture.occupy_runner();
+    let occupied = fixture.keep_runner_busy();
     let buffer = behind(fixture, &LARGE);
     let copy = buffer.copy_to_device(&fixture.device(1)).unwrap();
     let ready = buffer.ready_event();
@@ -108,7 +108,7 @@ pub(crate) fn readers_race_with_delete(fixture: &Fixture) {
 }
 
 pub(crate) fn a_pending_read_to_the_host_survives_delete(fixture: &Fixture) {
-    let occupied = fixture.occupy_runner();
+    let occupied = fixture.keep_runner_busy();
     let buffer = behind(fixture, &LARGE);
     let mut host = [vec![0_u8; LARGE_BYTES], vec![0_u8; 1000]];
     let [whole, part] = &mut host;

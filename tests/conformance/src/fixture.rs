@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -76,8 +76,23 @@ impl Fixture {
         filled(&self.space(), bytes)
     }
 
-    /// Makes every worker of the client busy until the guard is dropped.
+    /// Blocks every worker of the client until the guard is dropped. A pool whose threads all sleep for a while gets
+    /// one more, on a busy machine also when the case is quick.
     pub(crate) fn occupy_runner(&self) -> Occupied {
+        // Ends with an error, because the guard never sends and is only dropped.
+        self.occupy_runner_by(|left| _ = left.recv())
+    }
+
+    /// As [`occupy_runner`](Self::occupy_runner), with workers that are awake: the pool gets none more.
+    pub(crate) fn keep_runner_busy(&self) -> Occupied {
+        self.occupy_runner_by(|left| {
+            while left.try_recv() == Err(TryRecvError::Empty) {
+                thread::yield_now();
+            }
+        })
+    }
+
+    fn occupy_runner_by(&self, wait: fn(Receiver<()>)) -> Occupied {
         let (arrived, arrivals) = mpsc::channel();
         let workers = self.client.runner().num_threads();
         let leave = (0..workers)
@@ -86,8 +101,7 @@ impl Fixture {
                 let (leave, left) = mpsc::channel::<()>();
                 let occupy = move || {
                     arrived.send(()).expect("the case waits for it");
-                    // Ends with an error, because the guard never sends and is only dropped.
-                    let _ = left.recv();
+                    wait(left);
                 };
                 self.client.runner().schedule(c"occupied", occupy).expect("the runner runs");
                 leave
