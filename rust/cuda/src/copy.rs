@@ -3,7 +3,7 @@
 //! - Between a GPU and pinned memory, by the GPU.
 //! - Between a GPU and other memory of the host, through pinned chunks: [`upload`],
 //!   [`download`].
-//! - Within a GPU, and between two.
+//! - Within a GPU, and between two; through a chunk where the ends overlap: [`overlapping`].
 //! - Within the host, by the host.
 
 #![allow(unsafe_code, reason = "the driver copies by address")]

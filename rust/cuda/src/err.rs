@@ -13,7 +13,9 @@ use crate::api::{Api, ResultCode};
 pub(crate) const OUT_OF_MEMORY: ResultCode = 2;
 /// `CUDA_ERROR_NOT_READY`: no error.
 pub(crate) const NOT_READY: ResultCode = 600;
-/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED`.
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`: somebody else in this process has done it.
+pub(crate) const PEER_ALREADY_ENABLED: ResultCode = 704;
+/// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED`.
 pub(crate) const ALREADY_REGISTERED: ResultCode = 712;
 
 /// Whether every later call on that device answers the code, until the process ends (CUDA driver API, "CUresult").

@@ -1,6 +1,7 @@
 //! Purlin's CUDA backend: NVIDIA GPUs, by their driver, which is found at run time.
 //!
-//! A program that has this links and runs where no CUDA was ever installed; only who makes a client needs a driver.
+//! A program that has this links and runs where no CUDA was ever installed; only a call that makes a client needs a
+//! driver.
 //!
 //! Each device has three kinds of memory. The host does not reach `device`; `pinned_host` is page-locked, so that the
 //! GPU copies from and to it by itself; `unpinned_host` is ordinary memory. Copies between a GPU and memory that

@@ -10,6 +10,7 @@ use cudarc::driver::sys::{
 };
 
 use crate::api::{Pools, ResultCode};
+use crate::err;
 use crate::gpu::Gpu;
 
 /// Lets each of the two use the memory of the other, where the hardware can. Where it cannot, or the driver refuses,
@@ -23,8 +24,6 @@ pub(crate) fn connect(one: &Gpu, other: &Gpu) {
 
 /// Lets `user` use the memory of `owner`.
 fn allow(user: &Gpu, owner: &Gpu) {
-    /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`: somebody else in this process has done it.
-    const ALREADY_ENABLED: ResultCode = 704;
     let Some(peers) = user.api().peers else { return };
     let (Ok(_current), mut can) = (user.enter(), 0) else { return };
     // SAFETY: the driver writes a number.
@@ -34,7 +33,7 @@ fn allow(user: &Gpu, owner: &Gpu) {
     }
     // SAFETY: the context is retained. It is never disabled: others in this process may have come to use it.
     match unsafe { (peers.enable)(owner.context(), 0) } {
-        0 | ALREADY_ENABLED => {}
+        0 | err::PEER_ALREADY_ENABLED => {}
         // A code that stays breaks the GPU; any other means that copies go through the host.
         code => {
             user.failed(code, &format!("opening the memory of GPU {} to it", owner.ordinal));

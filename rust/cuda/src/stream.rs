@@ -35,7 +35,6 @@ const NON_BLOCKING: u32 = 1;
 pub(crate) enum Role {
     ToDevice,
     ToHost,
-    ToHostToo,
     Within,
     WithinToo,
     /// Allocations, each of which is waited for.
@@ -45,8 +44,8 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::ToDevice, Self::ToHost, Self::ToHostToo, Self::Within, Self::WithinToo, Self::Memory, Self::Free];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::ToDevice, Self::ToHost, Self::Within, Self::WithinToo, Self::Memory, Self::Free];
 }
 
 /// A submission, for those that wait for it.

@@ -1,5 +1,5 @@
 //! Memory of devices that somebody else has allocated, as buffers: used like any other, and its owner is told when its
-//! last use is over. Who lends it overwrites or frees it then, so a use that is still to come finds other bytes, or is
+//! last use is over. The lender overwrites or frees it then, so a use that is still to come finds other bytes, or is
 //! found.
 
 #![allow(unsafe_code, reason = "foreign memory is taken by address")]

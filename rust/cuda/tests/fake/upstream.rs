@@ -91,7 +91,7 @@ fn what_is_refused_is_told_once_and_lets_go() {
                 session.driver.control.reset_calls();
                 session.driver.control.set_faults(fault);
                 let entry = fault.split(':').next().unwrap();
-                // Whoever is refused waits for what its stream has, and so for the upload.
+                // A caller that is refused waits for what its stream has, and so for the upload.
                 let refused = thread::scope(|scope| {
                     let call = scope.spawn(|| copy(&first, &to, std::slice::from_ref(&up)));
                     until(|| format!("{entry} is not called"), || session.driver.control.calls(entry) > 0);
